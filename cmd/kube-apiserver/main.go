@@ -1,0 +1,15 @@
+// Command kube-apiserver serves the Kubernetes API.
+package main
+
+import (
+	"os"
+	_ "time/tzdata" // CronJob time zones are validated here, on hosts without zoneinfo too
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }
