@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestBinariesOfASetForAPlatform(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, tt := range []struct {
+		set      Set
+		platform Platform
+		want     string
+	}{
+		{Server, Platform{"linux", "arm64"}, "kube-apiserver kube-aggregator kubelet kube-log-runner kubectl"},
+		{Node, Platform{"windows", "amd64"}, "kubelet kube-log-runner kubectl"},
+		{Client, Platform{"darwin", "arm64"}, "kubectl"},
+		{Test, Platform{"linux", "amd64"}, "e2e.test ginkgo go-runner e2e_node.test smoke.test"},
+		{Test, Platform{"linux", "arm64"}, "e2e.test ginkgo go-runner smoke.test"},
+		{Server, Platform{"windows", "amd64"}, ""},
+		{Server, Platform{"linux", "riscv64"}, ""},
+		{"desktop", Platform{"linux", "amd64"}, ""},
+	} {
+		if got := names(c.BinariesFor(tt.set, tt.platform)); got != tt.want {
+			t.Errorf("%s for %s: got %q, want %q", tt.set, tt.platform, got, tt.want)
+		}
+	}
+}
+
+func TestDefaultLeavesOutTestsAndWhatIsInNoSet(t *testing.T) {
+	t.Parallel()
+	want := "kube-apiserver kube-aggregator kubelet kube-log-runner kubectl"
+	if got := names(load(t).Default()); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPlatformsOfABinary(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, tt := range []struct{ name, want string }{
+		{"kube-apiserver", "linux/amd64 linux/arm64"},
+		{"kubectl", "linux/amd64 linux/arm64 windows/amd64 darwin/arm64"},
+		{"hyperkube", "linux/amd64 linux/arm64"},
+		{"e2e_node.test", "linux/amd64"},
+	} {
+		b, ok := c.Binary(tt.name)
+		if !ok {
+			t.Fatalf("no binary %s", tt.name)
+		}
+		if got := join(c.PlatformsOf(b)); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestImportPaths(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, tt := range []struct {
+		name, want string
+		test       bool
+	}{
+		{"kubectl", "slipway.build/cmd/kubectl", false},
+		{"kube-log-runner", "k8s.io/component-base/logs/kube-log-runner", false},
+		{"e2e.test", "k8s.io/kubernetes/test/e2e", true},
+		{"smoke.test", "slipway.build/cmd/smoke", true},
+	} {
+		b, ok := c.Binary(tt.name)
+		if !ok {
+			t.Fatalf("no binary %s", tt.name)
+		}
+		if b.ImportPath() != tt.want || b.IsTest() != tt.test {
+			t.Errorf("%s: got %s, test %v", tt.name, b.ImportPath(), b.IsTest())
+		}
+	}
+}
+
+func TestWhatIsReturnedIsTheCallers(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, get := range []func() []Platform{
+		c.AllPlatforms,
+		func() []Platform { p, _ := c.Platforms("linux/amd64,linux/arm64"); return p },
+	} {
+		want := slices.Clone(get())
+		clear(get())
+		if diff := cmp.Diff(want, get()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestTarballNames(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	got := c.Tarballs([]Platform{{"linux", "arm64"}, {"darwin", "arm64"}})
+	want := []string{
+		"kubernetes-server-linux-arm64.tar.gz",
+		"kubernetes-node-linux-arm64.tar.gz",
+		"kubernetes-client-darwin-arm64.tar.gz",
+		"kubernetes-test-linux-arm64.tar.gz",
+		"kubernetes-test-portable.tar.gz",
+		"kubernetes-manifests.tar.gz",
+		"kubernetes-src.tar.gz",
+		"kubernetes.tar.gz",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

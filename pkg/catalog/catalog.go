@@ -1,0 +1,76 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// File is where the catalog is declared, relative to the repository's root.
+const File = "release/release.yaml"
+
+// A Catalog is all that can be built. It is what release.yaml declares, in its order.
+type Catalog struct {
+	Module     string             `json:"module"`     // the components' module: a folder below the root, slash-separated
+	ModulePath string             `json:"modulePath"` // what its go.mod calls it
+	Kubernetes string             `json:"kubernetes"` // base version: the k8s.io/kubernetes that its go.mod requires
+	Go         Toolchain          `json:"go"`
+	Tags       []string           `json:"tags"` // build tags of every compile
+	Sets       map[Set][]Platform `json:"sets"`
+	Binaries   []Binary           `json:"binaries"`
+	Images     []Image            `json:"images"`
+	Registry   string             `json:"registry"` // where the images' names say they are
+}
+
+// A Toolchain is the Go that compiles, whatever is installed.
+type Toolchain struct {
+	Version string `json:"version"` // "go1.26.8"
+
+	// Sums are the h1 sums of golang.org/toolchain@v0.0.1-VERSION.HOST, by host in dashed form ("linux-amd64").
+	Sums map[string]string `json:"sums"`
+}
+
+// An Image is a container image of the server set: one binary on a base.
+type Image struct {
+	Name   string `json:"name"`
+	Base   string `json:"base"`   // the folder below images/ that describes the base
+	Binary string `json:"binary"` // a binary of the server set
+	Title  string `json:"title"`  // for people
+}
+
+// Load reads and validates the catalog of the repository at root. Everything that is wrong with it comes in one
+// *InvalidError.
+func Load(root string) (*Catalog, error) {
+	file := filepath.Join(root, filepath.FromSlash(File))
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read catalog: %w", err)
+	}
+	p := &problems{file: file}
+	c := check(root, parse(data, p), p)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Binary returns the binary of that name.
+func (c *Catalog) Binary(name string) (Binary, bool) {
+	for _, b := range c.Binaries {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return Binary{}, false
+}
+
+// ImagesFor returns the images that a release has for a platform.
+func (c *Catalog) ImagesFor(p Platform) []Image {
+	var images []Image
+	for _, i := range c.Images {
+		if b, ok := c.Binary(i.Binary); ok && b.In(Server) && b.allows(p) && c.SetHas(Server, p) {
+			images = append(images, i)
+		}
+	}
+	return images
+}

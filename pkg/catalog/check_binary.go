@@ -1,0 +1,81 @@
+package catalog
+
+import (
+	"regexp"
+	"slices"
+)
+
+func (c *checker) checkBinaries(binaries []declaredBinary) {
+	var names []text
+	for _, d := range binaries {
+		names = append(names, d.name)
+		c.catalog.Binaries = append(c.catalog.Binaries, c.checkBinary(d))
+	}
+	c.once("binary", names)
+}
+
+// A binary's name is a file's, on every system.
+var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+func (c *checker) checkBinary(d declaredBinary) Binary {
+	b := Binary{Name: d.name.value, Package: d.pkg.value, Test: d.test.value, ModulePath: c.catalog.ModulePath}
+	if b.Name != "" && !fileName.MatchString(b.Name) {
+		c.add(d.name.line, "%q is not a name for a binary: letters, digits, and .-_ between them", b.Name)
+	}
+	c.checkPackage(d)
+	for _, t := range c.once("set", d.sets) {
+		set, ok := c.set(t)
+		if !ok {
+			continue
+		}
+		b.Sets = append(b.Sets, set)
+		if _, declared := c.catalog.Sets[set]; !declared && !c.unsure {
+			c.add(t.line, "binary %s: set %s has no platforms in this file", b.Name, set)
+		}
+	}
+	b.Only = c.platforms(d.only)
+	c.checkOnly(d, b)
+	return b
+}
+
+func (c *checker) checkPackage(d declaredBinary) {
+	pkg := d.pkg
+	switch {
+	case d.pkg.line != 0 && d.test.line != 0:
+		c.add(d.line, "binary %s has both a package and a test", d.name.value)
+		return
+	case d.pkg.line == 0 && d.test.line == 0:
+		c.add(d.line, "binary %s has neither a package nor a test", d.name.value)
+		return
+	case d.test.line != 0:
+		pkg = d.test
+	}
+	if pkg.value == "" || c.module == nil {
+		return
+	}
+	if err := c.module.find(pkg.value, d.test.line != 0); err != nil {
+		c.add(pkg.line, "binary %s: %v", d.name.value, err)
+	}
+}
+
+// checkOnly checks that each platform of `only` narrows something.
+func (c *checker) checkOnly(d declaredBinary, b Binary) {
+	if d.sets == nil && d.only == nil {
+		c.add(d.line, "binary %s has neither sets nor only, so there is no platform for it", b.Name)
+	}
+	if c.unsure || len(b.Sets) < len(d.sets) {
+		return // which platforms it could have is not known
+	}
+	possible := c.catalog.PlatformsOf(Binary{Sets: b.Sets})
+	for _, t := range d.only {
+		p, err := ParsePlatform(t.value)
+		if err != nil || slices.Contains(possible, p) {
+			continue
+		}
+		if len(b.Sets) == 0 {
+			c.add(t.line, "binary %s: only %s, but no set has that platform", b.Name, p)
+			continue
+		}
+		c.add(t.line, "binary %s: only %s, but none of its sets has that platform", b.Name, p)
+	}
+}

@@ -1,0 +1,42 @@
+// Package catalog answers what can be built, for which platforms, and into which artifacts.
+//
+// It reads release/release.yaml, the one list of components, platforms and artifacts. Whoever needs such a list
+// (a make target, Starlark, CI, the docs) asks a Catalog or is generated from one.
+//
+// # The file
+//
+//	module: cmd                 # folder of the components' Go module; its go.mod names the Kubernetes version
+//	go:
+//	  version: go1.26.8         # every compile uses this Go
+//	  sums:                     # of the module golang.org/toolchain, per host that fetches it
+//	    linux-amd64: h1:…
+//	tags: [selinux]             # build tags of every compile
+//	sets:                       # server, node, client, test: the tarballs, and the platforms of each
+//	  server: [linux/amd64]
+//	binaries:
+//	- {name: kubectl, package: ./kubectl, sets: [server]}                      # a main package of the module
+//	- {name: ginkgo, package: github.com/onsi/ginkgo/v2/ginkgo, sets: [test]}  # or of a dependency
+//	- {name: e2e.test, test: k8s.io/kubernetes/test/e2e, sets: [test]}         # or a package's tests, compiled
+//	images:
+//	- {name: kubectl, base: static, binary: kubectl, title: Kubernetes command line}
+//	registry: registry.k8s.io   # the images' names begin with it
+//
+// `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out and says with `only`
+// what it can be built for; it is built when it is asked for by name.
+//
+// # Validation
+//
+// Load checks the file against itself, against the tree (are the packages and image bases there?) and against the
+// module's go.mod (is there a module with that package?). All problems come at once, as an *InvalidError, by line,
+// each with what was probably meant. A Catalog that Load returned is trusted from there on and must not be changed.
+//
+// # Names from the command line
+//
+// Match reads what users write in WHAT, upstream's spellings included, and Platforms what they write in
+// KUBE_BUILD_PLATFORMS. A name that is not in the catalog is an *UnknownError.
+//
+// # What must never be in here
+//
+// How something is built: flags, commands, paths of outputs, versions of a build. No other package of the toolchain
+// is imported here, nothing is executed, and nothing outside of the given tree is read.
+package catalog

@@ -1,0 +1,171 @@
+package catalog
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	const kubelet = "- {name: kubelet, package: ./kubelet, sets: [server, node]}"
+	const registry = "registry: registry.k8s.io"
+	for name, tt := range map[string]struct {
+		edit edit
+		want string // without the file, one problem a line
+	}{
+		"unknown field":         {edit{"tags:", "tagz:"}, `7: unknown field "tagz"; did you mean tags?`},
+		"unknown field of many": {edit{"tags:", "colour:"}, `7: unknown field "colour"; it can be module, go, tags, sets, binaries, images or registry`},
+		"unknown inner field":   {edit{kubelet, "- {name: kubelet, pakage: ./kubelet, sets: [node]}"}, "16: unknown field \"pakage\"; did you mean package?\n16: binary kubelet has neither a package nor a test"},
+		"missing field":         {edit{"registry: registry.k8s.io", ""}, `1: the file has no field "registry"`},
+		"missing inner field":   {edit{", title: Kubernetes API server", ""}, `26: an image has no field "title"`},
+		"missing sums":          {edit{"", "module: cmd\ngo: {version: go1.26.8}\nsets: {node: [linux/386]}\nbinaries: [{name: a, package: ./kubelet, sets: [node]}]\nregistry: a.b"}, `2: go has no field "sums"`},
+		"empty field":           {edit{"registry: registry.k8s.io", "registry:"}, `28: registry is empty`},
+		"blank field":           {edit{"registry: registry.k8s.io", `registry: " "`}, `28: registry is empty`},
+		"empty list":            {edit{"tags: [selinux, notest]", "tags: []"}, `7: tags is empty`},
+		"empty item":            {edit{"tags: [selinux, notest]", "tags: [selinux, ~]"}, `7: an item of tags is empty`},
+		"text for a list":       {edit{"tags: [selinux, notest]", "tags: selinux"}, `7: tags has to be a list, not text`},
+		"list for a text":       {edit{"module: cmd", "module: [cmd]"}, `1: module has to be text, not a list`},
+		"list for a mapping":    {edit{kubelet, "- [kubelet]"}, `16: a binary has to be a mapping, not a list`},
+		"number for a text":     {edit{"Kubernetes API server", "1.36"}, `26: title has to be text; put quotes around 1.36`},
+		"key twice":             {edit{"registry:", "module: other\nregistry:"}, `28: key "module" is there twice, first on line 1`},
+		"set twice":             {edit{"  test: [", "  node: [linux/amd64]\n  test: ["}, `12: key "node" is there twice, first on line 10`},
+
+		"broken YAML":      {edit{"tags: [selinux, notest]", "tags: [selinux, notest"}, `7: did not find expected ',' or ']'`},
+		"tab in YAML":      {edit{"  version: go1.26.8", "\tversion: go1.26.8"}, `3: found character that cannot start any token`},
+		"stray key":        {edit{"tags: [selinux, notest]", "tags: [selinux, notest]\n stray"}, `8: did not find expected key`},
+		"unknown anchor":   {edit{"tags: [selinux, notest]", "tags: *nowhere"}, ` unknown anchor 'nowhere' referenced`},
+		"empty file":       {edit{"", "# nothing\n"}, ` the file is empty`},
+		"text for a file":  {edit{"", "kubectl"}, `1: the file has to be a mapping, not text`},
+		"second document":  {edit{"registry: registry.k8s.io", "registry: registry.k8s.io\n---\na: b"}, `29: a second document begins here; the file has to be one`},
+		"module elsewhere": {edit{"module: cmd", "module: ../cmd"}, `1: module: "../cmd" is not a folder of the repository, written with slashes`},
+		"no kubernetes":    {edit{"	k8s.io/kubernetes v1.36.3\n", ""}, "1: module: ROOT/cmd/go.mod does not require k8s.io/kubernetes, whose version is a release's"},
+		"broken go.mod":    {edit{"go 1.26.0", "g0 1.26.0"}, `1: module: ROOT/cmd/go.mod:3: unknown directive: g0`},
+
+		"odd Go version":    {edit{"go1.26.8", "1.26.8"}, `3: "1.26.8" is not a Go version like go1.26.8`},
+		"Go candidate":      {edit{"go1.26.8", "go1.26rc1"}, `3: "go1.26rc1" is not a Go version like go1.26.8`},
+		"Go too old":        {edit{"go1.26.8", "go1.25.9"}, `3: go1.25.9 is older than the Go that cmd/go.mod asks for, 1.26.0`},
+		"sum of other kind": {edit{"h1:ZOm", "h2:ZOm"}, `5: "h2:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM=" is not a sum: h1: and the base64 of 32 bytes`},
+		"sum cut short":     {edit{"4nis1RXM=", ""}, `5: "h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ" is not a sum: h1: and the base64 of 32 bytes`},
+		"sum left out":      {edit{"h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM=", ""}, `5: the sum of linux-amd64 is empty`},
+		"unknown host":      {edit{"linux-amd64:", "linux-amd46:"}, `5: unknown host "linux-amd46"; did you mean linux-amd64?`},
+		"odd tag":           {edit{"notest", "no-test"}, `7: "no-test" is not a build tag: letters, digits, underscores and dots`},
+		"tag twice":         {edit{"notest", "selinux"}, `7: tag "selinux" is there twice, first on line 7`},
+
+		"unknown set":          {edit{"  test: [", "  tset: ["}, `12: unknown set "tset"; did you mean test?`},
+		"unknown set of all":   {edit{"  test: [", "  desktop: ["}, `12: unknown set "desktop"; it can be server, node, client or test`},
+		"unknown platform":     {edit{"server: [linux/amd64,", "server: [linux/amd46,"}, `9: unknown platform "linux/amd46"; did you mean linux/amd64?`},
+		"platform twice":       {edit{"server: [linux/amd64,", "server: [linux/arm64,"}, "9: platform \"linux/arm64\" is there twice, first on line 9"},
+		"unknown binary set":   {edit{"[server, node, client]", "[server, node, clent]"}, `18: unknown set "clent"; did you mean client?`},
+		"binary set twice":     {edit{"[server, node, client]", "[server, client, client]"}, `18: set "client" is there twice, first on line 18`},
+		"set not declared":     {edit{"  client: [linux/amd64, darwin/arm64, windows/amd64]\n", ""}, `17: binary kubectl: set client has no platforms in this file`},
+		"binary twice":         {edit{"name: kubelet,", "name: kubectl,"}, `18: binary "kubectl" is there twice, first on line 16`},
+		"binary in a folder":   {edit{"name: kubelet,", "name: ../kubelet,"}, `16: "../kubelet" is not a name for a binary: letters, digits, and .-_ between them`},
+		"package and test":     {edit{"package: ./kubelet,", "package: ./kubelet, test: ./smoke,"}, `16: binary kubelet has both a package and a test`},
+		"only is nowhere":      {edit{"sets: [test], only: [linux/amd64]", "sets: [test], only: [darwin/arm64]"}, `23: binary e2e_node.test: only darwin/arm64, but none of its sets has that platform`},
+		"only in no set":       {edit{"only: [linux/arm64,", "only: [plan9/arm,"}, `19: binary hyperkube: only plan9/arm, but no set has that platform`},
+		"only is unknown":      {edit{"only: [linux/arm64,", "only: [linux/arm65,"}, `19: unknown platform "linux/arm65"; did you mean linux/arm64?`},
+		"neither set nor only": {edit{", only: [linux/arm64, linux/amd64]", ""}, `19: binary hyperkube has neither sets nor only, so there is no platform for it`},
+
+		"missing package":     {edit{"package: ./kubectl,", "package: ./kubctl,"}, `18: binary kubectl: there is no folder cmd/kubctl; did you mean ./kubectl?`},
+		"package elsewhere":   {edit{"package: ./kubectl,", "package: ./../kubectl,"}, `18: binary kubectl: "./../kubectl" is not a folder below cmd, written with slashes`},
+		"package without Go":  {edit{"package: ./kubectl,", "package: ./nothing,"}, `18: binary kubectl: cmd/nothing has no .go files`},
+		"package of tests":    {edit{"package: ./kubectl,", "package: ./smoke,"}, `18: binary kubectl: cmd/smoke has no .go files`},
+		"test without tests":  {edit{"test: ./smoke", "test: ./kubectl"}, `24: binary smoke.test: cmd/kubectl has no _test.go files`},
+		"package without ./":  {edit{"package: ./kubectl,", "package: cmd/kubectl,"}, `18: binary kubectl: no module that cmd/go.mod requires has package cmd/kubectl; did you mean ./kubectl?`},
+		"package in full":     {edit{"package: ./kubectl,", "package: slipway.build/cmd/kubectl,"}, `18: binary kubectl: no module that cmd/go.mod requires has package slipway.build/cmd/kubectl; did you mean ./kubectl?`},
+		"not an import path":  {edit{"package: ./kubectl,", "package: k8s.io//kubectl,"}, `18: binary kubectl: malformed import path "k8s.io//kubectl": double slash`},
+		"module not required": {edit{"	k8s.io/component-base v0.36.3\n", ""}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-base/logs/kube-log-runner`},
+		"module misspelt":     {edit{"package: k8s.io/component-base/", "package: k8s.io/component-bas/"}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-bas/logs/kube-log-runner; did you mean k8s.io/component-base?`},
+		"module's namesake":   {edit{"package: k8s.io/component-base/", "package: k8s.io/component-base2/"}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-base2/logs/kube-log-runner; did you mean k8s.io/component-base?`},
+
+		"unknown image binary": {edit{"binary: kubectl,", "binary: kubctl,"}, `27: unknown binary "kubctl"; did you mean kubectl?`},
+		"image not of server":  {edit{"binary: kubectl,", "binary: ginkgo,"}, `27: binary "ginkgo" is not in the server set, and images are made of that`},
+		"missing base":         {edit{"{name: kubectl, base: static,", "{name: kubectl, base: statik,"}, `27: there is no folder images/statik for the base; did you mean static?`},
+		"base elsewhere":       {edit{"{name: kubectl, base: static,", "{name: kubectl, base: ../images/static,"}, `27: there is no folder images/../images/static for the base`},
+		"image twice":          {edit{"{name: kubectl, base:", "{name: kube-apiserver, base:"}, `27: image "kube-apiserver" is there twice, first on line 26`},
+		"odd image name":       {edit{"{name: kubectl, base:", "{name: KubeCtl, base:"}, `27: "KubeCtl" is not a name for an image`},
+		"odd registry":         {edit{registry, "registry: https://registry.k8s.io"}, `28: "https://registry.k8s.io" is not a registry like registry.k8s.io or localhost:5000/folder`},
+		"registry of no host":  {edit{registry, "registry: kubernetes"}, `28: "kubernetes" is not a registry like registry.k8s.io or localhost:5000/folder`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := tree(t, tt.edit)
+			file := filepath.Join(root, "release", "release.yaml")
+			_, err := Load(root)
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) {
+				t.Fatalf("got %v, want an InvalidError", err)
+			}
+			got := strings.ReplaceAll(err.Error(), file+":", "")
+			got = filepath.ToSlash(strings.ReplaceAll(got, root, "ROOT"))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRegistryMayHaveAPortAndFolders(t *testing.T) {
+	t.Parallel()
+	for _, registry := range []string{"localhost:5000", "gcr.io/k8s-staging/release", "localhost:5000/a"} {
+		c, err := Load(tree(t, edit{"registry: registry.k8s.io", "registry: " + registry}))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if c.Registry != registry {
+			t.Errorf("got %q, want %q", c.Registry, registry)
+		}
+	}
+}
+
+func TestAllProblemsComeAtOnceByLine(t *testing.T) {
+	t.Parallel()
+	root := tree(t,
+		edit{"registry: registry.k8s.io", "registry: https://registry.k8s.io"},
+		edit{"module: cmd", "modul: cmd"},
+		edit{"package: ./kubectl,", "package: [./kubectl],"},
+		edit{"server: [linux/amd64,", "server: [linux/amd46,"},
+		edit{"go1.26.8", "1.26"},
+		edit{"binary: kubectl,", "binary: kublet,"},
+	)
+	file := filepath.Join(root, "release", "release.yaml")
+	_, err := Load(root)
+	want := &InvalidError{[]Problem{
+		{file, 1, `unknown field "modul"; did you mean module?`},
+		{file, 1, `the file has no field "module"`},
+		{file, 3, `version has to be text; put quotes around 1.26`},
+		{file, 9, `unknown platform "linux/amd46"; did you mean linux/amd64?`},
+		{file, 18, `package has to be text, not a list`},
+		{file, 27, `unknown binary "kublet"; did you mean kubelet?`},
+		{file, 28, `"https://registry.k8s.io" is not a registry like registry.k8s.io or localhost:5000/folder`},
+	}}
+	var got *InvalidError
+	if !errors.As(err, &got) {
+		t.Fatalf("got %v, want an InvalidError", err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if first, _, _ := strings.Cut(err.Error(), "\n"); first != file+`:1: unknown field "modul"; did you mean module?` {
+		t.Errorf("the error begins with %q", first)
+	}
+}
+
+func TestMissingModuleIsNamed(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	file := filepath.Join(root, "cmd", "go.mod")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(root)
+	if err == nil || !strings.Contains(err.Error(), "release.yaml:1: module: open "+file) {
+		t.Errorf("got %v, want an error on line 1 that names %s", err, file)
+	}
+}

@@ -1,0 +1,142 @@
+package catalog
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	gomodule "golang.org/x/mod/module"
+)
+
+// A module is the components' Go module: its folder, and what its go.mod says.
+type module struct {
+	dir        string            // where it is
+	name       string            // its folder as the catalog writes it
+	path       string            // import path
+	goVersion  string            // that its go.mod asks for: "1.26.0"
+	requires   map[string]string // versions of modules, by path
+	kubernetes string            // the required version of k8s.io/kubernetes
+}
+
+func loadModule(root, name string) (*module, error) {
+	if !isFolder(name) {
+		return nil, fmt.Errorf("%q is not a folder of the repository, written with slashes", name)
+	}
+	dir := filepath.Join(root, filepath.FromSlash(name))
+	file := filepath.Join(dir, "go.mod")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	mod, err := modfile.Parse(file, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	if mod.Module == nil {
+		return nil, fmt.Errorf("%s names no module", file)
+	}
+	m := &module{dir: dir, name: name, path: mod.Module.Mod.Path, requires: map[string]string{}}
+	if mod.Go != nil {
+		m.goVersion = mod.Go.Version
+	}
+	for _, r := range mod.Require {
+		m.requires[r.Mod.Path] = r.Mod.Version
+	}
+	m.kubernetes = m.requires["k8s.io/kubernetes"]
+	if m.kubernetes == "" {
+		return nil, fmt.Errorf("%s does not require k8s.io/kubernetes, whose version is a release's", file)
+	}
+	return m, nil
+}
+
+// find returns why there is no such package for a binary, or nil.
+func (m *module) find(pkg string, test bool) error {
+	dir, local := strings.CutPrefix(pkg, "./")
+	if local {
+		return m.findLocal(dir, test)
+	}
+	if err := gomodule.CheckImportPath(pkg); err != nil {
+		return err
+	}
+	var similar []string
+	for required := range m.requires {
+		if pkg == required || strings.HasPrefix(pkg, required+"/") {
+			return nil
+		}
+		similar = append(similar, required)
+	}
+	// The folder of the module itself, written without "./".
+	dir = strings.TrimPrefix(strings.TrimPrefix(pkg, m.path+"/"), m.name+"/")
+	if m.findLocal(dir, test) == nil {
+		return fmt.Errorf("no module that %s requires has package %s; did you mean ./%s?", m.file(), pkg, dir)
+	}
+	return fmt.Errorf("no module that %s requires has package %s%s", m.file(), pkg, didYouMean(nearModules(pkg, similar)))
+}
+
+func (m *module) findLocal(dir string, test bool) error {
+	if !isFolder(dir) {
+		return fmt.Errorf("%q is not a folder below %s, written with slashes", "./"+dir, m.name)
+	}
+	entries, err := os.ReadDir(filepath.Join(m.dir, filepath.FromSlash(dir)))
+	if err != nil {
+		return fmt.Errorf("there is no folder %s%s", path.Join(m.name, dir), didYouMean(m.nearFolders(dir)))
+	}
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasSuffix(e.Name(), ".go") && strings.HasSuffix(e.Name(), "_test.go") == test {
+			return nil
+		}
+	}
+	if test {
+		return fmt.Errorf("%s has no _test.go files", path.Join(m.name, dir))
+	}
+	return fmt.Errorf("%s has no .go files", path.Join(m.name, dir))
+}
+
+func (m *module) file() string { return path.Join(m.name, "go.mod") }
+
+// nearFolders returns folders beside a missing one of which it may be a slip, as packages.
+func (m *module) nearFolders(dir string) []string {
+	parent := path.Dir(dir)
+	var found []string
+	for _, f := range near(path.Base(dir), folders(filepath.Join(m.dir, filepath.FromSlash(parent)))) {
+		found = append(found, "./"+path.Join(parent, f))
+	}
+	return found
+}
+
+// nearModules returns modules of which a package's import path begins with a slip.
+func nearModules(pkg string, modules []string) []string {
+	elems := strings.Split(pkg, "/")
+	var found []string
+	for n := len(elems); n > 0 && len(found) == 0; n-- {
+		var sameLength []string
+		for _, m := range modules {
+			if strings.Count(m, "/") == n-1 {
+				sameLength = append(sameLength, m)
+			}
+		}
+		found = near(strings.Join(elems[:n], "/"), sameLength)
+	}
+	return found
+}
+
+// folders returns the names of the folders in one: none if it is not there.
+func folders(dir string) []string {
+	entries, _ := os.ReadDir(dir) // one that can't be read has none that could be meant
+	var names []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// isFolder reports whether a name is a clean, slash-separated path that stays below where it starts.
+func isFolder(name string) bool {
+	return name != "." && fs.ValidPath(name) && !strings.Contains(name, `\`)
+}
