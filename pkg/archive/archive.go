@@ -1,0 +1,14 @@
+package archive
+
+import "io/fs"
+
+// An Entry is a member of an archive: a directory, a symbolic link, or a file whose content is Data, or
+// else the file at Path.
+type Entry struct {
+	Name string      // slash-separated, relative, clean
+	Mode fs.FileMode // type (fs.ModeDir, fs.ModeSymlink or regular) and permission bits
+	Link string      // a symbolic link's target
+	Data []byte      // a regular file's content, if Path is empty
+	Path string      // where a regular file's content is
+	Sum  string      // SHA-256 of the content of Path in hex, if it is known; saves a read
+}

@@ -1,0 +1,65 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"slipway.build/pkg/archive"
+	"slipway.build/pkg/stamp/git"
+)
+
+// A Tree is the sources below a folder, as they were when Find looked.
+type Tree struct {
+	Root string // absolute
+
+	// ID is git's hash of the content, if the tree is a clean git work tree: equal IDs, equal Entries. It is empty
+	// otherwise, and then the content is that of Files.
+	ID string
+
+	// Files are the paths of all files, if ID is empty: relative to Root, slash-separated, sorted.
+	Files []string
+
+	repo *git.Repo // nil without git
+}
+
+// Find looks for the sources below root. A nil env is os.Getenv; it is what git is found by, see package git.
+func Find(ctx context.Context, root string, env func(string) string) (*Tree, error) {
+	t, err := find(ctx, root, env)
+	if err != nil {
+		return nil, fmt.Errorf("find sources %s: %w", root, err)
+	}
+	return t, nil
+}
+
+// Entries are the sources, sorted by name. Those of a clean git work tree have their content in Data, all others in
+// the file at Path.
+func (t *Tree) Entries(ctx context.Context) ([]archive.Entry, error) {
+	read := t.readFiles
+	if t.ID != "" {
+		read = t.readCommit
+	}
+	entries, err := read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read sources %s: %w", t.Root, err)
+	}
+	return entries, nil
+}
+
+func find(ctx context.Context, root string, env func(string) string) (*Tree, error) {
+	repo, err := git.Open(root, env)
+	if errors.Is(err, git.ErrNone) {
+		return findUnpacked(ctx, root)
+	}
+	if err != nil {
+		return nil, err
+	}
+	state, err := repo.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if state.Dirty {
+		return findChanged(ctx, repo)
+	}
+	return &Tree{Root: repo.Root, ID: state.Tree, repo: repo}, nil
+}

@@ -1,0 +1,133 @@
+package stamp
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+)
+
+// A field is one part of a Stamp under the name it has in the environment and in a version file.
+type field struct {
+	key string
+	get func(Stamp) string         // "" if it isn't set
+	set func(*Stamp, string) error // refuses what is malformed
+}
+
+// fields are in the order of a version file.
+var fields = []field{
+	{"KUBE_GIT_VERSION", func(s Stamp) string { return s.Version }, setVersion},
+	{"KUBE_GIT_COMMIT", func(s Stamp) string { return s.Commit },
+		setMatch(func(s *Stamp) *string { return &s.Commit }, "[0-9a-f]{7,64}", "7 to 64 digits of 0-9 and a-f")},
+	{"KUBE_GIT_TREE_STATE", func(s Stamp) string { return s.TreeState },
+		setMatch(func(s *Stamp) *string { return &s.TreeState }, "clean|dirty|archive", "clean, dirty or archive")},
+	{"KUBE_GIT_MAJOR", func(s Stamp) string { return s.Major },
+		setMatch(func(s *Stamp) *string { return &s.Major }, "[0-9]+", "a number")},
+	{"KUBE_GIT_MINOR", func(s Stamp) string { return s.Minor },
+		setMatch(func(s *Stamp) *string { return &s.Minor }, "[0-9]+[+]?", `a number, with or without a "+"`)},
+	{"SOURCE_DATE_EPOCH", getDate, setDate},
+}
+
+func setMatch(of func(*Stamp) *string, pattern, want string) func(*Stamp, string) error {
+	re := regexp.MustCompile("^(?:" + pattern + ")$")
+	return func(s *Stamp, value string) error {
+		if !re.MatchString(value) {
+			return fmt.Errorf("%q is not %s", value, want)
+		}
+		*of(s) = value
+		return nil
+	}
+}
+
+func setVersion(s *Stamp, value string) error {
+	if !isSemver(value) {
+		return fmt.Errorf("%q is not a semantic version such as v1.36.3 or v1.36.3+acme.1", value)
+	}
+	s.Version = value
+	return nil
+}
+
+// isSemver is semver.IsValid without the shorthands v1 and v1.2.
+func isSemver(v string) bool {
+	return semver.IsValid(v) && semver.Canonical(v)+semver.Build(v) == v
+}
+
+// lastSecond is the end of the year 9999: a later one has no form in RFC 3339.
+const lastSecond = 253402300799
+
+func getDate(s Stamp) string {
+	if s.Date.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(s.Date.Unix(), 10)
+}
+
+func setDate(s *Stamp, value string) error {
+	seconds, err := strconv.ParseUint(value, 10, 63)
+	if err != nil || seconds > lastSecond {
+		return fmt.Errorf("%q is not a number of seconds since 1970-01-01 00:00:00 UTC", value)
+	}
+	s.Date = time.Unix(int64(seconds), 0).UTC()
+	return nil
+}
+
+// maxTag is how many characters a container image's tag may have.
+const maxTag = 128
+
+// admit checks a version against the base it is a version of.
+func admit(version, base string) error {
+	if semver.Prerelease(version) != "" && semver.Canonical(version) != base {
+		return fmt.Errorf("version %s: a pre-release comes before its release, and kubeadm would ask for the images "+
+			"of an older patch; use build metadata: %s+%s",
+			version, base, strings.TrimPrefix(semver.Prerelease(version), "-"))
+	}
+	if n := len(imageTag(version)); n > maxTag {
+		return fmt.Errorf("version %s: has %d characters, and an image's tag may have only %d", version, n, maxTag)
+	}
+	return nil
+}
+
+// majorMinor takes them from a version.
+func majorMinor(version string) (major, minor string) {
+	major, minor, _ = strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
+	if semver.Prerelease(version)+semver.Build(version) != "" {
+		minor += "+"
+	}
+	return major, minor
+}
+
+// fill takes from other what s lacks. Major and minor belong to the version they came with.
+func (s *Stamp) fill(other Stamp) {
+	if s.Version != "" {
+		other.Major, other.Minor = "", ""
+	}
+	for _, f := range fields {
+		if value := f.get(other); value != "" && f.get(*s) == "" {
+			// It was set once already, so it cannot be malformed.
+			if err := f.set(s, value); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+// missing names what has to be set before s is whole. Major and minor follow from the version.
+func (s Stamp) missing() []string {
+	var keys []string
+	for _, f := range fields {
+		if f.key != "KUBE_GIT_MAJOR" && f.key != "KUBE_GIT_MINOR" && f.get(s) == "" {
+			keys = append(keys, f.key)
+		}
+	}
+	return keys
+}
+
+// derive sets what follows from the version, where nobody said otherwise.
+func (s *Stamp) derive() {
+	major, minor := majorMinor(s.Version)
+	s.Major, s.Minor = cmp.Or(s.Major, major), cmp.Or(s.Minor, minor)
+}

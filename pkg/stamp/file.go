@@ -1,0 +1,80 @@
+package stamp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// File is the name of the version file in the root of a source tarball.
+const File = "version"
+
+// Marshal is a stamp as a version file: lines of the form KEY='value', which a shell can read too.
+func Marshal(s Stamp) []byte {
+	var b bytes.Buffer
+	for _, f := range fields {
+		if value := f.get(s); value != "" {
+			fmt.Fprintf(&b, "%s='%s'\n", f.key, value)
+		}
+	}
+	return b.Bytes()
+}
+
+// Unmarshal reads a version file. Version, commit and tree state must be in it; major and minor follow from the
+// version where they are not; without SOURCE_DATE_EPOCH, which files of other tools lack, the date is zero. Empty
+// lines and lines that begin with '#' are skipped. Errors name the line.
+func Unmarshal(data []byte) (Stamp, error) {
+	var s Stamp
+	seen := map[string]int{}
+	number := 0
+	for line := range strings.SplitSeq(string(data), "\n") {
+		number++
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		key, value, err := parse(line)
+		if err != nil {
+			return Stamp{}, fmt.Errorf("line %d: %w", number, err)
+		}
+		if first, ok := seen[key]; ok {
+			return Stamp{}, fmt.Errorf("line %d: %s is already set in line %d", number, key, first)
+		}
+		seen[key] = number
+		if err := s.set(key, value); err != nil {
+			return Stamp{}, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	for _, f := range fields[:3] {
+		if f.get(s) == "" {
+			return Stamp{}, fmt.Errorf("line %d: %s is missing at the end", number, f.key)
+		}
+	}
+	s.derive()
+	return s, nil
+}
+
+func parse(line string) (key, value string, err error) {
+	key, quoted, ok := strings.Cut(line, "=")
+	if !ok || len(quoted) < 2 || quoted[0] != '\'' || quoted[len(quoted)-1] != '\'' {
+		return "", "", fmt.Errorf("%q is not of the form KEY='value'", line)
+	}
+	value = quoted[1 : len(quoted)-1]
+	if value == "" {
+		return "", "", errors.New(key + " is empty")
+	}
+	return key, value, nil
+}
+
+func (s *Stamp) set(key, value string) error {
+	for _, f := range fields {
+		if f.key != key {
+			continue
+		}
+		if err := f.set(s, value); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%q is not a key of a version file", key)
+}
