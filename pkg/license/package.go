@@ -1,0 +1,104 @@
+package license
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Package is one of the list that the Go command printed.
+type Package struct {
+	ImportPath string
+	Module     Module // without Dir
+}
+
+// Packages reads the output of `go list -deps -json=ImportPath,Module,Standard`, or several joined: all
+// packages but those of the standard library, each once, sorted.
+func Packages(r io.Reader) ([]Package, error) {
+	type version struct{ Path, Version string }
+	var listed struct {
+		ImportPath string
+		Standard   bool
+		Module     *struct {
+			version
+			Replace *version
+		}
+	}
+	var packages []Package
+	for d := json.NewDecoder(r); ; {
+		listed.ImportPath, listed.Standard, listed.Module = "", false, nil
+		err := d.Decode(&listed)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("license: list of packages: %w", err)
+		}
+		if listed.Standard {
+			continue
+		}
+		name := ofFolder(listed.ImportPath)
+		if name == "" {
+			return nil, errors.New("license: list of packages: one has no ImportPath")
+		}
+		if listed.Module == nil {
+			return nil, fmt.Errorf("license: list of packages: %s has no Module; list it with -json=ImportPath,Module,Standard", name)
+		}
+		m := Module{Path: listed.Module.Path, Version: listed.Module.Version, Origin: listed.Module.Path}
+		if r := listed.Module.Replace; r != nil {
+			m.Version, m.Origin = r.Version, r.Path
+			if isFolder(r.Path) {
+				m.Version, m.Origin = "", ""
+			}
+		}
+		packages = append(packages, Package{ImportPath: name, Module: m})
+	}
+	return tidy(packages), nil
+}
+
+// ofFolder is the import path that belongs to a package's folder. In a list made with -test, there are also
+// "a/b [a/b.test]", a package as compiled for its test, and "a/b_test [a/b.test]", the test outside of it.
+func ofFolder(importPath string) string {
+	name, test, _ := strings.Cut(importPath, " [")
+	tested := strings.TrimSuffix(test, ".test]")
+	if test != "" && name == tested+"_test" {
+		return tested
+	}
+	return name
+}
+
+// tidy sorts packages, and leaves out repetitions and the main package "a/b.test" that the Go command makes up
+// for the tests of "a/b".
+func tidy(packages []Package) []Package {
+	listed := make(map[string]bool, len(packages))
+	for _, p := range packages {
+		listed[p.ImportPath] = true
+	}
+	packages = slices.DeleteFunc(packages, func(p Package) bool {
+		tested, ok := strings.CutSuffix(p.ImportPath, ".test")
+		return ok && listed[tested]
+	})
+	slices.SortFunc(packages, func(a, b Package) int {
+		return cmp.Or(strings.Compare(a.ImportPath, b.ImportPath), strings.Compare(a.Module.String(), b.Module.String()))
+	})
+	return slices.Compact(packages)
+}
+
+// folders is the slash-separated folder of each package of a module and all above, relative to the module's root,
+// sorted. The root "." is among them in any case.
+func folders(m Module, packages []Package) []string {
+	set := map[string]bool{".": true}
+	for _, p := range packages {
+		rel := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, m.Path), "/")
+		for dir := path.Clean(rel); !set[dir]; dir = path.Dir(dir) {
+			set[dir] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}

@@ -1,0 +1,121 @@
+package license
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// A Source says where everything is that Write reads.
+type Source struct {
+	License  string   // the repository's own licence file
+	ModCache string   // GOMODCACHE
+	ModRoot  string   // the folder of the binaries' go.mod, to which folders in its replace directives are relative
+	GOROOT   string   // of the Go that compiled the binaries
+	Binaries []string // all of one Go module
+	Packages string   // a file with the list of packages, see the package comment
+}
+
+// Write fills dir, which becomes LICENSES and must be absent or empty: a text left from before would be
+// one that is not owed.
+func Write(ctx context.Context, dir string, src Source) error {
+	modules, err := Modules(src.Binaries, src.ModCache, src.ModRoot)
+	if err != nil {
+		return err
+	}
+	packages, err := readPackages(src.Packages)
+	if err != nil {
+		return err
+	}
+	byModule, err := assign(packages, modules)
+	if err != nil {
+		return fmt.Errorf("license %s: %w", src.Packages, err)
+	}
+	files, err := findAll(ctx, modules, byModule)
+	if err != nil {
+		return err
+	}
+	copies := []copied{
+		{src.License, "LICENSE"},
+		{filepath.Join(src.GOROOT, "LICENSE"), "go/LICENSE"},
+		{filepath.Join(src.GOROOT, "PATENTS"), "go/PATENTS"},
+	}
+	for i, m := range modules {
+		for _, f := range files[i] {
+			copies = append(copies, copied{filepath.Join(m.Dir, filepath.FromSlash(f)), path.Join("vendor", m.Path, f)})
+		}
+	}
+	return lay(ctx, dir, copies, index(modules, files))
+}
+
+func readPackages(name string) ([]Package, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("license: list of packages: %w", err)
+	}
+	defer f.Close()
+	return Packages(f)
+}
+
+// assign sorts packages by their module's path. Packages of modules that are not linked are dropped; a
+// module without a package, or in another version, shows that the list is not that of the binaries.
+func assign(packages []Package, modules []Module) (map[string][]Package, error) {
+	byModule := make(map[string][]Package)
+	for _, p := range packages {
+		byModule[p.Module.Path] = append(byModule[p.Module.Path], p)
+	}
+	var errs []error
+	for _, m := range modules {
+		if len(byModule[m.Path]) == 0 {
+			errs = append(errs, fmt.Errorf("no package of %s, which is linked; list the packages of every platform, with the build's tags", m))
+			continue
+		}
+		for _, p := range byModule[m.Path] {
+			if p.Module.revision() != m.revision() {
+				errs = append(errs, fmt.Errorf("%s is of %s, but linked is %s; list with the build's go.mod", p.ImportPath, p.Module, m))
+				break // one package of a module says it for all
+			}
+		}
+	}
+	return byModule, errors.Join(errs...)
+}
+
+// findAll is find for each module. Modules without a licence are named all at once, since each will need a
+// decision and nobody wants to come back for every one.
+func findAll(ctx context.Context, modules []Module, byModule map[string][]Package) ([][]string, error) {
+	files := make([][]string, len(modules))
+	var unlicensed []string
+	for i, m := range modules {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		found, err := find(m, byModule[m.Path])
+		if errors.Is(err, errUnlicensed) {
+			unlicensed = append(unlicensed, "\t"+m.String())
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[i] = found
+	}
+	if len(unlicensed) > 0 {
+		return nil, fmt.Errorf("license: no licence file at the root of\n%s\nThey can't be shipped without. Require a version "+
+			"that has one, drop the dependency, or replace it by a folder that holds the text its authors published",
+			strings.Join(unlicensed, "\n"))
+	}
+	return files, nil
+}
+
+func index(modules []Module, files [][]string) []byte {
+	var b bytes.Buffer
+	for i, m := range modules {
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", m.Path, m.revision(), strings.Join(files[i], "\t"))
+	}
+	return b.Bytes()
+}
