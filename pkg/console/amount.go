@@ -1,0 +1,55 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// duration is d as a person says it: three significant places at most.
+func duration(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < 999500*time.Microsecond:
+		return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
+	case d < 59950*time.Millisecond:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return clock(d.Round(time.Second))
+}
+
+// clock is d in whole seconds that have passed: what a running clock shows.
+func clock(d time.Duration) string {
+	switch d = max(d, 0).Truncate(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// size is n bytes in binary units.
+func size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, units := float64(n)/1024, "KMGTPE"
+	for value >= 1023.95 && len(units) > 1 { // what would be printed as 1024.0
+		value, units = value/1024, units[1:]
+	}
+	return fmt.Sprintf("%.1f %ciB", value, units[0])
+}
+
+// count is n with its thousands set apart.
+func count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, digit := range digits {
+		if left := len(digits) - i; i > 0 && left%3 == 0 && digits[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(digit)
+	}
+	return b.String()
+}

@@ -1,0 +1,50 @@
+package console
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+func TestModeIsFound(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		mode Mode
+		env  map[string]string
+		want Mode
+	}{
+		"a pipe":                 {"", map[string]string{"TERM": "xterm"}, Plain},
+		"auto":                   {Auto, map[string]string{"TERM": "xterm"}, Plain},
+		"asked for":              {Terminal, map[string]string{"TERM": "xterm", "CI": "true"}, Terminal},
+		"asked of a dumb one":    {Terminal, map[string]string{"TERM": "dumb"}, Plain},
+		"plain is always plain":  {Plain, map[string]string{"TERM": "xterm"}, Plain},
+		"JSON needs no terminal": {JSON, nil, JSON},
+	} {
+		o := Options{Out: &bytes.Buffer{}, Mode: test.mode, Getenv: func(key string) string { return test.env[key] }}
+		if got := o.furnished().Mode; got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+func TestModeIsAFlag(t *testing.T) {
+	t.Parallel()
+	m := Auto
+	if err := m.Set("json"); err != nil || m != JSON || m.String() != "json" {
+		t.Errorf("Set(json) = %v, mode %s", err, m)
+	}
+	if err := m.Set("fancy"); err == nil || m != JSON {
+		t.Errorf("Set(fancy) = %v, mode %s; want an error and no change", err, m)
+	}
+}
+
+func TestZeroOptionsServeACommand(t *testing.T) {
+	t.Parallel()
+	o := Options{}.furnished()
+	if o.Out != os.Stdout || o.Err != os.Stderr || o.Artifacts("x") {
+		t.Errorf("furnished: %+v", o)
+	}
+	if width, height := sizeOf(&bytes.Buffer{}); width != 80 || height != 24 {
+		t.Errorf("size of what is no terminal: %dx%d", width, height)
+	}
+}
