@@ -1,0 +1,12 @@
+//go:build mage
+
+package main
+
+import (
+	"os"
+
+	"slipway.build/pkg/generate"
+)
+
+// Help lists the targets.
+func Help() error { return generate.Help(os.Stdout, "magefiles") }

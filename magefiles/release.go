@@ -1,0 +1,30 @@
+//go:build mage
+
+package main
+
+import (
+	"context"
+	"os"
+)
+
+// Release runs the unit tests (unless KUBE_RELEASE_RUN_TESTS=n), then builds the tarballs of every platform, with checksums.
+func Release(ctx context.Context) error {
+	if os.Getenv("KUBE_RELEASE_RUN_TESTS") != "n" && !dryRun() {
+		if err := Test(ctx); err != nil {
+			return err
+		}
+	}
+	return slipway(ctx, "release")
+}
+
+// QuickRelease builds the tarballs for this machine's linux platform, with checksums, into _output/release-tars.
+func QuickRelease(ctx context.Context) error { return slipway(ctx, "release", "--quick") }
+
+// PackageTarballs builds the tarballs of every platform, or those of KUBE_BUILD_PLATFORMS=, without running tests.
+func PackageTarballs(ctx context.Context) error { return slipway(ctx, "release") }
+
+// ReleaseImages builds the component images of every server platform into _output/release-images.
+func ReleaseImages(ctx context.Context) error { return slipway(ctx, "images", "--all-platforms") }
+
+// QuickReleaseImages builds the component images for this machine's linux platform.
+func QuickReleaseImages(ctx context.Context) error { return slipway(ctx, "images") }

@@ -1,0 +1,68 @@
+//go:build mage
+
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/magefile/mage/sh"
+
+	"slipway.build/pkg/generate"
+)
+
+// Test runs the unit tests, or those of the packages that WHAT= names (WHAT=./pkg/archive); KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m are handed on.
+func Test(ctx context.Context) error {
+	return goTest("-timeout=5m")
+}
+
+// TestIntegration builds real components and releases, and looks at them: what make quick-release promises.
+func TestIntegration(ctx context.Context) error {
+	return goTest("-tags=integration", "-timeout=60m", "-v")
+}
+
+// Bench measures what the README claims, as ratios of two things measured in turn, and prints a table.
+func Bench(ctx context.Context) error {
+	if dryRun() {
+		return nil
+	}
+	return sh.RunV("go", "run", "./test/bench")
+}
+
+// Soak repeats what must hold when things go wrong, many times: kills, clones, full releases. It takes hours.
+func Soak(ctx context.Context) error {
+	return goTest("-tags=integration,soak", "-timeout=6h", "-v")
+}
+
+// Update regenerates what is generated from the sources: command-line reference, completions.
+func Update() error {
+	if dryRun() {
+		return nil
+	}
+	return generate.Update(".")
+}
+
+// Verify checks formatting, vet, staticcheck, shell scripts, and that what is generated is up to date.
+func Verify(ctx context.Context) error {
+	if dryRun() {
+		return nil
+	}
+	return generate.Verify(ctx, ".", os.Stdout)
+}
+
+func goTest(flags ...string) error {
+	if dryRun() {
+		return nil
+	}
+	args := append([]string{"test"}, flags...)
+	args = append(args, strings.Fields(os.Getenv("KUBE_RACE")+" "+os.Getenv("KUBE_TIMEOUT"))...)
+	what := strings.Fields(os.Getenv("WHAT"))
+	if len(what) == 0 {
+		what = []string{"./..."}
+	}
+	return goTool(append(args, what...)...)
+}
+
+// goTool runs the installed Go with the user's own settings: what it makes is not released.
+func goTool(args ...string) error { return sh.RunV("go", args...) }

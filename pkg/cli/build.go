@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/plan"
+)
+
+// makeFlags are the flags of the subcommands that make something.
+type makeFlags struct {
+	platforms  string
+	output     string
+	dryRun     bool
+	everywhere bool
+}
+
+func (f *makeFlags) add(o *options, c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else the host's)")
+	flags.StringVarP(&f.output, "output", "o", "", "put the results into this folder, too")
+	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and why; do nothing")
+	flags.BoolVar(&f.everywhere, "all-platforms", false, "for every platform of the catalog")
+	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
+}
+
+func newBuild(o *options) *cobra.Command {
+	var f makeFlags
+	c := &cobra.Command{
+		Use:   "build [component...]",
+		Short: "Compile components",
+		Long: `build compiles components, by name (kubectl) or path (cmd/kubectl): all that a server, a node and a client
+need, if none is named. Binaries are put in _output/local/bin/OS/ARCH, the host's also in _output/bin.`,
+		Example:           "  slipway build kubectl --platform darwin/arm64\n  slipway build kubelet kubeadm --output /usr/local/bin",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: o.completeComponents,
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.make(c, f, plan.Request{What: strings.Join(args, " ")}, artifacts{plan.Binaries, ""})
+		},
+	}
+	f.add(o, c)
+	return c
+}
+
+func newImages(o *options) *cobra.Command {
+	var f makeFlags
+	c := &cobra.Command{
+		Use:   "images",
+		Short: "Build the component images",
+		Long: `images builds the container images of the components, without a container engine, as archives for
+"docker load" and "ctr images import", in _output/release-images/ARCH.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.make(c, f, plan.Request{Images: true}, artifacts{plan.Images, ".tar"})
+		},
+	}
+	f.add(o, c)
+	return c
+}
+
+func newRelease(o *options) *cobra.Command {
+	var f makeFlags
+	var quick, testSet bool
+	c := &cobra.Command{
+		Use:   "release",
+		Short: "Build the release tarballs",
+		Long: `release compiles what the release holds, for every platform of the catalog or those of --platform, builds the
+component images, and packs everything into tarballs, with checksums, in _output/release-tars.
+
+With --quick it does so for the host's linux platform, without the test set.`,
+		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.everywhere = !quick
+			return o.make(c, f, plan.Request{Tars: true, TestSet: testSet && !quick}, artifacts{plan.Tars, ""})
+		},
+	}
+	f.add(o, c)
+	c.Flags().BoolVar(&quick, "quick", o.Getenv("KUBE_FASTBUILD") == "true", "only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
+	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
+	_ = c.Flags().MarkHidden("all-platforms")
+	return c
+}
+
+// artifacts are the outputs that a command is for: those in a folder, with a suffix.
+type artifacts struct{ folder, suffix string }
+
+func (a artifacts) has(path string) bool {
+	return strings.HasPrefix(path, a.folder+"/") && strings.HasSuffix(path, a.suffix)
+}
+
+// make plans a request and runs it, or prints the plan.
+func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request, wanted artifacts) error {
+	p, err := o.open(c.Context())
+	if err != nil {
+		return err
+	}
+	if req.Platforms, err = p.Catalog.Platforms(f.platforms); err != nil {
+		return err
+	}
+	req.Everywhere = f.everywhere
+	graph, err := p.Graph(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	if f.dryRun {
+		return o.printPlan(c.Context(), graph)
+	}
+	if err := o.run(c.Context(), p, graph, wanted); err != nil {
+		return err
+	}
+	if f.output == "" {
+		return nil
+	}
+	return deliver(graph, wanted, f.output)
+}
+
+// deliver puts the artifacts of a finished run into a folder of the user's: side by side, or, where they come from
+// several folders (of platforms), in folders of the same names.
+func deliver(graph *action.Graph, wanted artifacts, dir string) error {
+	var files []string // below wanted.folder
+	folders := map[string]bool{}
+	for _, a := range graph.Actions {
+		for _, out := range a.Outputs {
+			if wanted.has(out) {
+				rel := strings.TrimPrefix(out, wanted.folder+"/")
+				files = append(files, rel)
+				folders[path.Dir(rel)] = true
+			}
+		}
+	}
+	for _, rel := range files {
+		to := filepath.Join(dir, path.Base(rel))
+		if len(folders) > 1 {
+			to = filepath.Join(dir, filepath.FromSlash(rel))
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := place(filepath.Join(graph.Root, filepath.FromSlash(wanted.folder), filepath.FromSlash(rel)), to); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+	}
+	return nil
+}

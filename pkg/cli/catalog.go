@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/plan"
+)
+
+func newCatalog(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "catalog [components|platforms|images|tarballs]",
+		Short: "List what can be built, and for which platforms",
+		Long: `catalog lists what release/release.yaml declares: components with the platforms they are built for, images, tarballs.
+With the name of a list it prints only that, a name on each line, for scripts; with --json everything.`,
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"components", "platforms", "images", "tarballs"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			root, err := plan.FindRoot(o.dir)
+			if err != nil {
+				return err
+			}
+			c, err := catalog.Load(root)
+			if err != nil {
+				return err
+			}
+			if o.json {
+				e := json.NewEncoder(o.Out)
+				e.SetIndent("", "  ")
+				return e.Encode(c)
+			}
+			if len(args) == 0 {
+				return o.printCatalog(c)
+			}
+			_, err = fmt.Fprintln(o.Out, strings.Join(list(c, args[0]), "\n"))
+			return err
+		},
+	}
+}
+
+// list is one of the catalog's lists.
+func list(c *catalog.Catalog, name string) []string {
+	var names []string
+	switch name {
+	case "components":
+		for _, b := range c.Binaries {
+			names = append(names, b.Name)
+		}
+	case "platforms":
+		for _, p := range c.AllPlatforms() {
+			names = append(names, p.String())
+		}
+	case "images":
+		for _, im := range c.Images {
+			names = append(names, im.Name)
+		}
+	case "tarballs":
+		names = c.Tarballs(c.AllPlatforms())
+	}
+	return names
+}
+
+func (o *options) printCatalog(c *catalog.Catalog) error {
+	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "Kubernetes %s, compiled by %s\n\nCOMPONENT\tSETS\tPLATFORMS\n", c.Kubernetes, c.Go.Version)
+	for _, b := range c.Binaries {
+		var sets []string
+		for _, s := range b.Sets {
+			sets = append(sets, string(s))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", b.Name, strings.Join(sets, " "), grouped(c.PlatformsOf(b)))
+	}
+	fmt.Fprintf(w, "\nIMAGE\tBASE\tPLATFORMS\n")
+	for _, im := range c.Images {
+		fmt.Fprintf(w, "%s/%s\t%s\t%s\n", c.Registry, im.Name, im.Base, grouped(c.Sets[catalog.Server]))
+	}
+	return w.Flush()
+}
+
+// grouped writes platforms as the shell's braces do: linux/{amd64,arm64} darwin/arm64.
+func grouped(platforms []catalog.Platform) string {
+	var order []string
+	archs := map[string][]string{}
+	for _, p := range platforms {
+		if archs[p.OS] == nil {
+			order = append(order, p.OS)
+		}
+		archs[p.OS] = append(archs[p.OS], p.Arch)
+	}
+	for i, os := range order {
+		if a := archs[os]; len(a) == 1 {
+			order[i] = os + "/" + a[0]
+		} else {
+			order[i] = os + "/{" + strings.Join(a, ",") + "}"
+		}
+	}
+	return strings.Join(order, " ")
+}
+
+func (o *options) completeComponents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return o.complete("components")
+}
+
+func (o *options) completePlatforms(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return o.complete("platforms")
+}
+
+func (o *options) complete(name string) ([]string, cobra.ShellCompDirective) {
+	root, err := plan.FindRoot(o.dir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	c, err := catalog.Load(root)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return list(c, name), cobra.ShellCompDirectiveNoFileComp
+}

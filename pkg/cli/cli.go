@@ -1,0 +1,147 @@
+// Package cli is the slipway command: its subcommands, their flags, and the exit codes.
+//
+// Flags have the Kubernetes variables of the same meaning as defaults, so that `make` and `slipway` do the same
+// thing: mage targets call Run with the arguments that a person would type.
+//
+// Exit codes: 0 success, 1 failure, 2 a request that cannot be understood.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/console"
+	"slipway.build/pkg/plan"
+)
+
+// An IO is what a command reads from its surroundings. Tests give their own.
+type IO struct {
+	Out, Err io.Writer
+	Getenv   func(string) string
+}
+
+// Std is the process's own.
+func Std() IO { return IO{os.Stdout, os.Stderr, os.Getenv} }
+
+// An ExitError is an error with the exit code that it calls for.
+type ExitError struct {
+	Err   error
+	Code  int
+	Shown bool // the user has been told already
+}
+
+func (e *ExitError) Error() string {
+	if e.Shown {
+		return "not finished: see above"
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error   { return e.Err }
+func (e *ExitError) ExitStatus() int { return e.Code } // mage asks by this name
+
+// Run runs slipway with arguments. Its error, if any, is an *ExitError.
+func Run(ctx context.Context, s IO, args ...string) error {
+	root := New(s)
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		var shown shownError
+		return &ExitError{err, exitCode(err), errors.As(err, &shown)}
+	}
+	return nil
+}
+
+func exitCode(err error) int {
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) && coded.ExitCode() == 2 {
+		return 2
+	}
+	return 1
+}
+
+// A usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (usageError) ExitCode() int { return 2 }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// A shownError was shown to the user by the view of the run that failed.
+type shownError struct{ error }
+
+func (e shownError) Unwrap() error { return e.error }
+
+// options are the flags that all subcommands share.
+type options struct {
+	IO
+	dir     string
+	road    string
+	mode    console.Mode
+	json    bool
+	verbose int
+}
+
+// New returns the slipway command.
+func New(s IO) *cobra.Command {
+	o := &options{IO: s, mode: console.Auto}
+	root := &cobra.Command{
+		Use:   "slipway",
+		Short: "Build a complete Kubernetes cluster from source, and pack it into release tarballs",
+		Long: `slipway builds a complete Kubernetes cluster from source, and packs it into release tarballs:
+the same bytes every time, wherever it runs.
+
+Without a subcommand it says what it can do. In a tree with a Makefile, "make help" lists
+the same by Kubernetes' names.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w: see %s --help", err, c.CommandPath())}
+	})
+	verbose, _ := strconv.Atoi(s.Getenv("KUBE_VERBOSE"))
+	flags := root.PersistentFlags()
+	flags.StringVarP(&o.dir, "directory", "C", ".", "the tree, or a folder in it")
+	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local (default $ROAD)")
+	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
+	flags.BoolVar(&o.json, "json", false, "print JSON: events, one a line, or the result of a query")
+	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: list skipped actions too (default $KUBE_VERBOSE)")
+	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newCatalog(o), newClean(o), newVersion(o))
+	for _, c := range root.Commands() {
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error {
+				if err := check(c, args); err != nil {
+					return usageError{fmt.Errorf("%w: see %s --help", err, c.CommandPath())}
+				}
+				return nil
+			}
+		}
+	}
+	root.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		err := fmt.Errorf("unknown command %q", args[0])
+		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+			err = fmt.Errorf("%w; did you mean %s?", err, near[0])
+		}
+		return usageError{fmt.Errorf("%w: see slipway --help", err)}
+	}
+	return root
+}
+
+// open reads the tree.
+func (o *options) open(ctx context.Context) (*plan.Project, error) {
+	settings := plan.SettingsFrom(o.Getenv)
+	settings.Road = o.road
+	return plan.Open(ctx, o.dir, settings, o.Getenv)
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/console"
+	"slipway.build/pkg/plan"
+)
+
+// timeline is the picture of the last run that did something, relative to the root.
+const timeline = plan.Output + "/timeline.svg"
+
+// run runs a graph and shows its events.
+func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph, wanted artifacts) error {
+	mode := o.mode
+	if o.json {
+		mode = console.JSON
+	}
+	view := console.New(console.Options{
+		Out:       o.Out,
+		Err:       o.Err,
+		Mode:      mode,
+		Verbose:   o.verbose,
+		Artifacts: wanted.has,
+		Getenv:    o.Getenv,
+	})
+	var events []action.Event
+	worked := false
+	err := graph.Run(ctx, action.Options{
+		Budget: action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
+		Events: func(e action.Event) {
+			events = append(events, e)
+			worked = worked || e.Kind == action.Started
+			view.Event(e)
+		},
+	})
+	closed := view.Close()
+	if err != nil {
+		return shownError{err}
+	}
+	if closed != nil || !worked {
+		return closed
+	}
+	if err := p.TrimCaches(); err != nil {
+		return err
+	}
+	return o.drawTimeline(p, events)
+}
+
+func (o *options) drawTimeline(p *plan.Project, events []action.Event) error {
+	name := filepath.Join(p.Root, filepath.FromSlash(timeline))
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".timeline-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // it is gone after the rename
+	defer tmp.Close()
+	w := bufio.NewWriter(tmp)
+	if err := console.Timeline(w, events); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := tmp.Chmod(0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), name)
+}
+
+// printPlan prints what would run, and why.
+func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
+	decisions, err := graph.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		lines := json.NewEncoder(o.Out)
+		for _, d := range decisions {
+			line := struct {
+				Action  string   `json:"action"`
+				Phase   string   `json:"phase"`
+				Certain bool     `json:"certain"`
+				Reason  string   `json:"reason"`
+				Outputs []string `json:"outputs"`
+			}{d.Action.ID, d.Action.Phase, d.Certain, d.Reason, d.Action.Outputs}
+			if err := lines.Encode(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := bufio.NewWriter(o.Out)
+	for _, d := range decisions {
+		fmt.Fprintf(w, "%s: %s\n", d.Action.ID, d.Reason)
+	}
+	fmt.Fprintf(w, "%d of %d actions to do\n", len(decisions), len(graph.Actions))
+	return w.Flush()
+}

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newVersion(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version that a release built now would have",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := o.open(c.Context())
+			if err != nil {
+				return err
+			}
+			s := p.Stamp
+			if o.json {
+				return json.NewEncoder(o.Out).Encode(map[string]string{
+					"gitVersion": s.Version, "gitCommit": s.Commit, "gitTreeState": s.TreeState, "major": s.Major, "minor": s.Minor,
+					"buildDate": s.Date.UTC().Format(time.RFC3339), "imageTag": s.ImageTag(), "goVersion": p.Catalog.Go.Version,
+				})
+			}
+			fmt.Fprintln(o.Out, s.Version)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,133 @@
+// Package generate makes the files of the repository that are made from others (`make update`), checks that they are
+// up to date and that everything is well-formed (`make verify`), and prints the help that is made from the targets' own
+// comments.
+package generate
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"slipway.build/pkg/cli"
+)
+
+// Folders hold generated files and nothing else, so that one which is no longer generated is noticed.
+var folders = []string{"docs/reference", "completions"}
+
+// files makes every generated file, by path relative to the root.
+func files() (map[string][]byte, error) {
+	made := map[string][]byte{}
+	command := cli.New(cli.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
+	command.DisableAutoGenTag = true // no dates
+	command.InitDefaultCompletionCmd()
+	if err := reference(command, made); err != nil {
+		return nil, err
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"completions/slipway.bash": func(w io.Writer) error { return command.GenBashCompletionV2(w, true) },
+		"completions/_slipway":     command.GenZshCompletion,
+		"completions/slipway.fish": func(w io.Writer) error { return command.GenFishCompletion(w, true) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return nil, err
+		}
+		made[name] = b.Bytes()
+	}
+	return made, nil
+}
+
+// reference makes a page for each command.
+func reference(c *cobra.Command, made map[string][]byte) error {
+	if !c.IsAvailableCommand() && c.HasParent() || strings.HasPrefix(c.CommandPath(), "slipway completion") {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := doc.GenMarkdown(c, &b); err != nil {
+		return err
+	}
+	made["docs/reference/"+strings.ReplaceAll(c.CommandPath(), " ", "_")+".md"] = b.Bytes()
+	for _, sub := range c.Commands() {
+		if err := reference(sub, made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Update writes the generated files below root.
+func Update(root string) error {
+	made, err := files()
+	if err != nil {
+		return err
+	}
+	stale, err := leftovers(root, made)
+	if err != nil {
+		return err
+	}
+	for _, name := range stale {
+		if err := os.Remove(filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
+	for name, data := range made {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
+			continue
+		}
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftovers are the files in folders of generated ones that are no longer made.
+func leftovers(root string, made map[string][]byte) ([]string, error) {
+	var left []string
+	for _, folder := range folders {
+		err := fs.WalkDir(os.DirFS(root), folder, func(name string, d fs.DirEntry, err error) error {
+			if os.IsNotExist(err) {
+				return nil
+			}
+			if err == nil && !d.IsDir() && made[name] == nil {
+				left = append(left, name)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// outdated lists the generated files that differ from what would be made now.
+func outdated(root string) ([]string, error) {
+	made, err := files()
+	if err != nil {
+		return nil, err
+	}
+	names, err := leftovers(root, made)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		old, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil || !bytes.Equal(old, made[name]) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

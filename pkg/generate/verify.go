@@ -1,0 +1,125 @@
+package generate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// A check is one thing that make verify looks at. Its problem is empty if all is well.
+type check struct {
+	name string
+	run  func(ctx context.Context, root string) (problem string, err error)
+	// tool is a program that the check needs and that the toolchain does not bring. Without it the check is skipped,
+	// loudly; in CI (CI=true) it must be there.
+	tool string
+}
+
+var checks = []check{
+	{name: "generated files", run: func(_ context.Context, root string) (string, error) {
+		names, err := outdated(root)
+		if len(names) == 0 {
+			return "", err
+		}
+		return "not up to date, run make update: " + strings.Join(names, " "), err
+	}},
+	{name: "gofmt", run: func(ctx context.Context, root string) (string, error) {
+		names, err := tracked(ctx, root, "*.go")
+		if err != nil {
+			return "", err
+		}
+		out, err := output(ctx, root, "gofmt", append([]string{"-l"}, names...)...)
+		return out, err
+	}},
+	{name: "go vet", run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
+	{name: "go vet, magefiles", run: problemsOf("go", "tool", "mage", "-d", "magefiles", "-w", ".", "-l")},
+	{name: "go vet, components", run: func(ctx context.Context, root string) (string, error) {
+		return problemsOf("go", "vet", "./...")(ctx, filepath.Join(root, "cmd"))
+	}},
+	{name: "staticcheck", run: problemsOf("go", "tool", "staticcheck", "-tags=integration,soak", "./...")},
+	{name: "shellcheck", tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run")},
+	{name: "buildifier", run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
+}
+
+// Verify runs every check, says on w how each went, and returns an error if one found a problem.
+func Verify(ctx context.Context, root string, w io.Writer) error {
+	var failed []error
+	for _, c := range checks {
+		if c.tool != "" {
+			if _, err := exec.LookPath(c.tool); err != nil {
+				if os.Getenv("CI") == "true" {
+					failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+				}
+				fmt.Fprintf(w, "SKIPPED  %s: %s is not installed\n", c.name, c.tool)
+				continue
+			}
+		}
+		problem, err := c.run(ctx, root)
+		switch {
+		case err != nil || problem != "":
+			fmt.Fprintf(w, "FAILED   %s\n", c.name)
+			if problem != "" {
+				fmt.Fprintln(w, strings.TrimSpace(problem))
+			}
+			failed = append(failed, errors.Join(fmt.Errorf("%s failed", c.name), err))
+		default:
+			fmt.Fprintf(w, "ok       %s\n", c.name)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// problemsOf is a check by a command that fails when it finds a problem.
+func problemsOf(name string, args ...string) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, dir string) (string, error) {
+		out, err := output(ctx, dir, name, args...)
+		if err == nil {
+			return "", nil
+		}
+		return out, err
+	}
+}
+
+// overTracked is a check by a command over the files that git knows and that match.
+func overTracked(command string, patterns ...string) func(context.Context, string) (string, error) {
+	return func(ctx context.Context, root string) (string, error) {
+		names, err := tracked(ctx, root, patterns...)
+		if err != nil || len(names) == 0 {
+			return "", err
+		}
+		words := strings.Fields(command)
+		return problemsOf(words[0], append(words[1:], names...)...)(ctx, root)
+	}
+}
+
+// tracked lists files that git knows, or would know if they were added.
+func tracked(ctx context.Context, root string, patterns ...string) ([]string, error) {
+	out, err := output(ctx, root, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, patterns...)...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for name := range strings.SplitSeq(strings.TrimRight(out, "\x00"), "\x00") {
+		if _, err := os.Lstat(filepath.Join(root, name)); name != "" && err == nil {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s: %w", name, err)
+	}
+	return out.String(), nil
+}

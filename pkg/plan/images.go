@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/image"
+)
+
+// logRunner is in every image, for manifests that send output to a file.
+const logRunner = "kube-log-runner"
+
+// images plans the component images for some platforms, without tarballs.
+func (b *builder) images(platforms []catalog.Platform) error {
+	planned := 0
+	for _, platform := range platforms {
+		planned += len(b.image(platform))
+	}
+	if planned == 0 {
+		return &NotForError{"no image", platforms, b.Catalog.Sets[catalog.Server]}
+	}
+	return nil
+}
+
+// image plans the images for one platform, and returns the files that go into the server tarball: for each image the
+// docker archive, and the file with its tag that Kubernetes has beside it.
+func (b *builder) image(platform catalog.Platform) []string {
+	var files []string
+	for _, im := range b.Catalog.ImagesFor(platform) {
+		dir := slashed(Images, platform.Arch)
+		tar, tag := slashed(dir, im.Name+".tar"), slashed(dir, im.Name+".docker_tag")
+		files = append(files, tar, tag)
+		id := "image " + platform.String() + " " + im.Name
+		if b.planned[id] {
+			continue
+		}
+		b.planned[id] = true
+		var needed []catalog.Binary
+		for _, name := range []string{im.Binary, logRunner} {
+			bin, _ := b.Catalog.Binary(name) // the catalog is valid
+			needed = append(needed, bin)
+		}
+		b.compile(platform, needed)
+		b.add(b.imageAction(id, platform, im, tar, tag))
+	}
+	return files
+}
+
+func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.Image, tar, tag string) *action.Action {
+	program := image.Program{
+		Name:      im.Binary,
+		Title:     im.Title,
+		Binary:    b.abs(binary(platform, im.Binary)),
+		LogRunner: b.abs(binary(platform, logRunner)),
+		OS:        platform.OS,
+		Arch:      platform.Arch,
+		Version:   b.Stamp.Version,
+		Revision:  b.Stamp.Commit,
+		Created:   b.Stamp.Date,
+	}
+	tags := b.imageTags(im.Name, platform.Arch)
+	base := slashed("images", im.Base)
+	return &action.Action{
+		ID:    id,
+		Phase: "image",
+		Recipe: append([]string{
+			image.Recipe, platform.String(), im.Binary, im.Title, im.Base, b.Stamp.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
+		}, tags...),
+		Inputs:  []string{binary(platform, im.Binary), binary(platform, logRunner), base + "/"},
+		Outputs: []string{tar, tag},
+		Run: func(ctx context.Context, t *action.Task) error {
+			base, err := image.Base(b.Root, im.Base)
+			if err != nil {
+				return err
+			}
+			img, err := image.Build(image.Component(base, program))
+			if err != nil {
+				return err
+			}
+			err = write(t.Path(tar), func(w *bufio.Writer) error { return image.Save(ctx, w, img, tags) })
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(t.Path(tag), []byte(b.Stamp.ImageTag()+"\n"), 0o644)
+		},
+	}
+}
+
+// imageTags are the names an image is saved under: the release's own, and those that the user adds.
+func (b *builder) imageTags(name, arch string) []string {
+	tag := b.Stamp.ImageTag()
+	tags := image.Tags(b.Catalog.Registry, name, arch, tag)
+	registry, version := b.Settings.DockerRegistry, b.Settings.DockerImageTag
+	if registry == "" && version == "" {
+		return tags
+	}
+	if registry == "" {
+		registry = b.Catalog.Registry
+	}
+	if version == "" {
+		version = tag
+	}
+	return append(tags, image.Tags(registry, name, arch, version)...)
+}
+
+// write makes a file of what a function writes.
+func write(name string, to func(*bufio.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := to(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/license"
+)
+
+// shipped names the sets whose binaries share one LICENSES folder. The test set has its own: it links far more.
+func shipped(set catalog.Set) (name string, sets []catalog.Set) {
+	if set == catalog.Test {
+		return "test", []catalog.Set{catalog.Test}
+	}
+	return "components", []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
+}
+
+// licences plans the LICENSES folder of a set's tarball, and returns where it is made. It covers every binary that a
+// release ships for the platform, so it is the same whichever tarballs are asked for.
+func (b *builder) licences(set catalog.Set, platform catalog.Platform) string {
+	name, sets := shipped(set)
+	dir := slashed(stage, "licences", name, platform.Dash())
+	id := "licences " + platform.String() + " " + name
+	if b.planned[id] {
+		return dir
+	}
+	b.planned[id] = true
+	var binaries []catalog.Binary
+	seen := map[string]bool{}
+	for _, s := range sets {
+		for _, bin := range b.Catalog.BinariesFor(s, platform) {
+			if !seen[bin.Name] {
+				seen[bin.Name] = true
+				binaries = append(binaries, bin)
+			}
+		}
+	}
+	b.compile(platform, binaries)
+
+	packages := b.packages(name, platform, binaries)
+	inputs := append([]string{packages, "LICENSE"}, b.module.inputs...)
+	var files []string
+	for _, bin := range binaries {
+		inputs = append(inputs, binary(platform, bin.Name))
+		files = append(files, b.abs(binary(platform, bin.Name)))
+	}
+	b.add(&action.Action{
+		ID:      id,
+		Phase:   "licences",
+		Recipe:  []string{license.Recipe, b.Catalog.Go.Version},
+		Inputs:  inputs,
+		Outputs: []string{dir + "/"},
+		Run: func(ctx context.Context, t *action.Task) error {
+			g, err := b.Go(ctx, nil)
+			if err != nil {
+				return err
+			}
+			return license.Write(ctx, t.Path(dir+"/"), license.Source{
+				License:  b.abs("LICENSE"),
+				ModCache: g.ModCache,
+				ModRoot:  b.module.dir,
+				GOROOT:   g.Root,
+				Binaries: files,
+				Packages: b.abs(packages),
+			})
+		},
+	})
+	return dir
+}
+
+// packages plans the list of packages that binaries are compiled from. Build information in a binary names modules
+// only, and a licence may lie in the folder of a package.
+func (b *builder) packages(name string, platform catalog.Platform, binaries []catalog.Binary) string {
+	out := slashed(stage, "packages", name, platform.Dash()+".json")
+	c := b.compilation(platform)
+	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
+	args := append([]string{"list", "-deps", "-json=ImportPath,Module,Standard"}, c.BuildFlags()...)
+	var inputs, mains, tests []string
+	seen := map[string]bool{}
+	for _, bin := range binaries {
+		for _, in := range b.sourcesOf(bin.Package) {
+			if !seen[in] {
+				seen[in] = true
+				inputs = append(inputs, in)
+			}
+		}
+		if bin.IsTest() {
+			tests = append(tests, bin.Test)
+		} else {
+			mains = append(mains, bin.Package)
+		}
+	}
+	recipe := append([]string{b.Catalog.Go.Version, platform.String(), "GOFLAGS=" + b.Settings.Build.GoFlags}, args...)
+	recipe = append(append(recipe, mains...), append([]string{"-test"}, tests...)...)
+	b.add(&action.Action{
+		ID:      "packages " + platform.String() + " " + name,
+		Phase:   "licences",
+		Recipe:  recipe,
+		Inputs:  inputs,
+		Outputs: []string{out},
+		Run: func(ctx context.Context, t *action.Task) error {
+			var list bytes.Buffer
+			for _, part := range [][]string{mains, append([]string{"-test"}, tests...)} {
+				if len(part) == 0 || part[0] == "-test" && len(part) == 1 {
+					continue
+				}
+				if err := b.goCommand(ctx, platform, &list, append(args, part...)...); err != nil {
+					return err
+				}
+			}
+			return os.WriteFile(t.Path(out), list.Bytes(), 0o644)
+		},
+	})
+	return out
+}
+
+// goCommand runs the pinned Go in the components' module.
+func (b *builder) goCommand(ctx context.Context, platform catalog.Platform, out io.Writer, args ...string) error {
+	g, err := b.Go(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var stderr bytes.Buffer
+	cmd := g.Command(ctx, b.module.dir, platform.OS, platform.Arch, args...)
+	cmd.Env = append(cmd.Env, "GOFLAGS="+b.Settings.Build.GoFlags)
+	cmd.Stdout, cmd.Stderr = out, &stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// moduleDir is the folder of a module that the components' module requires.
+func (b *builder) moduleDir(ctx context.Context, path string) (string, error) {
+	var out bytes.Buffer
+	if err := b.goCommand(ctx, catalog.Host(), &out, "list", "-m", "-json", path); err != nil {
+		return "", err
+	}
+	var info struct{ Dir string }
+	if err := json.Unmarshal(out.Bytes(), &info); err != nil {
+		return "", fmt.Errorf("go list -m %s: %w", path, err)
+	}
+	if info.Dir == "" {
+		return "", fmt.Errorf("module %s is not in the module cache: go mod download %s, in %s", path, path, b.module.dir)
+	}
+	return filepath.Clean(info.Dir), nil
+}

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// A module is the components' module as far as a plan has to know it: what its compiles depend on.
+type module struct {
+	dir    string // absolute
+	path   string // import path
+	inputs []string
+	// replaced are the folders that stand in for a module, absolute. They change without go.sum changing, so they
+	// are hashed like sources.
+	replaced map[string]string // module path → folder
+	imports  map[string][]string
+}
+
+func loadModule(root, name string) (*module, error) {
+	m := &module{dir: filepath.Join(root, filepath.FromSlash(name)), replaced: map[string]string{}, imports: map[string][]string{}}
+	file := filepath.Join(m.dir, "go.mod")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	mod, err := modfile.ParseLax(file, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	m.path = mod.Module.Mod.Path
+	m.inputs = []string{slashed(name, "go.mod"), slashed(name, "go.sum")}
+	for _, r := range mod.Replace {
+		if r.New.Version != "" {
+			continue
+		}
+		dir := filepath.FromSlash(r.New.Path)
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(m.dir, dir)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
+			return nil, fmt.Errorf("%s:%d: %s is replaced by a folder that is no module: %w", file, r.Syntax.Start.Line, r.Old.Path, err)
+		}
+		m.replaced[r.Old.Path] = dir
+		input := filepath.ToSlash(dir)
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+			input = filepath.ToSlash(rel) // inside the tree: the key is the same wherever the tree is
+		}
+		m.inputs = append(m.inputs, input+"/")
+	}
+	slices.Sort(m.inputs)
+	return m, nil
+}
+
+// closure lists the folders of the module, relative to it, that a package in it is compiled from: its own and those of
+// the module's packages that it imports, directly or not. Files of every platform count, so it may name too many, never
+// too few. A package of another module has none.
+func (m *module) closure(pkg string) []string {
+	var found []string
+	todo := []string{path.Clean(pkg)}
+	if !strings.HasPrefix(pkg, "./") {
+		return nil
+	}
+	for len(todo) > 0 {
+		dir := todo[0]
+		todo = todo[1:]
+		if slices.Contains(found, dir) {
+			continue
+		}
+		found = append(found, dir)
+		todo = append(todo, m.importsOf(dir)...)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// importsOf are the folders of the module that the package in one of them imports.
+func (m *module) importsOf(dir string) []string {
+	if known, ok := m.imports[dir]; ok {
+		return known
+	}
+	var dirs []string
+	folder := filepath.Join(m.dir, filepath.FromSlash(dir))
+	entries, _ := os.ReadDir(folder) // one that is missing is the Go tool's to report, and so is a file that does not parse
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".go" {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, e.Name()), nil, parser.ImportsOnly)
+		if err != nil {
+			continue
+		}
+		for _, spec := range f.Imports {
+			if p, err := strconv.Unquote(spec.Path.Value); err == nil {
+				if rel, ok := strings.CutPrefix(p, m.path+"/"); ok {
+					dirs = append(dirs, rel)
+				}
+			}
+		}
+	}
+	m.imports[dir] = dirs
+	return dirs
+}

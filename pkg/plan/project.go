@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"slipway.build/pkg/archive"
+	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/road"
+	"slipway.build/pkg/road/local"
+	"slipway.build/pkg/stamp"
+	"slipway.build/pkg/toolchain"
+)
+
+// Where things are made, relative to the tree's root. The layout below _output is Kubernetes' own.
+const (
+	Output   = "_output"
+	State    = Output + "/.slipway"       // what is needed to skip work: records, caches, temporary files, the lock
+	Binaries = Output + "/local/bin"      // OS/ARCH/NAME
+	Images   = Output + "/release-images" // ARCH/NAME.tar
+	Tars     = Output + "/release-tars"
+	stage    = Output + "/release-stage"
+	archives = State + "/archive" // compressed forms by content
+)
+
+// Settings are what a user sets by Kubernetes' variables.
+type Settings struct {
+	Road           string // ROAD: local
+	Build          road.Options
+	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it, too
+	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it, too
+}
+
+// SettingsFrom reads the settings from an environment.
+func SettingsFrom(getenv func(string) string) Settings {
+	return Settings{
+		Road: getenv("ROAD"),
+		Build: road.Options{
+			Debug:   getenv("DBG") == "1",
+			GoFlags: getenv("GOFLAGS"),
+			LDFlags: getenv("GOLDFLAGS"),
+		},
+		DockerRegistry: getenv("KUBE_DOCKER_REGISTRY"),
+		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
+	}
+}
+
+// A Project is a tree, with what a plan needs to know of it.
+type Project struct {
+	Root     string // absolute
+	Catalog  *catalog.Catalog
+	Settings Settings
+	Stamp    stamp.Stamp
+	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
+
+	road   road.Road
+	getenv func(string) string
+}
+
+// Open reads the tree that dir lies in.
+func Open(ctx context.Context, dir string, settings Settings, getenv func(string) string) (*Project, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Project{Root: root, Settings: settings, getenv: getenv}
+	if p.Catalog, err = catalog.Load(root); err != nil {
+		return nil, err
+	}
+	pin := toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
+	p.Go = once(func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+		return toolchain.Find(ctx, pin, progress)
+	})
+	switch settings.Road {
+	case "", "local":
+		p.road = &local.Road{Pin: pin, Go: p.Go}
+	default:
+		return nil, &catalog.UnknownError{Kind: "road", Name: settings.Road, Near: []string{"local"}}
+	}
+	if p.Stamp, err = stamp.Read(ctx, stamp.Request{Root: root, Base: p.Catalog.Kubernetes, Env: getenv}); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// FindRoot walks up from dir to the folder that holds release/release.yaml.
+func FindRoot(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "release", "release.yaml")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no release/release.yaml in %s or a folder above it: run slipway inside a tree, or name one with -C", dir)
+		}
+	}
+}
+
+// once remembers the first success.
+func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(context.Context, func(string)) (*toolchain.Go, error) {
+	var mu sync.Mutex
+	var found *toolchain.Go
+	return func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found != nil {
+			return found, nil
+		}
+		g, err := find(ctx, progress)
+		found = g
+		return g, err
+	}
+}
+
+// abs is the absolute path of one relative to the root.
+func (p *Project) abs(path string) string { return filepath.Join(p.Root, filepath.FromSlash(path)) }
+
+// slashed joins folders and a name as the action package wants its paths.
+func slashed(parts ...string) string { return strings.Join(parts, "/") }
+
+// TrimCaches drops from the archive cache what no release has used for days.
+func (p *Project) TrimCaches() error {
+	packer := archive.Packer{Cache: p.abs(archives)}
+	return packer.Trim()
+}

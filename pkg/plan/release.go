@@ -1,0 +1,335 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/archive"
+	"slipway.build/pkg/attest"
+	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/stamp"
+)
+
+// release plans the tarballs of some platforms, and the checksums of them all.
+func (b *builder) release(platforms []catalog.Platform, testSet bool) error {
+	if err := b.sourceTarball(); err != nil {
+		return err
+	}
+	for _, platform := range platforms {
+		for _, set := range []catalog.Set{catalog.Server, catalog.Node, catalog.Client} {
+			if b.Catalog.SetHas(set, platform) {
+				b.setTarball(set, platform)
+			}
+		}
+		if testSet && b.Catalog.SetHas(catalog.Test, platform) {
+			b.setTarball(catalog.Test, platform)
+		}
+	}
+	b.tarball(catalog.ManifestsTarball, "kubernetes/manifests", []content{{from: "release/manifests/", fill: true}}, b.versionFile("kubernetes"))
+	b.tarball(catalog.FullTarball, "kubernetes", []content{
+		{from: "README.md"}, {from: "LICENSE"}, {from: "docs/", to: "docs"},
+	}, b.versionFile("kubernetes"))
+	if testSet {
+		if err := b.portableTestTarball(); err != nil {
+			return err
+		}
+	}
+	b.checksums()
+	return nil
+}
+
+// setTarball plans kubernetes-SET-OS-ARCH.tar.gz and all that it is made from.
+func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) {
+	binaries := b.Catalog.BinariesFor(set, platform)
+	b.compile(platform, binaries)
+	var holds []content
+	for _, bin := range binaries {
+		holds = append(holds, content{from: binary(platform, bin.Name), to: slashed(string(set), "bin", platform.Exe(bin.Name))})
+	}
+	if set != catalog.Client {
+		holds = append(holds,
+			content{from: b.licences(set, platform) + "/", to: "LICENSES"},
+			content{from: slashed(Tars, catalog.SourceTarball), to: catalog.SourceTarball})
+	}
+	if set == catalog.Server {
+		for _, image := range b.image(platform) {
+			holds = append(holds, content{from: image, to: slashed("server/bin", path.Base(image))})
+		}
+		holds = append(holds, content{from: "release/manifests/addons/", to: "addons", fill: true})
+	}
+	var version []archive.Entry
+	if set != catalog.Client {
+		version = b.versionFile("kubernetes")
+	}
+	b.tarball(catalog.Tarball(set, platform), "kubernetes", holds, version)
+}
+
+// versionFile is the file that says in a tarball which version it is.
+func (p *Project) versionFile(dir string) []archive.Entry {
+	return []archive.Entry{{Name: dir + "/version", Mode: 0o644, Data: []byte(p.Stamp.Version + "\n")}}
+}
+
+// content is a part of a tarball: a file, or (from ends in "/") what is in a folder.
+type content struct {
+	from string // relative to the root
+	to   string // relative to the tarball's top folder; empty: the base name, or the top folder itself
+	fill bool   // replace the placeholders in YAML files, see release/manifests/README.md
+}
+
+// placeholders are what manifests leave open for the release.
+func (p *Project) placeholders() []string {
+	return []string{"__VERSION__", p.Stamp.ImageTag(), "__REGISTRY__", p.Catalog.Registry}
+}
+
+// tarball plans a tarball whose members are below a folder called top.
+func (b *builder) tarball(name, top string, holds []content, extra []archive.Entry) {
+	recipe := []string{archive.Recipe, "top " + top, fmt.Sprint("time ", b.Stamp.Date.Unix())}
+	var inputs []string
+	for _, c := range holds {
+		inputs = append(inputs, c.from)
+		recipe = append(recipe, "member "+c.from+" "+c.to)
+		if c.fill {
+			recipe = append(recipe, b.placeholders()...)
+		}
+	}
+	for _, e := range extra {
+		recipe = append(recipe, fmt.Sprintf("extra %s %q", e.Name, e.Data))
+	}
+	b.pack(name, recipe, inputs, func(t *action.Task) ([]archive.Entry, error) {
+		entries := slices.Clone(extra)
+		for _, c := range holds {
+			more, err := b.entries(t, c, top)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, more...)
+		}
+		return entries, nil
+	})
+}
+
+// entries lists the members that a part of a tarball stands for.
+func (b *builder) entries(t *action.Task, c content, top string) ([]archive.Entry, error) {
+	if strings.HasSuffix(c.from, "/") {
+		entries, err := folder(b.abs(c.from), path.Join(top, c.to), func(rel string) string { return t.Sum(c.from + rel) })
+		if err != nil || !c.fill {
+			return entries, err
+		}
+		return b.fill(entries)
+	}
+	to := c.to
+	if to == "" {
+		to = path.Base(c.from)
+	}
+	info, err := os.Stat(b.abs(c.from))
+	if err != nil {
+		return nil, err
+	}
+	return []archive.Entry{{Name: slashed(top, to), Mode: info.Mode().Perm(), Path: b.abs(c.from), Sum: t.Sum(c.from)}}, nil
+}
+
+// fill replaces the placeholders in YAML files.
+func (b *builder) fill(entries []archive.Entry) ([]archive.Entry, error) {
+	replacer := strings.NewReplacer(b.placeholders()...)
+	for i, e := range entries {
+		if path.Ext(e.Name) != ".yaml" {
+			continue
+		}
+		data, err := os.ReadFile(e.Path)
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = archive.Entry{Name: e.Name, Mode: e.Mode, Data: []byte(replacer.Replace(string(data)))}
+	}
+	return entries, nil
+}
+
+// folder lists the files and symbolic links below a folder as members below another; sum tells what is known of a file.
+func folder(dir, top string, sum func(rel string) string) ([]archive.Entry, error) {
+	var entries []archive.Entry
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		e := archive.Entry{Name: path.Join(top, rel), Mode: info.Mode() & (fs.ModeType | fs.ModePerm)}
+		if d.Type() == fs.ModeSymlink {
+			if e.Link, err = os.Readlink(name); err != nil {
+				return err
+			}
+		} else {
+			e.Path, e.Sum = name, sum(rel)
+		}
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err
+}
+
+// sourceTarball plans kubernetes-src.tar.gz.
+func (b *builder) sourceTarball() error {
+	tree, err := b.sources()
+	if err != nil {
+		return err
+	}
+	version := archive.Entry{Name: stamp.File, Mode: 0o644, Data: stamp.Marshal(b.Stamp)}
+	recipe := []string{archive.Recipe, "tree " + tree.ID, string(version.Data)}
+	b.pack(catalog.SourceTarball, recipe, tree.Files, func(*action.Task) ([]archive.Entry, error) {
+		entries, err := tree.Entries(b.ctx)
+		return append(entries, version), err
+	})
+	return nil
+}
+
+// portableTestTarball plans what the test set needs besides binaries: the manifests that upstream's e2e tests read,
+// from the very module they were compiled from.
+func (b *builder) portableTestTarball() error {
+	const kubernetes = "k8s.io/kubernetes"
+	recipe := []string{archive.Recipe, kubernetes + "@" + b.Catalog.Kubernetes}
+	inputs := slices.Clone(b.module.inputs)
+	b.pack(catalog.PortableTestTarball, recipe, inputs, func(*action.Task) ([]archive.Entry, error) {
+		dir, err := b.moduleDir(b.ctx, kubernetes)
+		if err != nil {
+			return nil, err
+		}
+		entries := b.versionFile("kubernetes")
+		for _, part := range []string{"test/e2e/testing-manifests", "test/kubemark", "LICENSE"} {
+			info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(part)))
+			if err != nil {
+				return nil, err
+			}
+			if !info.IsDir() {
+				entries = append(entries, archive.Entry{Name: "kubernetes/" + part, Mode: 0o644, Path: filepath.Join(dir, part)})
+				continue
+			}
+			more, err := folder(filepath.Join(dir, filepath.FromSlash(part)), "kubernetes/"+part, func(string) string { return "" })
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, more...)
+		}
+		return entries, nil
+	})
+	return nil
+}
+
+// pack plans one tarball, and beside it the file with its SHA-512, so that the checksums need no second reading.
+func (b *builder) pack(name string, recipe, inputs []string, list func(*action.Task) ([]archive.Entry, error)) {
+	tar, sum := slashed(Tars, name), sha512Of(name)
+	b.tars = append(b.tars, name)
+	b.add(&action.Action{
+		ID:      "package " + name,
+		Phase:   "package",
+		Recipe:  recipe,
+		Inputs:  inputs,
+		Outputs: []string{tar, sum},
+		Cost:    action.Cost{CPU: runtime.NumCPU()},
+		Run: func(ctx context.Context, t *action.Task) error {
+			entries, err := list(t)
+			if err != nil {
+				return err
+			}
+			packer := archive.Packer{Cache: b.abs(archives), Time: b.Stamp.Date}
+			sums, err := writeSummed(t.Path(tar), func(w io.Writer) error { return packer.TarGz(ctx, w, entries) })
+			if err != nil {
+				return err
+			}
+			t.Known(tar, sums.sha256)
+			return os.WriteFile(t.Path(sum), []byte(sums.sha512), 0o644)
+		},
+	})
+}
+
+func sha512Of(tarball string) string { return slashed(stage, "sha512", tarball) }
+
+type sums struct{ sha256, sha512 string }
+
+// writeSummed writes a file and sums what goes into it, each sum in a goroutine of its own.
+func writeSummed(name string, write func(io.Writer) error) (sums, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return sums{}, err
+	}
+	defer f.Close()
+	short, long := summing(sha256.New()), summing(sha512.New())
+	err = write(io.MultiWriter(f, short.w, long.w))
+	s := sums{short.close(), long.close()}
+	if err != nil {
+		return sums{}, err
+	}
+	return s, f.Close()
+}
+
+type summer struct {
+	w    *io.PipeWriter
+	done chan string
+}
+
+func summing(h hash.Hash) summer {
+	r, w := io.Pipe()
+	s := summer{w, make(chan string, 1)}
+	go func() {
+		_, _ = io.CopyBuffer(struct{ io.Writer }{h}, r, make([]byte, 1<<20)) // neither side fails
+		s.done <- hex.EncodeToString(h.Sum(nil))
+	}()
+	return s
+}
+
+func (s summer) close() string {
+	_ = s.w.Close()
+	return <-s.done
+}
+
+// checksums plans SHA256SUMS and SHA512SUMS of every tarball of the release.
+func (b *builder) checksums() {
+	names := slices.Sorted(slices.Values(b.tars))
+	short, long := slashed(Tars, "SHA256SUMS"), slashed(Tars, "SHA512SUMS")
+	var inputs []string
+	for _, name := range names {
+		inputs = append(inputs, slashed(Tars, name), sha512Of(name))
+	}
+	b.add(&action.Action{
+		ID:      "checksums",
+		Phase:   "checksums",
+		Recipe:  []string{attest.Recipe},
+		Inputs:  inputs,
+		Outputs: []string{short, long},
+		Run: func(_ context.Context, t *action.Task) error {
+			var shorts, longs []attest.Line
+			for _, name := range names {
+				sum, err := os.ReadFile(b.abs(sha512Of(name)))
+				if err != nil {
+					return err
+				}
+				shorts = append(shorts, attest.Line{Sum: t.Sum(slashed(Tars, name)), Name: name})
+				longs = append(longs, attest.Line{Sum: string(bytes.TrimSpace(sum)), Name: name})
+			}
+			if err := os.WriteFile(t.Path(short), attest.Format(shorts), 0o644); err != nil {
+				return err
+			}
+			return os.WriteFile(t.Path(long), attest.Format(longs), 0o644)
+		},
+	})
+}

@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/catalog"
+)
+
+// A Request names what to make.
+type Request struct {
+	// What is WHAT=: components by name or path. Empty means every component of the server, node and client sets.
+	What string
+	// Platforms narrow the sets' own; empty means all of them for Everywhere, else the host's.
+	Platforms  []catalog.Platform
+	Everywhere bool
+
+	Images  bool // the component images too
+	Tars    bool // and the tarballs with their checksums
+	TestSet bool // and the test set's
+}
+
+// Graph plans a request.
+func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error) {
+	module, err := loadModule(p.Root, p.Catalog.Module)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{
+		Project: p,
+		ctx:     ctx,
+		graph:   &action.Graph{Root: p.Root, State: State},
+		module:  module,
+		batches: map[catalog.Platform]*action.Batch{},
+		targets: map[string]catalog.Binary{},
+		planned: map[string]bool{},
+	}
+	platforms := p.platforms(req)
+	switch {
+	case req.Tars:
+		err = b.release(platforms, req.TestSet)
+	case req.Images:
+		err = b.images(platforms)
+	default:
+		err = b.binaries(req.What, platforms, len(req.Platforms) > 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.graph, nil
+}
+
+// platforms are the ones that a request is about.
+func (p *Project) platforms(req Request) []catalog.Platform {
+	switch {
+	case len(req.Platforms) > 0:
+		return req.Platforms
+	case req.Everywhere:
+		return p.Catalog.AllPlatforms()
+	case req.Tars || req.Images:
+		return []catalog.Platform{p.serverHost()}
+	default:
+		return []catalog.Platform{catalog.Host()}
+	}
+}
+
+// serverHost is the linux platform of this machine, or linux/amd64 where a server cannot run on its architecture.
+func (p *Project) serverHost() catalog.Platform {
+	host := catalog.Platform{OS: "linux", Arch: catalog.Host().Arch}
+	if !p.Catalog.SetHas(catalog.Server, host) {
+		host.Arch = "amd64"
+	}
+	return host
+}
+
+// A builder collects the actions of one graph.
+type builder struct {
+	*Project
+	ctx     context.Context
+	graph   *action.Graph
+	module  *module
+	batches map[catalog.Platform]*action.Batch
+	targets map[string]catalog.Binary // by the ID of the action that compiles it
+	planned map[string]bool           // IDs of other actions that several tarballs need
+	tars    []string                  // names of the tarballs
+}
+
+func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }
+
+// binaries plans the compile of what WHAT names, for each platform that it can be built for.
+func (b *builder) binaries(what string, platforms []catalog.Platform, asked bool) error {
+	wanted := b.Catalog.Default()
+	if what != "" {
+		var err error
+		if wanted, err = b.Catalog.Match(what); err != nil {
+			return err
+		}
+	}
+	built := map[string]bool{}
+	for _, platform := range platforms {
+		var here []catalog.Binary
+		for _, bin := range wanted {
+			// A developer's own machine gets every component, as with `go build`, whether or not it is released for it.
+			own := platform == catalog.Host() && !asked
+			if own || slices.Contains(b.Catalog.PlatformsOf(bin), platform) {
+				here = append(here, bin)
+				built[bin.Name] = true
+			}
+		}
+		b.compile(platform, here)
+	}
+	for _, bin := range wanted {
+		if what != "" && !built[bin.Name] {
+			return &NotForError{bin.Name, platforms, b.Catalog.PlatformsOf(bin)}
+		}
+	}
+	return nil
+}
+
+// A NotForError says that a component is built for none of the platforms asked for.
+type NotForError struct {
+	Component string
+	Asked     []catalog.Platform
+	For       []catalog.Platform
+}
+
+func (e *NotForError) Error() string {
+	return fmt.Sprintf("%s is not built for %v; it is for %v", e.Component, e.Asked, e.For)
+}
+
+// ExitCode is that of a usage error.
+func (e *NotForError) ExitCode() int { return 2 }

@@ -1,0 +1,82 @@
+package local
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// dieWithParent makes the kernel kill cmd's process when this one ends, however it ends. The kernel means
+// the thread that started it, so that thread has to stay until unlock.
+func dieWithParent(cmd *exec.Cmd) (unlock func()) {
+	runtime.LockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return runtime.UnlockOSThread
+}
+
+// watchMemory looks four times a second how much memory a process and its descendants have resident, and
+// returns a function that stops it and tells the most it saw, in bytes.
+func watchMemory(pid int) (stop func() int64) {
+	quit, result := make(chan struct{}), make(chan int64)
+	go func() {
+		tick := time.NewTicker(250 * time.Millisecond)
+		defer tick.Stop()
+		var peak int64
+		for {
+			select {
+			case <-quit:
+				result <- peak
+				return
+			case <-tick.C:
+				peak = max(peak, resident(pid))
+			}
+		}
+	}()
+	return func() int64 { close(quit); return <-result }
+}
+
+// resident sums the resident memory of pid and its descendants, from /proc. Pages that they share count
+// more than once, so it is an upper bound.
+func resident(root int) int64 {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	type process struct {
+		parent int
+		pages  int64
+	}
+	processes := map[int]process{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		// proc(5): pid (comm) state ppid … with rss as field 24. comm may hold anything, so count from its end.
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) < 22 {
+			continue
+		}
+		parent, _ := strconv.Atoi(string(fields[1]))
+		pages, _ := strconv.ParseInt(string(fields[21]), 10, 64)
+		processes[pid] = process{parent, pages}
+	}
+	var pages int64
+	for pid, p := range processes {
+		for at := pid; at > 1; at = processes[at].parent {
+			if at == root {
+				pages += p.pages
+				break
+			}
+		}
+	}
+	return pages * int64(os.Getpagesize())
+}
