@@ -21,7 +21,7 @@ func Help(w io.Writer, magefiles string) error {
 	var names []string
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) == ".go" {
-			names = append(names, filepath.Join(magefiles, e.Name()))
+			names = append(names, e.Name())
 		}
 	}
 	info, err := parse.PrimaryPackage("go", magefiles, names, false)
