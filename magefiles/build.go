@@ -11,12 +11,12 @@ import (
 	"slipway.build/pkg/cli"
 )
 
-// All compiles the components for this machine: all of a server, a node and a client, or those that WHAT= names.
+// All compiles the components for this machine, or those that WHAT= names.
 func All(ctx context.Context) error {
 	return slipway(ctx, "build", strings.Fields(os.Getenv("WHAT"))...)
 }
 
-// Cross compiles the components for every platform of the catalog, or those of KUBE_BUILD_PLATFORMS=.
+// Cross compiles the components for every platform, or those of KUBE_BUILD_PLATFORMS=.
 func Cross(ctx context.Context) error {
 	return slipway(ctx, "build", append(strings.Fields(os.Getenv("WHAT")), "--all-platforms")...)
 }
@@ -26,7 +26,7 @@ func Slipway(ctx context.Context) error {
 	return goTool("build", "-o", "_output/bin/slipway", ".")
 }
 
-// Clean removes everything that was made: _output. The Go caches stay.
+// Clean removes everything that was made, _output; the Go caches stay.
 func Clean(ctx context.Context) error { return slipway(ctx, "clean") }
 
 // slipway runs a subcommand of the command line; under `make -n`, one that makes something only prints its plan.

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Release runs the unit tests (unless KUBE_RELEASE_RUN_TESTS=n), then builds the tarballs of every platform, with checksums.
+// Release runs the unit tests, unless KUBE_RELEASE_RUN_TESTS=n, and builds the tarballs of every platform.
 func Release(ctx context.Context) error {
 	if os.Getenv("KUBE_RELEASE_RUN_TESTS") != "n" && !dryRun() {
 		if err := Test(ctx); err != nil {
@@ -17,13 +17,13 @@ func Release(ctx context.Context) error {
 	return slipway(ctx, "release")
 }
 
-// QuickRelease builds the tarballs for this machine's linux platform, with checksums, into _output/release-tars.
+// QuickRelease builds the tarballs for this machine's linux platform, with checksums: the main job.
 func QuickRelease(ctx context.Context) error { return slipway(ctx, "release", "--quick") }
 
-// PackageTarballs builds the tarballs of every platform, or those of KUBE_BUILD_PLATFORMS=, without running tests.
+// PackageTarballs builds the tarballs of every platform, or those of KUBE_BUILD_PLATFORMS=, without tests.
 func PackageTarballs(ctx context.Context) error { return slipway(ctx, "release") }
 
-// ReleaseImages builds the component images of every server platform into _output/release-images.
+// ReleaseImages builds the component images of every server platform.
 func ReleaseImages(ctx context.Context) error { return slipway(ctx, "images", "--all-platforms") }
 
 // QuickReleaseImages builds the component images for this machine's linux platform.

@@ -12,17 +12,17 @@ import (
 	"slipway.build/pkg/generate"
 )
 
-// Test runs the unit tests, or those of the packages that WHAT= names (WHAT=./pkg/archive); KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m are handed on.
+// Test runs the unit tests, or those of WHAT=./pkg/archive. KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m are handed on.
 func Test(ctx context.Context) error {
 	return goTest("-timeout=5m")
 }
 
-// TestIntegration builds real components and releases, and looks at them: what make quick-release promises.
+// TestIntegration builds real releases and checks what must hold of them.
 func TestIntegration(ctx context.Context) error {
 	return goTest("-tags=integration", "-timeout=60m", "-v")
 }
 
-// Bench measures what the README claims, as ratios of two things measured in turn, and prints a table.
+// Bench measures speed as ratios of two things done in turn, and prints a table.
 func Bench(ctx context.Context) error {
 	if dryRun() {
 		return nil
@@ -30,12 +30,12 @@ func Bench(ctx context.Context) error {
 	return sh.RunV("go", "run", "./test/bench")
 }
 
-// Soak repeats what must hold when things go wrong, many times: kills, clones, full releases. It takes hours.
+// Soak repeats what must hold when things go wrong many times: kills, clones, cold builds. It takes hours.
 func Soak(ctx context.Context) error {
 	return goTest("-tags=integration,soak", "-timeout=6h", "-v")
 }
 
-// Update regenerates what is generated from the sources: command-line reference, completions.
+// Update regenerates what is made from the sources: command-line reference, completions.
 func Update() error {
 	if dryRun() {
 		return nil
@@ -43,7 +43,7 @@ func Update() error {
 	return generate.Update(".")
 }
 
-// Verify checks formatting, vet, staticcheck, shell scripts, and that what is generated is up to date.
+// Verify checks formatting, lints, and that what is generated is up to date.
 func Verify(ctx context.Context) error {
 	if dryRun() {
 		return nil

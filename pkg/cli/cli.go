@@ -98,10 +98,11 @@ the same bytes every time, wherever it runs.
 
 Without a subcommand it says what it can do. In a tree with a Makefile, "make help" lists
 the same by Kubernetes' names.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		Args:                       cobra.NoArgs,
+		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)

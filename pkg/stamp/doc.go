@@ -34,8 +34,8 @@
 // KUBE_GIT_COMMIT and KUBE_GIT_TREE_STATE take part in the version that is put together: with another commit than
 // HEAD, no tag counts. The time in it is always the commit's; SOURCE_DATE_EPOCH changes the date alone.
 //
-// Major and minor are the version's first two numbers unless set; minor ends in "+" for every version that
-// is not a plain release ("36+").
+// Major and minor are the version's first two numbers unless set; as upstream has it, minor ends in "+"
+// for a pre-release ("37+"), and not for build metadata: tools that read it as a number go on working.
 //
 // # What is refused
 //

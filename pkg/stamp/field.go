@@ -94,7 +94,7 @@ func admit(version, base string) error {
 // majorMinor takes them from a version.
 func majorMinor(version string) (major, minor string) {
 	major, minor, _ = strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
-	if semver.Prerelease(version)+semver.Build(version) != "" {
+	if semver.Prerelease(version) != "" {
 		minor += "+"
 	}
 	return major, minor

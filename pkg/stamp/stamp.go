@@ -11,7 +11,7 @@ type Stamp struct {
 	Commit    string    // in hex, in full unless it was set shorter
 	TreeState string    // "clean", "dirty", or "archive" for sources that were exported from git by other means
 	Major     string    // 1
-	Minor     string    // 36, or 36+ if Version is not a plain release
+	Minor     string    // 36, or 36+ if Version is a pre-release
 	Date      time.Time // UTC, whole seconds: the time of every file that is made
 }
 
