@@ -37,6 +37,8 @@ $(COMPONENTS): $(MAGE)
 # two at once, cannot hurt the tree.
 $(MAGE): $(SOURCES)
 	+@command -v go >/dev/null || { echo >&2 "make: go is not on PATH: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1; }
+	+@case "$$(GOTOOLCHAIN=local go env GOVERSION)" in go1.?|go1.?.*|go1.1?|go1.1?.*|go1.20|go1.20.*|"") \
+	echo >&2 "make: the installed Go is too old: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1;; esac
 	+@mkdir -p $(STATE) && copy=$$(mktemp -d $(STATE)/magefiles.XXXXXX) && trap 'rm -rf "$$copy"' EXIT && \
 	cp magefiles/*.go "$$copy" && \
 	env $(GO_ENV) go tool mage -d "$$copy" -w . -ldflags '-s -w' -compile "../../../$$copy/mage" && \

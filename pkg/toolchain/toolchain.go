@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/version"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,6 +62,9 @@ func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 	user, err := userSettings(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	if oldest := "go1.21"; version.Compare(user["GOVERSION"], oldest) < 0 {
+		return nil, fmt.Errorf("the installed Go is %s: install %s or newer (%s is fetched by it where needed)", user["GOVERSION"], oldest, pin.Version)
 	}
 	g := &Go{Version: pin.Version, Root: user["GOROOT"], ModCache: user["GOMODCACHE"]}
 	for _, k := range ordinary {

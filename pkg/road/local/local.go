@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -77,7 +78,8 @@ type run struct {
 	g        *toolchain.Go
 	c        road.Compilation
 	rep      road.Report
-	packages int64 // compiled so far
+	packages atomic.Int64 // compiled so far
+	total    atomic.Int64 // about as many are to be compiled; 0 if nobody knows
 }
 
 func (r *run) build(ctx context.Context, verb []string, targets []road.Target) error {
@@ -103,7 +105,10 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 	cmd := r.g.Command(ctx, filepath.Join(r.c.Root, filepath.FromSlash(r.c.Module)), r.c.Platform.OS, r.c.Platform.Arch, args...)
 	// GOTMPDIR on the file system of the outputs lets the Go tool rename what it has linked.
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp)
-	if err := r.stream(cmd); err != nil {
+	stop := r.watchTotal(ctx, targets)
+	err = r.stream(cmd)
+	stop()
+	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -155,10 +160,14 @@ func (r *run) stream(cmd *exec.Cmd) error {
 func (r *run) line(text string) {
 	switch {
 	case strings.HasPrefix(text, "go: downloading "):
-		r.rep.Progress(r.packages, 0, strings.TrimPrefix(text, "go: "))
+		r.rep.Progress(r.packages.Load(), 0, strings.TrimPrefix(text, "go: "))
 	case text != "" && !strings.ContainsAny(text, " \t:#") && !strings.HasPrefix(text, "-"):
-		r.packages++
-		r.rep.Progress(r.packages, 0, text)
+		done := r.packages.Add(1)
+		total := r.total.Load()
+		if total > 0 {
+			total = max(total, done) // packages that were on their way when they were counted may count twice or not
+		}
+		r.rep.Progress(done, total, text)
 	default:
 		r.rep.Output(text)
 	}
