@@ -37,8 +37,12 @@ With the name of a list it prints only that, a name on each line, for scripts; w
 			if len(args) == 0 {
 				return o.printCatalog(c)
 			}
-			_, err = fmt.Fprintln(o.Out, strings.Join(list(c, args[0]), "\n"))
-			return err
+			for _, name := range list(c, args[0]) {
+				if _, err := fmt.Fprintln(o.Out, name); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 }

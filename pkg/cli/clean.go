@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/action"
-	"slipway.build/pkg/console"
 	"slipway.build/pkg/plan"
 )
 
@@ -26,7 +25,7 @@ func newClean(o *options) *cobra.Command {
 			if _, err := os.Stat(output); os.IsNotExist(err) {
 				return nil
 			}
-			view := console.New(console.Options{Out: o.Out, Err: o.Err, Mode: o.mode, Getenv: o.Getenv})
+			view := o.view(nil)
 			defer view.Close()
 			// A run that is on its way in this tree is waited for.
 			return action.Locked(c.Context(), root, plan.State, view.Event, func() error {

@@ -77,6 +77,9 @@ type shownError struct{ error }
 
 func (e shownError) Unwrap() error { return e.error }
 
+// ExitCode is that of a failure, whatever the tool that failed ended with.
+func (shownError) ExitCode() int { return 1 }
+
 // options are the flags that all subcommands share.
 type options struct {
 	IO

@@ -19,18 +19,7 @@ const timeline = plan.Output + "/timeline.svg"
 
 // run runs a graph and shows its events.
 func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph, wanted artifacts) error {
-	mode := o.mode
-	if o.json {
-		mode = console.JSON
-	}
-	view := console.New(console.Options{
-		Out:       o.Out,
-		Err:       o.Err,
-		Mode:      mode,
-		Verbose:   o.verbose,
-		Artifacts: wanted.has,
-		Getenv:    o.Getenv,
-	})
+	view := o.view(wanted.has)
 	var events []action.Event
 	worked := false
 	err := graph.Run(ctx, action.Options{
@@ -52,6 +41,22 @@ func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph,
 		return err
 	}
 	return o.drawTimeline(p, events)
+}
+
+// view shows events the way the user wants to see them.
+func (o *options) view(isArtifact func(string) bool) console.View {
+	mode := o.mode
+	if o.json {
+		mode = console.JSON
+	}
+	return console.New(console.Options{
+		Out:       o.Out,
+		Err:       o.Err,
+		Mode:      mode,
+		Verbose:   o.verbose,
+		Artifacts: isArtifact,
+		Getenv:    o.Getenv,
+	})
 }
 
 func (o *options) drawTimeline(p *plan.Project, events []action.Event) error {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"slipway.build/pkg/plan"
 )
 
 // A check is one thing that make verify looks at. Its problem is empty if all is well.
@@ -40,7 +42,13 @@ var checks = []check{
 	{name: "go vet", run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
 	{name: "go vet, magefiles", run: problemsOf("go", "tool", "mage", "-d", "magefiles", "-w", ".", "-l")},
 	{name: "go vet, components", run: func(ctx context.Context, root string) (string, error) {
-		return problemsOf("go", "vet", "./...")(ctx, filepath.Join(root, "cmd"))
+		p, err := plan.Open(ctx, root, plan.Settings{}, os.Getenv)
+		if err != nil {
+			return "", err
+		}
+		var out bytes.Buffer
+		err = p.Vet(ctx, &out)
+		return out.String(), err
 	}},
 	{name: "staticcheck", run: problemsOf("go", "tool", "staticcheck", "-tags=integration,soak", "./...")},
 	{name: "shellcheck", tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run")},

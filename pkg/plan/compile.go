@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
@@ -43,7 +44,7 @@ func (b *builder) compile(platform catalog.Platform, binaries []catalog.Binary) 
 			ID:      id,
 			Phase:   "compile",
 			Recipe:  append(b.road.Recipe(b.compilation(platform)), "main "+bin.ImportPath(), "test "+bin.Test),
-			Inputs:  b.sourcesOf(bin.Package),
+			Inputs:  b.sourcesOf(bin),
 			Outputs: []string{binary(platform, bin.Name)},
 			Batch:   b.batches[platform],
 		})
@@ -106,10 +107,10 @@ func (p *Project) linkBin(host catalog.Platform) error {
 }
 
 // sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the
-// module cache), the folders of the module that the main package needs, and modules replaced by a folder.
-func (b *builder) sourcesOf(pkg string) []string {
+// module cache), the folders of the module that its package needs, and modules replaced by a folder.
+func (b *builder) sourcesOf(bin catalog.Binary) []string {
 	inputs := slices.Clone(b.module.inputs)
-	for _, dir := range b.module.closure(pkg) {
+	for _, dir := range b.module.closure(cmp.Or(bin.Package, bin.Test)) {
 		inputs = append(inputs, slashed(b.Catalog.Module, dir)+"/")
 	}
 	return inputs

@@ -21,7 +21,7 @@ func (b *builder) images(platforms []catalog.Platform) error {
 		planned += len(b.image(platform))
 	}
 	if planned == 0 {
-		return &NotForError{"no image", platforms, b.Catalog.Sets[catalog.Server]}
+		return &NotForError{"an image", platforms, b.Catalog.Sets[catalog.Server]}
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (b *builder) packages(name string, platform catalog.Platform, binaries []ca
 	var inputs, mains, tests []string
 	seen := map[string]bool{}
 	for _, bin := range binaries {
-		for _, in := range b.sourcesOf(bin.Package) {
+		for _, in := range b.sourcesOf(bin) {
 			if !seen[in] {
 				seen[in] = true
 				inputs = append(inputs, in)

@@ -32,7 +32,7 @@ func loadModule(root, name string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	mod, err := modfile.ParseLax(file, data, nil)
+	mod, err := modfile.Parse(file, data, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,37 @@ func loadModule(root, name string) (*module, error) {
 		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
 			input = filepath.ToSlash(rel) // inside the tree: the key is the same wherever the tree is
 		}
-		m.inputs = append(m.inputs, input+"/")
+		parts, err := goParts(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
+			m.inputs = append(m.inputs, slashed(input, part))
+		}
 	}
 	slices.Sort(m.inputs)
 	return m, nil
+}
+
+// goParts lists what the Go tool reads of a module's folder: not what begins with a dot or an underscore, such as the .git
+// and the _output of a Kubernetes work tree, which are large and change without a change to the sources.
+func goParts(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var parts []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
+			continue
+		}
+		part := e.Name()
+		if info, err := os.Stat(filepath.Join(dir, part)); err == nil && info.IsDir() {
+			part += "/"
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
 }
 
 // closure lists the folders of the module, relative to it, that a package in it is compiled from: its own and those of
@@ -100,7 +127,9 @@ func (m *module) importsOf(dir string) []string {
 		}
 		for _, spec := range f.Imports {
 			if p, err := strconv.Unquote(spec.Path.Value); err == nil {
-				if rel, ok := strings.CutPrefix(p, m.path+"/"); ok {
+				if p == m.path {
+					dirs = append(dirs, ".")
+				} else if rel, ok := strings.CutPrefix(p, m.path+"/"); ok {
 					dirs = append(dirs, rel)
 				}
 			}

@@ -3,11 +3,7 @@ package plan
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -43,7 +39,7 @@ func (b *builder) release(platforms []catalog.Platform, testSet bool) error {
 	b.tarball(catalog.FullTarball, "kubernetes", []content{
 		{from: "README.md"}, {from: "LICENSE"}, {from: "docs/", to: "docs"},
 	}, b.versionFile("kubernetes"))
-	if testSet {
+	if testSet && len(b.Catalog.Sets[catalog.Test]) > 0 {
 		if err := b.portableTestTarball(); err != nil {
 			return err
 		}
@@ -97,7 +93,7 @@ func (p *Project) placeholders() []string {
 
 // tarball plans a tarball whose members are below a folder called top.
 func (b *builder) tarball(name, top string, holds []content, extra []archive.Entry) {
-	recipe := []string{archive.Recipe, "top " + top, fmt.Sprint("time ", b.Stamp.Date.Unix())}
+	recipe := []string{"top " + top}
 	var inputs []string
 	for _, c := range holds {
 		inputs = append(inputs, c.from)
@@ -195,7 +191,7 @@ func (b *builder) sourceTarball() error {
 		return err
 	}
 	version := archive.Entry{Name: stamp.File, Mode: 0o644, Data: stamp.Marshal(b.Stamp)}
-	recipe := []string{archive.Recipe, "tree " + tree.ID, string(version.Data)}
+	recipe := []string{"tree " + tree.ID, string(version.Data)}
 	b.pack(catalog.SourceTarball, recipe, tree.Files, func(*action.Task) ([]archive.Entry, error) {
 		entries, err := tree.Entries(b.ctx)
 		return append(entries, version), err
@@ -207,7 +203,7 @@ func (b *builder) sourceTarball() error {
 // from the very module they were compiled from.
 func (b *builder) portableTestTarball() error {
 	const kubernetes = "k8s.io/kubernetes"
-	recipe := []string{archive.Recipe, kubernetes + "@" + b.Catalog.Kubernetes}
+	recipe := []string{kubernetes + "@" + b.Catalog.Kubernetes, b.Stamp.Version}
 	inputs := slices.Clone(b.module.inputs)
 	b.pack(catalog.PortableTestTarball, recipe, inputs, func(*action.Task) ([]archive.Entry, error) {
 		dir, err := b.moduleDir(b.ctx, kubernetes)
@@ -242,7 +238,7 @@ func (b *builder) pack(name string, recipe, inputs []string, list func(*action.T
 	b.add(&action.Action{
 		ID:      "package " + name,
 		Phase:   "package",
-		Recipe:  recipe,
+		Recipe:  append([]string{archive.Recipe, fmt.Sprint("time ", b.Stamp.Date.Unix())}, recipe...),
 		Inputs:  inputs,
 		Outputs: []string{tar, sum},
 		Cost:    action.Cost{CPU: runtime.NumCPU()},
@@ -252,54 +248,32 @@ func (b *builder) pack(name string, recipe, inputs []string, list func(*action.T
 				return err
 			}
 			packer := archive.Packer{Cache: b.abs(archives), Time: b.Stamp.Date}
-			sums, err := writeSummed(t.Path(tar), func(w io.Writer) error { return packer.TarGz(ctx, w, entries) })
+			digest, err := digested(t.Path(tar), func(w io.Writer) error { return packer.TarGz(ctx, w, entries) })
 			if err != nil {
 				return err
 			}
-			t.Known(tar, sums.sha256)
-			return os.WriteFile(t.Path(sum), []byte(sums.sha512), 0o644)
+			t.Known(tar, digest.SHA256)
+			return os.WriteFile(t.Path(sum), []byte(digest.SHA512+"\n"), 0o644)
 		},
 	})
 }
 
 func sha512Of(tarball string) string { return slashed(stage, "sha512", tarball) }
 
-type sums struct{ sha256, sha512 string }
-
-// writeSummed writes a file and sums what goes into it, each sum in a goroutine of its own.
-func writeSummed(name string, write func(io.Writer) error) (sums, error) {
+// digested makes a file of what a function writes, and digests it on the way.
+func digested(name string, write func(io.Writer) error) (attest.Digest, error) {
 	f, err := os.Create(name)
 	if err != nil {
-		return sums{}, err
+		return attest.Digest{}, err
 	}
 	defer f.Close()
-	short, long := summing(sha256.New()), summing(sha512.New())
-	err = write(io.MultiWriter(f, short.w, long.w))
-	s := sums{short.close(), long.close()}
+	d := attest.NewDigester()
+	err = write(io.MultiWriter(f, d))
+	digest := d.Digest()
 	if err != nil {
-		return sums{}, err
+		return attest.Digest{}, err
 	}
-	return s, f.Close()
-}
-
-type summer struct {
-	w    *io.PipeWriter
-	done chan string
-}
-
-func summing(h hash.Hash) summer {
-	r, w := io.Pipe()
-	s := summer{w, make(chan string, 1)}
-	go func() {
-		_, _ = io.CopyBuffer(struct{ io.Writer }{h}, r, make([]byte, 1<<20)) // neither side fails
-		s.done <- hex.EncodeToString(h.Sum(nil))
-	}()
-	return s
-}
-
-func (s summer) close() string {
-	_ = s.w.Close()
-	return <-s.done
+	return digest, f.Close()
 }
 
 // checksums plans SHA256SUMS and SHA512SUMS of every tarball of the release.
@@ -317,19 +291,18 @@ func (b *builder) checksums() {
 		Inputs:  inputs,
 		Outputs: []string{short, long},
 		Run: func(_ context.Context, t *action.Task) error {
-			var shorts, longs []attest.Line
+			sums := attest.Sums{}
 			for _, name := range names {
 				sum, err := os.ReadFile(b.abs(sha512Of(name)))
 				if err != nil {
 					return err
 				}
-				shorts = append(shorts, attest.Line{Sum: t.Sum(slashed(Tars, name)), Name: name})
-				longs = append(longs, attest.Line{Sum: string(bytes.TrimSpace(sum)), Name: name})
+				sums[name] = attest.Digest{SHA256: t.Sum(slashed(Tars, name)), SHA512: string(bytes.TrimSpace(sum))}
 			}
-			if err := os.WriteFile(t.Path(short), attest.Format(shorts), 0o644); err != nil {
+			if err := os.WriteFile(t.Path(short), sums.SHA256SUMS(), 0o644); err != nil {
 				return err
 			}
-			return os.WriteFile(t.Path(long), attest.Format(longs), 0o644)
+			return os.WriteFile(t.Path(long), sums.SHA512SUMS(), 0o644)
 		},
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/action"
 	"slipway.build/pkg/catalog"
@@ -44,7 +45,7 @@ func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error)
 	case req.Images:
 		err = b.images(platforms)
 	default:
-		err = b.binaries(req.What, platforms, len(req.Platforms) > 0)
+		err = b.binaries(req.What, platforms, len(req.Platforms) == 0 && !req.Everywhere)
 	}
 	if err != nil {
 		return nil, err
@@ -89,8 +90,9 @@ type builder struct {
 
 func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }
 
-// binaries plans the compile of what WHAT names, for each platform that it can be built for.
-func (b *builder) binaries(what string, platforms []catalog.Platform, asked bool) error {
+// binaries plans the compile of what WHAT names, for each platform that it can be built for. A developer's own machine,
+// where no platform was asked for, gets every component, as with `go build`, whether or not it is released for it.
+func (b *builder) binaries(what string, platforms []catalog.Platform, own bool) error {
 	wanted := b.Catalog.Default()
 	if what != "" {
 		var err error
@@ -102,8 +104,6 @@ func (b *builder) binaries(what string, platforms []catalog.Platform, asked bool
 	for _, platform := range platforms {
 		var here []catalog.Binary
 		for _, bin := range wanted {
-			// A developer's own machine gets every component, as with `go build`, whether or not it is released for it.
-			own := platform == catalog.Host() && !asked
 			if own || slices.Contains(b.Catalog.PlatformsOf(bin), platform) {
 				here = append(here, bin)
 				built[bin.Name] = true
@@ -127,7 +127,15 @@ type NotForError struct {
 }
 
 func (e *NotForError) Error() string {
-	return fmt.Sprintf("%s is not built for %v; it is for %v", e.Component, e.Asked, e.For)
+	return fmt.Sprintf("%s is not built for %s; it is for %s", e.Component, enumerate(e.Asked), enumerate(e.For))
+}
+
+func enumerate(platforms []catalog.Platform) string {
+	names := make([]string, len(platforms))
+	for i, p := range platforms {
+		names[i] = p.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // ExitCode is that of a usage error.

@@ -1,0 +1,42 @@
+package action
+
+import "context"
+
+// An Action makes files from files. What it will make is decided by its Recipe and the contents of its
+// Inputs alone; when both are as they were and the outputs are intact, it is skipped.
+type Action struct {
+	ID     string   // unique in its graph and the same from run to run: "compile linux/amd64 kubectl"
+	Phase  string   // the kind of work, for reports: "compile", "image", "package"
+	Recipe []string // everything besides inputs that decides the outputs' bytes: flags, stamps, versions of tools
+
+	// Inputs and Outputs are slash-separated paths relative to the graph's root (or absolute, for inputs
+	// outside of it). One that ends in "/" is a directory with everything below it. An input that is, holds
+	// or lies in another action's output makes this action wait for that one.
+	Inputs  []string
+	Outputs []string
+
+	Cost  Cost
+	Run   func(ctx context.Context, t *Task) error // nil if Batch is set
+	Batch *Batch                                   // runs this action together with others
+}
+
+// A Batch runs several actions in one go, because one process makes all their outputs. Each action keeps
+// a key and a record of its own; Run gets those that are stale.
+type Batch struct {
+	ID   string
+	Cost Cost
+	Run  func(ctx context.Context, t *Task, stale []*Action) error
+}
+
+// Cost is what an action needs while it runs. Actions run side by side as long as the sums stay within the
+// Budget; one that alone is above it runs alone.
+type Cost struct {
+	CPU    int   // busy threads; 0 counts as 1
+	Memory int64 // bytes
+}
+
+// A Budget bounds what runs side by side.
+type Budget struct {
+	CPU    int
+	Memory int64 // bytes; 0 is no bound
+}

@@ -1,0 +1,236 @@
+package action
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A kind says what stands under a name.
+type kind byte
+
+const (
+	file       kind = 'f'
+	executable kind = 'x' // a file its owner may execute
+	symlink    kind = 'l'
+	directory  kind = 'd'
+	other      kind = 'o' // a socket, a device, …: known by its name alone
+)
+
+// A digest identifies content: what it is, and a hash.
+type digest struct {
+	kind kind
+	sum  [sha256.Size]byte
+}
+
+func (d digest) String() string { return string(rune(d.kind)) + hex.EncodeToString(d.sum[:]) }
+
+// hex is the hash alone.
+func (d digest) hex() string { return hex.EncodeToString(d.sum[:]) }
+
+// A content is what stands under a path.
+type content struct {
+	digest
+	file    [sha256.Size]byte // of a file, or of the file a link leads to: the SHA-256 of its bytes
+	size    int64             // bytes; of a directory, of all files in it
+	entries []entry           // of a directory: everything below it, in a fixed order
+}
+
+// An entry is something below a directory.
+type entry struct {
+	path string // with the directory's path in front
+	digest
+}
+
+// A reader finds out the contents of paths, and reads files only if it has to.
+type reader struct {
+	root  string
+	stats *statCache
+	slots chan struct{} // bounds how many files are read at the same time
+}
+
+func (r *reader) absolute(p string) string {
+	p = strings.TrimSuffix(p, "/")
+	if strings.HasPrefix(p, "/") || (len(p) > 1 && p[1] == ':') {
+		return p
+	}
+	return r.root + "/" + p
+}
+
+// input returns the content of a path that an action reads. A symbolic link counts with what it leads to.
+func (r *reader) input(p string) (content, error) { return r.look(p, true) }
+
+// output returns the content of a path that an action wrote. A symbolic link counts by itself, because
+// what it leads to is another action's.
+func (r *reader) output(p string) (content, error) { return r.look(p, false) }
+
+// look returns errors that name the path as it is given, relative to the root.
+func (r *reader) look(p string, follow bool) (content, error) {
+	abs := r.absolute(p)
+	wantDir := strings.HasSuffix(p, "/")
+	st, err := lstat(abs)
+	if err != nil {
+		return content{}, fmt.Errorf("%s: %w", p, err)
+	}
+	if st.kind == symlink && follow && wantDir {
+		if st, err = stat(abs); err != nil {
+			return content{}, fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	switch {
+	case wantDir && st.kind != directory:
+		return content{}, fmt.Errorf("%s: is not a directory", p)
+	case wantDir:
+		return r.directory(p, abs)
+	case st.kind == directory:
+		return content{}, fmt.Errorf("%s: is a directory, to be declared as %s/", p, p)
+	case st.kind == symlink && follow:
+		return r.linked(p, abs)
+	case st.kind == other:
+		return content{}, fmt.Errorf("%s: is neither a file nor a directory nor a symbolic link", p)
+	}
+	d, err := r.leaf(p, abs, st)
+	return content{digest: d, file: d.sum, size: st.size}, err
+}
+
+// linked returns the content of a symbolic link together with the file it leads to, if it leads to one.
+func (r *reader) linked(p, abs string) (content, error) {
+	d, err := r.leaf(p, abs, status{kind: symlink})
+	if err != nil {
+		return content{}, err
+	}
+	st, err := stat(abs)
+	if err != nil || (st.kind != file && st.kind != executable) {
+		return content{digest: d}, nil
+	}
+	to, err := r.leaf(p, abs, st)
+	if err != nil {
+		return content{}, err
+	}
+	d.sum = sha256.Sum256([]byte(d.String() + to.String()))
+	return content{digest: d, file: to.sum, size: st.size}, nil
+}
+
+func (r *reader) directory(p, abs string) (content, error) {
+	var c content
+	if err := r.walk(p, abs, &c); err != nil {
+		return content{}, err
+	}
+	var list []byte
+	for _, e := range c.entries {
+		name := e.path[len(p):]
+		list = binary.AppendUvarint(list, uint64(len(name)))
+		list = append(list, name...)
+		list = append(list, byte(e.kind))
+		list = append(list, e.sum[:]...)
+	}
+	c.digest = digest{directory, sha256.Sum256(list)}
+	return c, nil
+}
+
+func (r *reader) walk(p, abs string, c *content) error {
+	names, err := os.ReadDir(abs)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p, cause(err))
+	}
+	for _, n := range names {
+		below, absBelow := p+n.Name(), abs+"/"+n.Name()
+		st, err := lstat(absBelow)
+		if err != nil {
+			return fmt.Errorf("%s: %w", below, err)
+		}
+		if st.kind == directory {
+			c.entries = append(c.entries, entry{below + "/", digest{kind: directory}})
+			if err := r.walk(below+"/", absBelow, c); err != nil {
+				return err
+			}
+			continue
+		}
+		d, err := r.leaf(below, absBelow, st)
+		if err != nil {
+			return err
+		}
+		c.entries = append(c.entries, entry{below, d})
+		c.size += st.size
+	}
+	return nil
+}
+
+// leaf returns the digest of anything but a directory. Files are read if what is remembered of them is not to
+// be trusted.
+func (r *reader) leaf(p, abs string, st status) (digest, error) {
+	switch st.kind {
+	case other:
+		return digest{kind: other}, nil
+	case symlink:
+		target, err := os.Readlink(abs)
+		if err != nil {
+			return digest{}, fmt.Errorf("%s: %w", p, cause(err))
+		}
+		return digest{symlink, sha256.Sum256([]byte(target))}, nil
+	}
+	const attempts = 3
+	for range attempts {
+		if sum, ok := r.stats.lookup(p, st); ok {
+			return digest{st.kind, sum}, nil
+		}
+		// The entry's time is from before the reading: an edit in the midst of it must make the entry untrustworthy.
+		now := time.Now().UnixNano()
+		sum, err := r.hash(abs)
+		if err != nil {
+			return digest{}, fmt.Errorf("%s: %w", p, cause(err))
+		}
+		after, err := stat(abs)
+		if err != nil {
+			return digest{}, fmt.Errorf("%s: %w", p, err)
+		}
+		if after == st {
+			r.stats.remember(p, st, sum, now)
+			return digest{st.kind, sum}, nil
+		}
+		st = after
+		if st.kind != file && st.kind != executable {
+			break
+		}
+	}
+	return digest{}, fmt.Errorf("%s: changes while it is read", p)
+}
+
+const bufferSize = 256 << 10 // bytes
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+func (r *reader) hash(abs string) (sum [sha256.Size]byte, err error) {
+	r.slots <- struct{}{}
+	defer func() { <-r.slots }()
+	f, err := os.Open(abs)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	buffer := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buffer)
+	h := sha256.New()
+	// Without the struct, the file would do the copying itself, with a buffer of its own.
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, buffer[:]); err != nil {
+		return sum, err
+	}
+	h.Sum(sum[:0])
+	return sum, nil
+}
+
+// cause strips the operation and the absolute path from an error; the caller names the path as the user knows it.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package action
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// recordFormat is part of every key and record. Raising it makes everything run once.
+const recordFormat = 1
+
+// A record is what is left of an action that finished: enough to know whether it has to run again.
+type record struct {
+	Format   int           `json:"format"`
+	ID       string        `json:"id"`
+	Key      string        `json:"key"`
+	Outputs  []output      `json:"outputs,omitempty"`
+	Edited   string        `json:"edited,omitempty"` // an input that was edited while the action ran
+	Duration time.Duration `json:"duration"`         // nanoseconds
+	Memory   int64         `json:"memory,omitempty"` // peak, bytes
+}
+
+// An output is a File with what a digest has besides.
+type output struct {
+	File
+	Kind string `json:"kind"`
+}
+
+func newOutput(p string, c content) output {
+	return output{File{Path: p, Size: c.size, SHA256: c.hex()}, string(rune(c.kind))}
+}
+
+func (o output) is(c content) bool { return o.Kind == string(rune(c.kind)) && o.SHA256 == c.hex() }
+
+func (r *record) files() []File {
+	files := make([]File, len(r.Outputs))
+	for i, o := range r.Outputs {
+		files[i] = o.File
+	}
+	return files
+}
+
+// An origin is what a record's key was made of. It stands in a file of its own because it may list thousands
+// of inputs, and a no-op has no use for it.
+type origin struct {
+	Key    string   `json:"key"`
+	Recipe []string `json:"recipe"`
+	Inputs []string `json:"inputs"` // digest, space, path; for those inside of directories only the digest's beginning
+}
+
+// A batchRecord is what a batch needed the last time.
+type batchRecord struct {
+	ID      string `json:"id"`
+	Members int    `json:"members"` // how many of them ran
+	Memory  int64  `json:"memory"`  // peak, bytes
+}
+
+// A ledger keeps records in the state folder.
+type ledger struct {
+	folder string // absolute
+}
+
+func (l ledger) name(id, suffix string) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(l.folder, hex.EncodeToString(sum[:])+suffix)
+}
+
+func (l ledger) read(id, suffix string, v any) error {
+	data, err := os.ReadFile(l.name(id, suffix))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+func (l ledger) write(id, suffix, tmp string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", id, err)
+	}
+	if err := replaceFile(l.name(id, suffix), tmp, append(data, '\n')); err != nil {
+		return fmt.Errorf("record %s: %w", id, err)
+	}
+	return nil
+}
+
+// replaceFile gives a file new content at once, by a rename from tmp on the same file system.
+func replaceFile(name, tmp string, data []byte) error {
+	for _, f := range []string{name, tmp} {
+		if err := os.MkdirAll(filepath.Dir(f), 0o777); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(tmp, data, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(tmp, name)
+}
+
+// keyOf identifies everything that decides an action's outputs.
+func keyOf(m *member, inputs []content) string {
+	var b []byte
+	text := func(s string) {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	texts := func(list []string) {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, s := range list {
+			text(s)
+		}
+	}
+	b = append(b, recordFormat)
+	text(m.ID)
+	texts(m.Recipe)
+	texts(m.outputs)
+	texts(m.inputs)
+	for _, c := range inputs {
+		b = append(b, byte(c.kind))
+		b = append(b, c.sum[:]...)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Measured returns the peak memory, in bytes, that an action or a batch reported through Task.Memory the last
+// time it ran. Of a batch, a run of only some of its members does not lower what all of them needed.
+// Only Root and State of the graph have to be set.
+func (g *Graph) Measured(id string) (peak int64, ok bool) {
+	l := g.ledger()
+	var r record
+	if err := l.read(id, ".json", &r); err == nil && r.Memory > 0 {
+		return r.Memory, true
+	}
+	var b batchRecord
+	if err := l.read(id, ".batch", &b); err == nil && b.Memory > 0 {
+		return b.Memory, true
+	}
+	return 0, false
+}
+
+func (g *Graph) ledger() ledger { return ledger{filepath.Join(g.state(), "actions")} }
+
+func (g *Graph) state() string { return filepath.Join(g.Root, filepath.FromSlash(g.State)) }

@@ -1,0 +1,123 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Options are what a run may be told besides its graph.
+type Options struct {
+	Budget Budget      // CPU 0 means as many as the machine has
+	Events func(Event) // called from one goroutine at a time, in order; nil if nobody listens
+}
+
+// A run is one call of Graph.Run.
+type run struct {
+	*judge
+	*emitter
+	state string // absolute
+	tmp   string // absolute; this run's own
+}
+
+// Run makes every output of the graph, running those actions that have to. It waits until no other run works
+// in the same tree. After a failure or the end of ctx it starts no other action, waits for those that run, and
+// returns all their errors; what finished is kept, and the same call again carries on from there.
+func (g *Graph) Run(ctx context.Context, opts Options) error {
+	start := time.Now()
+	e := &emitter{to: opts.Events}
+	defer e.close()
+	err := g.run(ctx, opts.Budget, e)
+	end := Event{Kind: Finished, Duration: time.Since(start)}
+	if err != nil {
+		end.Text = err.Error()
+	}
+	e.emit(end)
+	return err
+}
+
+func (g *Graph) run(ctx context.Context, budget Budget, e *emitter) error {
+	units, err := g.arrange()
+	if err != nil {
+		return err
+	}
+	return locked(ctx, g.state(), e, func() error {
+		j, err := g.judge()
+		if err != nil {
+			return err
+		}
+		if err := j.present(units); err != nil {
+			return err
+		}
+		r := &run{judge: j, emitter: e, state: g.state()}
+		// What dead runs left behind goes first. A tool that outlived its killed run may still be writing,
+		// so this run's folder has a name that none had before.
+		tmp := filepath.Join(r.state, "tmp")
+		r.tmp = filepath.Join(tmp, strconv.Itoa(os.Getpid())+"-"+strconv.FormatInt(time.Now().UnixNano(), 36))
+		r.remove(tmp)
+		defer r.remove(tmp)
+		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
+		err = newScheduler(r, budget, len(units)).work(ctx, units)
+		if saveErr := r.saveStats(); err == nil {
+			err = advise(saveErr)
+		}
+		return err
+	})
+}
+
+// remove removes a temporary folder. If it cannot, that is worth a line but not a failure: the next run tries again.
+func (r *run) remove(dir string) {
+	if err := removeAll(dir); err != nil {
+		r.emit(Event{Kind: Output, Text: fmt.Sprintf("temporary files stay behind: %v", err)})
+	}
+}
+
+func (r *run) saveStats() error {
+	return r.stats.save(filepath.Join(r.state, "stat"), filepath.Join(r.tmp, "stat"))
+}
+
+// removeAll also removes folders that their maker made read-only, as the Go command does in a module cache.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			return os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// advise adds what to do to an error that only the user can do something about.
+func advise(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: free some and run the same command again; finished work is kept", err)
+	}
+	return err
+}
+
+// guard calls f, and makes an error of a panic and of the end of its goroutine.
+func guard(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		err := errors.New("ended its goroutine")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			result <- err
+		}()
+		err = f()
+	}()
+	return <-result
+}

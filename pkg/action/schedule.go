@@ -1,0 +1,223 @@
+package action
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// saveEvery is how often a long run saves what it remembers of files, lest a killed one has to read them again.
+const saveEvery = 10 * time.Second
+
+// A scheduler takes the units of a graph through their stages: waiting for others, ready to be judged, stale
+// and ready to run, running, settling (the work is done and its outputs are read), done. It alone knows who
+// is where; what takes time happens in other goroutines, which report to it.
+type scheduler struct {
+	*run
+	budget Budget
+
+	ready    []*unit // by rank
+	stale    []*job  // by rank
+	judging  []*unit
+	running  int
+	settling int
+	done     int
+	cpu      int   // of what runs
+	memory   int64 // of what runs
+
+	reports chan report
+	errs    []error
+	saved   time.Time
+}
+
+// A job is a unit that has to run.
+type job struct {
+	*unit
+	task   *Task
+	passed int // how many with a lower rank have started in the meantime
+}
+
+// A stage is what a report tells the end of.
+type stage int
+
+const (
+	judged stage = iota
+	ran          // gives the budget back
+	settled
+)
+
+type report struct {
+	stage stage
+	unit  *unit
+	task  *Task // of judged: nil if nothing is stale
+	err   error
+}
+
+func newScheduler(r *run, b Budget, units int) *scheduler {
+	if b.CPU <= 0 {
+		b.CPU = runtime.NumCPU()
+	}
+	return &scheduler{run: r, budget: b, reports: make(chan report, units), saved: time.Now()}
+}
+
+func (s *scheduler) work(ctx context.Context, units []*unit) error {
+	for _, u := range units {
+		if u.waits == 0 {
+			s.ready = append(s.ready, u)
+		}
+	}
+	for {
+		if len(s.errs) == 0 && ctx.Err() == nil {
+			s.judgeReady()
+			s.runStale(ctx)
+		}
+		if len(s.judging)+s.running+s.settling == 0 {
+			break
+		}
+		s.take(ctx, <-s.reports)
+	}
+	if ctx.Err() != nil && s.done < len(units) && !errors.Is(errors.Join(s.errs...), ctx.Err()) {
+		s.errs = append(s.errs, fmt.Errorf("interrupted: %w", ctx.Err()))
+	}
+	return errors.Join(s.errs...)
+}
+
+// judgeReady keeps as many judges busy as there are processors.
+func (s *scheduler) judgeReady() {
+	for len(s.ready) > 0 && len(s.judging) < runtime.GOMAXPROCS(0) {
+		u := s.ready[0]
+		s.ready = s.ready[1:]
+		s.judging = append(s.judging, u)
+		go func() { s.reports <- s.examineUnit(u) }()
+	}
+}
+
+func (s *scheduler) examineUnit(u *unit) report {
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), so: told{known: make(map[string][32]byte)}}
+	for _, m := range u.members {
+		v, err := s.examine(m)
+		if err != nil {
+			return report{stage: judged, unit: u, err: fmt.Errorf("%s%w", u.prefix(m), err)}
+		}
+		t.all = append(t.all, v)
+		if v.reason == "" {
+			s.emit(Event{Kind: Skipped, Action: m.ID, Phase: m.Phase, Files: v.record.files()})
+			continue
+		}
+		t.stale = append(t.stale, v)
+	}
+	if len(t.stale) == 0 {
+		return report{stage: judged, unit: u}
+	}
+	return report{stage: judged, unit: u, task: t}
+}
+
+// maxPassed bounds how often a job that does not fit is passed by smaller ones, so that it starts some time.
+const maxPassed = 16
+
+// runStale starts what fits into the budget. A job waits for a judge that is busy with a unit of higher rank,
+// so that who comes first does not depend on who is judged faster.
+func (s *scheduler) runStale(ctx context.Context) {
+	for i := 0; i < len(s.stale); {
+		j := s.stale[i]
+		if slices.ContainsFunc(s.judging, func(u *unit) bool { return u.rank < j.rank }) {
+			return
+		}
+		if !s.fits(j.unit.cost) {
+			if j.passed >= maxPassed {
+				return
+			}
+			i++
+			continue
+		}
+		for _, waiting := range s.stale[:i] {
+			waiting.passed++
+		}
+		s.stale = slices.Delete(s.stale, i, i+1)
+		s.start(ctx, j)
+	}
+}
+
+func (s *scheduler) fits(c Cost) bool {
+	return s.running == 0 ||
+		s.cpu+threads(c) <= s.budget.CPU && (s.budget.Memory == 0 || s.memory+c.Memory <= s.budget.Memory)
+}
+
+func threads(c Cost) int { return max(c.CPU, 1) }
+
+func (s *scheduler) start(ctx context.Context, j *job) {
+	s.running++
+	s.cpu += threads(j.cost)
+	s.memory += j.cost.Memory
+	t := j.task
+	t.start = time.Now()
+	s.emit(Event{Kind: Started, Action: j.id, Phase: j.phase, Text: j.reasons(t.stale)})
+	go func() {
+		err := t.work(ctx)
+		s.reports <- report{stage: ran, unit: j.unit, task: t, err: err}
+		if err == nil {
+			s.reports <- report{stage: settled, unit: j.unit, task: t, err: t.settle()}
+		}
+	}()
+}
+
+func (s *scheduler) take(ctx context.Context, r report) {
+	switch r.stage {
+	case judged:
+		s.judging = slices.DeleteFunc(s.judging, func(u *unit) bool { return u == r.unit })
+	case ran:
+		s.running--
+		s.cpu -= threads(r.unit.cost)
+		s.memory -= r.unit.cost.Memory
+	case settled:
+		s.settling--
+	}
+	switch {
+	case r.err != nil:
+		s.fail(ctx, r)
+	case r.stage == judged && r.task != nil:
+		j := &job{unit: r.unit, task: r.task}
+		at, _ := slices.BinarySearchFunc(s.stale, j, func(a, b *job) int { return cmp.Compare(a.rank, b.rank) })
+		s.stale = slices.Insert(s.stale, at, j)
+	case r.stage == ran:
+		s.settling++
+	default:
+		s.finish(r.unit)
+	}
+}
+
+// finish lets those that waited for a unit go ahead.
+func (s *scheduler) finish(u *unit) {
+	s.done++
+	for _, d := range u.dependents {
+		if d.waits--; d.waits == 0 {
+			at, _ := slices.BinarySearchFunc(s.ready, d, func(a, b *unit) int { return cmp.Compare(a.rank, b.rank) })
+			s.ready = slices.Insert(s.ready, at, d)
+		}
+	}
+	if time.Since(s.saved) > saveEvery {
+		s.saved = time.Now()
+		if err := s.saveStats(); err != nil {
+			s.errs = append(s.errs, advise(err))
+		}
+	}
+}
+
+func (s *scheduler) fail(ctx context.Context, r report) {
+	err := advise(r.err)
+	// A tool that the interruption killed says only that it was killed.
+	if r.stage == ran && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	e := Event{Kind: Failed, Action: r.unit.id, Phase: r.unit.phase, Text: err.Error()}
+	if r.task != nil {
+		e.Duration = time.Since(r.task.start)
+		e.By = r.task.told().by
+	}
+	s.emit(e)
+	s.errs = append(s.errs, fmt.Errorf("%s: %w", r.unit.id, err))
+}

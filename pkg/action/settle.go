@@ -1,0 +1,206 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// work runs the action and sets its outputs into place.
+func (t *Task) work(ctx context.Context) error {
+	err := guard(func() error {
+		if t.unit.batch == nil {
+			return t.unit.members[0].Run(ctx, t)
+		}
+		stale := make([]*Action, len(t.stale))
+		for i, v := range t.stale {
+			stale[i] = v.Action
+		}
+		return t.unit.batch.Run(ctx, t, stale)
+	})
+	if err == nil {
+		err = t.place()
+	}
+	// Before the outputs are read: what the action linked to them elsewhere would change their change times later.
+	t.run.remove(t.folder)
+	if err != nil {
+		err = errors.Join(t.told().err, err)
+	}
+	return err
+}
+
+// place gives the outputs their final names, once all of them are there.
+func (t *Task) place() error {
+	for _, v := range t.stale {
+		for _, out := range v.outputs {
+			if err := t.made(v, out); err != nil {
+				return err
+			}
+		}
+	}
+	moved := 0
+	for _, v := range t.stale {
+		for _, out := range v.outputs {
+			old := filepath.Join(t.folder, "old", strconv.Itoa(moved))
+			moved++
+			if err := replace(t.run.absolute(out), t.temporary(out), old); err != nil {
+				return fmt.Errorf("set %s into place: %w", out, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Task) made(v *verdict, out string) error {
+	prefix := t.unit.prefix(v.member)
+	st, err := lstat(t.temporary(out))
+	isDir := strings.HasSuffix(out, "/")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%sdid not make %s", prefix, out)
+	case err != nil:
+		return fmt.Errorf("%soutput %s: %w", prefix, out, err)
+	case isDir && st.kind != directory:
+		return fmt.Errorf("%smade %s, but not as a directory", prefix, out)
+	case !isDir && (st.kind == directory || st.kind == other):
+		return fmt.Errorf("%smade %s, but not as a file", prefix, out)
+	}
+	return nil
+}
+
+// replace renames fresh to final. A directory that is in the way, or is to be replaced, is moved to old.
+func replace(final, fresh, old string) error {
+	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
+		return err
+	}
+	was, wasErr := lstat(final)
+	is, err := lstat(fresh)
+	if err != nil {
+		return err
+	}
+	if wasErr == nil && (was.kind == directory || is.kind == directory) {
+		if err := os.MkdirAll(filepath.Dir(old), 0o777); err != nil {
+			return err
+		}
+		if err := os.Rename(final, old); err != nil {
+			return err
+		}
+	}
+	return os.Rename(fresh, final)
+}
+
+// settle reads the outputs in their final place and records the action.
+func (t *Task) settle() error {
+	told := t.told()
+	before := t.statuses(told)
+	time.Sleep(tick + tick/4)
+	outputs := make([][]content, len(t.stale))
+	var g errgroup.Group
+	for i, v := range t.stale {
+		g.Go(func() (err error) {
+			outputs[i], err = t.read(v, told, before)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	looked := make(map[string]digest)
+	for i, v := range t.stale {
+		if err := t.record(v, told, outputs[i], t.edited(v, looked)); err != nil {
+			return err
+		}
+	}
+	return t.recordBatch(told)
+}
+
+// statuses are those of the outputs whose contents the action told.
+func (t *Task) statuses(told told) map[string]status {
+	statuses := make(map[string]status)
+	for out := range told.known {
+		if st, err := lstat(t.run.absolute(out)); err == nil && (st.kind == file || st.kind == executable) {
+			statuses[out] = st
+		}
+	}
+	return statuses
+}
+
+func (t *Task) read(v *verdict, told told, before map[string]status) ([]content, error) {
+	contents := make([]content, len(v.outputs))
+	for i, out := range v.outputs {
+		if st, ok := before[out]; ok {
+			if now, err := lstat(t.run.absolute(out)); err == nil && now == st {
+				t.run.stats.remember(out, st, told.known[out], time.Now().UnixNano())
+			}
+		}
+		c, err := t.run.output(out)
+		if err != nil {
+			return nil, fmt.Errorf("output %w", err)
+		}
+		contents[i] = c
+	}
+	return contents, nil
+}
+
+// edited returns an input that is not any more what the action's key says.
+func (t *Task) edited(v *verdict, looked map[string]digest) string {
+	for i, in := range v.member.inputs {
+		d, ok := looked[in]
+		if !ok {
+			// An input that is gone has no digest, and so differs too.
+			c, _ := t.run.input(in)
+			d = c.digest
+			looked[in] = d
+		}
+		if d != v.inputs[i].digest {
+			return in
+		}
+	}
+	return ""
+}
+
+func (t *Task) record(v *verdict, told told, outputs []content, edited string) error {
+	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Duration: time.Since(t.start)}
+	for i, c := range outputs {
+		r.Outputs = append(r.Outputs, newOutput(v.outputs[i], c))
+	}
+	if t.unit.batch == nil {
+		r.Memory = told.memory
+		if r.Memory == 0 && v.record != nil {
+			r.Memory = v.record.Memory
+		}
+	}
+	from := origin{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}
+	if err := t.run.ledger.write(v.ID, ".from", t.folder+".from", from); err != nil {
+		return err
+	}
+	if err := t.run.ledger.write(v.ID, ".json", t.folder+".json", r); err != nil {
+		return err
+	}
+	if edited != "" {
+		t.run.emit(Event{Kind: Output, Action: t.unit.id, Phase: t.unit.phase,
+			Text: fmt.Sprintf("input %s was edited while %s was made; the next run makes it again", edited, v.ID)})
+	}
+	t.run.emit(Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: told.by, Duration: r.Duration, Memory: told.memory, Files: r.files()})
+	return nil
+}
+
+func (t *Task) recordBatch(told told) error {
+	if t.unit.batch == nil || told.memory == 0 {
+		return nil
+	}
+	var last batchRecord
+	if err := t.run.ledger.read(t.unit.id, ".batch", &last); err == nil && len(t.stale) < last.Members && told.memory < last.Memory {
+		return nil
+	}
+	now := batchRecord{ID: t.unit.id, Members: len(t.stale), Memory: told.memory}
+	return t.run.ledger.write(t.unit.id, ".batch", t.folder+".batch", now)
+}
