@@ -1,0 +1,329 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	keepUnused = 5 * 24 * time.Hour // what nobody used for so long, Trim removes
+	touchEvery = time.Hour          // how exactly uses are recorded
+
+	packedExt = ".deflate" // compressed forms, named by the SHA-256 of the content
+	splitExt  = ".split"   // lists of segments, named by the SHA-256 of the tar file
+	tempExt   = ".tmp"     // files that are not complete
+)
+
+// errDamaged says that a file in the cache is not what was written.
+var errDamaged = errors.New("damaged")
+
+// A cache is a folder of compressed forms and lists of segments, made by one recipe. A file in it is complete
+// and never changes; it can vanish at any time.
+type cache struct {
+	dir string
+}
+
+func openCache(root string) (*cache, error) {
+	c := &cache{dir: filepath.Join(root, Recipe[:16])}
+	return c, os.MkdirAll(c.dir, 0o777)
+}
+
+func (c *cache) path(sum, ext string) string {
+	return filepath.Join(c.dir, sum+ext)
+}
+
+// A trailer ends a compressed form.
+type trailer struct {
+	Magic      [8]byte
+	Sum        [sha256.Size]byte // of the content
+	Size       int64             // of the content
+	CRC        uint32            // of the content
+	PackedCRC  uint32
+	PackedSize int64
+	TrailerCRC uint32 // of what is above
+}
+
+var (
+	magic       = [8]byte([]byte("slipflat"))
+	trailerSize = binary.Size(trailer{})
+)
+
+func (t trailer) bytes() []byte {
+	p, err := binary.Append(nil, binary.LittleEndian, t)
+	if err != nil {
+		panic(err) // all fields have a fixed size
+	}
+	return p
+}
+
+func (t trailer) sum() uint32 {
+	t.TrailerCRC = 0
+	return crc32.ChecksumIEEE(t.bytes())
+}
+
+// stat returns the opened compressed form of a segment whose sum is known, and its trailer. The compressed
+// form itself is not checked.
+func (c *cache) stat(seg segment) (*os.File, trailer, error) {
+	var t trailer
+	f, err := os.Open(c.path(seg.Sum, packedExt))
+	if err != nil {
+		return nil, t, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, t, err
+	}
+	at := info.Size() - int64(trailerSize)
+	err = binary.Read(io.NewSectionReader(f, at, int64(trailerSize)), binary.LittleEndian, &t)
+	intact := err == nil && t.Magic == magic && t.TrailerCRC == t.sum() && t.PackedSize == at &&
+		t.Size == seg.Size && hex.EncodeToString(t.Sum[:]) == seg.Sum && (seg.CRC == nil || *seg.CRC == t.CRC)
+	if !intact {
+		f.Close()
+		return nil, t, fmt.Errorf("%s: %w", f.Name(), errDamaged)
+	}
+	touch(f.Name(), info)
+	return f, t, nil
+}
+
+// open is stat, with every byte checked.
+func (c *cache) open(seg segment) (*os.File, trailer, error) {
+	f, t, err := c.stat(seg)
+	if err != nil {
+		return nil, t, err
+	}
+	h := crc32.NewIEEE()
+	n, err := io.CopyBuffer(onlyWriter{h}, onlyReader{io.NewSectionReader(f, 0, t.PackedSize)}, make([]byte, 256<<10))
+	if err != nil || n != t.PackedSize || h.Sum32() != t.PackedCRC {
+		f.Close()
+		return nil, t, fmt.Errorf("%s: %w", f.Name(), errDamaged)
+	}
+	return f, t, nil
+}
+
+// These keep io.CopyBuffer from taking a way around its buffer.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)
+
+// has reports whether the compressed form of a segment seems to be there.
+func (c *cache) has(seg segment) bool {
+	f, _, err := c.stat(seg)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// making holds the compressed forms that this process makes at the moment, by path, and a channel that is
+// closed when it's done. It is not a Packer's or a TarGz's own: several that use one cache at a time are to
+// compress a content once, too. A compressed form is made without waiting for any other, so waiting for it is
+// always safe.
+var making struct {
+	sync.Mutex
+	done map[string]chan struct{}
+}
+
+// ensure makes the compressed form of a segment if it's missing.
+func (c *cache) ensure(ctx context.Context, w workers, con *content, seg segment) error {
+	path := c.path(seg.Sum, packedExt)
+	for !c.has(seg) {
+		making.Lock()
+		done, busy := making.done[path]
+		if !busy {
+			done = make(chan struct{})
+			if making.done == nil {
+				making.done = make(map[string]chan struct{})
+			}
+			making.done[path] = done
+		}
+		making.Unlock()
+		if !busy {
+			defer func() {
+				making.Lock()
+				delete(making.done, path)
+				making.Unlock()
+				close(done)
+			}()
+			if c.has(seg) {
+				return nil // made between the look and the lock
+			}
+			return c.make(ctx, w, con, seg)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-done: // or failed, in a way that need not concern us: look again
+		}
+	}
+	return nil
+}
+
+// make compresses a segment into the cache.
+func (c *cache) make(ctx context.Context, w workers, con *content, seg segment) error {
+	src, err := con.open()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	t := trailer{Magic: magic, Size: seg.Size}
+	if _, err := hex.Decode(t.Sum[:], []byte(seg.Sum)); err != nil {
+		return con.fail(err)
+	}
+	return c.write(c.path(seg.Sum, packedExt), func(f io.Writer) error {
+		err := w.deflateAll(ctx, con.reader(ctx, src, seg), func(ch chunk) error {
+			t.CRC = combineCRC(t.CRC, ch.crc, ch.size)
+			t.PackedCRC = crc32.Update(t.PackedCRC, crc32.IEEETable, ch.packed)
+			t.PackedSize += int64(len(ch.packed))
+			_, err := f.Write(ch.packed)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		t.TrailerCRC = t.sum()
+		_, err = f.Write(t.bytes())
+		return err
+	})
+}
+
+// write creates a file under a temporary name and renames it when fill is done.
+func (c *cache) write(path string, fill func(io.Writer) error) error {
+	f, err := os.CreateTemp(c.dir, filepath.Base(path)+".*"+tempExt)
+	if err != nil {
+		return err
+	}
+	err = fill(f)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(f.Name(), 0o644) // others may share the cache
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// drop removes a compressed form that turned out to be damaged.
+func (c *cache) drop(seg segment) error {
+	err := os.Remove(c.path(seg.Sum, packedExt))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// split returns what putSplit kept for the tar file with the given sum and size.
+func (c *cache) split(sum string, size int64) (split, bool) {
+	path := c.path(sum, splitExt)
+	p, err := os.ReadFile(path)
+	if err != nil {
+		return split{}, false
+	}
+	check, list, _ := bytes.Cut(p, []byte("\n"))
+	if string(check) != fmt.Sprintf("%x", sha256.Sum256(list)) {
+		return split{}, false
+	}
+	var s split
+	if err := json.Unmarshal(list, &s); err != nil || s.Sum != sum || s.Size != size || !s.valid() {
+		return split{}, false
+	}
+	if info, err := os.Stat(path); err == nil {
+		touch(path, info)
+	}
+	return s, true
+}
+
+func (c *cache) putSplit(s split) error {
+	list, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return c.write(c.path(s.Sum, splitExt), func(f io.Writer) error {
+		_, err := fmt.Fprintf(f, "%x\n%s", sha256.Sum256(list), list)
+		return err
+	})
+}
+
+// touch records a use. That it fails, in a cache that others own, makes the file look unused and no more.
+func touch(path string, info fs.FileInfo) {
+	if now := time.Now(); now.Sub(info.ModTime()) > touchEvery {
+		os.Chtimes(path, now, now)
+	}
+}
+
+// Trim removes from the cache what nobody used for five days, whichever recipe made it. It may run while
+// others use the cache.
+func (p *Packer) Trim() error {
+	if p.Cache == "" {
+		return nil
+	}
+	recipes, err := os.ReadDir(p.Cache)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	old := time.Now().Add(-keepUnused)
+	var errs []error
+	for _, r := range recipes {
+		if !isRecipe(r) {
+			continue
+		}
+		dir := filepath.Join(p.Cache, r.Name())
+		files, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, f := range files {
+			info, err := f.Info()
+			if err != nil || !isCached(f) || !info.ModTime().Before(old) {
+				continue
+			}
+			if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+		if r.Name() != Recipe[:16] {
+			os.Remove(dir) // if it is empty
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isRecipe and isCached recognize what openCache and write create: the user may have named a folder that
+// holds other things.
+func isRecipe(e fs.DirEntry) bool {
+	_, err := hex.DecodeString(e.Name())
+	return e.IsDir() && err == nil && len(e.Name()) == 16
+}
+
+func isCached(e fs.DirEntry) bool {
+	sum, _, found := strings.Cut(e.Name(), ".")
+	_, err := hex.DecodeString(sum)
+	ext := filepath.Ext(e.Name())
+	return e.Type().IsRegular() && found && err == nil && len(sum) == 2*sha256.Size &&
+		(ext == packedExt || ext == splitExt || ext == tempExt)
+}

@@ -1,0 +1,335 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A Packer writes .tar.gz files. Any number of them, and of calls of one, may work at a time; those with one
+// Cache compress a content once.
+type Packer struct {
+	Cache   string    // folder of compressed forms by content; "" forgets them when TarGz returns
+	Workers int       // how many threads compress; 0 is GOMAXPROCS
+	Time    time.Time // of every member, in whole seconds; the zero time is 1970
+}
+
+// TarGz writes the entries as a .tar.gz. When it fails, what was written is not a complete archive.
+func (p *Packer) TarGz(ctx context.Context, w io.Writer, entries []Entry) error {
+	members, err := layout(entries, p.Time)
+	if err != nil {
+		return err
+	}
+	root := p.Cache
+	if root == "" {
+		root, err = os.MkdirTemp("", "slipway-archive-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(root)
+	}
+	cache, err := openCache(root)
+	if err != nil {
+		return err
+	}
+	threads := p.Workers
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	return newPacking(cache, newWorkers(threads), members).run(ctx, w)
+}
+
+// A packing is one TarGz at work, in three stages: prepare cuts the large contents and compresses them into
+// the cache, glue compresses what is between them, write puts both together. Each is ahead of the next by as
+// much as it likes (prepare, which fills the disk only) or by a few chunks (glue).
+type packing struct {
+	cache     *cache
+	workers   workers
+	members   []member
+	large     map[*content]*largeContent
+	fragments chan fragment
+}
+
+type largeContent struct {
+	*content
+	ready chan struct{} // closed when split is known
+	split split
+}
+
+// A fragment is the next piece of the output: glue, or else a segment of a content.
+type fragment struct {
+	glue    <-chan chunk
+	content *content
+	segment segment
+}
+
+func newPacking(c *cache, w workers, members []member) *packing {
+	p := &packing{
+		cache:     c,
+		workers:   w,
+		members:   members,
+		large:     make(map[*content]*largeContent),
+		fragments: make(chan fragment, 2*cap(w)),
+	}
+	for _, m := range members {
+		if m.content != nil && m.content.size >= minSegment {
+			p.large[m.content] = &largeContent{content: m.content, ready: make(chan struct{})}
+		}
+	}
+	return p
+}
+
+func (p *packing) run(ctx context.Context, w io.Writer) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return p.prepare(ctx) })
+	g.Go(func() error { return p.glue(ctx) })
+	g.Go(func() error { return p.write(ctx, w) })
+	return g.Wait()
+}
+
+// prepare works on a few contents at a time, so that there are chunks for all workers at a content's end.
+func (p *packing) prepare(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(min(cap(p.workers), 4))
+	for _, m := range p.members {
+		large := p.large[m.content]
+		if large == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			var err error
+			if large.split, err = p.cache.splitContent(ctx, large.content); err != nil {
+				return err
+			}
+			close(large.ready)
+			for _, seg := range large.split.Segments {
+				if err := p.cache.ensure(ctx, p.workers, large.content, seg); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// glue sends the fragments, in order, and closes the channel after the last.
+func (p *packing) glue(ctx context.Context) error {
+	g := gluer{packing: p, ctx: ctx}
+	for i := range p.members {
+		if err := g.member(&p.members[i]); err != nil {
+			return err
+		}
+	}
+	if err := g.add(bytes.NewReader(zeros[:endSize])); err != nil {
+		return err
+	}
+	if err := g.flush(); err != nil {
+		return err
+	}
+	close(p.fragments)
+	return nil
+}
+
+// A gluer collects glue until it makes up a chunk or a segment follows.
+type gluer struct {
+	*packing
+	ctx context.Context
+	buf []byte
+}
+
+func (g *gluer) member(m *member) error {
+	if err := g.add(bytes.NewReader(m.header)); err != nil || m.content == nil {
+		return err
+	}
+	if err := g.content(m.content); err != nil {
+		return err
+	}
+	return g.add(bytes.NewReader(zeros[:padding(m.content.size)]))
+}
+
+func (g *gluer) content(c *content) error {
+	s := split{Sum: c.sum, Size: c.size}
+	if large := g.large[c]; large != nil {
+		select {
+		case <-g.ctx.Done():
+			return g.ctx.Err()
+		case <-large.ready:
+			s = large.split
+		}
+	}
+	src, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	crc, err := s.combine(func(gap segment, next *segment) (uint32, error) {
+		if gap.Size == c.size {
+			gap.Sum = c.sum // a small file
+		}
+		h := crc32.NewIEEE()
+		if err := g.add(io.TeeReader(c.reader(g.ctx, src, gap), h)); err != nil || next == nil {
+			return h.Sum32(), err
+		}
+		if err := g.flush(); err != nil {
+			return 0, err
+		}
+		return h.Sum32(), g.send(fragment{content: c, segment: *next})
+	})
+	if err == nil && s.CRC != nil && crc != *s.CRC {
+		err = c.fail(errChanged)
+	}
+	return err
+}
+
+// add appends everything that r holds to the glue.
+func (g *gluer) add(r io.Reader) error {
+	for {
+		if g.buf == nil {
+			g.buf = make([]byte, 0, chunkSize)
+		}
+		n, err := r.Read(g.buf[len(g.buf):chunkSize])
+		g.buf = g.buf[:len(g.buf)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(g.buf) < chunkSize {
+			continue
+		}
+		if err := g.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// flush makes a fragment of the glue.
+func (g *gluer) flush() error {
+	if len(g.buf) == 0 {
+		return nil
+	}
+	done := make(chan chunk, 1)
+	if err := g.send(fragment{glue: done}); err != nil {
+		return err
+	}
+	buf := g.buf
+	g.buf = nil
+	g.workers.start(g.ctx, done, func() ([]byte, error) { return buf, nil })
+	return nil
+}
+
+func (g *gluer) send(f fragment) error {
+	select {
+	case <-g.ctx.Done():
+		return g.ctx.Err()
+	case g.fragments <- f:
+		return nil
+	}
+}
+
+var (
+	// No name, no time, no hint about the compression, an unknown operating system.
+	gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}
+
+	// A final block, stored and empty.
+	finalBlock = []byte{1, 0, 0, 0xff, 0xff}
+)
+
+// write puts the fragments together as one gzip member.
+func (p *packing) write(ctx context.Context, w io.Writer) error {
+	b := bufio.NewWriterSize(w, 256<<10)
+	b.Write(gzipHeader) // an error stays and is found below
+	var crc uint32
+	var size int64
+	for more := true; more; {
+		var f fragment
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case f, more = <-p.fragments:
+		}
+		if !more {
+			break
+		}
+		c, err := p.emit(ctx, b, f)
+		if err != nil {
+			return err
+		}
+		crc = combineCRC(crc, c.crc, c.size)
+		size += c.size
+	}
+	b.Write(finalBlock)
+	b.Write(binary.LittleEndian.AppendUint32(nil, crc))
+	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(size)))
+	return b.Flush()
+}
+
+// emit writes a fragment and returns what it was.
+func (p *packing) emit(ctx context.Context, w io.Writer, f fragment) (chunk, error) {
+	if f.glue == nil {
+		return p.emitSegment(ctx, w, f.content, f.segment)
+	}
+	select {
+	case <-ctx.Done():
+		return chunk{}, ctx.Err()
+	case c := <-f.glue:
+		if c.err != nil {
+			return chunk{}, c.err
+		}
+		_, err := w.Write(c.packed)
+		return c, err
+	}
+}
+
+// emitSegment copies a compressed form from the cache, once it is there. Somebody may remove or damage it at
+// any time; it is made again, but not forever.
+func (p *packing) emitSegment(ctx context.Context, w io.Writer, c *content, seg segment) (chunk, error) {
+	var last error
+	for range 3 {
+		if err := p.cache.ensure(ctx, p.workers, c, seg); err != nil {
+			return chunk{}, err
+		}
+		f, t, err := p.cache.open(seg)
+		if errors.Is(err, errDamaged) {
+			err = errors.Join(err, p.cache.drop(seg))
+		}
+		if err != nil {
+			last = err
+			continue
+		}
+		defer f.Close()
+		n, err := io.Copy(w, &cancelReader{ctx, io.NewSectionReader(f, 0, t.PackedSize)})
+		if err == nil && n != t.PackedSize {
+			err = fmt.Errorf("%s: %w", f.Name(), io.ErrUnexpectedEOF)
+		}
+		return chunk{size: t.Size, crc: t.CRC}, err
+	}
+	return chunk{}, fmt.Errorf("pack %s: cache: %w", c.name, last)
+}
+
+type cancelReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r *cancelReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}

@@ -1,0 +1,121 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+)
+
+// Tar writes the entries as an uncompressed tar file. Every member has the time t, in whole seconds; the
+// zero time is 1970.
+func Tar(w io.Writer, entries []Entry, t time.Time) error {
+	b, err := NewTarball(entries, t)
+	if err != nil {
+		return err
+	}
+	_, err = b.WriteTo(w)
+	return err
+}
+
+// A Tarball is an uncompressed tar file that exists only when it is read, as often as needed: an image's
+// layer does not have to be on disk. It fails when a file it is made of is no longer the one it was made
+// with.
+type Tarball struct {
+	members []member
+	size    int64
+}
+
+// NewTarball is the tar file that Tar would write.
+func NewTarball(entries []Entry, t time.Time) (*Tarball, error) {
+	members, err := layout(entries, t)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(endSize)
+	for i := range members {
+		size += members[i].size()
+	}
+	return &Tarball{members: members, size: size}, nil
+}
+
+// Size is the length of the tar file.
+func (b *Tarball) Size() int64 { return b.size }
+
+// Open returns a reader of the tar file from its start. The reader holds at most one file open.
+func (b *Tarball) Open() (io.ReadCloser, error) {
+	return &tarReader{rest: b.members}, nil
+}
+
+// WriteTo writes the tar file.
+func (b *Tarball) WriteTo(w io.Writer) (int64, error) {
+	r := &tarReader{rest: b.members}
+	defer r.Close()
+	return io.CopyBuffer(w, r, make([]byte, 256<<10))
+}
+
+type tarReader struct {
+	rest []member  // not begun yet
+	cur  io.Reader // what is left of the current member; nil between members
+	src  io.Closer // its content, if it is open
+	done bool      // the end was begun
+}
+
+func (r *tarReader) Read(p []byte) (int, error) {
+	for len(p) > 0 {
+		if r.cur == nil {
+			if err := r.next(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := r.cur.Read(p)
+		if err == io.EOF {
+			r.cur, err = nil, nil
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, nil
+}
+
+func (r *tarReader) next() error {
+	if err := r.Close(); err != nil {
+		return err
+	}
+	if r.done {
+		return io.EOF
+	}
+	if len(r.rest) == 0 {
+		r.done = true
+		r.cur = bytes.NewReader(zeros[:endSize])
+		return nil
+	}
+	m := &r.rest[0]
+	r.rest = r.rest[1:]
+	header := bytes.NewReader(m.header)
+	if m.content == nil {
+		r.cur = header
+		return nil
+	}
+	src, err := m.content.open()
+	if err != nil {
+		return err
+	}
+	r.src = src
+	r.cur = io.MultiReader(
+		header,
+		m.content.reader(context.Background(), src, m.content.whole()),
+		bytes.NewReader(zeros[:padding(m.content.size)]),
+	)
+	return nil
+}
+
+func (r *tarReader) Close() error {
+	if r.src == nil {
+		return nil
+	}
+	err := r.src.Close()
+	r.src = nil
+	return err
+}
