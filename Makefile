@@ -22,8 +22,8 @@ TARGETS := all cross release quick-release release-images quick-release-images p
 
 .PHONY: $(TARGETS)
 
-# `make kubectl` is `make WHAT=cmd/kubectl`, for every folder of cmd/.
-COMPONENTS := $(notdir $(patsubst %/,%,$(wildcard cmd/*/)))
+# `make kubectl` is `make WHAT=kubectl`, for every component of the catalog.
+COMPONENTS := $(shell sed -n 's/^- {name: \([^,]*\), \(package\|test\):.*/\1/p' release/release.yaml)
 .PHONY: $(COMPONENTS)
 
 # The + makes `make -n` hand over as well: mage then prints the plan and does nothing.
@@ -31,7 +31,7 @@ $(TARGETS): $(MAGE)
 	+@$(MAGE) $(subst -,,$@)
 
 $(COMPONENTS): $(MAGE)
-	+@WHAT=cmd/$@ $(MAGE) all
+	+@WHAT=$@ $(MAGE) all
 
 # mage leaves a file beside the magefiles while it compiles them, so it is given a copy: a run that is killed, or
 # two at once, cannot hurt the tree.

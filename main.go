@@ -3,29 +3,9 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"slipway.build/pkg/cli"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := cli.Run(ctx, cli.Std(), os.Args[1:]...)
-	stop()
-	if err == nil {
-		return
-	}
-	var exit *cli.ExitError
-	if !errors.As(err, &exit) {
-		exit = &cli.ExitError{Err: err, Code: 1}
-	}
-	if !exit.Shown {
-		fmt.Fprintln(os.Stderr, "slipway:", exit)
-	}
-	os.Exit(exit.Code)
-}
+func main() { os.Exit(cli.Main()) }

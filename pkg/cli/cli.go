@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +57,24 @@ func Run(ctx context.Context, s IO, args ...string) error {
 		return &ExitError{err, exitCode(err), errors.As(err, &shown)}
 	}
 	return nil
+}
+
+// Main is the slipway command. It returns the exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := Run(ctx, Std(), os.Args[1:]...)
+	if err == nil {
+		return 0
+	}
+	var exit *ExitError
+	if !errors.As(err, &exit) {
+		exit = &ExitError{Err: err, Code: 1}
+	}
+	if !exit.Shown {
+		fmt.Fprintln(os.Stderr, "slipway:", exit)
+	}
+	return exit.Code
 }
 
 func exitCode(err error) int {
@@ -110,7 +130,7 @@ the same by Kubernetes' names.`,
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w: see %s --help", err, c.CommandPath())}
+		return usageError{fmt.Errorf("%w%s: see %s --help", err, nearFlag(c, err), c.CommandPath())}
 	})
 	verbose, _ := strconv.Atoi(s.Getenv("KUBE_VERBOSE"))
 	flags := root.PersistentFlags()

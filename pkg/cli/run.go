@@ -61,7 +61,8 @@ func (o *options) view(isArtifact func(string) bool) console.View {
 
 func (o *options) drawTimeline(p *plan.Project, events []action.Event) error {
 	name := filepath.Join(p.Root, filepath.FromSlash(timeline))
-	tmp, err := os.CreateTemp(filepath.Dir(name), ".timeline-*")
+	// A run that is killed leaves nothing behind but in the state folder.
+	tmp, err := os.CreateTemp(filepath.Join(p.Root, filepath.FromSlash(plan.State)), "timeline-*")
 	if err != nil {
 		return err
 	}

@@ -98,12 +98,37 @@ func (p *Project) linkBin(host catalog.Platform) error {
 	if old, err := os.Readlink(link); err == nil && old == target {
 		return nil
 	}
+	if err := p.moveBin(link, host); err != nil {
+		return err
+	}
 	tmp := filepath.Join(p.abs(State), "bin.link")
 	_ = os.Remove(tmp)
 	if err := os.Symlink(target, tmp); err != nil {
 		return err
 	}
 	return os.Rename(tmp, link)
+}
+
+// moveBin makes way for the link where _output/bin is a folder, as `make slipway` leaves it in a fresh tree: what is in it
+// goes to where the link will lead.
+func (p *Project) moveBin(bin string, host catalog.Platform) error {
+	if info, err := os.Lstat(bin); err != nil || !info.IsDir() {
+		return nil
+	}
+	entries, err := os.ReadDir(bin)
+	if err != nil {
+		return err
+	}
+	to := p.abs(binDir(host))
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := os.Rename(filepath.Join(bin, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.Remove(bin)
 }
 
 // sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the

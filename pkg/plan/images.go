@@ -14,6 +14,14 @@ import (
 // logRunner is in every image, for manifests that send output to a file.
 const logRunner = "kube-log-runner"
 
+// checkImages tells that what every image needs is not there.
+func checkImages(c *catalog.Catalog) error {
+	if bin, _ := c.Binary(logRunner); len(c.Images) > 0 && !bin.In(catalog.Server) {
+		return fmt.Errorf("%s: images need the binary %s, in the set %s", catalog.File, logRunner, catalog.Server)
+	}
+	return nil
+}
+
 // images plans the component images for some platforms, without tarballs.
 func (b *builder) images(platforms []catalog.Platform) error {
 	planned := 0
@@ -41,7 +49,7 @@ func (b *builder) image(platform catalog.Platform) []string {
 		b.planned[id] = true
 		var needed []catalog.Binary
 		for _, name := range []string{im.Binary, logRunner} {
-			bin, _ := b.Catalog.Binary(name) // the catalog is valid
+			bin, _ := b.Catalog.Binary(name) // the catalog and checkImages have seen to it that it is there
 			needed = append(needed, bin)
 		}
 		b.compile(platform, needed)

@@ -28,8 +28,8 @@ func TestClosureFollowsImportsWithinTheModule(t *testing.T) {
 		want []string
 	}{
 		{"./kubelet", []string{".", "a", "kubelet", "windows"}}, // of all platforms, and the module's own top
-		{"./b", []string{"b", "c"}},                              // a circle ends
-		{"k8s.io/kubernetes/test/e2e", nil},                      // of another module
+		{"./b", []string{"b", "c"}},                             // a circle ends
+		{"k8s.io/kubernetes/test/e2e", nil},                     // of another module
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, m.closure(tt.pkg)); diff != "" {

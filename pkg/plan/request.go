@@ -38,6 +38,11 @@ func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error)
 		targets: map[string]catalog.Binary{},
 		planned: map[string]bool{},
 	}
+	if req.Images || req.Tars {
+		if err := checkImages(p.Catalog); err != nil {
+			return nil, err
+		}
+	}
 	platforms := p.platforms(req)
 	switch {
 	case req.Tars:

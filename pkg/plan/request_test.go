@@ -2,6 +2,9 @@ package plan
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -177,5 +180,27 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 				t.Errorf("%T has no exit code 2", err)
 			}
 		})
+	}
+}
+
+func TestImagesNeedTheLogRunner(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	name := filepath.Join(root, "release", "release.yaml")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, replacement := range []string{"", "- {name: kube-log-runner, package: ./kube-log-runner, sets: [node]}\n"} {
+		edited := regexp.MustCompile(`(?m)^- .name: kube-log-runner.*\n`).ReplaceAllString(string(data), replacement)
+		if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p := open(t, root)
+		_, err = p.Graph(t.Context(), Request{Images: true, Everywhere: true})
+		if want := "release/release.yaml: images need the binary kube-log-runner, in the set server"; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		graph(t, p, Request{What: "kubectl"}) // which needs none
 	}
 }

@@ -121,7 +121,7 @@ func TestMajorAndMinorFollowFromTheVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string][2]string{
 		"v1.36.3":          {"1", "36"},
-		"v1.36.3+acme.1": {"1", "36"},
+		"v1.36.3+acme.1":   {"1", "36"},
 		"v1.37.0-rc.0":     {"1", "37+"},
 		"v10.100.0-rc.0+x": {"10", "100+"},
 	} {

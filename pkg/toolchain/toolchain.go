@@ -78,7 +78,7 @@ func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 		}
 	}
 	g.env = append(g.env, constructed...)
-	if user["GOVERSION"] == pin.Version {
+	if released(g.Root) == pin.Version {
 		return g, nil
 	}
 	if progress != nil {
@@ -104,7 +104,8 @@ func userSettings(ctx context.Context, name string) (map[string]string, error) {
 	var stderr bytes.Buffer
 	c := exec.CommandContext(ctx, name, append([]string{"env", "-json"}, settings...)...)
 	c.Dir = os.TempDir() // outside of any module, whose go line could ask for another toolchain
-	c.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=")
+	// An empty GOROOT counts as unset: the installed Go then finds its own, not that of another version.
+	c.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=", "GOROOT=")
 	c.Stderr = &stderr
 	out, err := c.Output()
 	if err != nil {
@@ -115,6 +116,13 @@ func userSettings(ctx context.Context, name string) (map[string]string, error) {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
 	return user, nil
+}
+
+// released is the version that the Go in a GOROOT says it is: what counts is the tree that compiles.
+func released(root string) string {
+	data, _ := os.ReadFile(filepath.Join(root, "VERSION")) // what was built from a checkout has none, and is no release
+	version, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimSpace(version)
 }
 
 // fetch downloads the pinned Go with the installed one, and returns its GOROOT.

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/mod/module"
+
 	"slipway.build/pkg/road"
 	"slipway.build/pkg/toolchain"
 )
@@ -125,6 +127,9 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 // file is the name that the Go tool gives a target in a folder named by -o.
 func (r *run) file(t road.Target) string {
 	name := path.Base(t.Package)
+	if prefix, major, ok := module.SplitPathVersion(t.Package); ok && strings.HasPrefix(major, "/") {
+		name = path.Base(prefix) // the Go tool does not call a program v2
+	}
 	if t.Test {
 		name += ".test"
 	}
@@ -135,7 +140,7 @@ func (r *run) file(t road.Target) string {
 func (r *run) stream(cmd *exec.Cmd) error {
 	pipe, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = 5 * time.Second
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -148,7 +153,7 @@ func (r *run) stream(cmd *exec.Cmd) error {
 	})
 	err := start(cmd, func(pid int) (stop func() int64) {
 		r.rep.By(fmt.Sprintf("%s, pid %d", strings.Join(cmd.Args[:2], " "), pid))
-		return watchMemory(pid)
+		return WatchMemory(pid)
 	}, r.rep.Memory)
 	_ = w.Close()
 	reading.Wait()

@@ -18,9 +18,9 @@ func dieWithParent(cmd *exec.Cmd) (unlock func()) {
 	return runtime.UnlockOSThread
 }
 
-// watchMemory looks four times a second how much memory a process and its descendants have resident, and
+// WatchMemory looks four times a second how much memory a process and its descendants have resident, and
 // returns a function that stops it and tells the most it saw, in bytes.
-func watchMemory(pid int) (stop func() int64) {
+func WatchMemory(pid int) (stop func() int64) {
 	quit, result := make(chan struct{}), make(chan int64)
 	go func() {
 		tick := time.NewTicker(250 * time.Millisecond)
@@ -39,18 +39,40 @@ func watchMemory(pid int) (stop func() int64) {
 	return func() int64 { close(quit); return <-result }
 }
 
-// resident sums the resident memory of pid and its descendants, from /proc. Pages that they share count
+// resident sums the resident memory of pid and its descendants, in bytes. Pages that they share count
 // more than once, so it is an upper bound.
 func resident(root int) int64 {
+	var pages int64
+	for _, p := range family(root) {
+		pages += p.pages
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// interrupt tells a process and its descendants to end. The Go tool itself would let the links that it has started
+// come to their end, or leave them behind if it is not given the time.
+func interrupt(root *os.Process) error {
+	for pid := range family(root.Pid) {
+		if pid != root.Pid {
+			_ = syscall.Kill(pid, syscall.SIGINT) // it may have ended meanwhile
+		}
+	}
+	return root.Signal(os.Interrupt)
+}
+
+// A process is what the kernel tells about one.
+type process struct {
+	parent int
+	pages  int64 // resident
+}
+
+// family finds a process and its descendants in /proc.
+func family(root int) map[int]process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0
+		return nil
 	}
-	type process struct {
-		parent int
-		pages  int64
-	}
-	processes := map[int]process{}
+	all := map[int]process{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -67,16 +89,16 @@ func resident(root int) int64 {
 		}
 		parent, _ := strconv.Atoi(string(fields[1]))
 		pages, _ := strconv.ParseInt(string(fields[21]), 10, 64)
-		processes[pid] = process{parent, pages}
+		all[pid] = process{parent, pages}
 	}
-	var pages int64
-	for pid, p := range processes {
-		for at := pid; at > 1; at = processes[at].parent {
+	members := map[int]process{}
+	for pid, p := range all {
+		for at := pid; at > 1; at = all[at].parent {
 			if at == root {
-				pages += p.pages
+				members[pid] = p
 				break
 			}
 		}
 	}
-	return pages * int64(os.Getpagesize())
+	return members
 }

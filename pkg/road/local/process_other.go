@@ -2,10 +2,16 @@
 
 package local
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
 
 // dieWithParent has no counterpart outside Linux: there the Go tool ends with its terminal.
 func dieWithParent(*exec.Cmd) (unlock func()) { return func() {} }
 
-// watchMemory measures nothing outside Linux.
-func watchMemory(int) (stop func() int64) { return func() int64 { return 0 } }
+// WatchMemory measures nothing outside Linux.
+func WatchMemory(int) (stop func() int64) { return func() int64 { return 0 } }
+
+// interrupt leaves it to the Go tool to end what it has started.
+func interrupt(root *os.Process) error { return root.Signal(os.Interrupt) }

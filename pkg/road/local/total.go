@@ -9,9 +9,12 @@ import (
 	"slipway.build/pkg/road"
 )
 
-// A compile that has gone on for this long is asked how much there is to do. Asking costs the Go tool a few seconds of one
-// processor, which only a long compile is worth.
-const longCompile = 10 * time.Second
+// A compile that has gone on for this long is asked how much there is to do, once it has compiled so many packages.
+// Asking costs the Go tool a few seconds of one processor: links alone (after a new commit, say) are better off without.
+const (
+	longCompile  = 10 * time.Second
+	manyPackages = 20
+)
 
 // countStale counts the packages that targets need and that are not in the Go build cache; 0 if that cannot be told.
 func (r *run) countStale(ctx context.Context, targets []road.Target) int64 {
@@ -39,13 +42,22 @@ func (r *run) watchTotal(ctx context.Context, targets []road.Target) (stop func(
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		select {
-		case <-ctx.Done():
-		case <-time.After(longCompile):
+		tick := time.NewTicker(longCompile)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
 			before := r.packages.Load()
+			if before < manyPackages {
+				continue
+			}
 			if stale := r.countStale(ctx, targets); stale > 0 {
 				r.total.Store(before + stale)
 			}
+			return
 		}
 	}()
 	return func() { cancel(); <-done }

@@ -1,0 +1,241 @@
+package toolchain
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Tests here set the process's environment, as Find reads it, so they do not run side by side.
+
+const pinned = "go1.99.1"
+
+// install puts a go on PATH that is a shell script: it answers `go env` with a GOROOT whose Go says it is version, and
+// `go mod download` with download. It notes the environment of the latter in the file it returns.
+func install(t *testing.T, version, download string) (goroot, noted string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the installed Go is a shell script")
+	}
+	goroot, noted = filepath.Join(t.TempDir(), "installed"), filepath.Join(t.TempDir(), "env")
+	settings, err := json.Marshal(map[string]string{
+		"GOROOT": goroot, "GOVERSION": version, "GOPROXY": "https://proxy.example.com", "GOMODCACHE": "/modules", "GOSUMDB": "",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(goroot, "VERSION"), version+"\ntime 2026-11-20T00:00:00Z\n", 0o644)
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "go"), `#!/bin/sh
+case "$1" in
+env) echo '`+string(settings)+`' ;;
+mod) env >'`+noted+`'; echo '`+download+`' ;;
+esac
+`, 0o755)
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return goroot, noted
+}
+
+func write(t *testing.T, name, data string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(data), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pin(sum string) Pin {
+	return Pin{Version: pinned, Sums: map[string]string{runtime.GOOS + "-" + runtime.GOARCH: sum}}
+}
+
+func TestInstalledGoIsUsedIfItIsThePinnedOne(t *testing.T) {
+	goroot, noted := install(t, pinned, "")
+	g, err := Find(t.Context(), pin("h1:right="), func(text string) { t.Errorf("it says %q", text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Root != goroot || g.Version != pinned || g.ModCache != "/modules" {
+		t.Errorf("found %s %s, module cache %s", g.Version, g.Root, g.ModCache)
+	}
+	if _, err := os.Stat(noted); err == nil {
+		t.Error("something was downloaded")
+	}
+}
+
+func TestOtherGoFetchesThePinnedOne(t *testing.T) {
+	for _, installed := range []string{"go1.99.0", "go1.100.0", "go1.99.1-acme"} {
+		t.Run(installed, func(t *testing.T) {
+			_, noted := install(t, installed, `{"Dir": "/modules/toolchain", "Sum": "h1:right="}`)
+			t.Setenv("GOFLAGS", "-mod=mod")
+			var said string
+			g, err := Find(t.Context(), pin("h1:right="), func(text string) { said = text })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Root != "/modules/toolchain" {
+				t.Errorf("GOROOT %s", g.Root)
+			}
+			if want := "fetching " + pinned + " (" + installed + " is installed)"; said != want {
+				t.Errorf("it says %q, want %q", said, want)
+			}
+			env, err := os.ReadFile(noted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(string(env), "\n")
+			for _, want := range []string{"GOENV=off", "GOTOOLCHAIN=local", "GOPROXY=https://proxy.example.com", "GOSUMDB=off"} {
+				if !slices.Contains(lines, want) {
+					t.Errorf("the download ran without %s:\n%s", want, env)
+				}
+			}
+			if strings.Contains(string(env), "GOFLAGS=") {
+				t.Errorf("the download ran with the user's GOFLAGS:\n%s", env)
+			}
+		})
+	}
+}
+
+func TestGoThatCannotBeUsed(t *testing.T) {
+	host := runtime.GOOS + "-" + runtime.GOARCH
+	module := "golang.org/toolchain@v0.0.1-" + pinned + "." + host
+	tests := []struct {
+		name, download string
+		pin            Pin
+		want           string
+	}{
+		{"another sum", `{"Dir": "/modules/toolchain", "Sum": "h1:wrong="}`, pin("h1:right="),
+			module + ": its sum is h1:wrong=, release.yaml has h1:right=: it is not used"},
+		{"no sum for this host", "", Pin{Version: pinned}, "release.yaml has no sum of " + pinned + " for " + host},
+		{"nothing to fetch it from", `{"Error": "module lookup disabled"}`, pin("h1:right="),
+			"module lookup disabled: make it reachable, or install " + pinned},
+		{"an answer that makes no sense", "so what", pin("h1:right="), "go mod download " + module},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			install(t, "go1.99.0", tt.download)
+			if _, err := Find(t.Context(), tt.pin, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestMissingGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Find(t.Context(), pin(""), nil)
+	if err == nil || !strings.Contains(err.Error(), "go is not on PATH: install Go 1.21 or newer") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// real finds the Go that runs this test.
+func real(t *testing.T) *Go {
+	t.Helper()
+	g, err := Find(t.Context(), Pin{Version: runtime.Version()}, nil)
+	if err != nil {
+		t.Skip(err)
+	}
+	return g
+}
+
+// goEnv asks what settings a command of g runs with.
+func goEnv(t *testing.T, g *Go, goos, goarch string, names ...string) map[string]string {
+	t.Helper()
+	out, err := g.Command(t.Context(), t.TempDir(), goos, goarch, append([]string{"env", "-json"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	if err := json.Unmarshal(out, &settings); err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+func TestUsersSettingsDoNotReachACommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	write(t, file, "GOFLAGS=-tags=fromfile\nGOAMD64=v3\nGOARM64=v9.0\nCGO_ENABLED=1\nGOPROXY=https://proxy.example.com\nGOPRIVATE=acme.example\n", 0o644)
+	t.Setenv("GOENV", file)
+	t.Setenv("GOEXPERIMENT", "nodwarf5")
+	t.Setenv("GOWORK", "/elsewhere/go.work")
+	t.Setenv("GOFLAGS", "-tags=fromenvironment")
+	t.Setenv("GOOS", "plan9")
+	t.Setenv("GODEBUG", "madvdontneed=1")
+
+	got := goEnv(t, real(t), "linux", "arm64", "GOFLAGS", "GOAMD64", "GOARM64", "CGO_ENABLED", "GOEXPERIMENT", "GOWORK", "GOOS",
+		"GOARCH", "GODEBUG", "GOTOOLCHAIN", "GOPROXY", "GOPRIVATE")
+	want := map[string]string{
+		"GOFLAGS": "", "GOAMD64": "v1", "GOARM64": "v8.0", "CGO_ENABLED": "0", "GOEXPERIMENT": "", "GOWORK": "off",
+		"GOOS": "linux", "GOARCH": "arm64", "GODEBUG": "", "GOTOOLCHAIN": "local",
+		// These say where modules come from, and are handed on.
+		"GOPROXY": "https://proxy.example.com", "GOPRIVATE": "acme.example",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestGOROOTOfAnotherGoIsNotUsed(t *testing.T) {
+	g := real(t)
+	t.Setenv("GOROOT", t.TempDir())
+	if got := real(t).Root; got != g.Root {
+		t.Errorf("GOROOT %s, want %s", got, g.Root)
+	}
+}
+
+func TestCommandsRunOnTheHostUnlessTold(t *testing.T) {
+	t.Setenv("GOOS", "plan9")
+	got := goEnv(t, real(t), "", "", "GOOS", "GOARCH")
+	if diff := cmp.Diff(map[string]string{"GOOS": runtime.GOOS, "GOARCH": runtime.GOARCH}, got); diff != "" {
+		t.Errorf("platform (-want +got):\n%s", diff)
+	}
+}
+
+func TestLevelsAreWhatDecidesBytes(t *testing.T) {
+	t.Parallel()
+	levels := Levels()
+	for _, want := range []string{"CGO_ENABLED=0", "GOAMD64=v1", "GOEXPERIMENT=", "GODEBUG="} {
+		if !slices.Contains(levels, want) {
+			t.Errorf("%s is not among %q", want, levels)
+		}
+	}
+	if slices.ContainsFunc(levels, func(l string) bool { return strings.HasPrefix(l, "LC_ALL") || strings.HasPrefix(l, "TZ") }) {
+		t.Errorf("locale or time zone is among %q", levels)
+	}
+}
+
+func TestGoThatFailsSaysWhy(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the installed Go is a shell script")
+	}
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "go"), "#!/bin/sh\necho 'go: cannot find GOROOT directory' >&2\nexit 2\n", 0o755)
+	t.Setenv("PATH", bin)
+	_, err := Find(t.Context(), pin(""), nil)
+	if err == nil || !bytes.Contains([]byte(err.Error()), []byte("cannot find GOROOT directory")) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestFindNeedsNoModule(t *testing.T) {
+	// A go.mod of a newer Go in the folder that slipway runs in must not keep the installed one from answering.
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module newer\n\ngo 1.999\n", 0o644)
+	t.Chdir(dir)
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Find(t.Context(), Pin{Version: runtime.Version()}, nil); err != nil {
+		t.Error(err)
+	}
+}
