@@ -35,10 +35,10 @@ func (b *builder) release(platforms []catalog.Platform, testSet bool) error {
 			b.setTarball(catalog.Test, platform)
 		}
 	}
-	b.tarball(catalog.ManifestsTarball, "kubernetes/manifests", []content{{from: "release/manifests/", fill: true}}, b.versionFile("kubernetes"))
+	b.tarball(catalog.ManifestsTarball, "kubernetes/manifests", []content{{from: "release/manifests/", fill: true}}, b.versionFile())
 	b.tarball(catalog.FullTarball, "kubernetes", []content{
 		{from: "README.md"}, {from: "LICENSE"}, {from: "docs/", to: "docs"},
-	}, b.versionFile("kubernetes"))
+	}, b.versionFile())
 	if testSet && len(b.Catalog.Sets[catalog.Test]) > 0 {
 		if err := b.portableTestTarball(); err != nil {
 			return err
@@ -69,14 +69,14 @@ func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) {
 	}
 	var version []archive.Entry
 	if set != catalog.Client {
-		version = b.versionFile("kubernetes")
+		version = b.versionFile()
 	}
 	b.tarball(catalog.Tarball(set, platform), "kubernetes", holds, version)
 }
 
 // versionFile is the file that says in a tarball which version it is.
-func (p *Project) versionFile(dir string) []archive.Entry {
-	return []archive.Entry{{Name: dir + "/version", Mode: 0o644, Data: []byte(p.Stamp.Version + "\n")}}
+func (p *Project) versionFile() []archive.Entry {
+	return []archive.Entry{{Name: "kubernetes/version", Mode: 0o644, Data: []byte(p.Stamp.Version + "\n")}}
 }
 
 // content is a part of a tarball: a file, or (from ends in "/") what is in a folder.
@@ -210,7 +210,7 @@ func (b *builder) portableTestTarball() error {
 		if err != nil {
 			return nil, err
 		}
-		entries := b.versionFile("kubernetes")
+		entries := b.versionFile()
 		for _, part := range []string{"test/e2e/testing-manifests", "test/kubemark", "LICENSE"} {
 			info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(part)))
 			if err != nil {
