@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/flate"
 )
@@ -39,16 +40,26 @@ type chunk struct {
 	err    error
 }
 
+// Compressors and the buffers that are read into are used again: each is as large as a chunk, and a release has hundreds
+// of chunks. A compressor that was reset makes the same of a chunk as a new one, which a test holds it to.
+var (
+	compressors = sync.Pool{New: func() any {
+		w, err := flate.NewWriter(io.Discard, level)
+		if err != nil {
+			panic(err) // the level is constant
+		}
+		return w
+	}}
+	buffers = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+)
+
 // deflate compresses up to chunkSize bytes.
-//
-// The compressor is a new one each time, which costs about a hundredth of the time, and leaves no state by
-// which chunks that were compressed before could change the bytes of this one.
 func deflate(p []byte) chunk {
 	b := bytes.NewBuffer(make([]byte, 0, len(p)/2+64))
-	w, err := flate.NewWriter(b, level)
-	if err == nil {
-		_, err = w.Write(p)
-	}
+	w := compressors.Get().(*flate.Writer)
+	defer compressors.Put(w)
+	w.Reset(b)
+	_, err := w.Write(p)
 	if err == nil {
 		err = w.Flush() // ends at a byte boundary
 	}
@@ -89,11 +100,16 @@ func newWorkers(n int) workers {
 }
 
 // start waits for a free worker, has it compress what fill returns and puts the result into done, which has
-// room for it. Nothing blocks while it holds a worker, so no wait can be circular.
-func (w workers) start(ctx context.Context, done chan<- chunk, fill func() ([]byte, error)) {
+// room for it; then it calls release, if that is not nil, when what fill returned is no longer used. Nothing blocks while it holds a worker,
+// so no wait can be circular.
+func (w workers) start(ctx context.Context, done chan<- chunk, fill func() ([]byte, error), release func()) {
+	if release == nil {
+		release = func() {}
+	}
 	select {
 	case <-ctx.Done():
 		done <- chunk{err: ctx.Err()}
+		release()
 		return
 	case <-w:
 	}
@@ -101,10 +117,12 @@ func (w workers) start(ctx context.Context, done chan<- chunk, fill func() ([]by
 	if err != nil {
 		w <- struct{}{}
 		done <- chunk{err: err}
+		release()
 		return
 	}
 	go func() {
 		c := deflate(p)
+		release()
 		w <- struct{}{}
 		done <- c
 	}()
@@ -119,15 +137,15 @@ func (w workers) deflateAll(ctx context.Context, r io.Reader, emit func(chunk) e
 		for end := false; !end && ctx.Err() == nil; {
 			done := make(chan chunk, 1)
 			pending <- done
+			buf := buffers.Get().(*[chunkSize]byte)
 			w.start(ctx, done, func() ([]byte, error) {
-				p := make([]byte, chunkSize)
-				n, err := io.ReadFull(r, p)
+				n, err := io.ReadFull(r, buf[:])
 				end = err != nil
 				if err == io.ErrUnexpectedEOF {
 					err = nil // the last chunk is a shorter one
 				}
-				return p[:n], err
-			})
+				return buf[:n], err
+			}, func() { buffers.Put(buf) })
 		}
 	}()
 	// The reader belongs to the caller again when this returns.

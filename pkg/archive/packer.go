@@ -229,7 +229,7 @@ func (g *gluer) flush() error {
 	}
 	buf := g.buf
 	g.buf = nil
-	g.workers.start(g.ctx, done, func() ([]byte, error) { return buf, nil })
+	g.workers.start(g.ctx, done, func() ([]byte, error) { return buf, nil }, nil)
 	return nil
 }
 

@@ -2,12 +2,14 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"slipway.build/pkg/action"
@@ -83,15 +85,10 @@ func (b *builder) packages(name string, platform catalog.Platform, binaries []ca
 	c := b.compilation(platform)
 	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
 	args := append([]string{"list", "-deps", "-json=ImportPath,Module,Standard"}, c.BuildFlags()...)
-	var inputs, mains, tests []string
-	seen := map[string]bool{}
+	// The sources themselves are no inputs: an edit below the imports must not have the Go tool list everything again.
+	var mains, tests, heads []string
 	for _, bin := range binaries {
-		for _, in := range b.sourcesOf(bin) {
-			if !seen[in] {
-				seen[in] = true
-				inputs = append(inputs, in)
-			}
-		}
+		heads = append(heads, b.module.heads(cmp.Or(bin.Package, bin.Test)))
 		if bin.IsTest() {
 			tests = append(tests, bin.Test)
 		} else {
@@ -99,12 +96,12 @@ func (b *builder) packages(name string, platform catalog.Platform, binaries []ca
 		}
 	}
 	recipe := append([]string{b.Catalog.Go.Version, platform.String(), "GOFLAGS=" + b.Settings.Build.GoFlags}, args...)
-	recipe = append(append(recipe, mains...), append([]string{"-test"}, tests...)...)
+	recipe = slices.Concat(recipe, mains, []string{"-test"}, tests, heads)
 	b.add(&action.Action{
 		ID:      "packages " + platform.String() + " " + name,
 		Phase:   "licences",
 		Recipe:  recipe,
-		Inputs:  inputs,
+		Inputs:  b.module.inputs,
 		Outputs: []string{out},
 		Run: func(ctx context.Context, t *action.Task) error {
 			var list bytes.Buffer

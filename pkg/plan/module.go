@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -21,12 +23,12 @@ type module struct {
 	inputs []string
 	// replaced are the folders that stand in for a module, absolute. They change without go.sum changing, so they
 	// are hashed like sources.
-	replaced map[string]string // module path → folder
-	imports  map[string][]string
+	replaced map[string]string    // module path → folder
+	folders  map[string]*goFolder // that were read, by path relative to dir
 }
 
 func loadModule(root, name string) (*module, error) {
-	m := &module{dir: filepath.Join(root, filepath.FromSlash(name)), replaced: map[string]string{}, imports: map[string][]string{}}
+	m := &module{dir: filepath.Join(root, filepath.FromSlash(name)), replaced: map[string]string{}, folders: map[string]*goFolder{}}
 	file := filepath.Join(m.dir, "go.mod")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -110,31 +112,58 @@ func (m *module) closure(pkg string) []string {
 }
 
 // importsOf are the folders of the module that the package in one of them imports.
-func (m *module) importsOf(dir string) []string {
-	if known, ok := m.imports[dir]; ok {
+func (m *module) importsOf(dir string) []string { return m.read(dir).imports }
+
+// heads sums up what decides which packages a package of the module is compiled from, besides the module's inputs: of each
+// Go file in the folders it is compiled from, the name and the head, down to the last import. Code below that has no say.
+func (m *module) heads(pkg string) string {
+	h := sha256.New()
+	for _, dir := range m.closure(pkg) {
+		fmt.Fprintf(h, "%s\n%s", dir, m.read(dir).heads)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// A goFolder is a folder of the module, read as far as its imports.
+type goFolder struct {
+	imports []string // folders of the module
+	heads   string   // a line for each Go file: name and SHA-256 of its head
+}
+
+func (m *module) read(dir string) *goFolder {
+	if known, ok := m.folders[dir]; ok {
 		return known
 	}
-	var dirs []string
+	f := &goFolder{}
+	m.folders[dir] = f
 	folder := filepath.Join(m.dir, filepath.FromSlash(dir))
 	entries, _ := os.ReadDir(folder) // one that is missing is the Go tool's to report, and so is a file that does not parse
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) != ".go" {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, e.Name()), nil, parser.ImportsOnly)
+		src, err := os.ReadFile(filepath.Join(folder, e.Name()))
 		if err != nil {
 			continue
 		}
-		for _, spec := range f.Imports {
-			if p, err := strconv.Unquote(spec.Path.Value); err == nil {
-				if p == m.path {
-					dirs = append(dirs, ".")
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, e.Name(), src, parser.ImportsOnly)
+		head := src
+		if err == nil {
+			end := parsed.Name.End()
+			for _, spec := range parsed.Imports {
+				end = max(end, spec.End())
+				if p, err := strconv.Unquote(spec.Path.Value); err != nil {
+					continue
+				} else if p == m.path {
+					f.imports = append(f.imports, ".")
 				} else if rel, ok := strings.CutPrefix(p, m.path+"/"); ok {
-					dirs = append(dirs, rel)
+					f.imports = append(f.imports, rel)
 				}
 			}
+			head = src[:files.Position(end).Offset]
 		}
+		f.heads += fmt.Sprintf("%s %x\n", e.Name(), sha256.Sum256(head))
 	}
-	m.imports[dir] = dirs
-	return dirs
+	return f
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -241,7 +240,6 @@ func (b *builder) pack(name string, recipe, inputs []string, list func(*action.T
 		Recipe:  append([]string{archive.Recipe, fmt.Sprint("time ", b.Stamp.Date.Unix())}, recipe...),
 		Inputs:  inputs,
 		Outputs: []string{tar, sum},
-		Cost:    action.Cost{CPU: runtime.NumCPU()},
 		Run: func(ctx context.Context, t *action.Task) error {
 			entries, err := list(t)
 			if err != nil {
