@@ -14,12 +14,12 @@ import (
 
 // Test runs the unit tests, or those of WHAT=./pkg/archive. KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m are handed on.
 func Test(ctx context.Context) error {
-	return goTest("-timeout=5m")
+	return goTest("./...", "-timeout=5m")
 }
 
 // TestIntegration builds real releases and checks what must hold of them.
 func TestIntegration(ctx context.Context) error {
-	return goTest("-tags=integration", "-timeout=60m", "-v")
+	return goTest("./test/integration", "-tags=integration", "-timeout=60m", "-v")
 }
 
 // Bench measures speed as ratios of two things done in turn, and prints a table.
@@ -32,7 +32,7 @@ func Bench(ctx context.Context) error {
 
 // Soak repeats what must hold when things go wrong many times: kills, clones, cold builds. It takes hours.
 func Soak(ctx context.Context) error {
-	return goTest("-tags=integration,soak", "-timeout=6h", "-v")
+	return goTest("./test/integration", "-tags=integration,soak", "-timeout=6h", "-v")
 }
 
 // Update regenerates what is made from the sources: command-line reference, completions.
@@ -51,7 +51,8 @@ func Verify(ctx context.Context) error {
 	return generate.Verify(ctx, ".", os.Stdout)
 }
 
-func goTest(flags ...string) error {
+// goTest runs tests: of the packages that WHAT= names, else of some.
+func goTest(packages string, flags ...string) error {
 	if dryRun() {
 		return nil
 	}
@@ -59,7 +60,7 @@ func goTest(flags ...string) error {
 	args = append(args, strings.Fields(os.Getenv("KUBE_RACE")+" "+os.Getenv("KUBE_TIMEOUT"))...)
 	what := strings.Fields(os.Getenv("WHAT"))
 	if len(what) == 0 {
-		what = []string{"./..."}
+		what = []string{packages}
 	}
 	return goTool(append(args, what...)...)
 }

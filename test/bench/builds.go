@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+
+	"slipway.build/pkg/catalog"
+)
+
+// cold is the one row that is measured once: it compiles all of Kubernetes twice.
+func cold(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.newSides(ctx, row.Name, true)
+	if err != nil {
+		return err
+	}
+	c := contest{after: s.same}
+	c.ours = func() (Sample, error) {
+		return b.command(ctx, "make quick-release, cold", s.make(ctx, "quick-release"))
+	}
+	c.theirs = func() (Sample, error) {
+		cmd, err := s.goBuild(ctx, s.platform, s.binaries...)
+		if err != nil {
+			return Sample{}, err
+		}
+		return b.command(ctx, "go build, cold", cmd)
+	}
+	return c.rounds(1, row)
+}
+
+// warmed are sides that have built everything once, unmeasured.
+func (b *bench) warmed(ctx context.Context) (*sides, error) {
+	if b.warm != nil {
+		return b.warm, nil
+	}
+	s, err := b.newSides(ctx, "warm", false)
+	if err != nil {
+		return nil, err
+	}
+	b.say("  building both sides once (all of Kubernetes, if the Go cache does not have it)")
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	b.warm = s
+	return s, nil
+}
+
+// settle builds everything on both sides as it is now, unmeasured.
+func (s *sides) settle(ctx context.Context) error {
+	if err := execute(ctx, s.make(ctx, "quick-release"), nil); err != nil {
+		return err
+	}
+	cmd, err := s.goBuild(ctx, s.platform, s.binaries...)
+	if err != nil {
+		return err
+	}
+	return execute(ctx, cmd, nil)
+}
+
+func noop(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.warmed(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range b.n + 1 {
+		sample, err := b.command(ctx, "make quick-release", s.make(ctx, "quick-release"))
+		if err != nil {
+			return err
+		}
+		if i > 0 { // the first finds the files as another command left them
+			row.Ours = append(row.Ours, sample)
+		}
+	}
+	return nil
+}
+
+// edit measures make, with arguments, after an edit of one component's source in a tree that was dirty before.
+func edit(args ...string) func(context.Context, *bench, *Row) error {
+	return func(ctx context.Context, b *bench, row *Row) error {
+		s, err := b.warmed(ctx)
+		if err != nil {
+			return err
+		}
+		platform := s.platform
+		if args[0] != "quick-release" {
+			platform = catalog.Host() // make builds for the machine it runs on
+		}
+		var binary catalog.Binary
+		for _, bin := range s.binaries {
+			if bin.Name == edited {
+				binary = bin
+			}
+		}
+		c := contest{}
+		c.ours = func() (Sample, error) {
+			return s.edited(ctx, s.ours, s.ourBinary(platform, edited), func() (*exec.Cmd, error) { return s.make(ctx, args...), nil })
+		}
+		c.theirs = func() (Sample, error) {
+			return s.edited(ctx, s.theirs, s.theirBinary(platform, edited), func() (*exec.Cmd, error) { return s.goBuild(ctx, platform, binary) })
+		}
+		// Unmeasured first: an edit of a clean tree changes the stamp.
+		if err := c.rounds(1, &Row{}); err != nil {
+			return err
+		}
+		return c.rounds(b.n, row)
+	}
+}
+
+// edited measures a build after an edit in a clone.
+func (s *sides) edited(ctx context.Context, clone, binary string, build func() (*exec.Cmd, error)) (Sample, error) {
+	mark, err := s.edit(clone)
+	if err != nil {
+		return Sample{}, err
+	}
+	cmd, err := build()
+	if err != nil {
+		return Sample{}, err
+	}
+	name := filepath.Base(cmd.Path)
+	if name == "make" {
+		name += " " + cmd.Args[1]
+	}
+	sample, err := s.command(ctx, name+" after an edit", cmd)
+	if err != nil {
+		return sample, err
+	}
+	return sample, holds(binary, mark)
+}
+
+func commit(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.warmed(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.even(); err != nil {
+		return err
+	}
+	// The stamp before is one of a clean tree, too.
+	if err := s.commit(ctx); err != nil {
+		return err
+	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
+	c := contest{before: func() error { return s.commit(ctx) }, after: s.same}
+	c.ours = func() (Sample, error) {
+		return s.command(ctx, "make quick-release after a commit", s.make(ctx, "quick-release"))
+	}
+	c.theirs = func() (Sample, error) {
+		cmd, err := s.goBuild(ctx, s.platform, s.binaries...)
+		if err != nil {
+			return Sample{}, err
+		}
+		return s.command(ctx, "go build with the new stamp", cmd)
+	}
+	return c.rounds(b.n, row)
+}

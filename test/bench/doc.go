@@ -1,0 +1,49 @@
+// Command bench measures what slipway claims about its speed, and prints a table. `make bench` runs it.
+//
+//	go run ./test/bench [-rows cold,noop] [-n 5] [-json] [-keep] [-tree folder]
+//
+// A claim is a ratio of two things that are measured here and now, in turn, because seconds depend on the
+// machine and its mood and a ratio hardly does. The yardstick is what nobody can do without: a bare `go build`
+// of the same packages, with the same Go, flags and environment, and `tar czf` of the same files.
+//
+// # Rows
+//
+//	cold     `make quick-release` in a fresh clone with an empty Go cache (the module cache is filled; the
+//	         toolchain's own compile counts), to one go build of the release's binaries with an empty Go cache
+//	noop     `make quick-release` when there is nothing to do, in seconds
+//	edit     `make quick-release` after a line of cmd/kube-scheduler/main.go was changed in a tree that was dirty
+//	         before (the stamp stays), to the go build of that binary after the same edit
+//	one      `make WHAT=cmd/kube-scheduler` after such an edit, to the same
+//	commit   `make quick-release` after a commit, which changes the stamp and so every binary, to the go build
+//	         of all binaries with that stamp, into a folder that holds those of the stamp before
+//	pack     package archive packs the files of the server tarball, with an empty cache, to `tar czf` of them
+//	size     how large that gets, to the same
+//	repack   package archive packs the next release, in which kube-scheduler has changed, to the same tar czf
+//
+// A figure is the median of -n repetitions, and of cold the only one.
+//
+// # What makes it fair
+//
+//   - Each side works in a clone of its own below TMPDIR, whose last commit is the working tree as it is, changes
+//     and new files included. Nothing in the tree itself is written.
+//   - Cold compiles have a Go cache each. All others share the user's, which is filled by an unmeasured run of
+//     each side first. No edit is ever made twice, so neither side finds what the other (or an earlier bench)
+//     has compiled; links, most of the work, are never in a Go cache.
+//   - The sides take turns in going first, except for cold, where slipway goes first: what it leaves in the page
+//     cache is to the other's benefit.
+//   - What was written is flushed to the disk before the clock starts, so that nobody pays for the other's writes.
+//   - The results are looked at: an edit must be in the binary, binaries of one stamp must be the same on both
+//     sides, and what is packed must be the release's own tarball.
+//   - On Linux the processor time that went to neither side is watched. Where others took more than a tenth of the
+//     machine, the row says so; measure it again.
+//
+// For cold and commit the most memory that a side's processes had resident at one time is told as well (on Linux;
+// pages that processes share count for each).
+//
+// The exit code is 0 whether or not the bounds hold, and 1 if something could not be measured.
+//
+// # What must never be in here
+//
+// A judgement of results that are correct or not (test/integration), flags of a compile (package road has them), or
+// a list of what a release holds (package catalog has it).
+package main

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"slipway.build/pkg/plan"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	names := flags.String("rows", "", "which rows, separated by commas (default all)")
+	n := flags.Int("n", 5, "repetitions of all but cold")
+	asJSON := flags.Bool("json", false, "print JSON")
+	keep := flags.Bool("keep", false, "keep the temporary folder")
+	tree := flags.String("tree", ".", "the tree to measure, or a folder in it")
+	_ = flags.Parse(args) // it exits
+	if *n < 1 {
+		return fmt.Errorf("-n: %d is less than 1", *n)
+	}
+	picked, err := pick(rows(), *names)
+	if err != nil {
+		return err
+	}
+	root, err := plan.FindRoot(*tree)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return err
+	}
+	if *keep {
+		fmt.Fprintln(progress, "working in", dir)
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	b := &bench{root: root, dir: dir, n: *n, progress: progress}
+	report := Report{Machine: machine()}
+	for _, row := range picked {
+		b.say("%s: %s", row.Name, row.What)
+		if err := row.measure(ctx, b, row); err != nil {
+			return fmt.Errorf("%s: %w", row.Name, err)
+		}
+		report.Rows = append(report.Rows, row)
+	}
+	if *asJSON {
+		return report.JSON(out)
+	}
+	return report.Table(out)
+}

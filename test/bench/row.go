@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Row is a line of the table: a claim, and what was found. The table and the JSON are two views of it.
+type Row struct {
+	Name   string   `json:"name"`
+	What   string   `json:"what"`
+	With   string   `json:"comparedWith,omitempty"` // empty if the claim is an absolute one
+	Wanted Bound    `json:"wanted"`
+	Unit   string   `json:"unit"` // of the samples: "s" or "B"
+	Ours   []Sample `json:"slipway"`
+	Theirs []Sample `json:"other,omitempty"`
+
+	measure func(ctx context.Context, b *bench, row *Row) error
+}
+
+// A Sample is one measurement.
+type Sample struct {
+	Value  float64 `json:"value"`            // in the row's unit
+	Memory int64   `json:"memory,omitempty"` // most resident memory at one time, bytes; 0 if not measured
+	Others float64 `json:"others,omitempty"` // share of the machine's processor time that others took; 0 to 1
+}
+
+// A Bound is what a row's figure is held against.
+type Bound struct {
+	Kind  BoundKind `json:"kind"`
+	Value float64   `json:"value"`
+}
+
+// A BoundKind says what a row's figure is.
+type BoundKind string
+
+const (
+	AtMost  BoundKind = "ratio at most"   // ours to theirs
+	Faster  BoundKind = "times faster"    // theirs to ours, at least
+	Seconds BoundKind = "seconds at most" // ours
+)
+
+// rows are all there are, in the order in which they are measured.
+func rows() []*Row {
+	const (
+		release  = "go build of the release's binaries"
+		oneBuild = "go build of kube-scheduler"
+		tar      = "tar czf of the same files"
+	)
+	return []*Row{
+		{Name: "cold", Unit: "s", What: "quick-release, nothing there but modules", With: release + ", cold", Wanted: Bound{AtMost, 1.15}, measure: cold},
+		{Name: "noop", Unit: "s", What: "quick-release, nothing to do", Wanted: Bound{Seconds, 0.15}, measure: noop},
+		{Name: "edit", Unit: "s", What: "quick-release, a line of kube-scheduler edited", With: oneBuild, Wanted: Bound{AtMost, 2}, measure: edit("quick-release")},
+		{Name: "one", Unit: "s", What: "make WHAT=cmd/kube-scheduler, the same", With: oneBuild, Wanted: Bound{AtMost, 1.2}, measure: edit("all", "WHAT=cmd/"+edited)},
+		{Name: "commit", Unit: "s", What: "quick-release, a new commit", With: release + ", new stamp", Wanted: Bound{AtMost, 1.4}, measure: commit},
+		{Name: "pack", Unit: "s", What: "server tarball, empty cache", With: tar, Wanted: Bound{Faster, 6}, measure: pack},
+		{Name: "size", Unit: "B", What: "its size", With: tar, Wanted: Bound{AtMost, 1.06}, measure: size},
+		{Name: "repack", Unit: "s", What: "server tarball, one binary changed", With: tar, Wanted: Bound{Faster, 20}, measure: repack},
+	}
+}
+
+// pick returns the rows with the given names, all if there are none.
+func pick(all []*Row, names string) ([]*Row, error) {
+	if names == "" {
+		return all, nil
+	}
+	var known []string
+	for _, r := range all {
+		known = append(known, r.Name)
+	}
+	wanted := strings.Split(names, ",")
+	for _, name := range wanted {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("-rows: %q is none of %s", name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(all, func(r *Row) bool { return !slices.Contains(wanted, r.Name) }), nil
+}
+
+// Figure is what is held against the bound, and whether it keeps it.
+func (r *Row) Figure() (value float64, ok bool) {
+	ours, theirs := median(r.Ours), median(r.Theirs)
+	switch r.Wanted.Kind {
+	case AtMost:
+		value = ours / theirs
+		return value, value <= r.Wanted.Value
+	case Faster:
+		value = theirs / ours
+		return value, value >= r.Wanted.Value
+	default:
+		return ours, ours <= r.Wanted.Value
+	}
+}
+
+// Others is the largest share that others had in the processor time of a sample.
+func (r *Row) Others() float64 {
+	var most float64
+	for _, s := range slices.Concat(r.Ours, r.Theirs) {
+		most = max(most, s.Others)
+	}
+	return most
+}
+
+// median of an even number of samples is the mean of those in the middle.
+func median(samples []Sample) float64 {
+	if len(samples) == 0 {
+		return 0
+	}
+	var values []float64
+	for _, s := range samples {
+		values = append(values, s.Value)
+	}
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+// peak is the most memory that any of the samples needed, bytes.
+func peak(samples []Sample) int64 {
+	var most int64
+	for _, s := range samples {
+		most = max(most, s.Memory)
+	}
+	return most
+}

@@ -1,0 +1,119 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A result is how a command ended.
+type result struct {
+	line   string
+	stdout string
+	stderr string
+	code   int // -1 if a signal ended it
+	took   time.Duration
+}
+
+// ok requires success.
+func (r result) ok(t *testing.T) result {
+	t.Helper()
+	if r.code != 0 {
+		t.Fatalf("%v", r)
+	}
+	return r
+}
+
+// fails requires an exit code and texts on standard error.
+func (r result) fails(t *testing.T, code int, texts ...string) result {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("want exit code %d: %v", code, r)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.stderr, text) {
+			t.Errorf("standard error does not say %q: %v", text, r)
+		}
+	}
+	return r
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("%s: exit code %d after %v\n--- stdout\n%s--- stderr\n%s", r.line, r.code, r.took.Round(time.Millisecond), tail(r.stdout), tail(r.stderr))
+}
+
+// tail is the end of a text: what went wrong is told there.
+func tail(text string) string {
+	const most = 4000
+	if len(text) > most {
+		return "…" + text[len(text)-most:]
+	}
+	return text
+}
+
+// run runs a command to its end.
+func run(t *testing.T, dir string, env []string, name string, args ...string) result {
+	t.Helper()
+	c := command(dir, env, name, args...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	start := time.Now()
+	err := c.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%s: %v", c, err)
+	}
+	return result{strings.Join(c.Args, " "), stdout.String(), stderr.String(), c.ProcessState.ExitCode(), time.Since(start)}
+}
+
+// ours are variables that mean something to what is tested. The tests themselves are run by make with some of them.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "KUBE_") || strings.HasPrefix(name, "GIT_") || slices.Contains([]string{
+		"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKE_TERMOUT", "MAKE_TERMERR", "WHAT", "ROAD", "DBG", "CI", "SOURCE_DATE_EPOCH",
+		"GOFLAGS", "GOLDFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GODEBUG", "GOWORK", "CGO_ENABLED",
+		"MAGEFILE_VERBOSE", "MAGEFILE_DEBUG",
+	}, name)
+}
+
+// command prepares a command in a clean environment, to which env is added.
+func command(dir string, env []string, name string, args ...string) *exec.Cmd {
+	c := exec.Command(name, args...)
+	c.Dir = dir
+	for _, kv := range os.Environ() {
+		if key, _, _ := strings.Cut(kv, "="); !ours(key) {
+			c.Env = append(c.Env, kv)
+		}
+	}
+	c.Env = append(append(c.Env, "PWD="+dir), env...)
+	return c
+}
+
+// goEnv is a setting of the Go that runs the tests.
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	return strings.TrimSpace(run(t, workspace, nil, "go", "env", name).ok(t).stdout)
+}
+
+func sha256File(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,28 @@
+// Package integration holds a release to what is promised of it, by the doors that users have: make, the slipway
+// command, and what lies in _output afterwards. A test here runs the real thing over the real sources, and looks at
+// the result with the tools that users look with: GNU tar, sha256sum, docker, the kernel that starts a binary.
+//
+//	make test-integration    what every change has to pass, in minutes
+//	make soak                the same with more of everything, in hours
+//
+// # How it is put together
+//
+// All tests share one checkout of the sources as they are in the work tree (committed, so that it is a clean one),
+// and one quick release that is made in it: see baseline. A test that changes that checkout or its _output ends by
+// making the same release again, whose checksums have to be those of the first. Tests that need another checkout
+// clone this one. Nothing is ever made in the work tree itself, and only the Go caches are shared with it.
+//
+// Most edge cases are looked at with kube-log-runner: it goes through everything that kube-apiserver goes through, and
+// links in a second.
+//
+// # Settings
+//
+//   - SLIPWAY_CI=1: a program that a test needs and that is not installed is a failure. Otherwise the test is skipped,
+//     and says what to install.
+//   - SLIPWAY_SOAK_KILLS=N: how many kills the soak test spreads over a run, 20 by default.
+//
+// # What must never be in here
+//
+// Imports of the toolchain's packages: what users cannot reach is tested beside the code. Tests that run at the same
+// time: they share two processors and one checkout.
+package integration

@@ -1,0 +1,138 @@
+//go:build integration
+
+package integration
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+// apart are staging modules whose tag of the release does not exist. Nothing that is shipped is compiled from them.
+var apart = map[string]string{
+	"k8s.io/sample-apiserver": "v0.36.1", "k8s.io/sample-cli-plugin": "v0.36.1", "k8s.io/sample-controller": "v0.36.1",
+}
+
+// upstream is k8s.io/kubernetes' own go.mod, at the version that cmd/ requires.
+func upstream(t *testing.T, r release) (version string, mod *modfile.File) {
+	t.Helper()
+	out := run(t, r.path("cmd"), nil, "go", "list", "-m", "-json", "k8s.io/kubernetes").ok(t).stdout
+	var info struct{ Version, GoMod string }
+	if err := json.Unmarshal([]byte(out), &info); err != nil {
+		t.Fatal(err)
+	}
+	return info.Version, parseMod(t, info.GoMod)
+}
+
+func parseMod(t *testing.T, name string) *modfile.File {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := modfile.Parse(name, data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mod
+}
+
+// selected are the versions that upstream is built from. Modules that it builds from its own tree have, outside of it,
+// the version of the release with another major number.
+func selected(t *testing.T, r release) map[string]string {
+	t.Helper()
+	version, mod := upstream(t, r)
+	want := map[string]string{"k8s.io/kubernetes": version}
+	for _, req := range mod.Require {
+		want[req.Mod.Path] = req.Mod.Version
+	}
+	for _, rep := range mod.Replace {
+		if !strings.HasPrefix(rep.New.Path, "./staging/") {
+			t.Fatalf("upstream replaces %s by %s: the test does not know what that means outside of its tree", rep.Old.Path, rep.New.Path)
+		}
+		want[rep.Old.Path] = "v0" + strings.TrimPrefix(version, "v1")
+		if v, ok := apart[rep.Old.Path]; ok {
+			want[rep.Old.Path] = v
+		}
+	}
+	return want
+}
+
+func TestEveryModuleHasTheVersionThatUpstreamSelected(t *testing.T) {
+	r := baseline(t)
+	want := selected(t, r)
+	shared := 0
+	list := run(t, r.path("cmd"), nil, "go", "list", "-mod=readonly", "-m", "-f",
+		"{{.Path}} {{with .Replace}}{{.Path}} {{.Version}}{{else}}{{.Path}} {{.Version}}{{end}}", "all").ok(t).stdout
+	for line := range strings.Lines(list) {
+		f := strings.Fields(line)
+		if want[f[0]] == "" {
+			continue // of upstream's dependencies, none needs it
+		}
+		shared++
+		if len(f) != 3 || f[1] != f[0] || f[2] != want[f[0]] {
+			t.Errorf("cmd/ selects %q, upstream %s", f, want[f[0]])
+		}
+	}
+	// Less than this, and the comparison has gone wrong.
+	if shared < 200 {
+		t.Errorf("only %d modules are shared with upstream's %d", shared, len(want))
+	}
+}
+
+func TestBinariesAreLinkedFromTheVersionsThatUpstreamSelected(t *testing.T) {
+	r := baseline(t)
+	want := selected(t, r)
+	for _, name := range serverBinaries {
+		info, err := buildinfo.ReadFile(r.path(hostBin(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(info.Deps) == 0 {
+			t.Errorf("%s names no modules", name)
+		}
+		for _, dep := range info.Deps {
+			got := dep
+			if dep.Replace != nil {
+				got = dep.Replace
+			}
+			switch {
+			case want[dep.Path] == "":
+				t.Errorf("%s is linked with %s, which is no dependency of upstream's", name, dep.Path)
+			case got.Path != dep.Path || got.Version != want[dep.Path]:
+				t.Errorf("%s is linked with %s@%s, upstream selected %s", name, got.Path, got.Version, want[dep.Path])
+			}
+		}
+	}
+}
+
+func TestGoAndGodebugLinesAreUpstreams(t *testing.T) {
+	r := baseline(t)
+	_, theirs := upstream(t, r)
+	ours := parseMod(t, r.path("cmd/go.mod"))
+	if ours.Go == nil || ours.Go.Version != theirs.Go.Version {
+		t.Errorf("cmd/go.mod has the go line %+v, upstream %s", ours.Go, theirs.Go.Version)
+	}
+	if got, want := godebug(ours), godebug(theirs); got != want {
+		t.Errorf("cmd/go.mod has the godebug lines %q, upstream %q", got, want)
+	}
+}
+
+func godebug(mod *modfile.File) string {
+	var all []string
+	for _, g := range mod.Godebug {
+		all = append(all, g.Key+"="+g.Value)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestReleaseLeavesTheSourcesAlone(t *testing.T) {
+	r := baseline(t)
+	if changed := run(t, r.dir, nil, "git", "status", "--porcelain").ok(t).stdout; changed != "" {
+		t.Errorf("a release changed\n%s", changed)
+	}
+}

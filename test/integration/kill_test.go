@@ -1,0 +1,87 @@
+//go:build integration
+
+package integration
+
+import (
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// One release is interrupted again and again, in each of its phases, and in every way there is. In the end it is there,
+// and the same.
+func TestInterruptedReleaseGoesOnWhereItWas(t *testing.T) {
+	r := baseline(t)
+	r.cleanOutput(t)
+	random := func(most time.Duration) time.Duration { return rand.N(most) }
+	compiling := func(p *process) bool { return p.until(t, p.linking) }
+	for _, c := range []struct {
+		name string
+		line []string
+		at   func(p *process) bool
+		wait time.Duration // more, at most
+		stop func(p *process)
+	}{
+		{"Ctrl-C while compiling", []string{"make", quick}, compiling, 0, func(p *process) {
+			p.signalGroup(syscall.SIGINT)
+		}},
+		{"SIGTERM to the process alone while compiling", append([]string{slipway(t)}, quickRelease...), compiling, 0, func(p *process) {
+			_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		}},
+		{"kill -9 while compiling", append([]string{slipway(t)}, quickRelease...), compiling, 4 * time.Second, nil},
+		{"kill -9 while images are made", []string{"make", quick}, func(p *process) bool {
+			return p.until(t, p.says("image linux/"))
+		}, 500 * time.Millisecond, nil},
+		{"SIGTERM to all while packing", []string{"make", quick}, func(p *process) bool {
+			return p.until(t, p.says("package kubernetes-server-"))
+		}, 0, func(p *process) { p.signalGroup(syscall.SIGTERM) }},
+		{"kill -9 while packing", append([]string{slipway(t)}, quickRelease...), func(p *process) bool {
+			return p.until(t, p.says("package kubernetes-server-"))
+		}, 500 * time.Millisecond, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := r.start(t, c.line[0], c.line[1:]...)
+			if !c.at(p) {
+				t.Fatalf("it ended before it could be stopped: %v", p.wait(t))
+			}
+			if c.wait > 0 {
+				p.after(random(c.wait))
+			}
+			if c.stop == nil {
+				p.kill(t)
+			} else {
+				c.stop(p)
+				if got := p.wait(t); got.code == 0 {
+					t.Errorf("it was stopped, and claims success: %v", got)
+				}
+				p.gone(t)
+			}
+			r.nothingHalfWritten(t, r.tree)
+		})
+	}
+	r.make(t, quick).ok(t)
+	r.sameRelease(t, r.tree)
+	r.sameFiles(t, r.tree)
+	if r.exists("_output/.slipway/tmp") {
+		t.Error("temporary files stay behind")
+	}
+}
+
+// nothingHalfWritten requires that every file that has its final name has its final content, too.
+func (r release) nothingHalfWritten(t *testing.T, tr tree) {
+	t.Helper()
+	now, err := filesOf(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sum := range now {
+		if strings.HasPrefix(name, "_output/release-stage/packages/") && tr.dir != r.dir {
+			continue // it names folders of its tree, and no part of a release is made of it
+		}
+		if want, ok := r.files[name]; !ok || sum != want {
+			t.Errorf("%s is %s, in a finished release %q", name, sum, want)
+		}
+	}
+}

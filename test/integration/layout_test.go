@@ -1,0 +1,303 @@
+//go:build integration
+
+package integration
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	serverBinaries = []string{
+		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubeadm", "kube-aggregator",
+		"apiextensions-apiserver", "kube-log-runner", "kubectl", "kubectl-convert",
+	}
+	nodeBinaries   = []string{"kubelet", "kubeadm", "kube-proxy", "kube-log-runner", "kubectl", "kubectl-convert"}
+	clientBinaries = []string{"kubectl", "kubectl-convert"}
+	imageNames     = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"}
+)
+
+// host is how tarballs are named for this machine.
+var host = "linux-" + runtime.GOARCH
+
+func hostBin(name string) string { return binaries + "/linux/" + runtime.GOARCH + "/" + name }
+
+func hostImage(name string) string { return images + "/" + runtime.GOARCH + "/" + name }
+
+// below puts names into a folder.
+func below(dir string, names ...string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, dir+"/"+name)
+	}
+	return all
+}
+
+// quickTarballs are the tarballs of a quick release, each with the files that it holds. What lies in a folder of
+// licences, addons or manifests is named by the folder.
+func quickTarballs() map[string][]string {
+	server := below("kubernetes/server/bin", serverBinaries...)
+	for _, name := range imageNames {
+		server = append(server, below("kubernetes/server/bin", name+".tar", name+".docker_tag")...)
+	}
+	server = append(server, "kubernetes/addons/", "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
+	node := append(below("kubernetes/node/bin", nodeBinaries...), "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
+	return map[string][]string{
+		"kubernetes-server-" + host + ".tar.gz": server,
+		"kubernetes-node-" + host + ".tar.gz":   node,
+		"kubernetes-client-" + host + ".tar.gz": below("kubernetes/client/bin", clientBinaries...),
+		"kubernetes-manifests.tar.gz":           {"kubernetes/manifests/", "kubernetes/version"},
+		"kubernetes-src.tar.gz":                 nil, // see TestSourceTarballHoldsTheCommit
+		"kubernetes.tar.gz":                     nil, // see TestFullTarballIntroducesTheRelease
+	}
+}
+
+func TestQuickReleaseHoldsEveryTarballAndItsChecksums(t *testing.T) {
+	r := baseline(t)
+	var got []string
+	entries, err := os.ReadDir(r.path(tars))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS")
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s holds %q, want %q", tars, got, want)
+	}
+	for _, sums := range []string{"SHA256SUMS", "SHA512SUMS"} {
+		if n := strings.Count(r.read(t, tars+"/"+sums), "\n"); n != len(quickTarballs()) {
+			t.Errorf("%s has %d lines, want one for each of %d tarballs", sums, n, len(quickTarballs()))
+		}
+	}
+	checkSums(t, r.tree)
+	r.slipway(t, "verify").ok(t)
+}
+
+func TestTarballsHaveKubernetesLayout(t *testing.T) {
+	r := baseline(t)
+	for name, want := range quickTarballs() {
+		if want == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			got := map[string]bool{}
+			for _, m := range members(t, r.path(tars+"/"+name)) {
+				if m.Typeflag == tar.TypeDir {
+					continue
+				}
+				got[grouped(m.Name, want)] = true
+			}
+			sorted := slices.Sorted(slices.Values(want))
+			if have := slices.Sorted(maps.Keys(got)); !slices.Equal(have, sorted) {
+				t.Errorf("it holds\n  %s\nwant\n  %s", strings.Join(have, "\n  "), strings.Join(sorted, "\n  "))
+			}
+		})
+	}
+}
+
+// grouped is the folder of groups that a file lies in, or its own name.
+func grouped(name string, groups []string) string {
+	for _, g := range groups {
+		if strings.HasSuffix(g, "/") && strings.HasPrefix(name, g) {
+			return g
+		}
+	}
+	return name
+}
+
+// GNU tar and Go read the same: names, kinds, modes, owners, sizes, and times, which are the commit's.
+func TestMembersHaveFixedModesOwnersAndTimes(t *testing.T) {
+	r := baseline(t)
+	committed := strings.TrimSpace(run(t, r.dir, nil, "git", "log", "-1", "--format=%ct").ok(t).stdout)
+	for name := range quickTarballs() {
+		t.Run(name, func(t *testing.T) {
+			var ours strings.Builder
+			for _, m := range members(t, r.path(tars+"/"+name)) {
+				if err := checkMember(m); err != nil {
+					t.Errorf("%s: %v", m.Name, err)
+				}
+				if at := fmt.Sprint(m.ModTime.Unix()); at != committed {
+					t.Errorf("%s has the time %s, the commit's is %s", m.Name, at, committed)
+				}
+				fmt.Fprintf(&ours, "%s %s\n", m.ModTime.UTC().Format("2006-01-02 15:04:05"), m.Name)
+			}
+			listed := run(t, r.path(tars), []string{"TZ=UTC", "LC_ALL=C"}, "tar", "--full-time", "--numeric-owner", "-tvzf", name).ok(t)
+			var theirs strings.Builder
+			for line := range strings.Lines(listed.stdout) {
+				f := strings.Fields(strings.TrimSpace(line))
+				if f[1] != "0/0" {
+					t.Errorf("GNU tar sees another owner: %s", line)
+				}
+				fmt.Fprintf(&theirs, "%s %s %s\n", f[3], f[4], strings.Join(f[5:], " "))
+			}
+			if ours.String() != theirs.String() {
+				t.Errorf("archive/tar lists\n%s\nGNU tar lists\n%s", tail(ours.String()), tail(theirs.String()))
+			}
+		})
+	}
+}
+
+func checkMember(m *tar.Header) error {
+	want := int64(0o644)
+	switch {
+	case m.Typeflag == tar.TypeDir:
+		want = 0o755
+	case m.Typeflag != tar.TypeReg:
+		return fmt.Errorf("is of kind %q", m.Typeflag)
+	case strings.Contains(m.Name, "/bin/") && path.Ext(m.Name) == "", m.Name == ".ci/run":
+		want = 0o755
+	}
+	if m.Mode != want {
+		return fmt.Errorf("has the mode %o, want %o", m.Mode, want)
+	}
+	if m.Uid != 0 || m.Gid != 0 || m.Uname != "" || m.Gname != "" {
+		return fmt.Errorf("belongs to %d:%d (%q, %q), want 0:0", m.Uid, m.Gid, m.Uname, m.Gname)
+	}
+	return nil
+}
+
+func TestVersionFileAndDockerTagsAreTheStamp(t *testing.T) {
+	r := baseline(t)
+	tag := strings.ReplaceAll(r.version, "+", "_") + "\n"
+	for name := range quickTarballs() {
+		for member, data := range contents(t, r.path(tars+"/"+name), func(member string) bool {
+			return member == "kubernetes/version" || strings.HasSuffix(member, ".docker_tag")
+		}) {
+			want := r.version + "\n"
+			if path.Ext(member) == ".docker_tag" {
+				want = tag
+			}
+			if data != want {
+				t.Errorf("%s in %s is %q, want %q", member, name, data, want)
+			}
+		}
+	}
+}
+
+func TestSourceTarballHoldsTheCommit(t *testing.T) {
+	r := baseline(t)
+	want := strings.Fields(run(t, r.dir, nil, "git", "ls-files").ok(t).stdout)
+	want = append(want, "version")
+	slices.Sort(want)
+	var got []string
+	for _, m := range members(t, r.path(tars+"/kubernetes-src.tar.gz")) {
+		if m.Typeflag != tar.TypeDir {
+			got = append(got, m.Name)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("it holds\n%q\nthe commit\n%q", got, want)
+	}
+}
+
+func TestFullTarballIntroducesTheRelease(t *testing.T) {
+	r := baseline(t)
+	names := map[string]bool{}
+	for _, m := range members(t, r.path(tars+"/kubernetes.tar.gz")) {
+		names[m.Name] = true
+	}
+	for _, want := range []string{"kubernetes/README.md", "kubernetes/LICENSE", "kubernetes/version"} {
+		if !names[want] {
+			t.Errorf("it does not hold %s", want)
+		}
+	}
+}
+
+func TestManifestsAreFilledIn(t *testing.T) {
+	r := baseline(t)
+	tag := strings.ReplaceAll(r.version, "+", "_")
+	stamped := false
+	for name, data := range contents(t, r.path(tars+"/kubernetes-manifests.tar.gz"), func(member string) bool { return path.Ext(member) == ".yaml" }) {
+		if strings.Contains(data, "__VERSION__") || strings.Contains(data, "__REGISTRY__") {
+			t.Errorf("%s has a placeholder left", name)
+		}
+		stamped = stamped || strings.Contains(data, ":"+tag)
+	}
+	if !stamped {
+		t.Errorf("no manifest names an image of %s", tag)
+	}
+}
+
+// A tarball is what archive/tar finds in one: all headers, and the text of the files that are read by people.
+type tarball struct {
+	headers []*tar.Header
+	texts   map[string]string
+}
+
+// read keeps tarballs that were read: unpacking the server's takes a while.
+var read = map[string]tarball{}
+
+// members lists a tarball of the shared release.
+func members(t *testing.T, name string) []*tar.Header {
+	t.Helper()
+	return open(t, name).headers
+}
+
+// contents are the texts of some files in a tarball of the shared release.
+func contents(t *testing.T, name string, wanted func(member string) bool) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for member, text := range open(t, name).texts {
+		if wanted(member) {
+			found[member] = text
+		}
+	}
+	return found
+}
+
+func open(t *testing.T, name string) tarball {
+	t.Helper()
+	if ball, ok := read[name]; ok {
+		return ball
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if z.Name != "" || !z.ModTime.Equal(time.Time{}) {
+		t.Errorf("%s: the gzip header has the name %q and the time %v, want none", name, z.Name, z.ModTime)
+	}
+	ball := tarball{texts: map[string]string{}}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ball.headers = append(ball.headers, h)
+		if path.Base(h.Name) != "version" && path.Ext(h.Name) != ".docker_tag" && path.Ext(h.Name) != ".yaml" {
+			continue
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", name, h.Name, err)
+		}
+		ball.texts[h.Name] = string(text)
+	}
+	if _, err := io.Copy(io.Discard, z); err != nil { // the checksum comes at the very end
+		t.Fatalf("%s: %v", name, err)
+	}
+	read[name] = ball
+	return ball
+}

@@ -1,0 +1,76 @@
+//go:build integration
+
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Everything about this clone is different: its depth, its folder, who may read its files, the clock, the language,
+// the time zone, and what the user has set for Go.
+func TestOddCloneOnAnOddMachineMakesTheSameRelease(t *testing.T) {
+	need(t, "faketime", "faketime")
+	r := baseline(t)
+	odd := oddClone(t, "--depth=1")
+	if n := run(t, odd.dir, nil, "git", "rev-list", "--count", "HEAD").ok(t).stdout; n != "1\n" {
+		t.Fatalf("the clone is not shallow: it has %s commits", n)
+	}
+	if got := odd.slipway(t, "version").ok(t).stdout; got != r.version+"\n" {
+		t.Errorf("the version in a shallow clone is %q, want %s", got, r.version)
+	}
+	oddRelease(t, odd)
+	r.sameRelease(t, odd)
+}
+
+// oddClone is a clone in a folder with a space, in which only its owner can read.
+func oddClone(t *testing.T, flags ...string) tree {
+	t.Helper()
+	src, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "a folder, with 'marks'")
+	args := append([]string{"-c", `umask 077; exec git clone -q "$@"`, "sh"}, append(flags, "file://"+src.dir, dir)...)
+	run(t, workspace, nil, "sh", args...).ok(t)
+	return tree{dir: dir}
+}
+
+// oddRelease makes a quick release under settings that must make no difference.
+func oddRelease(t *testing.T, odd tree, env ...string) {
+	t.Helper()
+	home := t.TempDir()
+	settings := filepath.Join(home, ".config", "go")
+	if err := os.MkdirAll(settings, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	junk := "GOFLAGS=-tags=other -gcflags=-N\nGOAMD64=v3\nGOARM64=v9.0\nCGO_ENABLED=1\nGOEXPERIMENT=jsonv2\n"
+	if err := os.WriteFile(filepath.Join(settings, "env"), []byte(junk), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	odd = odd.with(
+		"HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"),
+		"GOAMD64=v3", "GOEXPERIMENT=jsonv2", "GODEBUG=http2server=0", "GOOS=darwin", "CGO_ENABLED=1", "GOWORK="+filepath.Join(home, "no.work"),
+		"TZ=Asia/Kathmandu", "LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "USER=someone", "TMPDIR="+t.TempDir(),
+	).with(env...)
+	run(t, odd.dir, odd.env, "sh", "-c", "umask 077; exec faketime -f +1h make "+quick).ok(t)
+}
+
+func TestReleaseFromTheSourceTarballIsTheSame(t *testing.T) {
+	r := baseline(t)
+	unpacked := r.unpackSources(t)
+	if got := unpacked.slipway(t, "version").ok(t).stdout; got != r.version+"\n" {
+		t.Errorf("the version of the unpacked sources is %q, want %s", got, r.version)
+	}
+	unpacked.make(t, quick).ok(t)
+	r.sameRelease(t, unpacked)
+}
+
+// unpackSources is the tree in kubernetes-src.tar.gz: without git.
+func (r release) unpackSources(t *testing.T) tree {
+	t.Helper()
+	unpacked := tree{dir: t.TempDir()}
+	run(t, unpacked.dir, nil, "tar", "-xzf", r.path(tars+"/kubernetes-src.tar.gz")).ok(t)
+	return unpacked
+}

@@ -1,0 +1,100 @@
+//go:build integration
+
+package integration
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMakeTestRunsThePackagesOfWhat(t *testing.T) {
+	tr := clone(t)
+	got := tr.with("WHAT=./pkg/attest").make(t, "test").ok(t)
+	if !strings.Contains(got.stdout, "slipway.build/pkg/attest") || strings.Contains(got.stdout, "slipway.build/pkg/archive") {
+		t.Errorf("it did not test pkg/attest alone: %v", got)
+	}
+}
+
+func TestVariablesOfACompileAreHonoured(t *testing.T) {
+	tr := clone(t)
+	const name = "kube-log-runner"
+	for _, c := range []struct {
+		env     []string
+		symbols bool
+		dwarf   bool
+		tags    string
+	}{
+		{nil, false, false, "selinux,notest,grpcnotrace"},
+		{[]string{"GOLDFLAGS=-w"}, true, false, "selinux,notest,grpcnotrace"},
+		{[]string{"GOFLAGS=-tags=acme"}, false, false, "selinux,notest,grpcnotrace,acme"},
+		{[]string{"DBG=1"}, true, true, "selinux,notest"},
+	} {
+		t.Run(strings.Join(c.env, " "), func(t *testing.T) {
+			tr := tr.with(c.env...)
+			tr.make(t, "WHAT="+name).ok(t)
+			f, err := elf.Open(tr.path(hostBin(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			_, dwarf := f.DWARF()
+			if symbols := f.Section(".symtab") != nil; symbols != c.symbols || (dwarf == nil && f.Section(".debug_info") != nil) != c.dwarf {
+				t.Errorf("symbols: %v, want %v; DWARF: %v, want %v", symbols, c.symbols, dwarf, c.dwarf)
+			}
+			info, err := buildinfo.ReadFile(tr.path(hostBin(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range info.Settings {
+				if s.Key == "-tags" && s.Value != c.tags {
+					t.Errorf("tags are %s, want %s", s.Value, c.tags)
+				}
+				if s.Key == "-gcflags" && (len(c.env) == 0 || c.env[0] != "DBG=1") {
+					t.Errorf("compiled with %s=%s", s.Key, s.Value)
+				}
+			}
+			tr.jsonRun(t, "build", name).didNothing(t)
+		})
+	}
+}
+
+func TestVersionOfTheEnvironmentIsHonoured(t *testing.T) {
+	tr := clone(t)
+	base := strings.SplitN(tr.stamp(t).GitVersion, "+", 2)[0]
+	tr = tr.with("KUBE_GIT_VERSION="+base+"+acme.1", "KUBE_GIT_COMMIT=00112233445566778899aabbccddeeff00112233", "SOURCE_DATE_EPOCH=1700000000")
+	out := t.TempDir()
+	tr.slipway(t, "build", "kubectl", "--output", out).ok(t)
+	kubectl := filepath.Join(out, "kubectl")
+	got := run(t, tr.dir, nil, kubectl, "version", "--client", "-o", "yaml").ok(t).stdout
+	for _, want := range []string{base + "+acme.1\n", "00112233445566778899aabbccddeeff00112233\n", `"2023-11-14T22:13:20Z"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("kubectl version does not say %q:\n%s", want, got)
+		}
+	}
+	if info, err := os.Stat(kubectl); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("--output made %v (%v), want mode 755", info, err)
+	}
+	tr.with("KUBE_GIT_VERSION=1.2").slipway(t, "version").fails(t, 1, "KUBE_GIT_VERSION")
+}
+
+func TestImagesGetTheTagsOfTheEnvironmentToo(t *testing.T) {
+	r := baseline(t)
+	tag := strings.ReplaceAll(r.version, "+", "_")
+	tr := r.tree.with("KUBE_DOCKER_REGISTRY=registry.example/acme", "KUBE_DOCKER_IMAGE_TAG=v9")
+	tr.make(t, "quick-release-images").ok(t)
+	for _, name := range imageNames {
+		want := append(imageTags("registry.k8s.io", name, tag), imageTags("registry.example/acme", name, "v9")...)
+		slices.Sort(want)
+		if got := repoTags(t, r.path(hostImage(name)+".tar")); !slices.Equal(got, want) {
+			t.Errorf("%s.tar has the tags %q, want %q", name, got, want)
+		}
+	}
+	r.make(t, quick).ok(t)
+	r.sameRelease(t, r.tree)
+	r.sameFiles(t, r.tree)
+}

@@ -1,0 +1,317 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// workspace is where everything is made. It is below /tmp or $TMPDIR, so not inside a git work tree.
+var workspace string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "slipway-integration-")
+	if err == nil {
+		workspace, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(workspace)
+	os.Exit(code)
+}
+
+// A tree is a folder with the sources, in which commands are run.
+type tree struct {
+	dir string
+	env []string // besides the process's own
+}
+
+// with is the tree with more environment for the commands that are run in it.
+func (tr tree) with(env ...string) tree {
+	tr.env = append(tr.env[:len(tr.env):len(tr.env)], env...)
+	return tr
+}
+
+func (tr tree) path(name string) string { return filepath.Join(tr.dir, filepath.FromSlash(name)) }
+
+// make runs make as a person would.
+func (tr tree) make(t *testing.T, args ...string) result {
+	t.Helper()
+	return run(t, tr.dir, tr.env, "make", args...)
+}
+
+// slipway runs the command line.
+func (tr tree) slipway(t *testing.T, args ...string) result {
+	t.Helper()
+	return run(t, tr.dir, tr.env, slipway(t), args...)
+}
+
+// edit replaces a part of a file.
+func (tr tree) edit(t *testing.T, name, from, to string) {
+	t.Helper()
+	text := tr.read(t, name)
+	if !strings.Contains(text, from) {
+		t.Fatalf("%s does not hold %q", name, from)
+	}
+	tr.write(t, name, strings.Replace(text, from, to, 1))
+}
+
+// append adds text to a file for the rest of the test.
+func (tr tree) append(t *testing.T, name, text string) {
+	t.Helper()
+	before := tr.read(t, name)
+	t.Cleanup(func() { tr.write(t, name, before) })
+	tr.write(t, name, before+text)
+}
+
+func (tr tree) read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(tr.path(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (tr tree) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(tr.path(name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (tr tree) remove(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.RemoveAll(tr.path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (tr tree) exists(name string) bool {
+	_, err := os.Lstat(tr.path(name))
+	return err == nil
+}
+
+// cleanOutput removes what was made, but not the compiled mage targets.
+func (tr tree) cleanOutput(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{"_output", "_output/.slipway"} {
+		entries, err := os.ReadDir(tr.path(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Name() != ".slipway" && e.Name() != "mage" {
+				tr.remove(t, dir+"/"+e.Name())
+			}
+		}
+	}
+}
+
+// Committing takes an identity, and a time for the commit's name to be the same in every run over the same sources.
+const identity = "slipway <slipway@example.invalid>"
+
+// sources is a clean clone of the repository as it is in the work tree: what is not committed there is committed here.
+// Like the other shared values, it is made when it is first asked for.
+var sources = sync.OnceValues(func() (tree, error) {
+	top, err := command("", nil, "git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return tree{}, fmt.Errorf("the integration tests need the git repository: %w", err)
+	}
+	from, to := strings.TrimSpace(string(top)), filepath.Join(workspace, "sources")
+	script := `set -e
+		git clone -q "$from" "$to"
+		cd "$to"
+		git ls-files -z | xargs -0 rm -f
+		(cd "$from" && git ls-files -z --cached --others --exclude-standard |
+			while IFS= read -r -d '' name; do [ ! -L "$name" ] && [ ! -e "$name" ] || printf '%s\0' "$name"; done |
+			tar -c --null --no-recursion -T -) | tar -x
+		git add -A
+		git diff --quiet --cached || git commit -q -m "What is not committed"`
+	date, err := command(from, nil, "git", "log", "-1", "--format=%cI").Output()
+	if err != nil {
+		return tree{}, err
+	}
+	name, mail, _ := strings.Cut(strings.TrimSuffix(identity, ">"), " <")
+	when := strings.TrimSpace(string(date))
+	c := command("", []string{
+		"from=" + from, "to=" + to,
+		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mail, "GIT_AUTHOR_DATE=" + when,
+		"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + mail, "GIT_COMMITTER_DATE=" + when,
+	}, "bash", "-c", script)
+	if out, err := c.CombinedOutput(); err != nil {
+		return tree{}, fmt.Errorf("clone %s: %w\n%s", from, err, out)
+	}
+	return tree{dir: to}, nil
+})
+
+// slipway is the command line, compiled from the shared sources.
+func slipway(t *testing.T) string {
+	t.Helper()
+	name, err := slipwayBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var slipwayBinary = sync.OnceValues(func() (string, error) {
+	src, err := sources()
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(workspace, "slipway")
+	if out, err := command(src.dir, nil, "go", "build", "-o", name, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return name, nil
+})
+
+// clone is a new clone of the shared sources, with nothing made in it.
+func clone(t *testing.T, flags ...string) tree {
+	t.Helper()
+	return cloneTo(t, filepath.Join(t.TempDir(), "clone"), flags...)
+}
+
+func cloneTo(t *testing.T, dir string, flags ...string) tree {
+	t.Helper()
+	src, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"clone", "-q"}, flags...)
+	run(t, workspace, nil, "git", append(args, "file://"+src.dir, dir)...).ok(t)
+	return tree{dir: dir}
+}
+
+// A release is what make quick-release left in a tree.
+type release struct {
+	tree
+	sums    string            // SHA256SUMS
+	files   map[string]string // SHA-256 of every file in _output that is not state, by path
+	version string            // what slipway version says of the tree
+}
+
+const quick = "quick-release"
+
+// baseline is the release that all tests share and compare with.
+func baseline(t *testing.T) release {
+	t.Helper()
+	r, err := sharedRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var sharedRelease = sync.OnceValues(func() (release, error) {
+	src, err := sources()
+	if err != nil {
+		return release{}, err
+	}
+	if out, err := command(src.dir, nil, "make", quick).CombinedOutput(); err != nil {
+		return release{}, fmt.Errorf("make %s: %w\n%s", quick, err, out)
+	}
+	r := release{tree: src}
+	if r.files, err = filesOf(src); err != nil {
+		return release{}, err
+	}
+	sums, err := os.ReadFile(src.path(tars + "/SHA256SUMS"))
+	if err != nil {
+		return release{}, err
+	}
+	r.sums = string(sums)
+	bin, err := slipwayBinary()
+	if err != nil {
+		return release{}, err
+	}
+	version, err := command(src.dir, nil, bin, "version").Output()
+	r.version = strings.TrimSpace(string(version))
+	return r, err
+})
+
+const (
+	tars     = "_output/release-tars"
+	images   = "_output/release-images"
+	binaries = "_output/local/bin"
+)
+
+// filesOf sums every file that was made, except for what is the toolchain's own.
+func filesOf(tr tree) (map[string]string, error) {
+	sums := map[string]string{}
+	err := filepath.WalkDir(tr.path("_output"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(tr.dir, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case rel == "_output/.slipway":
+			return fs.SkipDir
+		case d.IsDir() || rel == "_output/timeline.svg":
+			return nil
+		case d.Type() == fs.ModeSymlink:
+			sums[rel], err = os.Readlink(name)
+			return err
+		}
+		sums[rel], err = sha256File(name)
+		return err
+	})
+	return sums, err
+}
+
+// sameRelease holds the release in a tree against the shared one.
+func (r release) sameRelease(t *testing.T, other tree) {
+	t.Helper()
+	if got := other.read(t, tars+"/SHA256SUMS"); got != r.sums {
+		t.Errorf("SHA256SUMS differ\n--- first\n%s--- this one\n%s", r.sums, got)
+	}
+	checkSums(t, other)
+}
+
+// checkSums lets coreutils read the checksums.
+func checkSums(t *testing.T, tr tree) {
+	t.Helper()
+	for _, sum := range []string{"sha256", "sha512"} {
+		run(t, tr.path(tars), nil, sum+"sum", "--check", "--strict", "--quiet", strings.ToUpper(sum)+"SUMS").ok(t)
+	}
+}
+
+// need is called with a program and the Debian package that brings it.
+func need(t *testing.T, program, pkg string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		missing(t, fmt.Sprintf("%s is not installed: apt install %s", program, pkg))
+	}
+}
+
+// needRoot is called by tests that mount, or change what the kernel does.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		missing(t, "this test has to mount file systems: run it as root")
+	}
+}
+
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("SLIPWAY_CI") == "1" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}

@@ -1,0 +1,144 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNamesThatAreUnknownAreAnsweredWithTheNearest(t *testing.T) {
+	r := baseline(t)
+	mage := r.path("_output/.slipway/mage")
+	for _, c := range []struct {
+		env, target string
+		args        []string
+		says        []string
+	}{
+		{"WHAT=kubeclt", "all", []string{"build", "kubeclt"}, []string{`unknown component "kubeclt"`, "kubectl"}},
+		{"KUBE_BUILD_PLATFORMS=linux/amd46", "quickrelease", quickRelease, []string{`unknown platform "linux/amd46"`, "linux/amd64"}},
+		{"ROAD=lokal", "quickrelease", quickRelease, []string{`unknown road "lokal"`, "local"}},
+	} {
+		t.Run(c.env, func(t *testing.T) {
+			tr := r.tree.with(c.env)
+			run(t, tr.dir, tr.env, mage, c.target).fails(t, 2, c.says...)
+			tr.slipway(t, c.args...).fails(t, 2, c.says...)
+		})
+	}
+	r.slipway(t, "buidl").fails(t, 2, `unknown command "buidl"`, "build")
+	r.slipway(t, "build", "--platfrom=linux/amd64").fails(t, 2, "--platfrom")
+	r.slipway(t, "build", "kube-log-runner", "--platform=darwin/arm64").fails(t, 2, "kube-log-runner is not built for", "darwin/arm64")
+}
+
+func TestMistakeInTheCatalogIsToldWithItsLine(t *testing.T) {
+	tr := clone(t)
+	const name = "release/release.yaml"
+	tr.edit(t, name, "\nregistry:", "\nregistri:")
+	line := 1 + strings.Count(strings.Split(tr.read(t, name), "registri:")[0], "\n")
+	tr.slipway(t, "build", "kubectl").fails(t, 1, fmt.Sprintf("%s:%d", name, line), "registri")
+}
+
+func TestMissingGoIsTold(t *testing.T) {
+	tr := clone(t)
+	bin := t.TempDir()
+	for _, tool := range []string{"make", "git", "sh", "sed", "mkdir", "env", "mktemp", "rm", "cp", "mv"} {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bin, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bare := tr.with("PATH=" + bin)
+	bare.make(t, "kubectl").fails(t, 2, "go is not on PATH: install Go")
+	bare.slipway(t, "build", "kubectl").fails(t, 1, "go is not on PATH: install Go")
+}
+
+func TestCompileErrorIsToldOnceAndAsGoTellsIt(t *testing.T) {
+	tr := clone(t)
+	tr.edit(t, "cmd/kubectl/main.go", "\nfunc main() {", "\nvar wrong int = \"a string\"\n\nfunc main() {\n\tundeclared()\n")
+	plain := run(t, tr.path("cmd"), nil, "go", "build", "-o", os.DevNull, "./kubectl")
+	if plain.code == 0 {
+		t.Fatal("the source is not broken")
+	}
+	for _, got := range []result{
+		tr.slipway(t, "build", "kubectl", "kube-log-runner").fails(t, 1),
+		tr.make(t, "kubectl").fails(t, 2),
+	} {
+		for line := range strings.Lines(plain.stderr) {
+			if n := strings.Count(got.stderr+got.stdout, line); n != 1 {
+				t.Errorf("go build says %q, the user sees that %d times: %v", line, n, got)
+			}
+		}
+	}
+}
+
+func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
+	r := baseline(t)
+	const gone = "package kubernetes-manifests.tar.gz"
+	r.remove(t, tars+"/kubernetes-manifests.tar.gz")
+	before := snapshot(t, r.dir)
+	for target, says := range map[string]string{
+		quick: gone + ": output", "quick-release-images": "0 of ", "kubectl": "0 of ", "hyperkube": "compile linux/" + hostArch + " hyperkube: new",
+		"release": "compile ", "cross": "compile ", "clean": "", "test": "", "update": "", "verify": "", "bench": "", "soak": "",
+	} {
+		got := r.make(t, "-n", target).ok(t)
+		if !strings.Contains(got.stdout, says) {
+			t.Errorf("it does not say %q: %v", says, got)
+		}
+	}
+	after := snapshot(t, r.dir)
+	if !maps.Equal(before, after) {
+		for _, name := range slices.Sorted(maps.Keys(after)) {
+			if before[name] != after[name] {
+				t.Errorf("%s is %s, was %q", name, after[name], before[name])
+			}
+		}
+		t.Errorf("make -n changed the tree: %d files, were %d", len(after), len(before))
+	}
+	r.jsonRun(t, quickRelease...).did(t, gone)
+	r.sameRelease(t, r.tree)
+}
+
+// snapshot tells everything about the files below a folder but their contents.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if strings.HasPrefix(rel, ".git") {
+			return err // git itself refreshes its index when it is asked for the state of a tree
+		}
+		all[rel] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestHelpListsTheTargets(t *testing.T) {
+	r := baseline(t)
+	got := r.make(t, "help").ok(t).stdout
+	for _, target := range []string{"all", "cross", "release", quick, "release-images", "package-tarballs", "test", "update", "verify", "clean"} {
+		if !strings.Contains(got, "\n  "+target+" ") {
+			t.Errorf("make help does not list %s:\n%s", target, got)
+		}
+	}
+}
