@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 
 	"slipway.build/pkg/action"
+	"slipway.build/pkg/archive"
 	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/road"
 )
@@ -83,6 +85,11 @@ func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catal
 		}
 		c.Targets = append(c.Targets, target)
 	}
+	if b.packs {
+		built, stop := b.ahead(ctx)
+		defer stop()
+		c.Built = built
+	}
 	if err := b.road.Compile(ctx, c, t); err != nil {
 		return err
 	}
@@ -90,6 +97,26 @@ func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catal
 		return b.linkBin(platform)
 	}
 	return nil
+}
+
+// ahead compresses binaries for the tarballs, one after the other, while others are linked: links leave processors idle, and
+// packing would have all of them to compress at once. It is only to save time: what goes wrong here, packing meets again and
+// reports, and what is not done when the compile is, packing does.
+func (b *builder) ahead(ctx context.Context) (built func(file string), stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	packer := archive.Packer{Cache: b.abs(archives), Workers: 1}
+	files := make(chan string, 1000) // more than a module has binaries
+	var done sync.WaitGroup
+	done.Go(func() {
+		for file := range files {
+			_ = packer.Prepare(ctx, file)
+		}
+	})
+	return func(file string) { files <- file }, func() {
+		cancel()
+		close(files)
+		done.Wait()
+	}
 }
 
 // linkBin points _output/bin at the host's binaries, where Kubernetes has them.

@@ -37,6 +37,7 @@ func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error)
 		batches: map[catalog.Platform]*action.Batch{},
 		targets: map[string]catalog.Binary{},
 		planned: map[string]bool{},
+		packs:   req.Tars,
 	}
 	if req.Images || req.Tars {
 		if err := checkImages(p.Catalog); err != nil {
@@ -90,6 +91,7 @@ type builder struct {
 	batches map[catalog.Platform]*action.Batch
 	targets map[string]catalog.Binary // by the ID of the action that compiles it
 	planned map[string]bool           // IDs of other actions that several tarballs need
+	packs   bool                      // binaries are for tarballs
 	tars    []string                  // names of the tarballs
 }
 

@@ -32,6 +32,10 @@ type Compilation struct {
 	Options  Options
 	Scratch  string // private folder on the file system of the outputs
 	Targets  []Target
+
+	// Built, if not nil, is told of finished binaries while others are still to be made, by roads that can. The file is
+	// for reading, and stays where it is until Scratch is removed.
+	Built func(file string)
 }
 
 // Options are the user's wishes for a compile, from Kubernetes' variables of these names.

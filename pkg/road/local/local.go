@@ -107,9 +107,10 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 	cmd := r.g.Command(ctx, filepath.Join(r.c.Root, filepath.FromSlash(r.c.Module)), r.c.Platform.OS, r.c.Platform.Arch, args...)
 	// GOTMPDIR on the file system of the outputs lets the Go tool rename what it has linked.
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp)
-	stop := r.watchTotal(ctx, targets)
+	stopTotal, stopBuilt := r.watchTotal(ctx, targets), r.watchBuilt(bin, targets)
 	err = r.stream(cmd)
-	stop()
+	stopTotal()
+	stopBuilt()
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
