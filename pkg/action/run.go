@@ -17,6 +17,7 @@ import (
 type Options struct {
 	Budget Budget      // CPU 0 means as many as the machine has
 	Events func(Event) // called from one goroutine at a time, in order; nil if nobody listens
+	Locked bool        // the caller holds the tree's lock: it calls Run from within Locked
 }
 
 // A run is one call of Graph.Run.
@@ -34,7 +35,7 @@ func (g *Graph) Run(ctx context.Context, opts Options) error {
 	start := time.Now()
 	e := &emitter{to: opts.Events}
 	defer e.close()
-	err := g.run(ctx, opts.Budget, e)
+	err := g.run(ctx, opts, e)
 	end := Event{Kind: Finished, Duration: time.Since(start)}
 	if err != nil {
 		end.Text = err.Error()
@@ -43,12 +44,12 @@ func (g *Graph) Run(ctx context.Context, opts Options) error {
 	return err
 }
 
-func (g *Graph) run(ctx context.Context, budget Budget, e *emitter) error {
+func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 	units, err := g.arrange()
 	if err != nil {
 		return err
 	}
-	return locked(ctx, g.state(), e, func() error {
+	work := func() error {
 		j, err := g.judge()
 		if err != nil {
 			return err
@@ -64,12 +65,16 @@ func (g *Graph) run(ctx context.Context, budget Budget, e *emitter) error {
 		r.remove(tmp)
 		defer r.remove(tmp)
 		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
-		err = newScheduler(r, budget, len(units)).work(ctx, units)
+		err = newScheduler(r, opts.Budget, len(units)).work(ctx, units)
 		if saveErr := r.saveStats(); err == nil {
 			err = advise(saveErr)
 		}
 		return err
-	})
+	}
+	if opts.Locked {
+		return work()
+	}
+	return locked(ctx, g.state(), e, work)
 }
 
 // remove removes a temporary folder. If it cannot, that is worth a line but not a failure: the next run tries again.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -21,9 +23,9 @@ type makeFlags struct {
 	everywhere bool
 }
 
-func (f *makeFlags) add(o *options, c *cobra.Command) {
+func (f *makeFlags) add(o *options, c *cobra.Command, otherwise string) {
 	flags := c.Flags()
-	flags.StringVar(&f.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else the host's)")
+	flags.StringVar(&f.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else "+otherwise+")")
 	flags.StringVarP(&f.output, "output", "o", "", "put the results into this folder, too")
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and why; do nothing")
 	flags.BoolVar(&f.everywhere, "all-platforms", false, "for every platform of the catalog")
@@ -44,7 +46,7 @@ need, if none is named. Binaries are put in _output/local/bin/OS/ARCH, the host'
 			return o.make(c, f, plan.Request{What: strings.Join(args, " ")}, artifacts{plan.Binaries, ""})
 		},
 	}
-	f.add(o, c)
+	f.add(o, c, "the host's")
 	return c
 }
 
@@ -60,7 +62,7 @@ func newImages(o *options) *cobra.Command {
 			return o.make(c, f, plan.Request{Images: true}, artifacts{plan.Images, ".tar"})
 		},
 	}
-	f.add(o, c)
+	f.add(o, c, "linux on the host's processor")
 	return c
 }
 
@@ -77,11 +79,14 @@ With --quick it does so for the host's linux platform, without the test set.`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if quick && testSet && c.Flags().Changed("test-set") {
+				return usageError{errors.New("--quick leaves the test set out: leave out --quick or --test-set")}
+			}
 			f.everywhere = !quick
 			return o.make(c, f, plan.Request{Tars: true, TestSet: testSet && !quick}, artifacts{plan.Tars, ""})
 		},
 	}
-	f.add(o, c)
+	f.add(o, c, "all; with --quick linux on the host's processor")
 	c.Flags().BoolVar(&quick, "quick", o.Getenv("KUBE_FASTBUILD") == "true", "only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
 	_ = c.Flags().MarkHidden("all-platforms")
@@ -97,28 +102,48 @@ func (a artifacts) has(path string) bool {
 
 // make plans a request and runs it, or prints the plan.
 func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request, wanted artifacts) error {
-	p, err := o.open(c.Context())
-	if err != nil {
-		return err
-	}
-	if req.Platforms, err = p.Catalog.Platforms(f.platforms); err != nil {
-		return err
-	}
-	req.Everywhere = f.everywhere
-	graph, err := p.Graph(c.Context(), req)
+	ctx := c.Context()
+	p, graph, err := o.plan(ctx, f, req)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
-		return o.printPlan(c.Context(), graph)
+		return o.printPlan(ctx, graph)
 	}
-	if err := o.run(c.Context(), p, graph, wanted); err != nil {
-		return err
+	view := o.view(wanted.has)
+	defer view.Close()
+	waited := false
+	watch := func(e action.Event) {
+		waited = waited || e.Kind == action.Waiting
+		view.Event(e)
 	}
-	if f.output == "" {
-		return nil
+	return action.Locked(ctx, p.Root, plan.State, watch, func() error {
+		if waited { // and the tree may be another by now
+			if p, graph, err = o.plan(ctx, f, req); err != nil {
+				return err
+			}
+		}
+		if err := o.run(ctx, p, graph, view); err != nil {
+			return err
+		}
+		if f.output == "" {
+			return nil
+		}
+		return deliver(graph, wanted, f.output)
+	})
+}
+
+func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*plan.Project, *action.Graph, error) {
+	p, err := o.open(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	return deliver(graph, wanted, f.output)
+	if req.Platforms, err = p.Catalog.Platforms(f.platforms); err != nil {
+		return nil, nil, err
+	}
+	req.Everywhere = f.everywhere
+	graph, err := p.Graph(ctx, req)
+	return p, graph, err
 }
 
 // deliver puts the artifacts of a finished run into a folder of the user's: side by side, or, where they come from

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,9 +18,8 @@ import (
 // timeline is the picture of the last run that did something, relative to the root.
 const timeline = plan.Output + "/timeline.svg"
 
-// run runs a graph and shows its events.
-func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph, wanted artifacts) error {
-	view := o.view(wanted.has)
+// run runs a graph and shows its events. The tree is locked.
+func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph, view console.View) error {
 	var events []action.Event
 	worked := false
 	err := graph.Run(ctx, action.Options{
@@ -29,18 +29,25 @@ func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph,
 			worked = worked || e.Kind == action.Started
 			view.Event(e)
 		},
+		Locked: true,
 	})
-	closed := view.Close()
 	if err != nil {
 		return shownError{err}
 	}
-	if closed != nil || !worked {
-		return closed
-	}
-	if err := p.TrimCaches(); err != nil {
+	if err := p.LinkBin(); err != nil {
 		return err
 	}
-	return o.drawTimeline(p, events)
+	if !worked {
+		return view.Close()
+	}
+	if err := p.Unchanged(ctx); err != nil {
+		return err
+	}
+	// What follows is for the next run and for the curious. The release is done, whatever becomes of it.
+	if err := errors.Join(p.TrimCaches(), o.drawTimeline(p, events)); err != nil {
+		view.Event(action.Event{Kind: action.Output, Text: fmt.Sprintf("not tidied up: %v", err)})
+	}
+	return view.Close()
 }
 
 // view shows events the way the user wants to see them.

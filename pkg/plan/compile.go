@@ -3,9 +3,6 @@ package plan
 import (
 	"cmp"
 	"context"
-	"os"
-	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -90,13 +87,7 @@ func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catal
 		defer stop()
 		c.Built = built
 	}
-	if err := b.road.Compile(ctx, c, t); err != nil {
-		return err
-	}
-	if platform == catalog.Host() {
-		return b.linkBin(platform)
-	}
-	return nil
+	return b.road.Compile(ctx, c, t)
 }
 
 // ahead compresses binaries for the tarballs, one after the other, while others are linked: links leave processors idle, and
@@ -117,45 +108,6 @@ func (b *builder) ahead(ctx context.Context) (built func(file string), stop func
 		close(files)
 		done.Wait()
 	}
-}
-
-// linkBin points _output/bin at the host's binaries, where Kubernetes has them.
-func (p *Project) linkBin(host catalog.Platform) error {
-	link, target := p.abs(slashed(Output, "bin")), path.Join("local/bin", host.String())
-	if old, err := os.Readlink(link); err == nil && old == target {
-		return nil
-	}
-	if err := p.moveBin(link, host); err != nil {
-		return err
-	}
-	tmp := filepath.Join(p.abs(State), "bin.link")
-	_ = os.Remove(tmp)
-	if err := os.Symlink(target, tmp); err != nil {
-		return err
-	}
-	return os.Rename(tmp, link)
-}
-
-// moveBin makes way for the link where _output/bin is a folder, as `make slipway` leaves it in a fresh tree: what is in it
-// goes to where the link will lead.
-func (p *Project) moveBin(bin string, host catalog.Platform) error {
-	if info, err := os.Lstat(bin); err != nil || !info.IsDir() {
-		return nil
-	}
-	entries, err := os.ReadDir(bin)
-	if err != nil {
-		return err
-	}
-	to := p.abs(binDir(host))
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := os.Rename(filepath.Join(bin, e.Name()), filepath.Join(to, e.Name())); err != nil {
-			return err
-		}
-	}
-	return os.Remove(bin)
 }
 
 // sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the

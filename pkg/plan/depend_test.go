@@ -26,9 +26,9 @@ func TestInputs(t *testing.T) {
 		{"compile linux/arm64 kube-apiserver", append([]string{"cmd/internal/letters/", "cmd/internal/words/", "cmd/kube-apiserver/"}, module...)},
 		{"compile linux/arm64 smoke.test", append([]string{"cmd/smoke/"}, module...)},
 		{"compile linux/arm64 e2e.test", module},
-		{"image linux/arm64 kube-apiserver", []string{bin + "kube-apiserver", bin + "kube-log-runner", "images/static/"}},
+		{"image linux/arm64 kube-apiserver", []string{bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/"}},
 		{"licences linux/arm64 components", append([]string{
-			"LICENSE", "_output/release-stage/packages/components/linux-arm64.json",
+			"_output/release-stage/sources/LICENSE", "_output/release-stage/packages/components/linux-arm64.json",
 			bin + "kube-apiserver", bin + "kube-log-runner", bin + "kubectl", bin + "kubelet",
 		}, module...)},
 		{"package kubernetes-client-linux-arm64.tar.gz", []string{bin + "kubectl"}},
@@ -40,10 +40,10 @@ func TestInputs(t *testing.T) {
 			bin + "kube-apiserver", bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
 			"_output/release-images/arm64/kube-apiserver.tar", "_output/release-images/arm64/kube-apiserver.docker_tag",
 			"_output/release-stage/licences/components/linux-arm64/", "_output/release-tars/kubernetes-src.tar.gz",
-			"release/manifests/addons/",
+			"_output/release-stage/sources/release/manifests/addons/",
 		}},
-		{"package kubernetes-manifests.tar.gz", []string{"release/manifests/"}},
-		{"package kubernetes.tar.gz", []string{"README.md", "LICENSE", "docs/"}},
+		{"package kubernetes-manifests.tar.gz", []string{"_output/release-stage/sources/release/manifests/"}},
+		{"package kubernetes.tar.gz", []string{"_output/release-stage/sources/README.md", "_output/release-stage/sources/LICENSE", "_output/release-stage/sources/docs/"}},
 	}
 	g := graph(t, open(t, tree(t)), Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}})
 	for _, tt := range tests {

@@ -71,17 +71,17 @@ func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.I
 		Created:   b.Stamp.Date,
 	}
 	tags := b.imageTags(im.Name, platform.Arch)
-	base := slashed("images", im.Base)
+	base := slashed(sourceDir, "images", im.Base)
 	return &action.Action{
 		ID:    id,
 		Phase: "image",
 		Recipe: append([]string{
-			image.Recipe, platform.String(), im.Binary, im.Title, im.Base, b.Stamp.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
+			Recipe, image.Recipe, platform.String(), im.Binary, im.Title, im.Base, b.Stamp.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
 		}, tags...),
 		Inputs:  []string{binary(platform, im.Binary), binary(platform, logRunner), base + "/"},
 		Outputs: []string{tar, tag},
 		Run: func(ctx context.Context, t *action.Task) error {
-			base, err := image.Base(b.Root, im.Base)
+			base, err := image.Base(b.abs(sourceDir), im.Base)
 			if err != nil {
 				return err
 			}

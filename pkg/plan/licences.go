@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"slipway.build/pkg/action"
 	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/license"
+	"slipway.build/pkg/toolchain"
 )
 
 // shipped names the sets whose binaries share one LICENSES folder. The test set has its own: it links far more.
@@ -48,7 +47,8 @@ func (b *builder) licences(set catalog.Set, platform catalog.Platform) string {
 	b.compile(platform, binaries)
 
 	packages := b.packages(name, platform, binaries)
-	inputs := append([]string{packages, "LICENSE"}, b.module.inputs...)
+	ours := sourceDir + "/LICENSE"
+	inputs := append([]string{packages, ours}, b.module.inputs...)
 	var files []string
 	for _, bin := range binaries {
 		inputs = append(inputs, binary(platform, bin.Name))
@@ -66,7 +66,7 @@ func (b *builder) licences(set catalog.Set, platform catalog.Platform) string {
 				return err
 			}
 			return license.Write(ctx, t.Path(dir+"/"), license.Source{
-				License:  b.abs("LICENSE"),
+				License:  b.abs(ours),
 				ModCache: g.ModCache,
 				ModRoot:  b.module.dir,
 				GOROOT:   g.Root,
@@ -95,8 +95,8 @@ func (b *builder) packages(name string, platform catalog.Platform, binaries []ca
 			mains = append(mains, bin.Package)
 		}
 	}
-	recipe := append([]string{b.Catalog.Go.Version, platform.String(), "GOFLAGS=" + b.Settings.Build.GoFlags}, args...)
-	recipe = slices.Concat(recipe, mains, []string{"-test"}, tests, heads)
+	recipe := []string{Recipe, b.Catalog.Go.Version, platform.String(), "GOFLAGS=" + b.Settings.Build.GoFlags}
+	recipe = slices.Concat(recipe, toolchain.Levels(), args, mains, []string{"-test"}, tests, heads)
 	b.add(&action.Action{
 		ID:      "packages " + platform.String() + " " + name,
 		Phase:   "licences",
@@ -135,18 +135,21 @@ func (b *builder) goCommand(ctx context.Context, platform catalog.Platform, out 
 	return nil
 }
 
-// moduleDir is the folder of a module that the components' module requires.
+// moduleDir is the folder of a module that the components' module requires. It is fetched if it is not there.
 func (b *builder) moduleDir(ctx context.Context, path string) (string, error) {
-	var out bytes.Buffer
-	if err := b.goCommand(ctx, catalog.Host(), &out, "list", "-m", "-json", path); err != nil {
-		return "", err
+	for _, fetch := range []bool{false, true} {
+		if fetch {
+			if err := b.goCommand(ctx, catalog.Host(), io.Discard, "mod", "download", path); err != nil {
+				return "", err
+			}
+		}
+		var out bytes.Buffer
+		if err := b.goCommand(ctx, catalog.Host(), &out, "list", "-m", "-f", "{{.Dir}}", path); err != nil {
+			return "", err
+		}
+		if dir := strings.TrimSpace(out.String()); dir != "" {
+			return dir, nil
+		}
 	}
-	var info struct{ Dir string }
-	if err := json.Unmarshal(out.Bytes(), &info); err != nil {
-		return "", fmt.Errorf("go list -m %s: %w", path, err)
-	}
-	if info.Dir == "" {
-		return "", fmt.Errorf("module %s is not in the module cache: go mod download %s, in %s", path, path, b.module.dir)
-	}
-	return filepath.Clean(info.Dir), nil
+	return "", fmt.Errorf("module %s was fetched into the module cache, and is not there", path)
 }

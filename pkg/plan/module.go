@@ -18,17 +18,18 @@ import (
 
 // A module is the components' module as far as a plan has to know it: what its compiles depend on.
 type module struct {
-	dir    string // absolute
-	path   string // import path
+	dir  string // absolute
+	path string // import path
+
+	// inputs of every compile: go.mod and go.sum, which stand for all that is in the module cache, and the folders that
+	// stand in for a module, which change without go.sum changing, and so are hashed like sources.
 	inputs []string
-	// replaced are the folders that stand in for a module, absolute. They change without go.sum changing, so they
-	// are hashed like sources.
-	replaced map[string]string    // module path → folder
-	folders  map[string]*goFolder // that were read, by path relative to dir
+
+	folders map[string]*goFolder // that were read, by path relative to dir
 }
 
 func loadModule(root, name string) (*module, error) {
-	m := &module{dir: filepath.Join(root, filepath.FromSlash(name)), replaced: map[string]string{}, folders: map[string]*goFolder{}}
+	m := &module{dir: filepath.Join(root, filepath.FromSlash(name)), folders: map[string]*goFolder{}}
 	file := filepath.Join(m.dir, "go.mod")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -51,7 +52,6 @@ func loadModule(root, name string) (*module, error) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
 			return nil, fmt.Errorf("%s:%d: %s is replaced by a folder that is no module: %w", file, r.Syntax.Start.Line, r.Old.Path, err)
 		}
-		m.replaced[r.Old.Path] = dir
 		input := filepath.ToSlash(dir)
 		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
 			input = filepath.ToSlash(rel) // inside the tree: the key is the same wherever the tree is

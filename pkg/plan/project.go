@@ -12,6 +12,7 @@ import (
 	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/road"
 	"slipway.build/pkg/road/local"
+	"slipway.build/pkg/source"
 	"slipway.build/pkg/stamp"
 	"slipway.build/pkg/toolchain"
 )
@@ -59,6 +60,7 @@ type Project struct {
 
 	road   road.Road
 	getenv func(string) string
+	tree   *source.Tree
 }
 
 // Open reads the tree that dir lies in.
@@ -81,7 +83,10 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	default:
 		return nil, &catalog.UnknownError{Kind: "road", Name: settings.Road, Near: []string{"local"}}
 	}
-	if p.Stamp, err = stamp.Read(ctx, stamp.Request{Root: root, Base: p.Catalog.Kubernetes, Env: getenv}); err != nil {
+	if p.Stamp, err = stamp.Read(ctx, p.stampRequest()); err != nil {
+		return nil, err
+	}
+	if p.tree, err = source.Find(ctx, root, getenv); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -129,4 +134,27 @@ func slashed(parts ...string) string { return strings.Join(parts, "/") }
 func (p *Project) TrimCaches() error {
 	packer := archive.Packer{Cache: p.abs(archives)}
 	return packer.Trim()
+}
+
+// Unchanged is an error if the tree is no longer as it was when the project was opened and planned. What is made of a tree
+// that changes meanwhile would hold some of it before the change and some after, under one version.
+func (p *Project) Unchanged(ctx context.Context) error {
+	now, err := stamp.Read(ctx, p.stampRequest())
+	if err != nil {
+		return err
+	}
+	var what string
+	if now != p.Stamp {
+		what = fmt.Sprintf("its version was %s and is %s", p.Stamp.Version, now.Version)
+	} else if what, err = p.tree.Changed(ctx, p.getenv); err != nil {
+		return err
+	}
+	if what != "" {
+		return fmt.Errorf("the tree changed while it was built (%s): run the same command again", what)
+	}
+	return nil
+}
+
+func (p *Project) stampRequest() stamp.Request {
+	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv}
 }

@@ -1,10 +1,7 @@
 package plan
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,16 +11,13 @@ import (
 
 	"slipway.build/pkg/action"
 	"slipway.build/pkg/archive"
-	"slipway.build/pkg/attest"
 	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/stamp"
 )
 
 // release plans the tarballs of some platforms, and the checksums of them all.
-func (b *builder) release(platforms []catalog.Platform, testSet bool) error {
-	if err := b.sourceTarball(); err != nil {
-		return err
-	}
+func (b *builder) release(platforms []catalog.Platform, testSet bool) {
+	b.sourceTarball()
 	for _, platform := range platforms {
 		for _, set := range []catalog.Set{catalog.Server, catalog.Node, catalog.Client} {
 			if b.Catalog.SetHas(set, platform) {
@@ -34,17 +28,14 @@ func (b *builder) release(platforms []catalog.Platform, testSet bool) error {
 			b.setTarball(catalog.Test, platform)
 		}
 	}
-	b.tarball(catalog.ManifestsTarball, "kubernetes/manifests", []content{{from: "release/manifests/", fill: true}}, b.versionFile())
+	b.tarball(catalog.ManifestsTarball, "kubernetes/manifests", []content{{from: sourceDir + "/release/manifests/", fill: true}}, b.versionFile())
 	b.tarball(catalog.FullTarball, "kubernetes", []content{
-		{from: "README.md"}, {from: "LICENSE"}, {from: "docs/", to: "docs"},
+		{from: sourceDir + "/README.md"}, {from: sourceDir + "/LICENSE"}, {from: sourceDir + "/docs/", to: "docs"},
 	}, b.versionFile())
 	if testSet && len(b.Catalog.Sets[catalog.Test]) > 0 {
-		if err := b.portableTestTarball(); err != nil {
-			return err
-		}
+		b.portableTestTarball()
 	}
 	b.checksums()
-	return nil
 }
 
 // setTarball plans kubernetes-SET-OS-ARCH.tar.gz and all that it is made from.
@@ -64,7 +55,7 @@ func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) {
 		for _, image := range b.image(platform) {
 			holds = append(holds, content{from: image, to: slashed("server/bin", path.Base(image))})
 		}
-		holds = append(holds, content{from: "release/manifests/addons/", to: "addons", fill: true})
+		holds = append(holds, content{from: sourceDir + "/release/manifests/addons/", to: "addons", fill: true})
 	}
 	var version []archive.Entry
 	if set != catalog.Client {
@@ -87,7 +78,7 @@ type content struct {
 
 // placeholders are what manifests leave open for the release.
 func (p *Project) placeholders() []string {
-	return []string{"__VERSION__", p.Stamp.ImageTag(), "__REGISTRY__", p.Catalog.Registry}
+	return []string{"__VERSION__", p.Stamp.ImageTag(), "__REGISTRY__", p.Catalog.Registry, "__KUBERNETES__", p.Catalog.Kubernetes}
 }
 
 // tarball plans a tarball whose members are below a folder called top.
@@ -184,23 +175,18 @@ func folder(dir, top string, sum func(rel string) string) ([]archive.Entry, erro
 }
 
 // sourceTarball plans kubernetes-src.tar.gz.
-func (b *builder) sourceTarball() error {
-	tree, err := b.sources()
-	if err != nil {
-		return err
-	}
+func (b *builder) sourceTarball() {
 	version := archive.Entry{Name: stamp.File, Mode: 0o644, Data: stamp.Marshal(b.Stamp)}
-	recipe := []string{"tree " + tree.ID, string(version.Data)}
-	b.pack(catalog.SourceTarball, recipe, tree.Files, func(*action.Task) ([]archive.Entry, error) {
-		entries, err := tree.Entries(b.ctx)
+	recipe := []string{"tree " + b.tree.ID, string(version.Data)}
+	b.pack(catalog.SourceTarball, recipe, b.tree.Files, func(*action.Task) ([]archive.Entry, error) {
+		entries, err := b.tree.Entries(b.ctx)
 		return append(entries, version), err
 	})
-	return nil
 }
 
 // portableTestTarball plans what the test set needs besides binaries: the manifests that upstream's e2e tests read,
 // from the very module they were compiled from.
-func (b *builder) portableTestTarball() error {
+func (b *builder) portableTestTarball() {
 	const kubernetes = "k8s.io/kubernetes"
 	recipe := []string{kubernetes + "@" + b.Catalog.Kubernetes, b.Stamp.Version}
 	inputs := slices.Clone(b.module.inputs)
@@ -226,81 +212,5 @@ func (b *builder) portableTestTarball() error {
 			entries = append(entries, more...)
 		}
 		return entries, nil
-	})
-	return nil
-}
-
-// pack plans one tarball, and beside it the file with its SHA-512, so that the checksums need no second reading.
-func (b *builder) pack(name string, recipe, inputs []string, list func(*action.Task) ([]archive.Entry, error)) {
-	tar, sum := slashed(Tars, name), sha512Of(name)
-	b.tars = append(b.tars, name)
-	b.add(&action.Action{
-		ID:      "package " + name,
-		Phase:   "package",
-		Recipe:  append([]string{archive.Recipe, fmt.Sprint("time ", b.Stamp.Date.Unix())}, recipe...),
-		Inputs:  inputs,
-		Outputs: []string{tar, sum},
-		Run: func(ctx context.Context, t *action.Task) error {
-			entries, err := list(t)
-			if err != nil {
-				return err
-			}
-			packer := archive.Packer{Cache: b.abs(archives), Time: b.Stamp.Date}
-			digest, err := digested(t.Path(tar), func(w io.Writer) error { return packer.TarGz(ctx, w, entries) })
-			if err != nil {
-				return err
-			}
-			t.Known(tar, digest.SHA256)
-			return os.WriteFile(t.Path(sum), []byte(digest.SHA512+"\n"), 0o644)
-		},
-	})
-}
-
-func sha512Of(tarball string) string { return slashed(stage, "sha512", tarball) }
-
-// digested makes a file of what a function writes, and digests it on the way.
-func digested(name string, write func(io.Writer) error) (attest.Digest, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return attest.Digest{}, err
-	}
-	defer f.Close()
-	d := attest.NewDigester()
-	err = write(io.MultiWriter(f, d))
-	digest := d.Digest()
-	if err != nil {
-		return attest.Digest{}, err
-	}
-	return digest, f.Close()
-}
-
-// checksums plans SHA256SUMS and SHA512SUMS of every tarball of the release.
-func (b *builder) checksums() {
-	names := slices.Sorted(slices.Values(b.tars))
-	short, long := slashed(Tars, "SHA256SUMS"), slashed(Tars, "SHA512SUMS")
-	var inputs []string
-	for _, name := range names {
-		inputs = append(inputs, slashed(Tars, name), sha512Of(name))
-	}
-	b.add(&action.Action{
-		ID:      "checksums",
-		Phase:   "checksums",
-		Recipe:  []string{attest.Recipe},
-		Inputs:  inputs,
-		Outputs: []string{short, long},
-		Run: func(_ context.Context, t *action.Task) error {
-			sums := attest.Sums{}
-			for _, name := range names {
-				sum, err := os.ReadFile(b.abs(sha512Of(name)))
-				if err != nil {
-					return err
-				}
-				sums[name] = attest.Digest{SHA256: t.Sum(slashed(Tars, name)), SHA512: string(bytes.TrimSpace(sum))}
-			}
-			if err := os.WriteFile(t.Path(short), sums.SHA256SUMS(), 0o644); err != nil {
-				return err
-			}
-			return os.WriteFile(t.Path(long), sums.SHA512SUMS(), 0o644)
-		},
 	})
 }

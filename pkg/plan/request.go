@@ -43,11 +43,12 @@ func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error)
 		if err := checkImages(p.Catalog); err != nil {
 			return nil, err
 		}
+		b.sources()
 	}
 	platforms := p.platforms(req)
 	switch {
 	case req.Tars:
-		err = b.release(platforms, req.TestSet)
+		b.release(platforms, req.TestSet)
 	case req.Images:
 		err = b.images(platforms)
 	default:

@@ -24,7 +24,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		"checksums", "image linux/arm64 kube-apiserver", "licences linux/arm64 components",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
 		"package kubernetes-node-linux-arm64.tar.gz", "package kubernetes-server-linux-arm64.tar.gz",
-		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components",
+		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "sources",
 	}, server...)
 	tests := []struct {
 		name string
@@ -59,7 +59,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		{
 			name: "images, with what they hold",
 			req:  Request{Images: true, Platforms: []catalog.Platform{linuxARM64}},
-			want: []string{"compile linux/arm64 kube-apiserver", "compile linux/arm64 kube-log-runner", "image linux/arm64 kube-apiserver"},
+			want: []string{"compile linux/arm64 kube-apiserver", "compile linux/arm64 kube-log-runner", "image linux/arm64 kube-apiserver", "sources"},
 		},
 		{
 			name: "a release of one platform",
@@ -80,7 +80,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			want: []string{
 				"checksums", "compile darwin/arm64 kubectl", "package kubernetes-client-darwin-arm64.tar.gz",
 				"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes-test-portable.tar.gz",
-				"package kubernetes.tar.gz",
+				"package kubernetes.tar.gz", "sources",
 			},
 		},
 	}
@@ -124,7 +124,7 @@ func TestTreeWithoutTestSetHasNoTestTarballs(t *testing.T) {
 	g := graph(t, open(t, root), Request{Tars: true, TestSet: true, Everywhere: true})
 	want := []string{
 		"checksums", "compile linux/arm64 kubectl", "package kubernetes-client-linux-arm64.tar.gz",
-		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz",
+		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "sources",
 	}
 	if diff := cmp.Diff(want, ids(g)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)

@@ -20,7 +20,8 @@ type Tree struct {
 	// Files are the paths of all files, if ID is empty: relative to Root, slash-separated, sorted.
 	Files []string
 
-	repo *git.Repo // nil without git
+	repo *git.Repo       // nil without git
+	seen map[string]seen // how the Files were, by name
 }
 
 // Find looks for the sources below root. A nil env is os.Getenv; it is what git is found by, see package git.
@@ -29,6 +30,7 @@ func Find(ctx context.Context, root string, env func(string) string) (*Tree, err
 	if err != nil {
 		return nil, fmt.Errorf("find sources %s: %w", root, err)
 	}
+	t.look()
 	return t, nil
 }
 

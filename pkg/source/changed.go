@@ -1,0 +1,52 @@
+package source
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// A seen is what tells that a file was written to since.
+type seen struct {
+	size    int64
+	mode    fs.FileMode
+	written time.Time
+}
+
+// look notes how the files of a tree that is not a commit are now.
+func (t *Tree) look() {
+	t.seen = make(map[string]seen, len(t.Files))
+	for _, name := range t.Files {
+		if info, err := os.Lstat(t.path(name)); err == nil {
+			t.seen[name] = seen{info.Size(), info.Mode(), info.ModTime()}
+		}
+	}
+}
+
+// Changed looks again, and names something that is not as it was when Find looked: a file, or what happened to the
+// commit. It is "" if all is as it was.
+func (t *Tree) Changed(ctx context.Context, env func(string) string) (string, error) {
+	now, err := Find(ctx, t.Root, env)
+	switch {
+	case err != nil:
+		return "", err
+	case t.ID != now.ID && t.ID != "" && now.ID != "":
+		return "another commit is checked out", nil
+	case t.ID != "" && now.ID == "":
+		return "it is no longer what its commit is", nil
+	case t.ID == "" && now.ID != "":
+		return "it is now what its commit is", nil
+	}
+	for name, s := range now.seen {
+		if t.seen[name] != s {
+			return name, nil
+		}
+	}
+	for name := range t.seen {
+		if _, ok := now.seen[name]; !ok {
+			return name, nil
+		}
+	}
+	return "", nil
+}
