@@ -26,8 +26,8 @@ func TestDamagedCacheIsNoticedAndMended(t *testing.T) {
 		}
 		intact[path] = b
 	}
-	if len(intact) != 3 {
-		t.Fatalf("cache holds %d files, want 2 compressed forms and a split", len(intact))
+	if len(intact) != 5 {
+		t.Fatalf("cache holds %d files, want 2 compressed forms and 3 splits", len(intact))
 	}
 	flip := func(at func(n int) int) func([]byte) []byte {
 		return func(b []byte) []byte {

@@ -111,7 +111,7 @@ func newMember(e Entry, t time.Time) (member, error) {
 		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.Link, 0o777
 	case 0:
 		h.Typeflag, h.Mode = tar.TypeReg, 0o644
-		if e.Mode&0o111 != 0 {
+		if e.Mode&0o100 != 0 { // as git has it; the other bits are the umask's, or an accident
 			h.Mode = 0o755
 		}
 		c, err := newContent(e)

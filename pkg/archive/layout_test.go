@@ -86,8 +86,10 @@ func TestModesAreNormal(t *testing.T) {
 	}{
 		{Entry{Mode: 0o000}, 0o644},
 		{Entry{Mode: 0o666}, 0o644},
-		{Entry{Mode: 0o601}, 0o755},
-		{Entry{Mode: 0o010}, 0o755},
+		{Entry{Mode: 0o601}, 0o644},
+		{Entry{Mode: 0o654}, 0o644},
+		{Entry{Mode: 0o100}, 0o755},
+		{Entry{Mode: 0o744}, 0o755},
 		{Entry{Mode: 0o777 | fs.ModeSetuid}, 0o755},
 		{Entry{Mode: 0o700 | fs.ModeDir}, 0o755},
 		{Entry{Mode: 0o777 | fs.ModeDir | fs.ModeSetgid}, 0o755},

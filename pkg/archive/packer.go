@@ -115,13 +115,21 @@ func (p *packing) prepare(ctx context.Context) error {
 				return err
 			}
 			close(large.ready)
-			for _, seg := range large.split.Segments {
-				if err := p.cache.ensure(ctx, p.workers, large.content, seg); err != nil {
-					return err
-				}
-			}
-			return nil
+			return p.ensureAll(ctx, large)
 		})
+	}
+	return g.Wait()
+}
+
+// ensureAll makes the compressed forms of a content's segments that are missing, several at a time.
+func (p *packing) ensureAll(ctx context.Context, large *largeContent) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(cap(p.workers))
+	for _, seg := range large.split.Segments {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error { return p.cache.ensure(ctx, p.workers, large.content, seg) })
 	}
 	return g.Wait()
 }

@@ -108,9 +108,9 @@ func TestContentIsCompressedOnce(t *testing.T) {
 	t.Parallel()
 	dir, cache := t.TempDir(), t.TempDir()
 	packed(t, &Packer{Cache: cache}, sample(t, dir))
-	// The binary, alone and in two image archives; noise; data.
-	if got := cached(t, cache, packedExt); len(got) != 3 {
-		t.Errorf("cache holds %d compressed forms, want 3: %v", len(got), got)
+	// The binary's three chunks, alone and in two image archives; noise; data.
+	if got := cached(t, cache, packedExt); len(got) != 5 {
+		t.Errorf("cache holds %d compressed forms, want 5: %v", len(got), got)
 	}
 	if got := cached(t, cache, tempExt); len(got) != 0 {
 		t.Errorf("cache holds temporary files: %v", got)
@@ -316,5 +316,22 @@ func TestCancelStops(t *testing.T) {
 	}
 	if whole := len(packed(t, &Packer{}, entries)); written >= whole {
 		t.Errorf("wrote all %d bytes", whole)
+	}
+}
+
+func TestChangeInOneChunkCompressesThatChunk(t *testing.T) {
+	t.Parallel()
+	dir, cache := t.TempDir(), t.TempDir()
+	content := prose(1, 5*chunkSize+minSegment+1)
+	p := &Packer{Cache: cache}
+	pack := func() {
+		packed(t, p, []Entry{{Name: "binary", Path: writeFile(t, filepath.Join(dir, "binary"), content), Sum: sumOf(content)}})
+	}
+	pack()
+	before := cached(t, cache, packedExt)
+	content[2*chunkSize+7]++
+	pack()
+	if before, after := len(before), len(cached(t, cache, packedExt)); before != 6 || after != 7 {
+		t.Errorf("%d compressed forms, then %d, want 6 and 7", before, after)
 	}
 }

@@ -20,6 +20,8 @@ const (
 
 // A split says how a content is cut into fragments: at its segments, which are in order and do not overlap.
 // Between them are gaps of less than minSegment bytes. How a content is cut depends on nothing but itself.
+// Segments are about a chunk long, so that of a binary that was linked anew for another version only those
+// are compressed again that differ: a few, as the version's length is the same.
 type split struct {
 	Sum      string    `json:"sum"`
 	Size     int64     `json:"size"`
@@ -72,18 +74,13 @@ func (s *split) combine(read func(gap segment, next *segment) (uint32, error)) (
 }
 
 // splitContent finds out how a content is cut. It reads the content at most once, and not at all when the
-// sum is known and the cache tells the rest. A content that is no tar file is one segment, which has no CRC
-// unless the content had to be read.
+// sum is known and the cache tells the rest.
 func (c *cache) splitContent(ctx context.Context, con *content) (split, error) {
 	src, err := con.open()
 	if err != nil {
 		return split{}, err
 	}
 	defer src.Close()
-	tarred := isTar(src, 0, con.size)
-	if con.sum != "" && !tarred {
-		return split{Sum: con.sum, Size: con.size, Segments: []segment{con.whole()}}, nil
-	}
 	if con.sum != "" {
 		s, ok := c.split(con.sum, con.size)
 		if ok && s.fits(ctx, con, src) {
@@ -96,9 +93,6 @@ func (c *cache) splitContent(ctx context.Context, con *content) (split, error) {
 	}
 	if con.sum != "" && con.sum != s.Sum {
 		return split{}, con.fail(fmt.Errorf("%w: SHA-256 is %s, want %s", errChanged, s.Sum, con.sum))
-	}
-	if !tarred {
-		return s, nil
 	}
 	return s, c.putSplit(s)
 }
@@ -166,8 +160,8 @@ func isTar(r io.ReaderAt, off, size int64) bool {
 	return string(p[:n]) == "ustar"
 }
 
-// cut returns the segments of a content: the large members of a tar file, members of these if they are tar
-// files, and the large gaps between; or else all of it.
+// cut returns the segments of a content, each of about a chunk: of the large members of a tar file, of members of these
+// if they are tar files, and of the large gaps between; or else of all of it.
 //
 // A wrong cut, in a file that only looks like a tar, would be no error: any cut gives the same content.
 func cut(r io.ReaderAt, size int64) []segment {
@@ -175,15 +169,25 @@ func cut(r io.ReaderAt, size int64) []segment {
 	var pos int64
 	for _, m := range largeMembers(r, 0, size, 0) {
 		if m.Off-pos >= minSegment {
-			segs = append(segs, segment{Off: pos, Size: m.Off - pos})
+			segs = appendChunks(segs, segment{Off: pos, Size: m.Off - pos})
 		}
-		segs = append(segs, m)
+		segs = appendChunks(segs, m)
 		pos = m.end()
 	}
 	if size-pos >= minSegment {
-		segs = append(segs, segment{Off: pos, Size: size - pos})
+		segs = appendChunks(segs, segment{Off: pos, Size: size - pos})
 	}
 	return segs
+}
+
+// appendChunks appends a segment in pieces of a chunk each. A short rest stays with the piece before.
+func appendChunks(segs []segment, s segment) []segment {
+	for s.Size >= chunkSize+minSegment {
+		segs = append(segs, segment{Off: s.Off, Size: chunkSize})
+		s.Off += chunkSize
+		s.Size -= chunkSize
+	}
+	return append(segs, s)
 }
 
 // largeMembers returns the members of a tar file that are fragments, none if it is not a flawless one.
