@@ -89,7 +89,7 @@ func (r *reader) look(p string, follow bool) (content, error) {
 	case wantDir && st.kind != directory:
 		return content{}, fmt.Errorf("%s: is not a directory", p)
 	case wantDir:
-		return r.directory(p, abs)
+		return r.directory(p, abs, follow)
 	case st.kind == directory:
 		return content{}, fmt.Errorf("%s: is a directory, to be declared as %s/", p, p)
 	case st.kind == symlink && follow:
@@ -119,9 +119,9 @@ func (r *reader) linked(p, abs string) (content, error) {
 	return content{digest: d, file: to.sum, size: st.size}, nil
 }
 
-func (r *reader) directory(p, abs string) (content, error) {
+func (r *reader) directory(p, abs string, follow bool) (content, error) {
 	var c content
-	if err := r.walk(p, abs, &c); err != nil {
+	if err := r.walk(p, abs, follow, &c); err != nil {
 		return content{}, err
 	}
 	var list []byte
@@ -136,7 +136,9 @@ func (r *reader) directory(p, abs string) (content, error) {
 	return c, nil
 }
 
-func (r *reader) walk(p, abs string, c *content) error {
+// walk adds what is below a directory to c. Links to files count with what they lead to if follow is set: the Go
+// command, for one, compiles a .go file that is a link. Links to directories it does not follow, and nor does walk.
+func (r *reader) walk(p, abs string, follow bool, c *content) error {
 	names, err := os.ReadDir(abs)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p, cause(err))
@@ -149,12 +151,12 @@ func (r *reader) walk(p, abs string, c *content) error {
 		}
 		if st.kind == directory {
 			c.entries = append(c.entries, entry{below + "/", digest{kind: directory}})
-			if err := r.walk(below+"/", absBelow, c); err != nil {
+			if err := r.walk(below+"/", absBelow, follow, c); err != nil {
 				return err
 			}
 			continue
 		}
-		d, err := r.leaf(below, absBelow, st)
+		d, err := r.entry(below, absBelow, st, follow)
 		if err != nil {
 			return err
 		}
@@ -162,6 +164,14 @@ func (r *reader) walk(p, abs string, c *content) error {
 		c.size += st.size
 	}
 	return nil
+}
+
+func (r *reader) entry(p, abs string, st status, follow bool) (digest, error) {
+	if st.kind == symlink && follow {
+		c, err := r.linked(p, abs)
+		return c.digest, err
+	}
+	return r.leaf(p, abs, st)
 }
 
 // leaf returns the digest of anything but a directory. Files are read if what is remembered of them is not to

@@ -15,8 +15,8 @@
 //   - an output that somebody edited, cut short or removed is made again.
 //
 // What counts as content: of a file, its bytes and whether its owner may execute it; of a symbolic link, its
-// target (for an input that is itself a link: also what it leads to); of a directory, the names and contents of
-// everything below it, where links are not followed. Times, owners and the other mode bits do not count.
+// target, and in inputs also the file it leads to, if it leads to one; of a directory, the names and contents of
+// everything below it. Links to directories are not followed. Times, owners and the other mode bits do not count.
 //
 // If an input is edited while its action runs, nobody can say what the action saw. The run says so and
 // carries on, and the next run makes that action's outputs again.

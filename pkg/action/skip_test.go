@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -340,6 +341,66 @@ func TestSymbolicLinks(t *testing.T) {
 	}
 	b.ran("dir")
 	b.because("dir", "inputs changed: tree/link")
+}
+
+// The Go command compiles a .go file that is a symbolic link, wherever it leads.
+func TestLinksBelowADirectoryCountWithTheFileTheyLeadTo(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no executable bits")
+	}
+	b := newBench(t, &Action{ID: "build", Inputs: []string{"cmd/"}, Outputs: []string{"out/bin"}, Run: func(_ context.Context, t *Task) error {
+		return os.WriteFile(t.Path("out/bin"), nil, 0o666)
+	}})
+	path := func(p string) string { return filepath.Join(b.Root, p) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.write("shared/shared.go", "1")
+	b.write("folder/file", "1")
+	b.write("cmd/hello/main.go", "main")
+	for name, target := range map[string]string{
+		"shared.go": "../../shared/shared.go", "chain.go": "shared.go", "folder": "../../folder", "later.go": "../../later.go",
+	} {
+		must(os.Symlink(target, path("cmd/hello/"+name)))
+	}
+	b.ran("build")
+	for _, step := range []struct {
+		name string
+		do   func()
+		why  string // nothing runs if empty
+	}{
+		{"nothing", func() {}, ""},
+		{"edited", func() { b.write("shared/shared.go", "2") }, "inputs changed: cmd/hello/chain.go (+1 more)"},
+		{"touched", func() { must(os.Chtimes(path("shared/shared.go"), time.Now(), time.Now())) }, ""},
+		{"executable", func() { must(os.Chmod(path("shared/shared.go"), 0o755)) }, "inputs changed: cmd/hello/chain.go (+1 more)"},
+		{"edited in a folder", func() { b.write("folder/file", "2") }, ""},
+		{"the file a link dangled for", func() { b.write("later.go", "1") }, "inputs changed: cmd/hello/later.go"},
+		{"dangling again", func() { must(os.Remove(path("later.go"))) }, "inputs changed: cmd/hello/later.go"},
+	} {
+		step.do()
+		if step.why == "" {
+			b.ran()
+			continue
+		}
+		b.ran("build")
+		b.because("build", step.why)
+	}
+}
+
+// An output's link leads to what another action makes.
+func TestLinksInADirectoryThatIsAnOutputCountByThemselves(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &Action{ID: "link", Outputs: []string{"out/dir/"}, Run: func(_ context.Context, t *Task) error {
+		return os.Symlink("../../data", filepath.Join(t.Path("out/dir/"), "link"))
+	}})
+	b.write("data", "1")
+	b.ran("link")
+	b.write("data", "2")
+	b.ran()
 }
 
 func TestInputOutsideOfTheRoot(t *testing.T) {

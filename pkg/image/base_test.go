@@ -71,7 +71,7 @@ func TestRootfsIsReadWithoutTheUmask(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "etc", "empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, mode := range map[string]os.FileMode{"etc/plain": 0o640, "etc/script": 0o700} {
+	for name, mode := range map[string]os.FileMode{"etc/plain": 0o655, "etc/script": 0o700} {
 		path := filepath.Join(dir, name)
 		write(t, path, name)
 		if err := os.Chmod(path, mode); err != nil {

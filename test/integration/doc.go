@@ -10,7 +10,8 @@
 // All tests share one checkout of the sources as they are in the work tree (committed, so that it is a clean one),
 // and one quick release that is made in it: see baseline. A test that changes that checkout or its _output ends by
 // making the same release again, whose checksums have to be those of the first. Tests that need another checkout
-// clone this one. Nothing is ever made in the work tree itself, and only the Go caches are shared with it.
+// clone this one. Nothing is ever made in the work tree itself, and only the Go caches are shared with it: but for the
+// soak test that begins without any.
 //
 // Most edge cases are looked at with kube-log-runner: it goes through everything that kube-apiserver goes through, and
 // links in a second.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -220,17 +221,34 @@ func TestFullTarballIntroducesTheRelease(t *testing.T) {
 func TestManifestsAreFilledIn(t *testing.T) {
 	r := baseline(t)
 	tag := strings.ReplaceAll(r.version, "+", "_")
-	stamped := false
+	base, _, _ := strings.Cut(r.version, "+")
+	var ours []string
+	upstream := false
 	for name, data := range contents(t, r.path(tars+"/kubernetes-manifests.tar.gz"), func(member string) bool { return path.Ext(member) == ".yaml" }) {
-		if strings.Contains(data, "__VERSION__") || strings.Contains(data, "__REGISTRY__") {
-			t.Errorf("%s has a placeholder left", name)
+		for _, placeholder := range []string{"__VERSION__", "__REGISTRY__", "__KUBERNETES__"} {
+			if strings.Contains(data, placeholder) {
+				t.Errorf("%s has the placeholder %s left", name, placeholder)
+			}
 		}
-		stamped = stamped || strings.Contains(data, ":"+tag)
+		for _, found := range imageLine.FindAllStringSubmatch(data, -1) {
+			image, version := path.Base(found[1]), found[2]
+			if version == tag {
+				ours = append(ours, image)
+			}
+			upstream = upstream || found[1] == "registry.k8s.io/kube-proxy" && version == base
+		}
 	}
-	if !stamped {
-		t.Errorf("no manifest names an image of %s", tag)
+	slices.Sort(ours)
+	if want := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}; !slices.Equal(ours, want) {
+		t.Errorf("manifests name the release's images of %q, want %q", ours, want)
+	}
+	if !upstream {
+		t.Errorf("no manifest names upstream's image of kube-proxy %s", base)
 	}
 }
+
+// imageLine is where a manifest names an image: by repository and tag.
+var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: (\S+):(\S+)`)
 
 // A tarball is what archive/tar finds in one: all headers, and the text of the files that are read by people.
 type tarball struct {

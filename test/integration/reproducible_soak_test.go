@@ -24,6 +24,17 @@ func TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame(t *testing.T) {
 		t.Fatalf("the newer Go is %q", got)
 	}
 	odd := oddClone(t)
-	oddRelease(t, odd, path, "GOROOT=", "GOTOOLCHAIN=local", "GOCACHE="+t.TempDir())
+	oddRelease(t, odd, path, "GOROOT=", "GOTOOLCHAIN=local", "GOCACHE="+t.TempDir(), "GOMODCACHE="+emptyModCache(t),
+		// Where modules come from is the one setting that this machine's owner has made.
+		"GOPROXY="+goEnv(t, "GOPROXY"), "GOSUMDB="+goEnv(t, "GOSUMDB"))
 	r.sameRelease(t, odd)
+}
+
+// emptyModCache is a module cache as a newcomer has it. What will be in it is read-only, as make fills it with flags of its
+// own, without -modcacherw: so the go command has to remove it, which can.
+func emptyModCache(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() { run(t, workspace, []string{"GOMODCACHE=" + dir}, "go", "clean", "-modcache").ok(t) })
+	return dir
 }

@@ -5,6 +5,7 @@ package integration
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -24,7 +25,8 @@ func TestOddCloneOnAnOddMachineMakesTheSameRelease(t *testing.T) {
 	r.sameRelease(t, odd)
 }
 
-// oddClone is a clone in a folder with a space, in which only its owner can read.
+// oddClone is a clone in a folder with a space, in which only its owner can read, by a git that is set to convert
+// line endings.
 func oddClone(t *testing.T, flags ...string) tree {
 	t.Helper()
 	src, err := sources()
@@ -32,9 +34,13 @@ func oddClone(t *testing.T, flags ...string) tree {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "a folder, with 'marks'")
-	args := append([]string{"-c", `umask 077; exec git clone -q "$@"`, "sh"}, append(flags, "file://"+src.dir, dir)...)
+	args := append([]string{"-c", `umask 077; exec git -c core.autocrlf=true clone -q -c core.autocrlf=true "$@"`, "sh"}, append(flags, "file://"+src.dir, dir)...)
 	run(t, workspace, nil, "sh", args...).ok(t)
-	return tree{dir: dir}
+	odd := tree{dir: dir}
+	if strings.Contains(odd.read(t, "cmd/go.mod"), "\r") {
+		t.Error("git converted line endings")
+	}
+	return odd
 }
 
 // oddRelease makes a quick release under settings that must make no difference.

@@ -1,0 +1,98 @@
+//go:build integration
+
+package integration
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What one person has git ignore is not in the commit. Notes of theirs lie in two folders that go into a release whole.
+func TestFilesThatOnlyTheUserIgnoresAreNotReleased(t *testing.T) {
+	r := baseline(t)
+	notes := []string{"docs/todo.private", "images/static/rootfs/etc/todo.private"}
+	holders := []string{
+		tars + "/kubernetes.tar.gz", tars + "/kubernetes-src.tar.gz", tars + "/kubernetes-server-" + host + ".tar.gz",
+		hostImage("kube-scheduler") + ".tar", hostImage("kubectl") + ".tar",
+	}
+	ignored := filepath.Join(t.TempDir(), "ignore")
+	if err := os.WriteFile(ignored, []byte("*.private\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, r.dir, nil, "git", "config", "core.excludesFile", ignored).ok(t)
+	t.Cleanup(func() {
+		run(t, r.dir, nil, "git", "config", "--unset", "core.excludesFile").ok(t)
+		r.remove(t, notes...)
+		r.make(t, quick).ok(t)
+		r.sameRelease(t, r.tree)
+	})
+	for _, name := range notes {
+		r.write(t, name, "nobody's business\n")
+	}
+	if status := run(t, r.dir, nil, "git", "status", "--porcelain").ok(t).stdout; status != "" {
+		t.Fatalf("the tree is not clean: %s", status)
+	}
+	// Both ways: what there is may stay, and what is made anew is the same.
+	r.make(t, quick).ok(t)
+	r.sameRelease(t, r.tree)
+	r.remove(t, holders...)
+	r.make(t, quick).ok(t)
+	r.sameRelease(t, r.tree)
+	r.sameFiles(t, r.tree)
+}
+
+// A release of a tree that somebody edits meanwhile would hold some files from before and some from after.
+func TestTreeThatChangesWhileItIsReleasedFails(t *testing.T) {
+	const (
+		name    = "release/manifests/addons/coredns/service.yaml"
+		sums    = tars + "/SHA256SUMS"
+		advice  = "run the same command again"
+		message = "the tree changed while it was built"
+	)
+	base := strings.SplitN(baseline(t).version, "+", 2)[0]
+	tr := clone(t)
+	for _, c := range []struct {
+		title  string
+		env    []string // what makes everything new, so that there is a compile to edit in
+		remark string
+	}{
+		{"without a release before it", nil, "# First.\n"},
+		{"over a finished release", []string{"KUBE_GIT_VERSION=" + base + "+acme.2"}, "# Second.\n"},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			tr := tr.with(c.env...)
+			before := "none"
+			if tr.exists(sums) {
+				before = tr.read(t, sums)
+			}
+			p := tr.start(t, slipway(t), quickRelease...)
+			if !p.until(t, p.linking) {
+				t.Fatalf("it ended before its tree could be changed: %v", p.wait(t))
+			}
+			tr.write(t, name, tr.read(t, name)+c.remark)
+			p.wait(t).fails(t, 1, message, advice)
+			p.gone(t)
+			// That of the release before may stay: it does not fit what has been packed since, and says so.
+			if tr.exists(sums) && tr.read(t, sums) != before {
+				t.Errorf("the run failed, and left SHA256SUMS:\n%s", tr.read(t, sums))
+			}
+
+			tr.slipway(t, quickRelease...).ok(t)
+			checkSums(t, tr)
+			want := tr.read(t, name) // it has no placeholders
+			for tarball, member := range map[string]string{
+				"kubernetes-manifests.tar.gz":           "kubernetes/manifests/addons/coredns/service.yaml",
+				"kubernetes-server-" + host + ".tar.gz": "kubernetes/addons/coredns/service.yaml",
+			} {
+				got := run(t, tr.dir, nil, "tar", "-xOzf", tr.path(path.Join(tars, tarball)), member).ok(t).stdout
+				if got != want {
+					t.Errorf("%s does not have the edit:\n%s", tarball, got)
+				}
+			}
+			tr.jsonRun(t, quickRelease...).didNothing(t)
+		})
+	}
+}
