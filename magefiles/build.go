@@ -23,6 +23,9 @@ func Cross(ctx context.Context) error {
 
 // Slipway compiles the slipway command into _output/bin.
 func Slipway(ctx context.Context) error {
+	if dryRun() {
+		return nil
+	}
 	return goTool("build", "-o", "_output/bin/slipway", ".")
 }
 

@@ -65,5 +65,5 @@ func goTest(packages string, flags ...string) error {
 	return goTool(append(args, what...)...)
 }
 
-// goTool runs the installed Go with the user's own settings: what it makes is not released.
+// goTool runs the Go on PATH with the user's own settings, except where make gives it those of a release: for slipway.
 func goTool(args ...string) error { return sh.RunV("go", args...) }

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	gomodule "golang.org/x/mod/module"
 )
 
 // A Binary is a program: a main package, or a package's tests, compiled.
@@ -28,6 +30,19 @@ func (b Binary) ImportPath() string {
 		return path.Join(b.ModulePath, dir)
 	}
 	return b.Package + b.Test
+}
+
+// GoName returns what the Go command calls the file of a package in a folder that -o names, without ".exe": not the
+// binary's name.
+func GoName(pkg string, test bool) string {
+	name := path.Base(pkg)
+	if prefix, major, ok := gomodule.SplitPathVersion(pkg); ok && strings.HasPrefix(major, "/") {
+		name = path.Base(prefix) // the Go command does not call a program v2
+	}
+	if test {
+		name += ".test"
+	}
+	return name
 }
 
 // In reports whether a set's tarballs hold the binary.

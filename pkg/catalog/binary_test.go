@@ -112,3 +112,35 @@ func TestTarballNames(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestNameThatTheGoCommandGivesAFile(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		pkg  string
+		test bool
+		want string
+	}{
+		{"./kubectl", false, "kubectl"},
+		{"github.com/onsi/ginkgo/v2/ginkgo", false, "ginkgo"},
+		{"example.com/tool/v2", false, "tool"},
+		{"gopkg.in/tool.v2", false, "tool.v2"},
+		{"k8s.io/kubernetes/test/e2e", true, "e2e.test"},
+	} {
+		if got := GoName(tt.pkg, tt.test); got != tt.want {
+			t.Errorf("%s is %s, want %s", tt.pkg, got, tt.want)
+		}
+	}
+}
+
+func TestSameGoNameIsFineWhereItIsNotMadeTogether(t *testing.T) {
+	t.Parallel()
+	const hyperkube = "- {name: hyperkube, package: ./hyperkube, only: [linux/arm64, linux/amd64]}"
+	for _, other := range []string{
+		"- {name: windows-kubectl, package: k8s.io/kubernetes/cmd/hyperkube, only: [windows/amd64]}", // another platform
+		"- {name: hyperkube.test, test: k8s.io/kubernetes/cmd/hyperkube, sets: [test]}",              // tests and programs
+	} {
+		if _, err := Load(tree(t, edit{hyperkube, hyperkube + "\n" + other})); err != nil {
+			t.Error(err)
+		}
+	}
+}

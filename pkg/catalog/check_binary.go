@@ -12,6 +12,37 @@ func (c *checker) checkBinaries(binaries []declaredBinary) {
 		c.catalog.Binaries = append(c.catalog.Binaries, c.checkBinary(d))
 	}
 	c.once("binary", names)
+	c.checkGoNames(binaries)
+}
+
+// checkGoNames checks that no two binaries are one file when they are compiled together: all main packages for a platform
+// are, and all tests, into a folder in which the Go command gives the names.
+func (c *checker) checkGoNames(binaries []declaredBinary) {
+	if c.unsure {
+		return
+	}
+	type file struct {
+		name     string
+		test     bool
+		platform Platform
+	}
+	first := map[file]int{} // index of the binary
+	for i, b := range c.catalog.Binaries {
+		if b.Package == "" == (b.Test == "") {
+			continue // which was reported
+		}
+		for _, p := range c.catalog.PlatformsOf(b) {
+			f := file{GoName(b.ImportPath(), b.IsTest()), b.IsTest(), p}
+			other, taken := first[f]
+			if !taken {
+				first[f] = i
+				continue
+			}
+			c.add(binaries[i].line, "binary %s: the Go command calls it %s, as it does binary %s on line %d, and both are for %s",
+				b.Name, f.name, c.catalog.Binaries[other].Name, binaries[other].line, p)
+			break
+		}
+	}
 }
 
 // A binary's name is a file's, on every system.

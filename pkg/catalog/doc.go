@@ -28,7 +28,8 @@
 //
 // Load checks the file against itself, against the tree (are the packages and image bases there?) and against the
 // module's go.mod (is there a module with that package?). All problems come at once, as an *InvalidError, by line,
-// each with what was probably meant. A Catalog that Load returned is trusted from there on and must not be changed.
+// each with what was probably meant. Main packages for a platform are compiled into one folder, and so are tests, so no two
+// of them may have import paths that end alike. A Catalog that Load returned is trusted from there on and must not be changed.
 //
 // # Names from the command line
 //

@@ -71,6 +71,10 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"only is unknown":      {edit{"only: [linux/arm64,", "only: [linux/arm65,"}, `19: unknown platform "linux/arm65"; did you mean linux/arm64?`},
 		"neither set nor only": {edit{", only: [linux/arm64, linux/amd64]", ""}, `19: binary hyperkube has neither sets nor only, so there is no platform for it`},
 
+		"one Go name":        {edit{"package: k8s.io/kubernetes/test/conformance/image/go-runner,", "package: k8s.io/component-base/other/ginkgo,"}, `22: binary go-runner: the Go command calls it ginkgo, as it does binary ginkgo on line 21, and both are for linux/amd64`},
+		"one package twice":  {edit{"package: ./kube-aggregator,", "package: ./kube-apiserver,"}, `15: binary kube-aggregator: the Go command calls it kube-apiserver, as it does binary kube-apiserver on line 14, and both are for linux/amd64`},
+		"one Go name of two": {edit{"name: e2e_node.test, test: k8s.io/kubernetes/test/e2e_node,", "name: e2e_node.test, test: k8s.io/component-base/e2e,"}, `23: binary e2e_node.test: the Go command calls it e2e.test, as it does binary e2e.test on line 20, and both are for linux/amd64`},
+
 		"missing package":     {edit{"package: ./kubectl,", "package: ./kubctl,"}, `18: binary kubectl: there is no folder cmd/kubctl; did you mean ./kubectl?`},
 		"package elsewhere":   {edit{"package: ./kubectl,", "package: ./../kubectl,"}, `18: binary kubectl: "./../kubectl" is not a folder below cmd, written with slashes`},
 		"package without Go":  {edit{"package: ./kubectl,", "package: ./nothing,"}, `18: binary kubectl: cmd/nothing has no .go files`},

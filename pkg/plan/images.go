@@ -5,6 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+
+	"github.com/google/go-containerregistry/pkg/name"
 
 	"slipway.build/pkg/action"
 	"slipway.build/pkg/catalog"
@@ -112,8 +115,38 @@ func (b *builder) imageTags(name, arch string) []string {
 	if version == "" {
 		version = tag
 	}
-	return append(tags, image.Tags(registry, name, arch, version)...)
+	for _, tag := range image.Tags(registry, name, arch, version) {
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }
+
+// validateTags checks what image names are made of before anything is compiled for them.
+func (s Settings) validateTags() error {
+	if s.DockerRegistry != "" {
+		if _, err := name.NewRepository(s.DockerRegistry+"/image", name.WeakValidation); err != nil {
+			return &settingError{"KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team"}
+		}
+	}
+	if s.DockerImageTag != "" {
+		if _, err := name.NewTag("registry.example/image:"+s.DockerImageTag, name.StrictValidation); err != nil {
+			return &settingError{"KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . -, at most 128"}
+		}
+	}
+	return nil
+}
+
+// A settingError says that a variable's value cannot be used.
+type settingError struct{ variable, value, want string }
+
+func (e *settingError) Error() string {
+	return fmt.Sprintf("%s=%q: it has to be %s", e.variable, e.value, e.want)
+}
+
+// ExitCode is that of a usage error.
+func (e *settingError) ExitCode() int { return 2 }
 
 // write makes a file of what a function writes.
 func write(name string, to func(*bufio.Writer) error) error {

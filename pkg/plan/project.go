@@ -69,6 +69,12 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	if err != nil {
 		return nil, err
 	}
+	if err := settings.Build.Validate(); err != nil {
+		return nil, err
+	}
+	if err := settings.validateTags(); err != nil {
+		return nil, err
+	}
 	p := &Project{Root: root, Settings: settings, getenv: getenv}
 	if p.Catalog, err = catalog.Load(root); err != nil {
 		return nil, err

@@ -82,14 +82,3 @@ func (c Compilation) BuildFlags() []string {
 	}
 	return append(flags, "-ldflags="+strings.TrimSpace(ldflags+" "+c.LDFlags))
 }
-
-// userTags finds the build tags in GOFLAGS: -tags on the command line would hide them.
-func userTags(goflags string) []string {
-	var tags []string
-	for _, flag := range strings.Fields(goflags) {
-		if v, ok := strings.CutPrefix(strings.TrimLeft(flag, "-"), "tags="); ok {
-			tags = strings.Split(v, ",") // the last one wins, as in the go command
-		}
-	}
-	return tags
-}

@@ -1,26 +1,16 @@
-// Package toolchain finds the Go that a release is pinned to, and runs it in an environment in which nothing
-// of the user's can change a byte of what it makes.
-//
-// The pinned version comes from release.yaml. Where the installed Go is that very version it is used; an
-// older or newer one only fetches the pinned one, as the module golang.org/toolchain, whose content is
-// checked against the sum in release.yaml (go.sum cannot hold it: the go command looks for a toolchain's
-// sum in the checksum database alone, which may be switched off).
-//
-// What the user has set to reach modules (GOPROXY, GOSUMDB, GOPRIVATE, …, by environment or by go/env file)
-// is read first and handed on, because it decides where bytes come from and never which they are.
 package toolchain
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"go/version"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -38,11 +28,14 @@ type Go struct {
 	env      []string
 }
 
-// settings are the user's Go settings that are handed on. None of them can change an output's bytes.
-var settings = []string{
+// handedOn are the user's Go settings that the pinned Go gets as they are. None of them can change an output's bytes.
+var handedOn = []string{
 	"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOINSECURE", "GOAUTH", "GOVCS",
-	"GOCACHE", "GOMODCACHE", "GOPATH", "GOVERSION", "GOROOT",
+	"GOCACHE", "GOMODCACHE", "GOPATH",
 }
+
+// asked is what the installed Go says of itself.
+var asked = []string{"GOVERSION", "GOROOT"}
 
 // ordinary are the variables of the user's environment that processes need to work at all: to find programs,
 // credentials and certificates, and to reach the network.
@@ -53,17 +46,22 @@ var ordinary = []string{
 }
 
 // Find returns the pinned Go, fetching it if the installed one is another. It says on progress, if not nil,
-// when it does that.
+// when it does that, and why.
 func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 	name, err := exec.LookPath("go")
 	if err != nil {
 		return nil, fmt.Errorf("go is not on PATH: install Go 1.21 or newer (%s is fetched by it where needed): %w", pin.Version, err)
 	}
-	user, err := userSettings(ctx, name)
+	dir, err := outside()
 	if err != nil {
 		return nil, err
 	}
-	if oldest := "go1.21"; version.Compare(user["GOVERSION"], oldest) < 0 {
+	defer func() { _ = os.RemoveAll(dir) }()
+	user, err := userSettings(ctx, name, dir)
+	if err != nil {
+		return nil, err
+	}
+	if tooOld(user["GOVERSION"]) {
 		return nil, fmt.Errorf("the installed Go is %s: install %s or newer (%s is fetched by it where needed)", user["GOVERSION"], oldest, pin.Version)
 	}
 	g := &Go{Version: pin.Version, Root: user["GOROOT"], ModCache: user["GOMODCACHE"]}
@@ -72,23 +70,68 @@ func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 			g.env = append(g.env, k+"="+v)
 		}
 	}
-	for _, k := range settings {
-		if k != "GOVERSION" && k != "GOROOT" && user[k] != "" {
+	for _, k := range handedOn {
+		if user[k] != "" {
 			g.env = append(g.env, k+"="+user[k])
 		}
 	}
 	g.env = append(g.env, constructed...)
-	if released(g.Root) == pin.Version {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	want := pin.Sums[host]
+	unlike := ""
+	switch version := versionOf(g.Root); {
+	case version != pin.Version:
+		unlike = user["GOVERSION"] + " is installed"
+	case want == "":
+		if err := checkDefaults(g.Root); err != nil {
+			return nil, fmt.Errorf("the installed %s cannot be used: %w", pin.Version, err)
+		}
+		progress(fmt.Sprintf("release.yaml has no sum of %s for %s: %s is used unchecked", pin.Version, host, g.Root))
+	default:
+		unlike = unreleased(g.Root, module(pin.Version, host), want)
+	}
+	if unlike == "" {
 		return g, nil
 	}
-	if progress != nil {
-		progress(fmt.Sprintf("fetching %s (%s is installed)", pin.Version, user["GOVERSION"]))
+	if want == "" {
+		return nil, fmt.Errorf("%s, and release.yaml has no sum of %s for %s: install %s itself, or add the sum under go.sums",
+			unlike, pin.Version, host, pin.Version)
 	}
-	g.Root, err = fetch(ctx, name, pin, g.env)
+	progress(fmt.Sprintf("fetching %s (%s)", pin.Version, unlike))
+	g.Root, err = fetch(ctx, name, dir, pin, g.env)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (%s)", err, unlike)
 	}
 	return g, nil
+}
+
+// oldest is the first Go that knows the module golang.org/toolchain.
+const oldest = "go1.21"
+
+// tooOld judges what `go env GOVERSION` says: "go1.26.8", perhaps with a vendor's or an experiment's name behind a blank.
+// A version that cannot be compared ("devel", a vendor's own) is given a try.
+func tooOld(installed string) bool {
+	v, _, _ := strings.Cut(installed, " ")
+	return version.IsValid(v) && version.Compare(v, oldest) < 0
+}
+
+const host = runtime.GOOS + "-" + runtime.GOARCH
+
+// module names the toolchain of a version for a host, as the go command spells it.
+func module(version, host string) string {
+	return "golang.org/toolchain@v0.0.1-" + version + "." + host
+}
+
+// outside makes a folder that surely is in no other module: the go line of one, even of a stray go.mod in the folder for
+// temporary files, could ask for another toolchain. The caller removes it.
+func outside() (dir string, err error) {
+	dir, err = os.MkdirTemp("", "slipway-go-")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module slipway.invalid\n"), 0o666)
 }
 
 // constructed is the part of the environment that is the same for everyone. The architecture levels are
@@ -100,10 +143,11 @@ var constructed = []string{
 	"LC_ALL=C", "TZ=UTC",
 }
 
-func userSettings(ctx context.Context, name string) (map[string]string, error) {
+// userSettings asks the go command of that name for what is handed on, and for what it is.
+func userSettings(ctx context.Context, name, dir string) (map[string]string, error) {
 	var stderr bytes.Buffer
-	c := exec.CommandContext(ctx, name, append([]string{"env", "-json"}, settings...)...)
-	c.Dir = os.TempDir() // outside of any module, whose go line could ask for another toolchain
+	c := exec.CommandContext(ctx, name, slices.Concat([]string{"env", "-json"}, handedOn, asked)...)
+	c.Dir = dir
 	// An empty GOROOT counts as unset: the installed Go then finds its own, not that of another version.
 	c.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=", "GOROOT=")
 	c.Stderr = &stderr
@@ -116,38 +160,6 @@ func userSettings(ctx context.Context, name string) (map[string]string, error) {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
 	return user, nil
-}
-
-// released is the version that the Go in a GOROOT says it is: what counts is the tree that compiles.
-func released(root string) string {
-	data, _ := os.ReadFile(filepath.Join(root, "VERSION")) // what was built from a checkout has none, and is no release
-	version, _, _ := strings.Cut(string(data), "\n")
-	return strings.TrimSpace(version)
-}
-
-// fetch downloads the pinned Go with the installed one, and returns its GOROOT.
-func fetch(ctx context.Context, name string, pin Pin, env []string) (string, error) {
-	host := runtime.GOOS + "-" + runtime.GOARCH
-	want := pin.Sums[host]
-	if want == "" {
-		return "", fmt.Errorf("release.yaml has no sum of %s for %s: install %s itself, or add the sum under go.sums", pin.Version, host, pin.Version)
-	}
-	module := "golang.org/toolchain@v0.0.1-" + pin.Version + "." + host
-	c := exec.CommandContext(ctx, name, "mod", "download", "-json", module)
-	c.Dir = os.TempDir()
-	c.Env = append(env, "GOSUMDB=off") // checked below, against a sum that is reviewed with the sources
-	out, runErr := c.Output()
-	var info struct{ Dir, Sum, Error string }
-	if err := json.Unmarshal(out, &info); err != nil {
-		return "", fmt.Errorf("go mod download %s: %w", module, errors.Join(runErr, err))
-	}
-	if info.Error != "" {
-		return "", fmt.Errorf("go mod download %s: %s: make it reachable, or install %s", module, info.Error, pin.Version)
-	}
-	if info.Sum != want {
-		return "", fmt.Errorf("%s: its sum is %s, release.yaml has %s: it is not used", module, info.Sum, want)
-	}
-	return info.Dir, nil
 }
 
 // Command prepares a run of the go command in dir, for a platform ("" and "": the host) and with more

@@ -19,8 +19,9 @@ import (
 const pinned = "go1.99.1"
 
 // install puts a go on PATH that is a shell script: it answers `go env` with a GOROOT whose Go says it is version, and
-// `go mod download` with download. It notes the environment of the latter in the file it returns.
-func install(t *testing.T, version, download string) (goroot, noted string) {
+// `go mod download` with answer. It notes the environment of the latter, and the
+// go.sum that it found, in the file it returns.
+func install(t *testing.T, version, answer string) (goroot, noted string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("the installed Go is a shell script")
@@ -33,15 +34,43 @@ func install(t *testing.T, version, download string) (goroot, noted string) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(goroot, "VERSION"), version+"\ntime 2026-11-20T00:00:00Z\n", 0o644)
+	write(t, filepath.Join(goroot, "go.env"), "# Defaults.\nGOPROXY=https://proxy.golang.org,direct\nGOTOOLCHAIN=auto\n", 0o644)
+	write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt\n", 0o644)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where sums are remembered on Linux; elsewhere below HOME
+	t.Setenv("HOME", t.TempDir())
 	bin := t.TempDir()
 	write(t, filepath.Join(bin, "go"), `#!/bin/sh
 case "$1" in
 env) echo '`+string(settings)+`' ;;
-mod) env >'`+noted+`'; echo '`+download+`' ;;
+mod) env >'`+noted+`'; cat go.sum >>'`+noted+`'; cat "${0%/*}/answer" ;;
 esac
 `, 0o755)
+	write(t, filepath.Join(bin, "answer"), answer, 0o644)
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return goroot, noted
+}
+
+// fetched makes a Go as `go mod download` leaves it, without a program that can be run, and returns the command's answer.
+func fetched(t *testing.T, sum string) (goroot, answer string) {
+	t.Helper()
+	goroot = t.TempDir()
+	write(t, filepath.Join(goroot, "bin", "go"), "go", 0o444)
+	write(t, filepath.Join(goroot, "pkg", "tool", "host", "compile"), "compile", 0o444)
+	data, err := json.Marshal(map[string]string{"Dir": goroot, "Sum": sum})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return goroot, string(data)
+}
+
+// download has the installed Go answer otherwise from now on.
+func download(t *testing.T, answer string) {
+	t.Helper()
+	name, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(filepath.Dir(name), "answer"), answer, 0o644)
 }
 
 func write(t *testing.T, name, data string, mode os.FileMode) {
@@ -55,35 +84,122 @@ func write(t *testing.T, name, data string, mode os.FileMode) {
 }
 
 func pin(sum string) Pin {
-	return Pin{Version: pinned, Sums: map[string]string{runtime.GOOS + "-" + runtime.GOARCH: sum}}
+	return Pin{Version: pinned, Sums: map[string]string{host: sum}}
+}
+
+// sumOf is the sum that a GOROOT would have been released with.
+func sumOf(t *testing.T, goroot string) string {
+	t.Helper()
+	g, err := readGoroot(goroot, module(pinned, host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := g.sum()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
 }
 
 func TestInstalledGoIsUsedIfItIsThePinnedOne(t *testing.T) {
 	goroot, noted := install(t, pinned, "")
-	g, err := Find(t.Context(), pin("h1:right="), func(text string) { t.Errorf("it says %q", text) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.Root != goroot || g.Version != pinned || g.ModCache != "/modules" {
-		t.Errorf("found %s %s, module cache %s", g.Version, g.Root, g.ModCache)
+	for range 2 { // the second time by what is remembered
+		g, err := Find(t.Context(), pin(sumOf(t, goroot)), func(text string) { t.Errorf("it says %q", text) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Root != goroot || g.Version != pinned || g.ModCache != "/modules" {
+			t.Errorf("found %s %s, module cache %s", g.Version, g.Root, g.ModCache)
+		}
 	}
 	if _, err := os.Stat(noted); err == nil {
 		t.Error("something was downloaded")
 	}
 }
 
+func TestGoThatOnlyCallsItselfPinnedIsNotUsed(t *testing.T) {
+	for name, edit := range map[string]func(t *testing.T, goroot string){
+		"an edited library": func(t *testing.T, goroot string) {
+			write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt // patched\n", 0o644)
+		},
+		"a file more": func(t *testing.T, goroot string) {
+			write(t, filepath.Join(goroot, "src", "fmt", "more.go"), "package fmt\n", 0o644)
+		},
+		"other defaults": func(t *testing.T, goroot string) {
+			write(t, filepath.Join(goroot, "go.env"), "GOEXPERIMENT=jsonv2\n", 0o644)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			goroot, _ := install(t, pinned, "")
+			p := pin(sumOf(t, goroot))
+			if _, err := Find(t.Context(), p, nil); err != nil { // and remember that it is fine
+				t.Fatal(err)
+			}
+			edit(t, goroot)
+			other, answer := fetched(t, p.Sums[host])
+			download(t, answer)
+			var said string
+			g, err := Find(t.Context(), p, func(text string) { said = text })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Root != other {
+				t.Errorf("GOROOT %s", g.Root)
+			}
+			if want := "fetching " + pinned + " (the one in " + goroot + " is not as it was released)"; said != want {
+				t.Errorf("it says %q, want %q", said, want)
+			}
+		})
+	}
+}
+
+func TestGoWithoutSumIsUsedUncheckedAndThatIsSaid(t *testing.T) {
+	goroot, _ := install(t, pinned, "")
+	var said string
+	g, err := Find(t.Context(), Pin{Version: pinned}, func(text string) { said = text })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Root != goroot || !strings.HasSuffix(said, "is used unchecked") {
+		t.Errorf("found %s, and it says %q", g.Root, said)
+	}
+	write(t, filepath.Join(goroot, "go.env"), "GOFLAGS=-tags=vendor\n", 0o644)
+	if _, err := Find(t.Context(), Pin{Version: pinned}, nil); err == nil || !strings.Contains(err.Error(), "go.env: it sets GOFLAGS") {
+		t.Errorf("error %v for a Go with defaults of its own", err)
+	}
+}
+
+func TestOldGoIsToldFromOneThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
+	for installed, want := range map[string]bool{
+		"go1.20.14": true, "go1.20.14 X:boringcrypto": true, "go1.9": true, "go1.20-acme": true,
+		"go1.21": false, "go1.21.0": false, "go1.26.8 X:nodwarf5": false, "go1.26.8-acme": false, "go1.26.8 (Acme 1.26.8-1.el9)": false,
+		"devel go1.27-0a1b2c3d Fri Nov 20 00:00:00 2026 +0000": false, "devel": false, "acme-1": false, "": false,
+	} {
+		if got := tooOld(installed); got != want {
+			t.Errorf("too old is %v for %q", got, installed)
+		}
+	}
+}
+
 func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 	for _, installed := range []string{"go1.99.0", "go1.100.0", "go1.99.1-acme"} {
 		t.Run(installed, func(t *testing.T) {
-			_, noted := install(t, installed, `{"Dir": "/modules/toolchain", "Sum": "h1:right="}`)
+			goroot, answer := fetched(t, "h1:right=")
+			_, noted := install(t, installed, answer)
 			t.Setenv("GOFLAGS", "-mod=mod")
 			var said string
 			g, err := Find(t.Context(), pin("h1:right="), func(text string) { said = text })
 			if err != nil {
 				t.Fatal(err)
 			}
-			if g.Root != "/modules/toolchain" {
+			if g.Root != goroot {
 				t.Errorf("GOROOT %s", g.Root)
+			}
+			for _, program := range []string{"bin/go", "pkg/tool/host/compile"} {
+				if info, err := os.Stat(filepath.Join(goroot, program)); err != nil || info.Mode()&0o111 != 0o111 {
+					t.Errorf("%s cannot be run: %v, %v", program, info, err)
+				}
 			}
 			if want := "fetching " + pinned + " (" + installed + " is installed)"; said != want {
 				t.Errorf("it says %q, want %q", said, want)
@@ -93,7 +209,11 @@ func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines := strings.Split(string(env), "\n")
-			for _, want := range []string{"GOENV=off", "GOTOOLCHAIN=local", "GOPROXY=https://proxy.example.com", "GOSUMDB=off"} {
+			for _, want := range []string{"GOENV=off", "GOTOOLCHAIN=local", "GOPROXY=https://proxy.example.com", "GOSUMDB=off",
+				// Without these lines the go command would ask the checksum database.
+				"golang.org/toolchain v0.0.1-" + pinned + "." + host + " h1:right=",
+				"golang.org/toolchain v0.0.1-" + pinned + "." + host + "/go.mod h1:8wlg68NqwW7eMnI1aABk/C2pDYXj8mrMY4TyRfiLeS0=",
+			} {
 				if !slices.Contains(lines, want) {
 					t.Errorf("the download ran without %s:\n%s", want, env)
 				}
@@ -106,8 +226,7 @@ func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 }
 
 func TestGoThatCannotBeUsed(t *testing.T) {
-	host := runtime.GOOS + "-" + runtime.GOARCH
-	module := "golang.org/toolchain@v0.0.1-" + pinned + "." + host
+	module := module(pinned, host)
 	tests := []struct {
 		name, download string
 		pin            Pin
@@ -228,10 +347,12 @@ func TestGoThatFailsSaysWhy(t *testing.T) {
 }
 
 func TestFindNeedsNoModule(t *testing.T) {
-	// A go.mod of a newer Go in the folder that slipway runs in must not keep the installed one from answering.
+	// A go.mod of a newer Go in the folder that slipway runs in, or in that for temporary files, must not keep the
+	// installed one from answering.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module newer\n\ngo 1.999\n", 0o644)
 	t.Chdir(dir)
+	t.Setenv("TMPDIR", dir)
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip(err)
 	}

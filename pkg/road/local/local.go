@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,8 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/mod/module"
-
+	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/road"
 	"slipway.build/pkg/toolchain"
 )
@@ -30,15 +28,27 @@ type Road struct {
 
 func (*Road) Name() string { return "local" }
 
-// Recipe holds no path and nothing of the machine, except for debug builds: these carry the tree's path.
+// Recipe holds no path and nothing of the machine, except for debug builds: without -trimpath these carry the paths of
+// the tree, of the standard library and of the modules.
 func (r *Road) Recipe(c road.Compilation) []string {
 	recipe := []string{"road local", r.Pin.Version, c.Platform.String(), "GOFLAGS=" + c.Options.GoFlags}
 	recipe = append(recipe, toolchain.Levels()...)
 	recipe = append(recipe, c.BuildFlags()...)
 	if c.Options.Debug {
 		recipe = append(recipe, c.Root)
+		recipe = append(recipe, r.paths()...)
 	}
 	return recipe
+}
+
+// paths are those of the pinned Go. Where there is none yet, it is fetched for them: it is needed anyway. If that fails,
+// so will the compile, which says why; no compile that works has such a recipe.
+func (r *Road) paths() []string {
+	g, err := r.Go(context.Background(), nil)
+	if err != nil {
+		return []string{"no Go"}
+	}
+	return []string{"GOROOT=" + g.Root, "GOMODCACHE=" + g.ModCache}
 }
 
 // Compile runs go build for all main packages at once, so that the Go tool shares what they have in common
@@ -98,9 +108,8 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 	args = append(args, "-o", bin+string(filepath.Separator))
 	for _, t := range targets {
 		if t.Previous != "" {
-			if err := os.Link(t.Previous, filepath.Join(bin, r.file(t))); err != nil {
-				return err
-			}
+			// It saves a link if there is nothing to do. File systems without hard links (exFAT, some shares) do without.
+			_ = os.Link(t.Previous, filepath.Join(bin, r.file(t)))
 		}
 		args = append(args, t.Package)
 	}
@@ -126,16 +135,7 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 }
 
 // file is the name that the Go tool gives a target in a folder named by -o.
-func (r *run) file(t road.Target) string {
-	name := path.Base(t.Package)
-	if prefix, major, ok := module.SplitPathVersion(t.Package); ok && strings.HasPrefix(major, "/") {
-		name = path.Base(prefix) // the Go tool does not call a program v2
-	}
-	if t.Test {
-		name += ".test"
-	}
-	return r.c.Platform.Exe(name)
-}
+func (r *run) file(t road.Target) string { return r.c.Platform.Exe(catalog.GoName(t.Package, t.Test)) }
 
 // stream runs the Go tool, and tells its package names (-v) from what is meant for the user.
 func (r *run) stream(cmd *exec.Cmd) error {

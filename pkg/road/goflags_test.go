@@ -1,0 +1,55 @@
+package road
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestGoFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
+	t.Parallel()
+	const reads, quoted, odd = "names a file or program", "quotes are not supported", "not a flag like"
+	for goflags, want := range map[string]string{
+		"-overlay=o.json":                   reads,
+		"--overlay=o.json":                  reads,
+		"-v -modfile=other.mod":             reads,
+		"-pgo=cpu.pprof":                    reads,
+		"-pgo":                              reads,
+		"-toolexec=/usr/bin/time":           reads,
+		"-exec=qemu":                        reads,
+		"-pkgdir=/pkg":                      reads,
+		"-compiler=gccgo":                   reads,
+		"'-tags=a b'":                       quoted,
+		`"-tags=a,b"`:                       quoted,
+		`-tags="a b"`:                       quoted,
+		"-tags a":                           odd,
+		"tags=a":                            odd,
+		"---v":                              odd,
+		"-":                                 odd,
+		"--":                                odd,
+		"-=x":                               odd,
+		"":                                  "",
+		"-mod=mod -tags=a,b --v -p=2":       "",
+		"-pgo=off -pgo=auto":                "",
+		"-gcflags=all=-N\t-ldflags=-X=a=b ": "",
+	} {
+		err := Options{GoFlags: goflags}.Validate()
+		if want == "" {
+			if err != nil {
+				t.Errorf("%q: %v", goflags, err)
+			}
+			continue
+		}
+		var flag *FlagError
+		if !errors.As(err, &flag) || flag.ExitCode() != 2 || !strings.HasPrefix(err.Error(), "GOFLAGS: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want a FlagError with %q", goflags, err, want)
+		}
+	}
+}
+
+func TestEmptyTagsTakeBackEarlierOnes(t *testing.T) {
+	t.Parallel()
+	if got := userTags("-tags=a -tags="); len(got) > 0 {
+		t.Errorf("tags %q", got)
+	}
+}

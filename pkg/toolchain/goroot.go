@@ -1,0 +1,174 @@
+package toolchain
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/dirhash"
+)
+
+// A goroot is an installed Go as the module golang.org/toolchain would hold it.
+type goroot struct {
+	dir    string
+	module string            // what the module would be called
+	files  map[string]string // which of its files would be in it, by their names there; both relative, with slashes
+	state  string            // a digest of all files' identities: another one if any of them was written since
+}
+
+// readGoroot finds the files below dir that decide what the Go there is.
+func readGoroot(dir, module string) (*goroot, error) {
+	dir, err := filepath.EvalSymlinks(dir) // a link is not walked into
+	if err != nil {
+		return nil, err
+	}
+	g := &goroot{dir: dir, module: module, files: map[string]string{}}
+	state := sha256.New()
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			if leftOut(rel) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !distributed(rel) {
+			return nil
+		}
+		g.add(rel)
+		id, err := identity(file)
+		_, _ = fmt.Fprintf(state, "%q %s\n", rel, id) // a hash takes everything
+		return err
+	})
+	g.state = fmt.Sprintf("%x", state.Sum(nil))
+	return g, err
+}
+
+// add enters a file by its name in the module, which must not hold a go.mod of another one. A Go that was fetched has
+// both names; it reads go.mod, which comes later in the walk and stands.
+func (g *goroot) add(rel string) {
+	name := rel
+	if folder, base := path.Split(rel); base == "go.mod" {
+		name = folder + "_go.mod"
+	}
+	g.files[name] = rel
+}
+
+// sum hashes the files as `go mod download` does those of a module.
+func (g *goroot) sum() (string, error) {
+	prefix := g.module + "/"
+	var names []string
+	for name := range maps.Keys(g.files) {
+		names = append(names, prefix+name)
+	}
+	return dirhash.Hash1(names, func(name string) (io.ReadCloser, error) {
+		rel := g.files[strings.TrimPrefix(name, prefix)]
+		file := filepath.Join(g.dir, filepath.FromSlash(rel))
+		if rel != "go.env" {
+			return os.Open(file)
+		}
+		data, err := os.ReadFile(file)
+		return io.NopCloser(bytes.NewReader(asReleased(data))), err
+	})
+}
+
+// unreleased says why the Go in a folder is not what was released as a module of that sum, or nothing if it is.
+func unreleased(dir, module, want string) string {
+	g, err := readGoroot(dir, module)
+	if err != nil {
+		return fmt.Sprintf("the installed one cannot be checked: %v", err)
+	}
+	sum, err := g.rememberedSum()
+	if err != nil {
+		return fmt.Sprintf("the installed one cannot be checked: %v", err)
+	}
+	if sum != want {
+		return fmt.Sprintf("the one in %s is not as it was released", dir)
+	}
+	return ""
+}
+
+// versionOf is the version that the Go in a GOROOT says it is: what counts is the tree that compiles.
+func versionOf(root string) string {
+	data, _ := os.ReadFile(filepath.Join(root, "VERSION")) // what was built from a checkout has none, and is no release
+	version, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimSpace(version)
+}
+
+// leftOut and distributed are the rules by which a Go release's own tool, cmd/distpack, makes the module of a GOROOT.
+func leftOut(folder string) bool {
+	return slices.Contains([]string{"api", "doc", "misc", "test", ".git", ".github"}, folder)
+}
+
+func distributed(file string) bool {
+	exe := ""
+	if runtime.GOOS == "windows" {
+		exe = ".exe"
+	}
+	folder, name := path.Split(file)
+	switch {
+	case name == ".DS_Store", strings.HasSuffix(name, ".exe~"):
+		return false
+	case slices.Contains([]string{".gitattributes", ".gitignore", "VERSION.cache", "src/cmd/dist/dist" + exe}, file):
+		return false
+	case strings.HasPrefix(file, "bin/"):
+		return file == "bin/go"+exe || file == "bin/gofmt"+exe
+	case strings.HasPrefix(file, "pkg/include/"):
+		return true
+	case strings.HasPrefix(file, "pkg/"):
+		tools := []string{"asm", "cgo", "compile", "cover", "fix", "link", "preprofile", "vet"}
+		return folder == "pkg/tool/"+runtime.GOOS+"_"+runtime.GOARCH+"/" && slices.Contains(tools, strings.TrimSuffix(name, exe))
+	}
+	return true
+}
+
+// sources are the settings that a go.env is released with. They say where modules and toolchains come from, and vendors
+// change them (container images set GOTOOLCHAIN=local); none of them reaches a compile from there.
+var sources = map[string]string{
+	"GOPROXY": "https://proxy.golang.org,direct", "GOSUMDB": "sum.golang.org", "GOTOOLCHAIN": "auto",
+}
+
+var setting = regexp.MustCompile(`(?m)^([A-Za-z0-9_]+)=(.*)$`)
+
+// asReleased puts the released values of sources into a go.env.
+func asReleased(env []byte) []byte {
+	return setting.ReplaceAllFunc(env, func(line []byte) []byte {
+		name, _, _ := bytes.Cut(line, []byte("="))
+		if value, ok := sources[string(name)]; ok {
+			return []byte(string(name) + "=" + value)
+		}
+		return line
+	})
+}
+
+// checkDefaults looks whether a go.env sets what could decide bytes.
+func checkDefaults(root string) error {
+	file := filepath.Join(root, "go.env")
+	env, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	for _, line := range setting.FindAllSubmatch(env, -1) {
+		if _, ok := sources[string(line[1])]; !ok && len(line[2]) > 0 {
+			return fmt.Errorf("%s: it sets %s: take that out", file, line[1])
+		}
+	}
+	return nil
+}
