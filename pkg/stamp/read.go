@@ -40,19 +40,32 @@ func (q Request) read(ctx context.Context) (Stamp, error) {
 	}
 	s, err := q.given()
 	if err != nil {
-		return Stamp{}, err
+		return Stamp{}, settingError{err}
 	}
+	versionGiven := s.Version != ""
 	if len(s.missing()) > 0 {
 		if err := q.complete(ctx, &s); err != nil {
 			return Stamp{}, err
 		}
 	}
-	if err := admit(s.Version, q.Base); err != nil {
+	err = admit(s.Version, q.Base)
+	if err != nil && versionGiven {
+		err = settingError{err}
+	}
+	if err != nil {
 		return Stamp{}, err
 	}
 	s.derive()
 	return s, nil
 }
+
+// A settingError says that what the user set cannot be used.
+type settingError struct{ error }
+
+func (e settingError) Unwrap() error { return e.error }
+
+// ExitCode is that of a usage error.
+func (settingError) ExitCode() int { return 2 }
 
 // given is what the environment and the file that it names say.
 func (q Request) given() (Stamp, error) {

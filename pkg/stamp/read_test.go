@@ -304,3 +304,22 @@ func write(t *testing.T, dir, version string) {
 		t.Fatal(err)
 	}
 }
+
+func TestSettingsThatCannotBeUsedAreUsageErrors(t *testing.T) {
+	t.Parallel()
+	r := gittest.New(t)
+	r.Write("file", "")
+	r.Commit()
+	for _, setting := range [][]string{
+		{"SOURCE_DATE_EPOCH", "yesterday"},
+		{"KUBE_GIT_VERSION", "1.36"},
+		{"KUBE_GIT_VERSION", "v1.36.3-rc.1"},
+		{"KUBE_GIT_VERSION_FILE", "none"},
+	} {
+		_, err := Read(t.Context(), Request{r.Dir, "v1.36.3", r.Env(setting...)})
+		var coded interface{ ExitCode() int }
+		if !errors.As(err, &coded) || coded.ExitCode() != 2 {
+			t.Errorf("%v: error is %v, want one with exit code 2", setting, err)
+		}
+	}
+}
