@@ -79,7 +79,7 @@ func TestVersionOfTheEnvironmentIsHonoured(t *testing.T) {
 	if info, err := os.Stat(kubectl); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("--output made %v (%v), want mode 755", info, err)
 	}
-	tr.with("KUBE_GIT_VERSION=1.2").slipway(t, "version").fails(t, 1, "KUBE_GIT_VERSION")
+	tr.with("KUBE_GIT_VERSION=1.2").slipway(t, "version").fails(t, 2, "KUBE_GIT_VERSION")
 }
 
 func TestImagesGetTheTagsOfTheEnvironmentToo(t *testing.T) {
