@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// A Spec is what a container is to be.
+type Spec struct {
+	Role    string // for its label and its name
+	Image   string
+	Command []string // all of it, the image's own is not used
+	Env     []string // NAME=value; nothing secret, it is there for all to see who can ask the engine
+	Dir     string
+	Volumes []Volume
+	Scratch map[string]int64 // folders in memory, with how large they may get: bytes
+	Passing bool             // the engine removes it when it ends: nobody wants to know how
+}
+
+// A Volume is a folder that outlives containers.
+type Volume struct {
+	Name     string // of the thing, see Owner.Name
+	Path     string // where containers have it
+	ReadOnly bool
+}
+
+// Streams are a container's. Any of them may be nil.
+type Streams struct {
+	In       io.Reader // ends with the container, at the latest
+	Out, Err io.Writer
+}
+
+// A Container runs, or has run. It has no network and no capability, is not root and cannot become it, and writes nowhere
+// but in its volumes and scratch folders.
+type Container struct {
+	ID, Name string
+
+	engine *Engine
+	stream types.HijackedResponse
+	copied chan error // what came of handing on all that it says
+	ended  <-chan container.WaitResponse
+	failed <-chan error
+}
+
+// An Exit is how a container came to its end.
+type Exit struct {
+	Code   int            // as a shell says it: 128 and the signal's number for one that was killed
+	Signal syscall.Signal // 0 if none ended it
+	Memory bool           // it was killed for want of memory
+}
+
+func (e Exit) Error() string {
+	switch {
+	case e.Memory:
+		return "killed: the engine's machine is out of memory"
+	case e.Signal == syscall.SIGKILL:
+		return "killed by signal 9: somebody stopped it, or memory ran out"
+	case e.Signal != 0:
+		return fmt.Sprintf("ended by signal %d (%v)", int(e.Signal), e.Signal)
+	}
+	return fmt.Sprintf("exit status %d", e.Code)
+}
+
+func exitOf(code int64) Exit {
+	exit := Exit{Code: int(code)}
+	if code > 128 && code <= 128+64 {
+		exit.Signal = syscall.Signal(code - 128)
+	}
+	return exit
+}
+
+// Start runs a container. Its input stays open until streams.In ends, or until this process does: what runs in it can, and
+// should, end with that.
+func (e *Engine) Start(ctx context.Context, owner Owner, spec Spec, streams Streams) (*Container, error) {
+	name := owner.Name(spec.Role + "-" + strings.ToLower(rand.Text()[:6]))
+	created, err := e.Client.ContainerCreate(ctx, e.config(owner, spec), hostConfig(owner, spec), nil, nil, name)
+	if err != nil {
+		// Who gives up waiting does not know whether it was made.
+		return nil, errors.Join(fmt.Errorf("create container %s: %w", name, err), e.remove(name))
+	}
+	c := &Container{ID: created.ID, Name: name, engine: e, copied: make(chan error, 1)}
+	if err := c.start(ctx, streams); err != nil {
+		return nil, errors.Join(fmt.Errorf("start container %s: %w", name, err), c.Remove())
+	}
+	return c, nil
+}
+
+func (e *Engine) config(owner Owner, spec Spec) *container.Config {
+	return &container.Config{
+		Image:        spec.Image,
+		Entrypoint:   spec.Command[:1],
+		Cmd:          spec.Command[1:],
+		Env:          withoutRepeats(spec.Env),
+		WorkingDir:   spec.Dir,
+		User:         "build",
+		Labels:       owner.Labels(spec.Role),
+		OpenStdin:    true,
+		StdinOnce:    true,
+		AttachStdin:  true,
+		AttachStdout: true,
+		AttachStderr: true,
+	}
+}
+
+// withoutRepeats leaves of several values of a variable the last, as programs would see the first.
+func withoutRepeats(env []string) []string {
+	last := map[string]int{}
+	for i, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		last[name] = i
+	}
+	var kept []string
+	for i, kv := range env {
+		if name, _, _ := strings.Cut(kv, "="); last[name] == i {
+			kept = append(kept, kv)
+		}
+	}
+	return kept
+}
+
+func hostConfig(owner Owner, spec Spec) *container.HostConfig {
+	h := &container.HostConfig{
+		NetworkMode:    "none",
+		ReadonlyRootfs: true,
+		CapDrop:        []string{"ALL"},
+		SecurityOpt:    []string{"no-new-privileges"},
+		Tmpfs:          map[string]string{},
+		AutoRemove:     spec.Passing,
+		LogConfig:      container.LogConfig{Type: "none"}, // who started it reads all it says
+	}
+	for _, v := range spec.Volumes {
+		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: owner.Name(v.Name), Target: v.Path, ReadOnly: v.ReadOnly})
+	}
+	for folder, size := range spec.Scratch {
+		h.Tmpfs[folder] = fmt.Sprintf("rw,exec,nosuid,nodev,mode=1777,size=%d", size)
+	}
+	return h
+}
+
+func (c *Container) start(ctx context.Context, streams Streams) error {
+	var err error
+	c.stream, err = await(ctx, func() (types.HijackedResponse, error) {
+		return c.engine.Client.ContainerAttach(ctx, c.ID, container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	}, func(late types.HijackedResponse) { late.Close() })
+	if err != nil {
+		return err
+	}
+	c.ended, c.failed = c.engine.Client.ContainerWait(ctx, c.ID, container.WaitConditionNextExit)
+	if err := c.engine.Client.ContainerStart(ctx, c.ID, container.StartOptions{}); err != nil {
+		return err
+	}
+	if streams.In != nil {
+		go func() {
+			_, _ = io.Copy(c.stream.Conn, streams.In) // it fails when the container has ended
+			_ = c.stream.CloseWrite()
+		}()
+	}
+	out, errs := orDiscard(streams.Out), orDiscard(streams.Err)
+	go func() {
+		_, err := stdcopy.StdCopy(out, errs, c.stream.Reader)
+		c.copied <- err
+	}()
+	return nil
+}
+
+func orDiscard(w io.Writer) io.Writer {
+	if w == nil {
+		return io.Discard
+	}
+	return w
+}
+
+// Wait waits for the container's end, and until all that it said is handed on. The error is an Exit if it ended otherwise
+// than with success. When ctx ends first, Wait returns; the container is the caller's to remove.
+func (c *Container) Wait(ctx context.Context) error {
+	var status int64
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-c.failed:
+		return c.engine.Lost(err)
+	case end := <-c.ended:
+		if end.Error != nil {
+			return fmt.Errorf("container %s: %s", c.Name, end.Error.Message)
+		}
+		status = end.StatusCode
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-c.copied:
+		if status != 0 {
+			return c.exit(ctx, status)
+		}
+		return err
+	}
+}
+
+func (c *Container) exit(ctx context.Context, status int64) error {
+	exit := exitOf(status)
+	info, err := c.engine.Client.ContainerInspect(ctx, c.ID)
+	exit.Memory = err == nil && info.State != nil && info.State.OOMKilled
+	return exit
+}
+
+// Remove ends the container, if it still runs, and removes it. It takes its own time, as it is what remains to be done when
+// all else is cancelled.
+func (c *Container) Remove() error {
+	if c.stream.Conn != nil {
+		c.stream.Close()
+	}
+	return c.engine.remove(c.ID)
+}
+
+func (e *Engine) remove(id string) error {
+	gone, timeout := e.gone.Load(), 3*patience
+	if gone {
+		timeout = time.Second // it may be back
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := e.Client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})
+	for err != nil && errdefs.IsConflict(err) && ctx.Err() == nil { // its removal is under way already
+		time.Sleep(50 * time.Millisecond)
+		err = e.Client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})
+	}
+	if err != nil && !errdefs.IsNotFound(err) && !gone { // the next run will find it
+		return fmt.Errorf("remove container %.12s: %w", id, err)
+	}
+	return nil
+}
+
+// WatchMemory looks every second or so how much memory a container's processes have resident, and returns a function that
+// stops it and tells the most it saw, in bytes; 0 if the engine does not say.
+func (c *Container) WatchMemory() (peak func() int64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan int64, 1)
+	go func() {
+		var most int64
+		defer func() { result <- most }()
+		stats, err := c.engine.Client.ContainerStats(ctx, c.ID, true)
+		if err != nil {
+			return
+		}
+		defer stats.Body.Close()
+		for lines := json.NewDecoder(stats.Body); ; {
+			var now container.StatsResponse
+			if lines.Decode(&now) != nil {
+				return
+			}
+			// Control groups call it rss in version 1 and anon in version 2. Their usage would count the file cache, too.
+			most = max(most, int64(now.MemoryStats.Stats["rss"]), int64(now.MemoryStats.Stats["anon"]))
+		}
+	}()
+	return func() int64 { cancel(); return <-result }
+}
