@@ -13,6 +13,8 @@
 //
 // Any other Go, older or newer, only fetches the pinned one, as that module, whose content must have the sum too.
 //
+// The Go of another platform, for a container, is had by Download, with the same check.
+//
 // What the user has set to reach modules (GOPROXY, GOSUMDB, GOPRIVATE, …, by environment or by go/env file)
 // is read first and handed on, because it decides where bytes come from and never which they are.
 //

@@ -10,20 +10,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// fetch downloads the pinned Go with the installed one, in a module of its own in dir, and returns its GOROOT.
-func fetch(ctx context.Context, name, dir string, pin Pin, env []string) (string, error) {
-	module, want := module(pin.Version, host), pin.Sums[host]
+// fetch downloads the pinned Go for a platform with the installed one, in a module of its own, and returns its GOROOT.
+func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string, error) {
+	module, want := module(pin.Version, platform), pin.Sums[platform]
 	// Without its sum in go.sum, the go command asks the checksum database for this module, even if that is switched off.
-	if err := writeSums(dir, module, want); err != nil {
+	if err := writeSums(i.dir, module, want); err != nil {
 		return "", err
 	}
 	var stderr bytes.Buffer
-	c := exec.CommandContext(ctx, name, "mod", "download", "-json", module)
-	c.Dir = dir
-	c.Env = append(env, "GOSUMDB=off") // the sum that counts is the one that is reviewed with the sources
+	c := exec.CommandContext(ctx, i.name, "mod", "download", "-json", module)
+	c.Dir = i.dir
+	c.Env = append(slices.Clip(i.env), "GOSUMDB=off") // the sum that counts is the one that is reviewed with the sources
 	c.Stderr = &stderr
 	out, runErr := c.Output()
 	var info struct{ Dir, Sum, Error string }

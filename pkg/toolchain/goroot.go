@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -26,13 +25,14 @@ type goroot struct {
 	state  string            // a digest of all files' identities: another one if any of them was written since
 }
 
-// readGoroot finds the files below dir that decide what the Go there is.
-func readGoroot(dir, module string) (*goroot, error) {
+// readGoroot finds the files below dir that decide what the Go there is: one of that version, for that platform
+// ("linux-arm64").
+func readGoroot(dir, version, platform string) (*goroot, error) {
 	dir, err := filepath.EvalSymlinks(dir) // a link is not walked into
 	if err != nil {
 		return nil, err
 	}
-	g := &goroot{dir: dir, module: module, files: map[string]string{}}
+	g := &goroot{dir: dir, module: module(version, platform), files: map[string]string{}}
 	state := sha256.New()
 	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -49,7 +49,7 @@ func readGoroot(dir, module string) (*goroot, error) {
 			}
 			return nil
 		}
-		if !distributed(rel) {
+		if !distributed(rel, platform) {
 			return nil
 		}
 		g.add(rel)
@@ -89,9 +89,10 @@ func (g *goroot) sum() (string, error) {
 	})
 }
 
-// unreleased says why the Go in a folder is not what was released as a module of that sum, or nothing if it is.
-func unreleased(dir, module, want string) string {
-	g, err := readGoroot(dir, module)
+// unreleased says why the Go in a folder is not that version as it was released for a platform, as a module of that sum,
+// or nothing if it is.
+func unreleased(dir, version, platform, want string) string {
+	g, err := readGoroot(dir, version, platform)
 	if err != nil {
 		return fmt.Sprintf("the installed one cannot be checked: %v", err)
 	}
@@ -117,9 +118,10 @@ func leftOut(folder string) bool {
 	return slices.Contains([]string{"api", "doc", "misc", "test", ".git", ".github"}, folder)
 }
 
-func distributed(file string) bool {
+func distributed(file, platform string) bool {
+	goos, goarch, _ := strings.Cut(platform, "-")
 	exe := ""
-	if runtime.GOOS == "windows" {
+	if goos == "windows" {
 		exe = ".exe"
 	}
 	folder, name := path.Split(file)
@@ -134,7 +136,7 @@ func distributed(file string) bool {
 		return true
 	case strings.HasPrefix(file, "pkg/"):
 		tools := []string{"asm", "cgo", "compile", "cover", "fix", "link", "preprofile", "vet"}
-		return folder == "pkg/tool/"+runtime.GOOS+"_"+runtime.GOARCH+"/" && slices.Contains(tools, strings.TrimSuffix(name, exe))
+		return folder == "pkg/tool/"+goos+"_"+goarch+"/" && slices.Contains(tools, strings.TrimSuffix(name, exe))
 	}
 	return true
 }

@@ -35,7 +35,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 		"src/cmd/dist/dist": "x", "VERSION.cache": "x",
 		"src/cmd/_go.mod": "one that the go command has copied to go.mod",
 	}
-	const name = "golang.org/toolchain@v0.0.1-go1.99.1.host"
+	name := module("go1.99.1", host)
 	archive := filepath.Join(t.TempDir(), "module.zip")
 	f, err := os.Create(archive)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{goroot, link} {
-		g, err := readGoroot(dir, name)
+		g, err := readGoroot(dir, "go1.99.1", host)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestRealGoHasTheSumInTheCatalog(t *testing.T) {
 	if versionOf(root) != c.Go.Version || want == "" {
 		t.Skipf("%s is not the pinned %s, or has no sum for %s", versionOf(root), c.Go.Version, host)
 	}
-	g, err := readGoroot(root, module(c.Go.Version, host))
+	g, err := readGoroot(root, c.Go.Version, host)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,34 +48,12 @@ var ordinary = []string{
 // Find returns the pinned Go, fetching it if the installed one is another. It says on progress, if not nil,
 // when it does that, and why.
 func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
-	name, err := exec.LookPath("go")
-	if err != nil {
-		return nil, fmt.Errorf("go is not on PATH: install Go 1.21 or newer (%s is fetched by it where needed): %w", pin.Version, err)
-	}
-	dir, err := outside()
+	i, err := findInstalled(ctx, pin)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	user, err := userSettings(ctx, name, dir)
-	if err != nil {
-		return nil, err
-	}
-	if tooOld(user["GOVERSION"]) {
-		return nil, fmt.Errorf("the installed Go is %s: install %s or newer (%s is fetched by it where needed)", user["GOVERSION"], oldest, pin.Version)
-	}
-	g := &Go{Version: pin.Version, Root: user["GOROOT"], ModCache: user["GOMODCACHE"]}
-	for _, k := range ordinary {
-		if v, ok := os.LookupEnv(k); ok {
-			g.env = append(g.env, k+"="+v)
-		}
-	}
-	for _, k := range handedOn {
-		if user[k] != "" {
-			g.env = append(g.env, k+"="+user[k])
-		}
-	}
-	g.env = append(g.env, constructed...)
+	defer i.close()
+	g := &Go{Version: pin.Version, Root: i.root, ModCache: i.modCache, env: i.env}
 	if progress == nil {
 		progress = func(string) {}
 	}
@@ -83,14 +61,14 @@ func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 	unlike := ""
 	switch version := versionOf(g.Root); {
 	case version != pin.Version:
-		unlike = user["GOVERSION"] + " is installed"
+		unlike = i.version + " is installed"
 	case want == "":
 		if err := checkDefaults(g.Root); err != nil {
 			return nil, fmt.Errorf("the installed %s cannot be used: %w", pin.Version, err)
 		}
 		progress(fmt.Sprintf("release.yaml has no sum of %s for %s: %s is used unchecked", pin.Version, host, g.Root))
 	default:
-		unlike = unreleased(g.Root, module(pin.Version, host), want)
+		unlike = unreleased(g.Root, pin.Version, host, want)
 	}
 	if unlike == "" {
 		return g, nil
@@ -100,12 +78,58 @@ func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 			unlike, pin.Version, host, pin.Version)
 	}
 	progress(fmt.Sprintf("fetching %s (%s)", pin.Version, unlike))
-	g.Root, err = fetch(ctx, name, dir, pin, g.env)
+	g.Root, err = i.fetch(ctx, pin, host)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s)", err, unlike)
 	}
 	return g, nil
 }
+
+// An installed Go is the one on PATH, with what it was asked.
+type installed struct {
+	name     string // of its go command
+	dir      string // to run it in, see outside
+	version  string // that it says it is: `go env GOVERSION`
+	root     string
+	modCache string
+	env      []string // to run it with, and every other Go
+}
+
+// findInstalled asks the Go on PATH for what is needed of it. It is to be closed.
+func findInstalled(ctx context.Context, pin Pin) (*installed, error) {
+	name, err := exec.LookPath("go")
+	if err != nil {
+		return nil, fmt.Errorf("go is not on PATH: install Go 1.21 or newer (%s is fetched by it where needed): %w", pin.Version, err)
+	}
+	dir, err := outside()
+	if err != nil {
+		return nil, err
+	}
+	i := &installed{name: name, dir: dir}
+	user, err := userSettings(ctx, name, dir)
+	if err == nil && tooOld(user["GOVERSION"]) {
+		err = fmt.Errorf("the installed Go is %s: install %s or newer (%s is fetched by it where needed)", user["GOVERSION"], oldest, pin.Version)
+	}
+	if err != nil {
+		i.close()
+		return nil, err
+	}
+	i.version, i.root, i.modCache = user["GOVERSION"], user["GOROOT"], user["GOMODCACHE"]
+	for _, k := range ordinary {
+		if v, ok := os.LookupEnv(k); ok {
+			i.env = append(i.env, k+"="+v)
+		}
+	}
+	for _, k := range handedOn {
+		if user[k] != "" {
+			i.env = append(i.env, k+"="+user[k])
+		}
+	}
+	i.env = append(i.env, constructed...)
+	return i, nil
+}
+
+func (i *installed) close() { _ = os.RemoveAll(i.dir) }
 
 // oldest is the first Go that knows the module golang.org/toolchain.
 const oldest = "go1.21"
@@ -174,6 +198,9 @@ func (g *Go) Command(ctx context.Context, dir, goos, goarch string, args ...stri
 	}
 	return c
 }
+
+// Constructed is the part of the environment of a Go command that is the same for everyone, wherever it runs.
+func Constructed() []string { return slices.Clone(constructed) }
 
 // Levels are the settings of the constructed environment that decide what a compile makes, for its key.
 func Levels() []string {
