@@ -60,11 +60,21 @@ func findUnpacked(ctx context.Context, root string) (*Tree, error) {
 
 // findChanged lists the files of a work tree that is not what its commit is.
 func findChanged(ctx context.Context, repo *git.Repo) (*Tree, error) {
-	list, err := repo.Run(ctx, nil, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
+	t := &Tree{Root: repo.Root, repo: repo}
+	var err error
+	if t.Files, err = t.listWorkTree(ctx); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// listWorkTree lists what git tracks in the work tree, or would track if asked.
+func (t *Tree) listWorkTree(ctx context.Context) ([]string, error) {
+	list, err := t.repo.Run(ctx, nil, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{Root: repo.Root, repo: repo}
+	var files []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		if line == "" { // no files at all
 			continue
@@ -74,13 +84,12 @@ func findChanged(ctx context.Context, repo *git.Repo) (*Tree, error) {
 			return nil, err
 		}
 		if name != "" {
-			t.Files = append(t.Files, name)
+			files = append(files, name)
 		}
 	}
-	slices.Sort(t.Files)
-	t.Files = slices.Compact(t.Files) // a file with a merge conflict is listed up to three times
-	t.Files = withoutShadowed(t.Files)
-	return t, nil
+	slices.Sort(files)
+	files = slices.Compact(files) // a file with a merge conflict is listed up to three times
+	return withoutShadowed(files), nil
 }
 
 // withoutShadowed drops names below other names: of tracked files whose folder was replaced by a symbolic link,
@@ -124,6 +133,9 @@ func (t *Tree) candidate(line string) (string, error) {
 	info, err := os.Lstat(t.path(name))
 	switch {
 	case deleted(err) && tag == "S":
+		if t.ID != "" {
+			return "", fmt.Errorf("%s: is left out by a sparse checkout; run: git sparse-checkout disable", name)
+		}
 		return "", fmt.Errorf("%s: is left out by a sparse checkout of a changed tree; commit the changes, "+
 			"or run: git sparse-checkout disable", name)
 	case deleted(err):

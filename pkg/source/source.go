@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"slipway.build/pkg/archive"
 	"slipway.build/pkg/stamp/git"
@@ -46,6 +47,19 @@ func (t *Tree) Entries(ctx context.Context) ([]archive.Entry, error) {
 		return nil, fmt.Errorf("read sources %s: %w", t.Root, err)
 	}
 	return entries, nil
+}
+
+// Names are the paths of all sources in the work tree, as Files has them, also where ID is set: for those who need the
+// files themselves. What a sparse checkout has left out is an error, as it is in the commit and not in the work tree.
+func (t *Tree) Names(ctx context.Context) ([]string, error) {
+	if t.ID == "" {
+		return slices.Clone(t.Files), nil
+	}
+	names, err := t.listWorkTree(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list sources %s: %w", t.Root, err)
+	}
+	return names, nil
 }
 
 func find(ctx context.Context, root string, env func(string) string) (*Tree, error) {

@@ -106,6 +106,67 @@ func TestChangedTreeIsWhatGitWouldTrack(t *testing.T) {
 	same(t, want, tree)
 }
 
+func TestNamesAreThoseOfTheEntriesHoweverTheTreeIs(t *testing.T) {
+	t.Parallel()
+	clean := repository(t)
+	clean.Write("ignored.tmp", "")
+	clean.Write("_output/bin/kubectl", "")
+
+	changed := repository(t)
+	changed.Write("new/file", "new\n")
+	remove(t, changed, "empty")
+
+	packed := filepath.Join(t.TempDir(), "unpacked")
+	unpacked := repository(t).At(packed)
+	for name := range committed {
+		unpacked.Write(name, "")
+	}
+	unpacked.Write("_output/bin/kubectl", "")
+
+	all := slices.Sorted(maps.Keys(committed))
+	for what, test := range map[string]struct {
+		repo *gittest.Repo
+		want []string
+	}{
+		"clean":    {clean, all},
+		"changed":  {changed, slices.Sorted(slices.Values(append(slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == "empty" }), "new/file")))},
+		"unpacked": {unpacked, all},
+	} {
+		tree := treeOf(t, test.repo)
+		names, err := tree.Names(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff(test.want, names); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+		entries, err := tree.Entries(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if !slices.EqualFunc(names, entries, func(n string, e archive.Entry) bool { return n == e.Name }) {
+			t.Errorf("%s: the names are not those of the entries", what)
+		}
+		if clean := tree.ID != ""; clean != (what == "clean") {
+			t.Errorf("%s: ID = %q", what, tree.ID)
+		}
+	}
+}
+
+func TestNamesOfASparseCheckoutAreAnError(t *testing.T) {
+	t.Parallel()
+	r := repository(t)
+	r.Git("sparse-checkout", "set", "--no-cone", "/*", "!/cmd/")
+	tree := treeOf(t, r)
+	if tree.ID == "" {
+		t.Fatal("the tree is not clean")
+	}
+	_, err := tree.Names(t.Context())
+	if want := "is left out by a sparse checkout; run: git sparse-checkout disable"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("err = %v, want %s", err, want)
+	}
+}
+
 func TestConflictedFileIsListedOnce(t *testing.T) {
 	t.Parallel()
 	r := repository(t)

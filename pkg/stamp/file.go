@@ -21,6 +21,17 @@ func Marshal(s Stamp) []byte {
 	return b.Bytes()
 }
 
+// Environ is a stamp as an environment, KEY=value, which Read takes it from.
+func Environ(s Stamp) []string {
+	var env []string
+	for _, f := range fields {
+		if value := f.get(s); value != "" {
+			env = append(env, f.key+"="+value)
+		}
+	}
+	return env
+}
+
 // Unmarshal reads a version file. Version, commit and tree state must be in it; major and minor follow from the
 // version where they are not; without SOURCE_DATE_EPOCH, which files of other tools lack, the date is zero. Empty
 // lines and lines that begin with '#' are skipped. Errors name the line.
