@@ -1,0 +1,91 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxLines is how many of rsync's complaints an error repeats: a full disk has one for each file.
+const maxLines = 5
+
+// newFailure puts in words why rsync failed: err is its end, text what it wrote, and complaint what the far end did.
+func newFailure(err error, text, complaint string, patience time.Duration) error {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return fmt.Errorf("run rsync: %w", err)
+	}
+	lines := complaints(text)
+	if strings.Contains(text, "@ERROR: auth failed") {
+		return errors.New("the password was refused")
+	}
+	words := ""
+	switch code := exit.ExitCode(); {
+	case refusal.MatchString(text):
+		words = "the far end refused"
+	case code == 30, code == 35:
+		return silence(patience)
+	case code == 5, code == 10, code == 12:
+		words = "the connection broke"
+	case code == 2:
+		words = "the rsync here and the one at the far end do not understand each other: update the older one"
+	case code == 3, code == 11:
+		words = "a file could not be read or written"
+	case code == 19, code == 20:
+		words = "rsync was interrupted"
+	case code == 22:
+		words = "not enough memory"
+	case code == 23:
+		words = "not all files could be transferred"
+	case code == 24:
+		words = "files vanished while they were read, run it again"
+	case code == -1:
+		words = "rsync was ended: " + exit.Error()
+	default:
+		words = fmt.Sprintf("rsync failed: exit status %d", code)
+	}
+	if complaint = strings.TrimSpace(complaint); complaint != "" {
+		lines = append(lines, complaint)
+	}
+	if len(lines) == 0 {
+		return errors.New(words)
+	}
+	return fmt.Errorf("%s: %s", words, strings.Join(lines, "; "))
+}
+
+var (
+	refusal = regexp.MustCompile(`(?m)^@?ERROR: `) // the daemon's own words
+	speaker = regexp.MustCompile(`^(?:rsync: |@ERROR: |ERROR: )+(?:\[\w+\] )?`)
+	// idle are lines that only repeat that it failed.
+	idle = regexp.MustCompile(`^(?:rsync error: |rsync (?:warning|info): |rsync: (?:\[\w+\] )?(?:connection unexpectedly closed|` +
+		`(?:safe_)?(?:read|write) (?:error|failed).*(?:Connection reset|Broken pipe))|IO error encountered -- skipping|` +
+		`did(?:n't| not) (?:get server startup line|see server greeting))`)
+)
+
+// complaints are the lines of rsync's stderr that tell something: of which file, and why.
+func complaints(text string) []string {
+	var lines []string
+	left := 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || idle.MatchString(line) {
+			continue
+		}
+		line = speaker.ReplaceAllString(line, "")
+		switch {
+		case slices.Contains(lines, line):
+		case len(lines) < maxLines:
+			lines = append(lines, line)
+		default:
+			left++
+		}
+	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", left))
+	}
+	return lines
+}

@@ -1,0 +1,90 @@
+package transfer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	greetPatience = 10 * time.Second // for a connection and a greeting
+	idlePatience  = 30 * time.Second // for any byte, in either direction
+)
+
+// greeting is how the first line of every rsync daemon begins.
+const greeting = "@RSYNCD:"
+
+// A far is the far end: a connection to a daemon that has greeted.
+type far struct {
+	stream io.ReadWriteCloser
+	greets []byte // what was read already
+
+	once     sync.Once
+	closeErr error
+}
+
+// reach dials and waits for the greeting. When ctx is done, the connection is closed. It uses cancel to say that it took
+// too long.
+func (r *Remote) reach(ctx context.Context, cancel context.CancelCauseFunc) (*far, error) {
+	patience := cmp.Or(r.Patience, greetPatience)
+	late := time.AfterFunc(patience, func() {
+		cancel(fmt.Errorf("the far end did not answer within %v", patience))
+	})
+	defer late.Stop()
+	stream, err := r.Dial(ctx)
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("connect: %w", err))
+	}
+	f := &far{stream: stream}
+	stop := context.AfterFunc(ctx, func() { _ = f.Close() })
+	if err := f.awaitGreeting(); err != nil {
+		stop()
+		complaint := f.Close()
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		if complaint != nil {
+			err = fmt.Errorf("%w: %s", err, r.hidden(complaint.Error()))
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// awaitGreeting reads the first line. Whatever is no daemon is better found out here than by rsync.
+func (f *far) awaitGreeting() error {
+	chunk := make([]byte, 1024)
+	for {
+		n, err := f.stream.Read(chunk)
+		f.greets = append(f.greets, chunk[:n]...)
+		line, _, whole := bytes.Cut(f.greets, []byte("\n"))
+		switch {
+		case whole && bytes.HasPrefix(line, []byte(greeting)):
+			return nil // an error comes again
+		case whole, len(line) >= len(chunk), err != nil && len(line) > 0:
+			return fmt.Errorf("the far end is not an rsync daemon, it says %q", line)
+		case errors.Is(err, io.EOF):
+			return errors.New("the far end ended without an answer")
+		case err != nil:
+			return fmt.Errorf("the far end did not answer: %w", err)
+		}
+	}
+}
+
+// Close closes the connection, and says each time what that said.
+func (f *far) Close() error {
+	f.once.Do(func() { f.closeErr = f.stream.Close() })
+	return f.closeErr
+}
+
+// closeWrite says that nothing more will come, if the connection has a way to say it.
+func (f *far) closeWrite() {
+	if half, ok := f.stream.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // if that fails, Close will do it
+	}
+}
