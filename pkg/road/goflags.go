@@ -34,6 +34,9 @@ func (o Options) Validate() error {
 		if !ok {
 			return &FlagError{flag, "not a flag like -tags=a,b"}
 		}
+		if name == "n" && value != "false" {
+			return &FlagError{flag, "nothing would be compiled (make -n shows a plan)"}
+		}
 		if slices.Contains(reading, name) || name == "pgo" && value != "off" && value != "auto" {
 			return &FlagError{flag, "it names a file or program, and a change there would not be noticed"}
 		}

@@ -28,6 +28,8 @@ func TestGoFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
 		"-":                                 odd,
 		"--":                                odd,
 		"-=x":                               odd,
+		"-v -n":                             "nothing would be compiled",
+		"--n=true":                          "nothing would be compiled",
 		"":                                  "",
 		"-mod=mod -tags=a,b --v -p=2":       "",
 		"-pgo=off -pgo=auto":                "",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"slipway.build/pkg/catalog"
 )
@@ -58,8 +59,32 @@ type Report interface {
 	By(process string)                       // which process, container or invocation does the work
 	Progress(done, total int64, text string) // packages so far; total 0 is unknown
 	Output(line string)                      // for the user, as the Go tool printed it
+	Step(text string, took time.Duration)    // a part of the work is done
 	Memory(peak int64)                       // most resident memory of all processes at one time, bytes
 }
+
+// A GoCommand is a run of the Go command that makes some of a compilation's targets.
+type GoCommand struct {
+	Verb    []string // "build", or "test", "-c"
+	Targets []Target
+}
+
+// GoCommands are what makes all targets: one run for all main packages, so that the Go tool shares what they have in common
+// and links in parallel, then one for all test packages.
+func (c Compilation) GoCommands() []GoCommand {
+	mains, tests := GoCommand{Verb: []string{"build"}}, GoCommand{Verb: []string{"test", "-c"}}
+	for _, t := range c.Targets {
+		if t.Test {
+			tests.Targets = append(tests.Targets, t)
+		} else {
+			mains.Targets = append(mains.Targets, t)
+		}
+	}
+	return slices.DeleteFunc([]GoCommand{mains, tests}, func(g GoCommand) bool { return len(g.Targets) == 0 })
+}
+
+// File is the name that the Go tool gives a target in a folder named by -o.
+func (c Compilation) File(t Target) string { return c.Platform.Exe(catalog.GoName(t.Package, t.Test)) }
 
 // BuildFlags are the flags of go build (and go test -c) that all roads that call it share. They are upstream's of
 // its release binaries; -buildvcs and -mod are written out because GOFLAGS may say otherwise.

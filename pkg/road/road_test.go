@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/catalog"
 )
 
 func TestBuildFlags(t *testing.T) {
@@ -50,5 +52,40 @@ func TestBuildFlagsWithoutTagsOrStamp(t *testing.T) {
 	want := []string{"-buildvcs=false", "-mod=readonly", "-trimpath", "-ldflags=-s -w"}
 	if diff := cmp.Diff(want, Compilation{}.BuildFlags()); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
+func TestNameThatTheGoToolGivesATarget(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		target Target
+		os     string
+		want   string
+	}{
+		{Target{Package: "./kubectl"}, "linux", "kubectl"},
+		{Target{Package: "./kubectl"}, "windows", "kubectl.exe"},
+		{Target{Package: "github.com/onsi/ginkgo/v2/ginkgo"}, "linux", "ginkgo"},
+		{Target{Package: "example.com/tool/v2"}, "linux", "tool"},
+		{Target{Package: "gopkg.in/tool.v2"}, "linux", "tool.v2"},
+		{Target{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "linux", "e2e.test"},
+		{Target{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "windows", "e2e.test.exe"},
+	}
+	for _, tt := range tests {
+		c := Compilation{Platform: catalog.Platform{OS: tt.os, Arch: "amd64"}}
+		if got := c.File(tt.target); got != tt.want {
+			t.Errorf("%s on %s is %s, want %s", tt.target.Package, tt.os, got, tt.want)
+		}
+	}
+}
+
+func TestMainPackagesAreBuiltTogetherAndThenTests(t *testing.T) {
+	t.Parallel()
+	a, b, e2e := Target{Package: "./a"}, Target{Package: "./b"}, Target{Package: "./e2e", Test: true}
+	want := []GoCommand{{[]string{"build"}, []Target{a, b}}, {[]string{"test", "-c"}, []Target{e2e}}}
+	if diff := cmp.Diff(want, Compilation{Targets: []Target{a, e2e, b}}.GoCommands()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := (Compilation{Targets: []Target{e2e}}).GoCommands(); len(got) != 1 {
+		t.Errorf("commands %v for a test alone", got)
 	}
 }

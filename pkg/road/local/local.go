@@ -2,20 +2,15 @@
 package local
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
-	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/road"
 	"slipway.build/pkg/toolchain"
 )
@@ -62,23 +57,9 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	if err != nil {
 		return err
 	}
-	var mains, tests []road.Target
-	for _, t := range c.Targets {
-		if t.Test {
-			tests = append(tests, t)
-		} else {
-			mains = append(mains, t)
-		}
-	}
-	run := &run{g: g, c: c, rep: rep}
-	for _, part := range []struct {
-		targets []road.Target
-		verb    []string
-	}{{mains, []string{"build"}}, {tests, []string{"test", "-c"}}} {
-		if len(part.targets) == 0 {
-			continue
-		}
-		if err := run.build(ctx, part.verb, part.targets); err != nil {
+	run := &run{g: g, c: c, rep: rep, output: road.GoOutput{Report: rep}}
+	for _, command := range c.GoCommands() {
+		if err := run.build(ctx, command.Verb, command.Targets); err != nil {
 			return err
 		}
 	}
@@ -87,11 +68,10 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 
 // A run is one Compile on its way.
 type run struct {
-	g        *toolchain.Go
-	c        road.Compilation
-	rep      road.Report
-	packages atomic.Int64 // compiled so far
-	total    atomic.Int64 // about as many are to be compiled; 0 if nobody knows
+	g      *toolchain.Go
+	c      road.Compilation
+	rep    road.Report
+	output road.GoOutput
 }
 
 func (r *run) build(ctx context.Context, verb []string, targets []road.Target) error {
@@ -109,14 +89,14 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 	for _, t := range targets {
 		if t.Previous != "" {
 			// It saves a link if there is nothing to do. File systems without hard links (exFAT, some shares) do without.
-			_ = os.Link(t.Previous, filepath.Join(bin, r.file(t)))
+			_ = os.Link(t.Previous, filepath.Join(bin, r.c.File(t)))
 		}
 		args = append(args, t.Package)
 	}
 	cmd := r.g.Command(ctx, filepath.Join(r.c.Root, filepath.FromSlash(r.c.Module)), r.c.Platform.OS, r.c.Platform.Arch, args...)
 	// GOTMPDIR on the file system of the outputs lets the Go tool rename what it has linked.
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp)
-	stopTotal, stopBuilt := r.watchTotal(ctx, targets), r.watchBuilt(bin, targets)
+	stopTotal, stopBuilt := r.output.WatchTotal(ctx, r.c, targets, r.list), r.watchBuilt(bin, targets)
 	err = r.stream(cmd)
 	stopTotal()
 	stopBuilt()
@@ -127,56 +107,31 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 		return fmt.Errorf("go %s: %w", strings.Join(verb, " "), err)
 	}
 	for _, t := range targets {
-		if err := os.Rename(filepath.Join(bin, r.file(t)), t.Output); err != nil {
+		if err := os.Rename(filepath.Join(bin, r.c.File(t)), t.Output); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// file is the name that the Go tool gives a target in a folder named by -o.
-func (r *run) file(t road.Target) string { return r.c.Platform.Exe(catalog.GoName(t.Package, t.Test)) }
+// list runs the Go command for what it writes.
+func (r *run) list(ctx context.Context, args []string) ([]byte, error) {
+	cmd := r.g.Command(ctx, filepath.Join(r.c.Root, filepath.FromSlash(r.c.Module)), r.c.Platform.OS, r.c.Platform.Arch, args...)
+	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags)
+	return cmd.Output()
+}
 
-// stream runs the Go tool, and tells its package names (-v) from what is meant for the user.
+// stream runs the Go tool, whose output goes to r.output.
 func (r *run) stream(cmd *exec.Cmd) error {
-	pipe, w := io.Pipe()
-	cmd.Stdout, cmd.Stderr = w, w
+	cmd.Stdout, cmd.Stderr = &r.output, &r.output // one and the same: it is written to by one goroutine
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = 5 * time.Second
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		lines := bufio.NewScanner(pipe)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			r.line(lines.Text())
-		}
-		_, _ = io.Copy(io.Discard, pipe) // an over-long line must not block the Go tool
-	})
 	err := start(cmd, func(pid int) (stop func() int64) {
 		r.rep.By(fmt.Sprintf("%s, pid %d", strings.Join(cmd.Args[:2], " "), pid))
 		return WatchMemory(pid)
 	}, r.rep.Memory)
-	_ = w.Close()
-	reading.Wait()
+	r.output.Flush()
 	return err
-}
-
-// line sorts one line of `go build -v`: a line that is nothing but an import path says that the package was
-// compiled.
-func (r *run) line(text string) {
-	switch {
-	case strings.HasPrefix(text, "go: downloading "):
-		r.rep.Progress(r.packages.Load(), 0, strings.TrimPrefix(text, "go: "))
-	case text != "" && !strings.ContainsAny(text, " \t:#") && !strings.HasPrefix(text, "-"):
-		done := r.packages.Add(1)
-		total := r.total.Load()
-		if total > 0 {
-			total = max(total, done) // packages that were on their way when they were counted may count twice or not
-		}
-		r.rep.Progress(done, total, text)
-	default:
-		r.rep.Output(text)
-	}
 }
 
 // start runs cmd to its end. On Linux it dies with this process, even by kill -9.

@@ -8,34 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/road"
 	"slipway.build/pkg/toolchain"
 )
-
-func TestNameThatTheGoToolGivesATarget(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		target road.Target
-		os     string
-		want   string
-	}{
-		{road.Target{Package: "./kubectl"}, "linux", "kubectl"},
-		{road.Target{Package: "./kubectl"}, "windows", "kubectl.exe"},
-		{road.Target{Package: "github.com/onsi/ginkgo/v2/ginkgo"}, "linux", "ginkgo"},
-		{road.Target{Package: "example.com/tool/v2"}, "linux", "tool"},
-		{road.Target{Package: "gopkg.in/tool.v2"}, "linux", "tool.v2"},
-		{road.Target{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "linux", "e2e.test"},
-		{road.Target{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "windows", "e2e.test.exe"},
-	}
-	for _, tt := range tests {
-		r := &run{c: road.Compilation{Platform: catalog.Platform{OS: tt.os, Arch: "amd64"}}}
-		if got := r.file(tt.target); got != tt.want {
-			t.Errorf("%s on %s is %s, want %s", tt.target.Package, tt.os, got, tt.want)
-		}
-	}
-}
 
 func TestRecipeNamesPathsInDebugBuildsOnly(t *testing.T) {
 	t.Parallel()
@@ -76,6 +54,7 @@ type silent struct{}
 func (silent) By(string)                     {}
 func (silent) Progress(int64, int64, string) {}
 func (silent) Output(string)                 {}
+func (silent) Step(string, time.Duration)    {}
 func (silent) Memory(int64)                  {}
 
 func TestCompileGoesOnWithoutThePreviousOutput(t *testing.T) {

@@ -17,8 +17,8 @@ func (r *run) watchBuilt(bin string, targets []road.Target) (stop func()) {
 	}
 	before := map[string]os.FileInfo{}
 	for _, t := range targets {
-		if info, err := os.Stat(filepath.Join(bin, r.file(t))); err == nil {
-			before[r.file(t)] = info
+		if info, err := os.Stat(filepath.Join(bin, r.c.File(t))); err == nil {
+			before[r.c.File(t)] = info
 		}
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -34,7 +34,7 @@ func (r *run) watchBuilt(bin string, targets []road.Target) (stop func()) {
 			case <-tick.C:
 			}
 			for _, t := range targets {
-				name := r.file(t)
+				name := r.c.File(t)
 				info, err := os.Stat(filepath.Join(bin, name))
 				if err != nil || told[name] || before[name] != nil && os.SameFile(info, before[name]) {
 					continue

@@ -1,0 +1,79 @@
+package road
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// told is a Report that remembers.
+type told struct{ lines []string }
+
+func (*told) By(string)                  {}
+func (*told) Memory(int64)               {}
+func (*told) Step(string, time.Duration) {}
+func (r *told) Output(line string)       { r.lines = append(r.lines, "output "+line) }
+func (r *told) Progress(done, total int64, text string) {
+	r.lines = append(r.lines, fmt.Sprintf("%d of %d %s", done, total, text))
+}
+
+func TestPackageNamesAreProgressAndTheRestIsForTheUser(t *testing.T) {
+	t.Parallel()
+	var r told
+	o := &GoOutput{Report: &r}
+	// However it is cut into writes.
+	for _, part := range []string{
+		"go: downloading k8s.io/api v0.36.3\nruntime/", "internal\nk8s.io/api/core/v1\n", "\n# k8s.io/x\n./a.go:1:2: unde", "fined: b\r\n",
+		"ld: no newline at the end",
+	} {
+		if n, err := o.Write([]byte(part)); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	o.Flush()
+	o.Flush() // there is nothing left
+	want := []string{
+		"0 of 0 downloading k8s.io/api v0.36.3", "1 of 0 runtime/internal", "2 of 0 k8s.io/api/core/v1",
+		"output # k8s.io/x", "output ./a.go:1:2: undefined: b", "output ld: no newline at the end",
+	}
+	if diff := cmp.Diff(want, r.lines); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestALineWithoutEndIsNotKeptForEver(t *testing.T) {
+	t.Parallel()
+	var r told
+	o := &GoOutput{Report: &r}
+	for range 3 {
+		_, _ = o.Write([]byte(strings.Repeat("x ", longest/2)))
+	}
+	o.Flush()
+	if len(r.lines) != 1 || len(r.lines[0]) != longest+len("output ") {
+		t.Errorf("%d lines, the first of %d bytes", len(r.lines), len(r.lines[0]))
+	}
+}
+
+func TestOfTestsNobodyAsksHowManyPackagesAreStale(t *testing.T) {
+	t.Parallel()
+	c := Compilation{Tags: []string{"selinux"}}
+	if args := listStale(c, []Target{{Package: "./a"}, {Package: "./b"}}); !strings.HasSuffix(strings.Join(args, " "), " ./a ./b") || args[0] != "list" {
+		t.Errorf("arguments %q", args)
+	}
+	if args := listStale(c, []Target{{Package: "./a"}, {Package: "./b", Test: true}}); args != nil {
+		t.Errorf("arguments %q", args)
+	}
+}
+
+func TestWatchingATotalEndsWithTheCompile(t *testing.T) {
+	t.Parallel()
+	stop := (&GoOutput{Report: &told{}}).WatchTotal(t.Context(), Compilation{}, nil, func(context.Context, []string) ([]byte, error) {
+		t.Error("asked at once")
+		return nil, nil
+	})
+	stop()
+}
