@@ -31,7 +31,8 @@ ifneq ($(SUM),$(shell cat $(STATE)/mage.sum 2>/dev/null || echo '$(SUM)'))
 endif
 
 TARGETS := all cross release quick-release release-images quick-release-images package-tarballs \
-           test test-integration bench soak update verify clean help slipway
+           test test-integration bench soak update verify clean help slipway \
+           shell release-in-a-container
 
 .PHONY: $(TARGETS)
 

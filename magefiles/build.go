@@ -29,7 +29,7 @@ func Slipway(ctx context.Context) error {
 	return goTool("build", "-o", "_output/bin/slipway", ".")
 }
 
-// Clean removes everything that was made, _output; the Go caches stay.
+// Clean removes everything that was made: _output, and what the tree has in a container engine. The Go caches stay.
 func Clean(ctx context.Context) error { return slipway(ctx, "clean") }
 
 // slipway runs a subcommand of the command line; under `make -n`, one that makes something only prints its plan.

@@ -12,14 +12,18 @@ import (
 	"slipway.build/pkg/generate"
 )
 
-// Test runs the unit tests, or those of WHAT=./pkg/archive. KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m are handed on.
+// Test runs the unit tests, or those of WHAT=./pkg/archive, with ROAD=container in the build container. KUBE_RACE=-race and
+// KUBE_TIMEOUT=-timeout=5m are handed on.
 func Test(ctx context.Context) error {
+	if os.Getenv("ROAD") == "container" {
+		return inContainer(ctx, "run", "--", "make", "test")
+	}
 	return goTest("./...", "-timeout=5m")
 }
 
 // TestIntegration builds real releases and checks what must hold of them.
 func TestIntegration(ctx context.Context) error {
-	return goTest("./test/integration", "-tags=integration", "-timeout=60m", "-v")
+	return goTest("./pkg/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=60m", "-v")
 }
 
 // Bench measures speed as ratios of two things done in turn, and prints a table.
@@ -60,7 +64,7 @@ func goTest(packages string, flags ...string) error {
 	args = append(args, strings.Fields(os.Getenv("KUBE_RACE")+" "+os.Getenv("KUBE_TIMEOUT"))...)
 	what := strings.Fields(os.Getenv("WHAT"))
 	if len(what) == 0 {
-		what = []string{packages}
+		what = strings.Fields(packages)
 	}
 	return goTool(append(args, what...)...)
 }

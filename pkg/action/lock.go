@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -32,8 +33,9 @@ func locked(ctx context.Context, state string, e *emitter, f func() error) error
 	if err != nil {
 		return err
 	}
-	// Closing the file gives up the lock, and so does the end of the process, whatever ends it.
-	defer lock.Close()
+	// The end of the process gives up the lock, whatever ends it. Closing the file would, too, but not at once if another
+	// process is just being started: until its program runs, it has all files of this one.
+	defer unlock(lock)
 	return f()
 }
 
@@ -42,6 +44,9 @@ func acquire(ctx context.Context, name string, e *emitter) (*os.File, error) {
 		lock, err := attempt(name)
 		if err == nil {
 			return lock, nil
+		}
+		if errors.Is(err, syscall.ENOTDIR) {
+			return nil, fmt.Errorf("lock %s: a file is in the place of one of its folders: move it away: %w", name, cause(err))
 		}
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("lock %s: %w", name, cause(err))

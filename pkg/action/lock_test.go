@@ -233,3 +233,15 @@ func TestKilledAtAnyMomentTheNextRunEndsInTheSameBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestAFileInThePlaceOfTheOutputFolderIsNamed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "_output"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	err := Locked(t.Context(), root, "_output/.slipway", nil, func() error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("error %v", err)
+	}
+}

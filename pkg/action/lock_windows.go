@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+func unlock(f *os.File) { _ = f.Close() }
+
 // tryLock locks a byte far behind the end: unlike elsewhere, what is locked cannot be read, and others want to
 // read the holder's process ID.
 func tryLock(f *os.File) error {

@@ -104,6 +104,11 @@ func (t *Task) Progress(done, total int64, text string) {
 // Output passes a line of a tool's output on.
 func (t *Task) Output(line string) { t.emit(Event{Kind: Output, Text: line}) }
 
+// Step tells that a part of the work is done, and how long it took.
+func (t *Task) Step(text string, took time.Duration) {
+	t.emit(Event{Kind: Step, Text: text, Duration: took})
+}
+
 // By names what does the work from now on, in every event of the task: "go build, pid 4711".
 func (t *Task) By(text string) {
 	t.mu.Lock()

@@ -38,12 +38,13 @@ func newBuild(o *options) *cobra.Command {
 		Use:   "build [component...]",
 		Short: "Compile components",
 		Long: `build compiles components, by name (kubectl) or path (cmd/kubectl): all that a server, a node and a client
-need, if none is named. Binaries are put in _output/local/bin/OS/ARCH, the host's also in _output/bin.`,
+need, if none is named. Binaries are put in _output/local/bin/OS/ARCH, the host's also in _output/bin; with
+--road=container in _output/dockerized/bin/OS/ARCH.`,
 		Example:           "  slipway build kubectl --platform darwin/arm64\n  slipway build kubelet kubeadm --output /usr/local/bin",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: o.completeComponents,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.make(c, f, plan.Request{What: strings.Join(args, " ")}, artifacts{plan.Binaries, ""})
+			return o.make(c, f, plan.Request{What: strings.Join(args, " ")}, artifacts{plan.Binaries(o.road), ""})
 		},
 	}
 	f.add(o, c, "the host's")

@@ -3,7 +3,7 @@
 // Flags have the Kubernetes variables of the same meaning as defaults, so that `make` and `slipway` do the same
 // thing: mage targets call Run with the arguments that a person would type.
 //
-// Exit codes: 0 success, 1 failure, 2 a request that cannot be understood.
+// Exit codes: 0 success, 1 failure, 2 a request that cannot be understood; of run and shell, that of the command.
 package cli
 
 import (
@@ -78,6 +78,10 @@ func Main() int {
 }
 
 func exitCode(err error) int {
+	var command commandError
+	if errors.As(err, &command) {
+		return command.code
+	}
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) && coded.ExitCode() == 2 {
 		return 2
@@ -135,11 +139,11 @@ the same by Kubernetes' names.`,
 	verbose, _ := strconv.Atoi(s.Getenv("KUBE_VERBOSE"))
 	flags := root.PersistentFlags()
 	flags.StringVarP(&o.dir, "directory", "C", ".", "the tree, or a folder in it")
-	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local (default $ROAD)")
+	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container (default $ROAD, else local)")
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one a line, or the result of a query")
 	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: list skipped actions too (default $KUBE_VERBOSE)")
-	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newCatalog(o), newClean(o), newVersion(o))
+	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newRun(o), newShell(o), newCatalog(o), newClean(o), newVersion(o))
 	for _, c := range root.Commands() {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {

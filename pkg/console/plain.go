@@ -39,6 +39,8 @@ func (p *plain) Event(ev action.Event) {
 		p.speak(ev.Time)
 	case action.Output:
 		p.err.print(ended(ev.Text))
+	case action.Step:
+		p.say(oneLine(ev.Action) + ": " + stepped(ev))
 	case action.Skipped:
 		if p.verbose > 0 {
 			p.say(oneLine(ev.Action) + " unchanged")

@@ -159,3 +159,8 @@ func table(files []action.File, width int) string {
 	}
 	return b.String()
 }
+
+// stepped is a part of a job that is done: "sources sent, in 212ms".
+func stepped(ev action.Event) string {
+	return oneLine(ev.Text) + ", in " + duration(ev.Duration)
+}

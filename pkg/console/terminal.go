@@ -57,6 +57,8 @@ func (t *terminal) Event(ev action.Event) {
 		t.erase()
 		t.err.print(ended(ev.Text))
 		t.draw("")
+	case action.Step:
+		t.draw(line{{dim, "· " + oneLine(ev.Action) + ": " + stepped(ev)}}.render(t.colour) + "\n")
 	case action.Skipped:
 		if t.verbose > 0 {
 			t.draw(line{{dim, "· " + oneLine(ev.Action) + " unchanged"}}.render(t.colour) + "\n")

@@ -4,19 +4,23 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
+	"strings"
 
 	"slipway.build/pkg/catalog"
 )
 
-// LinkBin points _output/bin at the host's binaries, where Kubernetes has them, if there are any. The tree is locked.
+// LinkBin points _output/bin at the host's binaries of the local road, where Kubernetes has them, if there are any. The tree is
+// locked.
 func (p *Project) LinkBin() error {
 	host := catalog.Host()
-	if _, err := os.Stat(p.abs(binDir(host))); errors.Is(err, fs.ErrNotExist) {
+	if p.road.Name() != "local" {
 		return nil
 	}
-	link, target := p.abs(slashed(Output, "bin")), path.Join("local/bin", host.String())
+	if _, err := os.Stat(p.abs(p.binDir(host))); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	link, target := p.abs(slashed(Output, "bin")), strings.TrimPrefix(p.binDir(host), Output+"/")
 	if old, err := os.Readlink(link); err == nil && old == target {
 		return nil
 	}
@@ -42,7 +46,7 @@ func (p *Project) moveBin(bin string, host catalog.Platform) error {
 		return err
 	}
 	for _, e := range entries {
-		to := filepath.Join(p.abs(binDir(host)), e.Name())
+		to := filepath.Join(p.abs(p.binDir(host)), e.Name())
 		if _, err := os.Lstat(to); err == nil {
 			continue
 		}

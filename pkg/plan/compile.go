@@ -18,23 +18,35 @@ import (
 const compileMemory = 4 << 30
 
 // binDir is where a platform's binaries are.
-func binDir(p catalog.Platform) string { return slashed(Binaries, p.String()) }
+func (p *Project) binDir(on catalog.Platform) string {
+	return slashed(Binaries(p.road.Name()), on.String())
+}
 
 // binary is the path of a component's binary.
-func binary(p catalog.Platform, name string) string { return slashed(binDir(p), p.Exe(name)) }
+func (p *Project) binary(on catalog.Platform, name string) string {
+	return slashed(p.binDir(on), on.Exe(name))
+}
+
+// compileID names the compile for a platform. Each road has records of its own: changing between two of them is cheap.
+func (p *Project) compileID(on catalog.Platform) string {
+	if name := p.road.Name(); name != "local" {
+		return "compile " + on.String() + " by " + name
+	}
+	return "compile " + on.String()
+}
 
 // compile plans the compile of binaries for one platform: an action, and so a key and a record, for each binary,
 // and one batch that compiles the stale ones in one go.
 func (b *builder) compile(platform catalog.Platform, binaries []catalog.Binary) {
 	if b.batches[platform] == nil {
-		id := "compile " + platform.String()
+		id := b.compileID(platform)
 		b.batches[platform] = &action.Batch{ID: id, Cost: b.compileCost(id)}
 		b.batches[platform].Run = func(ctx context.Context, t *action.Task, stale []*action.Action) error {
 			return b.runCompile(ctx, t, platform, stale)
 		}
 	}
 	for _, bin := range binaries {
-		id := "compile " + platform.String() + " " + bin.Name
+		id := b.compileID(platform) + " " + bin.Name
 		if b.targets[id].Name != "" {
 			continue
 		}
@@ -44,7 +56,7 @@ func (b *builder) compile(platform catalog.Platform, binaries []catalog.Binary) 
 			Phase:   "compile",
 			Recipe:  append(b.road.Recipe(b.compilation(platform)), "main "+bin.ImportPath(), "test "+bin.Test),
 			Inputs:  b.sourcesOf(bin),
-			Outputs: []string{binary(platform, bin.Name)},
+			Outputs: []string{b.binary(platform, bin.Name)},
 			Batch:   b.batches[platform],
 		})
 	}

@@ -65,8 +65,8 @@ func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.I
 	program := image.Program{
 		Name:      im.Binary,
 		Title:     im.Title,
-		Binary:    b.abs(binary(platform, im.Binary)),
-		LogRunner: b.abs(binary(platform, logRunner)),
+		Binary:    b.abs(b.binary(platform, im.Binary)),
+		LogRunner: b.abs(b.binary(platform, logRunner)),
 		OS:        platform.OS,
 		Arch:      platform.Arch,
 		Version:   b.Stamp.Version,
@@ -81,7 +81,7 @@ func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.I
 		Recipe: append([]string{
 			Recipe, image.Recipe, platform.String(), im.Binary, im.Title, im.Base, b.Stamp.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
 		}, tags...),
-		Inputs:  []string{binary(platform, im.Binary), binary(platform, logRunner), base + "/"},
+		Inputs:  []string{b.binary(platform, im.Binary), b.binary(platform, logRunner), base + "/"},
 		Outputs: []string{tar, tag},
 		Run: func(ctx context.Context, t *action.Task) error {
 			base, err := image.Base(b.abs(sourceDir), im.Base)

@@ -51,8 +51,8 @@ func (b *builder) licences(set catalog.Set, platform catalog.Platform) string {
 	inputs := append([]string{packages, ours}, b.module.inputs...)
 	var files []string
 	for _, bin := range binaries {
-		inputs = append(inputs, binary(platform, bin.Name))
-		files = append(files, b.abs(binary(platform, bin.Name)))
+		inputs = append(inputs, b.binary(platform, bin.Name))
+		files = append(files, b.abs(b.binary(platform, bin.Name)))
 	}
 	b.add(&action.Action{
 		ID:      id,

@@ -10,7 +10,9 @@ import (
 
 	"slipway.build/pkg/archive"
 	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/kubecross"
 	"slipway.build/pkg/road"
+	"slipway.build/pkg/road/container"
 	"slipway.build/pkg/road/local"
 	"slipway.build/pkg/source"
 	"slipway.build/pkg/stamp"
@@ -21,19 +23,32 @@ import (
 const (
 	Output   = "_output"
 	State    = Output + "/.slipway"       // what is needed to skip work: records, caches, temporary files, the lock
-	Binaries = Output + "/local/bin"      // OS/ARCH/NAME
 	Images   = Output + "/release-images" // ARCH/NAME.tar
 	Tars     = Output + "/release-tars"
 	stage    = Output + "/release-stage"
 	archives = State + "/archive" // compressed forms by content
+
+	// EngineUsed is a file that says that the tree has something in a container engine.
+	EngineUsed = State + "/engine"
 )
+
+// Binaries is where the binaries that a road made are: OS/ARCH/NAME. Those of the container road have the place that
+// Kubernetes gives its own.
+func Binaries(road string) string {
+	if road == "container" {
+		return Output + "/dockerized/bin"
+	}
+	return Output + "/local/bin"
+}
 
 // Settings are what a user sets by Kubernetes' variables.
 type Settings struct {
-	Road           string // ROAD: local
+	Road           string // ROAD: local, container; empty is local
 	Build          road.Options
 	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it, too
 	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it, too
+	CrossBase      string // KUBE_CROSS_BASE: the image that the build image starts from
+	DebianMirror   string // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from if this machine does not say
 }
 
 // SettingsFrom reads the settings from an environment.
@@ -47,6 +62,8 @@ func SettingsFrom(getenv func(string) string) Settings {
 		},
 		DockerRegistry: getenv("KUBE_DOCKER_REGISTRY"),
 		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
+		CrossBase:      getenv("KUBE_CROSS_BASE"),
+		DebianMirror:   getenv("SLIPWAY_DEBIAN_MIRROR"),
 	}
 }
 
@@ -86,8 +103,10 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	switch settings.Road {
 	case "", "local":
 		p.road = &local.Road{Pin: pin, Go: p.Go}
+	case "container":
+		p.road = p.Containers(p.Catalog.Module)
 	default:
-		return nil, &catalog.UnknownError{Kind: "road", Name: settings.Road, Near: []string{"local"}}
+		return nil, &catalog.UnknownError{Kind: "road", Name: settings.Road, Near: []string{"local", "container"}}
 	}
 	if p.Stamp, err = stamp.Read(ctx, p.stampRequest()); err != nil {
 		return nil, err
@@ -96,6 +115,30 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 		return nil, err
 	}
 	return p, nil
+}
+
+// Containers is the container road for packages of some of the tree's modules.
+func (p *Project) Containers(modules ...string) *container.Road {
+	pin := toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
+	return &container.Road{
+		Root:    p.Root,
+		Modules: modules,
+		Pin:     pin,
+		Image: kubecross.Image{
+			Dir:    p.abs("images/kube-cross"),
+			Pin:    pin,
+			Base:   p.Settings.CrossBase,
+			Mirror: p.Settings.DebianMirror,
+		},
+		Go: p.Go,
+		Used: func() error {
+			if err := os.MkdirAll(p.abs(State), 0o777); err != nil {
+				return err
+			}
+			return os.WriteFile(p.abs(EngineUsed), nil, 0o666)
+		},
+		Sources: func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
+	}
 }
 
 // FindRoot walks up from dir to the folder that holds release/release.yaml.

@@ -31,7 +31,7 @@ func TestOpenRefuses(t *testing.T) {
 		want      string
 	}{
 		{"a folder outside of a tree", t.TempDir(), Settings{}, "run slipway inside a tree"},
-		{"an unknown road", root, Settings{Road: "rail"}, `unknown road "rail"; did you mean local?`},
+		{"an unknown road", root, Settings{Road: "rail"}, `unknown road "rail"; did you mean local or container?`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -46,8 +46,9 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestSettingsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
-	got := SettingsFrom(environment("ROAD=local", "DBG=1", "GOFLAGS=-tags=x", "GOLDFLAGS=-w", "KUBE_DOCKER_REGISTRY=r", "KUBE_DOCKER_IMAGE_TAG=t"))
-	want := Settings{"local", road.Options{Debug: true, GoFlags: "-tags=x", LDFlags: "-w"}, "r", "t"}
+	got := SettingsFrom(environment("ROAD=local", "DBG=1", "GOFLAGS=-tags=x", "GOLDFLAGS=-w", "KUBE_DOCKER_REGISTRY=r", "KUBE_DOCKER_IMAGE_TAG=t",
+		"KUBE_CROSS_BASE=b", "SLIPWAY_DEBIAN_MIRROR=m"))
+	want := Settings{"local", road.Options{Debug: true, GoFlags: "-tags=x", LDFlags: "-w"}, "r", "t", "b", "m"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

@@ -44,7 +44,7 @@ func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) {
 	b.compile(platform, binaries)
 	var holds []content
 	for _, bin := range binaries {
-		holds = append(holds, content{from: binary(platform, bin.Name), to: slashed(string(set), "bin", platform.Exe(bin.Name))})
+		holds = append(holds, content{from: b.binary(platform, bin.Name), to: slashed(string(set), "bin", platform.Exe(bin.Name))})
 	}
 	if set != catalog.Client {
 		holds = append(holds,

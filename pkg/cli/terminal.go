@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+
+	"golang.org/x/term"
+
+	"slipway.build/pkg/engine"
+)
+
+// terminal is this process's, for a command in a container; nil if it has none. From when the command starts to when it ends,
+// every key is the command's; before and after, Ctrl-C ends this process's own work.
+func (o *options) terminal() *engine.Terminal {
+	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
+	if o.Out != os.Stdout || !term.IsTerminal(in) || !term.IsTerminal(out) || !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil
+	}
+	size := func() (width, height int) {
+		width, height, err := term.GetSize(out)
+		if err != nil {
+			return 80, 24
+		}
+		return width, height
+	}
+	return &engine.Terminal{Size: size, Resized: func(set func(width, height int)) (stop func()) {
+		before, err := term.MakeRaw(in)
+		changed := make(chan os.Signal, 1)
+		notifyResized(changed)
+		go func() {
+			for range changed {
+				set(size())
+			}
+		}()
+		return func() {
+			signal.Stop(changed)
+			close(changed)
+			if err == nil {
+				_ = term.Restore(in, before) // it is still there, as it was a moment ago
+			}
+		}
+	}}
+}
