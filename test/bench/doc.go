@@ -19,8 +19,14 @@
 //	pack     package archive packs the files of the server tarball, with an empty cache, to `tar czf` of them
 //	size     how large that gets, to the same
 //	repack   package archive packs the next release, in which kube-scheduler has changed, to the same tar czf
+//	container-cold   `make ROAD=container` in a fresh clone whose volumes are empty (the build image is there, and the
+//	                 modules are in this machine's cache), to `make` on the local road with an empty Go cache
+//	container-noop   `make quick-release ROAD=container` when there is nothing to do, in seconds
+//	container-edit   the same after such an edit as above, to the same on the local road
+//	container-sync   what a run does before its first compile, when nothing has changed: find the engine, look at image and
+//	                 volumes, compare modules and sources over rsync, in seconds
 //
-// A figure is the median of -n repetitions, and of cold the only one.
+// A figure is the median of -n repetitions, and of the cold ones the only one.
 //
 // # What makes it fair
 //

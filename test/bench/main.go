@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, out, progress io.Writer) error {
+func run(ctx context.Context, args []string, out, progress io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	names := flags.String("rows", "", "which rows, separated by commas (default all)")
 	n := flags.Int("n", 5, "repetitions of all but cold")
@@ -50,10 +51,20 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		defer os.RemoveAll(dir)
 	}
 	b := &bench{root: root, dir: dir, n: *n, progress: progress}
+	defer func() {
+		if b.away != nil {
+			b.away.leave(&err)
+		}
+	}()
 	report := Report{Machine: machine()}
 	for _, row := range picked {
 		b.say("%s: %s", row.Name, row.What)
-		if err := row.measure(ctx, b, row); err != nil {
+		err := row.measure(ctx, b, row)
+		if lacks := (*missing)(nil); errors.As(err, &lacks) {
+			b.say("  NOT MEASURED: %v", lacks.err)
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", row.Name, err)
 		}
 		report.Rows = append(report.Rows, row)

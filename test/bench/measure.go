@@ -22,7 +22,13 @@ type bench struct {
 
 	warm    *sides // with a finished release and finished builds
 	packing *packing
+	away    *pair // with a release by each road
 }
+
+// missing says what a row cannot be measured without. The others still can.
+type missing struct{ err error }
+
+func (m *missing) Error() string { return m.err.Error() }
 
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
 

@@ -186,7 +186,7 @@ func (s *sides) even() error {
 
 // ourBinary and theirBinary are where a side puts a binary.
 func (s *sides) ourBinary(p catalog.Platform, name string) string {
-	return filepath.Join(s.ours, filepath.FromSlash(plan.Binaries), p.OS, p.Arch, p.Exe(name))
+	return filepath.Join(s.ours, filepath.FromSlash(plan.Binaries("local")), p.OS, p.Arch, p.Exe(name))
 }
 
 func (s *sides) theirBinary(p catalog.Platform, name string) string {

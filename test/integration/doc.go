@@ -16,6 +16,10 @@
 // Most edge cases are looked at with kube-log-runner: it goes through everything that kube-apiserver goes through, and
 // links in a second.
 //
+// Tests of the container road drive a real container engine, the one that the docker command finds, and compare with what
+// that engine itself tells of containers. But for the equality test they use a tree of a few files: see smallTree. The
+// build image is the real one, and is made if the engine has none: in a minute or two.
+//
 // # Settings
 //
 //   - SLIPWAY_CI=1: a program that a test needs and that is not installed is a failure. Otherwise the test is skipped,

@@ -14,6 +14,7 @@ type event struct {
 	Kind   string
 	Action string
 	Phase  string
+	By     string
 	Text   string
 	Files  []struct{ Path, SHA256 string }
 }

@@ -26,9 +26,15 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	for _, do := range atEnd {
+		do()
+	}
 	_ = os.RemoveAll(workspace)
 	os.Exit(code)
 }
+
+// atEnd is what remains to be done when all tests are over.
+var atEnd []func()
 
 // A tree is a folder with the sources, in which commands are run.
 type tree struct {

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"slipway.build/pkg/engine"
+	"slipway.build/pkg/plan"
+)
+
+// A pair is two clones in which slipway works: one by the container road, one by the local road.
+type pair struct {
+	*sides
+	away []string // environment of the container road
+}
+
+// newPair clones the tree twice, and compiles the mage targets of both. The engine gets its build image, if it lacks that, and
+// nothing else.
+func (b *bench) newPair(ctx context.Context, name string) (*pair, error) {
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return nil, &missing{err}
+	}
+	defer e.Close()
+	s, err := b.newSides(ctx, name, false)
+	if err != nil {
+		return nil, err
+	}
+	p := &pair{sides: s, away: append(s.env[:len(s.env):len(s.env)], "ROAD=container")}
+	for _, cmd := range []*exec.Cmd{p.local(ctx, "help"), p.container(ctx, "help")} {
+		if err := execute(ctx, cmd, nil); err != nil {
+			return nil, err
+		}
+	}
+	project, err := p.project(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.say("  building the build image, if the engine does not have it")
+	_, _, err = project.Containers().Image.Ensure(ctx, e, engine.OwnerOf(p.ours), nil)
+	return p, err
+}
+
+// container prepares a run of make on the container road, local one on the local road.
+func (p *pair) container(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := p.make(ctx, args...)
+	cmd.Env = p.away
+	return cmd
+}
+
+func (p *pair) local(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := p.make(ctx, args...)
+	cmd.Dir = p.theirs
+	return cmd
+}
+
+// leave removes what the clones have in the engine.
+func (p *pair) leave(err *error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	*err = errors.Join(*err, execute(ctx, p.container(ctx, "clean"), nil))
+}
+
+// binaryOf is where a road's clone has a binary.
+func (p *pair) binaryOf(clone, road, name string) string {
+	return filepath.Join(clone, filepath.FromSlash(plan.Binaries(road)), p.platform.OS, p.platform.Arch, name)
+}
+
+// equal checks that both roads have made the same binaries.
+func (p *pair) equal() error {
+	for _, b := range p.binaries {
+		ours, err := sum(p.binaryOf(p.ours, "container", b.Name))
+		if err != nil {
+			return err
+		}
+		theirs, err := sum(p.binaryOf(p.theirs, "local", b.Name))
+		if err != nil {
+			return err
+		}
+		if ours != theirs {
+			return fmt.Errorf("%s: the container road made another one than the local road: %s, not %s", b.Name, ours, theirs)
+		}
+	}
+	return nil
+}
+
+// containerCold compiles all of Kubernetes twice. The engine's volumes are empty, and so is the local road's Go cache.
+func containerCold(ctx context.Context, b *bench, row *Row) (err error) {
+	p, err := b.newPair(ctx, row.Name)
+	if err != nil {
+		return err
+	}
+	defer p.leave(&err)
+	platform := "KUBE_BUILD_PLATFORMS=" + p.platform.String()
+	c := contest{after: p.equal}
+	c.ours = func() (Sample, error) {
+		return b.command(ctx, "make, cold, ROAD=container", p.container(ctx, "all", platform))
+	}
+	c.theirs = func() (Sample, error) {
+		cmd := p.local(ctx, "all", platform)
+		cmd.Env = append(cmd.Env, "GOCACHE="+filepath.Join(b.dir, row.Name, "cache"))
+		return b.command(ctx, "make, cold", cmd)
+	}
+	return c.rounds(1, row)
+}
+
+// settled are clones of which each has built a release by its road, unmeasured.
+func (b *bench) settled(ctx context.Context) (*pair, error) {
+	if b.away != nil {
+		return b.away, nil
+	}
+	p, err := b.newPair(ctx, "containers")
+	if err != nil {
+		return nil, err
+	}
+	b.away = p // from here on, there is something to leave
+	b.say("  building both once (all of Kubernetes, in the engine)")
+	for _, cmd := range []*exec.Cmd{p.container(ctx, "quick-release"), p.local(ctx, "quick-release")} {
+		if err := execute(ctx, cmd, nil); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.equal()
+}
+
+func containerNoop(ctx context.Context, b *bench, row *Row) error {
+	p, err := b.settled(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range b.n + 1 {
+		sample, err := b.command(ctx, "make quick-release, ROAD=container", p.container(ctx, "quick-release"))
+		if err != nil {
+			return err
+		}
+		if i > 0 { // the first finds the files as another command left them
+			row.Ours = append(row.Ours, sample)
+		}
+	}
+	return nil
+}
+
+func containerEdit(ctx context.Context, b *bench, row *Row) error {
+	p, err := b.settled(ctx)
+	if err != nil {
+		return err
+	}
+	c := contest{}
+	c.ours = func() (Sample, error) {
+		return p.edited(ctx, p.ours, p.binaryOf(p.ours, "container", edited), func() (*exec.Cmd, error) { return p.container(ctx, "quick-release"), nil })
+	}
+	c.theirs = func() (Sample, error) {
+		return p.edited(ctx, p.theirs, p.binaryOf(p.theirs, "local", edited), func() (*exec.Cmd, error) { return p.local(ctx, "quick-release"), nil })
+	}
+	// Unmeasured first: an edit of a clean tree changes the stamp.
+	if err := c.rounds(1, &Row{}); err != nil {
+		return err
+	}
+	return c.rounds(b.n, row)
+}
+
+// containerSync measures all that a run does before its first compile.
+func containerSync(ctx context.Context, b *bench, row *Row) error {
+	p, err := b.settled(ctx)
+	if err != nil {
+		return err
+	}
+	for range b.n {
+		project, err := p.project(ctx)
+		if err != nil {
+			return err
+		}
+		sample, err := b.time(ctx, "engine, image, data container and sources looked at", func() error {
+			return project.Containers(project.Catalog.Module).Ready(ctx, silent{})
+		})
+		if err != nil {
+			return err
+		}
+		row.Ours = append(row.Ours, sample)
+	}
+	return nil
+}
+
+// silent is a report to nobody.
+type silent struct{}
+
+func (silent) By(string)                     {}
+func (silent) Progress(int64, int64, string) {}
+func (silent) Output(string)                 {}
+func (silent) Step(string, time.Duration)    {}
+func (silent) Memory(int64)                  {}

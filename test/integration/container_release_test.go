@@ -1,0 +1,169 @@
+//go:build integration
+
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const dockerized = "_output/dockerized/bin"
+
+var quickByContainer = []string{"release", "--quick", "--road=container"}
+
+func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
+	needEngine(t)
+	tr := newSmallTree(t)
+	local := tr.quickSums(t, "local")
+	tr.remove(t, "_output")
+
+	since := time.Now()
+	es := tr.jsonRun(t, quickByContainer...)
+	happened := tr.happened(t, since)
+	if got := tr.read(t, tars+"/SHA256SUMS"); got != local {
+		t.Errorf("SHA256SUMS differ\n--- local road\n%s--- container road\n%s", local, got)
+	}
+	checkSums(t, tr)
+	es.tells(t, "Docker Engine ", "made data container ", "sent sources: ", "fetched 4 files, ")
+	es.compiledBy(t, happened.started("build"))
+	if n := len(happened.started("build")); n != 1 {
+		t.Errorf("%d build containers were started for one platform", n)
+	}
+	if n := len(happened.started("rsync")); n != 2 {
+		t.Errorf("%d rsync containers were started, want one in and one out", n)
+	}
+	if data := happened.started("data"); len(data) > 0 {
+		t.Errorf("the data container was started: %q", data)
+	}
+	tr.onlyData(t)
+	got := run(t, tr.dir, nil, tr.path(dockerized+"/linux/"+hostArch+"/kubectl")).ok(t)
+	if want := "hello from kubectl\n"; got.stderr != want {
+		t.Errorf("kubectl says %q, want %q", got.stderr, want)
+	}
+	if tr.exists(binaries) || tr.exists("_output/bin") {
+		t.Error("the local road's binaries are there, too")
+	}
+
+	t.Run("no-op", func(t *testing.T) {
+		since := time.Now()
+		tr.jsonRun(t, quickByContainer...).didNothing(t)
+		tr.happened(t, since).none(t)
+	})
+	tr = tr.with(tr.stampEnv(t)...)
+	t.Run("edit", func(t *testing.T) {
+		tr.edit(t, "cmd/kubelet/main.go", `"kubelet"`, `"a kubelet"`)
+		es := tr.jsonRun(t, "build", "--road=container")
+		es.did(t, "compile linux/"+hostArch+" by container kubelet")
+		es.tells(t, "sent sources: 1 files, ")
+		if got := run(t, tr.dir, nil, tr.path(dockerized+"/linux/"+hostArch+"/kubelet")).ok(t).stderr; got != "a kubelet\n" {
+			t.Errorf("the edited kubelet says %q", got)
+		}
+	})
+	t.Run("damage", func(t *testing.T) {
+		name := dockerized + "/linux/" + hostArch + "/kubectl"
+		sum := tr.sum(t, name)
+		tr.flip(t, name)
+		tr.jsonRun(t, "build", "--road=container").did(t, "compile linux/"+hostArch+" by container kubectl")
+		if got := tr.sum(t, name); got != sum {
+			t.Errorf("the binary that was damaged is %s, was %s", got, sum)
+		}
+	})
+}
+
+// stampEnv gives a tree the version that it has, as that of a clean commit, whatever is changed in it from now on.
+func (tr tree) stampEnv(t *testing.T) []string {
+	t.Helper()
+	s := tr.stamp(t)
+	return []string{"KUBE_GIT_VERSION=" + s.GitVersion, "KUBE_GIT_COMMIT=" + s.GitCommit, "KUBE_GIT_TREE_STATE=clean"}
+}
+
+// Every platform has its own compile, and all of them one sync.
+func TestContainerRoadCompilesForOtherPlatforms(t *testing.T) {
+	needEngine(t)
+	tr := smallTree(t).with("KUBE_BUILD_PLATFORMS=linux/arm64 windows/amd64")
+	since := time.Now()
+	es := tr.jsonRun(t, "build", "kubectl", "--road=container")
+	happened := tr.happened(t, since)
+	es.did(t, "compile linux/arm64 by container kubectl", "compile windows/amd64 by container kubectl")
+	es.compiledBy(t, happened.started("build"))
+	sums := map[string]string{}
+	for _, name := range []string{"linux/arm64/kubectl", "windows/amd64/kubectl.exe"} {
+		sums[name] = tr.sum(t, dockerized+"/"+name)
+	}
+	tr.slipway(t, "build", "kubectl").ok(t)
+	for name, sum := range sums {
+		if local := tr.sum(t, binaries+"/"+name); sum != local {
+			t.Errorf("%s is %s by container, %s by the local road", name, sum, local)
+		}
+	}
+}
+
+func TestContainerDebugBuildIsDoneOnce(t *testing.T) {
+	needEngine(t)
+	tr := smallTree(t).with("DBG=1")
+	build := []string{"build", "kube-log-runner", "--road=container"}
+	id := "compile linux/" + hostArch + " by container kube-log-runner"
+	tr.jsonRun(t, build...).did(t, id)
+	debug := tr.sum(t, dockerized+"/linux/"+hostArch+"/kube-log-runner")
+	since := time.Now()
+	tr.jsonRun(t, build...).didNothing(t)
+	tr.happened(t, since).none(t)
+	if got := run(t, tr.dir, nil, "file", "--brief", tr.path(dockerized+"/linux/"+hostArch+"/kube-log-runner")); got.code == 0 && !strings.Contains(got.stdout, "not stripped") {
+		t.Errorf("the debug build has no symbols: %s", got.stdout)
+	}
+
+	plain := tr.with("DBG=")
+	plain.jsonRun(t, build...).did(t, id)
+	if plain.sum(t, dockerized+"/linux/"+hostArch+"/kube-log-runner") == debug {
+		t.Error("the build without DBG=1 is the one with it")
+	}
+	tr.jsonRun(t, build...).did(t, id)
+	if got := tr.sum(t, dockerized+"/linux/"+hostArch+"/kube-log-runner"); got != debug {
+		t.Errorf("the debug build is %s, was %s", got, debug)
+	}
+}
+
+func TestContainersOfTwoTreesDoNotMeet(t *testing.T) {
+	needEngine(t)
+	one, other := newSmallTree(t), newSmallTree(t)
+	build := []string{"build", "kubelet", "--road=container"}
+	other.edit(t, "cmd/kubelet/main.go", `"kubelet"`, `"another kubelet"`)
+	one.jsonRun(t, build...)
+	other.jsonRun(t, build...)
+	for tr, want := range map[string]string{one.dir: "kubelet\n", other.dir: "another kubelet\n"} {
+		if got := run(t, tr, nil, "_output/dockerized/bin/linux/"+hostArch+"/kubelet").ok(t).stderr; got != want {
+			t.Errorf("the kubelet of %s says %q, want %q", tr, got, want)
+		}
+	}
+	before := other.belongings(t)
+	if len(before) < 7 { // a container, five volumes, an image
+		t.Errorf("the other tree has only %q", before)
+	}
+	id := one.id(t)
+	cleaned := one.slipway(t, "clean").ok(t)
+	if !strings.Contains(cleaned.stdout, "removed slipway-"+id+"-data\n") || strings.Contains(cleaned.stdout, other.id(t)) {
+		t.Errorf("slipway clean tells not what it removes: %v", cleaned)
+	}
+	if left := one.belongings(t); len(left) > 0 {
+		t.Errorf("after slipway clean the engine still has %q", left)
+	}
+	if after := other.belongings(t); !slices.Equal(before, after) {
+		t.Errorf("the other tree had %q in the engine, and has %q", before, after)
+	}
+	since := time.Now()
+	other.jsonRun(t, build...).didNothing(t)
+	other.happened(t, since).none(t)
+	// And it still has its caches: what is compiled anew is linked, and nothing else.
+	other.edit(t, "cmd/kubelet/main.go", `"another kubelet"`, `"one more kubelet"`)
+	packages := map[string]bool{}
+	for _, e := range other.jsonRun(t, build...) {
+		if e.Kind == "progress" && strings.Contains(e.By, "container ") && (strings.Contains(e.Text, "/") || e.Text == "runtime") && !strings.Contains(e.Text, " ") {
+			packages[e.Text] = true
+		}
+	}
+	if len(packages) > 2 {
+		t.Errorf("after one edit %d packages are compiled: %v", len(packages), packages)
+	}
+}

@@ -1,0 +1,65 @@
+//go:build integration && soak
+
+package integration
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// All that make release does, in a container: packing, too, by a toolchain that is compiled there.
+func TestReleaseInAContainerEqualsTheLocalOne(t *testing.T) {
+	needEngine(t)
+	r := baseline(t)
+	tr := clone(t).with("KUBE_BUILD_PLATFORMS=linux/"+hostArch, "KUBE_RELEASE_RUN_TESTS=n")
+	t.Cleanup(func() { tr.cleanEngine(t) })
+	tr.make(t, "release-in-a-container").ok(t)
+	inContainer, err := filesOf(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSums(t, tr)
+	tr.make(t, "release").ok(t)
+	here, err := filesOf(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sum := range inContainer {
+		if here[name] != sum {
+			t.Errorf("%s is %s by container, and %q", name, sum, here[name])
+		}
+	}
+	for name, sum := range r.files { // a quick release is a part of it
+		if got, ok := inContainer[name]; ok && got != sum && !isSum(name) {
+			t.Errorf("%s is %s by container, and %s in a quick release", name, got, sum)
+		}
+	}
+}
+
+// isSum tells files that hold the sums of all others.
+func isSum(name string) bool { return name == tars+"/SHA256SUMS" || name == tars+"/SHA512SUMS" }
+
+func TestKilledContainerReleaseIsTheSameAfterTheSameCommand(t *testing.T) {
+	needEngine(t)
+	tr := smallTree(t)
+	tr.bulky(t, 100<<20)
+	length := tr.slipway(t, quickByContainer...).ok(t).took
+	t.Logf("a release takes %v", length.Round(time.Millisecond))
+	for range 10 {
+		tr.bulky(t, 100<<20) // what was sent and compiled before does not count
+		tr.remove(t, "_output")
+		p := tr.start(t, slipway(t), append(quickByContainer[:len(quickByContainer):len(quickByContainer)], "--json")...)
+		after := rand.N(length)
+		p.after(after)
+		p.kill(t)
+		tr.ended(t, 15*time.Second)
+		t.Logf("killed after %v, %d steps", after.Round(time.Millisecond), len(parseEvents(t, p.stdout()).steps()))
+		tr.slipway(t, quickByContainer...).ok(t)
+		tr.onlyData(t)
+		got := tr.read(t, tars+"/SHA256SUMS")
+		if local := tr.quickSums(t, "local"); local != got {
+			t.Fatalf("SHA256SUMS differ\n--- local road\n%s--- container road\n%s", local, got)
+		}
+	}
+}
