@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,31 +16,40 @@ import (
 )
 
 // Data makes the owner's data container, if there is none of that image: one that never runs, and holds the volumes, so that
-// they are in use, whoever prunes the engine. Volumes that are there keep what is in them.
-func (e *Engine) Data(ctx context.Context, owner Owner, role, image string, volumes []Volume) (made bool, err error) {
+// they are in use, whoever prunes the engine. Volumes that are there keep what is in them, but for those that are filled from
+// the image; ones that are not among volumes any more go. It tells whether it made the container, and whether all volumes
+// are new.
+func (e *Engine) Data(ctx context.Context, owner Owner, role, image string, volumes []Volume) (made, empty bool, err error) {
 	name := owner.Name(role)
 	if info, err := e.Client.ContainerInspect(ctx, name); err == nil {
 		if info.Config != nil && info.Config.Image == image && holds(info.Mounts, owner, volumes) {
-			return false, nil
+			return false, false, nil
 		}
 		if err := e.remove(info.ID); err != nil {
-			return false, err
+			return false, false, err
 		}
 	} else if !errdefs.IsNotFound(err) {
-		return false, fmt.Errorf("look for container %s: %w", name, err)
+		return false, false, fmt.Errorf("look for container %s: %w", name, err)
+	}
+	// A volume is filled while the container is created. So one without the container may be filled by half.
+	kept, err := e.removeVolumes(ctx, owner, func(name string) bool {
+		return !slices.ContainsFunc(volumes, func(v Volume) bool { return owner.Name(v.Name) == name && !v.Filled })
+	})
+	if err != nil {
+		return false, false, err
 	}
 	host := hostConfig(owner, Spec{})
 	for _, v := range volumes {
 		if _, err := e.Client.VolumeCreate(ctx, volume.CreateOptions{Name: owner.Name(v.Name), Labels: owner.Labels("")}); err != nil {
-			return false, fmt.Errorf("create volume %s: %w", owner.Name(v.Name), err)
+			return false, false, fmt.Errorf("create volume %s: %w", owner.Name(v.Name), err)
 		}
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: owner.Name(v.Name), Target: v.Path})
 	}
 	config := &container.Config{Image: image, Entrypoint: []string{"true"}, Labels: owner.Labels(role), User: "build"}
 	if _, err := e.Client.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
-		return false, fmt.Errorf("create container %s: %w", name, err)
+		return false, false, errors.Join(fmt.Errorf("create container %s: %w", name, err), e.remove(name))
 	}
-	return true, nil
+	return true, kept == 0, nil
 }
 
 func holds(mounts []container.MountPoint, owner Owner, volumes []Volume) bool {
@@ -86,17 +96,47 @@ func (e *Engine) removeContainers(ctx context.Context, owner Owner, which func(c
 
 // RemoveVolumes removes the owner's volumes, and names them. No container must use them any more.
 func (e *Engine) RemoveVolumes(ctx context.Context, owner Owner) (removed []string, err error) {
+	all, err := e.volumes(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range all {
+		if err := e.Client.VolumeRemove(ctx, name, false); err != nil && !errdefs.IsNotFound(err) {
+			return removed, fmt.Errorf("remove volume %s: %w", name, err)
+		}
+		removed = append(removed, name)
+	}
+	return removed, nil
+}
+
+// removeVolumes removes those of the owner's volumes that are not of use any more, and that no container uses, and tells how many
+// are left.
+func (e *Engine) removeVolumes(ctx context.Context, owner Owner, useless func(name string) bool) (left int, err error) {
+	all, err := e.volumes(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range all {
+		if !useless(name) {
+			left++
+			continue
+		}
+		if err := e.Client.VolumeRemove(ctx, name, false); err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
+			return left, fmt.Errorf("remove volume %s: %w", name, err)
+		}
+	}
+	return left, nil
+}
+
+func (e *Engine) volumes(ctx context.Context, owner Owner) (names []string, err error) {
 	all, err := e.Client.VolumeList(ctx, volume.ListOptions{Filters: ownedBy(owner)})
 	if err != nil {
 		return nil, fmt.Errorf("list volumes: %w", err)
 	}
 	for _, v := range all.Volumes {
-		if err := e.Client.VolumeRemove(ctx, v.Name, false); err != nil && !errdefs.IsNotFound(err) {
-			return removed, fmt.Errorf("remove volume %s: %w", v.Name, err)
-		}
-		removed = append(removed, v.Name)
+		names = append(names, v.Name)
 	}
-	return removed, nil
+	return names, nil
 }
 
 func ownedBy(owner Owner) filters.Args {

@@ -35,6 +35,7 @@ type Volume struct {
 	Name     string // of the thing, see Owner.Name
 	Path     string // where containers have it
 	ReadOnly bool
+	Filled   bool // it is a copy of what the image has at Path, see Data
 }
 
 // Streams are a container's. Any of them may be nil.

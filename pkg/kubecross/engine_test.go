@@ -367,7 +367,7 @@ func rsyncHost(t *testing.T, l lab) {
 		_, _ = stdcopy.StdCopy(&b, &b, r)
 		return b.String()
 	}
-	within(t, 10*time.Second, "it is ready", func() bool { return logs() == "ready\n" })
+	within(t, 10*time.Second, "it is ready", func() bool { return strings.HasPrefix(logs(), "ready ") })
 	if got := execIn(t, l, s.id, "stat", "-c", "%U %a", "/run/rsync/secrets"); got != "build 600\n" {
 		t.Errorf("the secrets are %s", got)
 	}

@@ -2,6 +2,7 @@ package container
 
 import (
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/engine"
 	"slipway.build/pkg/toolchain"
@@ -14,6 +15,7 @@ const (
 	modulesFolder = "/modules" // laid out as a module proxy's
 	cacheFolder   = "/cache"
 	outFolderRoot = "/out"
+	goFolder      = "/usr/local/go"
 	workFolder    = "/work" // where rsync containers have the tree of somebody's own commands
 
 	attended  = "/usr/local/bin/attended"   // runs a command until it ends or its own input does
@@ -44,7 +46,15 @@ var (
 func (m mounted) reading() mounted         { m.ReadOnly = true; return m }
 func (m mounted) at(folder string) mounted { m.Path = folder; return m }
 
-var allVolumes = volumes(treeVolume, workVolume, outputVolume, modulesVolume, cacheVolume, outVolume)
+// goVolume holds GOROOT: in the image's layers, an engine whose storage is slow takes longer to read the headers of a thousand
+// packages than Go takes to compile one. It belongs to the image.
+func goVolume(image string) mounted {
+	return mounted{Name: "go-" + image[strings.LastIndex(image, "-")+1:], Path: goFolder, Filled: true}
+}
+
+func allVolumes(image string) []engine.Volume {
+	return volumes(treeVolume, workVolume, outputVolume, modulesVolume, cacheVolume, outVolume, goVolume(image))
+}
 
 func volumes(all ...mounted) []engine.Volume {
 	var volumes []engine.Volume
@@ -60,8 +70,8 @@ var scratch = map[string]int64{"/tmp": 1 << 30}
 // environment is that of Go commands in containers: nothing of this machine is in it.
 func environment(goflags string) []string {
 	return append(slices.DeleteFunc(toolchain.Constructed(), func(kv string) bool { return kv == "CGO_ENABLED=0" }),
-		"PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"GOROOT=/usr/local/go",
+		"PATH="+goFolder+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"GOROOT="+goFolder,
 		"GOPROXY=file://"+modulesFolder, "GOSUMDB=off",
 		"GOCACHE="+cacheFolder+"/go-build", "GOMODCACHE="+cacheFolder+"/mod", "GOPATH="+cacheFolder+"/go",
 		"HOME="+cacheFolder+"/home",

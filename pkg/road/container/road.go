@@ -48,7 +48,7 @@ func (r *Road) Recipe(c road.Compilation) []string {
 func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report) (err error) {
 	var later chores
 	defer func() { err = errors.Join(err, later.wait()) }()
-	s, err := r.open(ctx, rep, &later)
+	s, first, err := r.open(ctx, rep)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	defer stop()
 	over := make(chan struct{})
 	defer close(over)
-	host := s.hostBeside(ctx, &later, over)
+	host := s.hostBeside(ctx, first, &later, over)
 	output := &road.GoOutput{Report: rep}
 	for _, command := range c.GoCommands() {
 		if err := s.compile(ctx, c, command.Verb, command.Targets, output, rep, &later); err != nil {
@@ -70,16 +70,19 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	return s.said(ctx, fetch(ctx, h, c, rep))
 }
 
-// hostBeside starts an rsync container beside the compile, so that nobody has to wait for it afterwards. It is removed when
-// all is over.
-func (s *session) hostBeside(ctx context.Context, later *chores, over <-chan struct{}) func() (*host, error) {
+// hostBeside gets the rsync container for the results: the one that has brought the sources, or one that is started beside the
+// compile, so that nobody has to wait for it afterwards. It is removed when all is over.
+func (s *session) hostBeside(ctx context.Context, first *host, later *chores, over <-chan struct{}) func() (*host, error) {
 	type started struct {
 		h   *host
 		err error
 	}
 	result := make(chan started, 1)
 	later.do(func() error {
-		h, err := s.host(ctx)
+		h, err := first, error(nil)
+		if h == nil {
+			h, err = s.host(ctx)
+		}
 		result <- started{h, err}
 		if err != nil {
 			return nil // it is told to who asks for the container
@@ -116,7 +119,7 @@ func (s *session) compile(ctx context.Context, c road.Compilation, verb []string
 		Command: append([]string{attended, "/bin/sh", "-euc", prepare, folder, fmt.Sprint(len(again))}, append(again, args...)...),
 		Env:     env,
 		Dir:     path.Join(treeFolder, filepath.ToSlash(c.Module)),
-		Volumes: volumes(treeVolume.reading(), modulesVolume.reading(), cacheVolume, outVolume),
+		Volumes: volumes(treeVolume.reading(), modulesVolume.reading(), goVolume(s.image).reading(), cacheVolume, outVolume),
 		Scratch: scratch,
 	}, engine.Streams{Out: output, Err: output})
 	if err != nil {

@@ -1,13 +1,13 @@
 package container
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,31 +27,32 @@ type session struct {
 	empty  bool // the volumes have just been made
 }
 
-// open makes the engine ready at the first call of a run; later ones get the same session. What failed is tried again.
-func (r *Road) open(ctx context.Context, rep road.Report, later *chores) (*session, error) {
+// open makes the engine ready at the first call of a run; later ones get the same session. What failed is tried again. The
+// first caller also gets the rsync container that has brought the sources, which it may fetch files from, and has to remove.
+func (r *Road) open(ctx context.Context, rep road.Report) (*session, *host, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.session != nil {
-		return r.session, nil
+		return r.session, nil, nil
 	}
 	s, err := r.connect(ctx, rep)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	watched, stop := s.engine.Watch(ctx)
 	defer stop()
-	if err := r.send(watched, s, rep, later); err != nil {
-		return nil, s.said(watched, err)
+	h, err := r.send(watched, s, rep)
+	if err != nil {
+		return nil, nil, s.said(watched, err)
 	}
 	r.session = s
-	return s, nil
+	return s, h, nil
 }
 
 // Ready does all that comes before the first command or compile, so that it can be done apart from it.
 func (r *Road) Ready(ctx context.Context, rep road.Report) error {
-	var later chores
-	_, err := r.open(ctx, rep, &later)
-	return errors.Join(err, later.wait())
+	_, h, err := r.open(ctx, rep)
+	return errors.Join(err, h.remove())
 }
 
 // copy is the rsync module that gets the sources.
@@ -111,8 +112,8 @@ func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
 		return nil, s.said(ctx, err)
 	}
 	err = step(rep, "looking for the data container", func() (string, error) {
-		made, err := s.engine.Data(ctx, s.owner, roleData, s.image, allVolumes)
-		s.empty = made
+		made, empty, err := s.engine.Data(ctx, s.owner, roleData, s.image, allVolumes(s.image))
+		s.empty = empty
 		if made {
 			return "made data container " + s.owner.Name(roleData), err
 		}
@@ -154,26 +155,31 @@ const (
 	leastLater   = 512 << 20
 )
 
-// send brings the engine's copies of the tree and of the modules up to date.
-func (r *Road) send(ctx context.Context, s *session, rep road.Report, later *chores) error {
+// send brings the engine's copies of the tree and of the modules up to date, by an rsync container that it leaves running.
+func (r *Road) send(ctx context.Context, s *session, rep road.Report) (h *host, err error) {
 	if err := r.checkModules(); err != nil {
-		return err
+		return nil, err
 	}
 	names, err := r.Sources(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	downloads, err := r.downloads(ctx, rep)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h, err := s.host(ctx)
+	h, err = s.host(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer later.do(h.remove)
-	if err := enoughSpace(ctx, s, h.container); err != nil {
-		return err
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.remove())
+			h = nil
+		}
+	}()
+	if err := s.enoughSpace(h.free); err != nil {
+		return h, err
 	}
 	// Side by side, as both are spent on waiting for each other's ends.
 	both, ctx := errgroup.WithContext(ctx)
@@ -189,7 +195,7 @@ func (r *Road) send(ctx context.Context, s *session, rep road.Report, later *cho
 			return sent("sources", stats), err
 		})
 	})
-	return both.Wait()
+	return h, both.Wait()
 }
 
 func sent(what string, stats transfer.Stats) string {
@@ -203,19 +209,7 @@ func sent(what string, stats transfer.Stats) string {
 	return text
 }
 
-func enoughSpace(ctx context.Context, s *session, c *engine.Container) error {
-	out, err := c.Run(ctx, "df", "--output=avail", "-B1", treeFolder)
-	if err != nil {
-		return err
-	}
-	fields := strings.Fields(string(out))
-	if len(fields) == 0 {
-		return fmt.Errorf("df in container %s: it says nothing", c.Name)
-	}
-	free, err := strconv.ParseInt(fields[len(fields)-1], 10, 64)
-	if err != nil {
-		return fmt.Errorf("df in container %s: %q: %w", c.Name, out, err)
-	}
+func (s *session) enoughSpace(free int64) error {
 	least := int64(leastLater)
 	if s.empty {
 		least = leastAtFirst
@@ -240,6 +234,7 @@ type host struct {
 	*transfer.Remote
 	container *engine.Container
 	end       io.Closer // of its input
+	free      int64     // bytes on the disk of the volumes, when it started
 }
 
 // host starts an rsync container. Its password is for this one, and is told to nobody else.
@@ -267,13 +262,17 @@ func (s *session) host(ctx context.Context) (*host, error) {
 		Whole:    s.engine.Local,
 	}}
 	go func() { _, _ = io.WriteString(end, password+"\n") }() // if it is never read, the pipe's end ends it
-	if err := ready.wait(ctx, c); err != nil {
+	if h.free, err = ready.wait(ctx, c); err != nil {
 		return nil, errors.Join(err, h.remove())
 	}
 	return h, nil
 }
 
+// remove removes the container, if there is one.
 func (h *host) remove() error {
+	if h == nil {
+		return nil
+	}
 	_ = h.end.Close()
 	return h.container.Remove()
 }
@@ -295,7 +294,8 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (f *firstLine) wait(ctx context.Context, c *engine.Container) error {
+// wait returns how much disk space rsync-host says there is, in bytes.
+func (f *firstLine) wait(ctx context.Context, c *engine.Container) (free int64, err error) {
 	ended := make(chan error, 1)
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("container %s: it was not ready within %v", c.Name, patience))
 	defer cancel()
@@ -306,10 +306,10 @@ func (f *firstLine) wait(ctx context.Context, c *engine.Container) error {
 		if err == nil {
 			err = errors.New("it ended at once")
 		}
-		return fmt.Errorf("container %s: %w", c.Name, err)
+		return 0, fmt.Errorf("container %s: %w", c.Name, err)
 	}
-	if text := strings.TrimSpace(string(f.text)); text != "ready" {
-		return fmt.Errorf("container %s: %s", c.Name, text)
+	if _, err := fmt.Sscanf(string(f.text), "ready %d\n", &free); err != nil {
+		return 0, fmt.Errorf("container %s: %s", c.Name, bytes.TrimSpace(f.text))
 	}
-	return nil
+	return free, nil
 }

@@ -28,10 +28,11 @@ func (e *CommandError) Error() string { return e.Exit.Error() }
 func (r *Road) Run(ctx context.Context, cmd Command, rep road.Report) (err error) {
 	var later chores
 	defer func() { err = errors.Join(err, later.wait()) }()
-	s, err := r.open(ctx, rep, &later)
+	s, h, err := r.open(ctx, rep)
 	if err != nil {
 		return err
 	}
+	later.do(h.remove)
 	ctx, stop := s.engine.Watch(ctx)
 	defer stop()
 	// The container idles, and the command runs beside: so the container's own input can tell it that we are gone, and the
@@ -42,7 +43,7 @@ func (r *Road) Run(ctx context.Context, cmd Command, rep road.Report) (err error
 		Command: []string{attended, "sleep", "infinity"},
 		Env:     append(environment(""), cmd.Env...),
 		Dir:     treeFolder,
-		Volumes: volumes(workVolume.at(treeFolder), outputVolume, modulesVolume.reading(), cacheVolume),
+		Volumes: volumes(workVolume.at(treeFolder), outputVolume, modulesVolume.reading(), goVolume(s.image).reading(), cacheVolume),
 		Scratch: scratch,
 		Passing: true,
 	}, engine.Streams{})
@@ -69,15 +70,16 @@ func (r *Road) Run(ctx context.Context, cmd Command, rep road.Report) (err error
 func (r *Road) Fetch(ctx context.Context, folders []string, rep road.Report) (err error) {
 	var later chores
 	defer func() { err = errors.Join(err, later.wait()) }()
-	s, err := r.open(ctx, rep, &later)
+	s, h, err := r.open(ctx, rep)
 	if err != nil {
 		return err
 	}
 	ctx, stop := s.engine.Watch(ctx)
 	defer stop()
-	h, err := s.host(ctx)
-	if err != nil {
-		return s.said(ctx, err)
+	if h == nil {
+		if h, err = s.host(ctx); err != nil {
+			return s.said(ctx, err)
+		}
 	}
 	defer later.do(h.remove)
 	return s.said(ctx, h.fetchFrom(ctx, rep, "output", "", folders, filepath.Join(r.Root, "_output"), ""))
