@@ -61,7 +61,7 @@ func rows() []*Row {
 		{Name: "container-cold", Unit: "s", What: "make by the container road, empty volumes", With: "make by the local road, empty Go cache", Wanted: Bound{AtMost, 1.1}, measure: containerCold},
 		{Name: "container-noop", Unit: "s", What: "quick-release by the container road, nothing to do", Wanted: Bound{Seconds, 0.5}, measure: containerNoop},
 		{Name: "container-edit", Unit: "s", What: "the same, a line of kube-scheduler edited", With: "the same by the local road", Wanted: Bound{AtMost, 1.5}, measure: containerEdit},
-		{Name: "container-sync", Unit: "s", What: "sending an unchanged tree", Wanted: Bound{Seconds, 0.5}, measure: containerSync},
+		{Name: "container-sync", Unit: "s", What: "rsync of unchanged sources and modules", Wanted: Bound{Seconds, 0.5}, measure: containerSync},
 	}
 }
 
