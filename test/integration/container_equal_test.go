@@ -20,7 +20,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	byContainer.make(t, quick).ok(t)
 	happened := tr.happened(t, since)
 	r.sameRelease(t, tr)
-	if len(happened.started("build")) == 0 || len(happened.started("rsync")) < 2 {
+	if len(happened.started("build")) == 0 || len(happened.started("rsync")) == 0 {
 		t.Errorf("the engine started build containers %q and rsync containers %q", happened.started("build"), happened.started("rsync"))
 	}
 	for _, name := range serverBinaries {
