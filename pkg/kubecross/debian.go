@@ -60,7 +60,7 @@ func findDebian(mirror, root string) (debian, error) {
 func fromMirror(mirror, root string) (debian, error) {
 	u, err := url.Parse(mirror)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(mirror, " \t\n") {
-		return debian{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://deb.debian.org/debian", redact(mirror))
+		return debian{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", redact(mirror))
 	}
 	keys := filepath.Join(root, filepath.FromSlash(keyring))
 	if _, err := os.Stat(keys); err != nil {

@@ -141,20 +141,16 @@ func distributed(file, platform string) bool {
 	return true
 }
 
-// sources are the settings that a go.env is released with. They say where modules and toolchains come from, and vendors
-// change them (container images set GOTOOLCHAIN=local); none of them reaches a compile from there.
-var sources = map[string]string{
-	"GOPROXY": "https://proxy.golang.org,direct", "GOSUMDB": "sum.golang.org", "GOTOOLCHAIN": "auto",
-}
+// sources are the settings of a go.env that say where modules and toolchains come from. None of them reaches a compile from there.
+var sources = []string{"GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
 
 var setting = regexp.MustCompile(`(?m)^([A-Za-z0-9_]+)=(.*)$`)
 
-// asReleased puts the released values of sources into a go.env.
+// asReleased puts the released value of GOTOOLCHAIN into a go.env: container images set it to local.
 func asReleased(env []byte) []byte {
 	return setting.ReplaceAllFunc(env, func(line []byte) []byte {
-		name, _, _ := bytes.Cut(line, []byte("="))
-		if value, ok := sources[string(name)]; ok {
-			return []byte(string(name) + "=" + value)
+		if name, _, _ := bytes.Cut(line, []byte("=")); string(name) == "GOTOOLCHAIN" {
+			return []byte("GOTOOLCHAIN=auto")
 		}
 		return line
 	})
@@ -168,7 +164,7 @@ func checkDefaults(root string) error {
 		return err
 	}
 	for _, line := range setting.FindAllSubmatch(env, -1) {
-		if _, ok := sources[string(line[1])]; !ok && len(line[2]) > 0 {
+		if !slices.Contains(sources, string(line[1])) && len(line[2]) > 0 {
 			return fmt.Errorf("%s: it sets %s: take that out", file, line[1])
 		}
 	}

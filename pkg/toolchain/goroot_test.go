@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/mod/sumdb/dirhash"
@@ -17,7 +18,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("programs have other names there")
 	}
-	const env = "# Defaults.\nGOPROXY=https://proxy.golang.org,direct\nGOSUMDB=sum.golang.org\n\n# More.\nGOTOOLCHAIN=auto\n"
+	const env = "# Defaults.\nGOPROXY=https://modules.example.com,direct\nGOSUMDB=sums.example.com\n\n# More.\nGOTOOLCHAIN=auto\n"
 	tools := "pkg/tool/" + runtime.GOOS + "_" + runtime.GOARCH + "/"
 	inModule := map[string]string{ // with the text of each
 		"VERSION": "go1.99.1\n", "LICENSE": "free", "go.env": env, "bin/go": "go", "bin/gofmt": "gofmt",
@@ -29,7 +30,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 		"pkg/include/textflag.h": "#define", tools + "compile": "compile", tools + "link": "link", "lib/time/zoneinfo.zip": "PK",
 		"src/go.mod": "module std\n", "src/cmd/go.mod": "module cmd\n", "src/fmt/print.go": "package fmt\n", "src/test/test.go": "package test\n",
 
-		"go.env":      "# Defaults.\nGOPROXY=https://mirror.example.com\nGOSUMDB=off\n\n# More.\nGOTOOLCHAIN=local\n",
+		"go.env":      strings.Replace(env, "=auto", "=local", 1),
 		"api/go1.txt": "x", "doc/spec.html": "x", "misc/wasm/x.js": "x", "test/run.go": "x", ".git/HEAD": "x", ".gitignore": "x",
 		"bin/gopls": "x", tools + "pprof": "x", "pkg/tool/plan9_arm/link": "x", "pkg/obj/x": "x", "src/.DS_Store": "x",
 		"src/cmd/dist/dist": "x", "VERSION.cache": "x",

@@ -34,7 +34,7 @@ func install(t *testing.T, version, answer string) (goroot, noted string) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(goroot, "VERSION"), version+"\ntime 2026-11-20T00:00:00Z\n", 0o644)
-	write(t, filepath.Join(goroot, "go.env"), "# Defaults.\nGOPROXY=https://proxy.golang.org,direct\nGOTOOLCHAIN=auto\n", 0o644)
+	write(t, filepath.Join(goroot, "go.env"), "# Defaults.\nGOPROXY=https://modules.example.com,direct\nGOTOOLCHAIN=auto\n", 0o644)
 	write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt\n", 0o644)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where sums are remembered on Linux; elsewhere below HOME
 	t.Setenv("HOME", t.TempDir())
