@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/module"
 
 	"slipway.build/pkg/road"
+	"slipway.build/pkg/toolchain"
 )
 
 // An OutsideError says that containers cannot have what a path leads to.
@@ -68,84 +69,86 @@ func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, err
 	}
 	d := &downloaded{folder: filepath.Join(g.ModCache, "cache", "download")}
 	for _, dir := range r.Modules {
-		required, summed, err := r.moduleFiles(dir)
+		modules, goMods, err := r.summed(dir)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(required, d.lacks) {
-			err := step(rep, "downloading the modules of "+dir, func() (string, error) {
-				cmd := g.Command(ctx, filepath.Join(r.Root, filepath.FromSlash(dir)), "", "", "mod", "download")
-				cmd.Env = append(cmd.Env, "GOFLAGS=-mod=readonly")
-				if out, err := cmd.CombinedOutput(); err != nil {
-					return "", fmt.Errorf("go mod download in %s: %w: %s", dir, err, strings.TrimSpace(string(out)))
-				}
-				return "downloaded the modules of " + dir, nil
-			})
+		var missing []string
+		for _, m := range modules {
+			base, err := proxyPath(m)
 			if err != nil {
 				return nil, err
 			}
+			if d.lacks(base+".mod") || d.lacks(base+".zip") {
+				missing = append(missing, m.String())
+			}
+			d.files = append(d.files, base+".mod", base+".zip", base+".info")
 		}
-		for _, file := range append(required, summed...) {
-			if !d.lacks(file) {
-				d.files = append(d.files, file)
+		for _, m := range goMods {
+			base, err := proxyPath(m)
+			if err != nil {
+				return nil, err
+			}
+			d.files = append(d.files, base+".mod")
+		}
+		if len(missing) > 0 {
+			err := step(rep, "downloading the modules of "+dir, func() (string, error) {
+				return fmt.Sprintf("downloaded %d modules of %s", len(missing), dir), download(ctx, g, missing)
+			})
+			if err != nil {
+				return nil, fmt.Errorf("modules of %s/go.sum: %w", dir, err)
 			}
 		}
 	}
+	// Not all go.mod files that go.sum has sums of are needed for builds.
+	d.files = slices.DeleteFunc(d.files, d.lacks)
 	slices.Sort(d.files)
 	d.files = slices.Compact(d.files)
 	return d, nil
 }
 
-// lacks says that a file is not there. Not all that go.sum has sums of is needed for builds.
 func (d *downloaded) lacks(file string) bool {
 	_, err := os.Stat(filepath.Join(d.folder, filepath.FromSlash(file)))
 	return err != nil
 }
 
-// moduleFiles names files of a module proxy: those of the modules that a module requires, and the go.mod files of all that it
-// has sums of, from which the Go command puts the module graph together.
-func (r *Road) moduleFiles(dir string) (required, summed []string, err error) {
-	mod, err := r.readModule(dir)
+// download has the Go command fetch modules, PATH@VERSION, into its cache. It looks at no go.sum: the Go command in the container
+// does, before it uses one.
+func download(ctx context.Context, g *toolchain.Go, modules []string) error {
+	nowhere, err := os.MkdirTemp("", "slipway-modules-") // in no module, so that no go.sum is written
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	for _, req := range mod.Require {
-		m := req.Mod
-		for _, replace := range mod.Replace {
-			if replace.Old.Path == m.Path && (replace.Old.Version == "" || replace.Old.Version == m.Version) {
-				m = replace.New
-			}
-		}
-		if m.Version == "" {
-			continue // a folder of the tree
-		}
-		base, err := proxyPath(m)
-		if err != nil {
-			return nil, nil, err
-		}
-		required = append(required, base+".mod", base+".zip")
-		summed = append(summed, base+".info")
+	defer os.RemoveAll(nowhere)
+	cmd := g.Command(ctx, nowhere, "", "", append([]string{"mod", "download"}, modules...)...)
+	cmd.Env = append(cmd.Env, "GOFLAGS=", "GOSUMDB=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go mod download: %w: %s", err, strings.TrimSpace(string(out)))
 	}
+	return nil
+}
+
+// summed lists what go.sum of a module has sums of: modules, which are all that packages and tests are compiled from, and those
+// of which only the go.mod file counts, from which the Go command puts the module graph together.
+func (r *Road) summed(dir string) (modules, goMods []module.Version, err error) {
 	sums, err := os.ReadFile(filepath.Join(r.Root, filepath.FromSlash(dir), "go.sum"))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, nil, err
 	}
 	for line := range strings.Lines(string(sums)) {
 		fields := strings.Fields(line)
-		if len(fields) != 3 {
+		if len(fields) != 3 || !strings.HasPrefix(fields[2], "h1:") {
 			continue
 		}
-		version, ok := strings.CutSuffix(fields[1], "/go.mod")
-		if !ok {
-			continue
+		m := module.Version{Path: fields[0], Version: fields[1]}
+		if version, ok := strings.CutSuffix(m.Version, "/go.mod"); ok {
+			m.Version = version
+			goMods = append(goMods, m)
+		} else {
+			modules = append(modules, m)
 		}
-		base, err := proxyPath(module.Version{Path: fields[0], Version: version})
-		if err != nil {
-			return nil, nil, err
-		}
-		summed = append(summed, base+".mod")
 	}
-	return required, summed, nil
+	return modules, goMods, nil
 }
 
 // proxyPath is where a module proxy has a version's files, but for their suffix: see `go help goproxy`.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/module"
 
 	"slipway.build/pkg/road"
 	"slipway.build/pkg/toolchain"
@@ -31,6 +32,8 @@ replace example.com/folder => ../fake/folder
 
 const goSum = `example.com/Upper v1.0.0 h1:a=
 example.com/Upper v1.0.0/go.mod h1:b=
+example.com/other v1.2.3 h1:d=
+example.com/other v1.2.3/go.mod h1:e=
 example.com/graph v0.1.0/go.mod h1:c=
 not a sum
 `
@@ -53,25 +56,18 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-func TestFilesOfAModuleProxyAreThoseOfWhatIsRequiredAndOfTheGraph(t *testing.T) {
+func TestModulesAreThoseThatHaveASum(t *testing.T) {
 	t.Parallel()
-	required, summed, err := moduleTree(t, goMod).moduleFiles("cmd")
+	modules, goMods, err := moduleTree(t, goMod).summed("cmd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"example.com/!upper/@v/v1.0.0.mod", "example.com/!upper/@v/v1.0.0.zip",
-		"example.com/other/@v/v1.2.3.mod", "example.com/other/@v/v1.2.3.zip",
+	upper, other := module.Version{Path: "example.com/Upper", Version: "v1.0.0"}, module.Version{Path: "example.com/other", Version: "v1.2.3"}
+	if diff := cmp.Diff([]module.Version{upper, other}, modules); diff != "" {
+		t.Errorf("modules (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want, required); diff != "" {
-		t.Errorf("required (-want +got):\n%s", diff)
-	}
-	want = []string{
-		"example.com/!upper/@v/v1.0.0.info", "example.com/other/@v/v1.2.3.info",
-		"example.com/!upper/@v/v1.0.0.mod", "example.com/graph/@v/v0.1.0.mod",
-	}
-	if diff := cmp.Diff(want, summed); diff != "" {
-		t.Errorf("summed (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]module.Version{upper, other, {Path: "example.com/graph", Version: "v0.1.0"}}, goMods); diff != "" {
+		t.Errorf("only their go.mod files (-want +got):\n%s", diff)
 	}
 }
 
@@ -121,7 +117,7 @@ func TestOnlyWhatIsMissingIsDownloaded(t *testing.T) {
 			t.Errorf("files (-want +got):\n%s", diff)
 		}
 	}
-	if ran, err := os.ReadFile(mark); err != nil || string(ran) != "mod download\n" {
+	if ran, err := os.ReadFile(mark); err != nil || string(ran) != "mod download example.com/other@v1.2.3\n" {
 		t.Errorf("the Go command ran %q (%v), want once", ran, err)
 	}
 }
