@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/diff"
+)
+
+func newDiff(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say whether two releases, archives or Go programs are the same, and what differs",
+		Long: `diff compares two folders (of tarballs, of programs, of anything), two tarballs or two programs.
+
+It looks into tarballs and container images. Programs that are not the same bytes are taken apart: functions are compared
+without the addresses in them, then all data, and what was recorded of the build. There are three answers:
+
+  identical   the same bytes
+  equivalent  proven to do the same: only addresses, file paths, build ids, build settings, debug information and
+              the packing of archives differ
+  different   everything else, and what can't be proven
+
+Each kind of difference is listed, the worst first. The exit code is 0 if A and B are identical or equivalent, 1 if they are
+different, and 2 if one can't be read.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := diff.Compare(c.Context(), args[0], args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			show := r.Text
+			if o.json {
+				show = r.JSON
+			}
+			if err := show(o.Out); err != nil {
+				return err
+			}
+			if r.Verdict == diff.Different {
+				return shownError{fmt.Errorf("%s and %s: %w", args[0], args[1], errDifferent)}
+			}
+			return nil
+		},
+	}
+}
+
+var errDifferent = errors.New("different")

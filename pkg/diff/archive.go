@@ -1,0 +1,313 @@
+package diff
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// A sum is the SHA-256 of a file's content.
+type sum [sha256.Size]byte
+
+// sumOf hashes a member, unless its sum is known.
+func sumOf(m member) (sum, error) {
+	if m.sum != (sum{}) || m.open == nil {
+		return m.sum, nil
+	}
+	r, err := m.open()
+	if err != nil {
+		return sum{}, err
+	}
+	defer r.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return sum{}, err
+	}
+	return sum(h.Sum(nil)), nil
+}
+
+// rightSum says whether a file has a sum, SHA-256 or SHA-512 in hexadecimal.
+func rightSum(name, want string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	h := sha256.New()
+	if len(want) == 2*sha512.Size {
+		h = sha512.New()
+	}
+	_, err = io.Copy(h, f)
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == want
+}
+
+func isArchive(name string) bool {
+	return strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".tgz")
+}
+
+// archives compares two archives, of which f is known already: members by name, and the order they are in.
+func (c *walker) archives(a, b member, f File) error {
+	dir, err := os.MkdirTemp("", "slipway-diff-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	x, err := c.unpack(a, path.Join(dir, "a"))
+	if err != nil {
+		return fmt.Errorf("%s in A: %w", f.Name, err)
+	}
+	y, err := c.unpack(b, path.Join(dir, "b"))
+	if err != nil {
+		return fmt.Errorf("%s in B: %w", f.Name, err)
+	}
+	if x.members["manifest.json"].open != nil && y.members["manifest.json"].open != nil {
+		return c.images(x, y, f)
+	}
+	return c.members(x, y, f)
+}
+
+// An unpacked is the content of an archive.
+type unpacked struct {
+	order   []string
+	members map[string]member
+}
+
+// unpack reads an archive. Contents are kept in dir, as files.
+func (c *walker) unpack(m member, dir string) (*unpacked, error) {
+	r, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	u := &unpacked{members: map[string]member{}}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	in, err := decompress(r)
+	if err != nil {
+		return nil, err
+	}
+	t := tar.NewReader(in)
+	for i := 0; ; i++ {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = c.ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := path.Clean(h.Name)
+		if u.members[name].header != "" {
+			return nil, fmt.Errorf("%s is in it twice", name)
+		}
+		n := member{header: fmt.Sprintf("%c %s %d:%d %s:%s %s %q %v", h.Typeflag, h.FileInfo().Mode(), h.Uid, h.Gid, h.Uname, h.Gname,
+			h.ModTime.UTC().Format("2006-01-02T15:04:05Z"), h.Linkname, h.PAXRecords)}
+		if h.Typeflag == tar.TypeReg {
+			if n, err = keep(n, t, fmt.Sprintf("%s/%d", dir, i)); err != nil {
+				return nil, err
+			}
+		}
+		u.order = append(u.order, name)
+		u.members[name] = n
+	}
+	_, err = io.Copy(io.Discard, in) // also what is behind the last member has to be readable
+	return u, err
+}
+
+// decompress reads gzip, if it is.
+func decompress(r io.Reader) (io.Reader, error) {
+	var magic [2]byte
+	n, err := io.ReadFull(r, magic[:])
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	r = io.MultiReader(bytes.NewReader(magic[:n]), r)
+	if magic == [2]byte{0x1F, 0x8B} {
+		return gzip.NewReader(r)
+	}
+	return r, nil
+}
+
+// keep writes the content of m to a file.
+func keep(m member, r io.Reader, file string) (member, error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return m, err
+	}
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(f, h), r)
+	m.sum = sum(h.Sum(nil))
+	m.open = func() (io.ReadCloser, error) { return os.Open(file) }
+	return m, cmp.Or(err, f.Close())
+}
+
+// members compares the members of two archives.
+func (c *walker) members(x, y *unpacked, f File) error {
+	names := slices.Sorted(maps.Keys(x.members))
+	for name := range y.members {
+		if _, ok := x.members[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	before := len(c.report.Files)
+	for _, name := range names {
+		m, inA := x.members[name]
+		n, inB := y.members[name]
+		g := File{Name: f.Name + ":" + name}
+		switch {
+		case !inA:
+			g.add(Different, "file", "only in B")
+		case !inB:
+			g.add(Different, "file", "only in A")
+		default:
+			if m.header != n.header {
+				g.add(Different, "mode", "%s and %s", m.header, n.header)
+			}
+			if (m.open == nil) != (n.open == nil) {
+				break
+			}
+			if m.open != nil {
+				if err := c.files(g.Name, m, n, g.Reasons); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				continue
+			}
+		}
+		c.done(g)
+	}
+	if !slices.Equal(x.order, y.order) {
+		f.add(Different, "archive", "its members are in another order")
+	}
+	worst := Identical
+	for _, g := range c.report.Files[before:] {
+		worst = max(worst, g.Verdict)
+	}
+	switch worst {
+	case Identical:
+		f.add(Equivalent, "archive", "compressed or padded otherwise; its members are the same")
+	default:
+		f.add(worst, "archive", "holds files that are %s", worst)
+	}
+	c.done(f)
+	return nil
+}
+
+// An image is what the manifest of a saved container image says.
+type image struct {
+	tarball.Descriptor
+	config v1.ConfigFile
+}
+
+// image reads the manifest and the configuration of a saved container image.
+func (u *unpacked) image() (*image, error) {
+	var list tarball.Manifest
+	if err := u.json("manifest.json", &list); err != nil {
+		return nil, err
+	}
+	if len(list) != 1 {
+		return nil, fmt.Errorf("manifest.json: %d images, want 1", len(list))
+	}
+	i := &image{Descriptor: list[0]}
+	if err := u.json(i.Config, &i.config); err != nil {
+		return nil, err
+	}
+	for _, l := range i.Layers {
+		if u.members[path.Clean(l)].open == nil {
+			return nil, fmt.Errorf("manifest.json: no layer %s", l)
+		}
+	}
+	return i, nil
+}
+
+func (u *unpacked) json(name string, value any) error {
+	m := u.members[path.Clean(name)]
+	if m.open == nil {
+		return fmt.Errorf("no member %s", name)
+	}
+	text, err := m.read()
+	if err == nil {
+		err = json.Unmarshal(text, value)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// images compares two container images that were saved as archives: their tags, configuration and layers. Files in such an
+// archive are named by sums, which are no difference of their own.
+func (c *walker) images(x, y *unpacked, f File) error {
+	a, err := x.image()
+	if err != nil {
+		return fmt.Errorf("%s in A: %w", f.Name, err)
+	}
+	b, err := y.image()
+	if err != nil {
+		return fmt.Errorf("%s in B: %w", f.Name, err)
+	}
+	if !slices.Equal(a.RepoTags, b.RepoTags) {
+		f.add(Different, "image", "tags %q and %q", a.RepoTags, b.RepoTags)
+	}
+	if len(x.order) != len(y.order) {
+		f.add(Different, "image", "%d and %d members", len(x.order), len(y.order))
+	}
+	a.config.RootFS.DiffIDs, b.config.RootFS.DiffIDs = nil, nil // the layers themselves are compared
+	ca, errA := json.Marshal(a.config)
+	cb, errB := json.Marshal(b.config)
+	if err := cmp.Or(errA, errB); err != nil {
+		return err
+	}
+	if i := firstDifference(ca, cb); !bytes.Equal(ca, cb) {
+		from := max(0, i-20)
+		f.add(Different, "image", "configuration …%s… and …%s…", ca[from:min(len(ca), i+40)], cb[from:min(len(cb), i+40)])
+	}
+	for _, name := range x.order { // modes and times
+		if m, n := x.members[name], y.members[name]; n.header != "" && m.header != n.header {
+			f.add(Different, "mode", "%s: %s and %s", name, m.header, n.header)
+		}
+	}
+	if len(a.Layers) != len(b.Layers) {
+		f.add(Different, "image", "%d and %d layers", len(a.Layers), len(b.Layers))
+		c.done(f)
+		return nil
+	}
+	before := len(c.report.Files)
+	for i := range a.Layers {
+		m, n := x.members[path.Clean(a.Layers[i])], y.members[path.Clean(b.Layers[i])]
+		if err := c.files(fmt.Sprintf("%s:layer%d.tar", f.Name, i+1), m, n, nil); err != nil {
+			return err
+		}
+	}
+	worst := Identical
+	for _, g := range c.report.Files[before:] {
+		worst = max(worst, g.Verdict)
+	}
+	switch {
+	case worst > Identical:
+		f.add(worst, "image", "has layers that are %s", worst)
+	case len(f.Reasons) == 0:
+		f.add(Equivalent, "archive", "its configuration or manifest is written otherwise")
+	}
+	c.done(f)
+	return nil
+}

@@ -1,0 +1,38 @@
+package diff
+
+import (
+	"bytes"
+	"cmp"
+)
+
+// compareBytes compares the contents of two files: as programs of Go, if they are.
+func compareBytes(a, b []byte, f *File) {
+	if bytes.Equal(a, b) {
+		return
+	}
+	x, errA := openExe(a)
+	y, errB := openExe(b)
+	err := cmp.Or(errA, errB)
+	if err == nil {
+		err = compareExes(x, y, f)
+	}
+	switch {
+	case err == nil && len(f.Reasons) == 0:
+		f.add(Equivalent, "unused bytes", "nothing that is used differs; the first byte that does is %d", firstDifference(a, b))
+	case err == nil:
+	case !isProgram(a) && !isProgram(b):
+		f.add(Different, "content", "first at byte %d; %d bytes, and %d", firstDifference(a, b), len(a), len(b))
+	default:
+		f.add(Different, "content", "%v", err)
+	}
+}
+
+// isProgram says whether data looks like an executable of a system that Go knows.
+func isProgram(data []byte) bool {
+	for _, magic := range []string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe"} {
+		if bytes.HasPrefix(data, []byte(magic)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,510 @@
+package diff
+
+import (
+	"bytes"
+	"cmp"
+	"debug/elf"
+	"fmt"
+	"maps"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A comparison is the state of comparing two programs.
+type comparison struct {
+	*layout
+	file *File
+
+	text     map[int32]*textDiff // by function of A
+	meta     map[int32]string    // by function of A: what the function table says otherwise
+	paths    map[[2]string]int
+	refers   []ref    // must correspond; after types were walked by address
+	targetsB []uint32 // all that is referred to in B, by address
+	mask     []bool
+	numbers  map[uint64]bool // words of .noptrdata that are addresses, compared as such
+
+	explained []uint64 // bit set over .rodata: bytes that hold addresses, compared as such
+	problems  []dataDiff
+}
+
+// compareExes compares two programs that are not the same bytes.
+func compareExes(a, b *exe, f *File) error {
+	if a.machine != b.machine {
+		f.add(Different, "platform", "%s and %s", a.machine, b.machine)
+		return nil
+	}
+	if a.segments != b.segments {
+		f.add(Different, "segments", "are loaded otherwise")
+	}
+	if err := cmp.Or(a.checkFIPS(), b.checkFIPS()); err != nil {
+		return err
+	}
+	c := &comparison{
+		layout: &layout{a: a, b: b}, file: f, numbers: map[uint64]bool{}, explained: make([]uint64, a.rodata.size/64+1),
+		text: map[int32]*textDiff{}, meta: map[int32]string{}, paths: map[[2]string]int{},
+	}
+	c.findHoles()
+	compareInfo(a, b, f)
+	c.compareUnloaded()
+	c.matchFunctions()
+	c.compareFunctions()
+	if err := c.pairSections(); err != nil {
+		f.add(Different, "data", "%v", err)
+		return nil
+	}
+	for _, s := range a.sections {
+		if s != a.rodata {
+			c.laid(c.lay(s, c.refers))
+		}
+	}
+	if err := c.compareMasks(); err != nil {
+		return err
+	}
+	c.compareModules()
+	c.compareVariables()
+	c.compareInitTasks()
+	c.compareFIPS()
+	types := &typeWalker{comparison: c, seen: map[uint32]uint32{}}
+	types.links()
+	slices.SortFunc(c.refers, func(x, y ref) int { return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b)) })
+	for i, r := range slices.Clip(c.refers) {
+		if i == 0 || c.refers[i-1].a != r.a {
+			types.maybe(uint64(r.a), uint64(r.b))
+		}
+	}
+	slices.SortFunc(c.refers, func(x, y ref) int {
+		return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b), cmp.Compare(x.fn, y.fn))
+	})
+	c.refers = slices.Compact(c.refers)
+	for _, r := range c.refers {
+		c.targetsB = append(c.targetsB, r.b)
+	}
+	slices.Sort(c.targetsB)
+	c.targetsB = slices.Compact(c.targetsB)
+	types.regions()
+	c.laid(c.lay(a.rodata, c.refers))
+	c.compareNumbers(a.noptrdata, b.noptrdata)
+	c.compareNumbers(a.data, b.data)
+	c.compareConstants()
+	c.compareOtherSections()
+	c.report()
+	return nil
+}
+
+// laid notes what does not fit.
+func (c *comparison) laid(bad []string) {
+	for _, why := range bad {
+		c.file.add(Different, "data", "%s", why)
+	}
+}
+
+// findHoles finds the strings of build information, which are reported as what they are.
+func (c *comparison) findHoles() {
+	find := func(x *exe) hole {
+		text := x.modInfo()
+		if text == "" {
+			return hole{}
+		}
+		at := bytes.Index(x.rodata.data, []byte(text))
+		if at < 0 {
+			return hole{}
+		}
+		from := x.rodata.addr + uint64(at)
+		return hole{from, from + uint64(len(text))}
+	}
+	c.holeA, c.holeB = find(c.a), find(c.b)
+}
+
+// matchFunctions matches functions by name, those with the same name by what they look like and in their order.
+func (c *comparison) matchFunctions() {
+	c.match = slices.Repeat([]int32{-1}, len(c.a.funcs))
+	byName := make(map[string][]int32, len(c.b.funcs))
+	for j := range c.b.funcs {
+		byName[c.b.funcs[j].name] = append(byName[c.b.funcs[j].name], int32(j))
+	}
+	count := make(map[string]int)
+	for i := range c.a.funcs {
+		count[c.a.funcs[i].name]++
+	}
+	for i := range c.a.funcs {
+		if name := c.a.funcs[i].name; count[name] == 1 && len(byName[name]) == 1 {
+			c.match[i] = byName[name][0]
+			byName[name] = nil
+		}
+	}
+	for pass := range 2 { // functions that are the same, then all others
+		for i := range c.a.funcs {
+			f := &c.a.funcs[i]
+			if c.match[i] >= 0 {
+				continue
+			}
+			rest := byName[f.name]
+			k := slices.IndexFunc(rest, func(j int32) bool { return pass == 1 || c.alike(int32(i), j) })
+			if k >= 0 {
+				c.match[i] = rest[k]
+				byName[f.name] = slices.Delete(slices.Clone(rest), k, k+1)
+			}
+		}
+	}
+	var onlyA, onlyB []string
+	for i, j := range c.match {
+		if j < 0 {
+			onlyA = append(onlyA, c.a.funcs[i].name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		for range byName[name] {
+			onlyB = append(onlyB, name)
+		}
+	}
+	slices.Sort(onlyA)
+	c.file.addAll(Different, "functions", "%d only in A", onlyA)
+	c.file.addAll(Different, "functions", "%d only in B", onlyB)
+}
+
+// alike says whether two functions of the same name have the same instructions and call the same functions, as far as
+// these are matched already.
+func (c *comparison) alike(i, j int32) bool {
+	m := &metaComparer{comparison: &comparison{layout: c.layout}, paths: map[[2]string]int{}}
+	t := &textComparer{fn: i}
+	if c.compareText(t, m, i, j) != nil || m.compare(int(i), int(j)) != "" {
+		return false
+	}
+	for _, r := range slices.Concat(t.refs, m.refers) {
+		if k := c.a.funcAt(uint64(r.a)); k >= 0 && c.match[k] >= 0 && !c.corresponds(uint64(r.a), uint64(r.b)) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareText compares the instructions of two functions, and the padding behind them.
+func (c *comparison) compareText(t *textComparer, m *metaComparer, i, j int32) *textDiff {
+	f, g := &c.a.funcs[i], &c.b.funcs[j]
+	na, okA := c.a.codeSize(f, m.bufA)
+	nb, okB := c.b.codeSize(g, m.bufB)
+	if !okA || !okB {
+		return &textDiff{0, "tables that are broken"}
+	}
+	ca, cb := c.a.code(f), c.b.code(g)
+	if !isPadding(ca[na:]) || !isPadding(cb[nb:]) {
+		return &textDiff{min(na, nb), "code behind its end"}
+	}
+	if c.a.machine == elf.EM_X86_64 {
+		return t.compareX86(ca[:na], cb[:nb], f.entry, g.entry)
+	}
+	return t.compareARM64(ca[:na], cb[:nb], f.entry, g.entry)
+}
+
+// refer notes a pair of addresses in the tables of functions.
+func (c *comparison) refer(a, b uint64) {
+	c.refers = append(c.refers, ref{uint32(a), uint32(b), noFunction, 0})
+}
+
+// compareFunctions compares all functions that are matched, as CPUs allow.
+func (c *comparison) compareFunctions() {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	n := len(c.a.funcs)
+	workers := runtime.GOMAXPROCS(0)
+	for w := range workers {
+		group.Go(func() {
+			t := &textComparer{}
+			m := &metaComparer{comparison: &comparison{layout: c.layout}, paths: map[[2]string]int{}}
+			text, meta := map[int32]*textDiff{}, map[int32]string{}
+			for i := n * w / workers; i < n*(w+1)/workers; i++ {
+				j := c.match[i]
+				if j < 0 {
+					continue
+				}
+				t.fn = int32(i)
+				if d := c.compareText(t, m, int32(i), j); d != nil {
+					text[int32(i)] = d
+				}
+				if what := m.compare(i, int(j)); what != "" {
+					meta[int32(i)] = what
+				}
+			}
+			slices.SortFunc(t.refs, func(x, y ref) int {
+				return cmp.Or(cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b), cmp.Compare(x.fn, y.fn))
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			c.refers = slices.Concat(c.refers, slices.Compact(t.refs), m.refers)
+			maps.Copy(c.text, text)
+			maps.Copy(c.meta, meta)
+			for k, v := range m.paths {
+				c.paths[k] += v
+			}
+		})
+	}
+	group.Wait()
+	tail := func(x *exe) []byte { return x.text.at(x.mod[modMaxPC])[:x.text.end()-x.mod[modMaxPC]] }
+	if !isPadding(tail(c.a)) || !isPadding(tail(c.b)) {
+		c.file.add(Different, "text", "there is code that is no function of Go, which can't be compared")
+	}
+}
+
+// compareModules compares moduledata: what is not an address of a section or the length of a table of its own.
+func (c *comparison) compareModules() {
+	a, b := c.a.mod, c.b.mod
+	for _, w := range []int{modGCData, modGCBSS, modTextSects, modInittasks} {
+		c.refer(a[w], b[w])
+	}
+	c.refer(c.a.entry, c.b.entry)
+	for w := modNoptrdata; w <= modEnd; w++ {
+		of := func(x *exe) *section {
+			return []*section{x.noptrdata, x.data, x.bss, x.noptrbss, x.noptrbss, x.noptrbss}[(w-modNoptrdata)/2]
+		}
+		if a[w]-of(c.a).addr != b[w]-of(c.b).addr {
+			c.problem(c.a.module.addr+uint64(w)*8, c.b.module.addr+uint64(w)*8, "")
+		}
+	}
+	for _, w := range []int{modInittasks + 1, modHasMain} {
+		if a[w] != b[w] {
+			c.problem(c.a.module.addr+uint64(w)*8, c.b.module.addr+uint64(w)*8, "")
+		}
+	}
+	if s := c.a.rodata; s.has(a[modTextSects]) {
+		c.explain(a[modTextSects], 24) // openExe has checked it
+	}
+	for i, s := range c.a.sections {
+		if i < len(c.b.sections) && s.name == ".go.buildinfo" && c.b.sections[i].name == s.name {
+			c.refer(s.addr, c.b.sections[i].addr)
+		}
+	}
+}
+
+// compareOtherSections compares sections that are nothing special.
+func (c *comparison) compareOtherSections() {
+	for _, s := range c.a.sections {
+		switch s {
+		case c.a.rodata, c.a.data, c.a.noptrdata, c.a.bss, c.a.noptrbss, c.a.typelink, c.a.itablink:
+			continue
+		}
+		t := c.other[s]
+		if !ownComparison[s.name] && (s.addr != t.addr || !bytes.Equal(s.data, t.data)) {
+			c.file.add(Different, "data", "section %s, which can't be compared", s.name)
+		}
+	}
+}
+
+// compareUnloaded compares symbols, and notes other sections that are not loaded into memory.
+func (c *comparison) compareUnloaded() {
+	type entry struct {
+		name string
+		size uint64
+		info byte
+	}
+	list := func(x *exe) []entry {
+		var l []entry
+		for _, s := range x.symbols {
+			e := entry{s.Name, s.Size, s.Info}
+			if strings.HasPrefix(s.Name, "runtime.") && s.Section < elf.SHN_LORESERVE || strings.HasSuffix(s.Name, ".*") {
+				e.size = 0 // may be a table of the linker
+			}
+			l = append(l, e)
+		}
+		slices.SortFunc(l, func(x, y entry) int {
+			return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.size, y.size), cmp.Compare(x.info, y.info))
+		})
+		return l
+	}
+	a, b := list(c.a), list(c.b)
+	var differ []string
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].name < b[0].name:
+			differ, a = append(differ, a[0].name+" only in A"), a[1:]
+		case len(a) == 0 || a[0].name > b[0].name:
+			differ, b = append(differ, b[0].name+" only in B"), b[1:]
+		default:
+			if a[0] != b[0] && a[0].name != "go:buildinfo" && a[0].name != "go:buildid" {
+				differ = append(differ, fmt.Sprintf("%s has %d bytes, and %d", a[0].name, a[0].size, b[0].size))
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	c.file.addAll(Different, "symbols", "%d differ", differ)
+	names := func(x *exe) (l []string) {
+		for _, s := range x.unloaded {
+			l = append(l, s.Name)
+		}
+		slices.Sort(l)
+		return l
+	}
+	if na, nb := names(c.a), names(c.b); !slices.Equal(na, nb) {
+		c.file.add(Different, "sections", "that are not loaded: A has %s; B has %s", strings.Join(na, " "), strings.Join(nb, " "))
+		return
+	}
+	var debug []string
+	for _, s := range c.a.unloaded {
+		if !strings.HasPrefix(s.Name, ".debug_") && s.Name != ".symtab" && s.Name != ".strtab" && s.Name != ".shstrtab" {
+			c.file.add(Different, "sections", "%s, which can't be compared", s.Name)
+			continue
+		}
+		for _, t := range c.b.unloaded {
+			if s.Name != t.Name || !strings.HasPrefix(s.Name, ".debug_") {
+				continue
+			}
+			da, errA := s.Data()
+			db, errB := t.Data()
+			if errA != nil || errB != nil || !bytes.Equal(da, db) {
+				debug = append(debug, s.Name)
+			}
+		}
+	}
+	if len(debug) > 0 {
+		c.file.add(Equivalent, "debug information", "%s: not loaded, and not compared further", strings.Join(debug, " "))
+	}
+}
+
+// report says what was found.
+func (c *comparison) report() {
+	var functions, lines, data []string
+	flagged := map[int32]bool{}
+	for _, i := range slices.Sorted(maps.Keys(c.text)) {
+		flagged[i] = true
+		functions = append(functions, c.describeText(i, c.text[i]))
+	}
+	for _, i := range slices.Sorted(maps.Keys(c.meta)) {
+		if !flagged[i] {
+			lines = append(lines, fmt.Sprintf("%s: %s", c.a.funcs[i].name, c.meta[i]))
+		}
+	}
+	var elsewhere []string
+	moved := false
+	for _, r := range c.refers {
+		a, b := uint64(r.a), uint64(r.b)
+		if c.corresponds(a, b) {
+			continue
+		}
+		switch {
+		case r.fn == noFunction:
+			c.problems = append(c.problems, dataDiff{uint64(r.from), 0, fmt.Sprintf("leads to %s; in B to %s", place(c.a, a), place(c.b, b))})
+		case !flagged[r.fn]:
+			flagged[r.fn] = true
+			elsewhere = append(elsewhere, fmt.Sprintf("%s refers to %s; in B to %s", c.a.funcs[r.fn].name, place(c.a, a), place(c.b, b)))
+		}
+	}
+	c.file.addAll(Different, "functions", "%d with other instructions", functions)
+	c.file.addAll(Different, "functions", "%d that refer to something else", elsewhere)
+	c.file.addAll(Different, "functions", "%d with other lines or tables for the runtime", lines)
+	slices.SortStableFunc(c.problems, func(x, y dataDiff) int { return cmp.Compare(x.a, y.a) })
+	for i, d := range c.problems {
+		if i > 0 && d.a <= c.problems[i-1].a+8 && d.what == "" {
+			continue // the same object, most likely
+		}
+		data = append(data, c.describeData(d))
+	}
+	c.file.addAll(Different, "data", "%d places", data)
+
+	for i, j := range c.match {
+		moved = moved || j >= 0 && c.a.funcs[i].entry != c.b.funcs[j].entry
+	}
+	var shifted []string
+	for _, s := range c.a.sections {
+		for _, p := range c.pieces[s] {
+			if p.a != p.b {
+				shifted = append(shifted, s.name)
+				break
+			}
+		}
+	}
+	if moved {
+		c.file.add(Equivalent, "addresses", "functions are elsewhere")
+	}
+	if len(shifted) > 0 {
+		c.file.add(Equivalent, "addresses", "%s moved", strings.Join(shifted, " "))
+	}
+	c.reportPaths()
+	for _, s := range c.a.sections {
+		if t := c.other[s]; strings.HasPrefix(s.name, ".note.") && !bytes.Equal(s.data, t.data) {
+			c.file.add(Equivalent, "build id", "%s", s.name)
+		}
+	}
+}
+
+// reportPaths checks that files are called otherwise one by one.
+func (c *comparison) reportPaths() {
+	to, from := map[string]string{}, map[string]string{}
+	var bad, others []string
+	for _, pair := range slices.SortedFunc(maps.Keys(c.paths), func(x, y [2]string) int {
+		return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]))
+	}) {
+		a, b := pair[0], pair[1]
+		t, okA := to[a]
+		f, okB := from[b]
+		if okA && t != b || okB && f != a || path.Base(a) != path.Base(b) {
+			bad = append(bad, fmt.Sprintf("%s and %s", a, b))
+		} else if a != b {
+			others = append(others, fmt.Sprintf("%s and %s", a, b))
+		}
+		to[a], from[b] = b, a
+	}
+	c.file.addAll(Different, "paths", "%d files are no files of the same name in B", bad)
+	c.file.addAll(Equivalent, "paths", "%d source files are recorded with another path", others)
+}
+
+// describeText shows the first instruction that differs.
+func (c *comparison) describeText(i int32, d *textDiff) string {
+	f, g := &c.a.funcs[i], &c.b.funcs[c.match[i]]
+	what := fmt.Sprintf("%s+%#x: ", f.name, d.off)
+	if d.what != "" {
+		what += d.what + ": "
+	}
+	return what + fmt.Sprintf("A: %s\nB: %s", c.a.disassemble(f, d.off), c.b.disassemble(g, d.off))
+}
+
+// describeData shows the object that a place is in, as far as its beginning is known from what refers to it.
+func (c *comparison) describeData(d dataDiff) string {
+	if d.what != "" {
+		return place(c.a, d.a) + " " + d.what
+	}
+	const near = 64 // bytes
+	used := ""
+	if i, _ := slices.BinarySearchFunc(c.refers, uint32(d.a)+1, func(r ref, a uint32) int { return cmp.Compare(r.a, a) }); i > 0 {
+		start := c.refers[i-1].a
+		for k := i - 1; k >= 0 && c.refers[k].a == start && used == ""; k-- {
+			if fn := c.refers[k].fn; fn != noFunction {
+				used = ", used by " + c.a.funcs[fn].name
+			}
+		}
+		if back := d.a - uint64(start); back < near {
+			d.a, d.b = d.a-back, d.b-back
+		}
+	}
+	return fmt.Sprintf("%s; in B %s%s", place(c.a, d.a), place(c.b, d.b), used)
+}
+
+// place describes what is at an address.
+func place(x *exe, addr uint64) string {
+	if i := x.funcAt(addr); i >= 0 {
+		f := &x.funcs[i]
+		if addr == f.entry {
+			return f.name
+		}
+		return fmt.Sprintf("%s+%#x", f.name, addr-f.entry)
+	}
+	s := x.section(addr)
+	if s == nil {
+		return fmt.Sprintf("%#x", addr)
+	}
+	for _, sym := range x.symbols {
+		if addr-sym.Value < sym.Size && elf.ST_TYPE(sym.Info) == elf.STT_OBJECT {
+			return fmt.Sprintf("%s+%#x (%s)", sym.Name, addr-sym.Value, at(s, addr))
+		}
+	}
+	return fmt.Sprintf("%s+%#x (%s)", s.name, addr-s.addr, at(s, addr))
+}
+
+func at(s *section, addr uint64) string {
+	if s.data == nil {
+		return "zeros"
+	}
+	d := s.at(addr)
+	return preview(d[:min(len(d), 16)])
+}

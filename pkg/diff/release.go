@@ -1,0 +1,260 @@
+package diff
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Compare compares two files, or two folders with all that is in them. The error says what could not be read.
+func Compare(ctx context.Context, a, b string) (*Report, error) {
+	r := &Report{A: a, B: b}
+	x, err := os.Stat(a)
+	if err != nil {
+		return nil, err
+	}
+	y, err := os.Stat(b)
+	if err != nil {
+		return nil, err
+	}
+	c := &walker{ctx: ctx, report: r, programs: map[[2]sum]File{}}
+	switch {
+	case x.IsDir() != y.IsDir():
+		return nil, fmt.Errorf("compare %s and %s: one is a folder, the other a file", a, b)
+	case x.IsDir():
+		err = c.folders(a, b)
+	default:
+		err = c.files(filepath.Base(a), onDisk(a), onDisk(b), nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compare %s and %s: %w", a, b, err)
+	}
+	r.settle()
+	return r, nil
+}
+
+// A walker compares files one by one. What was compared once is not compared again: releases hold a program several times.
+type walker struct {
+	ctx      context.Context
+	report   *Report
+	programs map[[2]sum]File
+}
+
+// A member is a file somewhere: its mode and the like, and where its content is.
+type member struct {
+	header string // what has to be the same, in words; empty for files that are not in an archive
+	sum    sum
+	open   func() (io.ReadCloser, error)
+}
+
+// folders compares two folders: the files in them, and checksum files last, when it is known how the others differ.
+func (c *walker) folders(a, b string) error {
+	listA, err := list(a)
+	if err != nil {
+		return err
+	}
+	listB, err := list(b)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(listA))
+	for name := range listB {
+		if _, ok := listA[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		if isSums(x) != isSums(y) {
+			if isSums(x) {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(x, y)
+	})
+	for _, name := range names {
+		f := File{Name: name}
+		x, inA := listA[name]
+		y, inB := listB[name]
+		switch {
+		case !inA:
+			f.add(Different, "file", "only in B")
+		case !inB:
+			f.add(Different, "file", "only in A")
+		case x.Mode().Type() != y.Mode().Type():
+			f.add(Different, "file", "%s and %s", x.Mode().Type(), y.Mode().Type())
+		case x.Mode().Type() == fs.ModeSymlink:
+			ta, errA := os.Readlink(filepath.Join(a, name))
+			tb, errB := os.Readlink(filepath.Join(b, name))
+			if errA != nil || errB != nil || ta != tb {
+				f.add(Different, "file", "a link to %s, and to %s", ta, tb)
+			}
+		case !x.Mode().Type().IsRegular():
+			f.add(Different, "file", "neither a file nor a link, which can't be compared")
+		default:
+			if x.Mode().Perm() != y.Mode().Perm() {
+				f.add(Different, "mode", "%s and %s", x.Mode(), y.Mode())
+			}
+			from, to := onDisk(filepath.Join(a, name)), onDisk(filepath.Join(b, name))
+			if err := c.files(name, from, to, f.Reasons); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			continue
+		}
+		c.done(f)
+	}
+	return nil
+}
+
+func (c *walker) done(f File) {
+	f.settle()
+	c.report.Files = append(c.report.Files, f)
+}
+
+// list lists the files in a folder and those below it.
+func list(dir string) (map[string]fs.FileInfo, error) {
+	files := map[string]fs.FileInfo{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		name, err = filepath.Rel(dir, name)
+		files[filepath.ToSlash(name)] = info
+		return err
+	})
+	return files, err
+}
+
+// onDisk is a file as a member.
+func onDisk(name string) member {
+	return member{open: func() (io.ReadCloser, error) { return os.Open(name) }}
+}
+
+func (m member) read() ([]byte, error) {
+	r, err := m.open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// files compares two files of a name, which differ in other ways for the reasons already.
+func (c *walker) files(name string, a, b member, reasons []Reason) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	f := File{Name: name, Reasons: reasons}
+	var err error
+	if a.sum, err = sumOf(a); err != nil {
+		return err
+	}
+	if b.sum, err = sumOf(b); err != nil {
+		return err
+	}
+	switch {
+	case a.sum == b.sum:
+	case isSums(name):
+		err = c.sums(a, b, &f)
+	case isArchive(name):
+		return c.archives(a, b, f)
+	default:
+		var known bool
+		var old File
+		if old, known = c.programs[[2]sum{a.sum, b.sum}]; !known {
+			old, err = c.contents(a, b)
+			c.programs[[2]sum{a.sum, b.sum}] = old
+		}
+		f.Reasons = append(f.Reasons, old.Reasons...)
+	}
+	if err != nil {
+		return err
+	}
+	c.done(f)
+	return nil
+}
+
+func (c *walker) contents(a, b member) (File, error) {
+	var f File
+	x, err := a.read()
+	if err != nil {
+		return f, err
+	}
+	y, err := b.read()
+	if err != nil {
+		return f, err
+	}
+	compareBytes(x, y, &f)
+	return f, nil
+}
+
+func isSums(name string) bool { return name == "SHA256SUMS" || name == "SHA512SUMS" }
+
+// sums compares checksum files. A line may differ if it is right on both sides and its file is equivalent.
+func (c *walker) sums(a, b member, f *File) error {
+	x, err := c.claims(a)
+	if err != nil {
+		return err
+	}
+	y, err := c.claims(b)
+	if err != nil {
+		return err
+	}
+	verdicts := map[string]Verdict{}
+	for _, file := range c.report.Files {
+		name, _, _ := strings.Cut(file.Name, ":")
+		verdicts[name] = max(verdicts[name], file.Verdict)
+	}
+	var differ, expected []string
+	for _, name := range slices.Sorted(maps.Keys(x)) {
+		v, known := verdicts[name]
+		switch {
+		case y[name] == "":
+			differ = append(differ, name+" only in A")
+		case x[name] == y[name]:
+		case known && v == Equivalent && rightSum(filepath.Join(c.report.A, name), x[name]) && rightSum(filepath.Join(c.report.B, name), y[name]):
+			expected = append(expected, name)
+		default:
+			differ = append(differ, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(y)) {
+		if x[name] == "" {
+			differ = append(differ, name+" only in B")
+		}
+	}
+	f.addAll(Different, "sums", "%d lines differ", differ)
+	f.addAll(Equivalent, "sums", "%d are of files that are equivalent, and right on both sides", expected)
+	if len(f.Reasons) == 0 {
+		f.add(Different, "content", "the same sums, written otherwise")
+	}
+	return nil
+}
+
+// claims reads the lines of a checksum file: sums by name.
+func (c *walker) claims(m member) (map[string]string, error) {
+	text, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	l := map[string]string{}
+	for line := range bytes.Lines(text) {
+		sum, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "  ")
+		if !ok || l[name] != "" {
+			return nil, fmt.Errorf("line %q: want a sum, two blanks and a name that is no other line's", line)
+		}
+		l[name] = sum
+	}
+	return l, nil
+}
