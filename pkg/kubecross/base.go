@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/image"
+
+	"slipway.build/pkg/debian"
+	"slipway.build/pkg/tail"
 )
 
 // published is the base that is tried first. It is the Dockerfile's default, too.
@@ -38,7 +41,7 @@ func (b builder) base(ctx context.Context, i Image, f folder, names []string) (b
 		return base{}, err
 	}
 	h := sha256.New()
-	add(h, "kube-cross-base", b.engine.Platform.String(), settings, strings.Join(names, " "), cleanse)
+	add(h, "kube-cross-base", b.engine.Platform.String(), settings, strings.Join(names, " "), debian.Cleanse)
 	sum := hex.EncodeToString(h.Sum(nil))
 	made := base{name: ref(BaseRepository, b.owner, sum), complete: true}
 	if have, err := b.adopt(ctx, BaseRepository, baseLabel, sum); have || err != nil {
@@ -74,7 +77,7 @@ func (b builder) pull(ctx context.Context, name string) error {
 	err := func() error {
 		body, err := b.engine.Client.ImagePull(ctx, name, image.PullOptions{Platform: b.engine.Platform.String()})
 		if err != nil {
-			return errors.New(redact(err.Error()))
+			return errors.New(tail.Redact(err.Error()))
 		}
 		defer func() { _ = body.Close() }()
 		return read(body, func(m message) {

@@ -288,14 +288,7 @@ func notOfThisMachine(t *testing.T, l lab, img image.InspectResponse) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := []string{"hunter2", "http://", "https://", "://", name}
-	if e, err := findDebian("", "/"); err == nil {
-		for line := range strings.Lines(e.sources) {
-			if address, ok := strings.CutPrefix(line, "URIs: "); ok {
-				secrets = append(secrets, strings.TrimSpace(address))
-			}
-		}
-	}
+	secrets := []string{"hunter2", "://", name} // "://" is in every mirror's address
 	for _, secret := range secrets {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("%q is in the image's history or settings:\n%s", secret, text)

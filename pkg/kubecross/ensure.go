@@ -14,6 +14,7 @@ import (
 
 	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/engine"
+	"slipway.build/pkg/tail"
 	"slipway.build/pkg/toolchain"
 )
 
@@ -128,17 +129,17 @@ func (b builder) build(ctx context.Context, i Image, f folder, names []string, b
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	output := &lines{each: func(line string) {
+	output := &tail.Lines{Each: func(line string) {
 		if strings.HasPrefix(line, "Step ") {
 			b.progress(line)
 		}
 	}}
 	err = read(response.Body, func(m message) { _, _ = output.Write([]byte(m.Stream)) })
 	if err != nil {
-		return output.explain(err)
+		return output.Explain(err)
 	}
 	if _, err := b.engine.Client.ImageInspect(ctx, name); err != nil { // an engine that is stopped just stops talking
-		return output.explain(fmt.Errorf("the engine did not finish: %w", err))
+		return output.Explain(fmt.Errorf("the engine did not finish: %w", err))
 	}
 	return nil
 }

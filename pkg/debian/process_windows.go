@@ -1,4 +1,4 @@
-package kubecross
+package debian
 
 import "os/exec"
 

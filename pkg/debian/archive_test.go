@@ -1,6 +1,7 @@
-package kubecross
+package debian
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,7 +16,13 @@ func machine(t *testing.T, files map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	for name, text := range files {
-		write(t, filepath.Join(root, filepath.FromSlash(name)), text, 0o644)
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return root
 }
@@ -39,7 +46,7 @@ func TestPackagesComeFromWhereAptHasThem(t *testing.T) {
 		"etc/apt/sources.list.d/old.list.disabled":  "deb http://old.example.com/debian bookworm main\n",
 		"etc/apt/sources.list.d/other.sources.save": "Types: deb\nURIs: http://old.example.com/debian\nSuites: bookworm\nComponents: main\n",
 	})
-	got, err := findDebian("", root)
+	got, err := findArchive("", "", root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +66,7 @@ func TestMirrorComesFirst(t *testing.T) {
 		"etc/os-release": "ID=fedora\n",
 		keyring:          "keys",
 	})
-	got, err := findDebian("https://mirror.example.com/debian", root)
+	got, err := findArchive("https://mirror.example.com/debian", "", root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +77,32 @@ func TestMirrorComesFirst(t *testing.T) {
 	}
 }
 
+func TestAnotherSuiteComesFromTheSamePlaces(t *testing.T) {
+	t.Parallel()
+	root := machine(t, map[string]string{
+		"etc/os-release": bookworm,
+		"etc/apt/sources.list": "deb [signed-by=/a.gpg] http://one.example.com/debian bookworm main\n" +
+			"deb http://one.example.com/debian bookworm-updates main\n" +
+			"deb http://one.example.com/debian-security bookworm-security main\n",
+		keyring: "keys",
+	})
+	got, err := findArchive("", "forky", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "Types: deb\nURIs: http://one.example.com/debian\nSuites: forky\nComponents: main\nsigned-by: /a.gpg\n"
+	if diff := cmp.Diff(want, got.sources); diff != "" || got.suite != "forky" {
+		t.Errorf("suite %s (-want +got):\n%s", got.suite, diff)
+	}
+	if got, err = findArchive("http://mirror.example.com/debian", "forky", root); err != nil || got.suite != "forky" ||
+		!strings.Contains(got.sources, "\nSuites: forky\n") {
+		t.Errorf("from a mirror: %+v, error %v", got, err)
+	}
+}
+
 func TestMachineThatCannotSay(t *testing.T) {
 	t.Parallel()
-	const both = "set SLIPWAY_DEBIAN_MIRROR to a Debian mirror, or KUBE_CROSS_BASE to an image"
+	const both = "set SLIPWAY_DEBIAN_MIRROR to a Debian mirror"
 	for name, test := range map[string]struct {
 		mirror string
 		files  map[string]string
@@ -88,7 +118,7 @@ func TestMachineThatCannotSay(t *testing.T) {
 		"more than one line":  {"http://e.example.com/\nTrusted: yes", map[string]string{keyring: "keys"}, []string{"SLIPWAY_DEBIAN_MIRROR"}},
 		"a mirror by options": {"http://me:secret@e.example.com/x y", map[string]string{keyring: "keys"}, []string{`"http://***@e.example.com/x y" is not`}},
 	} {
-		_, err := findDebian(test.mirror, machine(t, test.files))
+		_, err := findArchive(test.mirror, "", machine(t, test.files))
 		for _, want := range test.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: error %v, want %s", name, err, want)

@@ -1,7 +1,8 @@
-package kubecross
+package debian
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -10,64 +11,75 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"slipway.build/pkg/tail"
 )
 
-// A debian says where Debian packages come from.
-type debian struct {
+// An archive says where Debian packages come from.
+type archive struct {
 	suite   string
 	sources string   // in the format of a .sources file
 	proxies []string // environment: apt's own, which mmdebstrap does not read
 }
 
-// mirrored is the suite that is taken from a mirror that the user names: that of the published base.
+// mirrored is the suite that is taken from a mirror that the user names, if none is asked for.
 const mirrored = "bookworm"
 
 // keyring holds the keys of Debian's archive, on Debian and on systems that have its package.
 const keyring = "usr/share/keyrings/debian-archive-keyring.gpg"
 
-// errSources is for a machine that cannot say.
-var errSources = errors.New("set SLIPWAY_DEBIAN_MIRROR to a Debian mirror, or KUBE_CROSS_BASE to an image that the engine has or can pull")
+// ErrSources ends the error for a machine that cannot say.
+var ErrSources = errors.New("set SLIPWAY_DEBIAN_MIRROR to a Debian mirror")
 
-// findDebian takes the mirror, if there is one, or what the apt of the machine at root is configured to use.
-func findDebian(mirror, root string) (debian, error) {
+// findArchive takes the mirror, if there is one, or what the apt of the machine at root is configured to use. Another suite than
+// the machine's own is taken from the same places.
+func findArchive(mirror, suite, root string) (archive, error) {
 	if mirror != "" {
-		return fromMirror(mirror, root)
+		return fromMirror(mirror, cmp.Or(suite, mirrored), root)
 	}
 	codename, err := codename(filepath.Join(root, "etc", "os-release"))
 	if err != nil {
-		return debian{}, fmt.Errorf("%w: %w", err, errSources)
+		return archive{}, fmt.Errorf("%w: %w", err, ErrSources)
 	}
 	entries, err := readSources(filepath.Join(root, "etc", "apt"))
 	if err != nil {
-		return debian{}, fmt.Errorf("%w: %w", err, errSources)
+		return archive{}, fmt.Errorf("%w: %w", err, ErrSources)
 	}
-	d := debian{suite: codename, proxies: aptProxies()}
+	d := archive{suite: cmp.Or(suite, codename), proxies: aptProxies()}
 	complete := false
 	var text []string
 	for _, e := range entries {
-		if e.restrict(codename) {
-			complete = complete || slices.Contains(strings.Fields(e.get("Suites")), codename)
-			text = append(text, e.String())
+		if !e.restrict(codename) {
+			continue
 		}
+		own := slices.Contains(strings.Fields(e.get("Suites")), codename)
+		complete = complete || own
+		if d.suite != codename { // its updates and security fixes may have other names, or none
+			if !own {
+				continue
+			}
+			e.set("Suites", d.suite)
+		}
+		text = append(text, e.String())
 	}
 	if !complete {
-		return debian{}, fmt.Errorf("apt has no source for Debian's %s: %w", codename, errSources)
+		return archive{}, fmt.Errorf("apt has no source for Debian's %s: %w", codename, ErrSources)
 	}
 	d.sources = strings.Join(text, "\n")
 	return d, nil
 }
 
-func fromMirror(mirror, root string) (debian, error) {
+func fromMirror(mirror, suite, root string) (archive, error) {
 	u, err := url.Parse(mirror)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(mirror, " \t\n") {
-		return debian{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", redact(mirror))
+		return archive{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
 	}
 	keys := filepath.Join(root, filepath.FromSlash(keyring))
 	if _, err := os.Stat(keys); err != nil {
-		return debian{}, fmt.Errorf("the keys of Debian's archive are not here: install the package debian-archive-keyring: %w", err)
+		return archive{}, fmt.Errorf("the keys of Debian's archive are not here: install the package debian-archive-keyring: %w", err)
 	}
-	e := source{{"Types", "deb"}, {"URIs", mirror}, {"Suites", mirrored}, {"Components", "main"}, {"Signed-By", keys}}
-	return debian{suite: mirrored, sources: e.String(), proxies: aptProxies()}, nil
+	e := source{{"Types", "deb"}, {"URIs", mirror}, {"Suites", suite}, {"Components", "main"}, {"Signed-By", keys}}
+	return archive{suite: suite, sources: e.String(), proxies: aptProxies()}, nil
 }
 
 // codename reads which Debian a machine is.
@@ -89,7 +101,7 @@ func codename(file string) (string, error) {
 	return values["VERSION_CODENAME"], nil
 }
 
-// aptProxies asks apt for the proxies it is configured with. By the environment they stay out of the image, and of the list of
+// aptProxies asks apt for the proxies it is configured with. By the environment they stay out of what is made, and of the list of
 // processes.
 func aptProxies() []string {
 	var env []string

@@ -1,6 +1,6 @@
 //go:build unix
 
-package kubecross
+package debian
 
 import (
 	"os/exec"

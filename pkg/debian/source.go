@@ -1,4 +1,4 @@
-package kubecross
+package debian
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func (s source) String() string {
 }
 
 // restrict leaves of a source what Debian itself has for a release, and says whether there is any: what others offer for it
-// (databases, engines, …) has no place in the base.
+// (databases, engines, …) has no place in a system made here.
 func (s source) restrict(codename string) bool {
 	suites := slices.DeleteFunc(strings.Fields(s.get("Suites")), func(suite string) bool {
 		return !slices.Contains([]string{codename, codename + "-updates", codename + "-security"}, suite)
