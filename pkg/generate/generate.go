@@ -5,6 +5,8 @@ package generate
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -20,11 +22,14 @@ import (
 )
 
 // Folders hold generated files and nothing else, so that one which is no longer generated is noticed.
-var folders = []string{"docs/reference", "completions"}
+var folders = []string{"docs/reference", "completions", bazelFolder, modulesFolder, platformsFolder}
 
 // files makes every generated file, by path relative to the root.
-func files() (map[string][]byte, error) {
+func files(ctx context.Context, root string) (map[string][]byte, error) {
 	made := map[string][]byte{}
+	if err := bazel(ctx, root, made); err != nil {
+		return nil, err
+	}
 	command := cli.New(cli.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
 	command.DisableAutoGenTag = true // no dates
 	command.InitDefaultCompletionCmd()
@@ -63,9 +68,19 @@ func reference(c *cobra.Command, made map[string][]byte) error {
 	return nil
 }
 
-// Update writes the generated files below root.
-func Update(root string) error {
-	made, err := files()
+// Update writes the generated files below root, and has gazelle update those BUILD files that people write, too.
+func Update(ctx context.Context, root string) error {
+	if err := update(ctx, root); err != nil {
+		return err
+	}
+	if out, err := output(ctx, root, "go", gazelleCommand("-mode=fix")...); err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(out))
+	}
+	return nil
+}
+
+func update(ctx context.Context, root string) error {
+	made, err := files(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -93,6 +108,11 @@ func Update(root string) error {
 	return nil
 }
 
+// gazelleCommand are the arguments of the Go command to run gazelle as //:gazelle does, but without Bazel.
+func gazelleCommand(mode string) []string {
+	return []string{"tool", "gazelle", "update", mode, "-repo_root=.", "-repo_config=" + bazelFolder + "/repositories.WORKSPACE", "cmd"}
+}
+
 // leftovers are the files in folders of generated ones that are no longer made.
 func leftovers(root string, made map[string][]byte) ([]string, error) {
 	var left []string
@@ -114,8 +134,8 @@ func leftovers(root string, made map[string][]byte) ([]string, error) {
 }
 
 // outdated lists the generated files that differ from what would be made now.
-func outdated(root string) ([]string, error) {
-	made, err := files()
+func outdated(ctx context.Context, root string) ([]string, error) {
+	made, err := files(ctx, root)
 	if err != nil {
 		return nil, err
 	}

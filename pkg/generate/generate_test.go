@@ -2,8 +2,10 @@ package generate
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,20 +90,22 @@ func TestDriftIsNoticed(t *testing.T) {
 		{"removed", func(t *testing.T, root string) { remove(t, root, completion) }, []string{completion}},
 		{"no longer generated", func(t *testing.T, root string) { write(t, root, "docs/reference/slipway_old.md", "old") },
 			[]string{"docs/reference/slipway_old.md"}},
+		{"another build tag", func(t *testing.T, root string) { replace(t, root, "release/release.yaml", "tags: [", "tags: [more, ") },
+			[]string{"build/bazel/generated/bazelrc", "build/bazel/generated/config.bzl"}},
 		{"beside what is generated", func(t *testing.T, root string) { write(t, root, "docs/architecture.md", "by hand") }, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			root := t.TempDir()
-			if err := Update(root); err != nil {
+			root := tree(t)
+			if err := update(t.Context(), root); err != nil {
 				t.Fatal(err)
 			}
 			tt.drift(t, root)
 			if diff := cmp.Diff(tt.want, drifted(t, root)); diff != "" {
 				t.Errorf("outdated (-want +got):\n%s", diff)
 			}
-			if err := Update(root); err != nil {
+			if err := update(t.Context(), root); err != nil {
 				t.Fatal(err)
 			}
 			if left := drifted(t, root); left != nil {
@@ -113,8 +117,8 @@ func TestDriftIsNoticed(t *testing.T) {
 
 func TestUpdateLeavesAloneWhatIsCurrent(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	if err := Update(root); err != nil {
+	root := tree(t)
+	if err := update(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(root, "docs", "reference", "slipway.md")
@@ -125,7 +129,7 @@ func TestUpdateLeavesAloneWhatIsCurrent(t *testing.T) {
 	if err := os.Chtimes(name, before.ModTime().Add(-1e12), before.ModTime().Add(-1e12)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Update(root); err != nil {
+	if err := update(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(name)
@@ -137,9 +141,57 @@ func TestUpdateLeavesAloneWhatIsCurrent(t *testing.T) {
 	}
 }
 
+func TestStaleBuildFileIsNoticedAndUpdated(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	if err := Update(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, "cmd/kubectl/more.go", "package main\n\nimport _ \"k8s.io/client-go/rest\"\n")
+	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "BUILD files" })
+	problem, err := checks[i].run(t.Context(), root)
+	if err == nil || !strings.Contains(problem, "run make update") || !strings.Contains(problem, `+        "@io_k8s_client_go//rest",`) {
+		t.Errorf("error %v: %s", err, problem)
+	}
+	if err := Update(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	if problem, err := checks[i].run(t.Context(), root); err != nil || problem != "" {
+		t.Errorf("after an update: %v: %s", err, problem)
+	}
+}
+
+// tree copies of this tree what files are generated from.
+func tree(t *testing.T) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	from := os.DirFS(filepath.Join("..", ".."))
+	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go", "images/*/*", "BUILD.bazel"} {
+		names, err := fs.Glob(from, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if data, err := fs.ReadFile(from, name); err == nil { // not a folder
+				write(t, root, name, string(data))
+			}
+		}
+	}
+	return root
+}
+
+func replace(t *testing.T, root, name, old, with string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, name, strings.Replace(string(data), old, with, 1))
+}
+
 func drifted(t *testing.T, root string) []string {
 	t.Helper()
-	names, err := outdated(root)
+	names, err := outdated(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}

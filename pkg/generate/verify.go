@@ -24,8 +24,8 @@ type check struct {
 // The components' module is not vetted: its mains are a few lines each, which a build compiles anyway, and vet would
 // look for facts in all of Kubernetes first, for minutes.
 var checks = []check{
-	{name: "generated files", run: func(_ context.Context, root string) (string, error) {
-		names, err := outdated(root)
+	{name: "generated files", run: func(ctx context.Context, root string) (string, error) {
+		names, err := outdated(ctx, root)
 		if len(names) == 0 {
 			return "", err
 		}
@@ -44,6 +44,13 @@ var checks = []check{
 	{name: "staticcheck", run: problemsOf("go", "tool", "staticcheck", "-tags=integration,soak", "./...")},
 	{name: "shellcheck", tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run", "images/kube-cross/add-user", "images/kube-cross/install-packages",
 		"images/kube-cross/rootfs/usr/local/bin/*")},
+	{name: "BUILD files", run: func(ctx context.Context, root string) (string, error) {
+		out, err := output(ctx, root, "go", gazelleCommand("-mode=diff")...)
+		if err != nil {
+			return "not up to date, run make update:\n" + out, err
+		}
+		return "", nil
+	}},
 	{name: "buildifier", run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
 }
 

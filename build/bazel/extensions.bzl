@@ -1,0 +1,30 @@
+"""What MODULE.bazel has besides modules of Bazel.
+
+The components' Go modules are declared here and not by gazelle's go_deps: that extension selects one version for the whole of
+Bazel's module graph, so what rules_go and gazelle require for themselves would raise versions in the components.
+"""
+
+load("//build/bazel:gomod.bzl", "pinned_go")
+load("//build/bazel/generated:config.bzl", "GO_SUMS", "GO_VERSION")
+load("//build/bazel/generated:modules.bzl", "go_modules")
+
+def _components_impl(_):
+    go_modules()
+
+components = module_extension(
+    doc = "One repository for each Go module that cmd/go.mod requires.",
+    implementation = _components_impl,
+)
+
+def _toolchain_impl(_):
+    pinned_go(
+        name = "pinned_go",
+        download = str(Label("@go_download//:ROOT")),
+        sums = GO_SUMS,
+        version = GO_VERSION,
+    )
+
+toolchain = module_extension(
+    doc = "The Go that release.yaml pins.",
+    implementation = _toolchain_impl,
+)

@@ -1,0 +1,29 @@
+"""Tests of go.bzl."""
+
+load("@bazel_skylib//lib:unittest.bzl", "asserts", "unittest")
+load("//build/bazel:go.bzl", "module_of")
+load("//build/bazel/generated:config.bzl", "MODULES")
+
+def _module_of_test_impl(ctx):
+    env = unittest.begin(ctx)
+
+    def check(module, importpath):
+        got = module_of(importpath)
+        asserts.equals(env, MODULES[module], (got.language, got.metadata.name), importpath)
+
+    check("slipway.build/cmd", "slipway.build/cmd")
+    check("slipway.build/cmd", "slipway.build/cmd/kubectl")
+
+    # What lies below a module's path may be another module's.
+    check("go.opentelemetry.io/otel", "go.opentelemetry.io/otel/internal/global")
+    check("go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/trace")
+
+    # What only begins with the same letters is not below it.
+    asserts.equals(env, None, module_of("slipway.build/cmdx"))
+    asserts.equals(env, None, module_of("fmt"))
+    return unittest.end(env)
+
+_module_of_test = unittest.make(_module_of_test_impl)
+
+def module_of_test_suite(name):
+    unittest.suite(name, _module_of_test)

@@ -1,0 +1,10 @@
+#!/bin/sh
+# What --config=release stamps into binaries, for Bazel's --workspace_status_command. `slipway bazel` hands it on, and
+# otherwise slipway is compiled to be asked.
+set -eu
+if [ -n "${SLIPWAY_WORKSPACE_STATUS-}" ]; then
+  printf '%s\n' "$SLIPWAY_WORKSPACE_STATUS"
+  exit
+fi
+make slipway >&2
+exec _output/bin/slipway version --workspace-status
