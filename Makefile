@@ -32,7 +32,8 @@ endif
 
 TARGETS := all cross release quick-release release-images quick-release-images package-tarballs \
            test test-integration bench soak update verify clean help slipway \
-           shell release-in-a-container
+           shell release-in-a-container \
+           bazel-build bazel-test bazel-test-integration
 
 .PHONY: $(TARGETS)
 

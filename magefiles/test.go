@@ -39,12 +39,12 @@ func Soak(ctx context.Context) error {
 	return goTest("./test/integration", "-tags=integration,soak", "-timeout=6h", "-v")
 }
 
-// Update regenerates what is made from the sources: command-line reference, completions.
-func Update() error {
+// Update regenerates what is made from the sources: command-line reference, completions, what Bazel reads.
+func Update(ctx context.Context) error {
 	if dryRun() {
 		return nil
 	}
-	return generate.Update(".")
+	return generate.Update(ctx, ".")
 }
 
 // Verify checks formatting, lints, and that what is generated is up to date.

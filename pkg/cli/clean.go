@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/action"
+	"slipway.build/pkg/bazel"
 	"slipway.build/pkg/engine"
 	"slipway.build/pkg/plan"
 	"slipway.build/pkg/road/container"
@@ -21,7 +22,8 @@ func newClean(o *options) *cobra.Command {
 		Use:   "clean",
 		Short: "Remove everything that was made",
 		Long: `clean removes _output: what was built, and what is kept to skip work. The Go caches stay. What the tree has in
-a container engine is removed, too: its containers, volumes (the Go caches of the container road among them) and images.`,
+a container engine is removed, too: its containers, volumes (the Go caches of the container road among them) and images. So
+is what Bazel has made for the tree, and its server stops; a root with Bazel in the user's cache folder stays.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := plan.FindRoot(o.dir)
@@ -46,6 +48,9 @@ a container engine is removed, too: its containers, volumes (the Go caches of th
 func (o *options) clean(ctx context.Context, root, output string) error {
 	mark := filepath.Join(root, filepath.FromSlash(plan.EngineUsed))
 	_, never := os.Stat(mark)
+	if err := bazel.Clean(ctx, root); err != nil {
+		return err
+	}
 	err := o.cleanEngine(ctx, root, never == nil)
 	if removed := os.RemoveAll(output); removed != nil || err == nil {
 		return errors.Join(err, removed)

@@ -139,11 +139,11 @@ the same by Kubernetes' names.`,
 	verbose, _ := strconv.Atoi(s.Getenv("KUBE_VERBOSE"))
 	flags := root.PersistentFlags()
 	flags.StringVarP(&o.dir, "directory", "C", ".", "the tree, or a folder in it")
-	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container (default $ROAD, else local)")
+	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container, bazel (default $ROAD, else local)")
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one a line, or the result of a query")
 	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: list skipped actions too (default $KUBE_VERBOSE)")
-	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newRun(o), newShell(o), newCatalog(o), newClean(o), newVersion(o))
+	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newDiff(o), newRun(o), newShell(o), newBazel(o), newCatalog(o), newClean(o), newVersion(o))
 	for _, c := range root.Commands() {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {

@@ -9,7 +9,8 @@ import (
 )
 
 func newVersion(o *options) *cobra.Command {
-	return &cobra.Command{
+	var status bool
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version that a release built now would have",
 		Args:  cobra.NoArgs,
@@ -19,6 +20,10 @@ func newVersion(o *options) *cobra.Command {
 				return err
 			}
 			s := p.Stamp
+			if status {
+				_, err := o.Out.Write(s.WorkspaceStatus())
+				return err
+			}
 			if o.json {
 				return json.NewEncoder(o.Out).Encode(map[string]string{
 					"gitVersion": s.Version, "gitCommit": s.Commit, "gitTreeState": s.TreeState, "major": s.Major, "minor": s.Minor,
@@ -29,4 +34,6 @@ func newVersion(o *options) *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&status, "workspace-status", false, "print what Bazel stamps into binaries, as its --workspace_status_command has to")
+	return c
 }

@@ -47,7 +47,7 @@ func Modules(binaries []string, modCache, modRoot string) ([]Module, error) {
 		if err != nil {
 			return nil, fmt.Errorf("license: %w", err) // names the file
 		}
-		if info.Main.Path == "" {
+		if info.Main.Path == "" && len(info.Deps) == 0 { // rules_go names no main module
 			return nil, fmt.Errorf("license %s: no module in its build information", name)
 		}
 		linked = append(linked, linkage{name, info})

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -123,9 +124,14 @@ func (b *builder) ahead(ctx context.Context) (built func(file string), stop func
 }
 
 // sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the
-// module cache), the folders of the module that its package needs, and modules replaced by a folder.
+// module cache), the folders of the module that its package needs, modules replaced by a folder, and the road's own files.
 func (b *builder) sourcesOf(bin catalog.Binary) []string {
 	inputs := slices.Clone(b.module.inputs)
+	for _, file := range b.config {
+		if _, err := os.Stat(b.abs(file)); err == nil {
+			inputs = append(inputs, file)
+		}
+	}
 	for _, dir := range b.module.closure(cmp.Or(bin.Package, bin.Test)) {
 		inputs = append(inputs, slashed(b.Catalog.Module, dir)+"/")
 	}

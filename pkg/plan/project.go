@@ -9,9 +9,11 @@ import (
 	"sync"
 
 	"slipway.build/pkg/archive"
+	"slipway.build/pkg/bazel"
 	"slipway.build/pkg/catalog"
 	"slipway.build/pkg/kubecross"
 	"slipway.build/pkg/road"
+	bazelroad "slipway.build/pkg/road/bazel"
 	"slipway.build/pkg/road/container"
 	"slipway.build/pkg/road/local"
 	"slipway.build/pkg/source"
@@ -35,15 +37,18 @@ const (
 // Binaries is where the binaries that a road made are: OS/ARCH/NAME. Those of the container road have the place that
 // Kubernetes gives its own.
 func Binaries(road string) string {
-	if road == "container" {
+	switch road {
+	case "container":
 		return Output + "/dockerized/bin"
+	case "bazel":
+		return Output + "/bazel/bin"
 	}
 	return Output + "/local/bin"
 }
 
 // Settings are what a user sets by Kubernetes' variables.
 type Settings struct {
-	Road           string // ROAD: local, container; empty is local
+	Road           string // ROAD: local, container, bazel; empty is local
 	Build          road.Options
 	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it, too
 	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it, too
@@ -76,6 +81,7 @@ type Project struct {
 	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
 
 	road   road.Road
+	config []string // files besides sources that decide what the road makes of these; some may be missing
 	getenv func(string) string
 	tree   *source.Tree
 }
@@ -105,8 +111,14 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 		p.road = &local.Road{Pin: pin, Go: p.Go}
 	case "container":
 		p.road = p.Containers(p.Catalog.Module)
+	case "bazel":
+		if err := bazelroad.Validate(settings.Build); err != nil {
+			return nil, err
+		}
+		p.road = &bazelroad.Road{Version: pin.Version, Bazel: p.findBazel}
+		p.config = bazelroad.Config()
 	default:
-		return nil, &catalog.UnknownError{Kind: "road", Name: settings.Road, Near: []string{"local", "container"}}
+		return nil, &catalog.UnknownError{Kind: "road", Name: settings.Road, Near: []string{"local", "container", "bazel"}}
 	}
 	if p.Stamp, err = stamp.Read(ctx, p.stampRequest()); err != nil {
 		return nil, err
@@ -139,6 +151,32 @@ func (p *Project) Containers(modules ...string) *container.Road {
 		},
 		Sources: func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
 	}
+}
+
+// findBazel finds the Bazel of the tree, or makes one.
+func (p *Project) findBazel(ctx context.Context, progress func(string)) (bazelroad.Bazel, error) {
+	b, err := p.Bazel(ctx, "", progress)
+	if err != nil {
+		return nil, err // and no Bazel that is nil in an interface that is not
+	}
+	return b, nil
+}
+
+// Bazel is the one that the tree is pinned to, with what it needs from where deps says.
+func (p *Project) Bazel(ctx context.Context, deps bazel.Deps, progress func(string)) (*bazel.Bazel, error) {
+	g, err := p.Go(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	return bazel.Find(ctx, bazel.Options{
+		Root:     p.Root,
+		Go:       g,
+		Stamp:    p.Stamp,
+		Mirror:   p.Settings.DebianMirror,
+		Deps:     deps,
+		Getenv:   p.getenv,
+		Progress: progress,
+	})
 }
 
 // FindRoot walks up from dir to the folder that holds release/release.yaml.

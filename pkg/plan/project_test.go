@@ -31,7 +31,7 @@ func TestOpenRefuses(t *testing.T) {
 		want      string
 	}{
 		{"a folder outside of a tree", t.TempDir(), Settings{}, "run slipway inside a tree"},
-		{"an unknown road", root, Settings{Road: "rail"}, `unknown road "rail"; did you mean local or container?`},
+		{"an unknown road", root, Settings{Road: "rail"}, `unknown road "rail"; did you mean local, container or bazel?`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

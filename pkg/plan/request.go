@@ -8,6 +8,7 @@ import (
 
 	"slipway.build/pkg/action"
 	"slipway.build/pkg/catalog"
+	bazelroad "slipway.build/pkg/road/bazel"
 )
 
 // A Request names what to make.
@@ -56,6 +57,13 @@ func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error)
 	}
 	if err != nil {
 		return nil, err
+	}
+	for _, bin := range b.targets {
+		if bin.IsTest() && p.road.Name() == "bazel" {
+			return nil, &bazelroad.OptionError{
+				Option: bin.Name, Instead: "Bazel has no target for tests of a package of another module; make the test set by another road",
+			}
+		}
 	}
 	return b.graph, nil
 }

@@ -1,0 +1,201 @@
+package bazel
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// folder is what this package has in a tree, relative to its root; overridesFolder in it has the modules of Bazel's that Overrides
+// puts in place of the registry's.
+const (
+	folder          = "_output/.slipway/bazel"
+	overridesFolder = folder + "/overrides"
+)
+
+// debianModules are Bazel modules that Debian has packages of, by their folders below /usr/share/bazel.
+var debianModules = map[string]string{
+	"bazel_skylib":  "tools/skylib",
+	"platforms":     "tools/platforms",
+	"rules_cc":      "rules/cc",
+	"rules_java":    "rules/java",
+	"rules_license": "rules/license",
+	"rules_proto":   "rules/proto",
+	"rules_python":  "rules/python",
+	"rules_shell":   "rules/shell",
+}
+
+// goModules are Bazel modules that are Go modules, and what else belongs into their folders.
+var goModules = map[string]map[string]string{
+	"rules_go": {"": "github.com/bazelbuild/rules_go"},
+	"gazelle":  {"": "github.com/bazelbuild/bazel-gazelle", "v2": "github.com/bazel-contrib/bazel-gazelle/v2"},
+}
+
+// unusedModules are required by those above for what no Go binary needs (protocol buffers, tests of their own), so an empty one
+// does.
+var unusedModules = []string{"apple_support", "buildozer", "protobuf", "zlib"}
+
+// override makes those modules, and a bazelrc in which --config=overrides names them.
+func (b *Bazel) override(ctx context.Context) error {
+	folder := filepath.Join(b.options.Root, filepath.FromSlash(overridesFolder))
+	key, err := b.overridesKey()
+	if err != nil {
+		return err
+	}
+	rcFile := filepath.Join(folder, "bazelrc")
+	if rc, err := os.ReadFile(rcFile); err == nil && strings.HasPrefix(string(rc), key) {
+		return nil
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return err
+	}
+	places := map[string]string{"package_metadata": filepath.Join(b.options.Root, "build", "bazel", "package_metadata")}
+	for name, dir := range debianModules {
+		places[name] = "/usr/share/bazel/" + dir
+	}
+	for name, parts := range goModules {
+		places[name] = filepath.Join(folder, name)
+		for below, module := range parts {
+			if err := b.copyGoModule(ctx, module, filepath.Join(places[name], below)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.patchRules(ctx, places["rules_go"]); err != nil {
+		return err
+	}
+	if err := write(filepath.Join(places["gazelle"], "v2", "go.sum"), ""); err != nil {
+		return err
+	}
+	for _, name := range unusedModules {
+		places[name] = filepath.Join(folder, name)
+		if err := write(filepath.Join(places[name], "MODULE.bazel"), fmt.Sprintf("module(name = %q)\n", name)); err != nil {
+			return err
+		}
+		if err := write(filepath.Join(places[name], "BUILD.bazel"), ""); err != nil {
+			return err
+		}
+	}
+	places["bazel_features"] = filepath.Join(folder, "bazel_features")
+	if err := b.copyFeatures(places["bazel_features"]); err != nil {
+		return err
+	}
+	var rc strings.Builder
+	fmt.Fprintf(&rc, "common:overrides --registry=file://%s/no-registry\n", folder)
+	for name, dir := range places {
+		fmt.Fprintf(&rc, "common:overrides --override_module=%s=%s\n", name, dir)
+	}
+	lines := slices.Sorted(strings.Lines(rc.String()))
+	return write(rcFile, key+strings.Join(lines, ""))
+}
+
+// overridesKey begins the bazelrc that is made from the same modules for the same place.
+func (b *Bazel) overridesKey() (string, error) {
+	sums, err := os.ReadFile(filepath.Join(b.options.Root, "go.sum"))
+	if err != nil {
+		return "", err
+	}
+	patch, err := os.ReadFile(b.rulesPatch())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("# Of go.sum and patches %x, for %s, Debian's from %s.\n", sha256.Sum256(append(sums, patch...)), b.options.Root, b.system), nil
+}
+
+func (b *Bazel) rulesPatch() string {
+	return filepath.Join(b.options.Root, "build", "bazel", "patches", "rules_go.patch")
+}
+
+// patchRules does to rules_go what WORKSPACE and MODULE.bazel have Bazel do.
+func (b *Bazel) patchRules(ctx context.Context, dir string) error {
+	c := exec.CommandContext(ctx, "patch", "--quiet", "-p1", "-d", dir, "-i", b.rulesPatch())
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("patch rules_go in %s (the package patch has the program): %w: %s", dir, err, out)
+	}
+	return nil
+}
+
+// copyGoModule copies a module that go.mod pins out of the module cache. Module zips carry no modes; rules_go runs a few scripts.
+func (b *Bazel) copyGoModule(ctx context.Context, path, dir string) error {
+	data, err := os.ReadFile(filepath.Join(b.options.Root, "go.mod"))
+	if err != nil {
+		return err
+	}
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == path })
+	if i < 0 {
+		return fmt.Errorf("go.mod does not require %s", path)
+	}
+	c := b.options.Go.Command(ctx, b.options.Root, "", "", "mod", "download", "-json", mod.Require[i].Mod.String())
+	c.Env = append(c.Env, "GOFLAGS=-mod=readonly")
+	out, err := c.Output()
+	if err != nil {
+		return fmt.Errorf("go mod download %s: %w: %s", path, err, out)
+	}
+	var info struct{ Dir string }
+	if err := json.Unmarshal(out, &info); err != nil {
+		return fmt.Errorf("go mod download %s: %w", path, err)
+	}
+	return copyTree(info.Dir, dir)
+}
+
+// copyFeatures copies Debian's bazel_features, which is older than a question that rules_go asks: whether Bazel's
+// InstrumentedFilesInfo takes baseline coverage files. Bazel 7 does not.
+func (b *Bazel) copyFeatures(dir string) error {
+	const ask, knows = "instrumented_files_info_has_baseline_coverage_files", "\n_rules = struct("
+	if err := copyTree(b.system+"/usr/share/bazel/tools/features", dir); err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "features.bzl")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if text := string(data); !strings.Contains(text, ask) {
+		if !strings.Contains(text, knows) {
+			return fmt.Errorf("%s: has no line %q to add a feature at", file, strings.TrimSpace(knows))
+		}
+		data = []byte(strings.Replace(text, knows, knows+"\n    "+ask+" = False,", 1))
+	}
+	return write(file, string(data))
+}
+
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := filepath.Join(to, rel)
+		if err := write(name, string(data)); err != nil || filepath.Ext(name) != ".sh" {
+			return err
+		}
+		return os.Chmod(name, 0o755)
+	})
+}
+
+func write(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o666)
+}

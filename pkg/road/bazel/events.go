@@ -1,0 +1,95 @@
+package bazel
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+)
+
+// An event is one of the build event protocol, as far as it is of use here.
+// Source: src/main/java/com/google/devtools/build/lib/buildeventstream/proto/build_event_stream.proto of Bazel.
+type event struct {
+	ID struct {
+		NamedSet        *struct{ ID string }    `json:"namedSet"`
+		TargetCompleted *struct{ Label string } `json:"targetCompleted"`
+	} `json:"id"`
+	NamedSetOfFiles *fileSet `json:"namedSetOfFiles"`
+	Completed       *struct {
+		Success     bool `json:"success"`
+		OutputGroup []struct {
+			Name     string  `json:"name"`
+			FileSets []setID `json:"fileSets"`
+		} `json:"outputGroup"`
+	} `json:"completed"`
+}
+
+type setID struct {
+	ID string `json:"id"`
+}
+
+// A fileSet holds files and other sets.
+type fileSet struct {
+	Files []struct {
+		URI string `json:"uri"`
+	} `json:"files"`
+	FileSets []setID `json:"fileSets"`
+}
+
+// outputs reads which files each label that was built is, from a file of build events in JSON.
+func outputs(r io.Reader) (map[string][]string, error) {
+	sets := map[string]*fileSet{}
+	made := map[string][]string{}
+	for lines := json.NewDecoder(r); ; {
+		var e event
+		if err := lines.Decode(&e); err == io.EOF {
+			return made, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if e.ID.NamedSet != nil && e.NamedSetOfFiles != nil {
+			sets[e.ID.NamedSet.ID] = e.NamedSetOfFiles
+		}
+		// A set is told of before what refers to it.
+		if e.ID.TargetCompleted != nil && e.Completed != nil && e.Completed.Success {
+			for _, group := range e.Completed.OutputGroup {
+				if group.Name != "default" {
+					continue
+				}
+				for _, set := range group.FileSets {
+					files, err := filesOf(sets, set.ID)
+					if err != nil {
+						return nil, err
+					}
+					label := e.ID.TargetCompleted.Label
+					made[label] = append(made[label], files...)
+				}
+			}
+		}
+	}
+}
+
+// filesOf are the paths of all files in a set.
+func filesOf(sets map[string]*fileSet, id string) ([]string, error) {
+	set := sets[id]
+	if set == nil {
+		return nil, fmt.Errorf("set %s of files is missing", id)
+	}
+	var files []string
+	for _, file := range set.Files {
+		u, err := url.Parse(file.URI)
+		if err != nil || u.Scheme != "file" {
+			return nil, fmt.Errorf("%q is no file here: was it left on the remote server?", file.URI)
+		}
+		files = append(files, u.Path)
+	}
+	for _, part := range set.FileSets {
+		more, err := filesOf(sets, part.ID)
+		if err != nil {
+			return nil, err
+		}
+		files = slices.Concat(files, more)
+	}
+	return files, nil
+}
