@@ -1,0 +1,111 @@
+//go:build integration && soak && linux
+
+package integration
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+const bazelBinaries = "_output/bazel/bin"
+
+// What is built by Bazel here: two components that share most of their code.
+var bazelComponents = []string{"kubectl", "kube-scheduler"}
+
+// bazelTree is a clone in which Bazel compiles. All tests share it, as it takes minutes to compile from nothing: whoever comes
+// first does.
+func bazelTree(t *testing.T) tree {
+	t.Helper()
+	needBazel(t)
+	tr := tree{dir: filepath.Join(workspace, "bazel")}
+	if !tr.exists(".bazelrc") {
+		tr = cloneTo(t, tr.dir)
+		program := slipway(t)
+		atEnd = append(atEnd, func() { _ = command(tr.dir, nil, program, "clean").Run() }) // Bazel's folders are not in the tree
+	}
+	return tr
+}
+
+// bazel runs Bazel in the tree.
+func (tr tree) bazel(t *testing.T, args ...string) result {
+	t.Helper()
+	return tr.slipway(t, append([]string{"bazel", "--"}, args...)...)
+}
+
+// The same components by both roads: the same versions of every module, the same code, the same word about their version.
+func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
+	tr := bazelTree(t)
+	local := baseline(t)
+	tr.slipway(t, append([]string{"build", "--road=bazel"}, bazelComponents...)...).ok(t)
+	for _, name := range bazelComponents {
+		ours, theirs := local.path(hostBin(name)), tr.path(bazelBinaries+"/linux/"+runtime.GOARCH+"/"+name)
+		args := []string{"--version"}
+		if name == "kubectl" {
+			args = []string{"version", "--client"}
+		}
+		want, got := run(t, tr.dir, nil, ours, args...).ok(t).stdout, run(t, tr.dir, nil, theirs, args...).ok(t).stdout
+		if got != want || got == "" {
+			t.Errorf("%s says %q by Bazel and %q by the local road", name, got, want)
+		}
+		diff := run(t, tr.dir, nil, slipway(t), "diff", ours, theirs).ok(t)
+		if !strings.Contains(diff.stdout, "equivalent") {
+			t.Errorf("slipway diff says of %s\n%s", name, diff.stdout)
+		}
+	}
+	if tr.exists(binaries) {
+		t.Error("the local road's binaries are there, too")
+	}
+
+	t.Run("no-op", func(t *testing.T) {
+		tr.jsonRun(t, append([]string{"build", "--road=bazel"}, bazelComponents...)...).didNothing(t)
+	})
+	t.Run("another platform", func(t *testing.T) {
+		tr.slipway(t, "build", "kube-log-runner", "--road=bazel", "--platform=linux/arm64").ok(t)
+		if m := elfMachine(t, tr.path(bazelBinaries+"/linux/arm64/kube-log-runner")); m != elf.EM_AARCH64 {
+			t.Errorf("it is for %v", m)
+		}
+	})
+}
+
+// What is wrong is told before anything wrong is made.
+func TestBazelMistakesAreTold(t *testing.T) {
+	tr := bazelTree(t)
+	const main = "cmd/kubectl/main.go"
+	build := func() result { return tr.slipway(t, "build", "kubectl", "--road=bazel") }
+	t.Run("stale BUILD file", func(t *testing.T) {
+		was := tr.read(t, main)
+		defer tr.write(t, main, was)
+		tr.edit(t, main, "import (", "import (\n\t_ \"k8s.io/apiserver/pkg/server\"\n")
+		build().fails(t, 1, "k8s.io/apiserver/pkg/server")
+	})
+	t.Run("sum that does not match", func(t *testing.T) {
+		const sums = "cmd/go.sum"
+		was := tr.read(t, sums)
+		defer tr.write(t, sums, was)
+		line := regexp.MustCompile(`(?m)^github.com/spf13/cobra \S+ h1:\S+$`).FindString(was)
+		tr.write(t, sums, strings.Replace(was, line, line[:strings.Index(line, "h1:")]+"h1:"+strings.Repeat("A", 43)+"=", 1))
+		build().fails(t, 1, "spf13/cobra")
+	})
+	t.Run("test set", func(t *testing.T) {
+		tr.slipway(t, "build", "e2e.test", "--road=bazel").fails(t, 2, "e2e.test", "another road")
+	})
+	t.Run("options of other roads", func(t *testing.T) {
+		tr.with("DBG=1").slipway(t, "build", "kubectl", "--road=bazel").fails(t, 2, "DBG=1")
+	})
+	t.Run("Bazel of another version", func(t *testing.T) {
+		bin := t.TempDir()
+		if err := os.WriteFile(filepath.Join(bin, "bazel"), []byte("#!/bin/sh\necho bazel 6.0.0\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		got := tr.with("PATH="+bin+":"+os.Getenv("PATH"), "KUBE_VERBOSE=1").slipway(t, "bazel", "--", "info", "release").ok(t)
+		if !strings.Contains(got.stderr, "6.0.0, and .bazelversion pins") {
+			t.Errorf("it does not say why that Bazel was not taken: %v", got)
+		}
+	})
+	build().ok(t)
+}

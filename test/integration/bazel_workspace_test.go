@@ -1,0 +1,102 @@
+//go:build integration && soak && linux
+
+package integration
+
+import (
+	"debug/buildinfo"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// needBazel is called by tests that run Bazel: it has to be installed, or what makes a root that has it.
+func needBazel(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"bazel", "bazelisk"} {
+		if _, err := exec.LookPath(name); err == nil {
+			return
+		}
+	}
+	need(t, "mmdebstrap", "mmdebstrap")
+	need(t, "unshare", "util-linux")
+}
+
+// All of it is with the smallest component, and begins without anything but the Go caches.
+func TestBazelBuildsWhatIsPinned(t *testing.T) {
+	needBazel(t)
+	tr := clone(t)
+	build := func(more ...string) result {
+		return tr.slipway(t, append([]string{"bazel", "--", "build", "--config=release"}, append(more, "//cmd:kube-log-runner")...)...)
+	}
+
+	// What a sum stands for is checked before it is compiled: the rules', and the components' modules'.
+	for file, module := range map[string]string{
+		"go.sum":                            "github.com/bazelbuild/rules_go v",
+		"build/bazel/generated/modules.bzl": `importpath = "k8s.io/klog/v2"`,
+	} {
+		text := tr.read(t, file)
+		before, after, ok := strings.Cut(text, module)
+		if !ok {
+			t.Fatalf("%s does not have %s", file, module)
+		}
+		version, sum, _ := strings.Cut(after, "h1:")
+		tr.write(t, file, before+module+version+"h1:AAAA"+sum[4:])
+		build("--nobuild").fails(t, 1, "h1:AAAA")
+		tr.write(t, file, text)
+	}
+
+	build().ok(t)
+	if again := build().ok(t); !strings.Contains(again.stderr, "1 process: 1 internal") {
+		t.Errorf("a second build has something to do: %v", again)
+	}
+	tr.slipway(t, "build", "kube-log-runner").ok(t)
+	local := filepath.Join(tr.dir, "_output", "local", "bin", runtime.GOOS, runtime.GOARCH, "kube-log-runner")
+	made := tr.bazelOutput(t, "//cmd:kube-log-runner")
+	if diff := cmp.Diff(buildInfoOf(t, local), buildInfoOf(t, made)); diff != "" {
+		t.Errorf("build information (-local +Bazel):\n%s", diff)
+	}
+	if out := run(t, tr.dir, nil, made, "/bin/echo", "it runs").ok(t).stdout; out != "it runs\n" {
+		t.Errorf("it says %q", out)
+	}
+
+	base := strings.TrimSpace(tr.slipway(t, "bazel", "--", "info", "output_base").ok(t).stdout)
+	tr.slipway(t, "clean").ok(t)
+	if left, err := os.ReadDir(base); len(left) > 0 {
+		t.Errorf("clean left %s: %v, %v", base, left, err)
+	}
+}
+
+func (tr tree) bazelOutput(t *testing.T, label string) string {
+	t.Helper()
+	out := tr.slipway(t, "bazel", "--", "cquery", "--config=release", "--output=files", label).ok(t).stdout
+	return filepath.Join(tr.dir, filepath.FromSlash(strings.TrimSpace(out)))
+}
+
+// buildInfoOf is what a binary says of its modules and settings. A module that is replaced by one with the same path and version, as
+// Kubernetes' own are, counts as that one.
+func buildInfoOf(t *testing.T, file string) []string {
+	t.Helper()
+	if _, err := os.Stat(file); err != nil {
+		t.Fatal(err)
+	}
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{info.GoVersion, info.Path}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		lines = append(lines, m.Path+" "+m.Version+" "+m.Sum)
+	}
+	for _, s := range info.Settings {
+		lines = append(lines, s.Key+"="+s.Value)
+	}
+	return lines
+}
