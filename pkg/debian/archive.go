@@ -15,8 +15,8 @@ import (
 	"slipway.build/pkg/tail"
 )
 
-// An archive says where Debian packages come from.
-type archive struct {
+// An origin says where Debian packages come from.
+type origin struct {
 	suite   string
 	sources string   // in the format of a .sources file
 	proxies []string // environment: apt's own, which mmdebstrap does not read
@@ -33,19 +33,19 @@ var ErrSources = errors.New("set SLIPWAY_DEBIAN_MIRROR to a Debian mirror")
 
 // findArchive takes the mirror, if there is one, or what the apt of the machine at root is configured to use. Another suite than
 // the machine's own is taken from the same places.
-func findArchive(mirror, suite, root string) (archive, error) {
+func findArchive(mirror, suite, root string) (origin, error) {
 	if mirror != "" {
 		return fromMirror(mirror, cmp.Or(suite, mirrored), root)
 	}
 	codename, err := codename(filepath.Join(root, "etc", "os-release"))
 	if err != nil {
-		return archive{}, fmt.Errorf("%w: %w", err, ErrSources)
+		return origin{}, fmt.Errorf("%w: %w", err, ErrSources)
 	}
 	entries, err := readSources(filepath.Join(root, "etc", "apt"))
 	if err != nil {
-		return archive{}, fmt.Errorf("%w: %w", err, ErrSources)
+		return origin{}, fmt.Errorf("%w: %w", err, ErrSources)
 	}
-	d := archive{suite: cmp.Or(suite, codename), proxies: aptProxies()}
+	d := origin{suite: cmp.Or(suite, codename), proxies: aptProxies()}
 	complete := false
 	var text []string
 	for _, e := range entries {
@@ -63,23 +63,23 @@ func findArchive(mirror, suite, root string) (archive, error) {
 		text = append(text, e.String())
 	}
 	if !complete {
-		return archive{}, fmt.Errorf("apt has no source for Debian's %s: %w", codename, ErrSources)
+		return origin{}, fmt.Errorf("apt has no source for Debian's %s: %w", codename, ErrSources)
 	}
 	d.sources = strings.Join(text, "\n")
 	return d, nil
 }
 
-func fromMirror(mirror, suite, root string) (archive, error) {
+func fromMirror(mirror, suite, root string) (origin, error) {
 	u, err := url.Parse(mirror)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(mirror, " \t\n") {
-		return archive{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
+		return origin{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
 	}
 	keys := filepath.Join(root, filepath.FromSlash(keyring))
 	if _, err := os.Stat(keys); err != nil {
-		return archive{}, fmt.Errorf("the keys of Debian's archive are not here: install the package debian-archive-keyring: %w", err)
+		return origin{}, fmt.Errorf("the keys of Debian's archive are not here: install the package debian-archive-keyring: %w", err)
 	}
 	e := source{{"Types", "deb"}, {"URIs", mirror}, {"Suites", suite}, {"Components", "main"}, {"Signed-By", keys}}
-	return archive{suite: suite, sources: e.String(), proxies: aptProxies()}, nil
+	return origin{suite: suite, sources: e.String(), proxies: aptProxies()}, nil
 }
 
 // codename reads which Debian a machine is.

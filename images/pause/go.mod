@@ -1,0 +1,3 @@
+module slipway.build/images/pause
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module slipway.build/images/probe
+
+go 1.26.0

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+)
+
+// serve answers HTTP until it is told to end:
+//
+//	/hostname          the host's name
+//	/client            the address that the request came from
+//	/env?name=NAME     a variable of the environment
+//	/file?name=FILE    what is in a file
+//	/healthy, /ready   200, or 503 once the request /healthy?set=false or /ready?set=false was made, until set=true
+func serve(address string) error {
+	if address == "" {
+		address = ":8080"
+	}
+	var ill, busy atomic.Bool
+	mux := http.NewServeMux()
+	mux.HandleFunc("/hostname", func(w http.ResponseWriter, _ *http.Request) {
+		name, err := os.Hostname()
+		answer(w, name, err)
+	})
+	mux.HandleFunc("/client", func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		answer(w, host, err)
+	})
+	mux.HandleFunc("/env", func(w http.ResponseWriter, r *http.Request) { answer(w, os.Getenv(r.FormValue("name")), nil) })
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		text, err := os.ReadFile(r.FormValue("name"))
+		answer(w, string(text), err)
+	})
+	mux.HandleFunc("/healthy", toggled(&ill))
+	mux.HandleFunc("/ready", toggled(&busy))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("serving at", listener.Addr())
+	go func() {
+		fmt.Fprintln(os.Stderr, http.Serve(listener, mux))
+		os.Exit(1)
+	}()
+	wait()
+	return nil
+}
+
+// toggled tells whether something is not off, once it has been set as the request says.
+func toggled(off *atomic.Bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch r.FormValue("set") {
+		case "true":
+			off.Store(false)
+		case "false":
+			off.Store(true)
+		default:
+			if off.Load() {
+				http.Error(w, "no", http.StatusServiceUnavailable)
+				return
+			}
+		}
+		answer(w, "yes", nil)
+	}
+}
+
+func answer(w http.ResponseWriter, text string, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	fmt.Fprintln(w, text)
+}

@@ -1,0 +1,118 @@
+package debian
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// maxPackage is more than any package of an image has: bytes.
+const maxPackage = 256 << 20
+
+// parallel is how many packages are fetched at once.
+const parallel = 4
+
+// Fetch returns the files of packages, in their order, below the user's cache folder. What is not there, or damaged, is fetched from
+// the mirror, or, without one, from where this machine's apt has packages.
+func Fetch(ctx context.Context, mirror string, packages []Package, progress func(string)) ([]string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return fetch(ctx, filepath.Join(dir, "slipway", "debian"), packages, progress, func() (*mirrors, error) { return findMirrors(mirror, "/") })
+}
+
+func fetch(ctx context.Context, cache string, packages []Package, progress func(string), find func() (*mirrors, error)) ([]string, error) {
+	files := make([]string, len(packages))
+	var missing []Package
+	for i, p := range packages {
+		files[i] = filepath.Join(cache, p.SHA256+".deb")
+		if sum, err := sumOf(files[i]); err != nil || sum != p.SHA256 {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		return files, nil
+	}
+	first := fmt.Sprintf("the Debian package %s %s is not in %s", missing[0].Name, missing[0].Version, cache)
+	m, err := find()
+	if err != nil {
+		return nil, fmt.Errorf("%s, and there is no mirror to fetch it from: %w", first, err)
+	}
+	if err := os.MkdirAll(cache, 0o777); err != nil {
+		return nil, err
+	}
+	if progress != nil {
+		progress(fmt.Sprintf("fetching %d Debian packages", len(missing)))
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for _, p := range missing {
+		g.Go(func() error { return m.fetch(ctx, cache, p) })
+	}
+	return files, g.Wait()
+}
+
+// fetch puts a package into the cache.
+func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
+	f, err := os.CreateTemp(cache, "*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close(); _ = os.Remove(f.Name()) }()
+	err = m.get(ctx, p.Path, func(r io.Reader) error {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+		sum := sha256.New()
+		if _, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(r, p.Size+1)); err != nil {
+			return err
+		}
+		if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
+			return fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errGone):
+		return fmt.Errorf("the Debian package %s %s: %w: the mirror may have a newer version only; `make update-debian-locks` takes that, "+
+			"or set SLIPWAY_DEBIAN_MIRROR to an archive that keeps old versions", p.Name, p.Version, err)
+	case err != nil:
+		return fmt.Errorf("the Debian package %s %s: %w", p.Name, p.Version, err)
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	to := filepath.Join(cache, p.SHA256+".deb")
+	err = os.Rename(f.Name(), to)
+	if err != nil && runtime.GOOS == "windows" {
+		if sum, _ := sumOf(to); sum == p.SHA256 {
+			return nil // another process has it open
+		}
+	}
+	return err
+}
+
+func sumOf(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

@@ -1,0 +1,131 @@
+package debian
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A Lock is the exact packages that an image has files of, for each of its architectures.
+type Lock struct {
+	Suite    string // that they were resolved in
+	Packages []Package
+}
+
+// A Package is one version of a package for one architecture.
+type Package struct {
+	Arch    string // of the image, as Debian calls it: "ppc64el"; a package for all architectures is listed for each
+	Name    string
+	Version string
+	SHA256  string // in hex
+	Size    int64  // bytes
+	Path    string // below an archive's root: pool/main/i/iptables/iptables_1.8.11-2_amd64.deb
+}
+
+const lockHead = `# Debian packages, by exact version: made by ` + "`make update-debian-locks`" + ` of packages.txt, not to be edited.
+# Columns: architecture, package, version, size, SHA-256, path in Debian's archive.
+`
+
+var (
+	suiteName   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
+)
+
+// ReadLock reads a lock from a file.
+func ReadLock(file string) (*Lock, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lock{}
+	seen := map[[2]string]bool{}
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if l.Suite == "" {
+			if len(fields) != 2 || fields[0] != "suite" || !suiteName.MatchString(fields[1]) {
+				return nil, fmt.Errorf("%s:%d: want a line like \"suite trixie\" before the packages", file, n)
+			}
+			l.Suite = fields[1]
+			continue
+		}
+		p, err := parsePackage(fields)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+		if key := [2]string{p.Arch, p.Name}; seen[key] {
+			return nil, fmt.Errorf("%s:%d: %s for %s is there twice", file, n, p.Name, p.Arch)
+		} else {
+			seen[key] = true
+		}
+		l.Packages = append(l.Packages, p)
+	}
+	if len(l.Packages) == 0 {
+		return nil, fmt.Errorf("%s: no packages in it", file)
+	}
+	return l, nil
+}
+
+func parsePackage(fields []string) (Package, error) {
+	if len(fields) != 6 {
+		return Package{}, fmt.Errorf("a package has 6 columns, not %d", len(fields))
+	}
+	p := Package{Arch: fields[0], Name: fields[1], Version: fields[2], SHA256: fields[4], Path: fields[5]}
+	var err error
+	if p.Size, err = strconv.ParseInt(fields[3], 10, 64); err != nil || p.Size <= 0 || p.Size > maxPackage {
+		return Package{}, fmt.Errorf("%q is not a size in bytes, up to %d", fields[3], maxPackage)
+	}
+	if sum, err := hex.DecodeString(p.SHA256); err != nil || len(sum) != 32 || strings.ToLower(p.SHA256) != p.SHA256 {
+		return Package{}, fmt.Errorf("%q is not a SHA-256 in hex", p.SHA256)
+	}
+	if !packageName.MatchString(p.Name) {
+		return Package{}, fmt.Errorf("%q is not a package's name", p.Name)
+	}
+	if path.Clean("/"+p.Path) != "/"+p.Path || !strings.HasPrefix(p.Path, "pool/") || path.Ext(p.Path) != ".deb" {
+		return Package{}, fmt.Errorf("%q is not a path in an archive, pool/….deb", p.Path)
+	}
+	return p, nil
+}
+
+// Marshal writes a lock as ReadLock reads it.
+func (l *Lock) Marshal() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%ssuite %s\n", lockHead, l.Suite)
+	for _, p := range l.Packages {
+		fmt.Fprintf(&b, "%s %s %s %d %s %s\n", p.Arch, p.Name, p.Version, p.Size, p.SHA256, p.Path)
+	}
+	return b.Bytes()
+}
+
+// For returns the packages for an architecture, as Go calls it.
+func (l *Lock) For(goarch string) []Package {
+	var found []Package
+	for _, p := range l.Packages {
+		if p.Arch == Arch(goarch) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// Arch is what Debian calls an architecture of Go's.
+func Arch(goarch string) string {
+	switch goarch {
+	case "386":
+		return "i386"
+	case "arm":
+		return "armhf"
+	case "ppc64le":
+		return "ppc64el"
+	}
+	return goarch
+}
