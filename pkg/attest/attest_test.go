@@ -197,3 +197,23 @@ func TestTheRealToolsAgree(t *testing.T) {
 		}
 	}
 }
+
+func TestVerifyFilesLooksAtThoseThatAreNamedAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sums := filepath.Join(dir, "SHA256SUMS")
+	text := fmt.Sprintf("%x  good\n%064x  bad\n%064x  missing\n", sha256.Sum256([]byte("x")), 0, 0)
+	for name, text := range map[string]string{"SHA256SUMS": text, "good": "x", "bad": "y", "unnamed": "z"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := VerifyFiles(dir, sums, "good"); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]error{"bad": ErrDiffers, "missing": fs.ErrNotExist, "unnamed": ErrUnnamed} {
+		if err := VerifyFiles(dir, sums, "good", name); !errors.Is(err, want) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want %v", name, err, want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -21,6 +22,7 @@ import (
 var (
 	ErrMalformed = errors.New("malformed line")
 	ErrDiffers   = errors.New("content differs")
+	ErrUnnamed   = errors.New("no line names it")
 )
 
 // A claim is a line of a checksum file.
@@ -33,7 +35,14 @@ type claim struct {
 // Verify checks the files in dir against a checksum file: SHA-256 or SHA-512, told apart by their length.
 // Every line has to be right, and there has to be one. The error joins what is wrong with each line, as
 // "sumsFile:line: name: cause". Files that the checksum file does not name are not looked at.
-func Verify(dir, sumsFile string) error {
+func Verify(dir, sumsFile string) error { return verify(dir, sumsFile, nil) }
+
+// VerifyFiles is Verify for some of the files, by the names that the checksum file has for them: all have to be there and
+// right, and the others need not be.
+func VerifyFiles(dir, sumsFile string, names ...string) error { return verify(dir, sumsFile, names) }
+
+// verify checks some files, or all if none is named.
+func verify(dir, sumsFile string, some []string) error {
 	text, err := os.ReadFile(sumsFile)
 	if err != nil {
 		return err
@@ -56,6 +65,9 @@ func Verify(dir, sumsFile string) error {
 			continue
 		}
 		seen[c.name] = i + 1
+		if len(some) > 0 && !slices.Contains(some, c.name) {
+			continue
+		}
 		g.Go(func() error {
 			errs[i] = c.check(dir)
 			return nil
@@ -65,6 +77,11 @@ func Verify(dir, sumsFile string) error {
 	for i, err := range errs {
 		if err != nil {
 			errs[i] = fmt.Errorf("%s:%d: %w", sumsFile, i+1, err)
+		}
+	}
+	for _, name := range some {
+		if seen[name] == 0 {
+			errs = append(errs, fmt.Errorf("%s: %s: %w", sumsFile, name, ErrUnnamed))
 		}
 	}
 	return errors.Join(errs...)

@@ -12,19 +12,24 @@ import (
 type Binary struct {
 	Name string `json:"name"` // of the file, without ".exe"
 
-	// One of the two is set, as declared: "./kubectl" in the components' module, or a dependency's import path.
+	// The module that it is compiled in: the components', or another project's.
+	Module     string `json:"module"`     // a folder below the root, slash-separated
+	ModulePath string `json:"modulePath"` // what its go.mod calls it
+
+	// One of the two is set, as declared: "./kubectl" in the module, or a dependency's import path.
 	Package string `json:"package,omitempty"`
 	Test    string `json:"test,omitempty"`
 
-	ModulePath string     `json:"modulePath"`     // of the module that "./" stands for
-	Sets       []Set      `json:"sets,omitempty"` // whose tarballs hold it
-	Only       []Platform `json:"only,omitempty"` // if not empty: no other platform
+	Stamp  string     `json:"stamp,omitempty"`  // a variable of another project that is set to the version of its module
+	Sets   []Set      `json:"sets,omitempty"`   // whose tarballs hold it
+	Folder string     `json:"folder,omitempty"` // where these have it; empty: SET/bin
+	Only   []Platform `json:"only,omitempty"`   // if not empty: no other platform
 }
 
 // IsTest reports whether the binary is made by `go test -c` and not by `go build`.
 func (b Binary) IsTest() bool { return b.Test != "" }
 
-// ImportPath returns the import path of the package, which the Go command finds in the components' module.
+// ImportPath returns the import path of the package, which the Go command finds in the binary's module.
 func (b Binary) ImportPath() string {
 	if dir, ok := b.local(); ok {
 		return path.Join(b.ModulePath, dir)
@@ -48,14 +53,22 @@ func GoName(pkg string, test bool) string {
 // In reports whether a set's tarballs hold the binary.
 func (b Binary) In(set Set) bool { return slices.Contains(b.Sets, set) }
 
-// local returns the package's folder in the components' module, if it is in there.
+// FolderIn returns the folder in which a set's tarballs have the binary.
+func (b Binary) FolderIn(set Set) string {
+	if b.Folder != "" {
+		return b.Folder
+	}
+	return string(set) + "/bin"
+}
+
+// local returns the package's folder in the binary's module, if it is in there.
 func (b Binary) local() (dir string, ok bool) { return strings.CutPrefix(b.Package+b.Test, "./") }
 
 func (b Binary) allows(p Platform) bool { return len(b.Only) == 0 || slices.Contains(b.Only, p) }
 
-// Default returns the binaries that are built when none is named: those of the server, node and client sets.
+// Default returns the binaries that are built when none is named: the components of the server, node and client sets.
 func (c *Catalog) Default() []Binary {
-	return c.binaries(func(b Binary) bool { return b.In(Server) || b.In(Node) || b.In(Client) })
+	return c.binaries(func(b Binary) bool { return c.IsComponent(b) && (b.In(Server) || b.In(Node) || b.In(Client)) })
 }
 
 // BinariesFor returns what a set's tarball for a platform holds: nothing, if the set is not released for it.

@@ -3,7 +3,9 @@ package catalog
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 )
 
 // File is where the catalog is declared, relative to the repository's root.
@@ -30,13 +32,25 @@ type Toolchain struct {
 	Sums map[string]string `json:"sums"`
 }
 
-// An Image is a container image of the server set: one binary on a base.
+// An Image is a container image for the platforms of the server set: a binary on a base.
 type Image struct {
-	Name   string `json:"name"`
-	Base   string `json:"base"`   // the folder below images/ that describes the base
-	Binary string `json:"binary"` // a binary of the server set
-	Title  string `json:"title"`  // for people
+	Name    string   `json:"name"`              // in the registry, folders included
+	Title   string   `json:"title"`             // for people
+	Base    string   `json:"base,omitempty"`    // the folder below images/ that describes the base; empty: the binary is all there is
+	Binary  string   `json:"binary"`            // that is started
+	With    []string `json:"with,omitempty"`    // other binaries that the image holds
+	Version string   `json:"version,omitempty"` // its tag; empty: the release's
+	User    string   `json:"user,omitempty"`    // UID:GID to run as; empty: root
 }
+
+// File returns what the image's archive is called, without ".tar".
+func (i Image) File() string { return path.Base(i.Name) }
+
+// Addon reports whether the image is of another project, and so has a version of its own.
+func (i Image) Addon() bool { return i.Version != "" }
+
+// Binaries returns the names of all binaries that the image holds, the one that is started first.
+func (i Image) Binaries() []string { return append([]string{i.Binary}, i.With...) }
 
 // Load reads and validates the catalog of the repository at root. Everything that is wrong with it comes in one
 // *InvalidError.
@@ -54,6 +68,9 @@ func Load(root string) (*Catalog, error) {
 	return c, nil
 }
 
+// IsComponent reports whether a binary is Kubernetes' own, of the components' module, and not of another project.
+func (c *Catalog) IsComponent(b Binary) bool { return b.Module == c.Module }
+
 // Binary returns the binary of that name.
 func (c *Catalog) Binary(name string) (Binary, bool) {
 	for _, b := range c.Binaries {
@@ -68,7 +85,7 @@ func (c *Catalog) Binary(name string) (Binary, bool) {
 func (c *Catalog) ImagesFor(p Platform) []Image {
 	var images []Image
 	for _, i := range c.Images {
-		if b, ok := c.Binary(i.Binary); ok && b.In(Server) && b.allows(p) && c.SetHas(Server, p) {
+		if b, ok := c.Binary(i.Binary); ok && c.SetHas(Server, p) && slices.Contains(c.PlatformsOf(b), p) {
 			images = append(images, i)
 		}
 	}

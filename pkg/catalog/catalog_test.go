@@ -105,12 +105,12 @@ func TestLoadKeepsWhatIsDeclared(t *testing.T) {
 		t.Error(diff)
 	}
 
-	hyperkube := Binary{Name: "hyperkube", Package: "./hyperkube", ModulePath: "slipway.build/cmd",
+	hyperkube := Binary{Name: "hyperkube", Package: "./hyperkube", Module: "cmd", ModulePath: "slipway.build/cmd",
 		Only: platforms(t, "linux/arm64 linux/amd64")}
 	if diff := cmp.Diff(hyperkube, binaries[5]); diff != "" {
 		t.Error(diff)
 	}
-	e2e := Binary{Name: "e2e.test", Test: "k8s.io/kubernetes/test/e2e", ModulePath: "slipway.build/cmd", Sets: []Set{Test}}
+	e2e := Binary{Name: "e2e.test", Test: "k8s.io/kubernetes/test/e2e", Module: "cmd", ModulePath: "slipway.build/cmd", Sets: []Set{Test}}
 	if diff := cmp.Diff(e2e, binaries[6]); diff != "" {
 		t.Error(diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	goversion "go/version"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -19,17 +20,17 @@ type checker struct {
 	*problems
 	root    string
 	catalog *Catalog
-	module  *module // nil if there is something wrong with it
-	unsure  bool    // there is something wrong with the sets' platforms
+	modules map[string]*module // that binaries are compiled in, by folder; nil if there is something wrong with one
+	unsure  bool               // there is something wrong with the sets' platforms
 }
 
 func check(root string, d declaration, p *problems) *Catalog {
-	c := &checker{problems: p, root: root, catalog: &Catalog{Sets: map[Set][]Platform{}}}
+	c := &checker{problems: p, root: root, catalog: &Catalog{Sets: map[Set][]Platform{}}, modules: map[string]*module{}}
 	c.checkModule(d.module)
-	c.checkToolchain(d)
 	c.checkTags(d.tags)
 	c.checkSets(d.sets)
 	c.checkBinaries(d.binaries)
+	c.checkToolchain(d)
 	c.checkRegistry(d.registry)
 	c.checkImages(d.images)
 	return c.catalog
@@ -39,13 +40,30 @@ func (c *checker) checkModule(declared text) {
 	if declared.value == "" {
 		return
 	}
+	m := c.module(declared)
+	if m == nil {
+		return
+	}
+	kubernetes := m.requires["k8s.io/kubernetes"]
+	if kubernetes == "" {
+		c.add(declared.line, "module: %s does not require k8s.io/kubernetes, whose version is a release's", filepath.Join(m.dir, "go.mod"))
+		c.modules[m.name] = nil
+		return
+	}
+	c.catalog.Module, c.catalog.ModulePath, c.catalog.Kubernetes = m.name, m.path, kubernetes
+}
+
+// module returns the module in a folder, or nil if there is something wrong with it, which is reported once.
+func (c *checker) module(declared text) *module {
+	if m, known := c.modules[declared.value]; known {
+		return m
+	}
 	m, err := loadModule(c.root, declared.value)
 	if err != nil {
 		c.add(declared.line, "module: %v", err)
-		return
 	}
-	c.module = m
-	c.catalog.Module, c.catalog.ModulePath, c.catalog.Kubernetes = m.name, m.path, m.kubernetes
+	c.modules[declared.value] = m
+	return m
 }
 
 var releasedGo = regexp.MustCompile(`^go[1-9][0-9]*(\.(0|[1-9][0-9]*)){2}$`)
@@ -56,8 +74,12 @@ func (c *checker) checkToolchain(d declaration) {
 	case version == "":
 	case !releasedGo.MatchString(version):
 		c.add(d.goVersion.line, "%q is not a Go version like go1.26.8", version)
-	case c.module != nil && goversion.Compare(version, "go"+c.module.goVersion) < 0:
-		c.add(d.goVersion.line, "%s is older than the Go that %s asks for, %s", version, c.module.file(), c.module.goVersion)
+	default:
+		for _, name := range slices.Sorted(maps.Keys(c.modules)) {
+			if m := c.modules[name]; m != nil && goversion.Compare(version, "go"+m.goVersion) < 0 {
+				c.add(d.goVersion.line, "%s is older than the Go that %s asks for, %s", version, m.file(), m.goVersion)
+			}
+		}
 	}
 
 	c.catalog.Go = Toolchain{Version: version, Sums: map[string]string{}}
@@ -148,38 +170,5 @@ func (c *checker) checkRegistry(registry text) {
 	repo, err := name.NewRepository(registry.value+"/image", name.StrictValidation)
 	if err != nil || repo.RegistryStr() != host || path.Clean(registry.value) != registry.value {
 		c.add(registry.line, "%q is not a registry like registry.k8s.io or localhost:5000/folder", registry.value)
-	}
-}
-
-func (c *checker) checkImages(images []declaredImage) {
-	var names []text
-	for _, i := range images {
-		names = append(names, i.name)
-		c.checkImage(i)
-		c.catalog.Images = append(c.catalog.Images, Image{i.name.value, i.base.value, i.binary.value, i.title.value})
-	}
-	c.once("image", names)
-}
-
-func (c *checker) checkImage(i declaredImage) {
-	if i.name.value != "" {
-		if _, err := name.NewRepository("registry.invalid/"+i.name.value, name.StrictValidation); err != nil {
-			c.add(i.name.line, "%q is not a name for an image", i.name.value)
-		}
-	}
-	if bases := filepath.Join(c.root, "images"); i.base.value != "" && !slices.Contains(folders(bases), i.base.value) {
-		c.add(i.base.line, "there is no folder images/%s for the base%s", i.base.value,
-			didYouMean(near(i.base.value, folders(bases))))
-	}
-	if i.binary.value == "" {
-		return
-	}
-	b, ok := c.catalog.Binary(i.binary.value)
-	if !ok {
-		c.unknown(i.binary.line, "binary", i.binary.value, c.catalog.names())
-		return
-	}
-	if !b.In(Server) {
-		c.add(i.binary.line, "binary %q is not in the server set, and images are made of that", b.Name)
 	}
 }

@@ -21,12 +21,19 @@ type declaredSet struct {
 type declaredBinary struct {
 	line       int
 	name       text
+	module     text
 	pkg, test  text
+	stamp      text
 	sets, only []text
+	folder     text
 }
 
 type declaredImage struct {
-	name, base, binary, title text
+	line               int
+	name, title        text
+	base, binary, user text
+	with               []text
+	version            text
 }
 
 // A text is a piece of text and the line it is on.

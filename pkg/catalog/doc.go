@@ -17,8 +17,11 @@
 //	- {name: kubectl, package: ./kubectl, sets: [server]}                      # a main package of the module
 //	- {name: ginkgo, package: github.com/onsi/ginkgo/v2/ginkgo, sets: [test]}  # or of a dependency
 //	- {name: e2e.test, test: k8s.io/kubernetes/test/e2e, sets: [test]}         # or a package's tests, compiled
+//	- {name: etcdctl, package: go.etcd.io/etcd/etcdctl/v3, module: images/etcd, # or of another project's module
+//	   sets: [server], folder: addons/bin}                                       # not in server/bin
 //	images:
-//	- {name: kubectl, base: static, binary: kubectl, title: Kubernetes command line}
+//	- {name: kubectl, base: static, binary: kubectl, with: [kube-log-runner], title: Kubernetes command line}
+//	- {name: etcd, base: static, binary: etcd, version: 3.6.8-0, title: etcd}   # of another project, with its version
 //	registry: registry.k8s.io   # the images' names begin with it
 //
 // `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out and says with `only`
@@ -27,9 +30,9 @@
 // # Validation
 //
 // Load checks the file against itself, against the tree (are the packages and image bases there?) and against the
-// module's go.mod (is there a module with that package?). All problems come at once, as an *InvalidError, by line,
-// each with what was probably meant. Main packages for a platform are compiled into one folder, and so are tests, so no two
-// of them may have import paths that end alike. A Catalog that Load returned is trusted from there on and must not be changed.
+// modules' go.mod files (is there a module with that package?). All problems come at once, as an *InvalidError, by line,
+// each with what was probably meant. Main packages of a module are compiled into one folder for a platform, and so are tests, so no
+// two of them may have import paths that end alike. A Catalog that Load returned is trusted from there on and must not be changed.
 //
 // # Names from the command line
 //

@@ -11,8 +11,8 @@ import (
 // Match returns the binaries that the words of WHAT name, each once, in the catalog's order: none for no words.
 //
 // A word is a binary's name, its folder ("cmd/kubectl", "./cmd/kubectl/"), its import path, or one of upstream's
-// spellings: below vendor/ or staging/src/, or relative to its repository ("test/e2e/e2e.test"). "cmd/..." is
-// everything below. Words that name nothing make an *UnknownError each, joined.
+// spellings: below vendor/ or staging/src/, or relative to its repository ("test/e2e/e2e.test"). Another project's folder
+// ("images/etcd") is all its binaries. "cmd/..." is everything below. Words that name nothing make an *UnknownError each, joined.
 func (c *Catalog) Match(what string) ([]Binary, error) {
 	words := strings.Fields(what)
 	known := make([]bool, len(words))
@@ -72,12 +72,19 @@ func (b Binary) named(word, module string) bool {
 // spellings returns every clean path that names the binary.
 func (b Binary) spellings(module string) []string {
 	paths := []string{b.ImportPath()}
-	if dir, ok := b.local(); ok {
+	dir, local := b.local()
+	switch {
+	case b.Module != module:
+		paths = append(paths, b.Module)
+		if local {
+			paths = append(paths, path.Join(b.Module, dir))
+		}
+	case local:
 		// Upstream has it below its cmd/, or, if it is an API server of its own, as a staging module.
 		staged := "k8s.io/" + dir
 		paths = append(paths, dir, path.Join(module, dir), "cmd/"+dir, "k8s.io/kubernetes/cmd/"+dir,
 			staged, "vendor/"+staged, "staging/src/"+staged)
-	} else {
+	default:
 		paths = append(paths, "vendor/"+b.ImportPath(), "staging/src/"+b.ImportPath())
 	}
 	if rest, ok := strings.CutPrefix(b.ImportPath(), "k8s.io/kubernetes/"); ok {

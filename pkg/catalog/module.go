@@ -3,23 +3,24 @@ package catalog
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 	gomodule "golang.org/x/mod/module"
 )
 
-// A module is the components' Go module: its folder, and what its go.mod says.
+// A module is a Go module that binaries are compiled in: its folder, and what its go.mod says.
 type module struct {
-	dir        string            // where it is
-	name       string            // its folder as the catalog writes it
-	path       string            // import path
-	goVersion  string            // that its go.mod asks for: "1.26.0"
-	requires   map[string]string // versions of modules, by path
-	kubernetes string            // the required version of k8s.io/kubernetes
+	dir       string            // where it is
+	name      string            // its folder as the catalog writes it
+	path      string            // import path
+	goVersion string            // that its go.mod asks for: "1.26.0"
+	requires  map[string]string // versions of modules, by path
 }
 
 func loadModule(root, name string) (*module, error) {
@@ -46,10 +47,6 @@ func loadModule(root, name string) (*module, error) {
 	for _, r := range mod.Require {
 		m.requires[r.Mod.Path] = r.Mod.Version
 	}
-	m.kubernetes = m.requires["k8s.io/kubernetes"]
-	if m.kubernetes == "" {
-		return nil, fmt.Errorf("%s does not require k8s.io/kubernetes, whose version is a release's", file)
-	}
 	return m, nil
 }
 
@@ -62,19 +59,27 @@ func (m *module) find(pkg string, test bool) error {
 	if err := gomodule.CheckImportPath(pkg); err != nil {
 		return err
 	}
-	var similar []string
-	for required := range m.requires {
-		if pkg == required || strings.HasPrefix(pkg, required+"/") {
-			return nil
-		}
-		similar = append(similar, required)
+	if m.version(pkg) != "" {
+		return nil
 	}
+	similar := slices.Collect(maps.Keys(m.requires))
 	// The folder of the module itself, written without "./".
 	dir = strings.TrimPrefix(strings.TrimPrefix(pkg, m.path+"/"), m.name+"/")
 	if m.findLocal(dir, test) == nil {
 		return fmt.Errorf("no module that %s requires has package %s; did you mean ./%s?", m.file(), pkg, dir)
 	}
 	return fmt.Errorf("no module that %s requires has package %s%s", m.file(), pkg, didYouMean(nearModules(pkg, similar)))
+}
+
+// version returns the version of the required module that has a package, or "".
+func (m *module) version(pkg string) string {
+	longest, version := "", ""
+	for required, v := range m.requires {
+		if (pkg == required || strings.HasPrefix(pkg, required+"/")) && len(required) > len(longest) {
+			longest, version = required, v
+		}
+	}
+	return version
 }
 
 func (m *module) findLocal(dir string, test bool) error {

@@ -40,9 +40,12 @@ func parse(data []byte, p *problems) declaration {
 				b := declaredBinary{line: n.Line}
 				ok := p.mapping(n, "a binary",
 					need("name", p.textInto(&b.name)),
+					may("module", p.textInto(&b.module)),
 					may("package", p.textInto(&b.pkg)),
 					may("test", p.textInto(&b.test)),
+					may("stamp", p.textInto(&b.stamp)),
 					may("sets", p.textsInto(&b.sets)),
+					may("folder", p.textInto(&b.folder)),
 					may("only", p.textsInto(&b.only)),
 				)
 				if ok {
@@ -52,12 +55,15 @@ func parse(data []byte, p *problems) declaration {
 		}),
 		may("images", func(n *yaml.Node, what string) {
 			for _, n := range p.list(n, what) {
-				var i declaredImage
+				i := declaredImage{line: n.Line}
 				p.mapping(n, "an image",
 					need("name", p.textInto(&i.name)),
-					need("base", p.textInto(&i.base)),
-					need("binary", p.textInto(&i.binary)),
 					need("title", p.textInto(&i.title)),
+					may("base", p.textInto(&i.base)),
+					need("binary", p.textInto(&i.binary)),
+					may("with", p.textsInto(&i.with)),
+					may("version", p.textInto(&i.version)),
+					may("user", p.textInto(&i.user)),
 				)
 				d.images = append(d.images, i)
 			}

@@ -4,17 +4,56 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"slipway.build/pkg/archive"
 )
 
-// Base reads the base called name, as a catalog's images name it, in the repository at root.
-func Base(root, name string) (Layer, error) {
-	if name == "static" {
-		return Static(root)
+// Base reads the base called name, as a catalog's images name it, in the repository at root. No name is the empty base. Bases
+// other than static lie on that, and are what images/NAME/rootfs holds, with the files of Debian packages if there are any:
+// packages is a tar of these, or "".
+func Base(root, name, packages string) ([]Layer, error) {
+	if name == "" {
+		return nil, nil
 	}
-	return Layer{}, fmt.Errorf("base %s: no such base (there is: static)", name)
+	static, err := Static(root)
+	if err != nil || name == "static" {
+		return []Layer{static}, err
+	}
+	entries, err := rootfs(filepath.Join(root, "images", name, "rootfs"))
+	if err != nil {
+		return nil, fmt.Errorf("base %s: %w", name, err)
+	}
+	if packages != "" {
+		unpacked, err := archive.ReadTar(packages)
+		if err != nil {
+			return nil, fmt.Errorf("base %s: %w", name, err)
+		}
+		entries = append(entries, unpacked...)
+	}
+	if err := behindLinks(entries); err != nil {
+		return nil, fmt.Errorf("base %s: %w", name, err)
+	}
+	return []Layer{static, {Entries: entries, Comment: "base " + name}}, nil
+}
+
+// behindLinks reports a file below what is a link in the same layer: whoever unpacks it would have one or the other.
+func behindLinks(entries []archive.Entry) error {
+	links := map[string]bool{}
+	for _, e := range entries {
+		if e.Link != "" {
+			links[e.Name] = true
+		}
+	}
+	for _, e := range entries {
+		for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
+			if links[dir] {
+				return fmt.Errorf("%s is a file below %s, which is a link", e.Name, dir)
+			}
+		}
+	}
+	return nil
 }
 
 // Static is the base for statically linked programs: users, name service, certificates and folders to write to.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,15 +16,17 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"slipway.build/pkg/archive"
 )
 
 func TestStaticBaseHoldsUsersCertificatesAndTmp(t *testing.T) {
 	t.Parallel()
-	base, err := Base(filepath.Join("..", ".."), "static")
+	base, err := Base(filepath.Join("..", ".."), "static", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLayer(base.Entries, created)
+	l, err := newLayer(base[0].Entries, created)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +57,7 @@ func TestStaticBaseHoldsUsersCertificatesAndTmp(t *testing.T) {
 
 func TestUnknownBaseIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Base(filepath.Join("..", ".."), "debian"); err == nil || !strings.Contains(err.Error(), "base debian: ") {
+	if _, err := Base(filepath.Join("..", ".."), "debian", ""); err == nil || !strings.Contains(err.Error(), "base debian: ") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Static(t.TempDir()); err == nil || !strings.Contains(err.Error(), "rootfs") {
@@ -145,5 +148,83 @@ func TestCertificatesAreAllUnconstrainedRootsUnderTheirName(t *testing.T) {
 	}
 	if again, err := certificates(); err != nil || !bytes.Equal(data, again) {
 		t.Errorf("a second call gives other bytes (%v)", err)
+	}
+}
+
+func TestNoBaseHasTheProgramAtTheRoot(t *testing.T) {
+	t.Parallel()
+	base, err := Base(filepath.Join("..", ".."), "", "")
+	if err != nil || base != nil {
+		t.Fatalf("base %v, error %v", base, err)
+	}
+	s := Component(base, Program{Binaries: []Binary{{"pause", "pause"}}, User: "65535:65535", OS: "linux", Arch: "amd64", Created: created})
+	if len(s.Layers) != 1 || len(s.Layers[0].Entries) != 1 || s.Layers[0].Entries[0].Name != "pause" {
+		t.Errorf("layers %+v", s.Layers)
+	}
+	if !slices.Equal(s.Entrypoint, []string{"/pause"}) || s.User != "65535:65535" {
+		t.Errorf("starts %q as %q", s.Entrypoint, s.User)
+	}
+}
+
+func TestBasesLieOnStatic(t *testing.T) {
+	t.Parallel()
+	packages := filepath.Join(t.TempDir(), "packages.tar")
+	f, err := os.Create(packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := archive.Tar(f, []archive.Entry{{Name: "usr/sbin/xtables-nft-multi", Mode: 0o755, Data: []byte("program")}}, created); err != nil {
+		t.Fatal(err)
+	}
+	base, err := Base(filepath.Join("..", ".."), "debian-iptables", packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(base) != 2 || !strings.Contains(base[0].Comment, "base static") {
+		t.Fatalf("%d layers", len(base))
+	}
+	l, err := newLayer(base[1].Entries, created)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, content := members(t, l)
+	for _, want := range []string{"-rwxr-xr-x usr/sbin/xtables-nft-multi", "Lrwxrwxrwx usr/sbin/iptables -> xtables-nft-multi"} {
+		if !slices.Contains(list, want) {
+			t.Errorf("no %q in %q", want, list)
+		}
+	}
+	if content["usr/sbin/xtables-nft-multi"] != "program" {
+		t.Errorf("the program is %q", content["usr/sbin/xtables-nft-multi"])
+	}
+}
+
+func TestFileBelowALinkIsRefused(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, dir := range []string{"images/static/rootfs", "images/odd/rootfs/lib"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(root, "images", "odd", "rootfs", "lib", "a"), "")
+	packages := filepath.Join(root, "packages.tar")
+	f, err := os.Create(packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	entries := []archive.Entry{{Name: "bin", Mode: fs.ModeSymlink, Link: "usr/bin"}, {Name: "sbin/a/b", Data: []byte("b")}}
+	if err := archive.Tar(f, entries, created); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Base(root, "odd", packages); err != nil {
+		t.Errorf("nothing is below a link: %v", err)
+	}
+	if err := os.Symlink("usr/sbin", filepath.Join(root, "images", "odd", "rootfs", "sbin")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Base(root, "odd", packages); err == nil || !strings.Contains(err.Error(), "base odd: sbin/a/b is a file below sbin, which is a link") {
+		t.Errorf("error %v", err)
 	}
 }

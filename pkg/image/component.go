@@ -3,48 +3,58 @@ package image
 import (
 	"io/fs"
 	"maps"
+	"slices"
 	"time"
 
 	"slipway.build/pkg/archive"
 )
 
-// A Program is a binary with what its image says about it.
+// A Program is a binary, and others that go with it, with what its image says about it.
 type Program struct {
-	Name      string // of the binary in the image
-	Title     string // for people
-	Binary    string // file
-	LogRunner string // file: kube-log-runner for the same platform
-	OS, Arch  string // as GOOS and GOARCH
+	Binaries []Binary // the first one is started
+	Title    string   // for people
+	User     string   // UID:GID; empty is root
+	OS, Arch string   // as GOOS and GOARCH
 
 	Version  string // v1.36.0
+	Licenses string // SPDX expression; empty if there are too many for one
 	Revision string // commit; may be empty
 	Source   string // URL of the repository; may be empty
 	Created  time.Time
 }
 
-const bin = "usr/local/bin"
+// A Binary is one in an image.
+type Binary struct {
+	Name string // in the image
+	File string
+}
 
 // Component is the image of one program on a base, as Kubernetes has its own: the program is the entrypoint and in
-// PATH (kubeadm's static pods run it by its name alone), and kube-log-runner is at hand, also as /go-runner, which is
-// what existing manifests call to send output to a file. It runs as root, unless a manifest says otherwise.
+// PATH (kubeadm's static pods run it by its name alone). kube-log-runner, where it goes with it, is also /go-runner, which is
+// what existing manifests call to send output to a file. Without a base, the program is at the root: runtimes that start
+// sandboxes themselves call it /pause.
 //
-// The binary is the last layer, so that images of one release and platform share the others.
-func Component(base Layer, p Program) Spec {
+// The program is the last layer, so that images of one release and platform share the others.
+func Component(base []Layer, p Program) Spec {
+	folder := "usr/local/bin/"
+	if len(base) == 0 {
+		folder = ""
+	}
+	layers := slices.Clone(base)
+	for _, b := range slices.Backward(p.Binaries) {
+		layer := Layer{Comment: b.Name, Entries: []archive.Entry{{Name: folder + b.Name, Mode: 0o755, Path: b.File}}}
+		if b.Name == "kube-log-runner" {
+			layer.Entries = append(layer.Entries, archive.Entry{Name: "go-runner", Mode: fs.ModeSymlink | 0o777, Link: "/" + folder + b.Name})
+		}
+		layers = append(layers, layer)
+	}
 	return Spec{
-		OS:   p.OS,
-		Arch: p.Arch,
-		Layers: []Layer{
-			base,
-			{Comment: "kube-log-runner", Entries: []archive.Entry{
-				{Name: bin + "/kube-log-runner", Mode: 0o755, Path: p.LogRunner},
-				{Name: "go-runner", Mode: fs.ModeSymlink | 0o777, Link: "/" + bin + "/kube-log-runner"},
-			}},
-			{Comment: p.Name, Entries: []archive.Entry{
-				{Name: bin + "/" + p.Name, Mode: 0o755, Path: p.Binary},
-			}},
-		},
-		Entrypoint: []string{"/" + bin + "/" + p.Name},
+		OS:         p.OS,
+		Arch:       p.Arch,
+		Layers:     layers,
+		Entrypoint: []string{"/" + folder + p.Binaries[0].Name},
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		User:       p.User,
 		WorkingDir: "/",
 		Labels:     p.labels(),
 		Created:    p.Created,
@@ -59,7 +69,7 @@ func (p Program) labels() map[string]string {
 		prefix + "revision": p.Revision,
 		prefix + "source":   p.Source,
 		prefix + "created":  p.Created.UTC().Format(time.RFC3339),
-		prefix + "licenses": "Apache-2.0",
+		prefix + "licenses": p.Licenses,
 	}
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	return labels

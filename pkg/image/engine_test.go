@@ -28,8 +28,8 @@ func hello(t *testing.T) (path, tag string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img := build(t, Component(base, Program{
-		Name: "hello", Title: "A greeting", Binary: binary, LogRunner: binary,
+	img := build(t, Component([]Layer{base}, Program{
+		Binaries: []Binary{{"hello", binary}, {"kube-log-runner", binary}}, Title: "A greeting",
 		OS: "linux", Arch: runtime.GOARCH, Version: "v1.2.3", Created: created,
 	}))
 	name := "slipway.test/hello-" + strings.ToLower(filepath.Base(dir)) + "-" + time.Now().Format("150405.000000000")

@@ -26,16 +26,18 @@ func program(t *testing.T, arch string) Spec {
 	t.Helper()
 	dir := t.TempDir()
 	p := Program{
-		Name: "hello", Title: "A greeting", OS: "linux", Arch: arch,
-		Binary:    write(t, filepath.Join(dir, "hello"), strings.Repeat("the program\n", 5000)),
-		LogRunner: write(t, filepath.Join(dir, "runner"), "the log runner\n"),
-		Version:   "v1.2.3", Revision: "0123456789abcdef", Created: created,
+		Binaries: []Binary{
+			{"hello", write(t, filepath.Join(dir, "hello"), strings.Repeat("the program\n", 5000))},
+			{"kube-log-runner", write(t, filepath.Join(dir, "runner"), "the log runner\n")},
+		},
+		Title: "A greeting", Licenses: "Apache-2.0", OS: "linux", Arch: arch,
+		Version: "v1.2.3", Revision: "0123456789abcdef", Created: created,
 	}
 	base, err := Static(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Component(base, p)
+	return Component([]Layer{base}, p)
 }
 
 func write(t *testing.T, path, content string) string {

@@ -47,6 +47,11 @@
 // below vendor/PATH. A fork's version reads FORK@VERSION, that of a folder "local". No path of the
 // machine is ever in it: the same binaries give the same bytes anywhere.
 //
+// # In two steps
+//
+// Write needs the module cache. Where there is none, as in a sandbox, a folder that was made beforehand does: Gather makes it, for
+// all modules in a list of packages, and Select takes out of it what binaries need. The result is what Write would make.
+//
 // # What must never be here
 //
 // Judging: which licences are acceptable is policy. Downloading: a module that is not in the module cache

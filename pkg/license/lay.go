@@ -26,7 +26,7 @@ func lay(ctx context.Context, dir string, copies []copied, index []byte) error {
 			return fmt.Errorf("license: %w", err)
 		}
 	}
-	if err := put(filepath.Join(dir, "modules.txt"), index); err != nil {
+	if err := put(filepath.Join(dir, indexFile), index); err != nil {
 		return fmt.Errorf("license: %w", err)
 	}
 	return nil

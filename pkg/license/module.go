@@ -117,16 +117,24 @@ func locate(d *debug.Module, modCache, modRoot string) (Module, error) {
 		}
 		m.Version, m.Origin = r.Version, r.Path
 	}
+	var err error
+	if m.Dir, err = cached(m, modCache); err != nil {
+		return Module{}, err
+	}
+	return m, nil
+}
+
+// cached is where a module is in a module cache.
+func cached(m Module, modCache string) (string, error) {
 	path, err := module.EscapePath(m.Origin)
 	if err != nil {
-		return Module{}, err
+		return "", err
 	}
 	version, err := module.EscapeVersion(m.Version)
 	if err != nil {
-		return Module{}, fmt.Errorf("module %s: %w", m.Path, err)
+		return "", fmt.Errorf("module %s: %w", m.Path, err)
 	}
-	m.Dir = filepath.Join(modCache, filepath.FromSlash(path)+"@"+version)
-	return m, nil
+	return filepath.Join(modCache, filepath.FromSlash(path)+"@"+version), nil
 }
 
 // isFolder reports whether the new side of a replacement is a folder, by go.mod's own rule: a folder begins

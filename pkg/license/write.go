@@ -11,6 +11,16 @@ import (
 	"strings"
 )
 
+// What is where in a folder.
+const (
+	ownLicense = "LICENSE"
+	goLicense  = "go/LICENSE"
+	goPatents  = "go/PATENTS"
+	indexFile  = "modules.txt"
+)
+
+func vendored(m Module, file string) string { return path.Join("vendor", m.Path, file) }
+
 // A Source says where everything is that Write reads.
 type Source struct {
 	License  string   // the repository's own licence file
@@ -32,6 +42,11 @@ func Write(ctx context.Context, dir string, src Source) error {
 	if err != nil {
 		return err
 	}
+	return src.lay(ctx, dir, modules, packages)
+}
+
+// lay fills dir with the files of modules.
+func (src Source) lay(ctx context.Context, dir string, modules []Module, packages []Package) error {
 	byModule, err := assign(packages, modules)
 	if err != nil {
 		return fmt.Errorf("license %s: %w", src.Packages, err)
@@ -41,13 +56,15 @@ func Write(ctx context.Context, dir string, src Source) error {
 		return err
 	}
 	copies := []copied{
-		{src.License, "LICENSE"},
-		{filepath.Join(src.GOROOT, "LICENSE"), "go/LICENSE"},
-		{filepath.Join(src.GOROOT, "PATENTS"), "go/PATENTS"},
+		{filepath.Join(src.GOROOT, "LICENSE"), goLicense},
+		{filepath.Join(src.GOROOT, "PATENTS"), goPatents},
+	}
+	if src.License != "" {
+		copies = append(copies, copied{src.License, ownLicense})
 	}
 	for i, m := range modules {
 		for _, f := range files[i] {
-			copies = append(copies, copied{filepath.Join(m.Dir, filepath.FromSlash(f)), path.Join("vendor", m.Path, f)})
+			copies = append(copies, copied{filepath.Join(m.Dir, filepath.FromSlash(f)), vendored(m, f)})
 		}
 	}
 	return lay(ctx, dir, copies, index(modules, files))

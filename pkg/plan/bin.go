@@ -17,10 +17,10 @@ func (p *Project) LinkBin() error {
 	if p.road.Name() != "local" {
 		return nil
 	}
-	if _, err := os.Stat(p.abs(p.binDir(host))); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(p.abs(localBin(host))); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	link, target := p.abs(slashed(Output, "bin")), strings.TrimPrefix(p.binDir(host), Output+"/")
+	link, target := p.abs(slashed(Output, "bin")), strings.TrimPrefix(localBin(host), Output+"/")
 	if old, err := os.Readlink(link); err == nil && old == target {
 		return nil
 	}
@@ -35,6 +35,8 @@ func (p *Project) LinkBin() error {
 	return os.Rename(tmp, link)
 }
 
+func localBin(host catalog.Platform) string { return slashed(Binaries("local"), host.String()) }
+
 // moveBin makes way for the link where _output/bin is a folder, as `make slipway` leaves it in a fresh tree: what is in it
 // goes to where the link will lead, unless something of that name is there.
 func (p *Project) moveBin(bin string, host catalog.Platform) error {
@@ -46,7 +48,7 @@ func (p *Project) moveBin(bin string, host catalog.Platform) error {
 		return err
 	}
 	for _, e := range entries {
-		to := filepath.Join(p.abs(p.binDir(host)), e.Name())
+		to := filepath.Join(p.abs(localBin(host)), e.Name())
 		if _, err := os.Lstat(to); err == nil {
 			continue
 		}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +28,8 @@ func TestInputs(t *testing.T) {
 		{"compile linux/arm64 kube-apiserver", append([]string{"cmd/internal/letters/", "cmd/internal/words/", "cmd/kube-apiserver/"}, module...)},
 		{"compile linux/arm64 smoke.test", append([]string{"cmd/smoke/"}, module...)},
 		{"compile linux/arm64 e2e.test", module},
+		{"compile linux/arm64 dns", []string{"images/dns/dns/", "images/dns/go.mod", "images/dns/go.sum", "fake/dns/LICENSE", "fake/dns/ctl/", "fake/dns/go.mod", "fake/dns/version/"}},
+		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/"}},
 		{"image linux/arm64 kube-apiserver", []string{bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/"}},
 		{"licences linux/arm64 components", append([]string{
 			"_output/release-stage/sources/LICENSE", "_output/release-stage/packages/components/linux-arm64.json",
@@ -37,9 +41,11 @@ func TestInputs(t *testing.T) {
 			"_output/release-stage/licences/components/linux-arm64/", "_output/release-tars/kubernetes-src.tar.gz",
 		}},
 		{"package kubernetes-server-linux-arm64.tar.gz", []string{
-			bin + "kube-apiserver", bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
+			bin + "dnsctl", bin + "kube-apiserver", bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
 			"_output/release-images/arm64/kube-apiserver.tar", "_output/release-images/arm64/kube-apiserver.docker_tag",
-			"_output/release-stage/licences/components/linux-arm64/", "_output/release-tars/kubernetes-src.tar.gz",
+			"_output/release-images/arm64/dns.tar", "_output/release-images/arm64/dns.docker_tag",
+			"_output/release-stage/licences/components/linux-arm64/", "_output/release-stage/licences/dns/linux-arm64/",
+			"_output/release-tars/kubernetes-src.tar.gz",
 			"_output/release-stage/sources/release/manifests/addons/",
 		}},
 		{"package kubernetes-manifests.tar.gz", []string{"_output/release-stage/sources/release/manifests/"}},
@@ -72,7 +78,7 @@ func TestChecksumsAreOfEveryTarball(t *testing.T) {
 	}
 }
 
-func TestComponentsOfAPlatformAreCompiledInOneGo(t *testing.T) {
+func TestBinariesOfAModuleAreCompiledInOneGoForAPlatform(t *testing.T) {
 	t.Parallel()
 	g := graph(t, open(t, tree(t)), Request{Tars: true, Everywhere: true})
 	batches := map[string]*action.Batch{}
@@ -80,14 +86,18 @@ func TestComponentsOfAPlatformAreCompiledInOneGo(t *testing.T) {
 		if a.Phase != "compile" {
 			continue
 		}
-		platform := strings.Fields(a.ID)[1]
-		if a.Batch == nil || batches[platform] != nil && batches[platform] != a.Batch {
-			t.Errorf("%s is not in its platform's batch", a.ID)
+		words := strings.Fields(a.ID)
+		compile := words[1] + " of cmd"
+		if strings.HasPrefix(words[2], "dns") {
+			compile = words[1] + " of images/dns"
 		}
-		batches[platform] = a.Batch
+		if a.Batch == nil || batches[compile] != nil && batches[compile] != a.Batch {
+			t.Errorf("%s is not in the batch of %s", a.ID, compile)
+		}
+		batches[compile] = a.Batch
 	}
-	if len(batches) != 4 {
-		t.Errorf("compiles for %d platforms, want 4", len(batches))
+	if len(batches) != 6 {
+		t.Errorf("%d compiles, want 4 of components and 2 of another project: %v", len(batches), batches)
 	}
 }
 
@@ -107,13 +117,14 @@ func TestWhatASettingRebuilds(t *testing.T) {
 		variable string
 		want     []string // first words of the actions' names
 	}{
-		{"KUBE_GIT_VERSION=v1.36.3+acme.2", []string{"compile", "image", "package (some)"}}, // a client tarball says nothing
-		{"SOURCE_DATE_EPOCH=1700000000", []string{"compile", "image", "package"}},
+		// A client tarball says nothing, and another project's binaries and images have versions of their own.
+		{"KUBE_GIT_VERSION=v1.36.3+acme.2", []string{"compile (some)", "image (some)", "package (some)"}},
+		{"SOURCE_DATE_EPOCH=1700000000", []string{"compile (some)", "image", "package"}},
 		{"DBG=1", []string{"compile", "packages"}},
 		{"GOFLAGS=-tags=acme", []string{"compile", "packages"}},
 		{"GOLDFLAGS=-w", []string{"compile"}},
 		{"KUBE_DOCKER_REGISTRY=registry.acme.example", []string{"image"}},
-		{"KUBE_DOCKER_IMAGE_TAG=nightly", []string{"image"}},
+		{"KUBE_DOCKER_IMAGE_TAG=nightly", []string{"image (some)"}},
 		{"KUBE_VERBOSE=2", nil},
 	}
 	root := tree(t)
@@ -179,9 +190,76 @@ func TestImageTags(t *testing.T) {
 			t.Parallel()
 			b := &builder{Project: open(t, root, tt.env...)}
 			want := append(slices.Clone(own), tt.more...)
-			if diff := cmp.Diff(want, b.imageTags("kubectl", "arm64")); diff != "" {
+			if diff := cmp.Diff(want, b.imageTags(catalog.Image{Name: "kubectl"}, "arm64")); diff != "" {
 				t.Errorf("tags (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
+	t.Parallel()
+	g := graph(t, open(t, tree(t)), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+	all := recipes(g)
+	if compile := strings.Join(all["compile linux/arm64 dnsctl"], " "); !strings.Contains(compile, "-X=example.com/dns/version.Version=v1.2.3") ||
+		strings.Contains(compile, "acme") {
+		t.Errorf("it is compiled by %s", compile)
+	}
+	image := all["image linux/arm64 dns"]
+	for _, tag := range []string{"registry.example.com/dns/dns:v1.2.3", "registry.example.com/dns/dns-arm64:v1.2.3"} {
+		if !slices.Contains(image, tag) {
+			t.Errorf("no tag %s in %q", tag, image)
+		}
+	}
+	server := strings.Join(all["package kubernetes-server-linux-arm64.tar.gz"], "\n")
+	for _, member := range []string{
+		"/dnsctl addons/bin/dnsctl", "/dns.tar addons/images/dns.tar", "/kube-apiserver.tar server/bin/kube-apiserver.tar", "/dns/linux-arm64/ LICENSES/dns",
+	} {
+		if !strings.Contains(server, member) {
+			t.Errorf("no member %s in\n%s", member, server)
+		}
+	}
+}
+
+func TestAnotherProjectIsCompiledByTheLocalRoad(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	req := Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}}
+	local, container := graph(t, open(t, root), req), graph(t, open(t, root, "ROAD=container"), req)
+	find(t, container, "compile linux/arm64 by container kubelet")
+	a, b := find(t, local, "compile linux/arm64 dns"), find(t, container, "compile linux/arm64 dns")
+	if !slices.Equal(a.Outputs, b.Outputs) || !slices.Equal(a.Recipe, b.Recipe) || b.Batch.ID != a.Batch.ID+" by the local road" {
+		t.Errorf("by the local road it is %v %v, in a release by containers %v %v", a.Outputs, a.Batch.ID, b.Outputs, b.Batch.ID)
+	}
+}
+
+func TestBaseOfDebianPackages(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	name := filepath.Join(root, "release", "release.yaml")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(data), "name: kube-apiserver, base: static", "name: kube-apiserver, base: odd", 1)
+	if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g := graph(t, open(t, root), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+	const packages = "_output/release-stage/debian/odd/linux-arm64.tar"
+	if got := find(t, g, "debian linux/arm64 odd"); !slices.Equal(got.Outputs, []string{packages}) ||
+		!slices.Equal(got.Inputs, []string{"_output/release-stage/sources/images/odd/debian.lock"}) {
+		t.Errorf("the packages are %v, of %v", got.Outputs, got.Inputs)
+	}
+	for _, id := range []string{"image linux/arm64 kube-apiserver", "licences linux/arm64 debian"} {
+		if got := find(t, g, id).Inputs; !slices.Contains(got, packages) {
+			t.Errorf("%s is made of %v", id, got)
+		}
+	}
+	if got := find(t, g, "image linux/arm64 kube-apiserver").Inputs; !slices.Contains(got, "_output/release-stage/sources/images/static/") {
+		t.Errorf("the image is made of %v, and its base lies on static", got)
+	}
+	if got := recipes(g)["package kubernetes-server-linux-arm64.tar.gz"]; !slices.Contains(got, "member _output/release-stage/licences/debian/linux-arm64/ LICENSES/debian") {
+		t.Errorf("the server tarball holds %q", got)
 	}
 }

@@ -5,5 +5,7 @@
 // A Project is the tree with all that is read from it once: catalog, stamp, sources. A Request names what to
 // make. Project.Graph plans it; running the graph is package action's, showing it package console's.
 //
-// Nothing is made here. What the actions do is in the packages they call: road, license, image, archive, attest.
+// Nothing is made here. What the actions do is in the packages they call: road, license, image, archive, attest. Only where
+// Bazel makes a release inside of its own actions, some steps are in no graph, as they take place elsewhere: PackSources,
+// GatherLicences and CopySources.
 package plan

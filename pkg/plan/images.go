@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,22 +15,19 @@ import (
 	"slipway.build/pkg/image"
 )
 
-// logRunner is in every image, for manifests that send output to a file.
-const logRunner = "kube-log-runner"
+// staticBase is what all other bases lie on.
+const staticBase = "static"
 
-// checkImages tells that what every image needs is not there.
-func checkImages(c *catalog.Catalog) error {
-	if bin, _ := c.Binary(logRunner); len(c.Images) > 0 && !bin.In(catalog.Server) {
-		return fmt.Errorf("%s: images need the binary %s, in the set %s", catalog.File, logRunner, catalog.Server)
-	}
-	return nil
-}
-
-// images plans the component images for some platforms, without tarballs.
+// images plans the images for some platforms, without tarballs.
 func (b *builder) images(platforms []catalog.Platform) error {
 	planned := 0
 	for _, platform := range platforms {
-		planned += len(b.image(platform))
+		for _, im := range b.Catalog.ImagesFor(platform) {
+			if _, err := b.image(platform, im); err != nil {
+				return err
+			}
+			planned++
+		}
 	}
 	if planned == 0 {
 		return &NotForError{"an image", platforms, b.Catalog.Sets[catalog.Server]}
@@ -37,54 +35,68 @@ func (b *builder) images(platforms []catalog.Platform) error {
 	return nil
 }
 
-// image plans the images for one platform, and returns the files that go into the server tarball: for each image the
-// docker archive, and the file with its tag that Kubernetes has beside it.
-func (b *builder) image(platform catalog.Platform) []string {
-	var files []string
-	for _, im := range b.Catalog.ImagesFor(platform) {
-		dir := slashed(Images, platform.Arch)
-		tar, tag := slashed(dir, im.Name+".tar"), slashed(dir, im.Name+".docker_tag")
-		files = append(files, tar, tag)
-		id := "image " + platform.String() + " " + im.Name
-		if b.planned[id] {
-			continue
-		}
-		b.planned[id] = true
-		var needed []catalog.Binary
-		for _, name := range []string{im.Binary, logRunner} {
-			bin, _ := b.Catalog.Binary(name) // the catalog and checkImages have seen to it that it is there
-			needed = append(needed, bin)
-		}
-		b.compile(platform, needed)
-		b.add(b.imageAction(id, platform, im, tar, tag))
+// image plans an image for a platform, and returns the files that go into the server tarball: the docker archive, and the
+// file with its tag that Kubernetes has beside it.
+func (b *builder) image(platform catalog.Platform, im catalog.Image) ([]string, error) {
+	dir := slashed(Images, platform.Arch)
+	tar, tag := slashed(dir, im.File()+".tar"), slashed(dir, im.File()+".docker_tag")
+	id := "image " + platform.String() + " " + im.File()
+	if b.planned[id] {
+		return []string{tar, tag}, nil
 	}
-	return files
+	b.planned[id] = true
+	var binaries []catalog.Binary
+	for _, name := range im.Binaries() {
+		bin, _ := b.Catalog.Binary(name) // the catalog has seen to it that it is there
+		binaries = append(binaries, bin)
+	}
+	if err := b.compile(platform, binaries); err != nil {
+		return nil, err
+	}
+	b.add(b.imageAction(id, platform, im, binaries, tar, tag))
+	return []string{tar, tag}, nil
 }
 
-func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.Image, tar, tag string) *action.Action {
+func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.Image, binaries []catalog.Binary, tar, tag string) *action.Action {
 	program := image.Program{
-		Name:      im.Binary,
-		Title:     im.Title,
-		Binary:    b.abs(b.binary(platform, im.Binary)),
-		LogRunner: b.abs(b.binary(platform, logRunner)),
-		OS:        platform.OS,
-		Arch:      platform.Arch,
-		Version:   b.Stamp.Version,
-		Revision:  b.Stamp.Commit,
-		Created:   b.Stamp.Date,
+		Title:    im.Title,
+		User:     im.User,
+		OS:       platform.OS,
+		Arch:     platform.Arch,
+		Version:  cmp.Or(im.Version, b.Stamp.Version),
+		Revision: b.Stamp.Commit,
+		Created:  b.Stamp.Date,
 	}
-	tags := b.imageTags(im.Name, platform.Arch)
-	base := slashed(sourceDir, "images", im.Base)
+	var inputs []string
+	for _, bin := range binaries {
+		file := b.binary(platform, bin)
+		inputs = append(inputs, file)
+		program.Binaries = append(program.Binaries, image.Binary{Name: bin.Name, File: b.abs(file)})
+	}
+	if im.Base != "" {
+		inputs = append(inputs, slashed(sourceDir, "images", im.Base)+"/")
+	}
+	if im.Base != "" && im.Base != staticBase {
+		inputs = append(inputs, slashed(sourceDir, "images", staticBase)+"/")
+	}
+	packages := ""
+	program.Licenses = "Apache-2.0"
+	if b.hasPackages(im.Base) {
+		tar := b.debianPackages(platform, im.Base)
+		inputs = append(inputs, tar)
+		packages, program.Licenses = b.abs(tar), ""
+	}
+	tags := b.imageTags(im, platform.Arch)
 	return &action.Action{
 		ID:    id,
 		Phase: "image",
-		Recipe: append([]string{
-			Recipe, image.Recipe, platform.String(), im.Binary, im.Title, im.Base, b.Stamp.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
-		}, tags...),
-		Inputs:  []string{b.binary(platform, im.Binary), b.binary(platform, logRunner), base + "/"},
+		Recipe: slices.Concat([]string{
+			Recipe, image.Recipe, platform.String(), im.Title, im.Base, im.User, program.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
+		}, im.Binaries(), []string{"tags"}, tags),
+		Inputs:  inputs,
 		Outputs: []string{tar, tag},
 		Run: func(ctx context.Context, t *action.Task) error {
-			base, err := image.Base(b.abs(sourceDir), im.Base)
+			base, err := image.Base(b.abs(sourceDir), im.Base, packages)
 			if err != nil {
 				return err
 			}
@@ -96,15 +108,18 @@ func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.I
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(t.Path(tag), []byte(b.Stamp.ImageTag()+"\n"), 0o644)
+			return os.WriteFile(t.Path(tag), []byte(b.imageTag(im)+"\n"), 0o644)
 		},
 	}
 }
 
+// imageTag is the tag of an image: its own, or the release's.
+func (b *builder) imageTag(im catalog.Image) string { return cmp.Or(im.Version, b.Stamp.ImageTag()) }
+
 // imageTags are the names an image is saved under: the release's own, and those that the user adds.
-func (b *builder) imageTags(name, arch string) []string {
-	tag := b.Stamp.ImageTag()
-	tags := image.Tags(b.Catalog.Registry, name, arch, tag)
+func (b *builder) imageTags(im catalog.Image, arch string) []string {
+	tag := b.imageTag(im)
+	tags := image.Tags(b.Catalog.Registry, im.Name, arch, tag)
 	registry, version := b.Settings.DockerRegistry, b.Settings.DockerImageTag
 	if registry == "" && version == "" {
 		return tags
@@ -112,10 +127,10 @@ func (b *builder) imageTags(name, arch string) []string {
 	if registry == "" {
 		registry = b.Catalog.Registry
 	}
-	if version == "" {
+	if version == "" || im.Addon() { // another project's image is what its version says
 		version = tag
 	}
-	for _, tag := range image.Tags(registry, name, arch, version) {
+	for _, tag := range image.Tags(registry, im.Name, arch, version) {
 		if !slices.Contains(tags, tag) {
 			tags = append(tags, tag)
 		}

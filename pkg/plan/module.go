@@ -14,10 +14,13 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"slipway.build/pkg/catalog"
 )
 
-// A module is the components' module as far as a plan has to know it: what its compiles depend on.
+// A module is one that binaries are compiled in, as far as a plan has to know it: what its compiles depend on.
 type module struct {
+	name string // its folder, as the catalog has it
 	dir  string // absolute
 	path string // import path
 
@@ -25,11 +28,49 @@ type module struct {
 	// stand in for a module, which change without go.sum changing, and so are hashed like sources.
 	inputs []string
 
-	folders map[string]*goFolder // that were read, by path relative to dir
+	requires []*modfile.Require
+	folders  map[string]*goFolder // that were read, by path relative to dir
+}
+
+// module reads a module of the tree, once.
+func (b *builder) module(name string) (*module, error) {
+	if m := b.modules[name]; m != nil {
+		return m, nil
+	}
+	m, err := loadModule(b.Root, name)
+	if err == nil {
+		b.modules[name] = m
+	}
+	return m, err
+}
+
+// version is that of the required module which has a package.
+func (m *module) version(pkg string) string {
+	longest, version := "", ""
+	for _, r := range m.requires {
+		if path := r.Mod.Path; (pkg == path || strings.HasPrefix(pkg, path+"/")) && len(path) > len(longest) {
+			longest, version = path, r.Mod.Version
+		}
+	}
+	return version
+}
+
+// ldflags are the linker's flags that stamp the module's binaries with the versions of the modules that they are from. All
+// binaries are linked by one command, so they are the same for all.
+func (m *module) ldflags(c *catalog.Catalog) string {
+	var flags []string
+	for _, bin := range c.Binaries {
+		if bin.Module != m.name || bin.Stamp == "" {
+			continue
+		}
+		flags = append(flags, "-X="+bin.Stamp+"="+m.version(bin.ImportPath()))
+	}
+	slices.Sort(flags)
+	return strings.Join(slices.Compact(flags), " ")
 }
 
 func loadModule(root, name string) (*module, error) {
-	m := &module{dir: filepath.Join(root, filepath.FromSlash(name)), folders: map[string]*goFolder{}}
+	m := &module{name: name, dir: filepath.Join(root, filepath.FromSlash(name)), folders: map[string]*goFolder{}}
 	file := filepath.Join(m.dir, "go.mod")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -39,7 +80,7 @@ func loadModule(root, name string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.path = mod.Module.Mod.Path
+	m.path, m.requires = mod.Module.Mod.Path, mod.Require
 	m.inputs = []string{slashed(name, "go.mod"), slashed(name, "go.sum")}
 	for _, r := range mod.Replace {
 		if r.New.Version != "" {
@@ -88,6 +129,9 @@ func goParts(dir string) ([]string, error) {
 	}
 	return parts, nil
 }
+
+// replaced reports whether a folder stands in for a module.
+func (m *module) replaced() bool { return len(m.inputs) > 2 }
 
 // closure lists the folders of the module, relative to it, that a package in it is compiled from: its own and those of
 // the module's packages that it imports, directly or not. Files of every platform count, so it may name too many, never

@@ -80,14 +80,29 @@ type Project struct {
 	Stamp    stamp.Stamp
 	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
 
-	road   road.Road
-	config []string // files besides sources that decide what the road makes of these; some may be missing
-	getenv func(string) string
-	tree   *source.Tree
+	road     road.Road // that compiles the components
+	local    road.Road // that compiles other projects' binaries
+	config   []string  // files besides sources that decide what the road makes of these; some may be missing
+	licensed string    // a folder that has the licence files of the components; "" is to take them out of the module cache
+	others   bool      // what Others plans is in its place, and not to be made
+	getenv   func(string) string
+	tree     *source.Tree
 }
 
 // Open reads the tree that dir lies in.
 func Open(ctx context.Context, dir string, settings Settings, getenv func(string) string) (*Project, error) {
+	p, err := load(dir, settings, getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.chooseRoad(); err != nil {
+		return nil, err
+	}
+	return p, p.identify(ctx)
+}
+
+// load reads what there is to build.
+func load(dir string, settings Settings, getenv func(string) string) (*Project, error) {
 	root, err := FindRoot(dir)
 	if err != nil {
 		return nil, err
@@ -102,36 +117,49 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	if p.Catalog, err = catalog.Load(root); err != nil {
 		return nil, err
 	}
-	pin := toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
+	pin := p.pin()
 	p.Go = once(func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
 		return toolchain.Find(ctx, pin, progress)
 	})
-	switch settings.Road {
+	p.local = &local.Road{Pin: pin, Go: p.Go}
+	return p, nil
+}
+
+// chooseRoad takes the road that the settings name.
+func (p *Project) chooseRoad() error {
+	switch p.Settings.Road {
 	case "", "local":
-		p.road = &local.Road{Pin: pin, Go: p.Go}
+		p.road = p.local
 	case "container":
 		p.road = p.Containers(p.Catalog.Module)
 	case "bazel":
-		if err := bazelroad.Validate(settings.Build); err != nil {
-			return nil, err
+		if err := bazelroad.Validate(p.Settings.Build); err != nil {
+			return err
 		}
-		p.road = &bazelroad.Road{Version: pin.Version, Bazel: p.findBazel}
+		p.road = &bazelroad.Road{Version: p.pin().Version, Bazel: p.findBazel}
 		p.config = bazelroad.Config()
 	default:
-		return nil, &catalog.UnknownError{Kind: "road", Name: settings.Road, Near: []string{"local", "container", "bazel"}}
+		return &catalog.UnknownError{Kind: "road", Name: p.Settings.Road, Near: []string{"local", "container", "bazel"}}
 	}
+	return nil
+}
+
+// identify finds out what version the tree is, and which files are its sources.
+func (p *Project) identify(ctx context.Context) (err error) {
 	if p.Stamp, err = stamp.Read(ctx, p.stampRequest()); err != nil {
-		return nil, err
+		return err
 	}
-	if p.tree, err = source.Find(ctx, root, getenv); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p.tree, err = source.Find(ctx, p.Root, p.getenv)
+	return err
+}
+
+func (p *Project) pin() toolchain.Pin {
+	return toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
 }
 
 // Containers is the container road for packages of some of the tree's modules.
 func (p *Project) Containers(modules ...string) *container.Road {
-	pin := toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
+	pin := p.pin()
 	return &container.Road{
 		Root:    p.Root,
 		Modules: modules,
@@ -168,10 +196,14 @@ func (p *Project) Bazel(ctx context.Context, deps bazel.Deps, progress func(stri
 	if err != nil {
 		return nil, err
 	}
+	status, err := p.WorkspaceStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return bazel.Find(ctx, bazel.Options{
 		Root:     p.Root,
 		Go:       g,
-		Stamp:    p.Stamp,
+		Status:   string(status),
 		Mirror:   p.Settings.DebianMirror,
 		Deps:     deps,
 		Getenv:   p.getenv,
@@ -237,9 +269,13 @@ func (p *Project) Unchanged(ctx context.Context) error {
 		return err
 	}
 	if what != "" {
-		return fmt.Errorf("the tree changed while it was built (%s): run the same command again", what)
+		return errChanged(what)
 	}
 	return nil
+}
+
+func errChanged(what string) error {
+	return fmt.Errorf("the tree changed while it was built (%s): run the same command again", what)
 }
 
 func (p *Project) stampRequest() stamp.Request {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,16 +17,20 @@ import (
 )
 
 // release plans the tarballs of some platforms, and the checksums of them all.
-func (b *builder) release(platforms []catalog.Platform, testSet bool) {
+func (b *builder) release(platforms []catalog.Platform, testSet bool) error {
 	b.sourceTarball()
+	sets := []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
+	if testSet {
+		sets = append(sets, catalog.Test)
+	}
 	for _, platform := range platforms {
-		for _, set := range []catalog.Set{catalog.Server, catalog.Node, catalog.Client} {
-			if b.Catalog.SetHas(set, platform) {
-				b.setTarball(set, platform)
+		for _, set := range sets {
+			if !b.Catalog.SetHas(set, platform) {
+				continue
 			}
-		}
-		if testSet && b.Catalog.SetHas(catalog.Test, platform) {
-			b.setTarball(catalog.Test, platform)
+			if err := b.setTarball(set, platform); err != nil {
+				return err
+			}
 		}
 	}
 	b.tarball(catalog.ManifestsTarball, "kubernetes/manifests", []content{{from: sourceDir + "/release/manifests/", fill: true}}, b.versionFile())
@@ -33,35 +38,73 @@ func (b *builder) release(platforms []catalog.Platform, testSet bool) {
 		{from: sourceDir + "/README.md"}, {from: sourceDir + "/LICENSE"}, {from: sourceDir + "/docs/", to: "docs"},
 	}, b.versionFile())
 	if testSet && len(b.Catalog.Sets[catalog.Test]) > 0 {
-		b.portableTestTarball()
+		if err := b.portableTestTarball(); err != nil {
+			return err
+		}
 	}
 	b.checksums()
+	return nil
 }
 
 // setTarball plans kubernetes-SET-OS-ARCH.tar.gz and all that it is made from.
-func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) {
+func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) error {
 	binaries := b.Catalog.BinariesFor(set, platform)
-	b.compile(platform, binaries)
+	if err := b.compile(platform, binaries); err != nil {
+		return err
+	}
 	var holds []content
 	for _, bin := range binaries {
-		holds = append(holds, content{from: b.binary(platform, bin.Name), to: slashed(string(set), "bin", platform.Exe(bin.Name))})
+		holds = append(holds, content{from: b.binary(platform, bin), to: slashed(bin.FolderIn(set), platform.Exe(bin.Name))})
 	}
 	if set != catalog.Client {
+		licences, err := b.licences(set, platform)
+		if err != nil {
+			return err
+		}
 		holds = append(holds,
-			content{from: b.licences(set, platform) + "/", to: "LICENSES"},
+			content{from: licences + "/", to: "LICENSES"},
 			content{from: slashed(Tars, catalog.SourceTarball), to: catalog.SourceTarball})
 	}
 	if set == catalog.Server {
-		for _, image := range b.image(platform) {
-			holds = append(holds, content{from: image, to: slashed("server/bin", path.Base(image))})
+		more, err := b.serverContent(platform)
+		if err != nil {
+			return err
 		}
-		holds = append(holds, content{from: sourceDir + "/release/manifests/addons/", to: "addons", fill: true})
+		holds = append(holds, more...)
 	}
 	var version []archive.Entry
 	if set != catalog.Client {
 		version = b.versionFile()
 	}
 	b.tarball(catalog.Tarball(set, platform), "kubernetes", holds, version)
+	return nil
+}
+
+// serverContent is what only a server tarball has: the images and the addons, with the licences of other projects.
+func (b *builder) serverContent(platform catalog.Platform) ([]content, error) {
+	var holds []content
+	for _, im := range b.Catalog.ImagesFor(platform) {
+		files, err := b.image(platform, im)
+		if err != nil {
+			return nil, err
+		}
+		to := "server/bin"
+		if im.Addon() {
+			to = "addons/images"
+		}
+		for _, file := range files {
+			holds = append(holds, content{from: file, to: slashed(to, path.Base(file))})
+		}
+	}
+	licences, err := b.addonLicences(platform)
+	if err != nil {
+		return nil, err
+	}
+	holds = append(holds, licences...)
+	if dir := b.debianLicences(platform); dir != "" {
+		holds = append(holds, content{from: dir + "/", to: "LICENSES/debian"})
+	}
+	return append(holds, content{from: sourceDir + "/release/manifests/addons/", to: "addons", fill: true}), nil
 }
 
 // versionFile is the file that says in a tarball which version it is.
@@ -78,7 +121,14 @@ type content struct {
 
 // placeholders are what manifests leave open for the release.
 func (p *Project) placeholders() []string {
-	return []string{"__VERSION__", p.Stamp.ImageTag(), "__REGISTRY__", p.Catalog.Registry, "__KUBERNETES__", p.Catalog.Kubernetes}
+	replaced := []string{"__VERSION__", p.Stamp.ImageTag(), "__REGISTRY__", p.Catalog.Registry}
+	for _, im := range p.Catalog.Images {
+		if im.Addon() {
+			name := strings.ToUpper(strings.ReplaceAll(im.File(), "-", "_"))
+			replaced = append(replaced, "__"+name+"__", im.Version)
+		}
+	}
+	return replaced
 }
 
 // tarball plans a tarball whose members are below a folder called top.
@@ -176,22 +226,28 @@ func folder(dir, top string, sum func(rel string) string) ([]archive.Entry, erro
 
 // sourceTarball plans kubernetes-src.tar.gz.
 func (b *builder) sourceTarball() {
-	version := archive.Entry{Name: stamp.File, Mode: 0o644, Data: stamp.Marshal(b.Stamp)}
-	recipe := []string{"tree " + b.tree.ID, string(version.Data)}
-	b.pack(catalog.SourceTarball, recipe, b.tree.Files, func(*action.Task) ([]archive.Entry, error) {
-		entries, err := b.tree.Entries(b.ctx)
-		return append(entries, version), err
-	})
+	recipe := []string{"tree " + b.tree.ID, string(stamp.Marshal(b.Stamp))}
+	b.pack(catalog.SourceTarball, recipe, b.tree.Files, func(*action.Task) ([]archive.Entry, error) { return b.sourceEntries(b.ctx) })
+}
+
+// sourceEntries are the members of the source tarball: the sources, and the file that says which version they are.
+func (p *Project) sourceEntries(ctx context.Context) ([]archive.Entry, error) {
+	entries, err := p.tree.Entries(ctx)
+	return append(entries, archive.Entry{Name: stamp.File, Mode: 0o644, Data: stamp.Marshal(p.Stamp)}), err
 }
 
 // portableTestTarball plans what the test set needs besides binaries: the manifests that upstream's e2e tests read,
 // from the very module they were compiled from.
-func (b *builder) portableTestTarball() {
+func (b *builder) portableTestTarball() error {
 	const kubernetes = "k8s.io/kubernetes"
 	recipe := []string{kubernetes + "@" + b.Catalog.Kubernetes, b.Stamp.Version}
-	inputs := slices.Clone(b.module.inputs)
+	module, err := b.module(b.Catalog.Module)
+	if err != nil {
+		return err
+	}
+	inputs := slices.Clone(module.inputs)
 	b.pack(catalog.PortableTestTarball, recipe, inputs, func(*action.Task) ([]archive.Entry, error) {
-		dir, err := b.moduleDir(b.ctx, kubernetes)
+		dir, err := b.moduleDir(b.ctx, module, kubernetes)
 		if err != nil {
 			return nil, err
 		}
@@ -213,4 +269,5 @@ func (b *builder) portableTestTarball() {
 		}
 		return entries, nil
 	})
+	return nil
 }

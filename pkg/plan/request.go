@@ -26,30 +26,16 @@ type Request struct {
 
 // Graph plans a request.
 func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error) {
-	module, err := loadModule(p.Root, p.Catalog.Module)
-	if err != nil {
-		return nil, err
-	}
-	b := &builder{
-		Project: p,
-		ctx:     ctx,
-		graph:   &action.Graph{Root: p.Root, State: State},
-		module:  module,
-		batches: map[catalog.Platform]*action.Batch{},
-		targets: map[string]catalog.Binary{},
-		planned: map[string]bool{},
-		packs:   req.Tars,
-	}
+	b := p.builder(ctx)
+	b.packs = req.Tars
 	if req.Images || req.Tars {
-		if err := checkImages(p.Catalog); err != nil {
-			return nil, err
-		}
 		b.sources()
 	}
 	platforms := p.platforms(req)
+	var err error
 	switch {
 	case req.Tars:
-		b.release(platforms, req.TestSet)
+		err = b.release(platforms, req.TestSet)
 	case req.Images:
 		err = b.images(platforms)
 	default:
@@ -96,12 +82,25 @@ type builder struct {
 	*Project
 	ctx     context.Context
 	graph   *action.Graph
-	module  *module
-	batches map[catalog.Platform]*action.Batch
+	modules map[string]*module        // that were read, by folder
+	batches map[string]*action.Batch  // by ID
 	targets map[string]catalog.Binary // by the ID of the action that compiles it
 	planned map[string]bool           // IDs of other actions that several tarballs need
 	packs   bool                      // binaries are for tarballs
 	tars    []string                  // names of the tarballs
+	made    []string                  // of other projects: files, and folders with a final slash
+}
+
+func (p *Project) builder(ctx context.Context) *builder {
+	return &builder{
+		Project: p,
+		ctx:     ctx,
+		graph:   &action.Graph{Root: p.Root, State: State},
+		modules: map[string]*module{},
+		batches: map[string]*action.Batch{},
+		targets: map[string]catalog.Binary{},
+		planned: map[string]bool{},
+	}
 }
 
 func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }
@@ -125,7 +124,9 @@ func (b *builder) binaries(what string, platforms []catalog.Platform, own bool) 
 				built[bin.Name] = true
 			}
 		}
-		b.compile(platform, here)
+		if err := b.compile(platform, here); err != nil {
+			return err
+		}
 	}
 	for _, bin := range wanted {
 		if what != "" && !built[bin.Name] {

@@ -2,9 +2,6 @@ package plan
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,10 +18,11 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		"compile linux/arm64 kubelet",
 	}
 	release := append([]string{
-		"checksums", "image linux/arm64 kube-apiserver", "licences linux/arm64 components",
+		"checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
+		"licences linux/arm64 components", "licences linux/arm64 dns",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
 		"package kubernetes-node-linux-arm64.tar.gz", "package kubernetes-server-linux-arm64.tar.gz",
-		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "sources",
+		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "sources",
 	}, server...)
 	tests := []struct {
 		name string
@@ -59,7 +57,10 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		{
 			name: "images, with what they hold",
 			req:  Request{Images: true, Platforms: []catalog.Platform{linuxARM64}},
-			want: []string{"compile linux/arm64 kube-apiserver", "compile linux/arm64 kube-log-runner", "image linux/arm64 kube-apiserver", "sources"},
+			want: []string{
+				"compile linux/arm64 dns", "compile linux/arm64 kube-apiserver", "compile linux/arm64 kube-log-runner", "image linux/arm64 dns",
+				"image linux/arm64 kube-apiserver", "sources",
+			},
 		},
 		{
 			name: "a release of one platform",
@@ -180,27 +181,5 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 				t.Errorf("%T has no exit code 2", err)
 			}
 		})
-	}
-}
-
-func TestImagesNeedTheLogRunner(t *testing.T) {
-	t.Parallel()
-	root := tree(t)
-	name := filepath.Join(root, "release", "release.yaml")
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, replacement := range []string{"", "- {name: kube-log-runner, package: ./kube-log-runner, sets: [node]}\n"} {
-		edited := regexp.MustCompile(`(?m)^- .name: kube-log-runner.*\n`).ReplaceAllString(string(data), replacement)
-		if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		p := open(t, root)
-		_, err = p.Graph(t.Context(), Request{Images: true, Everywhere: true})
-		if want := "release/release.yaml: images need the binary kube-log-runner, in the set server"; err == nil || err.Error() != want {
-			t.Errorf("error %v, want %s", err, want)
-		}
-		graph(t, p, Request{What: "kubectl"}) // which needs none
 	}
 }

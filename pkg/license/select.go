@@ -1,0 +1,97 @@
+package license
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Gather fills dir with the files of every module in the list of packages, for Select: a folder as Write makes it, but without
+// the repository's own licence. It needs no binaries.
+func Gather(ctx context.Context, dir string, src Source) error {
+	packages, err := readPackages(src.Packages)
+	if err != nil {
+		return err
+	}
+	// The working folder's own packages, which have neither a version nor a replacement, are the repository's.
+	packages = slices.DeleteFunc(packages, func(p Package) bool { return p.Module.Version == "" && p.Module.Origin != "" })
+	var modules []Module
+	for _, p := range packages {
+		modules = append(modules, p.Module)
+	}
+	slices.SortFunc(modules, func(a, b Module) int { return strings.Compare(a.Path, b.Path) })
+	modules = slices.Compact(modules)
+	for i, m := range modules {
+		if m.Origin == "" {
+			return fmt.Errorf("license %s: it is replaced by a folder, and files are gathered of modules with a version", m)
+		}
+		if modules[i].Dir, err = cached(m, src.ModCache); err != nil {
+			return fmt.Errorf("license %s: %w", m, err)
+		}
+	}
+	src.License = ""
+	return src.lay(ctx, dir, modules, packages)
+}
+
+// Select fills dir with what binaries need of a folder that Gather made, and the repository's own licence.
+func Select(ctx context.Context, dir, gathered, license string, binaries []string) error {
+	modules, err := Modules(binaries, "", "") // the folders are of no use
+	if err != nil {
+		return err
+	}
+	indexed, err := readIndex(filepath.Join(gathered, indexFile))
+	if err != nil {
+		return err
+	}
+	files := make([][]string, len(modules))
+	copies := []copied{{license, ownLicense}}
+	for _, name := range []string{goLicense, goPatents} {
+		copies = append(copies, copied{filepath.Join(gathered, filepath.FromSlash(name)), name})
+	}
+	var errs []error
+	for i, m := range modules {
+		entry, ok := indexed[m.Path]
+		switch {
+		case !ok:
+			errs = append(errs, fmt.Errorf("no licence of %s, which is linked; gather those of every platform, with the build's tags", m))
+		case entry.revision != m.revision():
+			errs = append(errs, fmt.Errorf("the licence is that of %s@%s, but linked is %s; gather with the build's go.mod", m.Path, entry.revision, m))
+		}
+		files[i] = entry.files
+		for _, f := range entry.files {
+			copies = append(copies, copied{filepath.Join(gathered, filepath.FromSlash(vendored(m, f))), vendored(m, f)})
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("license %s: %w", gathered, err)
+	}
+	return lay(ctx, dir, copies, index(modules, files))
+}
+
+// An indexed is what a line of the index says of a module.
+type indexed struct {
+	revision string
+	files    []string
+}
+
+// readIndex reads what index writes, by path.
+func readIndex(name string) (map[string]indexed, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("license: %w", err)
+	}
+	modules := map[string]indexed{}
+	for line := range bytes.Lines(data) {
+		fields := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
+		if len(fields) < 3 {
+			return nil, fmt.Errorf("license %s: cannot read %q", name, line)
+		}
+		modules[fields[0]] = indexed{fields[1], fields[2:]}
+	}
+	return modules, nil
+}

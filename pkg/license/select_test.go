@@ -1,0 +1,94 @@
+package license
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is selected out of gathered files is what Write makes of the module cache.
+func TestSelectMakesWhatWriteDoes(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	files := map[string]string{}
+	for name, text := range tree {
+		files[name] = text
+	}
+	// No module is replaced by a folder here, and one is listed that is not linked.
+	files["src/cmd/go.mod"] = "module own.test/cmd\ngo 1.24\nrequire dep.test/Plain v1.0.0\n"
+	files["src/cmd/main.go"] = "package main\nimport _ \"dep.test/Plain/forked/inner\"\nfunc main() {}\n"
+	for name, text := range files {
+		write(t, filepath.Join(root, filepath.FromSlash(name)), text)
+	}
+	src := build(t, root)
+	list, err := os.ReadFile(src.Packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := string(list) + `{"ImportPath": "dep.test/more", "Module": {"Path": "dep.test/more", "Version": "v1.2.0"}}`
+	write(t, filepath.Join(src.ModCache, "dep.test", "more@v1.2.0", "COPYING"), "more")
+	write(t, src.Packages, more)
+
+	dirs := map[string]string{}
+	for _, name := range []string{"written", "gathered", "selected"} {
+		dirs[name] = filepath.Join(root, name)
+	}
+	if err := Write(t.Context(), dirs["written"], src); err != nil {
+		t.Fatal(err)
+	}
+	if err := Gather(t.Context(), dirs["gathered"], src); err != nil {
+		t.Fatal(err)
+	}
+	if text := read(t, dirs["gathered"])["vendor/dep.test/more/COPYING"]; text != "more" {
+		t.Errorf("the licence of what is listed alone is %q", text)
+	}
+	// From here on there are no modules.
+	if err := os.Rename(src.ModCache, src.ModCache+".away"); err != nil {
+		t.Fatal(err)
+	}
+	selected := func(dir string) error { return Select(t.Context(), dir, dirs["gathered"], src.License, src.Binaries) }
+	if err := selected(dirs["selected"]); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(read(t, dirs["written"]), read(t, dirs["selected"])); diff != "" {
+		t.Errorf("files (-written +selected):\n%s", diff)
+	}
+
+	name := filepath.Join(dirs["gathered"], "modules.txt")
+	index, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, test := range map[string]struct{ index, want string }{
+		"lacks a module":   {"dep.test/more\tv1.2.0\tCOPYING\n", "no licence of dep.test/Plain@v1.0.0, which is linked"},
+		"is of another":    {strings.Replace(string(index), "v1.0.0", "v1.0.1", 1), "that of dep.test/Plain@v1.0.1, but linked is dep.test/Plain@v1.0.0"},
+		"is none":          {"nothing\n", `cannot read "nothing`},
+		"names a lost one": {strings.Replace(string(index), "NOTICE", "NOTICES", 1), "NOTICES"},
+	} {
+		write(t, name, test.index)
+		if err := selected(filepath.Join(root, "refused", what)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("an index that %s: %v", what, err)
+		}
+	}
+}
+
+func TestGatherRefuses(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	src := Source{ModCache: filepath.Join(root, "mod"), Packages: filepath.Join(root, "packages.json")}
+	for what, test := range map[string]struct{ list, want string }{
+		"a folder":        {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0", "Replace": {"Path": "../a"}}}`, "replaced by a folder"},
+		"an absent one":   {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0"}}`, "run go mod download"},
+		"no licence":      {`{"ImportPath": "x.test/b", "Module": {"Path": "x.test/b", "Version": "v1.0.0"}}`, "no licence file at the root of\n\tx.test/b@v1.0.0"},
+		"what is no list": {`[`, "list of packages"},
+	} {
+		write(t, filepath.Join(src.ModCache, "x.test", "b@v1.0.0", "README"), "")
+		write(t, src.Packages, test.list)
+		if err := Gather(t.Context(), filepath.Join(root, "out"), src); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", what, err, test.want)
+		}
+	}
+}
