@@ -10,11 +10,16 @@ import (
 
 // BazelBuild compiles every component with Bazel: what `bazel build //cmd/...` does where Bazel is installed.
 func BazelBuild(ctx context.Context) error {
-	return bazel(ctx, "build", "--config=release", "//cmd/...")
+	return bazel(ctx, "--", "build", "--config=release", "//cmd/...")
+}
+
+// BazelRelease makes the tarballs of quick-release inside of Bazel, which a remote cache can hold, in _output/bazel/release-tars.
+func BazelRelease(ctx context.Context) error {
+	return bazel(ctx, "--output=_output/bazel/release-tars", "--", "build", "--config=release", "//release:release-tars")
 }
 
 // BazelTest runs what has Bazel tests.
-func BazelTest(ctx context.Context) error { return bazel(ctx, "test", "//...") }
+func BazelTest(ctx context.Context) error { return bazel(ctx, "--", "test", "//...") }
 
 // BazelTestIntegration holds what Bazel makes against what the local road makes.
 func BazelTestIntegration(context.Context) error {
@@ -24,8 +29,8 @@ func BazelTestIntegration(context.Context) error {
 // bazel runs the tree's Bazel.
 func bazel(ctx context.Context, args ...string) error {
 	if dryRun() {
-		fmt.Println("slipway bazel --", strings.Join(args, " "))
+		fmt.Println("slipway bazel", strings.Join(args, " "))
 		return nil
 	}
-	return slipway(ctx, "bazel", append([]string{"--"}, args...)...)
+	return slipway(ctx, "bazel", args...)
 }

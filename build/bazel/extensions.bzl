@@ -5,8 +5,9 @@ Bazel's module graph, so what rules_go and gazelle require for themselves would 
 """
 
 load("//build/bazel:gomod.bzl", "pinned_go")
+load("//build/bazel:packer.bzl", "release_repositories")
+load("//build/bazel:repositories.bzl", "go_modules")
 load("//build/bazel/generated:config.bzl", "GO_SUMS", "GO_VERSION")
-load("//build/bazel/generated:modules.bzl", "go_modules")
 
 def _components_impl(_):
     go_modules()
@@ -27,4 +28,12 @@ def _toolchain_impl(_):
 toolchain = module_extension(
     doc = "The Go that release.yaml pins.",
     implementation = _toolchain_impl,
+)
+
+def _packing_impl(_):
+    release_repositories()
+
+packing = module_extension(
+    doc = "What a release is packed with.",
+    implementation = _packing_impl,
 )

@@ -20,13 +20,13 @@ def module_of(importpath):
     """
     for _ in range(importpath.count("/") + 1):
         if importpath in MODULES:
-            language, name = MODULES[importpath]
-            return struct(language = language, metadata = Label("//build/bazel/modules:" + name))
+            module = MODULES[importpath]
+            return struct(language = module.language, metadata = Label("//build/bazel/modules:" + module.name))
         importpath = importpath.rpartition("/")[0]
     return None
 
-def go_library(name, importpath, gc_goopts = [], **kwargs):
-    """rules_go's go_library, by the language version of its module."""
+def go_library(name, importpath, srcs = [], gc_goopts = [], **kwargs):
+    """rules_go's go_library, by the language version of its module, of its files in the order that `go build` has them in."""
     module = module_of(importpath)
     if module:
         gc_goopts = gc_goopts + ["-lang=go" + module.language]
@@ -35,6 +35,7 @@ def go_library(name, importpath, gc_goopts = [], **kwargs):
         kwargs["applicable_licenses"] = [module.metadata]
     _go_library(
         name = name,
+        srcs = sorted(srcs),  # buildifier puts x.go before x-y.go, and the compiler numbers what it makes in their order
         gc_goopts = gc_goopts,
         importpath = importpath,
         **kwargs

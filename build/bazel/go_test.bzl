@@ -9,7 +9,8 @@ def _module_of_test_impl(ctx):
 
     def check(module, importpath):
         got = module_of(importpath)
-        asserts.equals(env, MODULES[module], (got.language, got.metadata.name), importpath)
+        want = MODULES[module]
+        asserts.equals(env, (want.language, want.name), (got.language, got.metadata.name), importpath)
 
     check("slipway.build/cmd", "slipway.build/cmd")
     check("slipway.build/cmd", "slipway.build/cmd/kubectl")

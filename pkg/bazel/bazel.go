@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/stamp"
 	"slipway.build/pkg/toolchain"
 )
 
@@ -19,7 +18,7 @@ import (
 type Options struct {
 	Root     string                  // of the tree, absolute
 	Go       *toolchain.Go           // the pinned one
-	Stamp    stamp.Stamp             // for --config=release
+	Status   string                  // the workspace status, for --config=release
 	Mirror   string                  // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from if this machine does not say
 	Deps     Deps                    // "" is Offline in a root of its own, and Registry otherwise
 	Getenv   func(key string) string // the user's environment
@@ -210,5 +209,5 @@ func (b *Bazel) environment() []string {
 	return append(env,
 		"GOMODCACHE="+b.options.Go.ModCache,
 		"SLIPWAY_GOROOT="+b.options.Go.Root,
-		"SLIPWAY_WORKSPACE_STATUS="+strings.TrimSpace(string(b.options.Stamp.WorkspaceStatus())))
+		"SLIPWAY_WORKSPACE_STATUS="+strings.TrimSpace(b.options.Status))
 }

@@ -29,10 +29,12 @@ var packages = []string{
 	"ca-certificates", "git", "gcc", "g++", "libc6-dev", "make", "mount", "patch", "procps", "python3", "unzip", "zip",
 }
 
-// options are mmdebstrap's. Java's packages make links among manual pages, and fail where the machine's dpkg leaves those out.
+// options are mmdebstrap's. Java's packages make links among manual pages, and fail where the machine's dpkg leaves those out. Of
+// what Debian sets for every Bazel, the startup options are kept: the others are deprecated, which Bazel would warn of each time.
 var systemOptions = []string{
 	`--aptopt=APT::Install-Recommends "false"`,
 	`--essential-hook=mkdir -p "$1/usr/share/man/man1"`,
+	`--customize-hook=sed -i '/^startup /!d' "$1/etc/bazel/bazelrc"`,
 	"--customize-hook=" + debian.Cleanse,
 }
 

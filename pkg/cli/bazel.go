@@ -4,17 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/bazel"
+	bazelroad "slipway.build/pkg/road/bazel"
 )
 
 func newBazel(o *options) *cobra.Command {
-	var deps string
+	var deps, output string
 	c := &cobra.Command{
 		Use:   "bazel [flags] [--] command [argument...]",
 		Short: "Run the pinned Bazel in the tree",
@@ -24,21 +29,29 @@ as root, or where users can make namespaces; mmdebstrap is needed).
 
 rules_go, gazelle and the rule sets that they need come from Bazel's registry if Bazel is on PATH, and from Debian's
 packages and Go modules if it is in such a root; --deps says otherwise. The Go is the one that release.yaml pins, and
---config=release stamps the version that "slipway version" prints. The exit code is Bazel's.`,
+--config=release stamps the version that "slipway version" prints. The exit code is Bazel's.
+
+With --output, what a build of labels makes is put into that folder, too, under its own names and all or nothing of a file;
+unless the tree has changed meanwhile.`,
 		Example: "  slipway bazel -- build //cmd/...\n  slipway bazel -- build --config=release --platforms=//build/bazel/platforms:linux_arm64 //cmd/kubectl\n" +
-			"  slipway bazel -- shutdown",
+			"  slipway bazel --output dist -- build --config=release //release:release-tars\n  slipway bazel -- shutdown",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.bazel(c.Context(), bazel.Deps(deps), args)
+			return o.bazel(c.Context(), bazel.Deps(deps), output, args)
 		},
 	}
 	c.Flags().StringVar(&deps, "deps", "", "where rule sets come from: registry, offline, overrides (default as above)")
+	c.Flags().StringVarP(&output, "output", "o", "", "put what the command build makes into this folder, too")
 	c.Flags().SetInterspersed(false) // flags behind the command are Bazel's
 	return c
 }
 
 // bazel runs Bazel with this process's terminal.
-func (o *options) bazel(ctx context.Context, deps bazel.Deps, args []string) error {
+func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, args []string) error {
+	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }) // behind startup options
+	if output != "" && (command < 0 || args[command] != "build") {
+		return usageError{fmt.Errorf("--output is for Bazel's command build, and this is %s", strings.Join(args, " "))}
+	}
 	p, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -51,14 +64,72 @@ func (o *options) bazel(ctx context.Context, deps bazel.Deps, args []string) err
 	if o.verbose > 0 {
 		say(b.How)
 	}
+	if output == "" {
+		return o.runBazel(ctx, b, args)
+	}
+	events, err := os.MkdirTemp("", "slipway-bazel-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(events)
+	file := filepath.Join(events, "events.json")
+	args = slices.Insert(slices.Clone(args), command+1, bazelroad.EventOptions(file)...)
+	if err := o.runBazel(ctx, b, args); err != nil {
+		return err
+	}
+	if err := p.Unchanged(ctx); err != nil {
+		return err
+	}
+	return o.takeOutputs(file, output)
+}
+
+func (o *options) runBazel(ctx context.Context, b *bazel.Bazel, args []string) error {
 	c := b.Command(ctx, args...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, o.Out, o.Err
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // Bazel then ends what it runs, and keeps what is done
 	c.WaitDelay = time.Minute
-	err = c.Run()
+	err := c.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return commandError{fmt.Errorf("bazel: %w", err), exit.ExitCode()}
 	}
 	return err
+}
+
+// takeOutputs puts the files that a build made, by its events, into a folder, and tells their names.
+func (o *options) takeOutputs(events, dir string) error {
+	f, err := os.Open(events)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	made, err := bazelroad.Outputs(f)
+	if err != nil {
+		return fmt.Errorf("read what Bazel built: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	from := map[string]string{} // by name
+	for _, label := range slices.Sorted(maps.Keys(made)) {
+		for _, file := range made[label] {
+			name := filepath.Base(file)
+			if other, ok := from[name]; ok && other != file {
+				return fmt.Errorf("--output: two files are called %s: %s and %s: build one of them", name, other, file)
+			}
+			from[name] = file
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		to := filepath.Join(dir, name)
+		err := place(from[name], to)
+		if err == nil {
+			err = os.Chmod(to, 0o755) // Bazel takes everything for a program, and for finished
+		}
+		if err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+		fmt.Fprintln(o.Out, to)
+	}
+	return nil
 }

@@ -23,7 +23,6 @@ import (
 // Where what Bazel reads is generated, relative to the root.
 const (
 	bazelFolder     = "build/bazel/generated"
-	modulesFolder   = "build/bazel/modules"
 	platformsFolder = "build/bazel/platforms"
 )
 
@@ -37,6 +36,7 @@ const (
 type goModule struct {
 	path     string // import path
 	replace  string // the module that is taken for it, if that has another path
+	folder   string // that is taken for it: it has no version and no sum then
 	version  string
 	sum      string
 	language string // of its go.mod: "1.22"
@@ -84,10 +84,9 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 		bazelFolder + "/BUILD.bazel":            s.build,
 		bazelFolder + "/bazelrc":                s.bazelrc,
 		bazelFolder + "/config.bzl":             s.config,
-		bazelFolder + "/modules.bzl":            s.goRepositories,
+		bazelFolder + "/release.bzl":            s.releases,
 		bazelFolder + "/repositories.WORKSPACE": s.repositories,
 		bazelFolder + "/versions.MODULE.bazel":  s.versions,
-		modulesFolder + "/BUILD.bazel":          s.metadata,
 		platformsFolder + "/BUILD.bazel":        s.platforms,
 		c.Module + "/BUILD.bazel":               s.aliases,
 	} {
@@ -153,17 +152,15 @@ func goModules(ctx context.Context, g *toolchain.Go, of module) ([]goModule, err
 			if p.Old.Path != r.Mod.Path || p.Old.Version != "" && p.Old.Version != r.Mod.Version {
 				continue
 			}
-			if p.New.Version == "" {
-				return nil, fmt.Errorf("%s:%d: %s is replaced by a folder: Bazel gets modules only by version and sum",
-					of.mod.Syntax.Name, p.Syntax.Start.Line, p.Old.Path)
-			}
 			m.version = p.New.Version
-			if p.New.Path != m.path {
+			if m.version == "" {
+				m.folder = p.New.Path
+			} else if p.New.Path != m.path {
 				m.replace = p.New.Path
 			}
 		}
 		m.sum = of.sums[cmp.Or(m.replace, m.path)+" "+m.version]
-		if m.sum != "" {
+		if m.sum != "" || m.folder != "" {
 			modules = append(modules, m)
 			paths = append(paths, m.path)
 		}
@@ -220,7 +217,7 @@ func languageOf(version string) string {
 func godebug(ctx context.Context, g *toolchain.Go, dir string, c *catalog.Catalog) (string, error) {
 	args := []string{"list", "-mod=readonly", "-find", "-f={{.ImportPath}} {{.DefaultGODEBUG}}"}
 	for _, b := range c.Binaries {
-		if !b.IsTest() {
+		if !b.IsTest() && c.IsComponent(b) {
 			args = append(args, b.ImportPath())
 		}
 	}

@@ -92,6 +92,10 @@ func TestDriftIsNoticed(t *testing.T) {
 			[]string{"docs/reference/slipway_old.md"}},
 		{"another build tag", func(t *testing.T, root string) { replace(t, root, "release/release.yaml", "tags: [", "tags: [more, ") },
 			[]string{"build/bazel/generated/bazelrc", "build/bazel/generated/config.bzl"}},
+		{"a module replaced by a folder", func(t *testing.T, root string) {
+			write(t, root, "yaml/go.mod", "module sigs.k8s.io/yaml\n\ngo 1.22\n")
+			replace(t, root, "cmd/go.mod", "godebug ", "replace sigs.k8s.io/yaml => ../yaml\n\ngodebug ")
+		}, []string{"build/bazel/generated/config.bzl"}},
 		{"beside what is generated", func(t *testing.T, root string) { write(t, root, "docs/architecture.md", "by hand") }, nil},
 	}
 	for _, tt := range tests {
@@ -166,7 +170,7 @@ func tree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	from := os.DirFS(filepath.Join("..", ".."))
-	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go", "images/*/*", "BUILD.bazel"} {
+	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go", "images/*/*", "images/*/*/*.go", "BUILD.bazel"} {
 		names, err := fs.Glob(from, pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -3,7 +3,6 @@ package generate
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"github.com/bazelbuild/buildtools/build"
 
 	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/road"
+	bazelroad "slipway.build/pkg/road/bazel"
 )
 
 // starlark is all that the files for Bazel are written from.
@@ -53,70 +54,24 @@ func (s starlark) config() string {
 	fmt.Fprintf(&b, "# Build tags of every compile.\nTAGS = %s\n\n", list(s.catalog.Tags))
 	fmt.Fprintf(&b, "# What the GODEBUG of every component is by default, by the godebug lines of cmd/go.mod.\nGODEBUG = %q\n\n", s.godebug)
 	fmt.Fprintf(&b, "# The variables that hold a version, and the keys of the workspace status that they are set from.\nSTAMP = %s\n\n", dict(s.stamp))
-	b.WriteString("# By module, the language version that its go.mod says, and the name of its target in //build/bazel/modules.\nMODULES = {\n")
+	b.WriteString("# The modules that the components are made of: what is fetched, how it is compiled and what a binary says of it.\nMODULES = {\n")
 	for _, m := range append([]goModule{s.own}, s.modules...) {
-		fmt.Fprintf(&b, "%q: (%q, %q),\n", m.path, m.language, m.repository())
-	}
-	b.WriteString("}\n")
-	return b.String()
-}
-
-// metadata is what the list of modules in a binary is made from: package URLs, of which the sum is a qualifier. The components' own
-// module has no version.
-func (s starlark) metadata() string {
-	var b strings.Builder
-	b.WriteString("# What the build information of a binary says of each module.\n" +
-		"load(\"@package_metadata//rules:package_metadata.bzl\", \"package_metadata\")\n" +
-		"package(default_visibility = [\"//visibility:public\"])\n\n")
-	for _, m := range append([]goModule{s.own}, s.modules...) {
-		purl := "pkg:golang/" + m.path
+		fmt.Fprintf(&b, "%q: struct(name = %q, language = %q", m.path, m.repository(), m.language)
 		if m.version != "" {
-			purl += "@" + url.PathEscape(m.version) + "?checksum=" + url.QueryEscape(m.sum)
+			fmt.Fprintf(&b, ", version = %q, sum = %q", m.version, m.sum)
 		}
-		fmt.Fprintf(&b, "package_metadata(name = %q, purl = %q)\n", m.repository(), purl)
-	}
-	return b.String()
-}
-
-// goRepositories declares the repositories.
-func (s starlark) goRepositories() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `"""The Go modules that cmd/go.mod requires."""
-
-load("@bazel_gazelle//:deps.bzl", "go_repository")
-load("//build/bazel/generated:config.bzl", "TAGS")
-
-_DIRECTIVES = [
-    "gazelle:proto disable_global",
-    "gazelle:map_kind go_binary go_binary @slipway//build/bazel:go.bzl",
-    "gazelle:map_kind go_library go_library @slipway//build/bazel:go.bzl",
-]
-
-def _go_module(internal_to = [], **kwargs):
-    go_repository(
-        build_config = Label("//build/bazel/generated:repositories.WORKSPACE"),
-        # Their own BUILD files need rule sets that nobody else does.
-        build_file_generation = "clean",
-        build_directives = _DIRECTIVES + ["gazelle:go_visibility @%%s//:__subpackages__" %% repo for repo in internal_to],
-        # A folder with nothing but tests would become a package, and its files invisible to a go:embed above it.
-        build_extra_args = ["-exclude=**/*_test.go"],
-        build_tags = TAGS,
-        **kwargs
-    )
-
-def go_modules():
-    """Declares a repository for each module."""
-`)
-	for _, m := range s.modules {
-		fmt.Fprintf(&b, "    _go_module(name = %q, importpath = %q, version = %q, sum = %q", m.repository(), m.path, m.version, m.sum)
 		if m.replace != "" {
 			fmt.Fprintf(&b, ", replace = %q", m.replace)
+		}
+		if m.folder != "" {
+			fmt.Fprintf(&b, ", folder = %q", m.folder)
 		}
 		if len(m.visitors) > 0 {
 			fmt.Fprintf(&b, ", internal_to = %s", list(m.visitors))
 		}
-		b.WriteString(")\n")
+		b.WriteString("),\n")
 	}
+	b.WriteString("}\n")
 	return b.String()
 }
 
@@ -137,6 +92,12 @@ func (s starlark) versions() string {
 			direct = append(direct, m.repository())
 		}
 	}
+	packing := []string{"release_packer"}
+	for _, kind := range []string{"licences", "others"} {
+		for _, p := range s.catalog.Sets[catalog.Server] {
+			packing = append(packing, "release_"+kind+"_"+p.OS+"_"+p.Arch)
+		}
+	}
 	version := strings.TrimPrefix(s.catalog.Go.Version, "go")
 	return fmt.Sprintf(`# rules_go and gazelle by the versions in go.mod.
 bazel_dep(name = "rules_go", version = %q, repo_name = "io_bazel_rules_go")
@@ -154,7 +115,34 @@ use_repo(toolchain, "pinned_go")
 # Of the repositories of Go modules, those whose packages cmd/ imports or ships.
 components = use_extension("//build/bazel:extensions.bzl", "components")
 use_repo(components, %s)
-`, strings.TrimPrefix(s.rulesGo, "v"), strings.TrimPrefix(s.gazelle, "v"), version, strings.Trim(list(direct), "[]"))
+
+packing = use_extension("//build/bazel:extensions.bzl", "packing")
+use_repo(packing, %s)
+`, strings.TrimPrefix(s.rulesGo, "v"), strings.TrimPrefix(s.gazelle, "v"), version, strings.Trim(list(direct), "[]"), strings.Trim(list(packing), "[]"))
+}
+
+// releases are what Bazel has to know of the release that there is for each platform of servers: which binaries go into it, and
+// which files come out.
+func (s starlark) releases() string {
+	var b strings.Builder
+	b.WriteString("\"\"\"The quick release of each platform, by release.yaml.\"\"\"\n\nRELEASES = {\n")
+	for _, p := range s.catalog.Sets[catalog.Server] {
+		var labels, tars []string
+		for _, bin := range s.catalog.Default() {
+			if slices.Contains(s.catalog.PlatformsOf(bin), p) {
+				labels = append(labels, bazelroad.Label(road.Compilation{Module: s.catalog.Module}, road.Target{Package: bin.Package}))
+			}
+		}
+		for _, set := range []catalog.Set{catalog.Server, catalog.Node, catalog.Client} {
+			if s.catalog.SetHas(set, p) {
+				tars = append(tars, catalog.Tarball(set, p))
+			}
+		}
+		tars = append(tars, catalog.ManifestsTarball, catalog.SourceTarball, catalog.FullTarball, "SHA256SUMS", "SHA512SUMS")
+		fmt.Fprintf(&b, "%q: struct(\nbinaries = %s,\ntars = %s),\n", p.String(), lines(labels), lines(tars))
+	}
+	b.WriteString("}\n")
+	return b.String()
 }
 
 func (s starlark) platforms() string {
@@ -172,7 +160,7 @@ func (s starlark) aliases() string {
 	var b strings.Builder
 	b.WriteString("# Components that are main packages of other modules.\n#\n# gazelle:ignore\n\n")
 	for _, c := range s.catalog.Binaries {
-		if c.IsTest() || strings.HasPrefix(c.Package, "./") {
+		if c.IsTest() || !s.catalog.IsComponent(c) || strings.HasPrefix(c.Package, "./") {
 			continue
 		}
 		m := s.moduleOf(c.Package)
@@ -201,6 +189,9 @@ func list(texts []string) string {
 	}
 	return "[" + b.String() + "]"
 }
+
+// lines is a list with a line for each text.
+func lines(texts []string) string { return strings.ReplaceAll(list(texts), ", ", ",\n") }
 
 func dict(entries map[string]string) string {
 	var b strings.Builder

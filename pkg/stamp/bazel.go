@@ -1,9 +1,11 @@
 package stamp
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -27,6 +29,28 @@ func (s Stamp) WorkspaceStatus() []byte {
 		b.WriteString(statusKey(name) + " " + values[name] + "\n")
 	}
 	return []byte(b.String())
+}
+
+// FromWorkspaceStatus reads a stamp from a file that Bazel has made of such an output. Lines of others are in there, too.
+func FromWorkspaceStatus(status []byte) (Stamp, error) {
+	values := map[string]string{}
+	for line := range strings.Lines(string(status)) {
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		values[key] = value
+	}
+	value := func(name string) string { return values[statusKey(name)] }
+	s := Stamp{
+		Version: value("gitVersion"), Commit: value("gitCommit"), TreeState: value("gitTreeState"),
+		Major: value("gitMajor"), Minor: value("gitMinor"),
+	}
+	if missing := s.missing(); len(missing) > 1 { // the date is still to come
+		return Stamp{}, fmt.Errorf("the workspace status has no %s: build with --config=release, which has one", statusKey("gitVersion"))
+	}
+	var err error
+	if s.Date, err = time.Parse(time.RFC3339, value("buildDate")); err != nil {
+		return Stamp{}, fmt.Errorf("the workspace status: %s: %w", statusKey("buildDate"), err)
+	}
+	return s, nil
 }
 
 // statusKey is STABLE_GIT_VERSION for gitVersion.

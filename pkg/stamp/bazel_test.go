@@ -34,3 +34,19 @@ func TestXDefsWithTheStatusAreTheLinkersFlags(t *testing.T) {
 		t.Errorf("%d definitions for %d flags", len(defs), got)
 	}
 }
+
+func TestStampComesBackFromTheStatus(t *testing.T) {
+	t.Parallel()
+	want := stamp.Stamp{
+		Version: "v1.36.3+acme.1", Commit: "0123456789abcdef", TreeState: "dirty", Major: "1", Minor: "36",
+		Date: time.Unix(1_700_000_000, 0).UTC(),
+	}
+	// Bazel adds lines of its own, and sorts.
+	got, err := stamp.FromWorkspaceStatus(append([]byte("BUILD_EMBED_LABEL \nBUILD_HOST h\n"), want.WorkspaceStatus()...))
+	if err != nil || got != want {
+		t.Errorf("got %+v and error %v, want %+v", got, err, want)
+	}
+	if _, err := stamp.FromWorkspaceStatus([]byte("BUILD_EMBED_LABEL \nBUILD_HOST h\n")); err == nil || !strings.Contains(err.Error(), "--config=release") {
+		t.Errorf("without a stamp the error is %v", err)
+	}
+}

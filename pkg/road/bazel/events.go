@@ -37,8 +37,16 @@ type fileSet struct {
 	FileSets []setID `json:"fileSets"`
 }
 
-// outputs reads which files each label that was built is, from a file of build events in JSON.
-func outputs(r io.Reader) (map[string][]string, error) {
+// EventOptions are the options by which bazel build writes the events that [Outputs] reads. What was asked for is brought here from a
+// remote cache, and told by where it is here.
+func EventOptions(file string) []string {
+	return []string{
+		"--build_event_json_file=" + file, "--remote_download_outputs=toplevel", "--experimental_build_event_upload_strategy=local",
+	}
+}
+
+// Outputs reads which files each label that was built is, from a file of build events in JSON.
+func Outputs(r io.Reader) (map[string][]string, error) {
 	sets := map[string]*fileSet{}
 	made := map[string][]string{}
 	for lines := json.NewDecoder(r); ; {

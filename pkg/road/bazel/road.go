@@ -100,6 +100,11 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	if err != nil {
 		return err
 	}
+	return take(c, labels, made, r.Version)
+}
+
+// take checks the files that Bazel made of labels, and copies them to where the targets want them.
+func take(c road.Compilation, labels, made []string, goVersion string) error {
 	selected, err := selectedVersions(filepath.Join(c.Root, filepath.FromSlash(c.Module), "go.mod"))
 	if err != nil {
 		return err
@@ -109,7 +114,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 		if err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
-		if err := selected.check(info, r.Version); err != nil {
+		if err := selected.check(info, goVersion); err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
 		if err := copyFile(made[i], t.Output); err != nil {
@@ -125,11 +130,11 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 // build builds labels, and returns the file that each is.
 func build(ctx context.Context, b Bazel, c road.Compilation, labels []string, rep road.Report) ([]string, error) {
 	events := filepath.Join(c.Scratch, "events.json")
-	args := []string{
+	args := append([]string{
 		"build", "--config=release", "--platforms=//build/bazel/platforms:" + c.Platform.OS + "_" + c.Platform.Arch,
-		"--build_event_json_file=" + events, "--remote_download_outputs=toplevel",
-		"--color=no", "--curses=no", "--show_progress_rate_limit=1", "--show_result=0", "--noshow_loading_progress", "--",
-	}
+		"--color=no", "--curses=no", "--show_progress_rate_limit=1", "--show_result=0", "--noshow_loading_progress",
+	}, EventOptions(events)...)
+	args = append(args, "--")
 	cmd := b.Command(ctx, append(args, labels...)...)
 	output := &output{report: rep}
 	cmd.Stdout, cmd.Stderr = output, output // one and the same: it is written to by one goroutine
@@ -152,7 +157,7 @@ func build(ctx context.Context, b Bazel, c road.Compilation, labels []string, re
 		return nil, err
 	}
 	defer f.Close()
-	made, err := outputs(f)
+	made, err := Outputs(f)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", events, err)
 	}

@@ -211,3 +211,45 @@ func TestMain(m *testing.M) {
 	_ = os.RemoveAll(made)
 	os.Exit(code)
 }
+
+func TestWhatBazelMadeIsTakenAfterTheSameChecks(t *testing.T) {
+	t.Parallel()
+	c, _, err := compile(t, `{ set_of 0 $self; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		files map[string]string
+		goIs  string
+		want  string
+	}{
+		"all":        {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, runtime.Version(), ""},
+		"one":        {map[string]string{"//cmd/kubectl:kubectl": program(t)}, runtime.Version(), "//cmd:kube-log-runner: the release holds it, and Bazel did not make it"},
+		"another Go": {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, "go1.2.3", "release.yaml pins go1.2.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			into := c
+			into.Targets = slices.Clone(c.Targets)
+			dir := t.TempDir()
+			for i := range into.Targets {
+				into.Targets[i].Output = filepath.Join(dir, fmt.Sprint(i))
+			}
+			err := (&Made{Version: test.goIs, Files: test.files}).Compile(t.Context(), into, &recorder{})
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("the error is %v, want %q in it", err, test.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, target := range into.Targets {
+				if info, err := os.Stat(target.Output); err != nil || info.Mode().Perm()&0o100 == 0 {
+					t.Errorf("%s: %v, %v", target.Output, info, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+"""Repositories that a release is packed with: the packer, the licence files of the components, and what is of other projects.
+
+All are made by the pinned Go from this tree's own sources. The toolchain's modules are no repositories, so they cannot raise the
+versions of the components'.
+"""
+
+load("//build/bazel/generated:release.bzl", "RELEASES")
+
+# Where modules come from, which the user may have set for Go alone. Nothing else of the user's gets into what is made.
+_HANDED_ON = [
+    "GOPROXY",
+    "GOSUMDB",
+    "GONOSUMDB",
+    "GOPRIVATE",
+    "GONOPROXY",
+    "GOINSECURE",
+    "GOAUTH",
+    "GOVCS",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPATH",
+]
+
+_CONSTRUCTED = {
+    "CGO_ENABLED": "0",
+    "GO111MODULE": "on",
+    "GOAMD64": "v1",
+    "GOARCH": "",
+    "GOARM64": "v8.0",
+    "GODEBUG": "",
+    "GOENV": "off",
+    "GOEXPERIMENT": "",
+    "GOFIPS140": "off",
+    "GOFLAGS": "",
+    "GOOS": "",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
+
+def _execute(rctx, what, command, environment, directory = ""):
+    result = rctx.execute(command, environment = environment, working_directory = directory, timeout = 7200)
+    if result.return_code:
+        fail("%s: %s%s" % (what, result.stdout, result.stderr))
+    return result.stdout
+
+def _environment(rctx, go):
+    """The user's environment for Go, with the pinned one on PATH."""
+    settings = _execute(rctx, "go env", [go, "env", "-json"] + _HANDED_ON, {"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"})
+    handed_on = {key: value for key, value in json.decode(settings).items() if value}
+    path = "%s:%s" % (go.dirname, rctx.getenv("PATH", ""))
+    return _CONSTRUCTED | handed_on | {"GOROOT": "", "PATH": path}
+
+def _pinned_go_command(rctx):
+    return rctx.path(rctx.attr.go_root).dirname.get_child("bin").get_child("go").realpath
+
+def _release_packer_impl(rctx):
+    tree = rctx.workspace_root
+    for folder in ["pkg", "build/bazel/packer"]:
+        rctx.watch_tree(tree.get_child(folder))
+    for file in [rctx.attr.go_mod, rctx.attr.go_sum]:
+        rctx.watch(file)
+    go = _pinned_go_command(rctx)
+    rctx.report_progress("compiling the packer")
+    _execute(
+        rctx,
+        "compile the packer",
+        [go, "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags=-s -w", "-o", rctx.path("packer"), "./build/bazel/packer"],
+        _environment(rctx, go),
+        str(tree),
+    )
+    rctx.file("BUILD.bazel", 'exports_files(["packer"])\n')
+
+release_packer = repository_rule(
+    doc = "The packer, compiled. It is compiled again when its sources change.",
+    implementation = _release_packer_impl,
+    attrs = {
+        "go_mod": attr.label(default = "//:go.mod"),
+        "go_root": attr.label(default = "@pinned_go//:ROOT"),
+        "go_sum": attr.label(default = "//:go.sum"),
+    },
+    environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_GOROOT"],
+)
+
+def _release_licences_impl(rctx):
+    tree = rctx.workspace_root
+    rctx.watch_tree(tree.get_child("cmd"))
+    rctx.watch(rctx.attr.catalog)
+    go = _pinned_go_command(rctx)
+    rctx.report_progress("gathering licences")
+    _execute(
+        rctx,
+        "gather licences",
+        [rctx.path(rctx.attr.packer), "licences", "-tree", tree, "-platform", rctx.attr.platform, "-to", rctx.path("LICENSES")],
+        _environment(rctx, go),
+    )
+    rctx.file("BUILD.bazel", """filegroup(
+    name = "licences",
+    srcs = glob(["LICENSES/**"]),
+    visibility = ["//visibility:public"],
+)
+
+exports_files(["LICENSES/modules.txt"])
+""")
+
+release_licences = repository_rule(
+    doc = "The licence files of all modules that the components of a release for a platform link.",
+    implementation = _release_licences_impl,
+    attrs = {
+        "catalog": attr.label(default = "//release:release.yaml"),
+        "go_root": attr.label(default = "@pinned_go//:ROOT"),
+        "packer": attr.label(default = "@release_packer//:packer"),
+        "platform": attr.string(mandatory = True, doc = "such as linux/amd64"),
+    },
+    environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_GOROOT"],
+)
+
+def _release_others_impl(rctx):
+    tree = rctx.workspace_root
+    rctx.watch_tree(tree.get_child("images"))
+    for file in [rctx.attr.catalog, tree.get_child("LICENSE")]:
+        rctx.watch(file)
+    go = _pinned_go_command(rctx)
+    rctx.report_progress("compiling other projects' programs")
+    _execute(
+        rctx,
+        "make what a release holds of other projects",
+        [rctx.path(rctx.attr.packer), "others", "-tree", tree, "-platform", rctx.attr.platform, "-to", rctx.path("others.tar")],
+        _environment(rctx, go),
+    )
+    rctx.file("BUILD.bazel", 'exports_files(["others.tar"])\n')
+
+release_others = repository_rule(
+    doc = "What a release for a platform holds of other projects: programs, licences, files of Debian packages. They are none of " +
+          "Bazel's packages, so that they have no part in the selection of the components' modules.",
+    implementation = _release_others_impl,
+    attrs = {
+        "catalog": attr.label(default = "//release:release.yaml"),
+        "go_root": attr.label(default = "@pinned_go//:ROOT"),
+        "packer": attr.label(default = "@release_packer//:packer"),
+        "platform": attr.string(mandatory = True, doc = "such as linux/amd64"),
+    },
+    environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_DEBIAN_MIRROR", "SLIPWAY_GOROOT"],
+)
+
+def release_repositories():
+    """Declares them. Those of a platform are only made where a release for it is."""
+    release_packer(name = "release_packer")
+    for platform in RELEASES:
+        for kind, rule in {"licences": release_licences, "others": release_others}.items():
+            rule(
+                name = "release_%s_%s" % (kind, platform.replace("/", "_")),
+                platform = platform,
+            )

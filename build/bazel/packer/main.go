@@ -1,0 +1,135 @@
+// The packer is what Bazel runs to make a release: package plan, as a tool that a repository rule compiles (packer.bzl).
+//
+//	packer licences -tree DIR -platform linux/amd64 -to DIR        in a repository rule, with Go and modules
+//	packer others -tree DIR -platform linux/amd64 -to FILE         likewise
+//	packer sources -tree DIR -status FILE -to FILE                 in an action, in the tree
+//	packer release -platform linux/amd64 -sources FILE -status FILE -licences DIR -others FILE
+//	    -binary LABEL=FILE… -to DIR NAME…
+//
+// The last one runs in a sandbox and needs nothing but these files. What a release holds must never be in here.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/plan"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "packer:", err)
+		os.Exit(1)
+	}
+}
+
+// arguments are those of all subcommands.
+type arguments struct {
+	tree, to, status, sources, licences, others string
+
+	platform catalog.Platform
+	binaries map[string]string // by label
+	names    []string
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return errors.New("say licences, others, sources or release")
+	}
+	a := arguments{binaries: map[string]string{}}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags.StringVar(&a.tree, "tree", "", "a folder of the tree")
+	flags.StringVar(&a.to, "to", "", "what to make")
+	flags.StringVar(&a.status, "status", "", "file: the workspace status")
+	flags.StringVar(&a.sources, "sources", "", "file: the source tarball")
+	flags.StringVar(&a.licences, "licences", "", "folder: what the subcommand licences made")
+	flags.StringVar(&a.others, "others", "", "file: what the subcommand others made")
+	flags.TextVar(&a.platform, "platform", catalog.Platform{}, "the release's platform")
+	flags.Func("binary", "label=file: what Bazel made", func(value string) error {
+		label, file, ok := strings.Cut(value, "=")
+		if !ok {
+			return errors.New("not of the form label=file")
+		}
+		a.binaries[label] = file
+		return nil
+	})
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	a.names = flags.Args()
+	switch args[0] {
+	case "licences":
+		return gather(ctx, a)
+	case "others":
+		return others(ctx, a)
+	case "sources":
+		return packSources(ctx, a)
+	case "release":
+		return release(ctx, a)
+	}
+	return fmt.Errorf("unknown subcommand %q: say licences, others, sources or release", args[0])
+}
+
+func gather(ctx context.Context, a arguments) error {
+	p, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	if err != nil {
+		return err
+	}
+	return p.GatherLicences(ctx, a.to, a.platform)
+}
+
+// packSources makes the source tarball. Bazel names files of the tree by links to them, so the tree is where such a link leads.
+func packSources(ctx context.Context, a arguments) error {
+	status, err := os.ReadFile(a.status)
+	if err != nil {
+		return err
+	}
+	tree, err := filepath.EvalSymlinks(a.tree)
+	if err != nil {
+		return err
+	}
+	return write(a.to, func(w io.Writer) error { return plan.PackSources(ctx, w, tree, status, getenv) })
+}
+
+// getenv is the environment of an action, with the home folder: git looks there for what the user trusts.
+func getenv(key string) string {
+	value := os.Getenv(key)
+	if key != "HOME" || value != "" {
+		return value
+	}
+	if u, err := user.Current(); err == nil {
+		return u.HomeDir
+	}
+	return ""
+}
+
+// write makes a file of what a function writes; Bazel removes it if that fails.
+func write(name string, to func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := to(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.Close()
+}

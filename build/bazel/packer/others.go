@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"slipway.build/pkg/archive"
+	"slipway.build/pkg/plan"
+)
+
+// others makes what a release holds of other projects, in a copy of the tree: one run at a time works in a tree, and a release by
+// the Bazel road, which waits for Bazel, may be the one. The result is a tar file of it, to be unpacked over the sources.
+func others(ctx context.Context, a arguments) error {
+	scratch, err := os.MkdirTemp(filepath.Dir(a.to), "others-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	from, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := from.CopySources(ctx, scratch); err != nil {
+		return err
+	}
+	p, err := plan.Open(ctx, scratch, plan.Settings{DebianMirror: os.Getenv("SLIPWAY_DEBIAN_MIRROR")}, os.Getenv)
+	if err != nil {
+		return err
+	}
+	graph, made, err := p.Others(ctx, a.platform)
+	if err != nil {
+		return err
+	}
+	if err := runGraph(ctx, graph); err != nil {
+		return err
+	}
+	var entries []archive.Entry
+	for _, name := range made {
+		more, err := files(scratch, name)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, more...)
+	}
+	return write(a.to, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) })
+}
+
+// files are the files of a folder, or the one of that name, named relative to dir.
+func files(dir, name string) ([]archive.Entry, error) {
+	var entries []archive.Entry
+	err := filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(name)), func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, archive.Entry{Name: filepath.ToSlash(rel), Mode: info.Mode().Perm(), Path: file})
+		return nil
+	})
+	return entries, err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/archive"
+)
+
+func TestUnpackedSourcesAreTheSources(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	packed, tree := filepath.Join(dir, "src.tar.gz"), filepath.Join(dir, "tree")
+	f, err := os.Create(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = (&archive.Packer{}).TarGz(t.Context(), f, []archive.Entry{
+		{Name: "Makefile", Mode: 0o644, Data: []byte("all:\n")},
+		{Name: "build/run.sh", Mode: 0o755, Data: []byte("#!/bin/sh\n")},
+		{Name: "build/link", Mode: fs.ModeSymlink | 0o777, Link: "../Makefile"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(packed, tree); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	err = filepath.WalkDir(tree, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, _ := filepath.Rel(tree, name)
+		if link, err := os.Readlink(name); err == nil {
+			got[rel] = "-> " + link
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		if info, _ := d.Info(); info.Mode()&0o100 != 0 {
+			rel += "*"
+		}
+		got[rel] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"Makefile": "all:\n", "build/run.sh*": "#!/bin/sh\n", "build/link": "-> ../Makefile"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// What is made of other projects comes to its places in the unpacked sources.
+func TestOthersAreUnpackedOverTheSources(t *testing.T) {
+	t.Parallel()
+	from, tree := t.TempDir(), t.TempDir()
+	put := func(dir, name string, mode fs.FileMode) {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(tree, "LICENSE", 0o644)
+	put(from, "_output/bin/etcd", 0o755)
+	put(from, "_output/bin/left", 0o755)
+	put(from, "_output/licences/etcd/go/LICENSE", 0o644)
+	var entries []archive.Entry
+	for _, name := range []string{"_output/bin/etcd", "_output/licences/"} {
+		more, err := files(from, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, more...)
+	}
+	packed := filepath.Join(t.TempDir(), "others.tar")
+	if err := write(packed, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(packed, tree); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, name := range []string{"LICENSE", "_output/bin/etcd", "_output/bin/left", "_output/licences/etcd/go/LICENSE"} {
+		if info, err := os.Stat(filepath.Join(tree, filepath.FromSlash(name))); err == nil {
+			got = append(got, fmt.Sprintf("%v %s", info.Mode().Perm()&0o100 != 0, name))
+		}
+	}
+	if diff := cmp.Diff([]string{"false LICENSE", "true _output/bin/etcd", "false _output/licences/etcd/go/LICENSE"}, got); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if _, err := files(from, "_output/bin/etcdctl"); err == nil {
+		t.Error("a file that was not made is no error")
+	}
+}
+
+func TestUnpackRefusesWhatIsNoSource(t *testing.T) {
+	t.Parallel()
+	for what, header := range map[string]tar.Header{
+		"outside":           {Name: "../escaped", Typeflag: tar.TypeReg},
+		"absolute":          {Name: "/escaped", Typeflag: tar.TypeReg},
+		"another file type": {Name: "pipe", Typeflag: tar.TypeFifo},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			name := filepath.Join(dir, "src.tar.gz")
+			f, err := os.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			gz := gzip.NewWriter(f)
+			w := tar.NewWriter(gz)
+			if err := w.WriteHeader(&header); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := gz.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := unpack(name, filepath.Join(dir, "tree")); err == nil {
+				t.Error("it was unpacked")
+			}
+			if _, err := os.Stat(filepath.Join(dir, "escaped")); err == nil {
+				t.Error("it is outside of the folder")
+			}
+		})
+	}
+}
+
+func TestBazelExpectsWhatTheReleaseHolds(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"the same": {[]string{"SHA256SUMS", "kubernetes.tar.gz"}, ""},
+		"more":     {[]string{"SHA256SUMS", "kubernetes.tar.gz", "kubernetes-test.tar.gz"}, "does not hold kubernetes-test.tar.gz: run make update"},
+		"less":     {[]string{"SHA256SUMS"}, "holds kubernetes.tar.gz, and Bazel does not know of it: run make update"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			tars := t.TempDir()
+			for _, name := range []string{"SHA256SUMS", "kubernetes.tar.gz"} {
+				if err := os.WriteFile(filepath.Join(tars, name), []byte(name), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := arguments{to: t.TempDir(), names: test.names}
+			err := a.take(tars)
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("the error is %v, want %q", err, test.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range test.names {
+				if data, err := os.ReadFile(filepath.Join(a.to, name)); err != nil || string(data) != name {
+					t.Errorf("%s: %q, %v", name, data, err)
+				}
+			}
+		})
+	}
+}
+
+func TestArgumentsThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{}, {"pack"}, {"release", "-binary", "//cmd/kubectl"}, {"release", "-platform", "linux"}} {
+		if err := run(t.Context(), args); err == nil {
+			t.Errorf("%q is understood", args)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/plan"
+)
+
+// release packs a release in a scratch folder, and puts its tarballs and checksums into the folder a.to.
+func release(ctx context.Context, a arguments) error {
+	// Everything is on the file system of the outputs: tarballs are renamed, and /tmp may be in memory.
+	scratch, err := os.MkdirTemp(a.to, "pack-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	if scratch, err = filepath.Abs(scratch); err != nil {
+		return err
+	}
+	tree := filepath.Join(scratch, "tree")
+	if err := unpack(a.sources, tree); err != nil {
+		return fmt.Errorf("unpack %s: %w", a.sources, err)
+	}
+	if err := unpack(a.others, tree); err != nil {
+		return fmt.Errorf("unpack %s: %w", a.others, err)
+	}
+	made, err := a.made()
+	if err != nil {
+		return err
+	}
+	p, err := plan.OpenMade(ctx, tree, made)
+	if err != nil {
+		return err
+	}
+	graph, err := p.Graph(ctx, plan.Request{Tars: true, Platforms: []catalog.Platform{a.platform}})
+	if err != nil {
+		return err
+	}
+	if err := runGraph(ctx, graph); err != nil {
+		return err
+	}
+	tars := filepath.Join(tree, filepath.FromSlash(plan.Tars))
+	if err := same(a.sources, filepath.Join(tars, catalog.SourceTarball)); err != nil {
+		return err
+	}
+	return a.take(tars)
+}
+
+// made are the files that Bazel gives, by absolute paths.
+func (a arguments) made() (plan.Made, error) {
+	status, err := os.ReadFile(a.status)
+	if err != nil {
+		return plan.Made{}, err
+	}
+	licences, err := filepath.Abs(a.licences)
+	if err != nil {
+		return plan.Made{}, err
+	}
+	binaries := map[string]string{}
+	for label, file := range a.binaries {
+		if binaries[label], err = filepath.Abs(file); err != nil {
+			return plan.Made{}, err
+		}
+	}
+	return plan.Made{Binaries: binaries, Licences: licences, Status: status}, nil
+}
+
+// runGraph runs the actions. What they tell is only of interest if one of them fails.
+func runGraph(ctx context.Context, graph *action.Graph) error {
+	var told strings.Builder
+	err := graph.Run(ctx, action.Options{Events: func(e action.Event) {
+		if e.Kind == action.Output {
+			told.WriteString(e.Text + "\n")
+		}
+	}})
+	if err != nil {
+		fmt.Fprint(os.Stderr, told.String())
+	}
+	return err
+}
+
+// same is an error unless the sources, packed once more, are the same bytes: then the release is what one of the tree would be.
+func same(given, packed string) error {
+	one, err := os.ReadFile(given)
+	if err != nil {
+		return err
+	}
+	other, err := os.ReadFile(packed)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(one, other) {
+		return fmt.Errorf("%s, unpacked and packed again, differs: that is a mistake in slipway", given)
+	}
+	return nil
+}
+
+// take moves a release's files to where Bazel expects them, if they are those that it expects.
+func (a arguments) take(tars string) error {
+	entries, err := os.ReadDir(tars)
+	if err != nil {
+		return err
+	}
+	missing := map[string]bool{}
+	for _, name := range a.names {
+		missing[name] = true
+	}
+	for _, e := range entries {
+		if !missing[e.Name()] {
+			return fmt.Errorf("the release holds %s, and Bazel does not know of it: run make update", e.Name())
+		}
+		delete(missing, e.Name())
+		if err := os.Rename(filepath.Join(tars, e.Name()), filepath.Join(a.to, e.Name())); err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		return errors.New("the release does not hold " + strings.Join(slices.Sorted(maps.Keys(missing)), ", ") + ": run make update")
+	}
+	return nil
+}

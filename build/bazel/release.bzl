@@ -1,0 +1,105 @@
+"""The tarballs of a release, made by the packer out of what Bazel has compiled."""
+
+load("//build/bazel/generated:release.bzl", "RELEASES")
+
+def _release_tars_impl(ctx):
+    if not ctx.attr.stamped:
+        fail("//%s:%s: a release says its version: build it with --config=release" % (ctx.label.package, ctx.label.name))
+    sources = ctx.actions.declare_file(ctx.label.name + "-sources/kubernetes-src.tar.gz")
+
+    # In the tree, as git says which files are sources. It is run again when the status names other ones, and its result can be
+    # had from a cache.
+    args = ctx.actions.args()
+    args.add("sources")
+    args.add("-tree", ctx.file._catalog.dirname)
+    args.add("-status", ctx.file._status)
+    args.add("-to", sources)
+    ctx.actions.run(
+        executable = ctx.file._packer,
+        arguments = [args],
+        inputs = [ctx.file._catalog, ctx.file._status],
+        outputs = [sources],
+        execution_requirements = {"no-remote-exec": "1", "no-sandbox": "1"},
+        use_default_shell_env = True,
+        mnemonic = "ReleaseSources",
+        progress_message = "Packing the sources",
+    )
+
+    tars = [ctx.actions.declare_file(ctx.label.name + "/" + name) for name in ctx.attr.tars]
+    args = ctx.actions.args()
+    args.add("release")
+    args.add("-platform", ctx.attr.platform)
+    args.add("-sources", sources)
+    args.add("-status", ctx.file._status)
+    args.add("-licences", ctx.file.licence_index.dirname)
+    args.add("-others", ctx.file.others)
+    binaries = []
+    for target, label in ctx.attr.binaries.items():
+        args.add("-binary", target[DefaultInfo].files_to_run.executable, format = label + "=%s")
+        binaries.append(target[DefaultInfo].files_to_run.executable)
+    args.add("-to", tars[0].dirname)
+    args.add_all(ctx.attr.tars)
+    ctx.actions.run(
+        executable = ctx.file._packer,
+        arguments = [args],
+        inputs = depset([sources, ctx.file._status, ctx.file.others] + binaries, transitive = [ctx.attr.licences[DefaultInfo].files]),
+        outputs = tars,
+        resource_set = _whole_machine,
+        mnemonic = "Release",
+        progress_message = "Packing the release for " + ctx.attr.platform,
+    )
+    return DefaultInfo(files = depset(tars))
+
+def _whole_machine(_os, _inputs):
+    # It compresses on all processors. What asks for more than there is runs alone.
+    return {"cpu": 64, "memory": 2048}
+
+_release_tars = rule(
+    implementation = _release_tars_impl,
+    attrs = {
+        "binaries": attr.label_keyed_string_dict(mandatory = True, doc = "each with its label as the packer knows it"),
+        "licence_index": attr.label(mandatory = True, allow_single_file = True),
+        "licences": attr.label(mandatory = True),
+        "others": attr.label(mandatory = True, allow_single_file = True),
+        "platform": attr.string(mandatory = True),
+        "stamped": attr.bool(mandatory = True, doc = "whether --stamp is given"),
+        "tars": attr.string_list(mandatory = True, doc = "names of all files of the release"),
+        "_catalog": attr.label(default = "//release:release.yaml", allow_single_file = True),
+        "_packer": attr.label(default = "@release_packer//:packer", allow_single_file = True, cfg = "exec"),
+        "_status": attr.label(default = "//build/bazel:status", allow_single_file = True),
+    },
+)
+
+def release_tars(name, **kwargs):
+    """The tarballs and checksums of a release for the target platform, with what release.yaml says.
+
+    Args:
+      name: of the target, and of the folder in which they are.
+      **kwargs: of every rule.
+    """
+
+    def by_platform(of):
+        return select(
+            {"@io_bazel_rules_go//go/platform:" + platform.replace("/", "_"): of(platform) for platform in RELEASES},
+            no_match_error = "no release has a server for this platform: say --platforms=//build/bazel/platforms:linux_amd64",
+        )
+
+    def repository(kind, platform):
+        return "@release_%s_%s" % (kind, platform.replace("/", "_"))
+
+    _release_tars(
+        name = name,
+        binaries = by_platform(lambda platform: {label: label for label in RELEASES[platform].binaries}),
+        licence_index = by_platform(lambda platform: repository("licences", platform) + "//:LICENSES/modules.txt"),
+        licences = by_platform(lambda platform: repository("licences", platform) + "//:licences"),
+        others = by_platform(lambda platform: repository("others", platform) + "//:others.tar"),
+        platform = by_platform(lambda platform: platform),
+        stamped = select({
+            "//build/bazel:stamped": True,
+            "//conditions:default": False,
+        }),
+        tars = by_platform(lambda platform: RELEASES[platform].tars),
+        # Builds of //... are of what needs no --config=release.
+        tags = ["manual"],
+        **kwargs
+    )
