@@ -31,9 +31,10 @@ ifneq ($(SUM),$(shell cat $(STATE)/mage.sum 2>/dev/null || echo '$(SUM)'))
 endif
 
 TARGETS := all cross release quick-release release-images quick-release-images package-tarballs \
-           test test-integration bench soak update verify clean help slipway \
+           test test-integration bench soak update update-debian-locks verify clean help slipway \
            shell release-in-a-container \
-           bazel-build bazel-test bazel-test-integration
+           cluster-up cluster-down cluster-verify \
+           bazel-build bazel-release bazel-test bazel-test-integration
 
 .PHONY: $(TARGETS)
 

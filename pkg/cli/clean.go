@@ -23,7 +23,8 @@ func newClean(o *options) *cobra.Command {
 		Short: "Remove everything that was made",
 		Long: `clean removes _output: what was built, and what is kept to skip work. The Go caches stay. What the tree has in
 a container engine is removed, too: its containers, volumes (the Go caches of the container road among them) and images. So
-is what Bazel has made for the tree, and its server stops; a root with Bazel in the user's cache folder stays.`,
+is what Bazel has made for the tree, and its server stops; a root with Bazel in the user's cache folder stays. Clusters that
+are up are removed first.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := plan.FindRoot(o.dir)
@@ -48,6 +49,9 @@ is what Bazel has made for the tree, and its server stops; a root with Bazel in 
 func (o *options) clean(ctx context.Context, root, output string) error {
 	mark := filepath.Join(root, filepath.FromSlash(plan.EngineUsed))
 	_, never := os.Stat(mark)
+	if err := o.cleanClusters(ctx, root); err != nil {
+		return err
+	}
 	if err := bazel.Clean(ctx, root); err != nil {
 		return err
 	}

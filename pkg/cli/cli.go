@@ -143,17 +143,8 @@ the same by Kubernetes' names.`,
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one a line, or the result of a query")
 	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: list skipped actions too (default $KUBE_VERBOSE)")
-	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newDiff(o), newRun(o), newShell(o), newBazel(o), newCatalog(o), newClean(o), newVersion(o))
-	for _, c := range root.Commands() {
-		if check := c.Args; check != nil {
-			c.Args = func(c *cobra.Command, args []string) error {
-				if err := check(c, args); err != nil {
-					return usageError{fmt.Errorf("%w: see %s --help", err, c.CommandPath())}
-				}
-				return nil
-			}
-		}
-	}
+	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newDiff(o), newRun(o), newShell(o), newBazel(o), newCatalog(o), newCluster(o), newClean(o), newVersion(o))
+	checkUsage(root.Commands())
 	root.Args = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -165,6 +156,21 @@ the same by Kubernetes' names.`,
 		return usageError{fmt.Errorf("%w: see slipway --help", err)}
 	}
 	return root
+}
+
+// checkUsage makes wrong arguments of commands, and of those below them, usage errors.
+func checkUsage(commands []*cobra.Command) {
+	for _, c := range commands {
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error {
+				if err := check(c, args); err != nil {
+					return usageError{fmt.Errorf("%w: see %s --help", err, c.CommandPath())}
+				}
+				return nil
+			}
+		}
+		checkUsage(c.Commands())
+	}
 }
 
 // open reads the tree.

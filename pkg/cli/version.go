@@ -21,7 +21,10 @@ func newVersion(o *options) *cobra.Command {
 			}
 			s := p.Stamp
 			if status {
-				_, err := o.Out.Write(s.WorkspaceStatus())
+				status, err := p.WorkspaceStatus(c.Context())
+				if err == nil {
+					_, err = o.Out.Write(status)
+				}
 				return err
 			}
 			if o.json {
@@ -34,6 +37,6 @@ func newVersion(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&status, "workspace-status", false, "print what Bazel stamps into binaries, as its --workspace_status_command has to")
+	c.Flags().BoolVar(&status, "workspace-status", false, "print what Bazel has to know of the tree, as its --workspace_status_command does")
 	return c
 }

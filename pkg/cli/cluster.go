@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/action"
+	"slipway.build/pkg/cluster"
+	"slipway.build/pkg/plan"
+)
+
+// clusters is where clusters have their folders, relative to the root. So is their lock.
+const clusters = plan.Output + "/cluster"
+
+func newCluster(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "cluster",
+		Short: "Boot a cluster from the release tarballs, on this machine",
+		Long: `cluster boots what was released, to see it work: it verifies the server tarball, unpacks it, and runs what was in it.
+Everything of a cluster is in _output/cluster/NAME, and "slipway cluster down" removes it without a trace.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o))
+	return c
+}
+
+// nameFlag adds the flag by which clusters are told apart.
+func nameFlag(c *cobra.Command, name *string) *cobra.Command {
+	c.Flags().StringVar(name, "name", "slipway", "the cluster's name")
+	return c
+}
+
+func newClusterUp(o *options) *cobra.Command {
+	var name string
+	var request cluster.Options
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Boot a cluster",
+		Long: `up boots a cluster from kubernetes-server-linux-ARCH.tar.gz, once its sum is the one in SHA256SUMS. A cluster that is up
+already is left as it is.
+
+Nodes are namespaces on this machine, and kubeadm makes them a cluster. For that it takes root, and containerd, runc,
+iproute2 and iptables of the system. With --control-plane-only it takes neither: etcd, kube-apiserver,
+kube-controller-manager and kube-scheduler run as processes on loopback, and there are no nodes to run Pods.
+
+Images come from the tarball: no registry is asked, and nothing leads out of the cluster. This machine reaches its nodes.
+If up is interrupted, it removes what it has made; if it fails, that stays to be looked at until "slipway cluster down".`,
+		Example: "  sudo slipway cluster up --nodes 2\n  export KUBECONFIG=$(slipway cluster kubeconfig)\n  kubectl get nodes",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case request.Nodes < 1 || request.Nodes > 100:
+				return usageError{fmt.Errorf("--nodes=%d: want 1 to 100", request.Nodes)}
+			case request.ControlPlaneOnly && c.Flags().Changed("nodes"):
+				return usageError{errors.New("--nodes and --control-plane-only: a control plane alone has no nodes")}
+			}
+			request.Name = name
+			return o.clusterUp(c.Context(), request)
+		},
+	}
+	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is the control plane, too")
+	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
+	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false, "no nodes: the control plane's programs on loopback, without root")
+	return nameFlag(c, &name)
+}
+
+func (o *options) clusterUp(ctx context.Context, request cluster.Options) error {
+	root, err := plan.FindRoot(o.dir)
+	if err != nil {
+		return err
+	}
+	if request.Tarballs == "" {
+		request.Tarballs = filepath.Join(root, filepath.FromSlash(plan.Tars))
+	}
+	request.Dir = filepath.Join(root, filepath.FromSlash(clusters))
+	if err := request.Require(); err != nil {
+		return clusterError(err)
+	}
+	return o.withClusters(ctx, root, func(string) error { return o.clusterUpLocked(ctx, request) })
+}
+
+func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) error {
+	view := o.view(nil)
+	told := false // by the view
+	request.Events = func(e action.Event) {
+		told = told || e.Kind == action.Finished && e.Text != ""
+		view.Event(e)
+	}
+	s, err := cluster.Up(ctx, request)
+	if closed := view.Close(); err == nil {
+		err = closed
+	}
+	switch {
+	case err == nil && o.json:
+		return nil
+	case err == nil:
+		return o.sayUp(s, request)
+	case s == nil:
+		return clusterError(err)
+	case ctx.Err() != nil:
+		err = o.cleanUp(ctx, request)
+	default:
+		fmt.Fprintf(o.Err, "slipway: what was made is still there, with its logs in %s; `%s` removes it\n", filepath.Join(request.Dir, request.Name), commandFor("down", request.Name))
+	}
+	if told {
+		return shownError{err}
+	}
+	return err
+}
+
+// cleanUp removes what an interrupted up has made.
+func (o *options) cleanUp(ctx context.Context, request cluster.Options) error {
+	fmt.Fprintln(o.Err, "slipway: interrupted: removing what was made")
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if err := cluster.Down(limit, request.Dir, request.Name); err != nil {
+		fmt.Fprintf(o.Err, "slipway: %v; `%s` removes the rest\n", err, commandFor("down", request.Name))
+		return errors.Join(ctx.Err(), err)
+	}
+	fmt.Fprintf(o.Err, "slipway: nothing of cluster %s is left\n", request.Name)
+	return ctx.Err()
+}
+
+// sayUp says how the cluster can be used.
+func (o *options) sayUp(s *cluster.State, request cluster.Options) error {
+	_, err := fmt.Fprintf(o.Out, `Cluster %s is up, Kubernetes %s. To use it:
+
+  export KUBECONFIG=%s
+  %s get namespaces
+
+To remove it: %s
+`, s.Name, s.Version, quote(s.Kubeconfig()), quote(s.Kubectl()), commandFor("down", request.Name))
+	return err
+}
+
+// commandFor is what to type for a cluster.
+func commandFor(command, name string) string {
+	if name == "slipway" {
+		return "slipway cluster " + command
+	}
+	return "slipway cluster " + command + " --name " + name
+}
+
+// quote makes a path one word of a shell's.
+func quote(path string) string {
+	if plainWord.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
+
+// clusterError is a usage error if the name is one that no cluster can have.
+func clusterError(err error) error {
+	var name cluster.NameError
+	if errors.As(err, &name) {
+		return usageError{err}
+	}
+	return err
+}
+
+func newClusterDown(o *options) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "down",
+		Short: "Remove a cluster and everything of it",
+		Long: `down ends a cluster and removes all that was made for it: processes, namespaces, mounts, control groups, the network
+interface and _output/cluster/NAME. It does so for a cluster that up did not finish, too, and can be repeated.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			root, err := plan.FindRoot(o.dir)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(clusters))); os.IsNotExist(err) {
+				return nil
+			}
+			return o.withClusters(c.Context(), root, func(dir string) error {
+				_, none := cluster.Load(dir, name)
+				if err := cluster.Down(c.Context(), dir, name); err != nil {
+					return clusterError(err)
+				}
+				if none == nil {
+					fmt.Fprintf(o.Out, "nothing of cluster %s is left\n", name)
+				}
+				return nil
+			})
+		},
+	}
+	return nameFlag(c, &name)
+}
+
+// withClusters calls f with the folder of the tree's clusters, while nobody else makes or removes one. If it has none
+// afterwards, the folder goes.
+func (o *options) withClusters(ctx context.Context, root string, f func(dir string) error) error {
+	view := o.view(nil)
+	defer view.Close()
+	dir := filepath.Join(root, filepath.FromSlash(clusters))
+	return action.Locked(ctx, root, clusters, view.Event, func() error {
+		err := f(dir)
+		if entries, _ := os.ReadDir(dir); len(entries) == 1 { // the lock
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		return err
+	})
+}
+
+// cleanClusters removes all clusters of a tree.
+func (o *options) cleanClusters(ctx context.Context, root string) error {
+	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(clusters))); os.IsNotExist(err) {
+		return nil
+	}
+	return o.withClusters(ctx, root, func(dir string) error {
+		names, err := cluster.Names(dir)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := cluster.Down(ctx, dir, name); err != nil {
+				return err
+			}
+			fmt.Fprintln(o.Out, "removed cluster", name)
+		}
+		return nil
+	})
+}
+
+func newClusterKubeconfig(o *options) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:     "kubeconfig",
+		Short:   "Print the path of the administrator's kubeconfig",
+		Example: "  export KUBECONFIG=$(slipway cluster kubeconfig)",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			s, err := o.cluster(name)
+			if err != nil {
+				return err
+			}
+			if _, err := os.Stat(s.Kubeconfig()); err != nil {
+				return fmt.Errorf("cluster %s has no kubeconfig yet: `%s` finishes it: %w", name, commandFor("up", name), err)
+			}
+			_, err = fmt.Fprintln(o.Out, s.Kubeconfig())
+			return err
+		},
+	}
+	return nameFlag(c, &name)
+}
+
+func newClusterStatus(o *options) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Print what a cluster is made of, and whether it runs",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := o.cluster(name)
+			if err != nil {
+				return err
+			}
+			status := s.Status(c.Context())
+			if o.json {
+				return status.JSON(o.Out)
+			}
+			return status.Text(o.Out)
+		},
+	}
+	return nameFlag(c, &name)
+}
+
+// cluster reads the state of a cluster of the tree.
+func (o *options) cluster(name string) (*cluster.State, error) {
+	root, err := plan.FindRoot(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := cluster.Load(filepath.Join(root, filepath.FromSlash(clusters)), name)
+	if errors.Is(err, cluster.ErrNone) {
+		return nil, fmt.Errorf("%w: `%s` makes it", err, commandFor("up", name))
+	}
+	return s, clusterError(err)
+}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A control plane without nodes: programs on loopback, on ports that were free.
+
+// controlPlane are the steps to a control plane without nodes.
+func (s *State) controlPlane(o Options) []step {
+	var r *release
+	var at endpoints
+	return []step{
+		s.unpackStep(o, &r),
+		{"certificates", []string{"unpack"}, func(context.Context) error {
+			err := r.require("addons/bin/etcd", "server/bin/kube-apiserver", "server/bin/kube-controller-manager", "server/bin/kube-scheduler", "server/bin/kubectl")
+			if err != nil {
+				return err
+			}
+			if err := freePorts(&at.etcd, &at.peer, &at.api, &at.manager, &at.scheduler); err != nil {
+				return err
+			}
+			return s.makeCertificates(at)
+		}},
+		{"etcd", []string{"certificates"}, func(context.Context) error { return s.startEtcd(r, at) }},
+		{"kube-apiserver", []string{"etcd"}, func(ctx context.Context) error {
+			if err := s.startAPIServer(r, at); err != nil {
+				return err
+			}
+			return s.answers(ctx, "kube-apiserver", "", "/readyz")
+		}},
+		{"kube-controller-manager", []string{"kube-apiserver"}, func(ctx context.Context) error {
+			if err := s.startControllerManager(r, at); err != nil {
+				return err
+			}
+			return s.answers(ctx, "kube-controller-manager", loopback(at.manager), "/healthz")
+		}},
+		{"kube-scheduler", []string{"kube-apiserver"}, func(ctx context.Context) error {
+			if err := s.startScheduler(r, at); err != nil {
+				return err
+			}
+			return s.answers(ctx, "kube-scheduler", loopback(at.scheduler), "/readyz")
+		}},
+	}
+}
+
+// endpoints are the ports that the programs of the control plane listen on; peer is etcd's second one.
+type endpoints struct {
+	etcd, peer, api, manager, scheduler int
+}
+
+// freePorts finds ports of loopback that nobody listens on.
+func freePorts(ports ...*int) error {
+	for _, port := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer l.Close() // until then nobody gets the same
+		*port = l.Addr().(*net.TCPAddr).Port
+	}
+	return nil
+}
+
+func loopback(port int) string { return "https://127.0.0.1:" + strconv.Itoa(port) }
+
+// makeCertificates makes what the programs know each other by, and their kubeconfigs.
+func (s *State) makeCertificates(at endpoints) error {
+	a, err := newAuthority(s.path("pki"))
+	if err != nil {
+		return err
+	}
+	for _, made := range []error{
+		a.server("etcd"),
+		a.server("apiserver", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"),
+		a.client("admin", "kubernetes-admin", "system:masters"),
+		a.client("kube-controller-manager", "system:kube-controller-manager"),
+		a.client("kube-scheduler", "system:kube-scheduler"),
+		a.client("service-account", "service-account"), // its key signs service accounts' tokens
+		s.writeKubeconfig(s.Kubeconfig(), "admin", at.api),
+		s.writeKubeconfig(s.path("pki", "kube-controller-manager.conf"), "kube-controller-manager", at.api),
+		s.writeKubeconfig(s.path("pki", "kube-scheduler.conf"), "kube-scheduler", at.api),
+	} {
+		if made != nil {
+			return made
+		}
+	}
+	return nil
+}
+
+// writeKubeconfig writes one for the holder of a client's certificate, with all that it needs inside.
+func (s *State) writeKubeconfig(file, holder string, port int) error {
+	data := map[string][]byte{}
+	for _, name := range []string{"ca.crt", holder + ".crt", holder + ".key"} {
+		text, err := os.ReadFile(s.path("pki", name))
+		if err != nil {
+			return err
+		}
+		data[strings.TrimPrefix(name, holder)] = text
+	}
+	config, err := documents(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": s.Name,
+		"clusters": []object{{"name": s.Name, "cluster": object{"server": loopback(port), "certificate-authority-data": data["ca.crt"]}}},
+		"users":    []object{{"name": holder, "user": object{"client-certificate-data": data[".crt"], "client-key-data": data[".key"]}}},
+		"contexts": []object{{"name": s.Name, "context": object{"cluster": s.Name, "user": holder}}},
+	})
+	if err != nil {
+		return err
+	}
+	return writeFile(file, config, 0o600)
+}
+
+// startProgram starts one of the control plane, with flags.
+func (s *State) startProgram(program, address string, flags ...string) error {
+	return s.start(Process{Name: filepath.Base(program), Address: address}, 0, s.dir, append([]string{program}, flags...)...)
+}
+
+func (s *State) startEtcd(r *release, at endpoints) error {
+	pki := func(name string) string { return s.path("pki", name) }
+	return s.startProgram(r.path("addons/bin/etcd"), loopback(at.etcd), "--name="+s.Name, "--data-dir="+s.path("etcd"),
+		"--listen-client-urls="+loopback(at.etcd), "--advertise-client-urls="+loopback(at.etcd),
+		"--listen-peer-urls="+loopback(at.peer), "--initial-advertise-peer-urls="+loopback(at.peer),
+		"--initial-cluster="+s.Name+"="+loopback(at.peer),
+		"--client-cert-auth", "--trusted-ca-file="+pki("ca.crt"), "--cert-file="+pki("etcd.crt"), "--key-file="+pki("etcd.key"),
+		"--peer-client-cert-auth", "--peer-trusted-ca-file="+pki("ca.crt"), "--peer-cert-file="+pki("etcd.crt"), "--peer-key-file="+pki("etcd.key"))
+}
+
+func (s *State) startAPIServer(r *release, at endpoints) error {
+	pki := func(name string) string { return s.path("pki", name) }
+	return s.startProgram(r.path("server/bin/kube-apiserver"), loopback(at.api),
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.api), "--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none", // nobody may have an Endpoint on loopback
+		"--etcd-servers="+loopback(at.etcd), "--etcd-cafile="+pki("ca.crt"), "--etcd-certfile="+pki("etcd.crt"), "--etcd-keyfile="+pki("etcd.key"),
+		"--tls-cert-file="+pki("apiserver.crt"), "--tls-private-key-file="+pki("apiserver.key"), "--client-ca-file="+pki("ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file="+pki("service-account.key"), "--service-account-signing-key-file="+pki("service-account.key"),
+		"--service-cluster-ip-range="+serviceNetwork, "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+		"--enable-bootstrap-token-auth", "--allow-privileged")
+}
+
+func (s *State) startControllerManager(r *release, at endpoints) error {
+	pki := func(name string) string { return s.path("pki", name) }
+	config := pki("kube-controller-manager.conf")
+	return s.startProgram(r.path("server/bin/kube-controller-manager"), loopback(at.manager),
+		"--kubeconfig="+config, "--authentication-kubeconfig="+config, "--authorization-kubeconfig="+config,
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.manager), "--leader-elect=false", "--use-service-account-credentials",
+		"--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
+		"--root-ca-file="+pki("ca.crt"), "--service-account-private-key-file="+pki("service-account.key"),
+		"--flex-volume-plugin-dir="+s.path("volumeplugins"), // it would make the default one, in /usr
+		"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"))
+}
+
+func (s *State) startScheduler(r *release, at endpoints) error {
+	config := s.path("pki", "kube-scheduler.conf")
+	return s.startProgram(r.path("server/bin/kube-scheduler"), loopback(at.scheduler),
+		"--kubeconfig="+config, "--authentication-kubeconfig="+config, "--authorization-kubeconfig="+config,
+		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.scheduler), "--leader-elect=false")
+}
+
+// answers waits until a program of the control plane says that it is well.
+func (s *State) answers(ctx context.Context, program, server, path string) error {
+	args := []string{"get", "--raw=" + path}
+	if server != "" {
+		args = append(args, "--server="+server, "--insecure-skip-tls-verify") // a certificate that it made itself
+	}
+	err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
+		_, err := s.kubectl(ctx, args...)
+		return err == nil, err
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w; see %s", err, s.log(program))
+	}
+	return err
+}

@@ -1,0 +1,66 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Down removes a cluster and everything of it: if there is none, it does nothing. It can be repeated, whatever happened before.
+func Down(ctx context.Context, dir, name string) error {
+	s, err := Load(dir, name)
+	if errors.Is(err, ErrNone) {
+		// The folder may be there without a state: it is made before, and removed after.
+		where, err := folder(dir, name)
+		if err != nil {
+			return err
+		}
+		return os.RemoveAll(where)
+	}
+	if err != nil {
+		return err
+	}
+	if !s.ControlPlaneOnly && os.Geteuid() != 0 {
+		return fmt.Errorf("cluster %s has nodes, which only root can remove: run the command with sudo", name)
+	}
+	limit, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := s.change(func() { s.Ready = false }); err != nil {
+		return err
+	}
+	if err := s.endProcesses(limit); err != nil {
+		return err
+	}
+	if !s.ControlPlaneOnly && s.Boot == bootID() {
+		if err := s.unplug(limit); err != nil {
+			return err
+		}
+		groups, err := machineCgroups()
+		if err != nil {
+			return err
+		}
+		if err := groups.remove(limit, s.clusterCgroup()); err != nil {
+			return err
+		}
+	}
+	return s.removeFolder()
+}
+
+// removeFolder removes the folder of a cluster, the state last: as long as anything is there, it says what.
+func (s *State) removeFolder() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == stateFile {
+			continue
+		}
+		if err := os.RemoveAll(s.path(e.Name())); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(s.dir)
+}

@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// What kubeadm looks for, and what does not matter here: kernels it knows, a service manager, memory that is not swapped,
+// a machine that is large enough.
+const ignoredChecks = "--ignore-preflight-errors=SystemVerification,Service-kubelet,Swap,NumCPU,Mem"
+
+// volumePlugins is a folder of the node: the one that Kubernetes has by default is in /usr, which is the machine's.
+const volumePlugins = "/var/lib/kubelet/volumeplugins"
+
+type object = map[string]any
+
+// A setup is what kubeadm is told of a cluster.
+type setup struct {
+	cluster    string
+	version    string
+	registry   string
+	token      string
+	endpoint   string // of the API server: address and port
+	caHash     string // of the cluster's CA, for nodes that join
+	cgroupRoot string
+	name       string // of the node
+	address    string // of the node
+}
+
+// config is the file for kubeadm init.
+func (c setup) config() ([]byte, error) {
+	return documents(
+		object{
+			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "InitConfiguration",
+			"bootstrapTokens":  []object{{"token": c.token, "ttl": "1h0m0s", "usages": []string{"signing", "authentication"}, "groups": []string{"system:bootstrappers:kubeadm:default-node-token"}}},
+			"localAPIEndpoint": object{"advertiseAddress": c.address, "bindPort": 6443},
+			"nodeRegistration": c.registration(),
+		},
+		object{
+			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
+			"clusterName": c.cluster, "kubernetesVersion": c.version, "imageRepository": c.registry,
+			"networking":        object{"podSubnet": podNetwork, "serviceSubnet": serviceNetwork},
+			"controllerManager": object{"extraArgs": arguments("flex-volume-plugin-dir", volumePlugins)},
+		},
+		object{
+			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+			"cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false, "volumePluginDir": volumePlugins,
+			// Where CAP_SYS_RESOURCE is missing, neither can be better than what the kubelet was started with.
+			"oomScoreAdj": 0, "maxOpenFiles": 20000,
+			// The certificate for kubelets' own servers comes from the cluster's CA, so that metrics-server can verify it.
+			"serverTLSBootstrap": true,
+			// The disk is the machine's. No image could be had again, and no Pod has to go because the disk is almost full.
+			"imageGCHighThresholdPercent": 100,
+			"evictionHard":                object{"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"},
+		},
+		object{
+			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
+			"mode": "iptables",
+			// How many connections are tracked is set for the whole machine.
+			"conntrack": object{"maxPerCore": 0, "min": 0},
+		},
+	)
+}
+
+// joinConfig is the file for kubeadm join.
+func (c setup) joinConfig() ([]byte, error) {
+	return documents(object{
+		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "JoinConfiguration",
+		"discovery": object{"bootstrapToken": object{
+			"token": c.token, "apiServerEndpoint": c.endpoint, "caCertHashes": []string{c.caHash},
+		}},
+		"nodeRegistration": c.registration(),
+	})
+}
+
+func (c setup) registration() object {
+	return object{
+		"name": c.name, "criSocket": "unix:///run/containerd/containerd.sock",
+		"imagePullPolicy":  "Never",
+		"taints":           []object{}, // Pods run on every node, the first one too
+		"kubeletExtraArgs": arguments("node-ip", c.address, "cgroup-root", "/"+c.cgroupRoot),
+	}
+}
+
+func arguments(pairs ...string) []object {
+	var args []object
+	for i := 0; i < len(pairs); i += 2 {
+		args = append(args, object{"name": pairs[i], "value": pairs[i+1]})
+	}
+	return args
+}
+
+// documents is YAML of several: JSON is YAML, too.
+func documents(objects ...object) ([]byte, error) {
+	var b bytes.Buffer
+	for _, o := range objects {
+		text, err := json.MarshalIndent(o, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "---\n%s\n", text)
+	}
+	return b.Bytes(), nil
+}
+
+// newToken is one for nodes that join: six and sixteen letters and digits.
+func newToken() string {
+	text := strings.ToLower(rand.Text())
+	return text[:6] + "." + text[6:22]
+}
+
+// kubeadm runs it in a node, with a configuration. What it says is kept in a log.
+func (s *State) kubeadm(ctx context.Context, n node, command string, config []byte) error {
+	if err := writeFile(filepath.Join(s.nodeDir(n), "kubeadm.yaml"), config, 0o600); err != nil {
+		return err
+	}
+	said, err := s.inNode(ctx, n, "kubeadm", command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)
+	log := filepath.Join(s.nodeDir(n), "var-log", "kubeadm.log")
+	if written := writeFile(log, []byte(said), 0o644); err == nil {
+		return written
+	}
+	return fmt.Errorf("%w; see %s", err, filepath.Dir(log))
+}
+
+// initialise makes the first node the control plane, and fetches the administrator's kubeconfig.
+func (s *State) initialise(ctx context.Context, n node, c setup) error {
+	config, err := c.config()
+	if err != nil {
+		return err
+	}
+	if err := s.kubeadm(ctx, n, "init", config); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(s.nodeDir(n), "kubernetes", "admin.conf"))
+	if err != nil {
+		return err
+	}
+	return writeFile(s.Kubeconfig(), text, 0o600)
+}
+
+// join makes another node one of the cluster.
+func (s *State) join(ctx context.Context, n, first node, c setup) error {
+	var err error
+	if c.caHash, err = certificateHash(filepath.Join(s.nodeDir(first), "kubernetes", "pki", "ca.crt")); err != nil {
+		return err
+	}
+	config, err := c.joinConfig()
+	if err != nil {
+		return err
+	}
+	return s.kubeadm(ctx, n, "join", config)
+}
+
+// certificateHash is what kubeadm knows a CA by: the SHA-256 of its public key.
+func certificateHash(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return "", fmt.Errorf("%s: not a certificate", file)
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// wantedImages are those that kubeadm would have the nodes run.
+func wantedImages(ctx context.Context, r *release, registry string) ([]string, error) {
+	out, err := output(ctx, "", r.path("server/bin/kubeadm"), "config", "images", "list",
+		"--kubernetes-version="+r.version, "--image-repository="+registry)
+	return strings.Fields(out), err
+}
+
+// kubectl runs the release's kubectl as administrator. What it keeps goes with the cluster.
+func (s *State) kubectl(ctx context.Context, args ...string) (string, error) {
+	return output(ctx, "", append([]string{s.Kubectl(), "--kubeconfig=" + s.Kubeconfig(), "--cache-dir=" + s.path("kubectl")}, args...)...)
+}
+
+// approveKubelets signs the certificates of the nodes' own servers, as an administrator does who knows the nodes.
+func (s *State) approveKubelets(ctx context.Context, nodes []node) error {
+	approved := map[string]bool{}
+	return s.eventually(ctx, func(ctx context.Context) (bool, error) {
+		out, err := s.kubectl(ctx, "get", "csr", "-o", `jsonpath={range .items[?(@.spec.signerName=="kubernetes.io/kubelet-serving")]}{.metadata.name} {.spec.username}{"\n"}{end}`)
+		if err != nil {
+			return false, err
+		}
+		for line := range strings.Lines(out) {
+			request, user, _ := strings.Cut(strings.TrimSpace(line), " ")
+			for _, n := range nodes {
+				if user != "system:node:"+n.name || approved[n.name] {
+					continue
+				}
+				if _, err := s.kubectl(ctx, "certificate", "approve", request); err != nil {
+					return false, err
+				}
+				approved[n.name] = true
+			}
+		}
+		return len(approved) == len(nodes), nil
+	})
+}

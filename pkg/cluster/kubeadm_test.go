@@ -1,0 +1,54 @@
+package cluster
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// decode reads documents by their kind.
+func decode(t *testing.T, text []byte) map[string]map[string]any {
+	t.Helper()
+	kinds := map[string]map[string]any{}
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var doc map[string]any
+		if err := d.Decode(&doc); err == io.EOF {
+			return kinds
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		kinds[doc["kind"].(string)] = doc
+	}
+}
+
+func TestKubeadmIsToldTheWholeVersion(t *testing.T) {
+	t.Parallel()
+	c := setup{cluster: "c", version: "v1.36.3+acme.1", registry: "registry.example", token: newToken(), name: "c-1", address: "198.18.0.2", cgroupRoot: "slipway-x/c-1"}
+	text, err := c.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := decode(t, text)
+	cluster := docs["ClusterConfiguration"]
+	if cluster["kubernetesVersion"] != c.version || cluster["imageRepository"] != c.registry {
+		t.Errorf("the cluster is %v", cluster)
+	}
+	for _, kind := range []string{"InitConfiguration", "KubeletConfiguration", "KubeProxyConfiguration"} {
+		if docs[kind] == nil {
+			t.Errorf("there is no %s", kind)
+		}
+	}
+	if text, err = c.joinConfig(); err != nil || decode(t, text)["JoinConfiguration"] == nil {
+		t.Errorf("there is no JoinConfiguration: %v", err)
+	}
+}
+
+func TestTokensAreKubeadms(t *testing.T) {
+	t.Parallel()
+	if token := newToken(); !regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`).MatchString(token) || token == newToken() {
+		t.Error(token)
+	}
+}

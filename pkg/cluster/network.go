@@ -1,0 +1,187 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How the nodes of a cluster reach one another, and this machine them:
+//
+//	this machine ── slwID ──┐
+//	node 1 ── eth0 ──────── br0 in a network namespace of its own, the switch
+//	node 2 ── eth0 ─────────┘
+//
+// Of all that this machine's network namespace has the one interface. No firewall rule and no route of the machine's own
+// has a say in what passes between nodes, nor is there one to be removed. Nothing leads out of the cluster.
+const switchName = "switch"
+
+// The subnets to choose from, each for a cluster: a block that RFC 2544 gives to tests, so that nobody's network has it.
+var subnets = netip.MustParsePrefix("198.18.0.0/15")
+
+// Pods of a node have addresses from a part of podNetwork that the controller manager chooses.
+const (
+	podNetwork     = "10.244.0.0/16"
+	serviceNetwork = "10.96.0.0/12"
+)
+
+// hostInterface is the name of the machine's interface to a cluster.
+func (s *State) hostInterface() string { return "slw" + s.ID }
+
+// address is that of a node, or with 0 that of the machine: the first one of the subnet.
+func (s *State) address(node int) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(s.Subnet)
+	if err != nil {
+		return p, err
+	}
+	a := p.Addr()
+	for range node + 1 {
+		a = a.Next()
+	}
+	return netip.PrefixFrom(a, p.Bits()), nil
+}
+
+// makeSwitch chooses a subnet, and connects the machine to it.
+func (s *State) makeSwitch(ctx context.Context) error {
+	if err := s.start(Process{Name: switchName}, switchNamespaces, s.dir, "sleep", "infinity"); err != nil {
+		return err
+	}
+	p, _ := s.process(switchName)
+	// Two clusters that choose at the same time would choose the same.
+	unlock, err := lockNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	routes, err := output(ctx, "", "ip", "-json", "route", "show", "table", "all")
+	if err != nil {
+		return err
+	}
+	taken, err := takenPrefixes(routes)
+	if err != nil {
+		return err
+	}
+	subnet, err := freeSubnet(taken)
+	if err != nil {
+		return err
+	}
+	if err := s.change(func() { s.Subnet = subnet.String() }); err != nil {
+		return err
+	}
+	host, err := s.address(0)
+	if err != nil {
+		return err
+	}
+	pid := strconv.Itoa(p.PID)
+	if err := ip(ctx, "link add "+s.hostInterface()+" type veth peer name host netns "+pid); err != nil {
+		return err
+	}
+	if err := ipIn(ctx, p, "link add br0 type bridge", "link set br0 up", "link set host master br0 up"); err != nil {
+		return err
+	}
+	return ip(ctx, "address add "+host.String()+" dev "+s.hostInterface(), "link set "+s.hostInterface()+" up")
+}
+
+// plug connects a node to the switch.
+func (s *State) plug(ctx context.Context, node Process, number int) error {
+	p, ok := s.process(switchName)
+	if !ok {
+		return errors.New("the cluster has no switch")
+	}
+	address, err := s.address(number)
+	if err != nil {
+		return err
+	}
+	port := "node" + strconv.Itoa(number)
+	if err := ipIn(ctx, p, fmt.Sprintf("link add %s type veth peer name eth0 netns %d", port, node.PID), "link set "+port+" master br0 up"); err != nil {
+		return err
+	}
+	// Connections to a Service are routed before kube-proxy's rules give them another destination.
+	return ipIn(ctx, node, "link set lo up", "address add "+address.String()+" dev eth0", "link set eth0 up", "route add "+serviceNetwork+" dev eth0")
+}
+
+// unplug removes the machine's interface. The rest of the network is in namespaces, and goes with them.
+func (s *State) unplug(ctx context.Context) error {
+	if _, err := net.InterfaceByName(s.hostInterface()); err != nil {
+		return nil
+	}
+	err := ip(ctx, "link delete "+s.hostInterface())
+	if _, gone := net.InterfaceByName(s.hostInterface()); gone != nil {
+		return nil // the kernel was faster: the other end has gone with the switch
+	}
+	return err
+}
+
+func ip(ctx context.Context, lines ...string) error {
+	_, err := output(ctx, strings.Join(lines, "\n"), "ip", "-batch", "-")
+	return err
+}
+
+// ipIn is ip in a process's network namespace.
+func ipIn(ctx context.Context, p Process, lines ...string) error {
+	_, err := output(ctx, strings.Join(lines, "\n"), "nsenter", "--target", strconv.Itoa(p.PID), "--net", "ip", "-batch", "-")
+	return err
+}
+
+// takenPrefixes are those that the machine has a route to, but for the default one.
+func takenPrefixes(routes string) ([]netip.Prefix, error) {
+	var list []struct{ Dst string }
+	if err := json.Unmarshal([]byte(routes), &list); err != nil {
+		return nil, fmt.Errorf("ip route: %w", err)
+	}
+	var taken []netip.Prefix
+	for _, route := range list {
+		p, err := netip.ParsePrefix(route.Dst)
+		if err != nil {
+			a, err := netip.ParseAddr(route.Dst)
+			if err != nil {
+				continue // default
+			}
+			p = netip.PrefixFrom(a, a.BitLen())
+		}
+		if p.Bits() > 0 {
+			taken = append(taken, p)
+		}
+	}
+	return taken, nil
+}
+
+// freeSubnet is the first /24 that nothing taken overlaps.
+func freeSubnet(taken []netip.Prefix) (netip.Prefix, error) {
+	for a := subnets.Addr(); subnets.Contains(a); {
+		p := netip.PrefixFrom(a, 24)
+		free := true
+		for _, t := range taken {
+			free = free && !p.Overlaps(t)
+		}
+		if free {
+			return p, nil
+		}
+		b := a.As4()
+		if b[2]++; b[2] == 0 {
+			b[1]++
+		}
+		a = netip.AddrFrom4(b)
+	}
+	return netip.Prefix{}, fmt.Errorf("every subnet of %s has a route: remove a cluster (slipway cluster down) or a route", subnets)
+}
+
+// lockNetwork keeps other clusters from choosing a subnet. The lock is a name that one process at a time can have, in the
+// machine's network namespace; it leaves no file, and ends with the process.
+func lockNetwork(ctx context.Context) (unlock func(), err error) {
+	var l net.Listener
+	err = until(ctx, 20*time.Millisecond, func() (bool, error) {
+		l, err = net.Listen("unix", "@slipway-cluster-network")
+		return err == nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = l.Close() }, nil
+}

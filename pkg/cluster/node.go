@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+//go:embed node.sh
+var nodeInit string
+
+// A node is a machine of the cluster: namespaces on this one.
+type node struct {
+	name   string
+	number int // from 1
+}
+
+func (s *State) node(number int) node { return node{fmt.Sprintf("%s-%d", s.Name, number), number} }
+
+// nodeDir is the folder of a node: what it writes. In the node it is /run/slipway/node.
+func (s *State) nodeDir(n node) string { return s.path("nodes", n.name) }
+
+// cgroup is the group of all containers of a node, below that of the cluster.
+func (s *State) cgroup(n node) string { return s.clusterCgroup() + "/" + n.name }
+
+func (s *State) clusterCgroup() string { return "slipway-" + s.ID }
+
+// startNode starts a node, up to a container runtime that answers.
+func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
+	dir := s.nodeDir(n)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	address, err := s.address(n.number)
+	if err != nil {
+		return err
+	}
+	groups, err := machineCgroups()
+	if err != nil {
+		return err
+	}
+	if err := groups.add(s.cgroup(n)); err != nil {
+		return err
+	}
+	snapshotter, err := snapshotterFor(dir)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, snapshotter)), 0o644); err != nil {
+		return err
+	}
+	p := Process{Name: n.name, Address: address.Addr().String()}
+	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address); err != nil {
+		return err
+	}
+	p, _ = s.process(n.name)
+	if err := s.plug(ctx, p, n.number); err != nil {
+		return err
+	}
+	err = s.eventually(ctx, func(ctx context.Context) (bool, error) {
+		_, err := s.inNode(ctx, n, "ctr", "--connect-timeout=1s", "version")
+		return err == nil, err
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("containerd does not answer: %w; see %s", err, filepath.Join(dir, "var-log", "containerd.log"))
+	}
+	return err
+}
+
+// importImages gives a node's container runtime the images of the release, so that it asks no registry for one.
+func (s *State) importImages(ctx context.Context, n node, images []imageFile) error {
+	for _, i := range images {
+		if _, err := s.inNode(ctx, n, "ctr", "--namespace=k8s.io", "images", "import", "/run/slipway/release/kubernetes/"+i.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inNode runs a command in a node.
+func (s *State) inNode(ctx context.Context, n node, command ...string) (string, error) {
+	p, ok := s.process(n.name)
+	if !ok || !p.alive() {
+		return "", fmt.Errorf("node %s does not run", n.name)
+	}
+	enter := []string{"nsenter", "--target", strconv.Itoa(p.PID), "--mount", "--net", "--uts", "--ipc", "--pid", "--wd=/",
+		"env", "PATH=/run/slipway/release/kubernetes/server/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	return output(ctx, "", append(enter, command...)...)
+}
+
+// connectPods tells the nodes where each one's Pods are, and each node how its Pods get addresses, by which it gets ready.
+func (s *State) connectPods(ctx context.Context, nodes []node) error {
+	ranges := make([]string, len(nodes))
+	for i, n := range nodes {
+		err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
+			out, err := s.kubectl(ctx, "get", "node", n.name, "--ignore-not-found", "-o", "jsonpath={.spec.podCIDR}")
+			ranges[i] = strings.TrimSpace(out)
+			return ranges[i] != "", err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i, n := range nodes {
+		p, ok := s.process(n.name)
+		if !ok {
+			return fmt.Errorf("node %s does not run", n.name)
+		}
+		var routes []string
+		for j, other := range nodes {
+			if to, ok := s.process(other.name); ok && j != i {
+				routes = append(routes, "route replace "+ranges[j]+" via "+to.Address+" dev eth0")
+			}
+		}
+		if len(routes) > 0 {
+			if err := ipIn(ctx, p, routes...); err != nil {
+				return err
+			}
+		}
+		config, err := podNetworkConfig(ranges[i])
+		if err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(s.nodeDir(n), "cni", "10-slipway.conflist"), config, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

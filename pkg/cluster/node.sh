@@ -1,0 +1,66 @@
+#!/bin/sh
+# node.sh NAME ADDRESS
+# The init of a node, in mount, network, host name, IPC and process namespaces of its own: containerd, and the kubelet once
+# kubeadm has configured it. It starts in the node's folder, which becomes /run/slipway/node; what was unpacked of the
+# release becomes /run/slipway/release. Files of this machine are seen but not changed: folders that a node writes to are
+# its own.
+set -eu
+name=$1 address=$2
+
+mount --make-rprivate /
+mount -t proc proc /proc
+hostname "$name"
+
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /run/slipway/node /run/slipway/release
+mount --bind . /run/slipway/node
+mount --bind ../../release /run/slipway/release
+cd /run/slipway/node
+
+# etcd's data is in memory, where a sync costs nothing: a cluster does not outlive the machine's next boot.
+mount -t tmpfs -o mode=755 tmpfs /var/lib
+mkdir -p var-log tmp containerd kubelet kubernetes cni /var/lib/containerd /var/lib/kubelet
+chmod 1777 tmp
+mount --bind var-log /var/log
+mount --bind tmp /tmp
+mount --bind containerd /var/lib/containerd
+mount --bind kubelet /var/lib/kubelet
+
+mkdir -p /run/etc/upper /run/etc/work
+mount -t overlay -o lowerdir=/etc,upperdir=/run/etc/upper,workdir=/run/etc/work overlay /etc
+mkdir -p /etc/kubernetes /etc/cni/net.d
+mount --bind kubernetes /etc/kubernetes
+mount --bind cni /etc/cni/net.d
+rm -f /etc/resolv.conf /etc/hosts /etc/hostname
+echo "$name" >/etc/hostname
+printf '127.0.0.1 localhost\n%s %s\n' "$address" "$name" >/etc/hosts
+# Nothing answers there: CoreDNS says at once that it does not know names of the world outside, to which nothing leads.
+echo "nameserver $address" >/etc/resolv.conf
+
+# The kubelet sets what no namespace holds, and what is the machine's to decide. It gets files to write to instead.
+mkdir /run/sysctl
+for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
+  if [ -e "/proc/sys/$setting" ]; then
+    file=/run/sysctl/$(basename "$setting")
+    cat "/proc/sys/$setting" >"$file"
+    mount --bind "$file" "/proc/sys/$setting"
+  fi
+done
+echo 1 >/proc/sys/net/ipv4/ip_forward # of the node's network namespace
+
+# Volumes that containers mount reach the others.
+mount --make-rshared /
+
+PATH=/run/slipway/release/kubernetes/server/bin:$PATH
+containerd --config /run/slipway/node/containerd.toml >>/var/log/containerd.log 2>&1 &
+
+while :; do
+  if [ -f /var/lib/kubelet/kubeadm-flags.env ] && [ -f /var/lib/kubelet/config.yaml ]; then
+    # shellcheck source=/dev/null # kubeadm writes it
+    . /var/lib/kubelet/kubeadm-flags.env
+    # shellcheck disable=SC2086 # they are several
+    kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf \
+      --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf ${KUBELET_KUBEADM_ARGS:-} >>/var/log/kubelet.log 2>&1 || true
+  fi
+  sleep 0.2
+done

@@ -1,0 +1,105 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// nodes are the steps to a cluster with nodes.
+func (s *State) nodes(o Options) []step {
+	var r *release
+	var images []imageFile
+	var sandbox string
+	nodes := make([]node, o.Nodes)
+	for i := range nodes {
+		nodes[i] = s.node(i + 1)
+	}
+	first := nodes[0]
+	c := setup{cluster: s.Name, token: newToken()}
+	of := func(n node) setup { // the setup with what is the node's
+		c := c
+		own, _ := s.process(n.name)
+		control, _ := s.process(first.name)
+		c.name, c.address, c.cgroupRoot, c.endpoint = n.name, own.Address, s.cgroup(n), control.Address+":6443"
+		return c
+	}
+	steps := []step{
+		s.unpackStep(o, &r),
+		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
+			err = r.require("server/bin/kubeadm", "server/bin/kubelet", "server/bin/kubectl", "server/bin/kube-apiserver.tar", "addons/images/pause.tar",
+				"addons/cni/bin/bridge", "addons/cni/bin/host-local", "addons/cni/bin/loopback", "addons/cni/bin/portmap")
+			if err != nil {
+				return err
+			}
+			if images, err = r.images(); err != nil {
+				return err
+			}
+			c.version = r.version
+			c.registry, sandbox, err = chooseRegistry(ctx, r, images)
+			return err
+		}},
+		{"network", []string{"images"}, s.makeSwitch},
+	}
+	// The first node's static Pods need their images before its other Pods need theirs; other nodes have no static Pods.
+	apart := func(controlPlane bool) []imageFile {
+		return slices.DeleteFunc(slices.Clone(images), func(i imageFile) bool { return i.controlPlane() != controlPlane })
+	}
+	var joined, ready []string
+	for _, n := range nodes {
+		start, load, join := "start "+n.name, "images of "+n.name, "kubeadm join "+n.name
+		steps = append(steps, step{start, []string{"network"}, func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
+		before := start
+		if n == first {
+			before, join = "images of the control plane", "kubeadm init"
+			steps = append(steps,
+				step{before, []string{start}, func(ctx context.Context) error { return s.importImages(ctx, n, apart(true)) }},
+				step{join, []string{before}, func(ctx context.Context) error { return s.initialise(ctx, n, of(n)) }})
+		} else {
+			steps = append(steps, step{join, []string{start, "kubeadm init"}, func(ctx context.Context) error { return s.join(ctx, n, first, of(n)) }})
+		}
+		steps = append(steps, step{load, []string{before}, func(ctx context.Context) error { return s.importImages(ctx, n, apart(false)) }})
+		joined, ready = append(joined, join), append(ready, load)
+	}
+	return append(steps,
+		step{"connect Pods", joined, func(ctx context.Context) error { return s.connectPods(ctx, nodes) }},
+		step{"approve kubelets", joined, func(ctx context.Context) error { return s.approveKubelets(ctx, nodes) }},
+		step{"addons", []string{"kubeadm init"}, func(ctx context.Context) error { return s.addAddons(ctx, r, images) }},
+		step{"nodes ready", append(ready, "connect Pods"), func(ctx context.Context) error {
+			return s.wait(ctx, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=120s")
+		}},
+		step{"CoreDNS ready", []string{"nodes ready"}, func(ctx context.Context) error {
+			return s.wait(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s")
+		}},
+		step{"metrics-server running", []string{"nodes ready", "addons", "approve kubelets"}, func(ctx context.Context) error {
+			if !hasImage(images, "metrics-server") {
+				return nil
+			}
+			return s.eventually(ctx, func(ctx context.Context) (bool, error) {
+				phase, err := s.kubectl(ctx, "-n", "kube-system", "get", "pods", "-l", "k8s-app=metrics-server", "-o", "jsonpath={.items[*].status.phase}")
+				return phase == "Running", err
+			})
+		}},
+	)
+}
+
+// addAddons adds what the release has besides that which kubeadm adds by itself.
+func (s *State) addAddons(ctx context.Context, r *release, images []imageFile) error {
+	if !hasImage(images, "metrics-server") {
+		return nil
+	}
+	return s.eventually(ctx, func(ctx context.Context) (bool, error) {
+		_, err := s.kubectl(ctx, "apply", "-f", r.path("addons/metrics-server"))
+		return err == nil, err
+	})
+}
+
+// wait runs a kubectl that waits. If it fails, what the nodes run is worth to be seen.
+func (s *State) wait(ctx context.Context, args ...string) error {
+	_, err := s.kubectl(ctx, args...)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	pods, _ := s.kubectl(ctx, "get", "nodes,pods", "--all-namespaces")
+	return fmt.Errorf("%w\n%s", err, pods)
+}

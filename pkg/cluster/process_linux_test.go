@@ -1,0 +1,103 @@
+package cluster
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func testState(t *testing.T) *State {
+	t.Helper()
+	s, err := newState(t.TempDir(), "test", "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestProcessIsWrittenDownAndDownEndsIt(t *testing.T) {
+	t.Parallel()
+	s := testState(t)
+	if err := s.start(Process{Name: "sleeper"}, 0, "/", "sleep", "1000"); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(s.dir)
+	read, err := Load(dir, "test")
+	if err != nil || len(read.Processes) != 1 || !read.Processes[0].alive() {
+		t.Fatalf("the state is %+v, %v", read, err)
+	}
+	p := read.Processes[0]
+	if err := Down(t.Context(), dir, "test"); err != nil {
+		t.Fatal(err)
+	}
+	if p.alive() {
+		t.Error("it still runs")
+	}
+	if _, err := os.Stat(s.dir); err == nil {
+		t.Error("the folder is still there")
+	}
+}
+
+func TestProcessThatIsNotWrittenDownDoesNothing(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark")
+	c := exec.Command("/bin/sh", "-c", waitForGo, "sh", "touch", mark)
+	// Standard input is at its end, as it is when who starts it is killed.
+	if err := c.Run(); err == nil {
+		t.Error("it claims success")
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the command has run")
+	}
+}
+
+func TestALaterProcessOfTheSameIDIsNotTouched(t *testing.T) {
+	t.Parallel()
+	other := exec.Command("sleep", "1000")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	start, err := startTime(other.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*State){
+		"another start": func(s *State) { s.Processes[0].Start-- },
+		"another boot":  func(s *State) { s.Boot = "before" },
+	} {
+		s := testState(t)
+		s.Processes = []Process{{Name: "x", PID: other.Process.Pid, Start: start}}
+		change(s)
+		if err := s.endProcesses(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		time.Sleep(10 * time.Millisecond) // the kernel's, to end it if it was told to
+		if now, err := startTime(other.Process.Pid); err != nil || now != start {
+			t.Fatalf("%s: it was ended", name)
+		}
+	}
+}
+
+func TestWhatAProgramSaidLastIsInTheError(t *testing.T) {
+	t.Parallel()
+	s := testState(t)
+	if err := s.start(Process{Name: "program"}, 0, "/", "sh", "-c", "echo address already in use; exit 1"); err != nil {
+		t.Fatal(err)
+	}
+	err := until(t.Context(), time.Millisecond, func() (bool, error) { return false, s.checkAlive() })
+	if !strings.Contains(err.Error(), "program has ended") || !strings.Contains(err.Error(), "address already in use") || !strings.Contains(err.Error(), s.log("program")) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCommandsGetNothingOfTheEnvironment(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://proxy.example")
+	out, err := output(t.Context(), "", "env")
+	if err != nil || strings.Contains(out, "proxy") || !strings.Contains(out, "PATH=/") {
+		t.Errorf("%q, %v", out, err)
+	}
+}

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func TestStateIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := Load(dir, "a"); !errors.Is(err, ErrNone) {
+		t.Errorf("before there is one: %v", err)
+	}
+	s, err := newState(dir, "a", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Process{{Name: "a-1", PID: 4711, Start: 42, Address: "198.18.0.2"}}
+	if err := s.change(func() { s.Processes, s.Subnet = want, "198.18.0.0/24" }); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(dir, "a")
+	if err != nil || !reflect.DeepEqual(got.Processes, want) || got.Subnet != s.Subnet || got.ID != s.ID || got.dir != s.dir {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := newState(dir, "b", "", false); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := Names(dir); err != nil || !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("clusters are %q, %v", names, err)
+	}
+}
+
+func TestClustersOfOneNameInTwoFoldersHaveOtherIDs(t *testing.T) {
+	t.Parallel()
+	a, err := newState(t.TempDir(), "a", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := newState(t.TempDir(), "a", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.ID == b.ID {
+		t.Error("both are", a.ID)
+	}
+}
+
+func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "/etc", "A", "a_b", "-a", "a-", "0123456789012345678901234567890123"} {
+		var bad NameError
+		if _, err := Load(dir, name); !errors.As(err, &bad) {
+			t.Errorf("%q: %v", name, err)
+		}
+		if err := Down(t.Context(), dir, name); !errors.As(err, &bad) {
+			t.Errorf("down of %q: %v", name, err)
+		}
+	}
+}
+
+func TestDownRemovesAFolderThatHasNoStateYet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(dir+"/a/release", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := Down(t.Context(), dir, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(dir + "/a"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A Status is what a cluster is like at the moment.
+type Status struct {
+	Name       string `json:"name"`
+	Version    string `json:"version"`
+	State      string `json:"state"` // ready, broken: something has ended, or unfinished: up was cut off
+	Kubeconfig string `json:"kubeconfig"`
+	Parts      []Part `json:"parts"`
+}
+
+// A Part is a node or a program of the control plane.
+type Part struct {
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"`
+	PID     int    `json:"pid"`
+	State   string `json:"state"` // running or ended; of a node also what the API server says of it: Ready, NotReady, unknown
+}
+
+// Status looks at a cluster.
+func (s *State) Status(ctx context.Context) Status {
+	st := Status{Name: s.Name, Version: s.Version, State: "unfinished", Kubeconfig: s.Kubeconfig()}
+	if s.Ready {
+		st.State = "broken"
+		if s.running() {
+			st.State = "ready"
+		}
+	}
+	ready := s.nodesReady(ctx)
+	for _, p := range s.Processes {
+		part := Part{Name: p.Name, Address: p.Address, PID: p.PID, State: "ended"}
+		if s.Boot == bootID() && p.alive() {
+			part.State = "running"
+			if of, ok := ready[p.Name]; ok {
+				part.State = of
+			}
+		}
+		st.Parts = append(st.Parts, part)
+	}
+	return st
+}
+
+// nodesReady asks the API server for the nodes.
+func (s *State) nodesReady(ctx context.Context) map[string]string {
+	ready := map[string]string{}
+	for _, n := range s.Nodes() {
+		ready[n.Name] = "unknown"
+	}
+	if len(ready) == 0 {
+		return ready
+	}
+	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	out, err := s.kubectl(limit, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+	if err != nil {
+		return ready
+	}
+	for line := range strings.Lines(out) {
+		name, status, _ := strings.Cut(strings.TrimSpace(line), " ")
+		ready[name] = "NotReady"
+		if status == "True" {
+			ready[name] = "Ready"
+		}
+	}
+	return ready
+}
+
+// Text writes a status as a table.
+func (s Status) Text(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "CLUSTER\tSTATE\tPART\tADDRESS\tPID\tSTATE OF PART")
+	for _, p := range s.Parts {
+		address := p.Address
+		if address == "" {
+			address = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, p.Name, address, p.PID, p.State)
+	}
+	return t.Flush()
+}
+
+// JSON writes a status as a line of JSON.
+func (s Status) JSON(w io.Writer) error { return json.NewEncoder(w).Encode(s) }

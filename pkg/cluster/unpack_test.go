@@ -1,0 +1,143 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pack writes a .tar.gz of members, whose sizes are those of their contents.
+func pack(t *testing.T, members ...member) string {
+	t.Helper()
+	var b bytes.Buffer
+	zipped := gzip.NewWriter(&b)
+	w := tar.NewWriter(zipped)
+	for _, m := range members {
+		h := m.Header
+		h.Size = int64(len(m.content))
+		if h.Mode == 0 {
+			h.Mode = 0o644
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, m.content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "a.tar.gz")
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+type member struct {
+	tar.Header
+	content string
+}
+
+func file(name, content string) member {
+	return member{tar.Header{Name: name, Typeflag: tar.TypeReg}, content}
+}
+
+func link(name, to string) member {
+	return member{tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}, ""}
+}
+
+func all(string) bool { return true }
+
+func TestUnpackKeepsContentsProgramsAndLinksInside(t *testing.T) {
+	t.Parallel()
+	program := file("./a/run", "x")
+	program.Mode = 0o6755
+	archive := pack(t, program, file("a/text", "hello"), file("other", "y"), link("b/link", "../a/text"))
+	dir := t.TempDir()
+	if err := unpack(t.Context(), archive, dir, func(name string) bool { return name != "other" }); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "b", "link")); err != nil || string(text) != "hello" {
+		t.Errorf("through the link: %q, %v", text, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "a", "run")); err != nil || info.Mode()&0o100 == 0 || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+		t.Errorf("the program: %v, %v", info, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "other")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is not wanted is there: %v", err)
+	}
+}
+
+func TestUnpackRefusesHostileArchives(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	for _, c := range []struct {
+		name    string
+		members []member
+		want    error
+	}{
+		{"a name with ..", []member{file("../evil", "x")}, errUnsafe},
+		{"a name with .. further on", []member{file("a/../../evil", "x")}, errUnsafe},
+		{"an absolute name", []member{file(filepath.Join(outside, "evil"), "x")}, errUnsafe},
+		{"a name with .. that is not wanted", []member{file("../unwanted", "x")}, errUnsafe},
+		{"a link to the outside", []member{link("l", "../..")}, errUnsafe},
+		{"an absolute link", []member{link("l", outside)}, errUnsafe},
+		{"a link to the outside by way of another", []member{link("a/up", ".."), link("l", "a/up/../..")}, errUnsafe},
+		{"a link that leads nowhere", []member{link("l", "nothing")}, errUnsafe},
+		{"a link to itself", []member{link("l", "l")}, errUnsafe},
+		{"a file below a link to the outside", []member{link("l", outside), file("l/evil", "x")}, nil},
+		{"a folder below a link to the outside", []member{link("l", outside), {tar.Header{Name: "l/evil/", Typeflag: tar.TypeDir}, ""}}, nil},
+		{"a file in the place of a link to the outside", []member{link("l", filepath.Join(outside, "evil")), file("l", "x")}, os.ErrExist},
+		{"a hard link", []member{file("a", "x"), {tar.Header{Name: "b", Typeflag: tar.TypeLink, Linkname: "a"}, ""}}, errUnsafe},
+		{"a device", []member{{tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, ""}}, errUnsafe},
+		{"a pipe", []member{{tar.Header{Name: "p", Typeflag: tar.TypeFifo}, ""}}, errUnsafe},
+		{"a file twice", []member{file("a", "x"), file("a", "y")}, os.ErrExist},
+		{"too many bytes", []member{file("a", strings.Repeat("x", 1<<20))}, errTooLarge},
+		{"too many bytes of what is not wanted", []member{file("unwanted", strings.Repeat("x", 1<<20)), file("a", "")}, errTooLarge},
+		{"too many members", []member{file("a", ""), file("b", ""), file("c", ""), file("d", ""), file("e", "")}, errTooLarge},
+	} {
+		archive, dir := pack(t, c.members...), filepath.Join(t.TempDir(), "in")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		want := func(name string) bool { return !strings.HasSuffix(name, "unwanted") }
+		err := unpackAtMost(t.Context(), archive, dir, want, 1<<20, 4)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), archive) {
+			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
+		}
+		for _, place := range []string{outside, filepath.Dir(dir)} {
+			if found, _ := filepath.Glob(filepath.Join(place, "*evil*")); len(found) > 0 {
+				t.Errorf("%s: wrote %q", c.name, found)
+			}
+		}
+	}
+}
+
+func TestUnpackStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := unpack(ctx, pack(t, file("a", "x")), t.TempDir(), all); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestUnpackNamesAnArchiveThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	archive := pack(t, file("a", strings.Repeat("x", 1<<20)))
+	if err := os.Truncate(archive, 700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(t.Context(), archive, t.TempDir(), all); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), archive) {
+		t.Errorf("error %v", err)
+	}
+}

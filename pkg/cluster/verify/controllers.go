@@ -1,0 +1,238 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What controllers do: for workloads, and for objects and nodes that are gone.
+var controllerChecks = group("controllers", slices.Concat(workloadChecks, []Check{
+	{Name: "garbage-collection", run: garbageCollection},
+	{Name: "namespace-deletion", run: namespaceDeletion},
+	{Name: "leader-election", Alone: true, run: leaderElection},
+	{Name: "node-lifecycle", Alone: true, Limit: 5 * time.Minute, run: nodeLifecycle},
+})...)
+
+// What belongs to an object that is deleted goes after it, or before it, or stays, as is wished.
+func garbageCollection(ctx context.Context, e *env) error {
+	path := "/api/v1/namespaces/" + e.namespace + "/configmaps"
+	// delete makes an object with another that belongs to it, deletes it, and says what happens.
+	remove := func(cascade string) error {
+		if _, err := e.kubectl(ctx, "create", "configmap", cascade); err != nil {
+			return err
+		}
+		uid, err := e.get(ctx, "configmap/"+cascade, "{.metadata.uid}")
+		if err != nil {
+			return err
+		}
+		err = e.apply(ctx, `{apiVersion: v1, kind: ConfigMap, metadata: {name: $name-child,
+  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: $name, uid: $uid, blockOwnerDeletion: true}]}}`, "name", cascade, "uid", uid)
+		if err != nil {
+			return err
+		}
+		_, err = e.kubectl(ctx, "delete", "configmap/"+cascade, "--cascade="+cascade, "--wait=false")
+		return err
+	}
+	gone := func(cascade string, want ...string) error {
+		version, err := e.version(ctx, path)
+		if err != nil {
+			return err
+		}
+		if err := remove(cascade); err != nil {
+			return err
+		}
+		return until(ctx, func() error {
+			changes, err := e.since(ctx, path, version)
+			var got []string
+			for _, c := range changes {
+				if c.Type == "DELETED" {
+					got = append(got, c.Object.Metadata.Name)
+				}
+			}
+			if err == nil && !slices.Equal(got, want) {
+				err = fmt.Errorf("%s deletion has deleted %q, want %q", cascade, got, want)
+			}
+			return err
+		})
+	}
+	if err := gone("background", "background", "background-child"); err != nil {
+		return err
+	}
+	if err := gone("foreground", "foreground-child", "foreground"); err != nil {
+		return err
+	}
+	if err := gone("orphan", "orphan"); err != nil {
+		return err
+	}
+	return until(ctx, func() error { return e.is(ctx, "configmap/orphan-child", "{.metadata.ownerReferences}", "") })
+}
+
+// A namespace goes with all that is in it, and waits for what has a finalizer.
+func namespaceDeletion(ctx context.Context, e *env) error {
+	name := e.namespace + "-more"
+	if _, err := e.kubectl(ctx, "create", "namespace", name); err != nil {
+		return err
+	}
+	e.cleanup(func(ctx context.Context) error {
+		_, err := e.kubectl(ctx, "delete", "namespace", name, "--ignore-not-found", "--wait=false")
+		return err
+	})
+	data := func(finalizers string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: data, namespace: " + name + ", finalizers: [" + finalizers + "]}}"
+	}
+	if _, err := e.feed(ctx, data("example.com/kept"), "-n", name, "create", "-f", "-"); err != nil {
+		return err
+	}
+	if _, err := e.kubectl(ctx, "delete", "namespace", name, "--wait=false"); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, `jsonpath={.status.conditions[?(@.type=="NamespaceFinalizersRemaining")].status}=True`, "namespace/"+name); err != nil {
+		return err
+	}
+	if err := e.refused(ctx, "because it is being terminated", "", "-n", name, "create", "configmap", "late"); err != nil {
+		return err
+	}
+	if _, err := e.kubectl(ctx, "-n", name, "patch", "configmap/data", "--type=merge", `--patch={"metadata": {"finalizers": null}}`); err != nil {
+		return err
+	}
+	return e.wait(ctx, "delete", "namespace/"+name)
+}
+
+const (
+	manager = "kube-controller-manager"
+	lease   = "lease/" + manager
+)
+
+// A second controller manager waits as long as the first one renews its lease, and takes over when that does not any more.
+func leaderElection(ctx context.Context, e *env) error {
+	node := e.controlPlane()
+	processes, err := e.processes(node, manager)
+	if err != nil {
+		return err
+	}
+	first, err := e.held(ctx, "holderIdentity", "")
+	if err != nil {
+		return err
+	}
+	if err := e.secondManager(ctx, node); err != nil {
+		return err
+	}
+	renewed, err := e.held(ctx, "renewTime", "")
+	if err != nil {
+		return err
+	}
+	if _, err := e.held(ctx, "renewTime", renewed); err != nil {
+		return err
+	}
+	if now, err := e.held(ctx, "holderIdentity", ""); err != nil || now != first {
+		return errors.Join(err, fmt.Errorf("%s is held by %s, though %s renews it", lease, now, first))
+	}
+	e.cleanup(func(ctx context.Context) error { // the first one, which has lost the lease, ends, and begins again
+		if err := resume(processes); err != nil {
+			return err
+		}
+		second, err := e.held(ctx, "holderIdentity", "")
+		if err != nil || second == first {
+			return err
+		}
+		if _, err := e.kubectl(ctx, "delete", "pod/second", "--now"); err != nil {
+			return err
+		}
+		if _, err := e.kubectl(ctx, "delete", lease, "--namespace=kube-system"); err != nil { // rather than wait until it is over
+			return err
+		}
+		_, err = e.held(ctx, "holderIdentity", second)
+		return err
+	})
+	if err := stop(processes); err != nil {
+		return err
+	}
+	_, err = e.held(ctx, "holderIdentity", first)
+	return err
+}
+
+// held is a field of the controller managers' lease, once it is there, and not what it was.
+func (e *env) held(ctx context.Context, field, was string) (now string, err error) {
+	err = until(ctx, func() error {
+		now, err = e.get(ctx, lease, "{.spec."+field+"}", "--namespace=kube-system")
+		if err == nil && (now == "" || now == was) {
+			err = fmt.Errorf("%s of %s is still %q", field, lease, now)
+		}
+		return err
+	})
+	return now, err
+}
+
+// secondManager runs another controller manager, and waits until that waits for the lease.
+func (e *env) secondManager(ctx context.Context, node string) error {
+	text, err := e.get(ctx, "pod/"+manager+"-"+node, "{.spec}", "--namespace=kube-system")
+	if err != nil {
+		return err
+	}
+	var spec struct {
+		Containers []map[string]any `json:"containers"`
+		Volumes    []any            `json:"volumes"`
+	}
+	if err := json.Unmarshal([]byte(text), &spec); err != nil {
+		return err
+	}
+	for _, c := range spec.Containers {
+		for _, port := range []string{"ports", "livenessProbe", "startupProbe", "readinessProbe"} {
+			delete(c, port) // they are the first one's
+		}
+		command, _ := c["command"].([]any)
+		c["command"] = append(command, "--secure-port=0")
+	}
+	manifest, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "second"},
+		"spec": map[string]any{"nodeName": node, "hostNetwork": true, "containers": spec.Containers, "volumes": spec.Volumes},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := e.feed(ctx, string(manifest), "create", "-f", "-"); err != nil {
+		return err
+	}
+	return until(ctx, func() error {
+		said, err := e.kubectl(ctx, "logs", "second")
+		if err == nil && !strings.Contains(strings.ToLower(said), "attempting to acquire leader lease") {
+			err = errors.New("the second controller manager does not say that it waits for the lease")
+		}
+		return err
+	})
+}
+
+// A node whose kubelet has stopped is not ready, and tainted, until it is back.
+func nodeLifecycle(ctx context.Context, e *env) error {
+	node := e.lastNode()
+	kubelet, err := e.processes(node, "kubelet")
+	if err != nil {
+		return err
+	}
+	back := func(ctx context.Context) error {
+		if err := resume(kubelet); err != nil {
+			return err
+		}
+		return e.wait(ctx, "condition=Ready", "node/"+node)
+	}
+	e.cleanup(back)
+	if err := stop(kubelet); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, "condition=Ready=Unknown", "node/"+node); err != nil {
+		return err
+	}
+	const unreachable = `{.spec.taints[?(@.effect=="NoSchedule")].key}`
+	if err := e.wait(ctx, "jsonpath="+unreachable+"=node.kubernetes.io/unreachable", "node/"+node); err != nil {
+		return err
+	}
+	if err := back(ctx); err != nil {
+		return err
+	}
+	return until(ctx, func() error { return e.is(ctx, "node/"+node, unreachable, "") })
+}

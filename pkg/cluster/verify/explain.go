@@ -1,0 +1,45 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// explain is what the cluster says of a check that failed: its Pods, events and logs, and what of the cluster itself is not
+// well. What cannot be had says why.
+func (e *env) explain(ctx context.Context) string {
+	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, fmt.Errorf("no answer"))
+	defer cancel()
+	var b strings.Builder
+	tell := func(lines int, args ...string) string {
+		out, err := e.kubectl(limited, args...)
+		if err != nil {
+			out += err.Error()
+		}
+		if out = strings.TrimSpace(out); out != "" {
+			fmt.Fprintf(&b, "kubectl %s\n%s", strings.Join(args, " "), indent(last(lines, out)))
+		}
+		return out
+	}
+	tell(20, "get", "nodes,pods", "-o", "wide", "--request-timeout=5s")
+	tell(15, "get", "events", "--sort-by=.metadata.creationTimestamp", "--request-timeout=5s")
+	pods, err := e.kubectl(limited, "get", "pods", "-o", "name", "--request-timeout=5s")
+	if err == nil {
+		for n, pod := range strings.Fields(pods) {
+			if n < 5 {
+				tell(8, "logs", pod, "--all-containers", "--prefix", "--tail=8", "--request-timeout=5s")
+			}
+		}
+	}
+	tell(20, "-n", "kube-system", "get", "pods", "--request-timeout=5s")
+	fmt.Fprintf(&b, "logs of the nodes: %s\n", e.NodeFile("NODE", "var-log"))
+	return b.String()
+}
+
+// last are the last lines of a text.
+func last(n int, text string) string {
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

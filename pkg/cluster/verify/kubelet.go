@@ -1,0 +1,375 @@
+package verify
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// What a kubelet does for the Pods of its node.
+var kubeletChecks = group("kubelet",
+	Check{Name: "eviction", run: eviction}, // the longest
+	Check{Name: "logs", run: logs},
+	Check{Name: "exec", run: execute},
+	Check{Name: "port-forward", run: portForward},
+	Check{Name: "liveness", run: liveness},
+	Check{Name: "readiness", run: readiness},
+	Check{Name: "volumes", run: volumes},
+	Check{Name: "memory-limit", run: memoryLimit},
+	Check{Name: "static-pod", run: staticPod},
+	Check{Name: "configuration", run: configuration},
+)
+
+// What a container says is its log, as it is said, and what it said before it began again.
+func logs(ctx context.Context, e *env) error {
+	if err := e.apply(ctx, pod("web", "serve")); err != nil {
+		return err
+	}
+	if err := e.ready(ctx, "web"); err != nil {
+		return err
+	}
+	return until(ctx, func() error {
+		said, err := e.kubectl(ctx, "logs", "web")
+		if err == nil && strings.TrimSpace(said) != "serving at [::]:8080" {
+			err = fmt.Errorf("the log is %q", said)
+		}
+		return err
+	})
+}
+
+// A command in a container gets what is typed, and its output and exit code come back.
+func execute(ctx context.Context, e *env) error {
+	if err := e.apply(ctx, pod("web", "wait")); err != nil {
+		return err
+	}
+	if err := e.ready(ctx, "web"); err != nil {
+		return err
+	}
+	out, err := e.feed(ctx, "typed", "exec", "--stdin", "web", "--", "/probe", "read", "-")
+	if err != nil {
+		return err
+	}
+	if out != "typed" {
+		return fmt.Errorf("of what was typed comes back %q", out)
+	}
+	_, err = e.exec(ctx, "web", "exit", "7")
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		return fmt.Errorf("a command that exits with 7 ends with %w", err)
+	}
+	return nil
+}
+
+// A port of this machine leads to one of a Pod.
+func portForward(ctx context.Context, e *env) error {
+	if err := e.apply(ctx, pod("web", "serve, '127.0.0.1:8080'")); err != nil { // nobody else gets there
+		return err
+	}
+	if err := e.ready(ctx, "web"); err != nil {
+		return err
+	}
+	limited, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := e.command(limited, e.Kubeconfig(), "port-forward", "pod/web", ":8080", "--address=127.0.0.1")
+	var said bytes.Buffer
+	c.Stderr = &said
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	defer func() { cancel(); _ = c.Wait() }() // which says that it was killed
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		return fmt.Errorf("kubectl port-forward says nothing: %s", said.String())
+	}
+	found := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
+	if found == "" {
+		return fmt.Errorf("kubectl port-forward does not say which port: %q", lines.Text())
+	}
+	return until(ctx, func() error {
+		name, err := httpGet(ctx, "http://"+found+"/hostname")
+		if err == nil && name != "web" {
+			err = fmt.Errorf("behind the port is %q, want web", name)
+		}
+		return err
+	})
+}
+
+// httpGet gets a URL from this machine, whatever proxy it has.
+func httpGet(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	var body bytes.Buffer
+	_, err = body.ReadFrom(answer.Body)
+	return strings.TrimSpace(body.String()), err
+}
+
+// probed is a Pod whose health or readiness can be turned off, with a Service.
+const probed = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  containers:
+  - {name: main, image: $image, imagePullPolicy: Never, args: [serve],
+     $kind: {httpGet: {path: $path, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+`
+
+// A container that is not well is started again.
+func liveness(ctx context.Context, e *env) error {
+	if err := e.apply(ctx, probed, "kind", "livenessProbe", "path", "/healthy"); err != nil {
+		return err
+	}
+	if err := e.ready(ctx, "web"); err != nil {
+		return err
+	}
+	before, err := e.get(ctx, "pod/web", "{.status.containerStatuses[0].containerID}")
+	if err != nil {
+		return err
+	}
+	if _, err := e.exec(ctx, "web", "fetch", "http://127.0.0.1:8080/healthy?set=false"); err != nil {
+		return err
+	}
+	return until(ctx, func() error {
+		after, err := e.get(ctx, "pod/web", "{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} {.status.containerStatuses[0].containerID}")
+		if err == nil && (!strings.HasPrefix(after, "0 ") && strings.Contains(after, " true ") && !strings.HasSuffix(after, before)) {
+			return nil
+		}
+		return errors.Join(err, fmt.Errorf("the container was not started again: %s", after))
+	})
+}
+
+// A Pod that is not ready is no endpoint of its Service until it is ready again.
+func readiness(ctx context.Context, e *env) error {
+	if err := e.apply(ctx, probed, "kind", "readinessProbe", "path", "/ready"); err != nil {
+		return err
+	}
+	for n, want := range []string{"true", "false", "true"} {
+		if n > 0 {
+			if _, err := e.exec(ctx, "web", "fetch", "http://127.0.0.1:8080/ready?set="+want); err != nil {
+				return err
+			}
+		}
+		err := until(ctx, func() error {
+			ready, err := e.get(ctx, "endpointslices", "{.items[*].endpoints[*].conditions.ready}", "--selector=kubernetes.io/service-name=web")
+			if err == nil && ready != want {
+				err = fmt.Errorf("endpoints are ready: %q, want %q", ready, want)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return e.is(ctx, "pod/web", "{.status.containerStatuses[0].restartCount}", "0")
+}
+
+// A container sees what volumes are to hold, and what it writes is seen by others and, in a hostPath, on the node.
+func volumes(ctx context.Context, e *env) error {
+	host := e.NodeFile(e.lastNode(), "tmp", e.namespace)
+	e.cleanup(func(context.Context) error { return os.RemoveAll(host) })
+	err := e.apply(ctx, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {colour: green}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: secret}
+stringData: {word: sesame}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  nodeName: $node
+  securityContext: {runAsUser: 0}
+  containers:
+  - {name: main, image: $image, imagePullPolicy: Never, args: [wait], volumeMounts: &all
+     [{name: settings, mountPath: /settings}, {name: secret, mountPath: /secret}, {name: empty, mountPath: /empty}, {name: host, mountPath: /host}]}
+  - {name: other, image: $image, imagePullPolicy: Never, args: [wait], volumeMounts: *all}
+  volumes:
+  - {name: settings, configMap: {name: settings}}
+  - {name: secret, secret: {secretName: secret}}
+  - {name: empty, emptyDir: {}}
+  - {name: host, hostPath: {path: /tmp/$namespace, type: DirectoryOrCreate}}
+`, "node", e.lastNode())
+	if err != nil {
+		return err
+	}
+	if err := e.ready(ctx, "web"); err != nil {
+		return err
+	}
+	for _, file := range []string{"/empty/note", "/host/note"} {
+		if _, err := e.exec(ctx, "web", "write", file, "hello"); err != nil {
+			return err
+		}
+	}
+	for file, want := range map[string]string{"/settings/colour": "green", "/secret/word": "sesame", "/empty/note": "hello", "/host/note": "hello"} {
+		got, err := e.kubectl(ctx, "exec", "web", "--container=other", "--", "/probe", "read", file)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(got) != want {
+			return fmt.Errorf("%s holds %q, want %q", file, got, want)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(host, "note"))
+	if err == nil && string(text) != "hello\n" {
+		err = fmt.Errorf("on the node, the hostPath's file holds %q", text)
+	}
+	return err
+}
+
+// A container that uses more memory than its limit is killed; one that does not is not.
+func memoryLimit(ctx context.Context, e *env) error {
+	limited := func(name, args string) string {
+		return strings.Replace(pod(name, args, "restartPolicy: Never"), "args:", "resources: {limits: {memory: 64Mi}}, args:", 1)
+	}
+	if err := e.apply(ctx, limited("small", `allocate, "8"`)+limited("large", `allocate, "256"`)); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated.reason}=OOMKilled", "pod/large"); err != nil {
+		return err
+	}
+	if err := e.ready(ctx, "small"); err != nil {
+		return err
+	}
+	return e.is(ctx, "pod/small", "{.status.phase}", "Running")
+}
+
+// A Pod that fills a volume beyond its limit is evicted.
+func eviction(ctx context.Context, e *env) error {
+	filling := func(name, size string) string {
+		return strings.Replace(pod(name, `fill, /data/file, "`+size+`"`, "securityContext: {runAsUser: 0}", "volumes: [{name: data, emptyDir: {sizeLimit: 4Mi}}]"),
+			"args:", "volumeMounts: [{name: data, mountPath: /data}], args:", 1)
+	}
+	if err := e.apply(ctx, filling("large", "16")+filling("small", "1")); err != nil {
+		return err
+	}
+	// Its status does not always say so in the end: one that ends without an error has succeeded.
+	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated}", "pod/large"); err != nil {
+		return err
+	}
+	if err := e.is(ctx, "events", `{.items[?(@.reason=="Evicted")].involvedObject.name}`, "large"); err != nil {
+		return err
+	}
+	return e.is(ctx, "pod/small", "{.status.phase}", "Running")
+}
+
+// A Pod whose manifest is in the node's folder runs as long as it is there, and the API shows it but cannot end it.
+func staticPod(ctx context.Context, e *env) error {
+	node := e.lastNode()
+	file := e.NodeFile(node, "kubernetes", "manifests", e.namespace+".yaml")
+	remove := func(context.Context) error {
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	e.cleanup(remove)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	manifest := strings.Replace(e.expand(pod("static", "wait")), "metadata: {", "metadata: {namespace: "+e.namespace+", ", 1)
+	tmp := filepath.Join(filepath.Dir(file), "."+e.namespace) // which the kubelet does not look at
+	if err := os.WriteFile(tmp, []byte(manifest), 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, file); err != nil {
+		return err
+	}
+	name := "pod/static-" + node
+	if err := e.wait(ctx, "create", name); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, "condition=Ready", name); err != nil {
+		return err
+	}
+	const container, uid = "{.status.containerStatuses[0].containerID}", "{.metadata.uid}"
+	before, err := e.get(ctx, name, uid)
+	if err != nil {
+		return err
+	}
+	runs, err := e.get(ctx, name, container)
+	if err != nil {
+		return err
+	}
+	if _, err := e.kubectl(ctx, "delete", name, "--wait=false"); err != nil {
+		return err
+	}
+	err = until(ctx, func() error {
+		after, err := e.get(ctx, name, uid)
+		if err == nil && after == before {
+			err = errors.New("the mirror Pod was not made again")
+		}
+		if err != nil {
+			return err
+		}
+		return e.is(ctx, name, container, runs)
+	})
+	if err != nil {
+		return err
+	}
+	if err := remove(ctx); err != nil {
+		return err
+	}
+	return e.wait(ctx, "delete", name)
+}
+
+// Each kubelet says that it is configured as its file has it, also of when it evicts Pods and removes images.
+func configuration(ctx context.Context, e *env) error {
+	for _, n := range e.nodes {
+		text, err := os.ReadFile(e.NodeFile(n.Name, "kubelet", "config.yaml"))
+		if err != nil {
+			return err
+		}
+		var want map[string]any
+		if err := yaml.Unmarshal(text, &want); err != nil {
+			return fmt.Errorf("%s: %w", e.NodeFile(n.Name, "kubelet", "config.yaml"), err)
+		}
+		said, err := e.kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/configz")
+		if err != nil {
+			return err
+		}
+		var got struct{ KubeletConfig map[string]any }
+		if err := json.Unmarshal([]byte(said), &got); err != nil {
+			return err
+		}
+		for _, field := range []string{"evictionHard", "imageGCHighThresholdPercent", "cgroupDriver", "serverTLSBootstrap", "staticPodPath"} {
+			if w, g := fmt.Sprint(want[field]), fmt.Sprint(got.KubeletConfig[field]); want[field] == nil || w != g {
+				return fmt.Errorf("kubelet of %s: %s is %s, want %s as in its file", n.Name, field, g, w)
+			}
+		}
+	}
+	return nil
+}

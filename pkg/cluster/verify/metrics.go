@@ -1,0 +1,66 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// What metrics-server measures.
+var metricsChecks = group("metrics",
+	Check{Name: "nodes", run: metricsOfNodes},
+	Check{Name: "pods", run: metricsOfPods},
+)
+
+// kubectl top tells of each node how busy it is.
+func metricsOfNodes(ctx context.Context, e *env) error {
+	return until(ctx, func() error {
+		rows, err := e.top(ctx, "nodes")
+		if err != nil {
+			return err
+		}
+		for _, n := range e.nodes {
+			row := rows[n.Name]
+			if len(row) != 5 || !strings.HasSuffix(row[1], "m") || !strings.HasSuffix(row[3], "Mi") || row[3] == "0Mi" {
+				return fmt.Errorf("of node %s it says %q", n.Name, row)
+			}
+		}
+		return nil
+	})
+}
+
+// kubectl top tells of a Pod that it uses the memory that it has taken.
+func metricsOfPods(ctx context.Context, e *env) error {
+	if err := e.apply(ctx, pod("large", `allocate, "100"`)); err != nil {
+		return err
+	}
+	if err := e.ready(ctx, "large"); err != nil {
+		return err
+	}
+	return until(ctx, func() error {
+		rows, err := e.top(ctx, "pods")
+		if err != nil {
+			return err
+		}
+		var memory int
+		if row := rows["large"]; len(row) == 3 {
+			_, err = fmt.Sscanf(row[2], "%dMi", &memory)
+		}
+		if err != nil || memory < 100 || memory > 200 {
+			return fmt.Errorf("of a Pod that uses 100Mi it says %q", rows["large"])
+		}
+		return nil
+	})
+}
+
+// top are the rows of kubectl top, by their first cell.
+func (e *env) top(ctx context.Context, what string) (map[string][]string, error) {
+	said, err := e.kubectl(ctx, "top", what, "--no-headers")
+	rows := map[string][]string{}
+	for line := range strings.Lines(said) {
+		if cells := strings.Fields(line); len(cells) > 0 {
+			rows[cells[0]] = cells
+		}
+	}
+	return rows, err
+}
