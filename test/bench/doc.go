@@ -25,6 +25,11 @@
 //	container-edit   the same after such an edit as above, to the same on the local road
 //	container-sync   what a run does before its first compile, when nothing has changed: find the engine, look at image and
 //	                 volumes, compare modules and sources over rsync, in seconds
+//	bazel-cold       `bazel build //cmd/...` in a fresh clone, of which an empty remote cache on loopback gets the results, and `make`
+//	                 of the same components with an empty Go cache: no claim, both are told
+//	bazel-remote     the same after `bazel clean`, from that cache, to the time of the first
+//	bazel-noop       `make quick-release ROAD=bazel` when there is nothing to do, to `bazel build //cmd/...` when there is nothing
+//	                 to do
 //
 // A figure is the median of -n repetitions, and of the cold ones the only one.
 //
@@ -41,7 +46,7 @@
 //   - The results are looked at: an edit must be in the binary, binaries of one stamp must be the same on both
 //     sides, and what is packed must be the release's own tarball.
 //   - On Linux the processor time that went to neither side is watched. Where others took more than a tenth of the
-//     machine, the row says so; measure it again.
+//     machine, the row says so; measure it again. Work of a container engine or of Bazel's server counts as others'.
 //
 // For cold and commit the most memory that a side's processes had resident at one time is told as well (on Linux;
 // pages that processes share count for each).

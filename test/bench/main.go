@@ -55,6 +55,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 		if b.away != nil {
 			b.away.leave(&err)
 		}
+		if b.bazel != nil {
+			b.bazel.leave(&err)
+		}
 	}()
 	report := Report{Machine: machine()}
 	for _, row := range picked {

@@ -23,6 +23,7 @@ type bench struct {
 	warm    *sides // with a finished release and finished builds
 	packing *packing
 	away    *pair // with a release by each road
+	bazel   *bazelSide
 }
 
 // missing says what a row cannot be measured without. The others still can.

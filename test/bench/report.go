@@ -105,8 +105,11 @@ func (r *Row) amount(v float64) string {
 }
 
 func (b Bound) String() string {
-	if b.Kind == Faster {
+	switch b.Kind {
+	case Faster:
 		return fmt.Sprintf(">= %gx faster", b.Value)
+	case Told:
+		return "-"
 	}
 	return "<= " + b.format(b.Value)
 }

@@ -59,7 +59,7 @@ func (b *bench) newSides(ctx context.Context, name string, isCold bool) (*sides,
 	}
 	for _, set := range []catalog.Set{catalog.Server, catalog.Node, catalog.Client} {
 		for _, bin := range p.Catalog.BinariesFor(set, s.platform) {
-			if !slices.ContainsFunc(s.binaries, func(known catalog.Binary) bool { return known.Name == bin.Name }) {
+			if p.Catalog.IsComponent(bin) && !slices.ContainsFunc(s.binaries, func(known catalog.Binary) bool { return known.Name == bin.Name }) {
 				s.binaries = append(s.binaries, bin)
 			}
 		}

@@ -3,174 +3,129 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
-// newREAPI starts buildbox-casd, which is a cache and executes actions, on loopback, and returns its address. It has its own root
-// of Debian packages, as the machine's own Debian may be older than its package.
-func newREAPI(t *testing.T) (server *process, address string) {
+// made is the file that Bazel has made of a target.
+func (tr tree) made(t *testing.T, label string) string {
 	t.Helper()
+	out := tr.bazel(t, "cquery", "--output=files", label).ok(t).stdout
+	return filepath.Join(tr.executionRoot(t), strings.TrimSpace(out))
+}
+
+func (tr tree) executionRoot(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(tr.bazel(t, "info", "execution_root").ok(t).stdout)
+}
+
+func (tr tree) madeSum(t *testing.T, label string) string {
+	t.Helper()
+	s, err := sha256File(tr.made(t, label))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ran is what kinds of processes Bazel says that it ran, such as "2 remote cache hit, 1 internal".
+func (r result) ran(t *testing.T) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^INFO: \d+ process(?:es)?: (.*)\.$`).FindAllStringSubmatch(r.stderr, -1)
+	if m == nil {
+		t.Fatalf("it does not say which processes it ran: %v", r)
+	}
+	return m[len(m)-1][1]
+}
+
+// A clean build takes everything from a remote cache; what the cache loses, and a server that goes away, are made up for. What is
+// made elsewhere is the same.
+func TestBazelRemote(t *testing.T) {
 	needRoot(t)
-	need(t, "mmdebstrap", "mmdebstrap")
-	need(t, "apt-get", "apt")
-	root := filepath.Join(workspace, "reapi")
-	if _, err := os.Stat(root); err != nil {
-		script := `set -e
-			uri=$(apt-get indextargets --format '$(REPO_URI)' | head -n 1)
-			mmdebstrap --quiet --variant=minbase --include=buildbox,gcc,libc6-dev \
-				--aptopt='Acquire::Check-Valid-Until "false"' --aptopt='APT::Install-Recommends "false"' \
-				forky "$1" "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri forky main"`
-		run(t, workspace, nil, "sh", "-c", script, "sh", root).ok(t)
-	}
-	port := freePort(t)
-	script := `set -e
-		mount --bind /dev "$1/dev"
-		mount -t proc proc "$1/proc"
-		mkdir -p "$1/cas"
-		exec chroot "$1" buildbox-casd --bind=127.0.0.1:"$2" --quota-high=20G --jobs=2 --buildbox-run=/usr/bin/buildbox-run-hosttools /cas`
-	server = tree{dir: workspace}.start(t, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh", root, fmt.Sprint(port))
-	t.Cleanup(func() { server.kill(t) })
-	direct := fmt.Sprintf("127.0.0.1:%d", port)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		if c, err := net.Dial("tcp", direct); err == nil {
-			_ = c.Close()
-			return server, olderAPI(t, direct)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("buildbox-casd does not start:\n%s", tail(readFile(server.err)))
-		}
-	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// olderAPI hands on what it is asked to a server that says it speaks the Remote Execution API from 2.1 on, and says it does from
-// 2.0 on: Bazel 7 says that it speaks 2.0, and would turn away. What it uses of 2.0 is the same in 2.1.
-func olderAPI(t *testing.T, to string) (address string) {
-	t.Helper()
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	server := &http.Server{
-		Protocols: &protocols,
-		Handler: &httputil.ReverseProxy{
-			Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: to}) },
-			Transport:     &http.Transport{Protocols: &protocols},
-			FlushInterval: -1,
-			ModifyResponse: func(r *http.Response) error {
-				if !strings.HasSuffix(r.Request.URL.Path, "/GetCapabilities") {
-					return nil
-				}
-				return lowered(r)
-			},
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-		},
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Shutdown(context.Background()) })
-	return l.Addr().String()
-}
-
-// lowered adds to a gRPC message, a ServerCapabilities, another field 4, low_api_version { major: 2 }, which counts instead of the
-// first.
-func lowered(r *http.Response) error {
-	data, err := io.ReadAll(r.Body) // its trailer is here then, too
-	if err != nil || len(data) < 5 {
-		return err
-	}
-	data = append(data, 0x22, 0x04, 0x08, 0x02, 0x10, 0x00)
-	binary.BigEndian.PutUint32(data[1:], uint32(len(data)-5))
-	r.Body = io.NopCloser(bytes.NewReader(data))
-	r.ContentLength = -1
-	r.Header.Del("Content-Length")
-	return nil
-}
-
-var (
-	processes  = regexp.MustCompile(`(?m)^INFO: (\d+) processes?: (.*)\.$`)
-	remoteHits = regexp.MustCompile(`(\d+) remote cache hit`)
-)
-
-// A clean build takes everything from a remote cache; what the cache loses, and a cache that goes away, is made up for. An action
-// done elsewhere makes the same.
-func TestBazelRemoteCacheAndExecution(t *testing.T) {
 	tr := bazelTree(t)
-	server, address := newREAPI(t)
-	remote := []string{"build", "--config=remote", "--remote_cache=grpc://" + address, "--"}
+	server, err := remoteServer()
+	if err != nil {
+		missing(t, err.Error())
+	}
 	var labels []string
 	for _, name := range bazelComponents {
 		labels = append(labels, "//cmd/"+name)
 	}
-	tr.bazel(t, append(remote, labels...)...).ok(t)
-	binary := func(label string) string {
-		out := tr.bazel(t, "cquery", "--output=files", label).ok(t).stdout
-		return filepath.Join(strings.TrimSpace(tr.bazel(t, "info", "execution_root").ok(t).stdout), strings.TrimSpace(out))
-	}
-	sum := func(label string) string {
-		s, err := sha256File(binary(label))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	want := sum(labels[0])
+	const small = "//cmd:kube-log-runner"
+	build := func(args ...string) result { return tr.bazel(t, append([]string{"build"}, args...)...) }
+	build(append(labels, small)...).ok(t)
+	want, wantSmall := tr.madeSum(t, labels[0]), tr.madeSum(t, small)
 
+	t.Run("execution", func(t *testing.T) {
+		tr.bazel(t, "clean").ok(t)
+		got := build("--remote_executor=grpc://"+server.Address, "--noremote_accept_cached", "--remote_download_outputs=all", small).ok(t)
+		if ran := got.ran(t); !strings.Contains(ran, " remote") || strings.Contains(ran, "cache hit") || strings.Contains(ran, "sandbox") {
+			t.Errorf("it was not made by remote execution: %s", ran)
+		}
+		if s := tr.madeSum(t, small); s != wantSmall {
+			t.Errorf("kube-log-runner is %s by remote execution, and %s here", s, wantSmall)
+		}
+	})
 	t.Run("cache", func(t *testing.T) {
 		tr.bazel(t, "clean").ok(t)
-		got := tr.bazel(t, append(remote, labels...)...).ok(t)
-		m := processes.FindStringSubmatch(got.stderr)
-		hits := remoteHits.FindStringSubmatch(got.stderr)
-		if m == nil || hits == nil || strings.Contains(m[2], "sandbox") || strings.Contains(m[2], "worker") {
-			t.Errorf("not every action was a hit: %v", got)
+		got := build(append(labels, small)...).ok(t)
+		if ran := got.ran(t); !strings.Contains(ran, "remote cache hit") || strings.Contains(ran, "sandbox") || strings.Contains(ran, "local") {
+			t.Errorf("not every action was a hit: %s", ran)
 		}
-		if s := sum(labels[0]); s != want {
+		if s := tr.madeSum(t, labels[0]); s != want {
 			t.Errorf("kubectl is %s from the cache, and was %s", s, want)
 		}
 	})
-	t.Run("execution", func(t *testing.T) {
-		const label = "//cmd:kube-log-runner"
-		tr.bazel(t, "build", label).ok(t)
-		here := sum(label)
-		tr.bazel(t, "clean").ok(t)
-		got := tr.bazel(t, "build", "--config=remote", "--remote_executor=grpc://"+address, "--noremote_accept_cached", label).ok(t)
-		if m := processes.FindStringSubmatch(got.stderr); m == nil || !strings.Contains(m[2], " remote") || strings.Contains(m[2], "sandbox") {
-			t.Errorf("it was not made by remote execution: %v", got)
+	t.Run("cache that lost entries", func(t *testing.T) {
+		// The binary has to be linked again, of an archive that is only in the cache, and is not.
+		lose := []string{wantSmall}
+		archives, err := filepath.Glob(filepath.Join(tr.executionRoot(t), "bazel-out/*/bin/external/com_github_fxamacker_cbor_v2/*.[ax]"))
+		if err != nil || len(archives) == 0 {
+			t.Fatalf("no archives of cbor: %v", err)
 		}
-		if there := sum(label); there != here {
-			t.Errorf("kube-log-runner is %s by remote execution, and %s here", there, here)
+		for _, name := range archives {
+			sum, err := sha256File(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lose = append(lose, sum)
+		}
+		tr.bazel(t, "clean").ok(t)
+		server.Kill()
+		if lost, err := server.Lose(lose...); err != nil || lost < len(lose) {
+			t.Fatalf("the cache held %d objects of %d: %v", lost, len(lose), err)
+		}
+		if err := server.Restart(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		got := build(small).ok(t)
+		if s := tr.madeSum(t, small); s != wantSmall {
+			t.Errorf("kube-log-runner is %s with a cache that lost a part of it, and was %s: %v", s, wantSmall, got)
 		}
 	})
-	t.Run("server gone", func(t *testing.T) {
-		server.kill(t)
+	t.Run("server that goes away", func(t *testing.T) {
+		defer func() {
+			if err := server.Restart(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}()
 		tr.bazel(t, "clean").ok(t)
-		got := tr.bazel(t, "build", "--config=remote", "--remote_cache=grpc://"+address, "//cmd:kube-log-runner")
+		p := tr.start(t, slipway(t), "bazel", "--", "build", "--color=no", "--curses=no", "--show_progress_rate_limit=0.1", small)
+		underWay := regexp.MustCompile(`\[[1-9][\d,]* / [\d,]+\]`)
+		if !p.until(t, func() bool { return underWay.MatchString(readFile(p.err)) }) {
+			t.Fatalf("it ended before the server went: %s", tail(readFile(p.err)))
+		}
+		server.Kill()
+		got := p.wait(t)
 		if got.code != 0 && !strings.Contains(got.stderr, "remote") {
 			t.Errorf("the error is not clear: %v", got)
+		}
+		build("--remote_cache=", small).ok(t)
+		if s := tr.madeSum(t, small); s != wantSmall {
+			t.Errorf("kube-log-runner is %s after the server went, and was %s", s, wantSmall)
 		}
 	})
 }

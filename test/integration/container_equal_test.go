@@ -28,8 +28,15 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 			t.Errorf("%s is %s, by the local road %s", name, got, want)
 		}
 	}
-	if tr.exists(binaries) {
-		t.Error("the local road's binaries are there, too")
+	for _, name := range serverBinaries {
+		if tr.exists(hostBin(name)) {
+			t.Errorf("%s is there by the local road, too", name)
+		}
+	}
+	for _, name := range etcdBinaries {
+		if got, want := tr.sum(t, hostBin(name)), r.files[hostBin(name)]; got != want {
+			t.Errorf("%s is %s, in a release by the local road %s", name, got, want)
+		}
 	}
 	tr.onlyData(t)
 

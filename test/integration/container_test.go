@@ -336,12 +336,18 @@ func (es events) tells(t *testing.T, beginnings ...string) {
 	}
 }
 
-// compiledBy requires that each compile names one of some containers.
+// compiledBy requires that each compile of a component names one of some containers, and each of another project the local road.
 func (es events) compiledBy(t *testing.T, containers []string) {
 	t.Helper()
 	compiles := 0
 	for _, e := range es {
 		if e.Kind != "done" || e.Phase != "compile" {
+			continue
+		}
+		if !strings.Contains(e.Action, " by container ") {
+			if !strings.HasPrefix(e.By, "the local road: ") {
+				t.Errorf("%s was made by %q, want the local road", e.Action, e.By)
+			}
 			continue
 		}
 		compiles++

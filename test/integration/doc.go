@@ -24,6 +24,7 @@
 //
 //   - SLIPWAY_CI=1: a program that a test needs and that is not installed is a failure. Otherwise the test is skipped,
 //     and says what to install.
+//   - SLIPWAY_TARBALLS=FOLDER: tests that boot clusters take the tarballs there, and make no release for themselves.
 //   - SLIPWAY_SOAK_KILLS=N: how many kills the soak test spreads over a run, 20 by default.
 //
 // # What must never be in here

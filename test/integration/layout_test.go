@@ -25,7 +25,14 @@ var (
 	}
 	nodeBinaries   = []string{"kubelet", "kubeadm", "kube-proxy", "kube-log-runner", "kubectl", "kubectl-convert"}
 	clientBinaries = []string{"kubectl", "kubectl-convert"}
-	imageNames     = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"}
+	imageNames     = []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl"}
+
+	// Of other projects: files, images by the names they go by, with their versions.
+	etcdBinaries = []string{"etcd", "etcdctl", "etcdutl"}
+	cniPlugins   = []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"}
+	addonImages  = map[string]string{
+		"pause": "3.10.2", "probe": "1.0", "etcd": "3.6.8-0", "coredns/coredns": "v1.14.2", "metrics-server/metrics-server": "v0.9.0",
+	}
 )
 
 // host is how tarballs are named for this machine.
@@ -51,7 +58,13 @@ func quickTarballs() map[string][]string {
 	for _, name := range imageNames {
 		server = append(server, below("kubernetes/server/bin", name+".tar", name+".docker_tag")...)
 	}
-	server = append(server, "kubernetes/addons/", "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
+	server = append(server, below("kubernetes/addons/bin", etcdBinaries...)...)
+	server = append(server, below("kubernetes/addons/cni/bin", cniPlugins...)...)
+	for name := range addonImages {
+		server = append(server, below("kubernetes/addons/images", path.Base(name)+".tar", path.Base(name)+".docker_tag")...)
+	}
+	server = append(server, "kubernetes/addons/coredns/", "kubernetes/addons/kube-proxy/", "kubernetes/addons/metrics-server/")
+	server = append(server, "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
 	node := append(below("kubernetes/node/bin", nodeBinaries...), "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
 	return map[string][]string{
 		"kubernetes-server-" + host + ".tar.gz": server,
@@ -131,7 +144,9 @@ func TestMembersHaveFixedModesOwnersAndTimes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var ours strings.Builder
 			for _, m := range members(t, r.path(tars+"/"+name)) {
-				if err := checkMember(m, executable(m.Name)); err != nil {
+				if link := strings.HasPrefix(modeOf(listing, m.Name), "120000 "); link != (m.Typeflag == tar.TypeSymlink) {
+					t.Errorf("%s is of kind %q, and git has it as a link: %v", m.Name, m.Typeflag, link)
+				} else if err := checkMember(m, executable(m.Name)); err != nil {
 					t.Errorf("%s: %v", m.Name, err)
 				}
 				if at := fmt.Sprint(m.ModTime.Unix()); at != committed {
@@ -146,7 +161,8 @@ func TestMembersHaveFixedModesOwnersAndTimes(t *testing.T) {
 				if f[1] != "0/0" {
 					t.Errorf("GNU tar sees another owner: %s", line)
 				}
-				fmt.Fprintf(&theirs, "%s %s %s\n", f[3], f[4], strings.Join(f[5:], " "))
+				member, _, _ := strings.Cut(strings.Join(f[5:], " "), " -> ")
+				fmt.Fprintf(&theirs, "%s %s %s\n", f[3], f[4], member)
 			}
 			if ours.String() != theirs.String() {
 				t.Errorf("archive/tar lists\n%s\nGNU tar lists\n%s", tail(ours.String()), tail(theirs.String()))
@@ -170,6 +186,8 @@ func checkMember(m *tar.Header, executable bool) error {
 	switch {
 	case m.Typeflag == tar.TypeDir:
 		want = 0o755
+	case m.Typeflag == tar.TypeSymlink:
+		want = 0o777
 	case m.Typeflag != tar.TypeReg:
 		return fmt.Errorf("is of kind %q", m.Typeflag)
 	case executable:
@@ -194,6 +212,11 @@ func TestVersionFileAndDockerTagsAreTheStamp(t *testing.T) {
 			want := r.version + "\n"
 			if path.Ext(member) == ".docker_tag" {
 				want = tag
+			}
+			for image, version := range addonImages {
+				if member == "kubernetes/addons/images/"+path.Base(image)+".docker_tag" {
+					want = version + "\n"
+				}
 			}
 			if data != want {
 				t.Errorf("%s in %s is %q, want %q", member, name, data, want)
@@ -235,31 +258,37 @@ func TestFullTarballIntroducesTheRelease(t *testing.T) {
 func TestManifestsAreFilledIn(t *testing.T) {
 	r := baseline(t)
 	tag := strings.ReplaceAll(r.version, "+", "_")
-	base, _, _ := strings.Cut(r.version, "+")
-	var ours []string
-	upstream := false
+	var ours, others []string
 	for name, data := range contents(t, r.path(tars+"/kubernetes-manifests.tar.gz"), func(member string) bool { return path.Ext(member) == ".yaml" }) {
-		for _, placeholder := range []string{"__VERSION__", "__REGISTRY__", "__KUBERNETES__"} {
-			if strings.Contains(data, placeholder) {
+		for _, placeholder := range placeholder.FindAllString(data, -1) {
+			if placeholder != "__API_SERVER__" { // which is left for whoever sets up the cluster
 				t.Errorf("%s has the placeholder %s left", name, placeholder)
 			}
 		}
 		for _, found := range imageLine.FindAllStringSubmatch(data, -1) {
-			image, version := path.Base(found[1]), found[2]
-			if version == tag {
+			image, version := strings.TrimPrefix(found[1], "registry.k8s.io/"), found[2]
+			switch version {
+			case tag:
 				ours = append(ours, image)
+			case addonImages[image]:
+				others = append(others, image)
+			default:
+				t.Errorf("%s names the image %s, which is not in the release", name, found[0])
 			}
-			upstream = upstream || found[1] == "registry.k8s.io/kube-proxy" && version == base
 		}
 	}
 	slices.Sort(ours)
-	if want := []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}; !slices.Equal(ours, want) {
+	if want := []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"}; !slices.Equal(ours, want) {
 		t.Errorf("manifests name the release's images of %q, want %q", ours, want)
 	}
-	if !upstream {
-		t.Errorf("no manifest names upstream's image of kube-proxy %s", base)
+	slices.Sort(others)
+	if want := []string{"coredns/coredns", "etcd", "metrics-server/metrics-server"}; !slices.Equal(others, want) {
+		t.Errorf("manifests name other projects' images of %q, want %q", others, want)
 	}
 }
+
+// A placeholder is what packing replaces in a manifest.
+var placeholder = regexp.MustCompile(`__[A-Z][A-Z_]*__`)
 
 // imageLine is where a manifest names an image: by repository and tag.
 var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: (\S+):(\S+)`)

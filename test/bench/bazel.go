@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway.build/pkg/plan"
+	"slipway.build/test/reapi"
+)
+
+// A bazelSide is a clone in which Bazel compiles, with a remote cache that nobody else uses.
+type bazelSide struct {
+	*sides
+	server *reapi.Server
+	cold   Sample // of the first build of all components
+	packed bool   // it has made a release
+}
+
+// bazels are the clone in which Bazel compiles, and a finished build of all components in it.
+func (b *bench) bazels(ctx context.Context) (*bazelSide, error) {
+	if b.bazel != nil {
+		return b.bazel, nil
+	}
+	server, err := reapi.Start(ctx, filepath.Join(b.dir, "reapi"))
+	if err != nil {
+		return nil, &missing{err}
+	}
+	s, err := b.newSides(ctx, "bazel", false)
+	if err != nil {
+		server.Stop()
+		return nil, err
+	}
+	side := &bazelSide{sides: s, server: server}
+	b.bazel = side // from here on, there is something to leave
+	// Unmeasured: the root that has Bazel, if it has to be made, and the start of Bazel's server.
+	if err := execute(ctx, s.make(ctx, "slipway"), nil); err != nil {
+		return nil, err
+	}
+	if err := execute(ctx, side.run(ctx, "info", "release"), nil); err != nil {
+		return nil, &missing{err}
+	}
+	side.cold, err = b.command(ctx, "bazel build //cmd/..., nothing there", side.build(ctx))
+	return side, err
+}
+
+// run prepares a run of Bazel in the clone.
+func (s *bazelSide) run(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.ours, plan.Output, "bin", "slipway"), append([]string{"bazel", "--"}, args...)...)
+	cmd.Dir, cmd.Env = s.ours, s.env
+	return cmd
+}
+
+// build prepares a build of all components.
+func (s *bazelSide) build(ctx context.Context) *exec.Cmd {
+	return s.run(ctx, "build", "--config=release", "--config=remote", "--remote_cache=grpc://"+s.server.Address, "//cmd/...")
+}
+
+// release prepares a release by Bazel.
+func (s *bazelSide) release(ctx context.Context) *exec.Cmd {
+	return s.make(ctx, "quick-release", "ROAD=bazel")
+}
+
+// leave removes what Bazel has made outside of the clone, and ends its server.
+func (s *bazelSide) leave(err *error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	*err = errors.Join(*err, execute(ctx, s.make(ctx, "clean"), nil))
+	s.server.Stop()
+}
+
+// bazelCold compiles all components twice: by Bazel, and by the local road.
+func bazelCold(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.bazels(ctx)
+	if err != nil {
+		return err
+	}
+	row.Ours = []Sample{s.cold}
+	p, err := s.project(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, bin := range p.Catalog.Binaries {
+		if !bin.IsTest() && p.Catalog.IsComponent(bin) && slices.Contains(p.Catalog.PlatformsOf(bin), s.platform) {
+			names = append(names, bin.Name)
+		}
+	}
+	cmd := s.make(ctx, "all", "WHAT="+strings.Join(names, " "), "KUBE_BUILD_PLATFORMS="+s.platform.String())
+	cmd.Dir = s.theirs
+	cmd.Env = append(cmd.Env, "GOCACHE="+filepath.Join(b.dir, row.Name, "cache"))
+	sample, err := b.command(ctx, "make of the same components, empty Go cache", cmd)
+	row.Theirs = []Sample{sample}
+	return err
+}
+
+// bazelRemote measures what a clean build takes from a cache that has everything.
+func bazelRemote(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.bazels(ctx)
+	if err != nil {
+		return err
+	}
+	row.Theirs = []Sample{s.cold}
+	// buildbox takes a result that is a folder with folders in it (Go's standard library) for incomplete, until it has made it itself.
+	b.say("  the smallest component, by remote execution")
+	executed := s.run(ctx, "build", "--config=release", "--config=remote", "--remote_cache=grpc://"+s.server.Address,
+		"--remote_executor=grpc://"+s.server.Address, "--noremote_accept_cached", "//cmd:kube-log-runner")
+	for _, cmd := range []*exec.Cmd{s.run(ctx, "clean"), executed} {
+		if err := execute(ctx, cmd, nil); err != nil {
+			return err
+		}
+	}
+	for range b.n {
+		if err := execute(ctx, s.run(ctx, "clean"), nil); err != nil {
+			return err
+		}
+		sample, err := b.command(ctx, "bazel build //cmd/... after bazel clean, warm remote cache", s.build(ctx))
+		if err != nil {
+			return err
+		}
+		row.Ours = append(row.Ours, sample)
+	}
+	return nil
+}
+
+// bazelNoop holds a release in which nothing is to be done against a bare build in which nothing is.
+func bazelNoop(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.bazels(ctx)
+	if err != nil {
+		return err
+	}
+	if !s.packed {
+		b.say("  a release by Bazel")
+		for _, cmd := range []*exec.Cmd{s.release(ctx), s.build(ctx)} {
+			if err := execute(ctx, cmd, nil); err != nil {
+				return err
+			}
+		}
+		s.packed = true
+	}
+	c := contest{}
+	c.ours = func() (Sample, error) { return b.command(ctx, "make quick-release, ROAD=bazel", s.release(ctx)) }
+	c.theirs = func() (Sample, error) { return b.command(ctx, "bazel build //cmd/...", s.build(ctx)) }
+	if err := c.rounds(1, &Row{}); err != nil { // the first finds the files as another command left them
+		return err
+	}
+	return c.rounds(b.n, row)
+}

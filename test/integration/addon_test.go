@@ -1,0 +1,215 @@
+//go:build integration
+
+package integration
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+// addonArchive is where the image of another project is, as the catalog names it.
+func addonArchive(name string) string { return hostImage(path.Base(name)) + ".tar" }
+
+func TestKubeadmsImagesAreInTheRelease(t *testing.T) {
+	r := baseline(t)
+	have := map[string]bool{}
+	for _, name := range imageNames {
+		for _, tag := range repoTags(t, r.path(hostImage(name)+".tar")) {
+			have[tag] = true
+		}
+	}
+	for name := range addonImages {
+		for _, tag := range repoTags(t, r.path(addonArchive(name))) {
+			have[tag] = true
+		}
+	}
+	wanted := strings.Fields(run(t, r.dir, nil, r.path(hostBin("kubeadm")), "config", "images", "list", "--kubernetes-version", r.version).ok(t).stdout)
+	if len(wanted) < 7 {
+		t.Errorf("kubeadm asks for %q only", wanted)
+	}
+	for _, image := range wanted {
+		if !have[image] {
+			t.Errorf("kubeadm asks for %s; the release has %q", image, slices.Sorted(maps.Keys(have)))
+		}
+	}
+}
+
+func TestOtherProjectsImagesHaveTheirVersion(t *testing.T) {
+	r := baseline(t)
+	for name, version := range addonImages {
+		if got := strings.TrimSpace(r.read(t, hostImage(path.Base(name))+".docker_tag")); got != version {
+			t.Errorf("%s.docker_tag is %q, want %q", name, got, version)
+		}
+		tags := imageTags("registry.k8s.io", name, version)
+		slices.Sort(tags)
+		if got := repoTags(t, r.path(addonArchive(name))); !slices.Equal(got, tags) {
+			t.Errorf("%s has the tags %q, want %q", name, got, tags)
+		}
+	}
+}
+
+// What the programs say of themselves is the version that they are packed under.
+func TestOtherProjectsProgramsSayTheirVersion(t *testing.T) {
+	r := baseline(t)
+	for _, tt := range []struct {
+		line []string
+		env  string
+		want string
+	}{
+		{[]string{"pause", "-v"}, "", "pause " + addonImages["pause"] + "\n"},
+		{[]string{"etcd", "--version"}, "", "etcd Version: 3.6.8\n"},
+		{[]string{"etcdctl", "version"}, "", "etcdctl version: 3.6.8\n"},
+		{[]string{"etcdutl", "version"}, "", "etcdutl version: 3.6.8\n"},
+		{[]string{"coredns", "-version"}, "", "CoreDNS-1.14.2\n"},
+		{[]string{"metrics-server", "--version"}, "", addonImages["metrics-server/metrics-server"]},
+		{[]string{"bridge"}, "CNI_COMMAND=", "CNI bridge plugin v1.9.1\n"},
+		{[]string{"portmap"}, "CNI_COMMAND=", "CNI portmap plugin v1.9.1\n"},
+	} {
+		got := run(t, r.dir, []string{tt.env}, r.path(hostBin(tt.line[0])), tt.line[1:]...).ok(t)
+		if !strings.Contains(got.stdout+got.stderr, tt.want) {
+			t.Errorf("%q prints %v, want %q", tt.line, got, tt.want)
+		}
+	}
+}
+
+// Another project's program is made of the versions that the project itself selected.
+func TestOtherProjectsAreBuiltFromWhatTheySelected(t *testing.T) {
+	r := baseline(t)
+	for module, project := range map[string]string{
+		"coredns": "github.com/coredns/coredns", "metrics-server": "sigs.k8s.io/metrics-server", "cni-plugins": "github.com/containernetworking/plugins",
+		"etcd": "go.etcd.io/etcd/server/v3",
+	} {
+		dir := r.path("images/" + module)
+		ours := parseMod(t, filepath.Join(dir, "go.mod"))
+		var info struct{ GoMod string }
+		if err := json.Unmarshal([]byte(run(t, dir, nil, "go", "list", "-m", "-json", project).ok(t).stdout), &info); err != nil {
+			t.Fatal(err)
+		}
+		theirs := parseMod(t, info.GoMod)
+		if ours.Go.Version != theirs.Go.Version {
+			t.Errorf("images/%s/go.mod is for Go %s, that of %s for %s, which decides how it behaves", module, ours.Go.Version, project, theirs.Go.Version)
+		}
+		want := requirements(theirs)
+		for path, version := range requirements(ours) {
+			if w := want[path]; w != "" && w != version {
+				t.Errorf("images/%s has %s@%s, %s selected %s", module, path, version, project, w)
+			}
+		}
+	}
+}
+
+func requirements(mod *modfile.File) map[string]string {
+	versions := map[string]string{}
+	for _, r := range mod.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	return versions
+}
+
+// ownCache is an environment with an empty cache folder but for Go's, and a mirror that does not answer.
+func ownCache(t *testing.T, tr tree) (env []string) {
+	t.Helper()
+	env = []string{"XDG_CACHE_HOME=" + t.TempDir(), "SLIPWAY_DEBIAN_MIRROR=http://127.0.0.1:9/debian"}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		env = append(env, name+"="+strings.TrimSpace(run(t, tr.dir, nil, "go", "env", name).ok(t).stdout))
+	}
+	return env
+}
+
+func TestReleaseNeedsNoMirrorOnceItHasThePackages(t *testing.T) {
+	r := baseline(t)
+	r.remove(t, "_output/release-stage/debian", hostImage("kube-proxy")+".tar")
+	with := r.tree.with("SLIPWAY_DEBIAN_MIRROR=http://127.0.0.1:9/debian")
+	with.jsonRun(t, quickRelease...)
+	r.sameRelease(t, r.tree)
+}
+
+func TestReleaseWithoutMirrorAndPackagesSaysWhatToDo(t *testing.T) {
+	r := baseline(t)
+	tr := clone(t)
+	got := tr.with(ownCache(t, r.tree)...).slipway(t, "images")
+	if got.code != 1 || !strings.Contains(got.stderr, "the Debian package ") || !strings.Contains(got.stderr, "127.0.0.1:9") {
+		t.Errorf("with a mirror that does not answer: %v", got)
+	}
+	if _, err := os.Stat(tr.path(hostImage("kube-proxy") + ".tar")); err == nil {
+		t.Error("there is an image of kube-proxy all the same")
+	}
+}
+
+func TestOtherProjectsImagesRun(t *testing.T) {
+	need(t, "docker", "docker.io")
+	r := baseline(t)
+	load := func(archive string) (tag string) {
+		tags := repoTags(t, r.path(archive))
+		for _, tag := range tags {
+			if run(t, r.dir, nil, "docker", "image", "inspect", tag).code == 0 {
+				t.Fatalf("docker has an image %s already, which this test would remove", tag)
+			}
+		}
+		t.Cleanup(func() { run(t, r.dir, nil, "docker", append([]string{"image", "rm"}, tags...)...) })
+		run(t, r.dir, nil, "docker", "load", "--quiet", "--input", r.path(archive)).ok(t)
+		return tags[0]
+	}
+	pause, etcd, proxy := load(addonArchive("pause")), load(addonArchive("etcd")), load(hostImage("kube-proxy")+".tar")
+	for _, tt := range []struct {
+		image string
+		line  []string // an entry point, or empty, and arguments
+		want  string
+	}{
+		{pause, []string{"", "-v"}, "pause 3.10.2"},
+		{etcd, []string{"", "--version"}, "etcd Version: 3.6.8"},
+		{etcd, []string{"etcdctl", "version"}, "etcdctl version: 3.6.8"},
+		{load(addonArchive("coredns/coredns")), []string{"", "-version"}, "CoreDNS-1.14.2"},
+		{load(addonArchive("metrics-server/metrics-server")), []string{"", "--version"}, "v0.9.0"},
+		{proxy, []string{"iptables", "--version"}, "(nf_tables)"},
+		{proxy, []string{"ip6tables-restore", "--version"}, "(nf_tables)"},
+		{proxy, []string{"iptables-legacy", "--version"}, "(legacy)"},
+		{proxy, []string{"nft", "--version"}, "nftables v"},
+		{proxy, []string{"conntrack", "--version"}, "conntrack v"},
+		{proxy, []string{"ipset", "--version"}, "ipset v"},
+		{proxy, []string{"/go-runner", "--help"}, "log-file"},
+	} {
+		args := []string{"run", "--rm", "--network=none", "--read-only"}
+		if tt.line[0] != "" {
+			args = append(args, "--entrypoint="+tt.line[0])
+		}
+		args = append(append(args, tt.image), tt.line[1:]...)
+		got := run(t, r.dir, nil, "docker", args...)
+		if !strings.Contains(got.stdout+got.stderr, tt.want) {
+			t.Errorf("docker %q: %v, want %q", args, got, tt.want)
+		}
+	}
+}
+
+// pause ends when it is asked to, and takes up the children that others leave behind.
+func TestPauseReapsAndEnds(t *testing.T) {
+	need(t, "unshare", "util-linux")
+	needRoot(t)
+	r := baseline(t)
+	// Processes of the namespace: pause is the first. A shell beside it starts a child and ends, so the child is pause's.
+	script := `set -e
+unshare --pid --fork --mount-proc "$1" 2>err & u=$!
+for i in $(seq 100); do p=$(pgrep -P $u) && break; sleep 0.05; done
+nsenter --target $p --pid --mount sh -c '(sleep 0.2; exit 3) & exit 0'
+sleep 0.6
+nsenter --target $p --pid --mount ps -eo stat=,comm= >ps
+kill -TERM $p
+wait $u || true
+cat ps err`
+	dir := t.TempDir()
+	got := run(t, dir, nil, "bash", "-c", script, "bash", r.path(hostBin("pause"))).ok(t)
+	if strings.Contains(got.stdout, "Z") || strings.Contains(got.stdout, "defunct") || !strings.Contains(got.stdout, " pause\n") {
+		t.Errorf("processes beside pause:\n%s", got.stdout)
+	}
+	if !strings.Contains(got.stdout, "Shutting down, got signal: terminated") {
+		t.Errorf("pause did not end by the signal:\n%s", got.stdout)
+	}
+}

@@ -1,0 +1,69 @@
+//go:build integration && soak && linux
+
+package integration
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What `make bazel-release` puts where, below the tree.
+const bazelTars = "_output/bazel/release-tars"
+
+// The release that is made inside of Bazel is the one that ROAD=bazel makes of the same tree, byte by byte. Afterwards only what
+// changed is made again.
+func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
+	tr := bazelTree(t)
+	out := tr.make(t, "bazel-release").ok(t)
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "kubernetes-src.tar.gz"} {
+		if !strings.Contains(out.stdout, bazelTars+"/"+name+"\n") {
+			t.Errorf("it does not tell of %s:\n%s", name, out.stdout)
+		}
+	}
+	tr.with("ROAD=bazel").make(t, quick).ok(t)
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS"} {
+		if got, want := tr.read(t, bazelTars+"/"+name), tr.read(t, tars+"/"+name); got != want {
+			t.Errorf("%s is\n%sand by ROAD=bazel\n%s", name, got, want)
+		}
+	}
+	tr.slipway(t, "verify", bazelTars).ok(t)
+
+	build := func(more ...string) result {
+		return tr.bazel(t, append([]string{"build", "--config=release", "//release:release-tars"}, more...)...).ok(t)
+	}
+	t.Run("no-op", func(t *testing.T) {
+		if again := build(); !strings.Contains(again.stderr, "1 process: 1 internal") {
+			t.Errorf("a second build has something to do: %v", again)
+		}
+	})
+	t.Run("no stamp, no release", func(t *testing.T) {
+		tr.bazel(t, "build", "//release:release-tars").fails(t, 1, "build it with --config=release")
+	})
+
+	// A tree that is changed already, so that the next edit changes no version: nothing is compiled or linked.
+	tr.append(t, "docs/bazel-road.md", "\nFirst.\n")
+	build()
+	first := tr.releaseSums(t)
+	tr.append(t, "docs/bazel-road.md", "\nSecond.\n")
+	again := build("--subcommands")
+	for _, line := range regexp.MustCompile(`(?m)^SUBCOMMAND: .*mnemonic: (\w+)`).FindAllStringSubmatch(again.stderr, -1) {
+		if name := line[1]; name != "ReleaseSources" && name != "Release" && name != "WorkspaceStatus" {
+			t.Errorf("an edit of a document runs %s", name)
+		}
+	}
+	if !strings.Contains(again.stderr, "mnemonic: Release") || tr.releaseSums(t) == first {
+		t.Errorf("an edit of a document makes no other release: %v", again)
+	}
+}
+
+// releaseSums are those of the release that Bazel has made last.
+func (tr tree) releaseSums(t *testing.T) string {
+	t.Helper()
+	sums, err := os.ReadFile(tr.path("bazel-bin/release/release-tars/SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sums)
+}

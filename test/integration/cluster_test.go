@@ -1,0 +1,477 @@
+//go:build integration && soak && linux
+
+package integration
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// needNodes is called by tests that boot a cluster with nodes.
+func needNodes(t *testing.T) {
+	t.Helper()
+	needRoot(t)
+	for program, pkg := range map[string]string{
+		"containerd": "containerd", "ctr": "containerd", "runc": "runc", "ip": "iproute2", "iptables": "iptables", "nsenter": "util-linux",
+	} {
+		need(t, program, pkg)
+	}
+}
+
+// serverTarball is the file that clusters are made from.
+var serverTarball = "kubernetes-server-linux-" + runtime.GOARCH + ".tar.gz"
+
+// released is a folder with the tarballs: those of SLIPWAY_TARBALLS, or else those of the release that all tests share.
+func released(t *testing.T) string {
+	t.Helper()
+	if dir := os.Getenv("SLIPWAY_TARBALLS"); dir != "" {
+		return dir
+	}
+	return baseline(t).path(tars)
+}
+
+// clusterTree is a tree in which nothing can be built: clusters need the tarballs alone. What is up in it goes with the test.
+func clusterTree(t *testing.T) tree {
+	t.Helper()
+	tr := tree{dir: t.TempDir()}
+	if err := os.Mkdir(tr.path("release"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tr.write(t, "release/release.yaml", "")
+	t.Cleanup(func() { tr.slipway(t, "cluster", "down").ok(t) })
+	return tr
+}
+
+// up boots a cluster.
+func (tr tree) up(t *testing.T, flags ...string) result {
+	t.Helper()
+	return tr.slipway(t, append([]string{"cluster", "up", "--from", released(t)}, flags...)...)
+}
+
+// startUp is up on its way.
+func (tr tree) startUp(t *testing.T, flags ...string) *process {
+	t.Helper()
+	return tr.start(t, slipway(t), append([]string{"cluster", "up", "--from", released(t)}, flags...)...)
+}
+
+// kubectl runs the one that was released.
+func (tr tree) kubectl(t *testing.T, args ...string) result {
+	t.Helper()
+	config := strings.TrimSpace(tr.slipway(t, "cluster", "kubeconfig").ok(t).stdout)
+	return run(t, tr.dir, []string{"KUBECONFIG=" + config, "HOME=" + tr.dir, "HTTPS_PROXY=", "https_proxy="}, tr.path("_output/cluster/slipway/release/kubernetes/server/bin/kubectl"), args...)
+}
+
+// A clusterStatus is what slipway cluster status --json says.
+type clusterStatus struct {
+	State string
+	Parts []struct {
+		Name, Address, State string
+		PID                  int
+	}
+}
+
+func (tr tree) clusterStatus(t *testing.T) clusterStatus {
+	t.Helper()
+	var s clusterStatus
+	if err := json.Unmarshal([]byte(tr.slipway(t, "cluster", "status", "--json").ok(t).stdout), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	before := tracesOf(t)
+	took := tr.up(t, "--nodes", "2").ok(t).took
+	t.Logf("ready after %v", took)
+	before.has(t, "process", "cgroup", "interface", "route")
+
+	s := tr.clusterStatus(t)
+	if s.State != "ready" || len(s.Parts) != 3 || s.Parts[1].State != "Ready" || s.Parts[2].State != "Ready" {
+		t.Errorf("status is %+v", s)
+	}
+	tr.worksAcrossNodes(t, s)
+	tr.metered(t)
+
+	again := tr.up(t, "--nodes", "2").ok(t)
+	if again.took > 5*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
+		t.Errorf("the second up did something: %v", again)
+	}
+	tr.up(t, "--nodes", "1").fails(t, 1, "is up already")
+
+	tr.slipway(t, "cluster", "down").ok(t)
+	before.nothingLeft(t)
+	if tr.exists("_output/cluster/slipway") {
+		t.Error("the cluster's folder stays behind")
+	}
+	tr.slipway(t, "cluster", "down").ok(t)
+	tr.slipway(t, "cluster", "status").fails(t, 1, "there is no such cluster")
+}
+
+// worksAcrossNodes has Pods on both nodes serve, by a Service's name.
+func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
+	t.Helper()
+	image := webImage(t)
+	for _, p := range s.Parts[1:] {
+		put(t, image, tr.path("_output/cluster/slipway/nodes/"+p.Name+"/tmp/web.tar"))
+		run(t, "/", nil, "nsenter", "--target", strconv.Itoa(p.PID), "--mount", "--pid", "ctr", "--namespace=k8s.io", "images", "import", "/tmp/web.tar").ok(t)
+	}
+	here, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr.kubectl(t, "apply", "-f", filepath.Join(here, "web.yaml")).ok(t)
+	tr.kubectl(t, "rollout", "status", "deployment/web", "--timeout=90s").ok(t)
+	for pod := range strings.FieldsSeq(tr.kubectl(t, "get", "pods", "-l", "app=web", "-o", "name").ok(t).stdout) {
+		seen := map[string]bool{}
+		for range 50 {
+			answer := tr.kubectl(t, "exec", pod, "--", "/web", "get", "http://web.default.svc.cluster.local").ok(t)
+			if seen[strings.TrimSpace(answer.stdout)] = true; len(seen) == 2 {
+				break
+			}
+		}
+		if !seen["slipway-1"] || !seen["slipway-2"] || len(seen) != 2 {
+			t.Errorf("from %s the Service leads to %v, want both nodes", pod, seen)
+		}
+		if log := tr.kubectl(t, "logs", pod).ok(t).stdout + tr.kubectl(t, "logs", pod).ok(t).stderr; !strings.Contains(log, "serving on slipway-") {
+			t.Errorf("the log of %s is %q", pod, log)
+		}
+	}
+	for _, p := range s.Parts[1:] {
+		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}} // no proxy
+		answer, err := client.Get("http://" + p.Address + ":30080")
+		if err != nil {
+			t.Errorf("from this machine: %v", err)
+			continue
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || !strings.HasPrefix(string(text), "slipway-") {
+			t.Errorf("from this machine, %s answers %q, %v", p.Address, text, err)
+		}
+	}
+}
+
+// metered requires that metrics-server measures both nodes, for which it verifies the kubelets' certificates.
+func (tr tree) metered(t *testing.T) {
+	t.Helper()
+	var last result
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
+		if last = tr.kubectl(t, "top", "nodes"); last.code == 0 && strings.Contains(last.stdout, "slipway-1") && strings.Contains(last.stdout, "slipway-2") {
+			return
+		}
+	}
+	t.Errorf("no measurements of both nodes: %v", last)
+}
+
+// webImage is an archive of the image that testdata/web.yaml names.
+func webImage(t *testing.T) []byte {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "web")
+	c := command("", []string{"CGO_ENABLED=0"}, "go", "build", "-o", bin, "./testdata/web")
+	c.Dir = ""
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	layer := tarOf(t, map[string]string{"web": readFile(bin)})
+	sum := sha256.Sum256(layer)
+	config, err := json.Marshal(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux", "config": map[string]any{"Entrypoint": []string{"/web"}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + hex.EncodeToString(sum[:])}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tarOf(t, map[string]string{
+		"config.json": string(config), "layer.tar": string(layer),
+		"manifest.json": `[{"Config":"config.json","RepoTags":["example.invalid/web:test"],"Layers":["layer.tar"]}]`,
+	})
+}
+
+func tarOf(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for name, text := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func put(t *testing.T, data []byte, name string) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Two trees have a cluster of the same name each, at the same time.
+func TestClustersOfTwoTreesStandSideBySide(t *testing.T) {
+	needNodes(t)
+	one, other := clusterTree(t), clusterTree(t)
+	before := tracesOf(t)
+	first := one.startUp(t)
+	other.up(t).ok(t)
+	if got := first.wait(t); got.code != 0 {
+		t.Fatalf("%v", got)
+	}
+	for _, tr := range []tree{one, other} {
+		if got := tr.kubectl(t, "get", "--raw", "/readyz").ok(t).stdout; got != "ok" {
+			t.Errorf("%s says %q", tr.dir, got)
+		}
+	}
+	if a, b := one.clusterStatus(t).Parts[1].Address, other.clusterStatus(t).Parts[1].Address; a == b {
+		t.Errorf("both have a node at %s", a)
+	}
+	one.slipway(t, "cluster", "down").ok(t)
+	if s := other.clusterStatus(t); s.State != "ready" || s.Parts[1].State != "Ready" {
+		t.Errorf("the end of one has done to the other: %+v", s)
+	}
+	other.slipway(t, "cluster", "down").ok(t)
+	before.nothingLeft(t)
+}
+
+// One cluster is cut off again and again, on its way up and down.
+func TestKilledClusterIsRemovedAndBootsAgain(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	before := tracesOf(t)
+	for _, text := range []string{"unpack", "network", "start slipway-1", "images of the control plane", "kubeadm init", "connect Pods"} {
+		p := tr.startUp(t)
+		if !p.until(t, p.says(text+"\n")) {
+			t.Fatalf("it ended before it could be stopped: %v", p.wait(t))
+		}
+		p.after(rand.N(time.Second))
+		p.kill(t)
+		tr.slipway(t, "cluster", "down").ok(t)
+		before.nothingLeft(t)
+	}
+	p := tr.startUp(t)
+	p.until(t, p.says("kubeadm init\n"))
+	p.kill(t)
+	tr.up(t).ok(t) // without down
+	down := tr.start(t, slipway(t), "cluster", "down")
+	down.after(rand.N(300 * time.Millisecond))
+	down.kill(t)
+	tr.slipway(t, "cluster", "down").ok(t)
+	before.nothingLeft(t)
+}
+
+func TestInterruptedClusterIsRemoved(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	before := tracesOf(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		p := tr.startUp(t)
+		p.until(t, p.says("kubeadm init\n"))
+		p.signalGroup(sig)
+		p.wait(t).fails(t, 1, "interrupted: removing what was made", "nothing of cluster slipway is left")
+		before.nothingLeft(t)
+	}
+}
+
+func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
+	needRoot(t) // to become somebody else
+	need(t, "setpriv", "util-linux")
+	tr := nobodysTree(t)
+	before := tracesOf(t)
+	as := func(args ...string) result {
+		return run(t, tr.dir, []string{"HOME=" + tr.dir}, "setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway")}, args...)...)
+	}
+	up := as("cluster", "up", "--control-plane-only", "--from", tr.path("tarballs")).ok(t)
+	t.Logf("ready after %v", up.took)
+	if !strings.Contains(up.stdout, "export KUBECONFIG="+tr.path("_output/cluster/slipway/kubeconfig")) {
+		t.Errorf("it does not say how to go on: %v", up)
+	}
+	if info, err := os.Stat(tr.path("_output/cluster/slipway/kubeconfig")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the administrator's kubeconfig: %v, %v", info, err)
+	}
+	tr.kubectl(t, "create", "configmap", "hello", "--from-literal=a=b").ok(t)
+	tr.kubectl(t, "create", "deployment", "web", "--image=example.invalid/web").ok(t)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) { // all of the control plane works on it
+		pods := tr.kubectl(t, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.conditions[*].reason}").ok(t)
+		if pods.stdout == "Unschedulable" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("there is no Pod that waits for a node: %v", pods)
+		}
+	}
+	as("cluster", "up", "--from", tr.path("tarballs")).fails(t, 1, "need root", "--control-plane-only")
+	as("cluster", "down").ok(t)
+	before.nothingLeft(t)
+	if tr.exists("_output/cluster/slipway") {
+		t.Error("the cluster's folder stays behind")
+	}
+}
+
+// nobodysTree is a clusterTree that user 65534 can work in, with all that it needs.
+func nobodysTree(t *testing.T) tree {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "slipway-nobody-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	tr := tree{dir: dir}
+	t.Cleanup(func() { tr.slipway(t, "cluster", "down").ok(t) })
+	for _, name := range []string{"release", "tarballs"} {
+		if err := os.Mkdir(tr.path(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.write(t, "release/release.yaml", "")
+	from := released(t)
+	run(t, dir, nil, "cp", slipway(t), tr.path("slipway")).ok(t)
+	run(t, dir, nil, "cp", filepath.Join(from, "SHA256SUMS"), filepath.Join(from, serverTarball), tr.path("tarballs")).ok(t)
+	run(t, dir, nil, "chown", "-R", "65534:65534", dir).ok(t)
+	return tr
+}
+
+func TestTarballWithAChangedByteIsRefused(t *testing.T) {
+	tr := clusterTree(t)
+	dir := t.TempDir()
+	run(t, dir, nil, "cp", filepath.Join(released(t), "SHA256SUMS"), filepath.Join(released(t), serverTarball), dir).ok(t)
+	f, err := os.OpenFile(filepath.Join(dir, serverTarball), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	const at = 1 << 20
+	if _, err := f.ReadAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 1
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	tr.slipway(t, "cluster", "up", "--control-plane-only", "--from", dir).fails(t, 1, serverTarball+": content differs")
+	if tr.exists("_output/cluster/slipway") {
+		t.Error("something was made of it")
+	}
+}
+
+func TestTarballWithoutAnImageIsRefused(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	before := tracesOf(t)
+	dir := t.TempDir()
+	if err := without(filepath.Join(released(t), serverTarball), filepath.Join(dir, serverTarball), "kubernetes/addons/images/coredns.tar"); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := sha256File(filepath.Join(dir, serverTarball))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, []byte(sum+"  "+serverTarball+"\n"), filepath.Join(dir, "SHA256SUMS"))
+	tr.slipway(t, "cluster", "up", "--from", dir).fails(t, 1, "lacks images that kubeadm wants: ", "/coredns:", "slipway cluster down")
+	tr.slipway(t, "cluster", "down").ok(t)
+	before.nothingLeft(t)
+}
+
+// A program is missing where something else is in its place: in a mount namespace, so that others still have it.
+func TestProgramThatNodesNeedAndThatIsMissingIsNamed(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	runc, err := exec.LookPath("runc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, tr.dir, nil, "unshare", "--mount", "sh", "-c", `mount --bind /dev/null "$1" && exec "$2" cluster up --from /`, "sh", runc, slipway(t)).
+		fails(t, 1, "nodes need runc: install the Debian packages: apt-get install runc")
+}
+
+// without copies a tarball, but for one member.
+func without(from, to, member string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	unzipped, err := gzip.NewReader(in)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	zipped, err := gzip.NewWriterLevel(out, gzip.NoCompression)
+	if err != nil {
+		return err
+	}
+	r, w := tar.NewReader(unzipped), tar.NewWriter(zipped)
+	found := false
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if h.Name == member {
+			found = true
+			continue
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(w, r); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s has no %s", from, member)
+	}
+	return errors.Join(w.Close(), zipped.Close())
+}
+
+func TestClusterIsMadeAndRemovedManyTimes(t *testing.T) {
+	if !soak {
+		t.Skip("twenty clusters take a quarter of an hour: make soak")
+	}
+	needNodes(t)
+	tr := clusterTree(t)
+	before := tracesOf(t)
+	for i := range 20 {
+		took := tr.up(t).ok(t).took
+		start := time.Now()
+		tr.slipway(t, "cluster", "down").ok(t)
+		t.Logf("%d: up in %v, down in %v", i+1, took, time.Since(start))
+		before.nothingLeft(t)
+	}
+}

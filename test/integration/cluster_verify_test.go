@@ -1,0 +1,444 @@
+//go:build integration && soak && linux
+
+package integration
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A verifyReport is what slipway cluster verify --json says.
+type verifyReport struct {
+	Checks []struct{ Group, Name, Result, Message, Explanation string }
+}
+
+// rows are the results of the checks, by GROUP/NAME.
+func (r verifyReport) rows() map[string]string {
+	rows := map[string]string{}
+	for _, c := range r.Checks {
+		rows[c.Group+"/"+c.Name] = c.Result
+	}
+	return rows
+}
+
+// verify makes some checks, each within a limit.
+func (tr tree) verify(t *testing.T, limit time.Duration, only ...string) (verifyReport, result) {
+	t.Helper()
+	got := tr.slipway(t, "cluster", "verify", "--json", "--timeout", limit.String(), "--only", strings.Join(only, ","))
+	var r verifyReport
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
+		t.Fatalf("%v: %v", err, got)
+	}
+	return r, got
+}
+
+// green requires that checks pass.
+func (tr tree) green(t *testing.T, limit time.Duration, only ...string) {
+	t.Helper()
+	r, got := tr.verify(t, limit, only...)
+	for _, c := range r.Checks {
+		if c.Result != "passed" {
+			t.Errorf("%s/%s %s: %s\n%s", c.Group, c.Name, c.Result, c.Message, c.Explanation)
+		}
+	}
+	if got.code != 0 || len(r.Checks) == 0 {
+		t.Errorf("exit code %d of %d checks", got.code, len(r.Checks))
+	}
+}
+
+// A fault breaks something of a cluster, and returns what makes it whole again.
+type fault func(t *testing.T, tr tree) (mend func())
+
+// red requires that each of some checks fails when something is broken. Their limit is one in which they pass otherwise.
+func (tr tree) red(t *testing.T, broken fault, limit time.Duration, only ...string) {
+	t.Helper()
+	mend := broken(t, tr)
+	defer mend()
+	r, got := tr.verify(t, limit, only...)
+	rows := r.rows()
+	for _, name := range only {
+		if rows[name] != "failed" {
+			t.Errorf("%s %s, want it to fail", name, rows[name])
+		}
+	}
+	if got.code != 1 {
+		t.Errorf("exit code %d", got.code)
+	}
+	for _, c := range r.Checks {
+		t.Logf("%s/%s: %s", c.Group, c.Name, firstLine(c.Message))
+		if c.Result == "failed" && !strings.Contains(c.Explanation, "kubectl get") {
+			t.Errorf("nothing explains %s/%s: %q", c.Group, c.Name, c.Explanation)
+		}
+	}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// In each group there is a check that sees what is broken. All of them do: TestEachCheckSeesWhatIsBroken.
+func TestClusterVerifySeesWhatIsBroken(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	tr.up(t).ok(t)
+	all := []string{"api/conflict", "scheduler/node-selector", "controllers/replicaset", "kubelet/logs", "services/cluster-ip", "metrics/nodes"}
+	tr.green(t, time.Minute, all...)
+	const limit = 20 * time.Second
+	tr.red(t, lyingServer("conflict"), limit, "api/conflict")
+	tr.red(t, withoutPod("kube-scheduler"), limit, "scheduler/node-selector")
+	tr.red(t, withoutPod("kube-controller-manager"), limit, "controllers/replicaset")
+	tr.red(t, stopped("kube-proxy"), limit, "services/cluster-ip")
+	tr.red(t, stopped("kubelet"), limit, "kubelet/logs")
+	tr.red(t, noMetrics, limit, "metrics/nodes")
+	tr.slipway(t, "cluster", "verify", "--only", "sheduler").fails(t, 2, `did you mean scheduler?`)
+}
+
+func TestClusterThatIsNotUpIsNotVerified(t *testing.T) {
+	tr := clusterTree(t)
+	tr.slipway(t, "cluster", "verify").fails(t, 1, "there is no such cluster", "slipway cluster up")
+	tr.up(t, "--control-plane-only").ok(t)
+	tr.slipway(t, "cluster", "verify").fails(t, 1, "without nodes", "slipway cluster up")
+}
+
+// All checks pass on a cluster of two nodes and leave nothing behind, and each one fails when what it checks is broken.
+func TestEachCheckSeesWhatIsBroken(t *testing.T) {
+	if !soak {
+		t.Skip("the faults take half an hour: make soak")
+	}
+	needNodes(t)
+	tr := clusterTree(t)
+	tr.up(t, "--nodes", "2").ok(t)
+	checks := strings.Fields(tr.slipway(t, "cluster", "verify", "--list").ok(t).stdout)
+	tr.wholeTable(t, checks)
+
+	var seen []string
+	for _, tt := range []struct {
+		name   string
+		broken fault
+		limit  time.Duration
+		checks []string
+	}{
+		{"any token is that of an administrator", lyingServer("authorization"), time.Minute, []string{"api/authorization"}},
+		{"a token that was wrong is right", lyingServer("authentication"), time.Minute, []string{"api/authentication"}},
+		{"LimitRanges are forgotten", lyingServer("admission"), time.Minute, []string{"api/admission"}},
+		{"what is wrong is put right", lyingServer("validation"), time.Minute, []string{"api/validation"}},
+		{"updates are forgotten", lyingServer("storage"), time.Minute, []string{"api/storage"}},
+		{"who updates has seen everything", lyingServer("conflict"), time.Minute, []string{"api/conflict"}},
+		{"watches begin anywhere", lyingServer("watch"), time.Minute, []string{"api/watch"}},
+		{"labels select nothing", lyingServer("selectors"), time.Minute, []string{"api/selectors"}},
+		{"patches are forgotten", lyingServer("patch"), time.Minute, []string{"api/patch"}},
+		{"there are no custom resources", lyingServer("custom-resource"), time.Minute, []string{"api/custom-resource"}},
+		{"there is one version only", lyingServer("conversion"), time.Minute, []string{"api/conversion"}},
+		{"metrics.k8s.io is not registered", noMetrics, time.Minute, []string{"api/aggregation", "metrics/nodes", "metrics/pods"}},
+		{"there is no scheduler", withoutPod("kube-scheduler"), time.Minute, []string{
+			"scheduler/node-selector", "scheduler/node-affinity-required", "scheduler/node-affinity-preferred", "scheduler/pod-affinity",
+			"scheduler/pod-anti-affinity", "scheduler/resource-fit", "scheduler/preemption", "scheduler/taints",
+		}},
+		{"the scheduler has no plugins", carelessScheduler, time.Minute, []string{
+			"scheduler/node-selector", "scheduler/node-affinity-required", "scheduler/pod-affinity",
+			"scheduler/pod-anti-affinity", "scheduler/resource-fit", "scheduler/preemption", "scheduler/taints",
+		}},
+		{"controllers do not run", withoutControllers("deployment", "statefulset", "daemonset", "cronjob", "garbage-collector", "namespace"), 75 * time.Second, []string{
+			"controllers/deployment-rollout", "controllers/deployment-pause", "controllers/statefulset-order", "controllers/statefulset-partition",
+			"controllers/daemonset", "controllers/cronjob", "controllers/garbage-collection", "controllers/namespace-deletion",
+		}},
+		{"other controllers do not run", withoutControllers("replicaset", "job"), time.Minute, []string{"controllers/replicaset", "controllers/job"}},
+		{"nobody looks after nodes", withoutControllers("node-lifecycle"), 2 * time.Minute, []string{"controllers/node-lifecycle"}},
+		{"the leader is not elected", changedManager("--leader-elect=true", "--leader-elect=false"), time.Minute, []string{"controllers/leader-election"}},
+		{"kubelets are stopped", stopped("kubelet"), time.Minute, []string{
+			"scheduler/node-name", "kubelet/logs", "kubelet/exec", "kubelet/port-forward", "kubelet/liveness", "kubelet/readiness", "kubelet/volumes",
+			"kubelet/memory-limit", "kubelet/eviction", "kubelet/static-pod", "services/environment",
+		}},
+		{"a kubelet is configured otherwise", otherConfiguration, time.Minute, []string{"kubelet/configuration"}},
+		{"kube-proxies are stopped", stopped("kube-proxy"), time.Minute, []string{
+			"services/cluster-ip", "services/node-port", "services/session-affinity",
+		}},
+		{"there is no DNS", noDNS, time.Minute, []string{"services/dns", "services/headless", "services/external-name"}},
+		{"there is no kube-proxy", noProxy, time.Minute, []string{"services/proxy-iptables", "services/proxy-nftables"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tr.red(t, tt.broken, tt.limit, tt.checks...) })
+		seen = append(seen, tt.checks...)
+	}
+	for _, check := range checks {
+		if !slices.Contains(seen, check) && check != "services/proxy-ipvs" {
+			t.Errorf("nothing has broken what %s checks", check)
+		}
+	}
+	tr.wholeTable(t, checks) // nothing stays broken
+}
+
+// wholeTable requires that all checks pass, but for one that this kernel may not be able to, and that they leave nothing.
+func (tr tree) wholeTable(t *testing.T, checks []string) {
+	t.Helper()
+	got := tr.slipway(t, "cluster", "verify", "--junit", tr.path("verify.xml")).ok(t)
+	skipped := strings.Count(got.stdout, "\nskipped ")
+	want := fmt.Sprintf("%d passed, 0 failed, %d skipped\n", len(checks)-skipped, skipped)
+	if !strings.HasSuffix(got.stdout, want) || skipped > 1 || skipped == 1 && !strings.Contains(got.stdout, "skipped   services      proxy-ipvs") {
+		t.Errorf("%s", got.stdout)
+	}
+	t.Logf("%v: %s", got.took, want)
+	var junit struct {
+		Tests int `xml:"tests,attr"`
+	}
+	if err := xml.Unmarshal([]byte(readFile(tr.path("verify.xml"))), &junit); err != nil || junit.Tests != len(checks) {
+		t.Errorf("JUnit: %v, %d of %d checks", err, junit.Tests, len(checks))
+	}
+	for _, what := range []string{"namespaces", "crds", "priorityclasses"} {
+		tr.eventually(t, func() string {
+			left := tr.kubectl(t, "get", what, "-o", "name").ok(t).stdout
+			if strings.Contains(left, "verify-") {
+				return left
+			}
+			return ""
+		})
+	}
+	if nodes := tr.kubectl(t, "get", "nodes", "-o", "yaml").ok(t).stdout; strings.Contains(nodes, "verify") {
+		t.Errorf("something of the checks stays with the nodes:\n%s", nodes)
+	}
+}
+
+// eventually waits until nothing is wrong. What has crashed is started again after five minutes at the latest.
+func (tr tree) eventually(t *testing.T, wrong func() string) {
+	t.Helper()
+	var last string
+	for deadline := time.Now().Add(6 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if last = wrong(); last == "" {
+			return
+		}
+	}
+	t.Fatalf("after six minutes still: %s", last)
+}
+
+// stopped has all processes of a program hang, on all nodes.
+func stopped(program string) fault {
+	return func(t *testing.T, tr tree) func() {
+		t.Helper()
+		pids := tr.processesOf(t, program)
+		signal := func(sig syscall.Signal) {
+			for _, pid := range pids {
+				if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+					t.Errorf("%v to %s: %v", sig, program, err)
+				}
+			}
+		}
+		signal(syscall.SIGSTOP)
+		return func() {
+			signal(syscall.SIGCONT)
+			tr.well(t)
+		}
+	}
+}
+
+// processesOf are those of a program in all nodes, once there are any: on a busy machine one may just be started again.
+func (tr tree) processesOf(t *testing.T, program string) (pids []int) {
+	t.Helper()
+	tr.eventually(t, func() string {
+		if pids = tr.findProcesses(t, program); len(pids) == 0 {
+			return "no node runs " + program
+		}
+		return ""
+	})
+	return pids
+}
+
+func (tr tree) findProcesses(t *testing.T, program string) []int {
+	t.Helper()
+	children := map[string][]string{}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stat := range stats {
+		text := readFile(stat)
+		if fields := strings.Fields(text[strings.LastIndex(text, ")")+1:]); len(fields) > 1 { // proc(5): state ppid …
+			children[fields[1]] = append(children[fields[1]], filepath.Base(filepath.Dir(stat)))
+		}
+	}
+	var pids []int
+	for _, part := range tr.clusterStatus(t).Parts {
+		for queue := children[strconv.Itoa(part.PID)]; len(queue) > 0; queue = queue[1:] {
+			queue = append(queue, children[queue[0]]...)
+			if name, _, _ := strings.Cut(readFile("/proc/"+queue[0]+"/cmdline"), "\x00"); filepath.Base(name) == program {
+				pid, err := strconv.Atoi(queue[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// well waits until the cluster does what it has to: nodes are ready, controllers make what a namespace needs, and the
+// scheduler finds a node.
+func (tr tree) well(t *testing.T) {
+	t.Helper()
+	tr.eventually(t, func() string {
+		got := tr.kubectl(t, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
+		if got.code != 0 {
+			return got.String()
+		}
+		name := fmt.Sprintf("well-%d", time.Now().UnixNano())
+		defer tr.kubectl(t, "delete", "namespace", name, "--wait=false")
+		for _, args := range [][]string{
+			{"create", "namespace", name},
+			{"-n", name, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"},
+			{"-n", name, "run", "web", "--image=example.invalid/web"},
+			{"-n", name, "wait", "--for=condition=PodScheduled", "pod/web", "--timeout=60s"},
+		} {
+			if got := tr.kubectl(t, args...); got.code != 0 {
+				return got.String()
+			}
+		}
+		return ""
+	})
+}
+
+// noMetrics takes metrics-server's API away.
+func noMetrics(t *testing.T, tr tree) func() {
+	t.Helper()
+	tr.kubectl(t, "delete", "apiservice", "v1beta1.metrics.k8s.io").ok(t)
+	return func() {
+		tr.kubectl(t, "apply", "-f", tr.path("_output/cluster/slipway/release/kubernetes/addons/metrics-server")).ok(t)
+		tr.kubectl(t, "wait", "--for=condition=Available", "apiservice/v1beta1.metrics.k8s.io", "--timeout=120s").ok(t)
+	}
+}
+
+func noDNS(t *testing.T, tr tree) func() {
+	t.Helper()
+	tr.kubectl(t, "-n", "kube-system", "scale", "deployment/coredns", "--replicas=0").ok(t)
+	tr.kubectl(t, "-n", "kube-system", "wait", "--for=delete", "pods", "--selector=k8s-app=kube-dns", "--timeout=120s").ok(t)
+	return func() {
+		tr.kubectl(t, "-n", "kube-system", "scale", "deployment/coredns", "--replicas=2").ok(t)
+		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s").ok(t)
+	}
+}
+
+func noProxy(t *testing.T, tr tree) func() {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kube-proxy.json")
+	put(t, []byte(tr.kubectl(t, "-n", "kube-system", "get", "daemonset/kube-proxy", "-o", "json").ok(t).stdout), file)
+	tr.kubectl(t, "-n", "kube-system", "delete", "daemonset/kube-proxy").ok(t)
+	return func() {
+		tr.kubectl(t, "-n", "kube-system", "apply", "-f", file).ok(t)
+		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=120s").ok(t)
+	}
+}
+
+// otherConfiguration has a kubelet's file say what the kubelet does not do.
+func otherConfiguration(t *testing.T, tr tree) func() {
+	t.Helper()
+	const file, from, to = "_output/cluster/slipway/nodes/slipway-2/kubelet/config.yaml", "imageGCHighThresholdPercent: 100", "imageGCHighThresholdPercent: 90"
+	tr.edit(t, file, from, to)
+	return func() { tr.edit(t, file, to, from) }
+}
+
+// withoutPod takes a program of the control plane away.
+func withoutPod(program string) fault {
+	return func(t *testing.T, tr tree) func() {
+		t.Helper()
+		file := tr.manifest(program)
+		before := readFile(file)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		tr.eventually(t, func() string {
+			if pids := tr.findProcesses(t, program); len(pids) > 0 {
+				return fmt.Sprintf("%s still runs: %v", program, pids)
+			}
+			return ""
+		})
+		return func() {
+			replace(t, file, before)
+			tr.well(t)
+		}
+	}
+}
+
+// manifest is the file of a program of the control plane.
+func (tr tree) manifest(program string) string {
+	return tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/manifests/" + program + ".yaml")
+}
+
+// replace writes a file that somebody watches.
+func replace(t *testing.T, file, text string) {
+	t.Helper()
+	tmp := filepath.Join(filepath.Dir(file), "."+filepath.Base(file))
+	put(t, []byte(text), tmp)
+	if err := os.Rename(tmp, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changedPod changes the manifest of a program of the control plane, and waits until it runs anew.
+func (tr tree) changedPod(t *testing.T, program string, change func(manifest string) string) (mend func()) {
+	t.Helper()
+	file := tr.manifest(program)
+	before := readFile(file)
+	set := func(text string) {
+		old := tr.processesOf(t, program)
+		replace(t, file, text)
+		tr.eventually(t, func() string {
+			if syscall.Kill(old[0], 0) == nil {
+				return program + " still runs as it was"
+			}
+			return ""
+		})
+		tr.well(t)
+	}
+	after := change(before)
+	if after == before {
+		t.Fatalf("%s has nothing to change:\n%s", file, before)
+	}
+	set(after)
+	return func() { set(before) }
+}
+
+// changedManager changes an argument of the controller manager.
+func changedManager(from, to string) fault {
+	return func(t *testing.T, tr tree) func() {
+		t.Helper()
+		return tr.changedPod(t, "kube-controller-manager", func(manifest string) string { return strings.Replace(manifest, from, to, 1) })
+	}
+}
+
+func withoutControllers(names ...string) fault {
+	arg := "--controllers=*"
+	to := arg
+	for _, name := range names {
+		to += ",-" + name + "-controller"
+	}
+	return changedManager(arg, to)
+}
+
+// carelessScheduler lets Pods onto any node.
+func carelessScheduler(t *testing.T, tr tree) func() {
+	t.Helper()
+	put(t, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}
+profiles:
+- plugins:
+    multiPoint:
+      disabled: [{name: NodeAffinity}, {name: InterPodAffinity}, {name: TaintToleration}, {name: NodeResourcesFit}, {name: DefaultPreemption}]
+`), tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/careless.yaml"))
+	return tr.changedPod(t, "kube-scheduler", func(manifest string) string {
+		return strings.NewReplacer(
+			"- --kubeconfig=/etc/kubernetes/scheduler.conf", "- --config=/etc/kubernetes/careless.yaml",
+			"    volumeMounts:\n", "    volumeMounts:\n    - {mountPath: /etc/kubernetes/careless.yaml, name: careless}\n",
+			"  volumes:\n", "  volumes:\n  - {name: careless, hostPath: {path: /etc/kubernetes/careless.yaml, type: File}}\n",
+		).Replace(manifest)
+	})
+}

@@ -1,0 +1,160 @@
+// Package reapi runs a server of the Remote Execution API on loopback, for tests and measurements: Debian's buildbox-casd, which
+// is a cache and executes actions, from a root of Debian packages of its own.
+package reapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"slipway.build/pkg/debian"
+)
+
+// A Server is buildbox-casd, and what makes it one that Bazel talks to.
+type Server struct {
+	Address string // HOST:PORT of loopback, also after a restart
+
+	root  string
+	port  string
+	cmd   *exec.Cmd
+	front *http.Server
+}
+
+// Start starts a server whose root is dir, which it makes if it is not there (by mmdebstrap, as root, a minute). What
+// the server keeps is in there, too.
+func Start(ctx context.Context, dir string) (*Server, error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := makeRoot(ctx, dir); err != nil {
+			return nil, fmt.Errorf("root with buildbox-casd: %w", err)
+		}
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{root: dir, port: port}
+	if err := s.Restart(ctx); err != nil {
+		return nil, err
+	}
+	s.Address, s.front, err = lowered("127.0.0.1:" + port)
+	if err != nil {
+		s.Kill()
+	}
+	return s, err
+}
+
+func makeRoot(ctx context.Context, dir string) error {
+	system := debian.System{
+		Mirror:   os.Getenv("SLIPWAY_DEBIAN_MIRROR"),
+		Suite:    "forky",
+		Packages: []string{"buildbox", "gcc", "libc6-dev"},
+		Options:  []string{`--aptopt=APT::Install-Recommends "false"`, "--customize-hook=" + debian.Cleanse},
+		Progress: func(string) {},
+	}
+	tmp := dir + ".tmp"
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp) // gone already if all went well
+	err := system.Pack(ctx, func(tar io.Reader) error {
+		cmd := exec.CommandContext(ctx, "tar", "-x", "-p", "--numeric-owner", "-C", tmp, "--exclude=./dev/*")
+		cmd.Stdin, cmd.Stderr = tar, os.Stderr
+		return cmd.Run()
+	})
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
+}
+
+// inside runs in namespaces of its own, which end with it.
+const inside = `set -e
+mount --rbind /dev "$1/dev"
+mount -t proc proc "$1/proc"
+mkdir -p "$1/cas"
+exec chroot "$1" buildbox-casd --bind=127.0.0.1:"$2" --quota-high=20G --jobs=2 --buildbox-run=/usr/bin/buildbox-run-hosttools /cas`
+
+// Restart starts buildbox-casd where it was, after Kill. What it has kept, it still has.
+func (s *Server) Restart(ctx context.Context) error {
+	log, err := os.OpenFile(filepath.Join(s.root, "casd.log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.cmd = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh", s.root, s.port)
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for ; ctx.Err() == nil && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if c, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
+			return c.Close()
+		}
+	}
+	s.Kill()
+	return fmt.Errorf("buildbox-casd does not start:\n%s", s.Log())
+}
+
+// Kill ends buildbox-casd at once, as if its machine had gone.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait() // it was killed
+	s.cmd = nil
+}
+
+// Stop ends all of it.
+func (s *Server) Stop() {
+	s.Kill()
+	if s.front != nil {
+		_ = s.front.Close()
+	}
+}
+
+// Log is what buildbox-casd has said since it was last started.
+func (s *Server) Log() string {
+	data, _ := os.ReadFile(filepath.Join(s.root, "casd.log"))
+	return string(data)
+}
+
+// Lose removes what the cache holds of contents with these SHA-256 sums, and says how many it held.
+func (s *Server) Lose(sums ...string) (int, error) {
+	lost := 0
+	err := filepath.WalkDir(filepath.Join(s.root, "cas"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		// Objects are files named by their digests, of which the first two digits may be the folder's name.
+		digest := filepath.Base(filepath.Dir(name)) + d.Name()
+		for _, sum := range sums {
+			if strings.Contains(digest, sum) {
+				lost++
+				return os.Remove(name)
+			}
+		}
+		return nil
+	})
+	return lost, err
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
+}

@@ -1,0 +1,55 @@
+package reapi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+)
+
+// lowered hands on what it is asked to a server that says it speaks the Remote Execution API from 2.1 on, and says it does from
+// 2.0 on: Bazel 7 says that it speaks 2.0, and would turn away. What it uses of 2.0 is the same in 2.1.
+func lowered(to string) (address string, server *http.Server, err error) {
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	server = &http.Server{
+		Protocols: &protocols,
+		Handler: &httputil.ReverseProxy{
+			Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: to}) },
+			Transport:     &http.Transport{Protocols: &protocols},
+			FlushInterval: -1,
+			ModifyResponse: func(r *http.Response) error {
+				if !strings.HasSuffix(r.Request.URL.Path, "/GetCapabilities") {
+					return nil
+				}
+				return lowerVersion(r)
+			},
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		},
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	go func() { _ = server.Serve(l) }() // until it is closed
+	return l.Addr().String(), server, nil
+}
+
+// lowerVersion adds to a gRPC message, a ServerCapabilities, another field 4, low_api_version { major: 2 }, which counts instead
+// of the first.
+func lowerVersion(r *http.Response) error {
+	data, err := io.ReadAll(r.Body) // its trailer is here then, too
+	if err != nil || len(data) < 5 {
+		return err
+	}
+	data = append(data, 0x22, 0x04, 0x08, 0x02, 0x10, 0x00)
+	binary.BigEndian.PutUint32(data[1:], uint32(len(data)-5))
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	r.ContentLength = -1
+	r.Header.Del("Content-Length")
+	return nil
+}
