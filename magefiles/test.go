@@ -23,7 +23,7 @@ func Test(ctx context.Context) error {
 
 // TestIntegration builds real releases and checks what must hold of them.
 func TestIntegration(ctx context.Context) error {
-	return goTest("./pkg/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=60m", "-v")
+	return goTest("./pkg/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=75m", "-v")
 }
 
 // Bench measures speed as ratios of two things done in turn, and prints a table.
@@ -45,6 +45,14 @@ func Update(ctx context.Context) error {
 		return nil
 	}
 	return generate.Update(ctx, ".")
+}
+
+// UpdateDebianLocks takes, into images/*/debian.lock, the versions of Debian's packages that the mirror has now.
+func UpdateDebianLocks(ctx context.Context) error {
+	if dryRun() {
+		return nil
+	}
+	return generate.DebianLocks(ctx, ".", os.Getenv("SLIPWAY_DEBIAN_MIRROR"), os.Stdout)
 }
 
 // Verify checks formatting, lints, and that what is generated is up to date.
