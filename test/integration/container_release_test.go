@@ -42,8 +42,10 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 	if want := "hello from kubectl\n"; got.stderr != want {
 		t.Errorf("kubectl says %q, want %q", got.stderr, want)
 	}
-	if tr.exists(binaries) || tr.exists("_output/bin") {
-		t.Error("the local road's binaries are there, too")
+	for _, name := range []string{"kube-apiserver", "kube-log-runner", "kubectl", "kubelet"} {
+		if tr.exists(hostBin(name)) {
+			t.Errorf("%s is there by the local road, too", name)
+		}
 	}
 
 	t.Run("no-op", func(t *testing.T) {
