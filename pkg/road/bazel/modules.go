@@ -4,17 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
 
-// versions are those that a go.mod selects, by module path. One that is replaced has the version of its replacement, or none if
-// that is a folder.
-type versions map[string]string
+// A selection is what a module's go.mod and go.sum pin, by the path of each module.
+type selection map[string]pin
 
-// selectedVersions reads them: since Go 1.17 a go.mod names every module that packages are compiled from.
-func selectedVersions(file string) (versions, error) {
+// A pin is a module's version and sum, or those of what replaces it. A module that is a folder has neither.
+type pin struct{ version, sum string }
+
+// selected reads the selection of the module in a folder: since Go 1.17 a go.mod names every module that packages are compiled
+// from.
+func selected(dir string) (selection, error) {
+	file := filepath.Join(dir, "go.mod")
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -23,20 +30,30 @@ func selectedVersions(file string) (versions, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := versions{mod.Module.Mod.Path: ""}
-	for _, r := range mod.Require {
-		v[r.Mod.Path] = r.Mod.Version
+	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		return nil, err
 	}
-	for _, r := range mod.Replace {
-		if _, ok := v[r.Old.Path]; ok && (r.Old.Version == "" || r.Old.Version == v[r.Old.Path]) {
-			v[r.Old.Path] = r.New.Version
+	sumOf := map[module.Version]string{}
+	for line := range strings.Lines(string(sums)) {
+		if f := strings.Fields(line); len(f) == 3 {
+			sumOf[module.Version{Path: f[0], Version: f[1]}] = f[2]
 		}
 	}
-	return v, nil
+	s := selection{mod.Module.Mod.Path: {}}
+	for _, r := range mod.Require {
+		s[r.Mod.Path] = pin{r.Mod.Version, sumOf[r.Mod]}
+	}
+	for _, r := range mod.Replace {
+		if was, ok := s[r.Old.Path]; ok && (r.Old.Version == "" || r.Old.Version == was.version) {
+			s[r.Old.Path] = pin{r.New.Version, sumOf[r.New]}
+		}
+	}
+	return s, nil
 }
 
-// check compares what a binary says of itself with the versions, and with the Go.
-func (v versions) check(info *debug.BuildInfo, goVersion string) error {
+// check compares what a binary says of itself with the selection, and with the Go.
+func (s selection) check(info *debug.BuildInfo, goVersion string) error {
 	if info.GoVersion != goVersion {
 		return fmt.Errorf("Bazel compiled it with %s, and release.yaml pins %s: run make update, or remove what user.bazelrc sets", info.GoVersion, goVersion)
 	}
@@ -44,16 +61,22 @@ func (v versions) check(info *debug.BuildInfo, goVersion string) error {
 		return errors.New("Bazel made a binary that does not say which modules are in it")
 	}
 	for _, dep := range info.Deps {
-		got := dep.Version
+		got := dep
 		if dep.Replace != nil {
-			got = dep.Replace.Version
+			got = dep.Replace
 		}
-		want, ok := v[dep.Path]
-		if !ok {
-			return fmt.Errorf("Bazel linked %s %s, which cmd/go.mod does not name: run make update", dep.Path, got)
-		}
-		if want != "" && got != want {
-			return fmt.Errorf("Bazel linked %s %s, and cmd/go.mod selects %s: run make update", dep.Path, got, want)
+		want, ok := s[dep.Path]
+		switch {
+		case !ok:
+			return fmt.Errorf("Bazel linked %s %s, which cmd/go.mod does not name: run make update", dep.Path, got.Version)
+		case want.version == "":
+		case got.Version != want.version:
+			return fmt.Errorf("Bazel linked %s %s, and cmd/go.mod selects %s: run make update", dep.Path, got.Version, want.version)
+		case want.sum == "":
+			return fmt.Errorf("cmd/go.sum has no sum of %s %s: go mod tidy in cmd adds it, and then run make update", dep.Path, got.Version)
+		case got.Sum != want.sum:
+			return fmt.Errorf("Bazel linked %s %s with the sum %s, and cmd/go.sum has %s: see which one is right, and then run make update",
+				dep.Path, got.Version, got.Sum, want.sum)
 		}
 	}
 	return nil

@@ -105,7 +105,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 
 // take checks the files that Bazel made of labels, and copies them to where the targets want them.
 func take(c road.Compilation, labels, made []string, goVersion string) error {
-	selected, err := selectedVersions(filepath.Join(c.Root, filepath.FromSlash(c.Module), "go.mod"))
+	pinned, err := selected(filepath.Join(c.Root, filepath.FromSlash(c.Module)))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func take(c road.Compilation, labels, made []string, goVersion string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
-		if err := selected.check(info, goVersion); err != nil {
+		if err := pinned.check(info, goVersion); err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
 		if err := copyFile(made[i], t.Output); err != nil {

@@ -50,12 +50,14 @@ func compile(t *testing.T, script string) (c road.Compilation, rep *recorder, er
 	if err := os.MkdirAll(filepath.Join(root, "cmd"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	mod, err := os.ReadFile("../../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "cmd", "go.mod"), mod, 0o666); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile("../../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "cmd", name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	binary := program(t)
 	c = road.Compilation{
@@ -144,28 +146,35 @@ func TestCompileFailsWhereBazelDoes(t *testing.T) {
 	}
 }
 
-func TestVersionsHaveToBeTheSelectedOnes(t *testing.T) {
+func TestModulesHaveToBeTheSelectedOnes(t *testing.T) {
 	t.Parallel()
-	selected, err := selectedVersions("../../../go.mod")
+	s, err := selected("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const linked = "golang.org/x/mod"
-	right := selected[linked]
-	info := &debug.BuildInfo{GoVersion: "go1.2.3", Deps: []*debug.Module{{Path: linked, Version: right}}}
-	if err := selected.check(info, "go1.2.3"); err != nil {
-		t.Errorf("the versions are right, and the error is %v", err)
+	right := s[linked]
+	if right.version == "" || right.sum == "" {
+		t.Fatalf("go.mod and go.sum pin %q of %s", right, linked)
 	}
-	if err := selected.check(info, "go1.2.4"); err == nil || !strings.Contains(err.Error(), "compiled it with go1.2.3, and release.yaml pins go1.2.4") {
-		t.Errorf("another Go: %v", err)
+	info := &debug.BuildInfo{GoVersion: "go1.2.3", Deps: []*debug.Module{{Path: linked, Version: right.version, Sum: right.sum}}}
+	if err := s.check(info, "go1.2.3"); err != nil {
+		t.Errorf("the module is the right one, and the error is %v", err)
 	}
-	selected[linked] = "v0.0.1"
-	if err := selected.check(info, "go1.2.3"); err == nil || !strings.Contains(err.Error(), "linked golang.org/x/mod "+right+", and cmd/go.mod selects v0.0.1") {
-		t.Errorf("another version: %v", err)
+	fails := func(s selection, goVersion, want string) {
+		t.Helper()
+		if err := s.check(info, goVersion); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
 	}
-	delete(selected, linked)
-	if err := selected.check(info, "go1.2.3"); err == nil || !strings.Contains(err.Error(), "cmd/go.mod does not name") {
-		t.Errorf("one that is not named: %v", err)
+	fails(s, "go1.2.4", "compiled it with go1.2.3, and release.yaml pins go1.2.4")
+	fails(selection{}, "go1.2.3", "cmd/go.mod does not name")
+	fails(selection{linked: {"v0.0.1", right.sum}}, "go1.2.3", "linked golang.org/x/mod "+right.version+", and cmd/go.mod selects v0.0.1")
+	fails(selection{linked: {right.version, "h1:other"}}, "go1.2.3", "with the sum "+right.sum+", and cmd/go.sum has h1:other")
+	fails(selection{linked: {right.version, ""}}, "go1.2.3", "cmd/go.sum has no sum of golang.org/x/mod")
+	info.Deps[0] = &debug.Module{Path: linked, Version: "v0.0.1", Replace: &debug.Module{Path: "../mod"}}
+	if err := (selection{linked: {}}).check(info, "go1.2.3"); err != nil {
+		t.Errorf("it is replaced by a folder, and the error is %v", err)
 	}
 }
 
