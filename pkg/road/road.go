@@ -65,14 +65,14 @@ type Report interface {
 
 // A GoCommand is a run of the Go command that makes some of a compilation's targets.
 type GoCommand struct {
-	Verb    []string // "build", or "test", "-c"
+	Verb    []string // "build", or "test", "-c", "-vet=off"
 	Targets []Target
 }
 
 // GoCommands are what makes all targets: one run for all main packages, so that the Go tool shares what they have in common
-// and links in parallel, then one for all test packages.
+// and links in parallel, then one for all test packages. Tests are not vetted: all of their dependencies would be looked at.
 func (c Compilation) GoCommands() []GoCommand {
-	mains, tests := GoCommand{Verb: []string{"build"}}, GoCommand{Verb: []string{"test", "-c"}}
+	mains, tests := GoCommand{Verb: []string{"build"}}, GoCommand{Verb: []string{"test", "-c", "-vet=off"}}
 	for _, t := range c.Targets {
 		if t.Test {
 			tests.Targets = append(tests.Targets, t)

@@ -81,7 +81,7 @@ func TestNameThatTheGoToolGivesATarget(t *testing.T) {
 func TestMainPackagesAreBuiltTogetherAndThenTests(t *testing.T) {
 	t.Parallel()
 	a, b, e2e := Target{Package: "./a"}, Target{Package: "./b"}, Target{Package: "./e2e", Test: true}
-	want := []GoCommand{{[]string{"build"}, []Target{a, b}}, {[]string{"test", "-c"}, []Target{e2e}}}
+	want := []GoCommand{{[]string{"build"}, []Target{a, b}}, {[]string{"test", "-c", "-vet=off"}, []Target{e2e}}}
 	if diff := cmp.Diff(want, Compilation{Targets: []Target{a, e2e, b}}.GoCommands()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -42,8 +42,8 @@ func (r result) ran(t *testing.T) string {
 	return m[len(m)-1][1]
 }
 
-// A clean build takes everything from a remote cache; what the cache loses, and a server that goes away, are made up for. What is
-// made elsewhere is the same.
+// A component is made by remote execution. A clean build takes everything from the remote cache; what the cache loses, and a server
+// that goes away, are made up for. What is made here without all that is the same.
 func TestBazelRemote(t *testing.T) {
 	needRoot(t)
 	tr := bazelTree(t)
@@ -55,36 +55,30 @@ func TestBazelRemote(t *testing.T) {
 	for _, name := range bazelComponents {
 		labels = append(labels, "//cmd/"+name)
 	}
-	const small = "//cmd:kube-log-runner"
 	build := func(args ...string) result { return tr.bazel(t, append([]string{"build"}, args...)...) }
-	build(append(labels, small)...).ok(t)
-	want, wantSmall := tr.madeSum(t, labels[0]), tr.madeSum(t, small)
+	if ran := executed.ran(t); !strings.Contains(ran, " remote") || strings.Contains(ran, "cache hit") || strings.Contains(ran, "sandbox") {
+		t.Errorf("kube-log-runner was not made by remote execution: %s", ran)
+	}
+	build(append(labels, smallComponent)...).ok(t)
+	want, wantSmall := tr.madeSum(t, labels[0]), tr.madeSum(t, smallComponent)
+	archives, err := filepath.Glob(filepath.Join(tr.executionRoot(t), "bazel-out/*/bin/external/com_github_fxamacker_cbor_v2/*.[ax]"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no archives of cbor: %v", err)
+	}
+	lose := []string{wantSmall}
+	for _, name := range archives {
+		sum, err := sha256File(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lose = append(lose, sum)
+	}
+	slices.Sort(lose)
+	lose = slices.Compact(lose)
 
-	var archives []string // sums of what kube-log-runner is linked of, among others
-	t.Run("execution", func(t *testing.T) {
-		tr.bazel(t, "clean").ok(t)
-		got := build("--remote_executor=grpc://"+server.Address, "--noremote_accept_cached", "--remote_download_outputs=all", small).ok(t)
-		if ran := got.ran(t); !strings.Contains(ran, " remote") || strings.Contains(ran, "cache hit") || strings.Contains(ran, "sandbox") {
-			t.Errorf("it was not made by remote execution: %s", ran)
-		}
-		if s := tr.madeSum(t, small); s != wantSmall {
-			t.Errorf("kube-log-runner is %s by remote execution, and %s here", s, wantSmall)
-		}
-		files, err := filepath.Glob(filepath.Join(tr.executionRoot(t), "bazel-out/*/bin/external/com_github_fxamacker_cbor_v2/*.[ax]"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no archives of cbor: %v", err)
-		}
-		for _, name := range files {
-			sum, err := sha256File(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			archives = append(archives, sum)
-		}
-	})
 	t.Run("cache", func(t *testing.T) {
 		tr.bazel(t, "clean").ok(t)
-		got := build(append(labels, small)...).ok(t)
+		got := build(append(labels, smallComponent)...).ok(t)
 		if ran := got.ran(t); !strings.Contains(ran, "remote cache hit") || strings.Contains(ran, "sandbox") || strings.Contains(ran, "local") {
 			t.Errorf("not every action was a hit: %s", ran)
 		}
@@ -94,9 +88,6 @@ func TestBazelRemote(t *testing.T) {
 	})
 	t.Run("cache that lost entries", func(t *testing.T) {
 		// The binary has to be linked again, of an archive that is only in the cache, and is not.
-		lose := append(archives, wantSmall)
-		slices.Sort(lose)
-		lose = slices.Compact(lose)
 		tr.bazel(t, "clean").ok(t)
 		server.Kill()
 		if lost, err := server.Lose(lose...); err != nil || lost < len(lose) {
@@ -105,8 +96,8 @@ func TestBazelRemote(t *testing.T) {
 		if err := server.Restart(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		got := build(small).ok(t)
-		if s := tr.madeSum(t, small); s != wantSmall {
+		got := build(smallComponent).ok(t)
+		if s := tr.madeSum(t, smallComponent); s != wantSmall {
 			t.Errorf("kube-log-runner is %s with a cache that lost a part of it, and was %s: %v", s, wantSmall, got)
 		}
 	})
@@ -118,7 +109,7 @@ func TestBazelRemote(t *testing.T) {
 		}()
 		tr.bazel(t, "clean").ok(t)
 		p := tr.start(t, slipway(t), "bazel", "--", "build", "--color=no", "--curses=no", "--show_progress_rate_limit=0.1",
-			"--remote_executor=grpc://"+server.Address, "--noremote_accept_cached", small)
+			"--remote_executor=grpc://"+server.Address, "--noremote_accept_cached", smallComponent)
 		underWay := regexp.MustCompile(`\[[1-9][\d,]* / [\d,]+\]`)
 		if !p.until(t, func() bool { return underWay.MatchString(readFile(p.err)) }) {
 			t.Fatalf("it ended before the server went: %s", tail(readFile(p.err)))
@@ -128,9 +119,9 @@ func TestBazelRemote(t *testing.T) {
 		if got.code != 0 && !strings.Contains(got.stderr, "remote") {
 			t.Errorf("the error is not clear: %v", got)
 		}
-		build("--remote_cache=", small).ok(t)
-		if s := tr.madeSum(t, small); s != wantSmall {
-			t.Errorf("kube-log-runner is %s after the server went, and was %s", s, wantSmall)
+		build("--remote_cache=", smallComponent).ok(t)
+		if s := tr.madeSum(t, smallComponent); s != executed.sum {
+			t.Errorf("kube-log-runner is %s as made here, and %s by remote execution", s, executed.sum)
 		}
 	})
 }

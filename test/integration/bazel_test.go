@@ -22,6 +22,14 @@ const bazelBinaries = "_output/bazel/bin"
 // What is built by Bazel here: two components that share most of their code.
 var bazelComponents = []string{"kubectl", "kube-scheduler"}
 
+const smallComponent = "//cmd:kube-log-runner"
+
+// executed is how the smallest component was made by remote execution, and its sum.
+var executed struct {
+	result
+	sum string
+}
+
 // bazelTree is a clone in which Bazel compiles. All tests share it, as it takes minutes to compile from nothing: whoever comes
 // first does. What is made in it goes into the remote cache, where there can be one.
 func bazelTree(t *testing.T) tree {
@@ -34,7 +42,9 @@ func bazelTree(t *testing.T) tree {
 			tr.write(t, "user.bazelrc", "build --config=remote --remote_cache=grpc://"+server.Address+"\n")
 			// buildbox takes a result that is a folder with folders in it (Go's standard library) for incomplete until it has made
 			// it itself. After that, what depends on it was compiled again: so it goes first.
-			tr.bazel(t, "build", "--remote_executor=grpc://"+server.Address, "--noremote_accept_cached", "//cmd:kube-log-runner").ok(t)
+			executed.result = tr.bazel(t, "build", "--remote_executor=grpc://"+server.Address, "--noremote_accept_cached",
+				"--remote_download_outputs=all", smallComponent).ok(t)
+			executed.sum = tr.madeSum(t, smallComponent)
 		}
 		program := slipway(t)
 		atEnd = append(atEnd, func() { _ = command(tr.dir, nil, program, "clean").Run() }) // Bazel's folders are not in the tree
