@@ -1,18 +1,20 @@
 package image
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"slipway.build/pkg/archive"
 )
 
 // Base reads the base called name, as a catalog's images name it, in the repository at root. No name is the empty base. Bases
-// other than static lie on that, and are what images/NAME/rootfs holds, with the files of Debian packages if there are any:
-// packages is a tar of these, or "".
+// other than static lie on that, and are what images/NAME/rootfs holds, with the links of links.txt and the files of Debian packages
+// if there are any: packages is a tar of these, or "".
 func Base(root, name, packages string) ([]Layer, error) {
 	if name == "" {
 		return nil, nil
@@ -21,10 +23,16 @@ func Base(root, name, packages string) ([]Layer, error) {
 	if err != nil || name == "static" {
 		return []Layer{static}, err
 	}
-	entries, err := rootfs(filepath.Join(root, "images", name, "rootfs"))
-	if err != nil {
+	dir := filepath.Join(root, "images", name)
+	links, err := readLinks(filepath.Join(dir, "links.txt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("base %s: %w", name, err)
 	}
+	entries, err := rootfs(filepath.Join(dir, "rootfs"))
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && (packages != "" || len(links) > 0)) {
+		return nil, fmt.Errorf("base %s: %w", name, err)
+	}
+	entries = append(entries, links...)
 	if packages != "" {
 		unpacked, err := archive.ReadTar(packages)
 		if err != nil {
@@ -36,6 +44,30 @@ func Base(root, name, packages string) ([]Layer, error) {
 		return nil, fmt.Errorf("base %s: %w", name, err)
 	}
 	return []Layer{static, {Entries: entries, Comment: "base " + name}}, nil
+}
+
+// readLinks reads a list of symbolic links: on each line a name, an arrow and where it leads. They would be many in a rootfs, and a
+// program that has as many names has a list of them.
+func readLinks(file string) ([]archive.Entry, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var links []archive.Entry
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, to, ok := strings.Cut(line, " -> ")
+		if !ok || !fs.ValidPath(name) || to == "" {
+			return nil, fmt.Errorf("%s:%d: want a line like \"usr/bin/awk -> mawk\"", file, n)
+		}
+		links = append(links, archive.Entry{Name: name, Mode: fs.ModeSymlink | 0o777, Link: to})
+	}
+	return links, nil
 }
 
 // behindLinks reports a file below what is a link in the same layer: whoever unpacks it would have one or the other.

@@ -32,7 +32,7 @@
 //
 // # Bases
 //
-// What images/NAME/rootfs holds is the base named NAME. What can't be a file in a repository (certificates, empty
+// What images/NAME/rootfs holds is the base named NAME, with the links that images/NAME/links.txt lists. What can't be a file in a repository (certificates, empty
 // folders, special modes) is in this package, see [Static].
 //
 // Nothing in here knows a registry's protocol, runs a container, or compiles. Which images a release has is the
