@@ -82,6 +82,7 @@ require (
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.3 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.27.7 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/ishidawataru/sctp v0.0.0-20250521072954-ae8eb7fa7995 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
@@ -207,6 +208,8 @@ tool (
 	github.com/onsi/ginkgo/v2/ginkgo
 	k8s.io/component-base/logs/kube-log-runner
 	k8s.io/kubernetes/test/conformance/image/go-runner
+	k8s.io/kubernetes/test/images/agnhost
+	k8s.io/kubernetes/test/images/nonewprivs
 )
 
 // Upstream builds the staging modules from its own tree; outside of it they are modules of their own.

@@ -6,7 +6,7 @@ import "io/fs"
 // else the file at Path.
 type Entry struct {
 	Name string      // slash-separated, relative, clean
-	Mode fs.FileMode // type (fs.ModeDir, fs.ModeSymlink or regular), a file's 0100, a directory's fs.ModeSticky; the rest is ignored
+	Mode fs.FileMode // type (fs.ModeDir, fs.ModeSymlink or regular), a file's 0100 and fs.ModeSetuid, a directory's fs.ModeSticky; the rest is ignored
 	Link string      // a symbolic link's target
 	Data []byte      // a regular file's content, if Path is empty
 	Path string      // where a regular file's content is

@@ -114,6 +114,9 @@ func newMember(e Entry, t time.Time) (member, error) {
 		if e.Mode&0o100 != 0 { // as git has it; the other bits are the umask's, or an accident
 			h.Mode = 0o755
 		}
+		if e.Mode&fs.ModeSetuid != 0 {
+			h.Mode |= 0o4000
+		}
 		c, err := newContent(e)
 		if err != nil {
 			return m, err

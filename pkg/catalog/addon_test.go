@@ -60,7 +60,7 @@ func TestAnotherProject(t *testing.T) {
 	if got := names(c.Default()); got != "kubelet" {
 		t.Errorf("built when none is named: %s", got)
 	}
-	if got := len(c.ImagesFor(Platform{"linux", "arm64"})); got != 2 {
+	if got := len(c.ImagesFor(Server, Platform{"linux", "arm64"})); got != 2 {
 		t.Errorf("%d images", got)
 	}
 	for word, want := range map[string]string{

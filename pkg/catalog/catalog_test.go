@@ -159,10 +159,10 @@ func TestJSONReadsBack(t *testing.T) {
 func TestImagesAreOfTheServerSet(t *testing.T) {
 	t.Parallel()
 	c := load(t)
-	if got := c.ImagesFor(Platform{"linux", "arm64"}); len(got) != 2 || got[1].Name != "kubectl" {
+	if got := c.ImagesFor(Server, Platform{"linux", "arm64"}); len(got) != 2 || got[1].Name != "kubectl" {
 		t.Errorf("linux/arm64: got %v", got)
 	}
-	if got := c.ImagesFor(Platform{"windows", "amd64"}); got != nil {
+	if got := c.ImagesFor(Server, Platform{"windows", "amd64"}); got != nil {
 		t.Errorf("windows/amd64: got %v, want none: the client set has kubectl for it, the server set doesn't", got)
 	}
 }

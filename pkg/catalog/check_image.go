@@ -17,9 +17,15 @@ func (c *checker) checkImages(images []declaredImage) {
 		i := Image{
 			Name: d.name.value, Title: d.title.value, Base: d.base.value, Binary: d.binary.value,
 			With: values(c.once("binary", d.with)), Version: d.version.value, User: d.user.value,
+			Set: c.imageSet(d), Entrypoint: values(d.entrypoint), Arguments: values(d.arguments), SetUID: d.setuid,
 		}
-		names = append(names, d.name)
-		if line, taken := files[i.File()]; taken && i.Name != "" && !slices.ContainsFunc(c.catalog.Images, func(o Image) bool { return o.Name == i.Name }) {
+		called := d.name
+		if i.In(Test) && i.Name != "" {
+			called.value += ":" + i.Version // tests want several versions of one
+		}
+		names = append(names, called)
+		same := func(o Image) bool { return o.Name == i.Name && (!i.In(Test) || o.Version == i.Version) }
+		if line, taken := files[i.File()]; taken && i.Name != "" && !slices.ContainsFunc(c.catalog.Images, same) {
 			c.add(d.name.line, "the archive of image %s would be %s.tar, as is that of the one on line %d", i.Name, i.File(), line)
 		}
 		files[i.File()] = d.name.line
@@ -27,6 +33,25 @@ func (c *checker) checkImages(images []declaredImage) {
 		c.catalog.Images = append(c.catalog.Images, i)
 	}
 	c.once("image", names)
+}
+
+// imageSet returns the set that an image is declared to be in, or "" for the server set. Only tests have images besides.
+func (c *checker) imageSet(d declaredImage) Set {
+	if d.set.value == "" {
+		return ""
+	}
+	set, ok := c.set(d.set)
+	switch {
+	case !ok || set == Server:
+		return ""
+	case set != Test:
+		c.add(d.set.line, "image %s: set %s has no images; server and test have", d.name.value, set)
+		return ""
+	}
+	if _, declared := c.catalog.Sets[Test]; !declared && !c.unsure {
+		c.add(d.set.line, "image %s: set %s has no platforms in this file", d.name.value, set)
+	}
+	return set
 }
 
 // An image runs as numbers: what the names of users mean depends on its files.
@@ -44,6 +69,15 @@ func (c *checker) checkImage(d declaredImage) {
 	}
 	if d.user.value != "" && !userAndGroup.MatchString(d.user.value) {
 		c.add(d.user.line, "%q is not a user and a group by number, like 65532:65532", d.user.value)
+	}
+	switch {
+	case d.binary.line == 0 && (d.base.line == 0 || d.entrypoint == nil && d.arguments == nil):
+		c.add(d.line, "image %s has neither a binary nor a base with something to start", d.name.value)
+	case d.binary.line == 0 && (d.with != nil || d.setuid):
+		c.add(d.line, "image %s has no binary that others could go with, or that could run as root", d.name.value)
+	}
+	if d.set.value == string(Test) {
+		c.checkTestVersion(d)
 	}
 	for _, declared := range append([]text{d.binary}, d.with...) {
 		c.checkImageBinary(d, declared)
@@ -71,7 +105,30 @@ func (c *checker) checkImageBinary(d declaredImage, declared text) {
 			}
 		}
 	}
-	c.checkImageVersion(d, b)
+	if d.set.value != string(Test) {
+		c.checkImageVersion(d, b)
+	}
+}
+
+// checkTestVersion checks that an image for tests has a version: the one that the tests call it by, whatever is in it.
+func (c *checker) checkTestVersion(d declaredImage) {
+	if d.version.line == 0 {
+		c.add(d.line, "image %s: it needs a version: the one that tests call it by", d.name.value)
+		return
+	}
+	c.isImageVersion(d.version)
+}
+
+// isImageVersion reports whether a version can be a tag.
+func (c *checker) isImageVersion(version text) bool {
+	if version.value == "" {
+		return false
+	}
+	if _, err := name.NewTag("registry.invalid/image:"+version.value, name.StrictValidation); err != nil {
+		c.add(version.line, "%q is not a version for an image: letters, digits, and _ . -", version.value)
+		return false
+	}
+	return true
 }
 
 // checkImageVersion checks that an image whose binary is another project's has that project's version, perhaps with a suffix.
@@ -89,11 +146,7 @@ func (c *checker) checkImageVersion(d declaredImage, b Binary) {
 		c.add(d.line, "image %s: it needs a version: binary %s is of another project", d.name.value, b.Name)
 		return
 	}
-	if d.version.value == "" {
-		return
-	}
-	if _, err := name.NewTag("registry.invalid/image:"+d.version.value, name.StrictValidation); err != nil {
-		c.add(d.version.line, "%q is not a version for an image: letters, digits, and _ . -", d.version.value)
+	if !c.isImageVersion(d.version) {
 		return
 	}
 	m := c.modules[b.Module]

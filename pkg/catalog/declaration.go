@@ -34,6 +34,10 @@ type declaredImage struct {
 	base, binary, user text
 	with               []text
 	version            text
+	set                text
+	entrypoint         []text
+	arguments          []text
+	setuid             bool
 }
 
 // A text is a piece of text and the line it is on.

@@ -22,10 +22,12 @@
 //	images:
 //	- {name: kubectl, base: static, binary: kubectl, with: [kube-log-runner], title: Kubernetes command line}
 //	- {name: etcd, base: static, binary: etcd, version: 3.6.8-0, title: etcd}   # of another project, with its version
+//	- {name: e2e-test-images/busybox, set: test, base: busybox, entrypoint: [sh], version: 1.37.0-1, title: BusyBox} # for tests
 //	registry: registry.k8s.io   # the images' names begin with it
 //
 // `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out and says with `only`
-// what it can be built for; it is built when it is asked for by name.
+// what it can be built for; it is built when it is asked for by name. An image with `set: test` is in the test tarballs, under the
+// version that the tests call it by; `entrypoint` and `arguments` are what it starts, where that is not the binary.
 //
 // # Validation
 //

@@ -112,6 +112,17 @@ func (p *problems) textsInto(t *[]text) func(*yaml.Node, string) {
 	return func(n *yaml.Node, what string) { *t = p.texts(n, what) }
 }
 
+func (p *problems) flagInto(flag *bool) func(*yaml.Node, string) {
+	return func(n *yaml.Node, what string) {
+		if !p.is(n, yaml.ScalarNode, what) {
+			return
+		}
+		if err := n.Decode(flag); err != nil {
+			p.add(n.Line, "%s has to be true or false, not %s", what, resolve(n).Value)
+		}
+	}
+}
+
 // is reports whether n is something of that kind, with something in it.
 func (p *problems) is(n *yaml.Node, kind yaml.Kind, what string) bool {
 	r := resolve(n)

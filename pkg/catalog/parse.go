@@ -60,10 +60,14 @@ func parse(data []byte, p *problems) declaration {
 					need("name", p.textInto(&i.name)),
 					need("title", p.textInto(&i.title)),
 					may("base", p.textInto(&i.base)),
-					need("binary", p.textInto(&i.binary)),
+					may("binary", p.textInto(&i.binary)),
 					may("with", p.textsInto(&i.with)),
 					may("version", p.textInto(&i.version)),
 					may("user", p.textInto(&i.user)),
+					may("set", p.textInto(&i.set)),
+					may("entrypoint", p.textsInto(&i.entrypoint)),
+					may("arguments", p.textsInto(&i.arguments)),
+					may("setuid", p.flagInto(&i.setuid)),
 				)
 				d.images = append(d.images, i)
 			}

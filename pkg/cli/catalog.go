@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -63,6 +65,7 @@ func list(c *catalog.Catalog, name string) []string {
 		for _, im := range c.Images {
 			names = append(names, im.Name)
 		}
+		names = slices.Compact(names) // of some there are several versions
 	case "tarballs":
 		names = c.Tarballs(c.AllPlatforms())
 	}
@@ -79,9 +82,19 @@ func (o *options) printCatalog(c *catalog.Catalog) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", b.Name, strings.Join(sets, " "), grouped(c.PlatformsOf(b)))
 	}
-	fmt.Fprintf(w, "\nIMAGE\tBASE\tPLATFORMS\n")
+	fmt.Fprintf(w, "\nIMAGE\tBASE\tSET\tPLATFORMS\n")
 	for _, im := range c.Images {
-		fmt.Fprintf(w, "%s/%s\t%s\t%s\n", c.Registry, im.Name, im.Base, grouped(c.Sets[catalog.Server]))
+		name, set := im.Name, cmp.Or(im.Set, catalog.Server)
+		if set == catalog.Test {
+			name += ":" + im.Version
+		}
+		var platforms []catalog.Platform
+		for _, p := range c.Sets[catalog.Server] {
+			if c.SetHas(set, p) {
+				platforms = append(platforms, p)
+			}
+		}
+		fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", c.Registry, name, im.Base, set, grouped(platforms))
 	}
 	return w.Flush()
 }

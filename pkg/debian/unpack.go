@@ -142,7 +142,7 @@ func readData(r io.Reader) ([]archive.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		e := archive.Entry{Name: name, Mode: h.FileInfo().Mode()}
+		e := archive.Entry{Name: name, Mode: h.FileInfo().Mode() &^ fs.ModeSetuid} // nobody in an image becomes root by a package
 		switch h.Typeflag {
 		case tar.TypeDir:
 			continue

@@ -14,7 +14,12 @@ type Program struct {
 	Binaries []Binary // the first one is started
 	Title    string   // for people
 	User     string   // UID:GID; empty is root
-	OS, Arch string   // as GOOS and GOARCH
+
+	Entrypoint []string // instead of the first binary
+	Arguments  []string // that it gets where nobody gives others
+	SetUID     bool     // the first binary runs as root, whoever starts it
+
+	OS, Arch string // as GOOS and GOARCH
 
 	Version  string // v1.36.0
 	Licenses string // SPDX expression; empty if there are too many for one
@@ -34,6 +39,8 @@ type Binary struct {
 // what existing manifests call to send output to a file. Without a base, the program is at the root: runtimes that start
 // sandboxes themselves call it /pause.
 //
+// A program without binaries is one of the base, and has an entrypoint.
+//
 // The program is the last layer, so that images of one release and platform share the others.
 func Component(base []Layer, p Program) Spec {
 	folder := "usr/local/bin/"
@@ -41,8 +48,16 @@ func Component(base []Layer, p Program) Spec {
 		folder = ""
 	}
 	layers := slices.Clone(base)
-	for _, b := range slices.Backward(p.Binaries) {
-		layer := Layer{Comment: b.Name, Entries: []archive.Entry{{Name: folder + b.Name, Mode: 0o755, Path: b.File}}}
+	entrypoint := p.Entrypoint
+	if len(entrypoint) == 0 && len(p.Binaries) > 0 {
+		entrypoint = []string{"/" + folder + p.Binaries[0].Name}
+	}
+	for i, b := range slices.Backward(p.Binaries) {
+		mode := fs.FileMode(0o755)
+		if p.SetUID && i == 0 {
+			mode |= fs.ModeSetuid
+		}
+		layer := Layer{Comment: b.Name, Entries: []archive.Entry{{Name: folder + b.Name, Mode: mode, Path: b.File}}}
 		if b.Name == "kube-log-runner" {
 			layer.Entries = append(layer.Entries, archive.Entry{Name: "go-runner", Mode: fs.ModeSymlink | 0o777, Link: "/" + folder + b.Name})
 		}
@@ -52,7 +67,8 @@ func Component(base []Layer, p Program) Spec {
 		OS:         p.OS,
 		Arch:       p.Arch,
 		Layers:     layers,
-		Entrypoint: []string{"/" + folder + p.Binaries[0].Name},
+		Entrypoint: entrypoint,
+		Cmd:        p.Arguments,
 		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		User:       p.User,
 		WorkingDir: "/",

@@ -20,6 +20,7 @@ type Spec struct {
 	OS, Arch   string // as GOOS and GOARCH
 	Layers     []Layer
 	Entrypoint []string
+	Cmd        []string // arguments, where nobody gives others
 	Env        []string // KEY=value
 	User       string   // empty is root
 	WorkingDir string   // empty is /
@@ -83,6 +84,7 @@ func (s Spec) config(created time.Time) *v1.ConfigFile {
 		RootFS:       v1.RootFS{Type: "layers"},
 		Config: v1.Config{
 			Entrypoint: slices.Clone(s.Entrypoint),
+			Cmd:        slices.Clone(s.Cmd),
 			Env:        slices.Clone(s.Env),
 			User:       s.User,
 			WorkingDir: s.WorkingDir,

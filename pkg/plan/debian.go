@@ -89,11 +89,15 @@ func (b *builder) locked(platform catalog.Platform, base string) (*debian.Lock, 
 	return &debian.Lock{Suite: lock.Suite, Packages: packages}, nil
 }
 
-// debianLicences plans the copyright files of the Debian packages that a platform's images have files of, and returns their folder, or
-// "" if there are none.
-func (b *builder) debianLicences(platform catalog.Platform) string {
+// debianLicences plans the copyright files of the Debian packages that a platform's images of a set have files of, and returns their
+// folder, or "" if there are none.
+func (b *builder) debianLicences(set catalog.Set, platform catalog.Platform) string {
+	name := "debian"
+	if set == catalog.Test {
+		name += "-test"
+	}
 	var bases []string
-	for _, im := range b.Catalog.ImagesFor(platform) {
+	for _, im := range b.Catalog.ImagesFor(set, platform) {
 		if b.hasPackages(im.Base) && !slices.Contains(bases, im.Base) {
 			bases = append(bases, im.Base)
 		}
@@ -101,13 +105,13 @@ func (b *builder) debianLicences(platform catalog.Platform) string {
 	if len(bases) == 0 {
 		return ""
 	}
-	dir := slashed(stage, "licences", "debian", platform.Dash())
+	dir := slashed(stage, "licences", name, platform.Dash())
 	var inputs []string
 	for _, base := range bases {
 		inputs = append(inputs, b.debianPackages(platform, base), slashed(sourceDir, "images", base, debianLock))
 	}
 	b.add(&action.Action{
-		ID:      "licences " + platform.String() + " debian",
+		ID:      "licences " + platform.String() + " " + name,
 		Phase:   "licences",
 		Recipe:  append([]string{Recipe, debian.Recipe}, bases...),
 		Inputs:  inputs,

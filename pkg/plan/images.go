@@ -22,7 +22,7 @@ const staticBase = "static"
 func (b *builder) images(platforms []catalog.Platform) error {
 	planned := 0
 	for _, platform := range platforms {
-		for _, im := range b.Catalog.ImagesFor(platform) {
+		for _, im := range b.Catalog.ImagesFor(catalog.Server, platform) {
 			if _, err := b.image(platform, im); err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func (b *builder) images(platforms []catalog.Platform) error {
 	return nil
 }
 
-// image plans an image for a platform, and returns the files that go into the server tarball: the docker archive, and the
+// image plans an image for a platform, and returns the files that go into a tarball: the docker archive, and the
 // file with its tag that Kubernetes has beside it.
 func (b *builder) image(platform catalog.Platform, im catalog.Image) ([]string, error) {
 	dir := slashed(Images, platform.Arch)
@@ -66,6 +66,10 @@ func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.I
 		Version:  cmp.Or(im.Version, b.Stamp.Version),
 		Revision: b.Stamp.Commit,
 		Created:  b.Stamp.Date,
+
+		Entrypoint: im.Entrypoint,
+		Arguments:  im.Arguments,
+		SetUID:     im.SetUID,
 	}
 	var inputs []string
 	for _, bin := range binaries {
@@ -92,7 +96,7 @@ func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.I
 		Phase: "image",
 		Recipe: slices.Concat([]string{
 			Recipe, image.Recipe, platform.String(), im.Title, im.Base, im.User, program.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
-		}, im.Binaries(), []string{"tags"}, tags),
+		}, im.Binaries(), started(im), []string{"tags"}, tags),
 		Inputs:  inputs,
 		Outputs: []string{tar, tag},
 		Run: func(ctx context.Context, t *action.Task) error {
@@ -111,6 +115,18 @@ func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.I
 			return os.WriteFile(t.Path(tag), []byte(b.imageTag(im)+"\n"), 0o644)
 		},
 	}
+}
+
+// started is what a recipe says of how an image starts, where there is something to say.
+func started(im catalog.Image) []string {
+	var said []string
+	if len(im.Entrypoint)+len(im.Arguments) > 0 {
+		said = slices.Concat([]string{"entrypoint"}, im.Entrypoint, []string{"arguments"}, im.Arguments)
+	}
+	if im.SetUID {
+		said = append(said, "setuid")
+	}
+	return said
 }
 
 // imageTag is the tag of an image: its own, or the release's.

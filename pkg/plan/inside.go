@@ -126,10 +126,10 @@ func (p *Project) GatherLicences(ctx context.Context, dir string, platform catal
 func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *action.Graph, made []string, err error) {
 	b := p.builder(ctx)
 	b.sources()
-	if _, err := b.addonLicences(platform); err != nil { // which are of compiled programs
+	if _, err := b.addonLicences(catalog.Server, platform); err != nil { // which are of compiled programs
 		return nil, nil, err
 	}
-	b.debianLicences(platform)
+	b.debianLicences(catalog.Server, platform)
 	for name, module := range b.modules {
 		if module.replaced() {
 			return nil, nil, fmt.Errorf("%s/go.mod replaces a module by a folder, and Bazel gets modules by version and sum: "+

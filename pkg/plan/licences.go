@@ -27,7 +27,11 @@ func (b *builder) shipped(set catalog.Set, platform catalog.Platform) (name stri
 	}
 	seen := map[string]bool{}
 	for _, s := range sets {
-		for _, bin := range b.Catalog.BinariesFor(s, platform) {
+		holds := b.Catalog.BinariesFor(s, platform)
+		if s == catalog.Test {
+			holds = append(holds, b.inImages(s, platform)...)
+		}
+		for _, bin := range holds {
 			if !seen[bin.Name] && b.Catalog.IsComponent(bin) {
 				seen[bin.Name] = true
 				binaries = append(binaries, bin)
@@ -37,6 +41,19 @@ func (b *builder) shipped(set catalog.Set, platform catalog.Platform) (name stri
 	return name, binaries
 }
 
+// inImages lists the binaries that are in the images of a set's tarball. Of components, those of the server set's images are in it
+// besides.
+func (b *builder) inImages(set catalog.Set, platform catalog.Platform) []catalog.Binary {
+	var binaries []catalog.Binary
+	for _, im := range b.Catalog.ImagesFor(set, platform) {
+		for _, name := range im.Binaries() {
+			bin, _ := b.Catalog.Binary(name) // the catalog has seen to it that it is there
+			binaries = append(binaries, bin)
+		}
+	}
+	return binaries
+}
+
 // licences plans the LICENSES folder of a set's tarball, and returns where it is made. It covers every component that a
 // release ships for the platform, so it is the same whichever tarballs are asked for.
 func (b *builder) licences(set catalog.Set, platform catalog.Platform) (string, error) {
@@ -44,16 +61,11 @@ func (b *builder) licences(set catalog.Set, platform catalog.Platform) (string, 
 	return b.licencesOf(name, platform, binaries)
 }
 
-// addonLicences plans the licences of the other projects that the server tarball has programs of: a folder for each.
-func (b *builder) addonLicences(platform catalog.Platform) ([]content, error) {
+// addonLicences plans the licences of the other projects that a set's tarball has programs of: a folder for each.
+func (b *builder) addonLicences(set catalog.Set, platform catalog.Platform) ([]content, error) {
 	shipped := map[string]bool{} // by name
-	for _, bin := range b.Catalog.BinariesFor(catalog.Server, platform) {
+	for _, bin := range append(b.Catalog.BinariesFor(set, platform), b.inImages(set, platform)...) {
 		shipped[bin.Name] = true
-	}
-	for _, im := range b.Catalog.ImagesFor(platform) {
-		for _, name := range im.Binaries() {
-			shipped[name] = true
-		}
 	}
 	var order []string
 	binaries := map[string][]catalog.Binary{} // by module

@@ -65,12 +65,15 @@ func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) error {
 			content{from: licences + "/", to: "LICENSES"},
 			content{from: slashed(Tars, catalog.SourceTarball), to: catalog.SourceTarball})
 	}
-	if set == catalog.Server {
-		more, err := b.serverContent(platform)
+	if set == catalog.Server || set == catalog.Test {
+		more, err := b.imageContent(set, platform)
 		if err != nil {
 			return err
 		}
 		holds = append(holds, more...)
+	}
+	if set == catalog.Server {
+		holds = append(holds, content{from: sourceDir + "/release/manifests/addons/", to: "addons", fill: true})
 	}
 	var version []archive.Entry
 	if set != catalog.Client {
@@ -80,31 +83,34 @@ func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) error {
 	return nil
 }
 
-// serverContent is what only a server tarball has: the images and the addons, with the licences of other projects.
-func (b *builder) serverContent(platform catalog.Platform) ([]content, error) {
+// imageContent is what only the tarballs of the server set and the test set have: images, and the licences of other projects.
+func (b *builder) imageContent(set catalog.Set, platform catalog.Platform) ([]content, error) {
 	var holds []content
-	for _, im := range b.Catalog.ImagesFor(platform) {
+	for _, im := range b.Catalog.ImagesFor(set, platform) {
 		files, err := b.image(platform, im)
 		if err != nil {
 			return nil, err
 		}
 		to := "server/bin"
-		if im.Addon() {
+		switch {
+		case set == catalog.Test:
+			to = "test/images"
+		case im.Addon():
 			to = "addons/images"
 		}
 		for _, file := range files {
 			holds = append(holds, content{from: file, to: slashed(to, path.Base(file))})
 		}
 	}
-	licences, err := b.addonLicences(platform)
+	licences, err := b.addonLicences(set, platform)
 	if err != nil {
 		return nil, err
 	}
 	holds = append(holds, licences...)
-	if dir := b.debianLicences(platform); dir != "" {
+	if dir := b.debianLicences(set, platform); dir != "" {
 		holds = append(holds, content{from: dir + "/", to: "LICENSES/debian"})
 	}
-	return append(holds, content{from: sourceDir + "/release/manifests/addons/", to: "addons", fill: true}), nil
+	return holds, nil
 }
 
 // versionFile is the file that says in a tarball which version it is.
@@ -123,7 +129,7 @@ type content struct {
 func (p *Project) placeholders() []string {
 	replaced := []string{"__VERSION__", p.Stamp.ImageTag(), "__REGISTRY__", p.Catalog.Registry}
 	for _, im := range p.Catalog.Images {
-		if im.Addon() {
+		if im.In(catalog.Server) && im.Addon() {
 			name := strings.ToUpper(strings.ReplaceAll(im.File(), "-", "_"))
 			replaced = append(replaced, "__"+name+"__", im.Version)
 		}
