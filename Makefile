@@ -33,7 +33,7 @@ endif
 TARGETS := all cross release quick-release release-images quick-release-images package-tarballs \
            test test-integration bench soak update update-debian-locks verify clean help slipway \
            shell release-in-a-container \
-           cluster-up cluster-down cluster-verify \
+           cluster-up cluster-down cluster-verify conformance \
            bazel-build bazel-release bazel-test bazel-test-integration
 
 .PHONY: $(TARGETS)

@@ -18,6 +18,9 @@ func ClusterDown(ctx context.Context) error { return cluster(ctx, "down") }
 // ClusterVerify looks whether the cluster works; CLUSTER_FLAGS="--only scheduler" makes some of its checks.
 func ClusterVerify(ctx context.Context) error { return cluster(ctx, "verify") }
 
+// Conformance runs upstream's conformance specs against the cluster; CLUSTER_FLAGS="--focus sig-node" runs some of them.
+func Conformance(ctx context.Context) error { return cluster(ctx, "conformance") }
+
 // cluster runs a subcommand of slipway cluster.
 func cluster(ctx context.Context, command string) error {
 	args := append([]string{command}, strings.Fields(os.Getenv("CLUSTER_FLAGS"))...)

@@ -29,7 +29,7 @@ Everything of a cluster is in _output/cluster/NAME, and "slipway cluster down" r
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o))
+	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o), newClusterConformance(o))
 	return c
 }
 

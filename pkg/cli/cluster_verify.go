@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -83,7 +84,7 @@ func (o *options) clusterVerify(ctx context.Context, v verification, checks []ve
 		return err
 	})
 	if v.junit != "" && len(r.Rows) > 0 {
-		err = errors.Join(err, writeJUnit(v.junit, r))
+		err = errors.Join(err, writeReport(v.junit, r.JUnit))
 	}
 	if err != nil {
 		return err
@@ -112,15 +113,15 @@ func (o *options) makeChecks(ctx context.Context, s *cluster.State, v verificati
 	return r, errors.Join(err, table.End(r))
 }
 
-// writeJUnit writes the file under a temporary name and renames it.
-func writeJUnit(name string, r verify.Report) error {
+// writeReport writes the file under a temporary name and renames it.
+func writeReport(name string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name()) // it is gone after the rename
 	defer tmp.Close()
-	if err := r.JUnit(tmp); err != nil {
+	if err := write(tmp); err != nil {
 		return err
 	}
 	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {

@@ -6,15 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"slipway.build/pkg/attest"
 )
@@ -121,15 +118,11 @@ func (r *release) images() ([]imageFile, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			m, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(file) })
+			names, err := namesIn(file)
 			if err != nil {
-				return nil, fmt.Errorf("image %s: %w", file, err)
+				return nil, err
 			}
-			i := imageFile{path: folder + "/" + filepath.Base(file)}
-			for _, d := range m {
-				i.names = append(i.names, d.RepoTags...)
-			}
-			images = append(images, i)
+			images = append(images, imageFile{folder + "/" + filepath.Base(file), names})
 		}
 	}
 	return images, nil

@@ -17,10 +17,11 @@ import (
 // reads it can remove everything, whatever happened.
 type State struct {
 	Name             string    `json:"name"`
-	ID               string    `json:"id"`      // part of the names of what the kernel has of this cluster
-	Version          string    `json:"version"` // of Kubernetes
-	Release          string    `json:"release"` // the SHA-256 of its SHA256SUMS
-	Boot             string    `json:"boot"`    // the machine's: after another one nothing runs
+	ID               string    `json:"id"`                 // part of the names of what the kernel has of this cluster
+	Version          string    `json:"version"`            // of Kubernetes
+	Release          string    `json:"release"`            // the SHA-256 of its SHA256SUMS
+	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made of
+	Boot             string    `json:"boot"`               // the machine's: after another one nothing runs
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
 	Subnet           string    `json:"subnet,omitempty"` // that nodes have their addresses in
 	Ready            bool      `json:"ready"`            // up came to its end

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 
 	"slipway.build/pkg/action"
@@ -53,6 +54,13 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	s, err := newState(o.Dir, o.Name, sums, o.ControlPlaneOnly)
 	if err != nil {
 		return nil, err
+	}
+	tarballs, err := filepath.Abs(o.Tarballs)
+	if err == nil {
+		err = s.change(func() { s.Tarballs = tarballs })
+	}
+	if err != nil {
+		return s, err
 	}
 	plan := s.nodes
 	if o.ControlPlaneOnly {

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"slipway.build/pkg/cluster/conformance"
+	"slipway.build/pkg/plan"
+)
+
+// A conformanceRun is what slipway cluster conformance is asked for.
+type conformanceRun struct {
+	name, junit string
+	conformance.Options
+}
+
+// anyConformance is the focus that chooses every conformance spec, which is the default.
+const anyConformance = `\[Conformance\]`
+
+func newClusterConformance(o *options) *cobra.Command {
+	var run conformanceRun
+	c := &cobra.Command{
+		Use:   "conformance",
+		Short: "Run upstream's conformance specs against a cluster",
+		Long: `conformance runs the [Conformance] specs of the release's own e2e.test against a cluster that is up, with the images of the
+release's test tarball, which it imports into the nodes under their upstream names: no registry is asked. It says which specs
+ended, and at the end which did not pass, and why.
+
+--focus and --skip choose among the conformance specs, and never add others: a spec runs if its name matches one of the patterns
+of --focus and none of --skip. Several of them can be given.
+
+Some specs want two nodes, and some disturb what else runs in the cluster. With --procs, specs run side by side; those that are
+[Serial] run by themselves afterwards. Ctrl-C ends the run; what ran until then is in the summary.
+
+It takes root, and exits with 1 if a spec failed or did not run, with 2 if none was chosen.`,
+		Example: "  sudo slipway cluster up --nodes 2\n  sudo slipway cluster conformance --focus 'sig-network.*Services' --junit conformance.xml",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			for flag, patterns := range map[string][]string{"focus": run.Focus, "skip": run.Skip} {
+				for _, pattern := range patterns {
+					if _, err := regexp.Compile(pattern); err != nil {
+						return usageError{fmt.Errorf("--%s: %w", flag, err)}
+					}
+				}
+			}
+			if run.Procs < 1 || run.Procs > 100 {
+				return usageError{fmt.Errorf("--procs=%d: want 1 to 100", run.Procs)}
+			}
+			return o.clusterConformance(c.Context(), run)
+		},
+	}
+	c.Flags().StringArrayVar(&run.Focus, "focus", []string{anyConformance}, "run only conformance specs whose names match this pattern")
+	c.Flags().StringArrayVar(&run.Skip, "skip", nil, "leave out specs whose names match this pattern")
+	c.Flags().IntVar(&run.Procs, "procs", 1, "how many specs run at once")
+	c.Flags().StringVar(&run.Tarballs, "from", "", "the folder with the test tarball (default the one that the cluster was made of)")
+	c.Flags().StringVar(&run.junit, "junit", "", "write a report as JUnit's XML to this file, too")
+	return nameFlag(c, &run.name)
+}
+
+func (o *options) clusterConformance(ctx context.Context, run conformanceRun) error {
+	s, err := o.cluster(run.name)
+	if err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 && !s.ControlPlaneOnly {
+		return errors.New("a cluster with nodes belongs to root: run the command with sudo")
+	}
+	root, err := plan.FindRoot(o.dir)
+	if err != nil {
+		return err
+	}
+	run.Say = func(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
+	colour := o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == ""
+	run.Each = func(row conformance.Row, done, total int) {
+		if !o.json {
+			conformance.WriteRow(o.Out, row, done, total, colour)
+		}
+	}
+	var r conformance.Report
+	// Nobody shall remove the cluster meanwhile, or disturb it.
+	err = o.withClusters(ctx, root, func(string) error {
+		r, err = conformance.Run(ctx, s, run.Options)
+		return err
+	})
+	if errors.Is(err, conformance.ErrNoSpecs) {
+		return usageError{fmt.Errorf("--focus %q, --skip %q: %w", run.Focus, run.Skip, err)}
+	}
+	if len(r.Rows) > 0 {
+		err = errors.Join(err, o.reportConformance(r, run.junit))
+	}
+	if err != nil {
+		return err
+	}
+	if n := r.Count(conformance.Failed) + r.Count(conformance.NotRun); n > 0 {
+		return shownError{fmt.Errorf("%d specs did not pass", n)}
+	}
+	return nil
+}
+
+func (o *options) reportConformance(r conformance.Report, junit string) error {
+	var err error
+	if junit != "" {
+		err = writeReport(junit, r.JUnit)
+	}
+	if o.json {
+		return errors.Join(err, r.JSON(o.Out))
+	}
+	return errors.Join(err, r.Text(o.Out))
+}

@@ -1,0 +1,142 @@
+//go:build integration && soak && linux
+
+package integration
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// testTarball is the file that the suite and the images for its Pods are in.
+var testTarball = "kubernetes-test-linux-" + runtime.GOARCH + ".tar.gz"
+
+// testRelease is a folder with the tarballs of this machine's platform, the test set's too: that of SLIPWAY_TARBALLS if it has them.
+func testRelease(t *testing.T) string {
+	t.Helper()
+	dir, err := sharedTestRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var sharedTestRelease = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv("SLIPWAY_TARBALLS"); dir != "" {
+		if _, err := os.Stat(filepath.Join(dir, testTarball)); err == nil {
+			return dir, nil
+		}
+	}
+	src, err := sources()
+	if err != nil {
+		return "", err
+	}
+	bin, err := slipwayBinary()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(workspace, "test-release")
+	if out, err := command("", nil, "git", "clone", "-q", "file://"+src.dir, dir).CombinedOutput(); err != nil {
+		return "", &exitError{err, out}
+	}
+	if out, err := command(dir, nil, bin, "release", "--platform", "linux/"+runtime.GOARCH).CombinedOutput(); err != nil {
+		return "", &exitError{err, out}
+	}
+	return filepath.Join(dir, tars), nil
+})
+
+// An exitError is a command's, with what it said.
+type exitError struct {
+	error
+	said []byte
+}
+
+func (e *exitError) Error() string { return e.error.Error() + "\n" + tail(string(e.said)) }
+
+// What is in the test tarball is called as the suite in it calls it.
+func TestImagesHaveTheNamesThatTheSuiteWants(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, nil, "tar", "-xzf", filepath.Join(testRelease(t), testTarball), "kubernetes/test/bin/e2e.test", "kubernetes/test/images").ok(t)
+	wanted := strings.Fields(run(t, dir, nil, filepath.Join(dir, "kubernetes/test/bin/e2e.test"), "--list-images").ok(t).stdout)
+	files, err := filepath.Glob(filepath.Join(dir, "kubernetes/test/images/*.tar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no images (%v)", err)
+	}
+	for _, file := range files {
+		if names := repoTags(t, file); !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(wanted, name) }) {
+			t.Errorf("the suite wants none of %q", names)
+		}
+	}
+	// These two are the server tarball's, by kubeadm's names.
+	for _, name := range []string{"registry.k8s.io/pause:" + addonImages["pause"], "registry.k8s.io/etcd:" + addonImages["etcd"]} {
+		if !slices.Contains(wanted, name) {
+			t.Errorf("the suite does not want %s", name)
+		}
+	}
+}
+
+// aDozen are varied specs that take seconds: of each group, with each of the images that are quick to start.
+var aDozen = []string{
+	`\[sig-api-machinery\] Watchers should observe add, update, and delete watch notifications on configmaps`,
+	`\[sig-api-machinery\] Garbage collector should delete pods created by rc when not orphaning`,
+	`\[sig-apps\] Job should delete a job`,
+	`\[sig-apps\] ReplicaSet should serve a basic image on each replica with a public image`,
+	`\[sig-auth\] ServiceAccounts should mount an API token into pods`,
+	`\[sig-cli\] Kubectl client Kubectl version should check is all data is printed`,
+	`\[sig-network\] DNS should provide DNS for the cluster `,
+	`\[sig-network\] Services should serve a basic endpoint from pods`,
+	`\[sig-node\] Containers should use the image defaults if command and args are blank`,
+	`\[sig-node\] Security Context .* should not allow privilege escalation when false`,
+	`\[sig-node\] Pods should be submitted and removed`,
+	`\[sig-scheduling\] SchedulerPredicates \[Serial\] validates that NodeSelector is respected if matching`,
+	`\[sig-storage\] ConfigMap should be consumable from pods in volume `,
+}
+
+func TestClusterRunsConformanceSpecs(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	tr.slipway(t, "cluster", "conformance").fails(t, 1, "there is no such cluster", "slipway cluster up")
+	tr.slipway(t, "cluster", "up", "--nodes", "2", "--from", testRelease(t)).ok(t)
+
+	tr.slipway(t, "cluster", "conformance", "--focus", "no such spec").fails(t, 2, "no conformance spec matches")
+	tr.slipway(t, "cluster", "conformance", "--from", t.TempDir()).fails(t, 1, "there is no "+testTarball, "slipway release --platform")
+
+	args := []string{"cluster", "conformance", "--json", "--junit", tr.path("conformance.xml")}
+	for _, spec := range aDozen {
+		args = append(args, "--focus", spec)
+	}
+	got := tr.slipway(t, args...)
+	var report struct {
+		Specs []struct{ Name, Result, Message string }
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+		t.Fatalf("%v: %v", err, got)
+	}
+	for _, s := range report.Specs {
+		if s.Result != "passed" {
+			t.Errorf("%s: %s\n%s", s.Result, s.Name, s.Message)
+		}
+	}
+	if got.code != 0 || len(report.Specs) != len(aDozen) {
+		t.Errorf("%d specs, want %d: %v", len(report.Specs), len(aDozen), got)
+	}
+	var junit struct {
+		Suite struct {
+			Tests    int `xml:"tests,attr"`
+			Failures int `xml:"failures,attr"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal([]byte(tr.read(t, "conformance.xml")), &junit); err != nil || junit.Suite.Tests != len(aDozen) || junit.Suite.Failures != 0 {
+		t.Errorf("JUnit: %v, %+v", err, junit)
+	}
+	t.Logf("%d specs in %v", len(report.Specs), got.took)
+	tr.eventually(t, func() string {
+		return strings.TrimSpace(tr.kubectl(t, "get", "namespaces", "--selector=e2e-run", "-o", "name").ok(t).stdout)
+	})
+}
