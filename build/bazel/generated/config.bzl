@@ -91,6 +91,7 @@ MODULES = {
     "github.com/grpc-ecosystem/go-grpc-middleware/v2": struct(name = "com_github_grpc_ecosystem_go_grpc_middleware_v2", language = "1.23", version = "v2.3.3", sum = "h1:B+8ClL/kCQkRiU82d9xajRPKYMrB7E0MbtzWVi1K4ns="),
     "github.com/grpc-ecosystem/grpc-gateway/v2": struct(name = "com_github_grpc_ecosystem_grpc_gateway_v2", language = "1.24", version = "v2.27.7", sum = "h1:X+2YciYSxvMQK0UZ7sg45ZVabVZBeBuvMkmuI2V3Fak="),
     "github.com/inconshreveable/mousetrap": struct(name = "com_github_inconshreveable_mousetrap", language = "1.18", version = "v1.1.0", sum = "h1:wN+x4NVGpMsO7ErUn/mUI3vEoE6Jt13X2s0bqwp9tc8="),
+    "github.com/ishidawataru/sctp": struct(name = "com_github_ishidawataru_sctp", language = "1.12", version = "v0.0.0-20250521072954-ae8eb7fa7995", sum = "h1:GtGlZy0FQTUGKSGVhzFZixkUXnpRj7s1rKEegNZcy9Y="),
     "github.com/JeffAshton/win_pdh": struct(name = "com_github_jeffashton_win_pdh", language = "1.16", version = "v0.0.0-20161109143554-76bb4ee9f0ab", sum = "h1:UKkYhof1njT1/xq4SEg5z+VpTgjmNeHwPGRQl7takDI="),
     "github.com/jonboulle/clockwork": struct(name = "com_github_jonboulle_clockwork", language = "1.21", version = "v0.5.0", sum = "h1:Hyh9A8u51kptdkR+cqRpT1EebBwTn1oK9YfGYbdFz6I="),
     "github.com/josharian/intern": struct(name = "com_github_josharian_intern", language = "1.5", version = "v1.0.0", sum = "h1:vlS4z54oSdjm0bgjRigI+G1HpF+tI+9rE5LLzOg8HmY="),
