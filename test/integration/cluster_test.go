@@ -142,9 +142,18 @@ func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
 	tr.kubectl(t, "apply", "-f", filepath.Join(here, "web.yaml")).ok(t)
 	tr.kubectl(t, "rollout", "status", "deployment/web", "--timeout=90s").ok(t)
 	for pod := range strings.FieldsSeq(tr.kubectl(t, "get", "pods", "-l", "app=web", "-o", "name").ok(t).stdout) {
+		get := func() result {
+			return tr.kubectl(t, "exec", pod, "--", "/web", "get", "http://web.default.svc.cluster.local")
+		}
+		tr.eventually(t, func() string { // kube-proxy learns of a ready Pod when all others do
+			if got := get(); got.code != 0 {
+				return got.String()
+			}
+			return ""
+		})
 		seen := map[string]bool{}
 		for range 50 {
-			answer := tr.kubectl(t, "exec", pod, "--", "/web", "get", "http://web.default.svc.cluster.local").ok(t)
+			answer := get().ok(t)
 			if seen[strings.TrimSpace(answer.stdout)] = true; len(seen) == 2 {
 				break
 			}

@@ -1,4 +1,4 @@
-//go:build integration && soak && linux
+//go:build integration && linux
 
 package integration
 
