@@ -89,13 +89,13 @@ var aDozen = []string{
 	`\[sig-apps\] ReplicaSet should serve a basic image on each replica with a public image`,
 	`\[sig-auth\] ServiceAccounts should mount an API token into pods`,
 	`\[sig-cli\] Kubectl client Kubectl version should check is all data is printed`,
-	`\[sig-network\] DNS should provide DNS for the cluster `,
+	`\[sig-network\] DNS should provide DNS for the cluster \[Conformance`,
 	`\[sig-network\] Services should serve a basic endpoint from pods`,
 	`\[sig-node\] Containers should use the image defaults if command and args are blank`,
 	`\[sig-node\] Security Context .* should not allow privilege escalation when false`,
 	`\[sig-node\] Pods should be submitted and removed`,
 	`\[sig-scheduling\] SchedulerPredicates \[Serial\] validates that NodeSelector is respected if matching`,
-	`\[sig-storage\] ConfigMap should be consumable from pods in volume `,
+	`\[sig-storage\] ConfigMap should be consumable from pods in volume \[`,
 }
 
 func TestClusterRunsConformanceSpecs(t *testing.T) {

@@ -139,7 +139,7 @@ func passes(specs []Spec, procs int) []pass {
 // list asks e2e.test for the specs that would run.
 func (r runner) list(ctx context.Context, log *os.File) ([]Spec, error) {
 	file := filepath.Join(r.dir, "list.json")
-	args := append(r.choice(label), "--ginkgo.dry-run", "--ginkgo.json-report="+file)
+	args := append(r.choice(label), "--ginkgo.dry-run", "--ginkgo.succinct", "--ginkgo.no-color", "--ginkgo.json-report="+file)
 	if err := r.start(ctx, log, r.suite, append(args, r.cluster()...)...); err != nil {
 		return nil, fmt.Errorf("list specs: %w", err)
 	}
