@@ -1,4 +1,4 @@
-//go:build integration && linux
+//go:build integration && soak && linux
 
 package integration
 
