@@ -83,6 +83,9 @@ func WriteRow(w io.Writer, row Row, done, total int, colour bool) {
 	fmt.Fprintf(w, "%*d/%d   %s   %s   %s\n", len(fmt.Sprint(total)), done, total, result, took, row.Name)
 }
 
+// reasonLines are how many lines of a reason a summary has: some are whole objects.
+const reasonLines = 6
+
 // Text writes the specs that did not pass, each with its reason, and the last line.
 func (r Report) Text(w io.Writer) error {
 	for _, row := range r.NotPassed() {
@@ -90,8 +93,15 @@ func (r Report) Text(w io.Writer) error {
 		if row.Location != "" {
 			fmt.Fprintf(w, "    at %s\n", row.Location)
 		}
-		for line := range strings.Lines(row.Message) {
-			fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
+		if row.Message == "" {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(row.Message), "\n")
+		for _, line := range lines[:min(len(lines), reasonLines)] {
+			fmt.Fprintf(w, "    %s\n", line)
+		}
+		if more := len(lines) - reasonLines; more > 0 {
+			fmt.Fprintf(w, "    … %d more lines in the log, and in what --json and --junit write\n", more)
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%s\nlog: %s\n", r.Summary(), r.Log)

@@ -44,7 +44,7 @@ func (r *rows) reported(reports reports) {
 	defer r.mu.Unlock()
 	for _, suite := range reports {
 		for _, s := range suite.SpecReports {
-			if row := s.row(); s.isSpec() && row.Result != NotRun {
+			if row := s.row(); s.isSpec() && (row.Result != NotRun || row.Message != "") {
 				r.note(row)
 			}
 		}

@@ -245,7 +245,7 @@ func TestInterruptEndsTheSpecAndRemovesNamespaces(t *testing.T) {
 	}
 	want := `passed: [sig-a] passes [Conformance]
 passed: [sig-b] passes alone [Serial] [Conformance]
-failed: [sig-c] hangs [Conformance]
+not run: [sig-c] hangs [Conformance]
 not run: [sig-c] is never told of [Conformance]
 `
 	if got := results(report); got != want {
@@ -303,7 +303,7 @@ func TestNothingOfASuiteOutlivesIt(t *testing.T) {
 func TestReportNamesWhatDidNotPass(t *testing.T) {
 	t.Parallel()
 	r := Report{Version: "v1", Seconds: 61, Log: "/log", Rows: []Row{
-		{Name: "a", Result: Passed, Seconds: 1}, {Name: "b", Result: Failed, Message: "one\ntwo", Location: "b.go:1", Output: "said"},
+		{Name: "a", Result: Passed, Seconds: 1}, {Name: "b", Result: Failed, Message: "one\n2\n3\n4\n5\n6\n7\n8\n9", Location: "b.go:1", Output: "said"},
 		{Name: "c", Result: Skipped, Message: "why"}, {Name: "d", Result: NotRun},
 	}}
 	var text, junit bytes.Buffer
@@ -314,7 +314,12 @@ func TestReportNamesWhatDidNotPass(t *testing.T) {
 failed: b
     at b.go:1
     one
-    two
+    2
+    3
+    4
+    5
+    6
+    … 3 more lines in the log, and in what --json and --junit write
 
 skipped: c
     why

@@ -102,8 +102,10 @@ func (s specReport) row() Row {
 			return Row{Name: row.Name, Result: NotRun}
 		}
 		return row
+	case "interrupted": // it has not come to its end, and so has no result
+		return Row{Name: row.Name, Result: NotRun, Seconds: row.Seconds, Message: "interrupted: " + row.Message}
 	case "failed":
-	default: // panicked, interrupted, aborted, timedout
+	default: // panicked, aborted, timedout
 		row.Message = strings.TrimSpace(s.State + ": " + row.Message)
 	}
 	if at := s.Failure.Location; at.FileName != "" {
