@@ -2,11 +2,12 @@ package conformance
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/junit"
 )
 
 // A Report is what came of a run.
@@ -115,58 +116,20 @@ func duration(seconds float64, unit time.Duration) time.Duration {
 // JSON writes a report as a line of JSON.
 func (r Report) JSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 
-type suites struct {
-	XMLName xml.Name `xml:"testsuites"`
-	Suite   suite    `xml:"testsuite"`
-}
-
-type suite struct {
-	Name     string     `xml:"name,attr"`
-	Tests    int        `xml:"tests,attr"`
-	Failures int        `xml:"failures,attr"`
-	Skipped  int        `xml:"skipped,attr"`
-	Time     seconds    `xml:"time,attr"`
-	Cases    []testCase `xml:"testcase"`
-}
-
-type testCase struct {
-	Class   string   `xml:"classname,attr"`
-	Name    string   `xml:"name,attr"`
-	Time    seconds  `xml:"time,attr"`
-	Failure *message `xml:"failure"`
-	Skipped *message `xml:"skipped"`
-	Output  string   `xml:"system-out,omitempty"`
-}
-
-type message struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-type seconds float64
-
-func (s seconds) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%.3f", float64(s)), nil }
-
 // JUnit writes a report as JUnit's XML. Specs that did not run are among those that were skipped: JUnit knows no other word.
 func (r Report) JUnit(w io.Writer) error {
-	s := suite{
-		Name: "conformance " + r.Version, Tests: len(r.Rows), Failures: r.Count(Failed), Skipped: r.Count(Skipped) + r.Count(NotRun), Time: seconds(r.Seconds),
-	}
+	took := duration(r.Seconds, time.Millisecond)
+	s := junit.Suite{Name: "conformance " + r.Version, Took: took}
 	for _, row := range r.Rows {
-		c := testCase{Class: "conformance", Name: row.Name, Time: seconds(row.Seconds), Output: row.Output}
+		c := junit.Case{Class: "conformance", Name: row.Name, Time: junit.Seconds(row.Seconds), Output: row.Output}
 		switch row.Result {
 		case Failed:
 			first, _, _ := strings.Cut(row.Message, "\n")
-			c.Failure = &message{first, row.Message + "\n" + row.Location}
+			c.Failure = &junit.Message{Message: first, Text: row.Message + "\n" + row.Location}
 		case Skipped, NotRun:
-			c.Skipped = &message{Message: strings.TrimSpace(string(row.Result) + ": " + row.Message)}
+			c.Skipped = &junit.Message{Message: strings.TrimSpace(string(row.Result) + ": " + row.Message)}
 		}
 		s.Cases = append(s.Cases, c)
 	}
-	text, err := xml.MarshalIndent(suites{Suite: s}, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
-	return err
+	return junit.Write(w, "slipway cluster conformance "+r.Version, took, s)
 }

@@ -2,11 +2,12 @@ package verify
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/junit"
 )
 
 // A Report is what came of the checks.
@@ -111,67 +112,22 @@ func duration(seconds float64, unit time.Duration) time.Duration {
 // JSON writes a report as a line of JSON.
 func (r Report) JSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 
-type suites struct {
-	XMLName xml.Name `xml:"testsuites"`
-	counts
-	Suites []suite `xml:"testsuite"`
-}
-
-type suite struct {
-	counts
-	Cases []testCase `xml:"testcase"`
-}
-
-type counts struct {
-	Name     string  `xml:"name,attr"`
-	Tests    int     `xml:"tests,attr"`
-	Failures int     `xml:"failures,attr"`
-	Skipped  int     `xml:"skipped,attr"`
-	Time     seconds `xml:"time,attr"`
-}
-
-type testCase struct {
-	Class   string   `xml:"classname,attr"`
-	Name    string   `xml:"name,attr"`
-	Time    seconds  `xml:"time,attr"`
-	Failure *message `xml:"failure"`
-	Skipped *message `xml:"skipped"`
-}
-
-type message struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-type seconds float64
-
-func (s seconds) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%.3f", float64(s)), nil }
-
 // JUnit writes a report as JUnit's XML, a suite for each group.
 func (r Report) JUnit(w io.Writer) error {
-	all := suites{counts: counts{"slipway cluster verify " + r.Version, len(r.Rows), r.Count(Failed), r.Count(Skipped), seconds(r.Seconds)}}
+	var suites []junit.Suite
 	for _, row := range r.Rows {
-		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != row.Group {
-			all.Suites = append(all.Suites, suite{counts: counts{Name: row.Group}})
+		if n := len(suites); n == 0 || suites[n-1].Name != row.Group {
+			suites = append(suites, junit.Suite{Name: row.Group})
 		}
-		s := &all.Suites[len(all.Suites)-1]
-		c := testCase{Class: "cluster." + row.Group, Name: row.Name, Time: seconds(row.Seconds)}
-		s.Tests++
-		s.Time += c.Time
+		c := junit.Case{Class: "cluster." + row.Group, Name: row.Name, Time: junit.Seconds(row.Seconds)}
 		switch row.Result {
 		case Failed:
-			s.Failures++
-			c.Failure = &message{row.Message, row.Explanation}
+			c.Failure = &junit.Message{Message: row.Message, Text: row.Explanation}
 		case Skipped:
-			s.Skipped++
-			c.Skipped = &message{Message: row.Message}
+			c.Skipped = &junit.Message{Message: row.Message}
 		}
+		s := &suites[len(suites)-1]
 		s.Cases = append(s.Cases, c)
 	}
-	text, err := xml.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s%s\n", xml.Header, text)
-	return err
+	return junit.Write(w, "slipway cluster verify "+r.Version, duration(r.Seconds, time.Millisecond), suites...)
 }
