@@ -2,16 +2,22 @@ package main
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/plan"
 )
 
 // cold is the one row that is measured once: it compiles all of Kubernetes twice.
 func cold(ctx context.Context, b *bench, row *Row) error {
 	s, err := b.newSides(ctx, row.Name, true)
 	if err != nil {
+		return err
+	}
+	if err := s.makeOthers(ctx); err != nil {
 		return err
 	}
 	c := contest{after: s.same}
@@ -26,6 +32,37 @@ func cold(ctx context.Context, b *bench, row *Row) error {
 		return b.command(ctx, "go build, cold", cmd)
 	}
 	return c.rounds(1, row)
+}
+
+// makeOthers compiles, in slipway's clone and with the user's Go cache, what a quick release has of other projects, and removes the
+// toolchain's own program afterwards.
+func (s *sides) makeOthers(ctx context.Context) error {
+	p, err := s.project(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, bin := range p.Catalog.BinariesFor(catalog.Server, s.platform) {
+		wanted[bin.Name] = true
+	}
+	for _, image := range p.Catalog.ImagesFor(catalog.Server, s.platform) {
+		for _, name := range image.Binaries() {
+			wanted[name] = true
+		}
+	}
+	var others []string
+	for _, bin := range p.Catalog.Binaries {
+		if wanted[bin.Name] && !p.Catalog.IsComponent(bin) {
+			others = append(others, bin.Name)
+		}
+	}
+	s.say("  what other projects have in a release, unmeasured")
+	cmd := s.make(ctx, "all", "WHAT="+strings.Join(others, " "), "KUBE_BUILD_PLATFORMS="+s.platform.String())
+	cmd.Env = environment(os.Environ())
+	if err := execute(ctx, cmd, nil); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(s.ours, filepath.FromSlash(plan.State), "mage"))
 }
 
 // warmed are sides that have built everything once, unmeasured.

@@ -8,14 +8,15 @@
 //
 // # Rows
 //
-//	cold     `make quick-release` in a fresh clone with an empty Go cache (the module cache is filled; the
-//	         toolchain's own compile counts), to one go build of the release's binaries with an empty Go cache
+//	cold     `make quick-release` in a fresh clone with an empty Go cache (the module cache is filled, and programs
+//	         of other projects are there; the toolchain's own compile counts), to one go build of the release's
+//	         components with an empty Go cache
 //	noop     `make quick-release` when there is nothing to do, in seconds
 //	edit     `make quick-release` after a line of cmd/kube-scheduler/main.go was changed in a tree that was dirty
 //	         before (the stamp stays), to the go build of that binary after the same edit
 //	one      `make WHAT=cmd/kube-scheduler` after such an edit, to the same
-//	commit   `make quick-release` after a commit, which changes the stamp and so every binary, to the go build
-//	         of all binaries with that stamp, into a folder that holds those of the stamp before
+//	commit   `make quick-release` after a commit, which changes the stamp and so every component, to the go build
+//	         of all components with that stamp, into a folder that holds those of the stamp before
 //	pack     package archive packs the files of the server tarball, with an empty cache, to `tar czf` of them
 //	size     how large that gets, to the same
 //	repack   package archive packs the next release, in which kube-scheduler has changed, to the same tar czf
@@ -27,9 +28,9 @@
 //	                 volumes, compare modules and sources over rsync, in seconds
 //	bazel-cold       `bazel build //cmd/...` in a fresh clone, of which an empty remote cache on loopback gets the results, and `make`
 //	                 of the same components with an empty Go cache: no claim, both are told
-//	bazel-remote     the same after `bazel clean`, from that cache, to the time of the first
 //	bazel-noop       `make quick-release ROAD=bazel` when there is nothing to do, to `bazel build //cmd/...` when there is nothing
 //	                 to do
+//	bazel-remote     `bazel build //cmd/...` after `bazel clean`, from the cache of bazel-cold, to the time of that
 //
 // A figure is the median of -n repetitions, and of the cold ones the only one.
 //
