@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -97,9 +98,25 @@ func (tr tree) clusterStatus(t *testing.T) clusterStatus {
 	return s
 }
 
+// takeUsualPorts listens, while a test runs, on the ports that Kubernetes' programs have by default, wherever nobody does yet.
+func takeUsualPorts(t *testing.T) {
+	t.Helper()
+	for _, port := range []int{2379, 2380, 2381, 6443, 8080, 10248, 10249, 10250, 10256, 10257, 10259} {
+		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+	}
+}
+
 func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
+	takeUsualPorts(t)
 	before := tracesOf(t)
 	took := tr.up(t, "--nodes", "2").ok(t).took
 	t.Logf("ready after %v", took)
@@ -319,6 +336,7 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	needRoot(t) // to become somebody else
 	need(t, "setpriv", "util-linux")
 	tr := nobodysTree(t)
+	takeUsualPorts(t)
 	before := tracesOf(t)
 	as := func(args ...string) result {
 		return run(t, tr.dir, []string{"HOME=" + tr.dir}, "setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway")}, args...)...)
