@@ -1,16 +1,19 @@
 package attest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -31,8 +34,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) (names []stri
 
 var sample = map[string]string{
 	"kubelet":       "kubelet\n",
-	"a/b/c.tar.gz":  strings.Repeat("0123456789abcdef", 3<<16) + "x", // several buffers
-	"full":          strings.Repeat("m", 1<<20),                      // exactly one
+	"a/b/c.tar.gz":  strings.Repeat("0123456789abcdef", 6<<16) + "x", // more than all blocks
+	"full":          strings.Repeat("m", 1<<20),                      // exactly two
 	"empty":         "",
 	"with blanks ":  "1",
 	"back\\slash":   "2",
@@ -50,16 +53,55 @@ func sumsOf(t *testing.T, dir string, names []string) Sums {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := NewDigester()
+		var to bytes.Buffer
+		d := NewDigester(&to)
 		for piece := range slices.Chunk(data, 1000) {
 			if n, err := d.Write(piece); n != len(piece) || err != nil {
 				t.Fatal(n, err)
 			}
 		}
-		sums[name] = d.Digest()
+		if sums[name], err = d.Digest(); err != nil || !bytes.Equal(to.Bytes(), data) {
+			t.Fatalf("%q: %d bytes were handed on, not %d (%v)", name, to.Len(), len(data), err)
+		}
 	}
 	return sums
 }
+
+// full takes some bytes and no more.
+type full struct{ left int }
+
+func (w *full) Write(p []byte) (int, error) {
+	n := min(len(p), w.left)
+	if w.left -= n; n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+func TestAFullDiskStopsTheWriter(t *testing.T) {
+	t.Parallel()
+	for _, room := range []int{0, 1, 3 * blockSize} {
+		d := NewDigester(&full{room})
+		written, err := io.Copy(d, io.LimitReader(zeros{}, 1<<30))
+		if !errors.Is(err, syscall.ENOSPC) || written > int64(room+(blocks+1)*blockSize) {
+			t.Errorf("room for %d: %d written, %v", room, written, err)
+		}
+		if _, err := d.Digest(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("room for %d: the digest says %v", room, err)
+		}
+	}
+	d := NewDigester(&full{1})
+	if n, err := d.Write([]byte("two bytes")); n != 9 || err != nil {
+		t.Errorf("%d, %v", n, err) // it is not handed on yet
+	}
+	if _, err := d.Digest(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the digest says %v", err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestADigestIsThatOfTheContent(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"hash"
 	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // A Digest is what identifies a file's content.
@@ -17,38 +20,101 @@ type Digest struct {
 // Sums are the digests of files by their slash-separated names.
 type Sums map[string]Digest
 
-// A Digester computes the digest of what is written to it, so that a file need not be read again for its sums. The sums
-// run beside the writer and beside each other, each in a goroutine of its own, which Digest ends.
+// A Digester hands on what is written to it, and computes its digest, so that a file need not be read again for its sums. The
+// writer, the sums and who it is handed to work beside each other, in goroutines that Digest ends.
 type Digester struct {
-	to             io.Writer
-	short, long    *io.PipeWriter
-	sha256, sha512 chan string
+	sha256, sha512 hash.Hash
+	block          *block      // what was written last, until it is full
+	free           chan *block // those that nobody reads
+	readers        []chan *block
+	done           sync.WaitGroup
+	failed         atomic.Pointer[error]
+}
+
+// A writer is ahead of the slowest reader by at most so many blocks.
+const (
+	blockSize = 512 << 10 // bytes
+	blocks    = 8
+)
+
+// A block is a piece of what was written, until all have read it.
+type block struct {
+	data    []byte
+	readers atomic.Int32
 }
 
 // NewDigester starts one.
-func NewDigester() *Digester {
-	d := &Digester{}
-	d.short, d.sha256 = summing(sha256.New())
-	d.long, d.sha512 = summing(sha512.New())
-	d.to = io.MultiWriter(d.short, d.long)
+func NewDigester(to io.Writer) *Digester {
+	d := &Digester{sha256: sha256.New(), sha512: sha512.New(), free: make(chan *block, blocks)}
+	for range blocks {
+		d.free <- &block{}
+	}
+	for _, w := range []io.Writer{to, d.sha512, d.sha256} {
+		in := make(chan *block, blocks)
+		d.readers = append(d.readers, in)
+		d.done.Go(func() { d.read(in, w) })
+	}
 	return d
 }
 
-func (d *Digester) Write(p []byte) (int, error) { return d.to.Write(p) }
-
-// Digest is that of all that was written. It has to be called once, at the end, even if nobody needs it.
-func (d *Digester) Digest() Digest {
-	_ = d.short.Close() // a pipe's end never fails
-	_ = d.long.Close()
-	return Digest{<-d.sha256, <-d.sha512}
+func (d *Digester) read(in <-chan *block, w io.Writer) {
+	for b := range in {
+		if d.err() == nil {
+			if _, err := w.Write(b.data); err != nil {
+				d.failed.CompareAndSwap(nil, &err)
+			}
+		}
+		if b.readers.Add(-1) == 0 {
+			d.free <- b
+		}
+	}
 }
 
-func summing(h hash.Hash) (*io.PipeWriter, chan string) {
-	r, w := io.Pipe()
-	sum := make(chan string, 1)
-	go func() {
-		_, _ = io.CopyBuffer(struct{ io.Writer }{h}, r, make([]byte, 1<<20)) // neither side fails
-		sum <- hex.EncodeToString(h.Sum(nil))
-	}()
-	return w, sum
+func (d *Digester) err() error {
+	if err := d.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Write fails if what was written before could not be handed on.
+func (d *Digester) Write(p []byte) (int, error) {
+	size := len(p)
+	for len(p) > 0 {
+		if err := d.err(); err != nil {
+			return size - len(p), err
+		}
+		if d.block == nil {
+			d.block = <-d.free
+			d.block.data = slices.Grow(d.block.data[:0], blockSize)
+		}
+		n := min(len(p), blockSize-len(d.block.data))
+		d.block.data = append(d.block.data, p[:n]...)
+		if p = p[n:]; len(d.block.data) == blockSize {
+			d.flush()
+		}
+	}
+	return size, nil
+}
+
+func (d *Digester) flush() {
+	b := d.block
+	d.block = nil
+	b.readers.Store(int32(len(d.readers)))
+	for _, in := range d.readers {
+		in <- b
+	}
+}
+
+// Digest is that of all that was written, once it has been handed on. It has to be called once, at the end, even if nobody needs
+// it. It fails if something could not be handed on.
+func (d *Digester) Digest() (Digest, error) {
+	if d.block != nil {
+		d.flush()
+	}
+	for _, in := range d.readers {
+		close(in)
+	}
+	d.done.Wait()
+	return Digest{hex.EncodeToString(d.sha256.Sum(nil)), hex.EncodeToString(d.sha512.Sum(nil))}, d.err()
 }

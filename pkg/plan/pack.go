@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,10 +49,10 @@ func digested(name string, write func(io.Writer) error) (attest.Digest, error) {
 		return attest.Digest{}, err
 	}
 	defer f.Close()
-	d := attest.NewDigester()
-	err = write(io.MultiWriter(f, d))
-	digest := d.Digest()
-	if err != nil {
+	d := attest.NewDigester(f)
+	err = write(d)
+	digest, failed := d.Digest()
+	if err := cmp.Or(err, failed); err != nil {
 		return attest.Digest{}, err
 	}
 	return digest, f.Close()
