@@ -24,6 +24,9 @@ const volumePlugins = "/var/lib/kubelet/volumeplugins"
 
 type object = map[string]any
 
+// timeouts are kubeadm's: by default an API server has a minute to start, and a slow machine needs more. The others are long enough.
+var timeouts = object{"kubernetesAPICall": "4m0s"}
+
 // A setup is what kubeadm is told of a cluster.
 type setup struct {
 	cluster    string
@@ -44,7 +47,7 @@ func (c setup) config() ([]byte, error) {
 			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "InitConfiguration",
 			"bootstrapTokens":  []object{{"token": c.token, "ttl": "1h0m0s", "usages": []string{"signing", "authentication"}, "groups": []string{"system:bootstrappers:kubeadm:default-node-token"}}},
 			"localAPIEndpoint": object{"advertiseAddress": c.address, "bindPort": 6443},
-			"nodeRegistration": c.registration(),
+			"nodeRegistration": c.registration(), "timeouts": timeouts,
 		},
 		object{
 			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
@@ -79,7 +82,7 @@ func (c setup) joinConfig() ([]byte, error) {
 		"discovery": object{"bootstrapToken": object{
 			"token": c.token, "apiServerEndpoint": c.endpoint, "caCertHashes": []string{c.caHash},
 		}},
-		"nodeRegistration": c.registration(),
+		"nodeRegistration": c.registration(), "timeouts": timeouts,
 	})
 }
 

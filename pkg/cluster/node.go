@@ -74,7 +74,7 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 // importImages gives a node's container runtime the images of the release, so that it asks no registry for one.
 func (s *State) importImages(ctx context.Context, n node, images []imageFile) error {
 	for _, i := range images {
-		if _, err := s.inNode(ctx, n, "ctr", "--namespace=k8s.io", "images", "import", "/run/slipway/release/kubernetes/"+i.path); err != nil {
+		if _, err := s.inNode(ctx, n, "ctr", "--namespace=k8s.io", "images", "import", "/run/slipway/release/"+i.path); err != nil {
 			return err
 		}
 	}

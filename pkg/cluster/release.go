@@ -105,7 +105,7 @@ func (r *release) require(names ...string) error {
 
 // An imageFile is an archive of an image, and the names that it gives it.
 type imageFile struct {
-	path  string // relative to the folder kubernetes, slash-separated
+	path  string // relative to what was unpacked of the release, slash-separated
 	names []string
 }
 
@@ -122,7 +122,7 @@ func (r *release) images() ([]imageFile, error) {
 			if err != nil {
 				return nil, err
 			}
-			images = append(images, imageFile{folder + "/" + filepath.Base(file), names})
+			images = append(images, imageFile{"kubernetes/" + folder + "/" + filepath.Base(file), names})
 		}
 	}
 	return images, nil

@@ -88,7 +88,7 @@ func TestWhatATarballLacksIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "lacks kubernetes/addons/bin/etcd, kubernetes/server/bin/kube-apiserver") || s == nil {
 		t.Errorf("%v, error %v", s, err)
 	}
-	images := []imageFile{{"addons/images/pause.tar", []string{"registry.k8s.io/pause:3.10.2"}}}
+	images := []imageFile{{"kubernetes/addons/images/pause.tar", []string{"registry.k8s.io/pause:3.10.2"}}}
 	if err := requireImages(images, []string{"registry.k8s.io/pause:3.10.2", "registry.k8s.io/etcd:3.6.8-0"}); err == nil || !strings.Contains(err.Error(), ": registry.k8s.io/etcd:3.6.8-0:") {
 		t.Errorf("error %v", err)
 	}

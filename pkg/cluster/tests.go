@@ -108,16 +108,17 @@ func (t *Tests) path(parts ...string) string {
 // Program is the path of one of the tarball's programs.
 func (t *Tests) Program(name string) string { return t.path("kubernetes", "test", "bin", name) }
 
-// Import gives the container runtime of each node the tarball's images, under their upstream names, unless it has them. It says
-// how many images there are.
+// Import gives the container runtime of each node the tarball's images, under their upstream names, unless it has them, and the
+// server tarball's etcd, which a spec runs on any node. It says how many images there are in the tarball.
 func (t *Tests) Import(ctx context.Context) (int, error) {
 	images, err := t.images()
 	if err != nil {
 		return 0, err
 	}
+	all := append(slices.Clone(images), imageFile{path: "kubernetes/addons/images/etcd.tar"})
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range t.state.Nodes() {
-		g.Go(func() error { return t.importInto(ctx, t.state.node(i+1), images) })
+		g.Go(func() error { return t.importInto(ctx, t.state.node(i+1), all) })
 	}
 	return len(images), g.Wait()
 }
@@ -127,10 +128,8 @@ func (t *Tests) importInto(ctx context.Context, n node, images []imageFile) erro
 	if known, err := os.ReadFile(done); err == nil && string(known) == t.sum {
 		return nil
 	}
-	for _, i := range images {
-		if _, err := t.state.inNode(ctx, n, "ctr", "--namespace=k8s.io", "images", "import", "/run/slipway/release/"+testsDir+"/kubernetes/"+i.path); err != nil {
-			return fmt.Errorf("node %s: %w", n.name, err)
-		}
+	if err := t.state.importImages(ctx, n, images); err != nil {
+		return fmt.Errorf("node %s: %w", n.name, err)
 	}
 	return writeFile(done, []byte(t.sum), 0o644)
 }
@@ -150,7 +149,7 @@ func (t *Tests) images() ([]imageFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		images = append(images, imageFile{"test/images/" + filepath.Base(file), names})
+		images = append(images, imageFile{testsDir + "/kubernetes/test/images/" + filepath.Base(file), names})
 	}
 	return images, nil
 }
