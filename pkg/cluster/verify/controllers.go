@@ -82,12 +82,20 @@ func namespaceDeletion(ctx context.Context, e *env) error {
 		_, err := e.kubectl(ctx, "delete", "namespace", name, "--ignore-not-found", "--wait=false")
 		return err
 	})
-	data := func(finalizers string) string {
-		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: data, namespace: " + name + ", finalizers: [" + finalizers + "]}}"
-	}
-	if _, err := e.feed(ctx, data("example.com/kept"), "-n", name, "create", "-f", "-"); err != nil {
+	data := "{apiVersion: v1, kind: ConfigMap, metadata: {name: data, namespace: " + name + ", finalizers: [example.com/kept]}}"
+	if _, err := e.feed(ctx, data, "-n", name, "create", "-f", "-"); err != nil {
 		return err
 	}
+	release := func(ctx context.Context) error {
+		_, err := e.kubectl(ctx, "-n", name, "patch", "configmap/data", "--type=merge", `--patch={"metadata": {"finalizers": null}}`)
+		return err
+	}
+	e.cleanup(func(ctx context.Context) error {
+		if left, err := e.kubectl(ctx, "-n", name, "get", "configmap/data", "--ignore-not-found", "-o", "name"); err != nil || left == "" {
+			return err
+		}
+		return release(ctx)
+	})
 	if _, err := e.kubectl(ctx, "delete", "namespace", name, "--wait=false"); err != nil {
 		return err
 	}
@@ -97,7 +105,7 @@ func namespaceDeletion(ctx context.Context, e *env) error {
 	if err := e.refused(ctx, "because it is being terminated", "", "-n", name, "create", "configmap", "late"); err != nil {
 		return err
 	}
-	if _, err := e.kubectl(ctx, "-n", name, "patch", "configmap/data", "--type=merge", `--patch={"metadata": {"finalizers": null}}`); err != nil {
+	if err := release(ctx); err != nil {
 		return err
 	}
 	return e.wait(ctx, "delete", "namespace/"+name)
