@@ -35,7 +35,7 @@ func writeFiles(t *testing.T, dir string, files map[string]string) (names []stri
 var sample = map[string]string{
 	"kubelet":       "kubelet\n",
 	"a/b/c.tar.gz":  strings.Repeat("0123456789abcdef", 6<<16) + "x", // more than all blocks
-	"full":          strings.Repeat("m", 1<<20),                      // exactly two
+	"full":          strings.Repeat("m", 1<<20),                      // exactly all blocks
 	"empty":         "",
 	"with blanks ":  "1",
 	"back\\slash":   "2",

@@ -33,8 +33,12 @@ type Digester struct {
 
 // A writer is ahead of the slowest reader by at most so many blocks.
 const (
-	blockSize = 512 << 10 // bytes
-	blocks    = 8
+	blockSize = 64 << 10 // bytes: in the processor's cache until all have read it
+	blocks    = 16
+
+	// Of what is written to a file at once, Linux makes one folio. Where a virtual machine gives free memory back to its host, large
+	// ones are those that have to be had again: 400 MB in pieces of 8 KiB took half the time of those in pieces of 256 KiB.
+	pieceSize = 8 << 10 // bytes
 )
 
 // A block is a piece of what was written, until all have read it.
@@ -59,8 +63,11 @@ func NewDigester(to io.Writer) *Digester {
 
 func (d *Digester) read(in <-chan *block, w io.Writer) {
 	for b := range in {
-		if d.err() == nil {
-			if _, err := w.Write(b.data); err != nil {
+		for piece := range slices.Chunk(b.data, pieceSize) {
+			if d.err() != nil {
+				break
+			}
+			if _, err := w.Write(piece); err != nil {
 				d.failed.CompareAndSwap(nil, &err)
 			}
 		}
