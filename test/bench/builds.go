@@ -5,10 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
+	"slipway.build/pkg/action"
 	"slipway.build/pkg/catalog"
-	"slipway.build/pkg/plan"
 )
 
 // cold is the one row that is measured once: it compiles all of Kubernetes twice.
@@ -34,35 +33,18 @@ func cold(ctx context.Context, b *bench, row *Row) error {
 	return c.rounds(1, row)
 }
 
-// makeOthers compiles, in slipway's clone and with the user's Go cache, what a quick release has of other projects, and removes the
-// toolchain's own program afterwards.
+// makeOthers makes what a quick release has of other projects in slipway's clone, with the user's Go cache.
 func (s *sides) makeOthers(ctx context.Context) error {
-	p, err := s.project(ctx)
+	p, err := s.open(ctx, environment(os.Environ()))
 	if err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for _, bin := range p.Catalog.BinariesFor(catalog.Server, s.platform) {
-		wanted[bin.Name] = true
-	}
-	for _, image := range p.Catalog.ImagesFor(catalog.Server, s.platform) {
-		for _, name := range image.Binaries() {
-			wanted[name] = true
-		}
-	}
-	var others []string
-	for _, bin := range p.Catalog.Binaries {
-		if wanted[bin.Name] && !p.Catalog.IsComponent(bin) {
-			others = append(others, bin.Name)
-		}
-	}
-	s.say("  what other projects have in a release, unmeasured")
-	cmd := s.make(ctx, "all", "WHAT="+strings.Join(others, " "), "KUBE_BUILD_PLATFORMS="+s.platform.String())
-	cmd.Env = environment(os.Environ())
-	if err := execute(ctx, cmd, nil); err != nil {
+	g, _, err := p.Others(ctx, s.platform)
+	if err != nil {
 		return err
 	}
-	return os.Remove(filepath.Join(s.ours, filepath.FromSlash(plan.State), "mage"))
+	s.say("  what other projects have in a release, unmeasured")
+	return g.Run(ctx, action.Options{})
 }
 
 // warmed are sides that have built everything once, unmeasured.

@@ -106,9 +106,12 @@ func (s *sides) git(ctx context.Context, dir string, args ...string) error {
 }
 
 // project is slipway's clone as it is now. Its stamp is what both sides are to build.
-func (s *sides) project(ctx context.Context) (*plan.Project, error) {
+func (s *sides) project(ctx context.Context) (*plan.Project, error) { return s.open(ctx, s.env) }
+
+// open opens slipway's clone in an environment.
+func (s *sides) open(ctx context.Context, env []string) (*plan.Project, error) {
 	getenv := func(key string) string {
-		for _, kv := range s.env {
+		for _, kv := range env {
 			if value, ok := strings.CutPrefix(kv, key+"="); ok {
 				return value
 			}
