@@ -1,0 +1,118 @@
+//go:build integration && linux
+
+package integration
+
+// Clusters that are refused: what is wrong with a release or a machine is said before anything is started.
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+func TestTarballWithAChangedByteIsRefused(t *testing.T) {
+	tr := clusterTree(t)
+	dir := t.TempDir()
+	run(t, dir, nil, "cp", filepath.Join(released(t), "SHA256SUMS"), filepath.Join(released(t), serverTarball), dir).ok(t)
+	f, err := os.OpenFile(filepath.Join(dir, serverTarball), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	const at = 1 << 20
+	if _, err := f.ReadAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 1
+	if _, err := f.WriteAt(b, at); err != nil {
+		t.Fatal(err)
+	}
+	tr.slipway(t, "cluster", "up", "--control-plane-only", "--from", dir).fails(t, 1, serverTarball+": content differs")
+	if tr.exists("_output/cluster/slipway") {
+		t.Error("something was made of it")
+	}
+}
+
+func TestTarballWithoutAnImageIsRefused(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	before := tracesOf(t)
+	dir := t.TempDir()
+	if err := without(filepath.Join(released(t), serverTarball), filepath.Join(dir, serverTarball), "kubernetes/addons/images/coredns.tar"); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := sha256File(filepath.Join(dir, serverTarball))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, []byte(sum+"  "+serverTarball+"\n"), filepath.Join(dir, "SHA256SUMS"))
+	tr.slipway(t, "cluster", "up", "--from", dir).fails(t, 1, "lacks images that kubeadm wants: ", "/coredns:", "slipway cluster down")
+	tr.slipway(t, "cluster", "down").ok(t)
+	before.nothingLeft(t)
+}
+
+// A program is missing where something else is in its place: in a mount namespace, so that others still have it.
+func TestProgramThatNodesNeedAndThatIsMissingIsNamed(t *testing.T) {
+	needNodes(t)
+	tr := clusterTree(t)
+	runc, err := exec.LookPath("runc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, tr.dir, nil, "unshare", "--mount", "sh", "-c", `mount --bind /dev/null "$1" && exec "$2" cluster up --from /`, "sh", runc, slipway(t)).
+		fails(t, 1, "nodes need runc: install the Debian packages: apt-get install runc")
+}
+
+// without copies a tarball, but for one member.
+func without(from, to, member string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	unzipped, err := gzip.NewReader(in)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	zipped, err := gzip.NewWriterLevel(out, gzip.NoCompression)
+	if err != nil {
+		return err
+	}
+	r, w := tar.NewReader(unzipped), tar.NewWriter(zipped)
+	found := false
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if h.Name == member {
+			found = true
+			continue
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		if _, err := io.Copy(w, r); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s has no %s", from, member)
+	}
+	return errors.Join(w.Close(), zipped.Close())
+}
