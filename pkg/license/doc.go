@@ -21,6 +21,8 @@
 //
 // A binary without build information is an error, never an empty list.
 //
+// List writes them into a file, which stays the same when a binary is linked again of the same modules: so need the folder.
+//
 // # Which files
 //
 // LICENSE, LICENCE, COPYING, COPYRIGHT, NOTICE, PATENTS, UNLICENSE and MIT-LICENSE in any case and with any

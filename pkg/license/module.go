@@ -2,8 +2,10 @@ package license
 
 import (
 	"debug/buildinfo"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -17,7 +19,7 @@ type Module struct {
 	Path    string // as its packages are imported
 	Version string // of the code that was linked: a replacement's, if there is one; empty for a folder
 	Origin  string // path of the module that the code is from: Path, or that of a replacement; empty for a folder
-	Dir     string // where its files are
+	Dir     string `json:",omitempty"` // of a folder, relative to that of the go.mod unless it is absolute; or else of the module cache's
 }
 
 // String is the module as the index and errors name it.
@@ -34,10 +36,36 @@ func (m Module) revision() string {
 	return m.Version
 }
 
+// List writes a file that says which modules are linked into at least one of the binaries. It names no folder of the machine but
+// those that a go.mod names so.
+func List(file string, binaries []string) error {
+	modules, err := Modules(binaries)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(modules, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// readList reads what List wrote.
+func readList(file string) ([]Module, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("license: list of modules: %w", err)
+	}
+	var modules []Module
+	if err := json.Unmarshal(text, &modules); err != nil {
+		return nil, fmt.Errorf("license: list of modules %s: %w", file, err)
+	}
+	return modules, nil
+}
+
 // Modules reads from the binaries which modules are linked into at least one of them: sorted by path, each
-// once. Their folders are in modCache (GOMODCACHE), or for one that is replaced by a folder, relative to
-// modRoot, the folder of the go.mod that the binaries were built with.
-func Modules(binaries []string, modCache, modRoot string) ([]Module, error) {
+// once. Only those that are replaced by a folder have a Dir.
+func Modules(binaries []string) ([]Module, error) {
 	if len(binaries) == 0 {
 		return nil, errors.New("license: no binaries")
 	}
@@ -52,7 +80,7 @@ func Modules(binaries []string, modCache, modRoot string) ([]Module, error) {
 		}
 		linked = append(linked, linkage{name, info})
 	}
-	return merge(linked, modCache, modRoot)
+	return merge(linked)
 }
 
 // A linkage is what one binary says of itself.
@@ -61,7 +89,7 @@ type linkage struct {
 	info   *debug.BuildInfo
 }
 
-func merge(linked []linkage, modCache, modRoot string) ([]Module, error) {
+func merge(linked []linkage) ([]Module, error) {
 	type claim struct {
 		Module
 		binary string
@@ -70,10 +98,7 @@ func merge(linked []linkage, modCache, modRoot string) ([]Module, error) {
 	var errs []error
 	for _, l := range linked {
 		for _, d := range modulesOf(l.info) {
-			m, err := locate(d, modCache, modRoot)
-			if err != nil {
-				return nil, fmt.Errorf("license %s: %w", l.binary, err)
-			}
+			m := moduleOf(d)
 			first, ok := claims[m.Path]
 			if !ok {
 				claims[m.Path] = claim{m, l.binary}
@@ -105,23 +130,28 @@ func modulesOf(info *debug.BuildInfo) []*debug.Module {
 	return append([]*debug.Module{&info.Main}, info.Deps...)
 }
 
-func locate(d *debug.Module, modCache, modRoot string) (Module, error) {
-	m := Module{Path: d.Path, Version: d.Version, Origin: d.Path}
-	if r := d.Replace; r != nil {
-		if isFolder(r.Path) {
-			m.Version, m.Origin, m.Dir = "", "", filepath.FromSlash(r.Path)
-			if !filepath.IsAbs(m.Dir) {
-				m.Dir = filepath.Join(modRoot, m.Dir)
-			}
-			return m, nil
-		}
-		m.Version, m.Origin = r.Version, r.Path
+func moduleOf(d *debug.Module) Module {
+	switch r := d.Replace; {
+	case r == nil:
+		return Module{Path: d.Path, Version: d.Version, Origin: d.Path}
+	case isFolder(r.Path):
+		return Module{Path: d.Path, Dir: r.Path}
+	default:
+		return Module{Path: d.Path, Version: r.Version, Origin: r.Path}
 	}
-	var err error
-	if m.Dir, err = cached(m, modCache); err != nil {
-		return Module{}, err
+}
+
+// locate completes a module with where its files are on this machine.
+func (src Source) locate(m *Module) (err error) {
+	switch {
+	case m.Origin != "":
+		m.Dir, err = cached(*m, src.ModCache)
+	case filepath.IsAbs(filepath.FromSlash(m.Dir)):
+		m.Dir = filepath.FromSlash(m.Dir)
+	default:
+		m.Dir = filepath.Join(src.ModRoot, filepath.FromSlash(m.Dir))
 	}
-	return m, nil
+	return err
 }
 
 // cached is where a module is in a module cache.

@@ -26,8 +26,8 @@ func TestMerge(t *testing.T) {
 				{Main: own, Deps: []*debug.Module{a, b}},
 			},
 			want: []Module{
-				{"example.com/a", "v1.0.0", "example.com/a", "/mod/example.com/a@v1.0.0"},
-				{"github.com/Big/B", "v2.0.0+incompatible", "github.com/Big/B", "/mod/github.com/!big/!b@v2.0.0+incompatible"},
+				{"example.com/a", "v1.0.0", "example.com/a", ""},
+				{"github.com/Big/B", "v2.0.0+incompatible", "github.com/Big/B", ""},
 			},
 		},
 		"a working folder with a version from version control": {
@@ -36,12 +36,12 @@ func TestMerge(t *testing.T) {
 		},
 		"a dependency's main package": {
 			infos: []*debug.BuildInfo{{Main: *a}},
-			want:  []Module{{"example.com/a", "v1.0.0", "example.com/a", "/mod/example.com/a@v1.0.0"}},
+			want:  []Module{{"example.com/a", "v1.0.0", "example.com/a", ""}},
 		},
 		"a dependency's main package in a folder": {
 			infos: []*debug.BuildInfo{{Main: debug.Module{Path: "example.com/a", Version: "v1.0.0",
 				Replace: &debug.Module{Path: "../patched", Version: "(devel)"}}}},
-			want: []Module{{"example.com/a", "", "", "/tree/patched"}},
+			want: []Module{{"example.com/a", "", "", "../patched"}},
 		},
 		"replaced by itself, a fork, folders": {
 			infos: []*debug.BuildInfo{{Main: own, Deps: []*debug.Module{
@@ -52,9 +52,9 @@ func TestMerge(t *testing.T) {
 			}}},
 			want: []Module{
 				{"x.test/abs", "", "", "/src/abs"},
-				{"x.test/fork", "v1.0.1", "example.com/Fork", "/mod/example.com/!fork@v1.0.1"},
-				{"x.test/self", "v0.36.3", "x.test/self", "/mod/x.test/self@v0.36.3"},
-				{"x.test/sub", "", "", "/tree/cmd/sub"},
+				{"x.test/fork", "v1.0.1", "example.com/Fork", ""},
+				{"x.test/self", "v0.36.3", "x.test/self", ""},
+				{"x.test/sub", "", "", "./sub"},
 			},
 		},
 	} {
@@ -64,10 +64,7 @@ func TestMerge(t *testing.T) {
 			for _, info := range tc.infos {
 				linked = append(linked, linkage{"binary", info})
 			}
-			for i := range tc.want {
-				tc.want[i].Dir = filepath.FromSlash(tc.want[i].Dir)
-			}
-			got, err := merge(linked, filepath.FromSlash("/mod"), filepath.FromSlash("/tree/cmd"))
+			got, err := merge(linked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,13 +75,29 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+func TestLocate(t *testing.T) {
+	t.Parallel()
+	src := Source{ModCache: filepath.FromSlash("/mod"), ModRoot: filepath.FromSlash("/tree/cmd")}
+	for want, m := range map[string]Module{
+		"/mod/github.com/!big/!b@v2.0.0+incompatible": {Path: "github.com/Big/B", Version: "v2.0.0+incompatible", Origin: "github.com/Big/B"},
+		"/mod/example.com/!fork@v1.0.1":               {Path: "x.test/fork", Version: "v1.0.1", Origin: "example.com/Fork"},
+		"/tree/cmd/sub":                               {Path: "x.test/sub", Dir: "./sub"},
+		"/tree/patched":                               {Path: "x.test/up", Dir: "../patched"},
+		"/src/abs":                                    {Path: "x.test/abs", Dir: "/src/abs"},
+	} {
+		if err := src.locate(&m); err != nil || m.Dir != filepath.FromSlash(want) {
+			t.Errorf("%s is in %s, %v; want %s", m.Path, m.Dir, err, want)
+		}
+	}
+}
+
 func TestMergeNamesEveryModuleThatBinariesDisagreeOn(t *testing.T) {
 	t.Parallel()
 	dep := func(path, version string) *debug.Module { return &debug.Module{Path: path, Version: version} }
 	_, err := merge([]linkage{
 		{"bin/old", &debug.BuildInfo{Deps: []*debug.Module{dep("x.test/a", "v1.0.0"), dep("x.test/b", "v1.0.0"), dep("x.test/c", "v1.0.0")}}},
 		{"bin/new", &debug.BuildInfo{Deps: []*debug.Module{dep("x.test/a", "v1.1.0"), dep("x.test/b", "v1.0.0"), dep("x.test/c", "v1.2.0")}}},
-	}, "mod", "root")
+	})
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -109,7 +122,7 @@ func TestModulesRefusesFilesWithoutBuildInformation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := Modules(tc.binaries, "mod", "root"); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := Modules(tc.binaries); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})

@@ -30,17 +30,18 @@ func Gather(ctx context.Context, dir string, src Source) error {
 		if m.Origin == "" {
 			return fmt.Errorf("license %s: it is replaced by a folder, and files are gathered of modules with a version", m)
 		}
-		if modules[i].Dir, err = cached(m, src.ModCache); err != nil {
-			return fmt.Errorf("license %s: %w", m, err)
+		if err := src.locate(&modules[i]); err != nil {
+			return fmt.Errorf("license: %w", err)
 		}
 	}
 	src.License = ""
 	return src.lay(ctx, dir, modules, packages)
 }
 
-// Select fills dir with what binaries need of a folder that Gather made, and the repository's own licence.
-func Select(ctx context.Context, dir, gathered, license string, binaries []string) error {
-	modules, err := Modules(binaries, "", "") // the folders are of no use
+// Select fills dir with what binaries need of a folder that Gather made, and the repository's own licence. Their modules are in a
+// file that List made.
+func Select(ctx context.Context, dir, gathered, license, list string) error {
+	modules, err := readList(list)
 	if err != nil {
 		return err
 	}

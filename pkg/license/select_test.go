@@ -49,7 +49,7 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 	if err := os.Rename(src.ModCache, src.ModCache+".away"); err != nil {
 		t.Fatal(err)
 	}
-	selected := func(dir string) error { return Select(t.Context(), dir, dirs["gathered"], src.License, src.Binaries) }
+	selected := func(dir string) error { return Select(t.Context(), dir, dirs["gathered"], src.License, src.Modules) }
 	if err := selected(dirs["selected"]); err != nil {
 		t.Fatal(err)
 	}

@@ -23,20 +23,25 @@ func vendored(m Module, file string) string { return path.Join("vendor", m.Path,
 
 // A Source says where everything is that Write reads.
 type Source struct {
-	License  string   // the repository's own licence file
-	ModCache string   // GOMODCACHE
-	ModRoot  string   // the folder of the binaries' go.mod, to which folders in its replace directives are relative
-	GOROOT   string   // of the Go that compiled the binaries
-	Binaries []string // all of one Go module
-	Packages string   // a file with the list of packages, see the package comment
+	License  string // the repository's own licence file
+	ModCache string // GOMODCACHE
+	ModRoot  string // the folder of the binaries' go.mod, to which folders in its replace directives are relative
+	GOROOT   string // of the Go that compiled the binaries
+	Modules  string // a file that List made of the binaries, all of one Go module
+	Packages string // a file with the list of packages, see the package comment
 }
 
 // Write fills dir, which becomes LICENSES and must be absent or empty: a text left from before would be
 // one that is not owed.
 func Write(ctx context.Context, dir string, src Source) error {
-	modules, err := Modules(src.Binaries, src.ModCache, src.ModRoot)
+	modules, err := readList(src.Modules)
 	if err != nil {
 		return err
+	}
+	for i := range modules {
+		if err := src.locate(&modules[i]); err != nil {
+			return fmt.Errorf("license: %w", err)
+		}
 	}
 	packages, err := readPackages(src.Packages)
 	if err != nil {

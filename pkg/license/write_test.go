@@ -84,6 +84,14 @@ func TestWrite(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("refuses a damaged list of modules", func(t *testing.T) {
+		other := src
+		other.Modules = filepath.Join(root, "damaged.json")
+		write(t, other.Modules, "[")
+		if err := Write(t.Context(), filepath.Join(root, "damaged"), other); err == nil || !strings.Contains(err.Error(), other.Modules) {
+			t.Errorf("got %v", err)
+		}
+	})
 	t.Run("refuses a list of another version", func(t *testing.T) {
 		other := src
 		other.Packages = filepath.Join(root, "other.json")
@@ -152,7 +160,7 @@ func build(t *testing.T, root string) Source {
 		ModCache: filepath.Join(root, "mod"),
 		ModRoot:  filepath.Join(root, "src", "cmd"),
 		GOROOT:   filepath.Join(root, "goroot"),
-		Binaries: []string{filepath.Join(root, "bin")},
+		Modules:  filepath.Join(root, "modules.json"),
 		Packages: filepath.Join(root, "packages.json"),
 	}
 	proxy := filepath.Join(root, "proxy")
@@ -171,7 +179,11 @@ func build(t *testing.T, root string) Source {
 		}
 		return out
 	}
-	run("build", "-o", src.Binaries[0], ".")
+	binary := filepath.Join(root, "bin")
+	run("build", "-o", binary, ".")
+	if err := List(src.Modules, []string{binary}); err != nil {
+		t.Fatal(err)
+	}
 	list := run("list", "-deps", "-json=ImportPath,Module,Standard", ".")
 	write(t, src.Packages, string(list))
 	return src

@@ -32,9 +32,10 @@ func TestInputs(t *testing.T) {
 		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/"}},
 		{"image linux/arm64 kube-apiserver", []string{bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/"}},
 		{"licences linux/arm64 components", append([]string{
-			"_output/release-stage/sources/LICENSE", "_output/release-stage/packages/components/linux-arm64.json",
-			bin + "kube-apiserver", bin + "kube-log-runner", bin + "kubectl", bin + "kubelet",
+			"_output/release-stage/sources/LICENSE", "_output/release-stage/modules/components/linux-arm64.json",
+			"_output/release-stage/packages/components/linux-arm64.json",
 		}, module...)},
+		{"modules linux/arm64 components", []string{bin + "kube-apiserver", bin + "kube-log-runner", bin + "kubectl", bin + "kubelet"}},
 		{"package kubernetes-client-linux-arm64.tar.gz", []string{bin + "kubectl"}},
 		{"package kubernetes-node-linux-arm64.tar.gz", []string{
 			bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",

@@ -110,17 +110,13 @@ func (b *builder) licencesOf(name string, platform catalog.Platform, binaries []
 		return dir, nil
 	}
 	ours := sourceDir + "/LICENSE"
-	inputs := []string{ours}
-	var files []string
-	for _, bin := range binaries {
-		inputs = append(inputs, b.binary(platform, bin))
-		files = append(files, b.abs(b.binary(platform, bin)))
-	}
+	list := b.linked(name, platform, binaries)
+	inputs := []string{ours, list}
 	var lay func(ctx context.Context, to string) error
 	if b.licensed != "" && component {
 		inputs = append(inputs, filepath.ToSlash(b.licensed)+"/")
 		lay = func(ctx context.Context, to string) error {
-			return license.Select(ctx, to, b.licensed, b.abs(ours), files)
+			return license.Select(ctx, to, b.licensed, b.abs(ours), b.abs(list))
 		}
 	} else {
 		packages := b.packages(name, platform, module, binaries)
@@ -130,7 +126,7 @@ func (b *builder) licencesOf(name string, platform catalog.Platform, binaries []
 			if err != nil {
 				return err
 			}
-			src.License, src.Binaries = b.abs(ours), files
+			src.License, src.Modules = b.abs(ours), b.abs(list)
 			return license.Write(ctx, to, src)
 		}
 	}
@@ -143,6 +139,25 @@ func (b *builder) licencesOf(name string, platform catalog.Platform, binaries []
 		Run:     func(ctx context.Context, t *action.Task) error { return lay(ctx, t.Path(dir+"/")) },
 	})
 	return dir, nil
+}
+
+// linked plans the list of modules that are in binaries: nearly always that of before, whatever was edited in them.
+func (b *builder) linked(name string, platform catalog.Platform, binaries []catalog.Binary) string {
+	out := slashed(stage, "modules", name, platform.Dash()+".json")
+	var inputs, files []string
+	for _, bin := range binaries {
+		inputs = append(inputs, b.binary(platform, bin))
+		files = append(files, b.abs(b.binary(platform, bin)))
+	}
+	b.add(&action.Action{
+		ID:      "modules " + platform.String() + " " + name,
+		Phase:   "licences",
+		Recipe:  []string{license.Recipe},
+		Inputs:  inputs,
+		Outputs: []string{out},
+		Run:     func(_ context.Context, t *action.Task) error { return license.List(t.Path(out), files) },
+	})
+	return out
 }
 
 // licenceSource says where the licence files are of packages of a module that a file lists.

@@ -44,7 +44,7 @@ func TestCommentEditMakesOnlyWhatHoldsTheComponent(t *testing.T) {
 		es.did(t,
 			"compile linux/"+hostArch+" kube-scheduler", "image linux/"+hostArch+" kube-scheduler",
 			"sources", // the tree was clean, and is read file by file now
-			"licences linux/"+hostArch+" components", "package kubernetes-src.tar.gz",
+			"modules linux/"+hostArch+" components", "package kubernetes-src.tar.gz",
 			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "checksums")
 		dirty.jsonRun(t, quickRelease...).didNothing(t)
 	})
