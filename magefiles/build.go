@@ -23,9 +23,6 @@ func Cross(ctx context.Context) error {
 
 // Slipway compiles the slipway command into _output/bin.
 func Slipway(ctx context.Context) error {
-	if dryRun() {
-		return nil
-	}
 	return goTool("build", "-o", "_output/bin/slipway", ".")
 }
 
@@ -35,9 +32,6 @@ func Clean(ctx context.Context) error { return slipway(ctx, "clean") }
 // slipway runs a subcommand of the command line; under `make -n`, one that makes something only prints its plan.
 func slipway(ctx context.Context, command string, args ...string) error {
 	if dryRun() {
-		if command == "clean" {
-			return nil
-		}
 		args = append(args, "--dry-run")
 	}
 	return cli.Run(ctx, cli.Std(), append([]string{command}, args...)...)

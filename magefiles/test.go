@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
@@ -28,10 +29,7 @@ func TestIntegration(ctx context.Context) error {
 
 // Bench measures speed as ratios of two things done in turn, and prints a table.
 func Bench(ctx context.Context) error {
-	if dryRun() {
-		return nil
-	}
-	return sh.RunV("go", "run", "./test/bench")
+	return goTool("run", "./test/bench")
 }
 
 // Soak repeats what must hold when things go wrong many times: kills, clones, cold builds. It takes hours.
@@ -42,6 +40,7 @@ func Soak(ctx context.Context) error {
 // Update regenerates what is made from the sources: command-line reference, completions, what Bazel reads.
 func Update(ctx context.Context) error {
 	if dryRun() {
+		fmt.Println("generate", strings.Join(generate.Folders(), ", "), "and BUILD files")
 		return nil
 	}
 	return generate.Update(ctx, ".")
@@ -50,6 +49,7 @@ func Update(ctx context.Context) error {
 // UpdateDebianLocks takes, into images/*/debian.lock, the versions of Debian's packages that the mirror has now.
 func UpdateDebianLocks(ctx context.Context) error {
 	if dryRun() {
+		fmt.Println("generate images/*/debian.lock")
 		return nil
 	}
 	return generate.DebianLocks(ctx, ".", os.Getenv("SLIPWAY_DEBIAN_MIRROR"), os.Stdout)
@@ -58,6 +58,7 @@ func UpdateDebianLocks(ctx context.Context) error {
 // Verify checks formatting, lints, and that what is generated is up to date.
 func Verify(ctx context.Context) error {
 	if dryRun() {
+		fmt.Println("check", strings.Join(generate.Checks(), ", "))
 		return nil
 	}
 	return generate.Verify(ctx, ".", os.Stdout)
@@ -65,9 +66,6 @@ func Verify(ctx context.Context) error {
 
 // goTest runs tests: of the packages that WHAT= names, else of some.
 func goTest(packages string, flags ...string) error {
-	if dryRun() {
-		return nil
-	}
 	args := append([]string{"test"}, flags...)
 	args = append(args, strings.Fields(os.Getenv("KUBE_RACE")+" "+os.Getenv("KUBE_TIMEOUT"))...)
 	what := strings.Fields(os.Getenv("WHAT"))
@@ -78,4 +76,10 @@ func goTest(packages string, flags ...string) error {
 }
 
 // goTool runs the Go on PATH with the user's own settings, except where make gives it those of a release: for slipway.
-func goTool(args ...string) error { return sh.RunV("go", args...) }
+func goTool(args ...string) error {
+	if dryRun() {
+		fmt.Println("go", strings.Join(args, " "))
+		return nil
+	}
+	return sh.RunV("go", args...)
+}

@@ -33,7 +33,7 @@ func (b *Bazel) remember() error {
 // Clean removes what Bazel has made for a tree, in its own folders in the user's cache, and stops its server. A tree in which it
 // was never run is left alone.
 func Clean(ctx context.Context, root string) error {
-	file := filepath.Join(root, filepath.FromSlash(lastFile))
+	file := noteOf(root)
 	data, err := os.ReadFile(file)
 	if os.IsNotExist(err) {
 		return nil
@@ -57,3 +57,11 @@ func Clean(ctx context.Context, root string) error {
 	}
 	return os.Remove(file)
 }
+
+// Used tells whether Bazel was run in a tree, and Clean would have something to remove.
+func Used(root string) bool {
+	_, err := os.Stat(noteOf(root))
+	return err == nil
+}
+
+func noteOf(root string) string { return filepath.Join(root, filepath.FromSlash(lastFile)) }

@@ -12,13 +12,15 @@ import (
 
 	"slipway.build/pkg/action"
 	"slipway.build/pkg/bazel"
+	"slipway.build/pkg/cluster"
 	"slipway.build/pkg/engine"
 	"slipway.build/pkg/plan"
 	"slipway.build/pkg/road/container"
 )
 
 func newClean(o *options) *cobra.Command {
-	return &cobra.Command{
+	var dryRun bool
+	c := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove everything that was made",
 		Long: `clean removes _output: what was built, and what is kept to skip work. The Go caches stay. What the tree has in
@@ -30,6 +32,9 @@ are up are removed first.`,
 			root, err := plan.FindRoot(o.dir)
 			if err != nil {
 				return err
+			}
+			if dryRun {
+				return o.sayClean(root)
 			}
 			output := filepath.Join(root, plan.Output)
 			if _, err := os.Stat(output); os.IsNotExist(err) {
@@ -43,6 +48,33 @@ are up are removed first.`,
 			})
 		},
 	}
+	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would be removed; do nothing")
+	return c
+}
+
+// sayClean says what clean would remove, as far as the tree knows: nobody asks the container engine.
+func (o *options) sayClean(root string) error {
+	names, err := cluster.Names(filepath.Join(root, filepath.FromSlash(clusters)))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		fmt.Fprintln(o.Out, "remove cluster", name)
+	}
+	if bazel.Used(root) {
+		fmt.Fprintln(o.Out, "remove what Bazel has made for the tree")
+	}
+	there := func(name string) bool {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+		return err == nil
+	}
+	if there(plan.EngineUsed) {
+		fmt.Fprintln(o.Out, "remove what the tree has in the container engine")
+	}
+	if there(plan.Output) {
+		fmt.Fprintln(o.Out, "remove", plan.Output)
+	}
+	return nil
 }
 
 // clean removes what is here whether or not the engine can be asked. If it could not, a file stays that says so.

@@ -24,6 +24,9 @@ import (
 // Folders hold generated files and nothing else, so that one which is no longer generated is noticed.
 var folders = []string{"docs/reference", "completions", bazelFolder, platformsFolder}
 
+// Folders are those in which every file is generated.
+func Folders() []string { return slices.Clone(folders) }
+
 // files makes every generated file, by path relative to the root.
 func files(ctx context.Context, root string) (map[string][]byte, error) {
 	made := map[string][]byte{}

@@ -54,6 +54,15 @@ var checks = []check{
 	{name: "buildifier", run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
 }
 
+// Checks names what Verify checks.
+func Checks() []string {
+	var names []string
+	for _, c := range checks {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 // Verify runs every check, says on w how each went, and returns an error if one found a problem.
 func Verify(ctx context.Context, root string, w io.Writer) error {
 	var failed []error

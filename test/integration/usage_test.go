@@ -88,7 +88,10 @@ func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 	before := snapshot(t, r.dir)
 	for target, says := range map[string]string{
 		quick: gone + ": output", "quick-release-images": "0 of ", "kubectl": "0 of ", "hyperkube": "compile linux/" + hostArch + " hyperkube: new",
-		"release": "compile ", "cross": "compile ", "clean": "", "test": "", "update": "", "verify": "", "bench": "", "soak": "",
+		"release": "go test -timeout=5m ./...", "package-tarballs": "compile ", "cross": "compile ", "clean": "remove _output", "test": "go test -timeout=5m ./...",
+		"update": "docs/reference", "verify": "staticcheck", "bench": "go run ./test/bench", "soak": "go test -tags=integration,soak ",
+		"slipway": "go build", "cluster-up": "slipway cluster up", "cluster-verify": "slipway cluster verify",
+		"conformance": "slipway cluster conformance", "cluster-down": "slipway cluster down", "bazel-build": "slipway bazel -- build",
 	} {
 		got := r.make(t, "-n", target).ok(t)
 		if !strings.Contains(got.stdout, says) {
