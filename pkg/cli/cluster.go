@@ -60,6 +60,8 @@ If up is interrupted, it removes what it has made; if it fails, that stays to be
 			switch {
 			case request.Nodes < 1 || request.Nodes > 100:
 				return usageError{fmt.Errorf("--nodes=%d: want 1 to 100", request.Nodes)}
+			case request.Wait < time.Second:
+				return usageError{fmt.Errorf("--wait=%v: want a second or more", request.Wait)}
 			case request.ControlPlaneOnly && c.Flags().Changed("nodes"):
 				return usageError{errors.New("--nodes and --control-plane-only: a control plane alone has no nodes")}
 			}
@@ -69,6 +71,7 @@ If up is interrupted, it removes what it has made; if it fails, that stays to be
 	}
 	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is the control plane, too")
 	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
+	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long for each part to become ready: more on a slow machine")
 	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false, "no nodes: the control plane's programs on loopback, without root")
 	return nameFlag(c, &name)
 }

@@ -81,22 +81,55 @@ func (c cgroups) add(group string) error {
 	return handOnControllers(at)
 }
 
+// controllers are those that the kubelet and runc set limits by, where the kernel has them.
+var controllers = []string{"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}
+
+// keptBack lists the controllers that a group has and does not hand on to those in it.
+func keptBack(group string) ([]string, error) {
+	has, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
+	if err != nil {
+		return nil, err
+	}
+	on, err := os.ReadFile(filepath.Join(group, subtreeControl))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(strings.Fields(string(has)), func(c string) bool { return slices.Contains(strings.Fields(string(on)), c) }), nil
+}
+
+const subtreeControl = "cgroup.subtree_control"
+
 func handOnControllers(group string) error {
-	text, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
+	kept, err := keptBack(group)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(group, "cgroup.subtree_control")
-	on, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	for _, controller := range strings.Fields(string(text)) {
-		if slices.Contains(strings.Fields(string(on)), controller) {
+	for _, controller := range kept {
+		if !slices.Contains(controllers, controller) {
 			continue
 		}
-		if err := os.WriteFile(file, []byte("+"+controller), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(group, subtreeControl), []byte("+"+controller), 0o644); err != nil {
 			return fmt.Errorf("hand on the cgroup controller %s: %w", controller, err)
+		}
+	}
+	return nil
+}
+
+// willHandOn lists the controllers that the machine's own group may hand on once there is a node, and does not yet: what the node does
+// not ask for, runc does, which hands on all there are.
+func (c cgroups) willHandOn() ([]string, error) {
+	if !c.onlyV2() {
+		return nil, nil
+	}
+	return keptBack(c.v2[0])
+}
+
+// keepBack has the machine's own group hand on controllers no longer, but for those that others have groups with by now.
+func (c cgroups) keepBack(controllers []string) error {
+	for _, controller := range controllers {
+		err := os.WriteFile(filepath.Join(c.v2[0], subtreeControl), []byte("-"+controller), 0o644)
+		if err != nil && !errors.Is(err, syscall.EBUSY) {
+			return fmt.Errorf("keep back the cgroup controller %s: %w", controller, err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,19 +42,30 @@ func TestControllersAreHandedOnToANodeInVersion2(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{"cgroup.controllers": "cpu memory\n", "cgroup.subtree_control": "cpu\n"} {
+		for name, text := range map[string]string{"cgroup.controllers": "cpu memory rdma\n", "cgroup.subtree_control": "cpu\n"} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
+	added, err := c.willHandOn()
+	if err != nil || !slices.Equal(added, []string{"memory", "rdma"}) {
+		t.Errorf("%q will be handed on, %v", added, err)
+	}
 	if err := c.add("slipway-x/node"); err != nil {
 		t.Fatal(err)
 	}
+	told := func(group string) string {
+		text, _ := os.ReadFile(filepath.Join(top, group, "cgroup.subtree_control"))
+		return string(text)
+	}
 	for _, group := range []string{".", "slipway-x", "slipway-x/node"} {
-		if text, _ := os.ReadFile(filepath.Join(top, group, "cgroup.subtree_control")); string(text) != "+memory" {
+		if text := told(group); text != "+memory" {
 			t.Errorf("%s was told %q", group, text)
 		}
+	}
+	if err := c.keepBack(added); err != nil || told(".") != "-rdma" {
+		t.Errorf("in the end the machine's group was told %q, %v", told("."), err)
 	}
 }
 

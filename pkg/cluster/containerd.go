@@ -26,14 +26,15 @@ func containerdConfig(sandbox, snapshotter string) string {
 `, sandbox, snapshotter)
 }
 
-// podNetworkConfig is what the network plugins of a node need to know: a bridge, with the node's range of addresses.
+// podNetworkConfig is what the network plugins of a node need to know, with the node's range of addresses. Each Pod has a link to the
+// node, which routes between them: on a bridge, packets between Pods would pass kube-proxy's rules only where the kernel has br_netfilter.
 func podNetworkConfig(podRange string) ([]byte, error) {
 	return json.MarshalIndent(object{
 		"cniVersion": "1.0.0",
 		"name":       "slipway",
 		"plugins": []object{
 			{
-				"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true,
+				"type": "ptp",
 				"ipam": object{
 					"type":   "host-local",
 					"ranges": [][]object{{{"subnet": podRange}}},

@@ -44,6 +44,9 @@ func Down(ctx context.Context, dir, name string) error {
 		if err := groups.remove(limit, s.clusterCgroup()); err != nil {
 			return err
 		}
+		if err := groups.keepBack(s.Controllers); err != nil {
+			return err
+		}
 	}
 	return s.removeFolder()
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // What kubeadm looks for, and what does not matter here: kernels it knows, a service manager, memory that is not swapped,
@@ -23,9 +24,6 @@ const ignoredChecks = "--ignore-preflight-errors=SystemVerification,Service-kube
 const volumePlugins = "/var/lib/kubelet/volumeplugins"
 
 type object = map[string]any
-
-// timeouts are kubeadm's: by default an API server has a minute to start, and a slow machine needs more. The others are long enough.
-var timeouts = object{"kubernetesAPICall": "4m0s"}
 
 // A setup is what kubeadm is told of a cluster.
 type setup struct {
@@ -38,6 +36,7 @@ type setup struct {
 	cgroupRoot string
 	name       string // of the node
 	address    string // of the node
+	wait       time.Duration
 }
 
 // config is the file for kubeadm init.
@@ -47,7 +46,7 @@ func (c setup) config() ([]byte, error) {
 			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "InitConfiguration",
 			"bootstrapTokens":  []object{{"token": c.token, "ttl": "1h0m0s", "usages": []string{"signing", "authentication"}, "groups": []string{"system:bootstrappers:kubeadm:default-node-token"}}},
 			"localAPIEndpoint": object{"advertiseAddress": c.address, "bindPort": 6443},
-			"nodeRegistration": c.registration(), "timeouts": timeouts,
+			"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
 		},
 		object{
 			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
@@ -82,8 +81,15 @@ func (c setup) joinConfig() ([]byte, error) {
 		"discovery": object{"bootstrapToken": object{
 			"token": c.token, "apiServerEndpoint": c.endpoint, "caCertHashes": []string{c.caHash},
 		}},
-		"nodeRegistration": c.registration(), "timeouts": timeouts,
+		"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
 	})
+}
+
+// timeouts are kubeadm's. It begins to wait before there is anything to wait for, while images are still read, so it waits for longer
+// than others do.
+func (c setup) timeouts() object {
+	long := (2 * c.wait).String()
+	return object{"kubernetesAPICall": long, "controlPlaneComponentHealthCheck": long, "kubeletHealthCheck": long, "tlsBootstrap": long}
 }
 
 func (c setup) registration() object {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -26,7 +27,7 @@ func decode(t *testing.T, text []byte) map[string]map[string]any {
 
 func TestKubeadmIsToldTheWholeVersion(t *testing.T) {
 	t.Parallel()
-	c := setup{cluster: "c", version: "v1.36.3+acme.1", registry: "registry.example", token: newToken(), name: "c-1", address: "198.18.0.2", cgroupRoot: "slipway-x/c-1"}
+	c := setup{cluster: "c", version: "v1.36.3+acme.1", registry: "registry.example", token: newToken(), name: "c-1", address: "198.18.0.2", cgroupRoot: "slipway-x/c-1", wait: 5 * time.Minute}
 	text, err := c.config()
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,9 @@ func TestKubeadmIsToldTheWholeVersion(t *testing.T) {
 	cluster := docs["ClusterConfiguration"]
 	if cluster["kubernetesVersion"] != c.version || cluster["imageRepository"] != c.registry {
 		t.Errorf("the cluster is %v", cluster)
+	}
+	if timeouts, _ := docs["InitConfiguration"]["timeouts"].(map[string]any); timeouts["kubernetesAPICall"] != "10m0s" {
+		t.Errorf("kubeadm waits for %v", timeouts)
 	}
 	for _, kind := range []string{"InitConfiguration", "KubeletConfiguration", "KubeProxyConfiguration"} {
 		if docs[kind] == nil {

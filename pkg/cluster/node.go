@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,6 +42,13 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	}
 	groups, err := machineCgroups()
 	if err != nil {
+		return err
+	}
+	added, err := groups.willHandOn()
+	if err != nil {
+		return err
+	}
+	if err := s.change(func() { s.Controllers = slices.Compact(slices.Sorted(slices.Values(append(s.Controllers, added...)))) }); err != nil {
 		return err
 	}
 	if err := groups.add(s.cgroup(n)); err != nil {

@@ -7,11 +7,11 @@
 set -eu
 name=$1 address=$2
 
-mount --make-rprivate /
-mount -t proc proc /proc
+# As long as /run is the machine's, no mount may write there what it did (-n).
+mount -n --make-rprivate /
+mount -n -t proc proc /proc
+mount -n -t tmpfs -o mode=755 tmpfs /run
 hostname "$name"
-
-mount -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/slipway/node /run/slipway/release
 mount --bind . /run/slipway/node
 mount --bind ../../release /run/slipway/release

@@ -16,7 +16,7 @@ func (s *State) nodes(o Options) []step {
 		nodes[i] = s.node(i + 1)
 	}
 	first := nodes[0]
-	c := setup{cluster: s.Name, token: newToken()}
+	c := setup{cluster: s.Name, token: newToken(), wait: s.patience}
 	of := func(n node) setup { // the setup with what is the node's
 		c := c
 		own, _ := s.process(n.name)
@@ -28,7 +28,7 @@ func (s *State) nodes(o Options) []step {
 		s.unpackStep(o, &r),
 		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
 			err = r.require("server/bin/kubeadm", "server/bin/kubelet", "server/bin/kubectl", "server/bin/kube-apiserver.tar", "addons/images/pause.tar",
-				"addons/cni/bin/bridge", "addons/cni/bin/host-local", "addons/cni/bin/loopback", "addons/cni/bin/portmap")
+				"addons/cni/bin/ptp", "addons/cni/bin/host-local", "addons/cni/bin/loopback", "addons/cni/bin/portmap")
 			if err != nil {
 				return err
 			}
@@ -66,10 +66,10 @@ func (s *State) nodes(o Options) []step {
 		step{"approve kubelets", joined, func(ctx context.Context) error { return s.approveKubelets(ctx, nodes) }},
 		step{"addons", []string{"kubeadm init"}, func(ctx context.Context) error { return s.addAddons(ctx, r, images) }},
 		step{"nodes ready", append(ready, "connect Pods"), func(ctx context.Context) error {
-			return s.wait(ctx, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=120s")
+			return s.wait(ctx, "wait", "--for=condition=Ready", "nodes", "--all", s.timeout())
 		}},
 		step{"CoreDNS ready", []string{"nodes ready"}, func(ctx context.Context) error {
-			return s.wait(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s")
+			return s.wait(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", s.timeout())
 		}},
 		step{"metrics-server running", []string{"nodes ready", "addons", "approve kubelets"}, func(ctx context.Context) error {
 			if !hasImage(images, "metrics-server") {
@@ -93,6 +93,9 @@ func (s *State) addAddons(ctx context.Context, r *release, images []imageFile) e
 		return err == nil, err
 	})
 }
+
+// timeout is kubectl's flag for how long it waits.
+func (s *State) timeout() string { return "--timeout=" + s.patience.String() }
 
 // wait runs a kubectl that waits. If it fails, what the nodes run is worth to be seen.
 func (s *State) wait(ctx context.Context, args ...string) error {

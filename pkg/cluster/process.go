@@ -143,13 +143,10 @@ func until(ctx context.Context, pause time.Duration, is func() (bool, error)) er
 	}
 }
 
-// patience is how long a cluster is waited for to do something that takes seconds.
-const patience = 2 * time.Minute
-
 // eventually asks again and again, as long as the cluster's processes live. An error of the question means no, and is told at
 // the end.
 func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, error)) error {
-	limit, cancel := context.WithTimeout(ctx, patience)
+	limit, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	var last error
 	err := until(limit, 250*time.Millisecond, func() (yes bool, err error) {
@@ -163,7 +160,7 @@ func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, 
 		return false, s.checkAlive()
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("waited for %v", patience)
+		err = fmt.Errorf("waited for %v (--wait)", s.patience)
 		if last != nil {
 			err = fmt.Errorf("%w: %w", err, last)
 		}

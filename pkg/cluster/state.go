@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 )
 
 // A State is what is known of a cluster. It is written before each thing is made that outlives the process, so that whoever
@@ -23,12 +24,14 @@ type State struct {
 	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made of
 	Boot             string    `json:"boot"`               // the machine's: after another one nothing runs
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
-	Subnet           string    `json:"subnet,omitempty"` // that nodes have their addresses in
-	Ready            bool      `json:"ready"`            // up came to its end
-	Processes        []Process `json:"processes"`        // the inits of nodes, or the control plane's programs
+	Subnet           string    `json:"subnet,omitempty"`      // that nodes have their addresses in
+	Ready            bool      `json:"ready"`                 // up came to its end
+	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group hands on since
+	Processes        []Process `json:"processes"`             // the inits of nodes, or the control plane's programs
 
-	dir string
-	mu  sync.Mutex // held while it is changed and written
+	dir      string
+	patience time.Duration // how long Up waits for a thing to happen
+	mu       sync.Mutex    // held while it is changed and written
 }
 
 // A Process is one that runs for a cluster.

@@ -21,7 +21,7 @@ const (
 )
 
 var (
-	errTooLarge = errors.New("is larger than any release")
+	errTooLarge = fmt.Errorf("is larger than any release: more than %d GiB unpacked, or %d files", mostBytes>>30, mostEntries)
 	errUnsafe   = errors.New("does not stay in its folder")
 )
 

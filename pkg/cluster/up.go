@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"slipway.build/pkg/action"
 )
@@ -17,8 +19,12 @@ type Options struct {
 	Tarballs         string // the folder with the server tarball and SHA256SUMS
 	Nodes            int
 	ControlPlaneOnly bool
+	Wait             time.Duration      // for each thing that has to happen before the next; 0 is DefaultWait
 	Events           func(action.Event) // is told what happens; not nil
 }
+
+// DefaultWait is long for what takes seconds on a machine that is not slow.
+const DefaultWait = 2 * time.Minute
 
 // ErrOther says that a cluster is up already, and is not what was asked for.
 var ErrOther = errors.New("is up already, from another release or with other nodes: slipway cluster down removes it")
@@ -55,6 +61,7 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.patience = cmp.Or(o.Wait, DefaultWait)
 	tarballs, err := filepath.Abs(o.Tarballs)
 	if err == nil {
 		err = s.change(func() { s.Tarballs = tarballs })

@@ -62,12 +62,14 @@ func TestTarballWithoutAnImageIsRefused(t *testing.T) {
 func TestProgramThatNodesNeedAndThatIsMissingIsNamed(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
-	runc, err := exec.LookPath("runc")
-	if err != nil {
-		t.Fatal(err)
+	for program, pkg := range map[string]string{"runc": "runc", "containerd": "containerd", "ctr": "containerd"} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, tr.dir, nil, "unshare", "--mount", "sh", "-c", `mount -n --bind /dev/null "$1" && exec "$2" cluster up --from /`, "sh", path, slipway(t)).
+			fails(t, 1, "nodes need "+program+": install the Debian packages: apt-get install "+pkg)
 	}
-	run(t, tr.dir, nil, "unshare", "--mount", "sh", "-c", `mount --bind /dev/null "$1" && exec "$2" cluster up --from /`, "sh", runc, slipway(t)).
-		fails(t, 1, "nodes need runc: install the Debian packages: apt-get install runc")
 }
 
 // without copies a tarball, but for one member.

@@ -63,6 +63,7 @@ func tracesOf(t *testing.T) traces {
 			add("file", files...)
 		}
 	}
+	add("controllers", readFile("/sys/fs/cgroup/cgroup.subtree_control"))
 	slices.Sort(all)
 	return all
 }
