@@ -79,6 +79,9 @@ func (tr tree) red(t *testing.T, broken fault, limit time.Duration, only ...stri
 		if c.Result == "failed" && !strings.Contains(c.Explanation, "kubectl get") {
 			t.Errorf("nothing explains %s/%s: %q", c.Group, c.Name, c.Explanation)
 		}
+		if c.Result == "failed" && c.Group != "kubelet" && !strings.Contains(c.Explanation, "-n kube-system logs -l ") {
+			t.Errorf("of %s/%s there is no log of what it is the work of: %q", c.Group, c.Name, c.Explanation)
+		}
 	}
 }
 

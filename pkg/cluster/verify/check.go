@@ -83,7 +83,7 @@ func unknown(all []Check, name string) UnknownError {
 	best, near := max(3, len(name)/3+1), ""
 	for _, c := range all {
 		for _, candidate := range c.names() {
-			if d := levenshtein.ComputeDistance(name, candidate); d < best && d < len(name) {
+			if d := levenshtein.ComputeDistance(name, candidate); d < best && 2*d <= len(name) { // of a short word more mistakes make another one
 				best, near = d, candidate
 			}
 		}

@@ -7,9 +7,18 @@ import (
 	"time"
 )
 
-// explain is what the cluster says of a check that failed: its Pods, events and logs, and what of the cluster itself is not
-// well. What cannot be had says why.
-func (e *env) explain(ctx context.Context) string {
+// parts are the labels of what does the work that a group of checks is about.
+var parts = map[string][]string{
+	"api":         {"component=kube-apiserver"},
+	"controllers": {"component=kube-controller-manager"},
+	"scheduler":   {"component=kube-scheduler"},
+	"services":    {"k8s-app=kube-proxy", "k8s-app=kube-dns"},
+	"metrics":     {"k8s-app=metrics-server"},
+}
+
+// explain is what the cluster says of a check that failed: its Pods, events and logs, and what of the cluster
+// itself is not well. What cannot be had says why.
+func (e *env) explain(ctx context.Context, c Check) string {
 	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, fmt.Errorf("no answer"))
 	defer cancel()
 	var b strings.Builder
@@ -34,6 +43,9 @@ func (e *env) explain(ctx context.Context) string {
 		}
 	}
 	tell(20, "-n", "kube-system", "get", "pods", "--request-timeout=5s")
+	for _, label := range parts[c.Group] {
+		tell(10, "-n", "kube-system", "logs", "-l", label, "--prefix", "--tail=10", "--request-timeout=5s")
+	}
 	fmt.Fprintf(&b, "logs of the nodes: %s\n", e.NodeFile("NODE", "var-log"))
 	return b.String()
 }

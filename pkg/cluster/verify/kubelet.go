@@ -34,19 +34,25 @@ var kubeletChecks = group("kubelet",
 
 // What a container says is its log, as it is said, and what it said before it began again.
 func logs(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("web", "serve")); err != nil {
+	if err := e.apply(ctx, pod("web", "serve")+pod("again", "read, /etc/hostname")); err != nil {
 		return err
 	}
 	if err := e.ready(ctx, "web"); err != nil {
 		return err
 	}
-	return until(ctx, func() error {
-		said, err := e.kubectl(ctx, "logs", "web")
-		if err == nil && strings.TrimSpace(said) != "serving at [::]:8080" {
-			err = fmt.Errorf("the log is %q", said)
-		}
+	says := func(want string, args ...string) error {
+		return until(ctx, func() error {
+			said, err := e.kubectl(ctx, append([]string{"logs"}, args...)...)
+			if err == nil && strings.TrimSpace(said) != want {
+				err = fmt.Errorf("kubectl logs %s prints %q, want %q", strings.Join(args, " "), said, want)
+			}
+			return err
+		})
+	}
+	if err := says("serving at [::]:8080", "web"); err != nil {
 		return err
-	})
+	}
+	return says("again", "--previous", "again")
 }
 
 // A command in a container gets what is typed, and its output and exit code come back.

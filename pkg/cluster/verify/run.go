@@ -119,7 +119,7 @@ func (c *target) make(ctx context.Context, check Check) (explanation string, err
 		if err != nil {
 			var why skip
 			if !errors.As(err, &why) {
-				explanation = e.explain(ctx)
+				explanation = e.explain(ctx, check)
 			}
 		}
 		err = errors.Join(err, e.cleanUp(ctx))

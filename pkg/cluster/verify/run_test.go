@@ -252,7 +252,7 @@ func TestSelectByGroupAndName(t *testing.T) {
 			t.Errorf("%q selects %q, %v, want %s", tt.names, got, err, tt.want)
 		}
 	}
-	for name, near := range map[string]string{"famr": "farm", "farm/dgo": "farm/dog", "unicron": "unicorn", "spaceship": "", "": ""} {
+	for name, near := range map[string]string{"famr": "farm", "farm/dgo": "farm/dog", "unicron": "unicorn", "spaceship": "", "dig": "dog", "foo": "", "": ""} {
 		_, err := selectFrom(fakes, []string{name})
 		var unknown UnknownError
 		if !errors.As(err, &unknown) || unknown.Near != near {
