@@ -20,6 +20,9 @@
 // that engine itself tells of containers. But for the equality test they use a tree of a few files: see smallTree. The
 // build image is the real one, and is made if the engine has none: in a minute or two.
 //
+// What this machine's kernel cannot show, such as a cluster where there is cgroup version 2 alone, is looked at in a guest, an emulated
+// machine with Debian's kernel: see test/guest.
+//
 // # Settings
 //
 //   - SLIPWAY_CI=1: a program that a test needs and that is not installed is a failure. Otherwise the test is skipped,
