@@ -192,6 +192,7 @@ func TestOtherProjectsImagesRun(t *testing.T) {
 // pause ends when it is asked to, and takes up the children that others leave behind.
 func TestPauseReapsAndEnds(t *testing.T) {
 	need(t, "unshare", "util-linux")
+	need(t, "pgrep", "procps")
 	needRoot(t)
 	r := baseline(t)
 	// Processes of the namespace: pause is the first. A shell beside it starts a child and ends, so the child is pause's.

@@ -110,7 +110,8 @@ func TestClusterRunsConformanceSpecs(t *testing.T) {
 	tr.slipway(t, "cluster", "conformance", "--focus", "no such spec").fails(t, 2, "no conformance spec matches")
 	tr.slipway(t, "cluster", "conformance", "--from", t.TempDir()).fails(t, 1, "there is no "+testTarball, "slipway release --platform")
 
-	args := []string{"cluster", "conformance", "--json", "--junit", tr.path("conformance.xml")}
+	// Two at a time, and the [Serial] one by itself.
+	args := []string{"cluster", "conformance", "--procs", "2", "--json", "--junit", tr.path("conformance.xml")}
 	for _, spec := range aDozen {
 		args = append(args, "--focus", spec)
 	}

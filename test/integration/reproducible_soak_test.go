@@ -14,6 +14,7 @@ const newerGo = "go1.27.1"
 
 func TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame(t *testing.T) {
 	need(t, "faketime", "faketime")
+	need(t, "unshare", "util-linux")
 	r := baseline(t)
 	bin := filepath.Join(strings.TrimSpace(run(t, workspace, []string{"GOTOOLCHAIN=" + newerGo}, "go", "env", "GOROOT").ok(t).stdout), "bin")
 	path := "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")

@@ -13,6 +13,7 @@ import (
 // the time zone, and what the user has set for Go.
 func TestOddCloneOnAnOddMachineMakesTheSameRelease(t *testing.T) {
 	need(t, "faketime", "faketime")
+	need(t, "unshare", "util-linux")
 	r := baseline(t)
 	odd := oddClone(t, "--depth=1")
 	if n := run(t, odd.dir, nil, "git", "rev-list", "--count", "HEAD").ok(t).stdout; n != "1\n" {
@@ -60,7 +61,12 @@ func oddRelease(t *testing.T, odd tree, env ...string) {
 		"GOAMD64=v3", "GOEXPERIMENT=jsonv2", "GODEBUG=http2server=0", "GOOS=darwin", "CGO_ENABLED=1", "GOWORK="+filepath.Join(home, "no.work"),
 		"TZ=Asia/Kathmandu", "LC_ALL=tr_TR.UTF-8", "LANG=tr_TR.UTF-8", "USER=someone", "TMPDIR="+t.TempDir(),
 	).with(env...)
-	run(t, odd.dir, odd.env, "sh", "-c", "umask 077; exec faketime -f +1h make "+quick).ok(t)
+	// Whom the caches belong to is who they belong to there, too: in a user namespace this user is another one, without privileges.
+	other := "unshare --user --map-user=12345 --map-group=12345"
+	if got := run(t, odd.dir, nil, "sh", "-c", "exec "+other+" id -u").ok(t).stdout; got != "12345\n" {
+		t.Fatalf("the other user is %q", got)
+	}
+	run(t, odd.dir, odd.env, "sh", "-c", "umask 077; exec "+other+" faketime -f +1h make "+quick).ok(t)
 }
 
 func TestReleaseFromTheSourceTarballIsTheSame(t *testing.T) {

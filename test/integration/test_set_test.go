@@ -1,0 +1,42 @@
+//go:build integration && linux
+
+package integration
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The test set's programs are in its tarball, each starts, and those that know a version know the release's.
+func TestTestTarballHoldsProgramsThatStart(t *testing.T) {
+	from := testRelease(t)
+	dir := t.TempDir()
+	for _, tarball := range []string{testTarball, "kubernetes-test-portable.tar.gz"} {
+		run(t, dir, nil, "tar", "-xzf", filepath.Join(from, tarball), "--exclude=kubernetes/test/images").ok(t)
+	}
+	const manifest = "kubernetes/test/e2e/testing-manifests/statefulset/cassandra/controller.yaml"
+	if text := readFile(filepath.Join(dir, manifest)); !strings.Contains(text, "name: cassandra") {
+		t.Errorf("%s is %q", manifest, text)
+	}
+	version := strings.TrimSpace(readFile(filepath.Join(dir, "kubernetes/version")))
+	for _, tt := range []struct {
+		program string
+		args    []string
+		says    string
+	}{
+		{"e2e.test", []string{"--version"}, version},
+		{"e2e_node.test", []string{"--help"}, "-container-runtime-endpoint"},
+		{"ginkgo", []string{"version"}, "Ginkgo Version 2"},
+		{"kubemark", []string{"--help"}, "--morph"},
+		{"go-runner", nil, "Executable path: /no/ginkgo"}, // it starts that one
+	} {
+		t.Run(tt.program, func(t *testing.T) {
+			env := []string{"GINKGO_BIN=/no/ginkgo", "RESULTS_DIR=" + t.TempDir()}
+			got := run(t, dir, env, filepath.Join(dir, "kubernetes/test/bin", tt.program), tt.args...)
+			if !strings.Contains(got.stdout+got.stderr, tt.says) {
+				t.Errorf("it does not say %q: %v", tt.says, got)
+			}
+		})
+	}
+}
