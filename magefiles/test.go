@@ -58,7 +58,7 @@ func UpdateDebianLocks(ctx context.Context) error {
 // Verify checks formatting, lints, and that what is generated is up to date.
 func Verify(ctx context.Context) error {
 	if dryRun() {
-		fmt.Println("check", strings.Join(generate.Checks(), ", "))
+		fmt.Println("check", strings.Join(generate.Checks(), "; "))
 		return nil
 	}
 	return generate.Verify(ctx, ".", os.Stdout)

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -22,15 +23,13 @@ func (e *env) explain(ctx context.Context, c Check) string {
 	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 30*time.Second, fmt.Errorf("no answer"))
 	defer cancel()
 	var b strings.Builder
-	tell := func(lines int, args ...string) string {
+	tell := func(lines int, args ...string) {
 		out, err := e.kubectl(limited, args...)
 		if err != nil {
 			out += err.Error()
 		}
-		if out = strings.TrimSpace(out); out != "" {
-			fmt.Fprintf(&b, "kubectl %s\n%s", strings.Join(args, " "), indent(last(lines, out)))
-		}
-		return out
+		out = cmp.Or(strings.TrimSpace(out), "nothing") // that a part has no log may be what explains it
+		fmt.Fprintf(&b, "kubectl %s\n%s", strings.Join(args, " "), indent(last(lines, out)))
 	}
 	tell(20, "get", "nodes,pods", "-o", "wide", "--request-timeout=5s")
 	tell(15, "get", "events", "--sort-by=.metadata.creationTimestamp", "--request-timeout=5s")
