@@ -1,0 +1,169 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTaskOffersPlacesAndSums(t *testing.T) {
+	t.Parallel()
+	var scratch string
+	a := &Action{ID: "a", Inputs: []string{"src", "dir/", "link"}, Outputs: []string{"out/deep/a", "out/tree/"}}
+	a.Run = func(_ context.Context, task *Task) error {
+		scratch = task.Dir()
+		for _, p := range []string{scratch, task.Path("out/tree/"), filepath.Dir(task.Path("out/deep/a"))} {
+			if entries, err := os.ReadDir(p); err != nil || (p != filepath.Dir(task.Path("out/deep/a")) && len(entries) > 0) {
+				t.Errorf("%s: %v, %v", p, entries, err)
+			}
+		}
+		if base := filepath.Base(task.Path("out/deep/a")); base != "a" {
+			t.Errorf("base name %s", base)
+		}
+		for in, want := range map[string]string{"src": sumOf("s"), "dir/file": sumOf("f"), "link": sumOf("s"), "dir/": "", "x": ""} {
+			if got := task.Sum(in); got != want {
+				t.Errorf("sum of %s: %q, want %q", in, got, want)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(scratch, "tmp"), nil, 0o666); err != nil {
+			return err
+		}
+		return os.WriteFile(task.Path("out/deep/a"), nil, 0o666)
+	}
+	b := newBench(t, a)
+	b.write("src", "s")
+	b.write("dir/file", "f")
+	if err := os.Symlink("src", filepath.Join(b.Root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	b.ran("a")
+	if _, err := os.Stat(scratch); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the scratch folder is still there: %v", err)
+	}
+}
+
+func TestPreviousIsTheLastOutputIfIntact(t *testing.T) {
+	t.Parallel()
+	var previous string
+	a := join("a", "out/a", "src")
+	run := a.Run
+	a.Run = func(ctx context.Context, t *Task) error {
+		previous = t.Previous("out/a")
+		return run(ctx, t)
+	}
+	b := newBench(t, a)
+	b.write("src", "1")
+	b.ran("a")
+	if previous != "" {
+		t.Errorf("previous of a new action: %s", previous)
+	}
+	b.write("src", "2")
+	b.ran("a")
+	if want := filepath.Join(b.Root, "out/a"); previous != want {
+		t.Errorf("previous %q, want %q", previous, want)
+	}
+	b.write("out/a", "damaged")
+	b.ran("a")
+	if previous != "" {
+		t.Errorf("previous of a damaged output: %s", previous)
+	}
+}
+
+func TestOutputSeededWithALinkToThePreviousOne(t *testing.T) {
+	t.Parallel()
+	a := join("a", "out/a", "src")
+	run := a.Run
+	a.Run = func(ctx context.Context, t *Task) error {
+		if previous := t.Previous("out/a"); previous != "" {
+			return os.Link(previous, t.Path("out/a"))
+		}
+		return run(ctx, t)
+	}
+	b := newBench(t, a)
+	b.write("src", "1")
+	b.ran("a")
+	b.write("src", "2")
+	b.ran("a")
+	b.ran()
+	b.want("out/a", "[1]")
+	if stats, err := loadStats(filepath.Join(b.Root, b.State, "stat")); err != nil || !stats.trusts(t, b.Root, "out/a") {
+		t.Error("the next run has to read the output again")
+	}
+}
+
+// trusts tells whether a file needs not be read.
+func (c *statCache) trusts(t *testing.T, root, p string) bool {
+	t.Helper()
+	st, err := lstat(filepath.Join(root, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ok := c.lookup(p, st)
+	return ok
+}
+
+func TestOutputsAreNotReadAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, join("read", "out/read", "src"), &Action{
+		ID: "told", Outputs: []string{"out/told"}, Run: func(_ context.Context, t *Task) error {
+			t.Known("out/told", strings.Repeat("12", 32)) // a lie, to see that nobody reads
+			return os.WriteFile(t.Path("out/told"), []byte("text"), 0o666)
+		},
+	})
+	b.write("src", "s")
+	b.ran("read", "told")
+	stats, err := loadStats(filepath.Join(b.Root, b.State, "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []string{"out/read", "out/told"} {
+		if !stats.trusts(t, b.Root, p) {
+			t.Errorf("%s has to be read again", p)
+		}
+	}
+	b.ran()
+	for _, e := range b.events {
+		if e.Action == "told" && e.Files[0].SHA256 != strings.Repeat("12", 32) {
+			t.Errorf("told: %v", e.Files)
+		}
+	}
+}
+
+func TestDirectoryOutputReplacesTheOldOne(t *testing.T) {
+	t.Parallel()
+	a := &Action{ID: "a", Inputs: []string{"src/"}, Outputs: []string{"out/tree/"}}
+	b := newBench(t, a, join("b", "out/b", "out/tree/one"))
+	a.Run = func(_ context.Context, t *Task) error {
+		return os.CopyFS(t.Path("out/tree/"), os.DirFS(filepath.Join(b.Root, "src")))
+	}
+	b.write("src/one", "1")
+	b.write("src/sub/two", "2")
+	b.ran("a", "b")
+	b.want("out/tree/sub/two", "2")
+	b.ran()
+
+	if err := os.Remove(filepath.Join(b.Root, "src/sub/two")); err != nil {
+		t.Fatal(err)
+	}
+	b.write("src/three", "3")
+	b.ran("a") // its output that b reads is the same
+	b.because("a", "inputs changed: src/sub/two (gone) (+1 more)")
+	if _, err := os.Lstat(filepath.Join(b.Root, "out/tree/sub/two")); err == nil {
+		t.Error("a file of the old directory is still there")
+	}
+	b.want("out/tree/three", "3")
+
+	b.write("out/tree/extra", "x")
+	b.ran("a")
+	b.because("a", "output out/tree/ was edited")
+	if err := os.RemoveAll(filepath.Join(b.Root, "out/tree")); err != nil {
+		t.Fatal(err)
+	}
+	b.write("out/tree", "a file in its place")
+	b.ran("a")
+	b.want("out/tree/one", "1")
+}
