@@ -12,9 +12,9 @@ import (
 )
 
 // made is the file that Bazel has made of a target.
-func (tr tree) made(t *testing.T, label string) string {
+func (tr tree) made(t *testing.T, label string, flags ...string) string {
 	t.Helper()
-	out := tr.bazel(t, "cquery", "--output=files", label).ok(t).stdout
+	out := tr.bazel(t, append([]string{"cquery", "--output=files", label}, flags...)...).ok(t).stdout
 	return filepath.Join(tr.executionRoot(t), strings.TrimSpace(out))
 }
 

@@ -26,12 +26,11 @@ func needBazel(t *testing.T) {
 	need(t, "unshare", "util-linux")
 }
 
-// All of it is with the smallest component, and begins without anything but the Go caches.
+// All of it is with the smallest component.
 func TestBazelBuildsWhatIsPinned(t *testing.T) {
-	needBazel(t)
-	tr := clone(t)
+	tr := bazelTree(t)
 	build := func(more ...string) result {
-		return tr.slipway(t, append([]string{"bazel", "--", "build", "--config=release"}, append(more, "//cmd:kube-log-runner")...)...)
+		return tr.bazel(t, append([]string{"build", "--config=release", smallComponent}, more...)...)
 	}
 
 	// What a sum stands for is checked before it is compiled: the rules', and the components' modules'.
@@ -56,25 +55,27 @@ func TestBazelBuildsWhatIsPinned(t *testing.T) {
 	}
 	tr.slipway(t, "build", "kube-log-runner").ok(t)
 	local := filepath.Join(tr.dir, "_output", "local", "bin", runtime.GOOS, runtime.GOARCH, "kube-log-runner")
-	made := tr.bazelOutput(t, "//cmd:kube-log-runner")
+	made := tr.made(t, smallComponent, "--config=release")
 	if diff := cmp.Diff(buildInfoOf(t, local), buildInfoOf(t, made)); diff != "" {
 		t.Errorf("build information (-local +Bazel):\n%s", diff)
 	}
 	if out := run(t, tr.dir, nil, made, "/bin/echo", "it runs").ok(t).stdout; out != "it runs\n" {
 		t.Errorf("it says %q", out)
 	}
+}
 
-	base := strings.TrimSpace(tr.slipway(t, "bazel", "--", "info", "output_base").ok(t).stdout)
+// Bazel's folders are not in the tree, and belong to it all the same.
+func TestCleanRemovesBazelsFolders(t *testing.T) {
+	needBazel(t)
+	tr := clone(t)
+	base := strings.TrimSpace(tr.bazel(t, "info", "output_base").ok(t).stdout)
+	if made, err := os.ReadDir(base); len(made) == 0 {
+		t.Fatalf("there is nothing in %s to remove: %v", base, err)
+	}
 	tr.slipway(t, "clean").ok(t)
 	if left, err := os.ReadDir(base); len(left) > 0 {
 		t.Errorf("clean left %s: %v, %v", base, left, err)
 	}
-}
-
-func (tr tree) bazelOutput(t *testing.T, label string) string {
-	t.Helper()
-	out := tr.slipway(t, "bazel", "--", "cquery", "--config=release", "--output=files", label).ok(t).stdout
-	return filepath.Join(tr.dir, filepath.FromSlash(strings.TrimSpace(out)))
 }
 
 // buildInfoOf is what a binary says of its modules and settings. A module that is replaced by one with the same path and version, as
