@@ -24,6 +24,7 @@ type Event struct {
 	Time     time.Time     `json:"time"`
 	Kind     EventKind     `json:"kind"`
 	Action   string        `json:"action,omitempty"`   // Action.ID; Batch.ID for Started, Progress, Output, Step and Failed of a batch
+	Batch    string        `json:"batch,omitempty"`    // with Done: Batch.ID, if the action was made in a batch
 	Phase    string        `json:"phase,omitempty"`    // Action.Phase
 	By       string        `json:"by,omitempty"`       // what did the work: "go build, pid 4711", a container, a Bazel invocation
 	Text     string        `json:"text,omitempty"`     //

@@ -189,7 +189,11 @@ func (t *Task) record(v *verdict, told told, outputs []content, edited string) e
 		t.run.emit(Event{Kind: Output, Action: t.unit.id, Phase: t.unit.phase,
 			Text: fmt.Sprintf("input %s was edited while %s was made; the next run makes it again", edited, v.ID)})
 	}
-	t.run.emit(Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: told.by, Duration: r.Duration, Memory: told.memory, Files: r.files()})
+	done := Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: told.by, Duration: r.Duration, Memory: told.memory, Files: r.files()}
+	if t.unit.batch != nil {
+		done.Batch = t.unit.id
+	}
+	t.run.emit(done)
 	return nil
 }
 

@@ -132,7 +132,7 @@ func TestBatchFailureIsToldOnce(t *testing.T) {
 	t.Parallel()
 	started := action.Event{Time: at(0), Kind: action.Started, Action: "compile x", Phase: "compile", Text: "2 of 2: new"}
 	failed := func(id string) action.Event {
-		return action.Event{Time: at(1), Kind: action.Failed, Action: id, Phase: "compile", Text: id + ": exit status 1"}
+		return action.Event{Time: at(1), Kind: action.Failed, Action: id, Batch: "compile x", Phase: "compile", Text: id + ": exit status 1"}
 	}
 	for name, events := range map[string][]action.Event{
 		"batch alone":      {started, failed("compile x")},
@@ -143,6 +143,29 @@ func TestBatchFailureIsToldOnce(t *testing.T) {
 		s.play(newPlain(s.options()), events)
 		if got, want := s.String(), "compile x (2 of 2: new)\ncompile x FAILED after 1.0s: exit status 1\n"; got != want {
 			t.Errorf("%s: got\n%swant\n%s", name, got, want)
+		}
+	}
+}
+
+// Two batches run side by side, and the actions of the one are called as if they were the other's.
+func TestActionBelongsToTheBatchThatMadeIt(t *testing.T) {
+	t.Parallel()
+	start := func(id, why string) action.Event {
+		return action.Event{Time: at(0), Kind: action.Started, Action: id, Phase: "compile", Text: why}
+	}
+	done := func(second float64, id, batch string, memory int64) action.Event {
+		return action.Event{Time: at(second), Kind: action.Done, Action: id, Batch: batch, Phase: "compile", Memory: memory}
+	}
+	s := newStage()
+	s.play(newPlain(s.options()), []action.Event{
+		start("compile x", "2 of 2: new"), start("compile x of y", "2 of 2: new"),
+		done(1, "compile x c", "compile x of y", 1<<20), done(2, "compile x d", "compile x of y", 1<<20),
+		done(3, "compile x a", "compile x", 1<<30), done(4, "compile x b", "compile x", 1<<30),
+		{Time: at(4), Kind: action.Finished, Duration: 4 * time.Second},
+	})
+	for _, want := range []string{"compile x of y done in 2.0s\ncompile x done in 4.0s\n", "peak memory 1.0 GiB (compile x)\n"} {
+		if got := s.String(); !strings.Contains(got, want) {
+			t.Errorf("got\n%swant\n%s", got, want)
 		}
 	}
 }

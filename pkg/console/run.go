@@ -139,22 +139,15 @@ func (r *run) fail(ev action.Event) (ended *job) {
 	return r.close(j, ev)
 }
 
-// jobOf is the job that an action's end belongs to: its own, or the batch's that it is in. Batches are told
-// apart by name ("compile linux/amd64" has "compile linux/amd64 kubectl"), then by phase. An action of which
-// no start was seen gets a job of its own.
+// jobOf is the job that an action's end belongs to: its own, or that of the batch that it is in. An action of which no start
+// was seen gets a job of its own.
 func (r *run) jobOf(ev action.Event) *job {
-	ofBatch := func(j *job) bool { return strings.HasPrefix(ev.Action, j.id+" ") }
-	for _, fits := range []func(j *job) bool{
-		func(j *job) bool { return j.id == ev.Action },
-		func(j *job) bool { return j.batch > 0 && ofBatch(j) },
-		func(j *job) bool { return j.batch > 0 && j.phase == ev.Phase },
-	} {
-		if i := slices.IndexFunc(r.running, fits); i >= 0 {
-			return r.running[i]
-		}
+	id := cmp.Or(ev.Batch, ev.Action)
+	if i := slices.IndexFunc(r.running, func(j *job) bool { return j.id == id }); i >= 0 {
+		return r.running[i]
 	}
 	for _, j := range slices.Backward(r.over) {
-		if j.id == ev.Action && len(j.members) > 0 || j.failed && j.batch > 0 && ofBatch(j) {
+		if j.id == id && j.batch > 0 {
 			return j
 		}
 	}
