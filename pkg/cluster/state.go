@@ -26,7 +26,7 @@ type State struct {
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
 	Subnet           string    `json:"subnet,omitempty"`      // that nodes have their addresses in
 	Ready            bool      `json:"ready"`                 // up came to its end
-	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group hands on since
+	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group handed on only since up
 	Processes        []Process `json:"processes"`             // the inits of nodes, or the control plane's programs
 
 	dir      string
