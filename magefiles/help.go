@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"slipway.build/pkg/generate"
+	"slipway.build/pkg/cli/generate"
 )
 
 // Help lists the targets.

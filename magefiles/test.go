@@ -10,10 +10,10 @@ import (
 
 	"github.com/magefile/mage/sh"
 
-	"slipway.build/pkg/generate"
+	"slipway.build/pkg/cli/generate"
 )
 
-// Test runs the unit tests, or those of WHAT=./pkg/archive, with ROAD=container in the build container. KUBE_RACE=-race and
+// Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive, with ROAD=container in the build container. KUBE_RACE=-race and
 // KUBE_TIMEOUT=-timeout=5m are handed on.
 func Test(ctx context.Context) error {
 	if os.Getenv("ROAD") == "container" {
@@ -24,7 +24,7 @@ func Test(ctx context.Context) error {
 
 // TestIntegration builds real releases and checks what must hold of them.
 func TestIntegration(ctx context.Context) error {
-	return goTest("./pkg/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=75m", "-v")
+	return goTest("./pkg/build/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=75m", "-v")
 }
 
 // Bench measures speed as ratios of two things done in turn, and prints a table.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/bazel"
-	bazelroad "slipway.build/pkg/road/bazel"
+	"slipway.build/pkg/build/bazel"
+	bazelroad "slipway.build/pkg/build/road/bazel"
 )
 
 func newBazel(o *options) *cobra.Command {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/action"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
 )
 
 // makeFlags are the flags of the subcommands that make something.

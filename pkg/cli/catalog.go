@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/catalog"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/tree/catalog"
 )
 
 func newCatalog(o *options) *cobra.Command {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/action"
-	"slipway.build/pkg/bazel"
-	"slipway.build/pkg/cluster"
-	"slipway.build/pkg/engine"
-	"slipway.build/pkg/plan"
-	"slipway.build/pkg/road/container"
+	"slipway.build/pkg/build/bazel"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/engine"
+	"slipway.build/pkg/prove/cluster"
 )
 
 func newClean(o *options) *cobra.Command {

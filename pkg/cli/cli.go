@@ -18,8 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/console"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/cli/console"
 )
 
 // An IO is what a command reads from its surroundings. Tests give their own.

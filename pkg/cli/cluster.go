@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/action"
-	"slipway.build/pkg/cluster"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/prove/cluster"
 )
 
 // clusters is where clusters have their folders, relative to the root. So is their lock.

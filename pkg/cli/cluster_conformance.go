@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"slipway.build/pkg/cluster/conformance"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/prove/cluster/conformance"
 )
 
 // A conformanceRun is what slipway cluster conformance is asked for.

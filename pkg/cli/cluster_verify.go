@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"slipway.build/pkg/cluster"
-	"slipway.build/pkg/cluster/verify"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/prove/cluster"
+	"slipway.build/pkg/prove/cluster/verify"
 )
 
 // A verification is what slipway cluster verify is asked for.

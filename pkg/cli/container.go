@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/action"
-	"slipway.build/pkg/engine"
-	"slipway.build/pkg/plan"
-	"slipway.build/pkg/road/container"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/engine"
 )
 
 func newRun(o *options) *cobra.Command {
@@ -31,7 +31,7 @@ names; what it changes elsewhere in the tree is undone by the next run.
 
 The variables that make targets take (KUBE_BUILD_PLATFORMS and others, WHAT, GOFLAGS, GOLDFLAGS, DBG) are handed on, and the version of the tree. The
 exit code is the command's.`,
-		Example: "  slipway run -- make test WHAT=./pkg/archive\n  slipway run --fetch release-tars -- make quick-release",
+		Example: "  slipway run -- make test WHAT=./pkg/mechanism/archive\n  slipway run --fetch release-tars -- make quick-release",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.inContainer(c.Context(), container.Command{Args: args}, fetch)

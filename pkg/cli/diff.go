@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/diff"
+	"slipway.build/pkg/prove/diff"
 )
 
 func newDiff(o *options) *cobra.Command {

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"slipway.build/pkg/action"
-	"slipway.build/pkg/console"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/cli/console"
+	"slipway.build/pkg/mechanism/action"
 )
 
 // timeline is the picture of the last run that did something, relative to the root.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/term"
 
-	"slipway.build/pkg/engine"
+	"slipway.build/pkg/mechanism/engine"
 )
 
 // terminal is this process's, for a command in a container; nil if it has none. From when the command starts to when it ends,

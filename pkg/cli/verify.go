@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/attest"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/checksum"
 )
 
 func newVerify(o *options) *cobra.Command {
@@ -29,7 +29,7 @@ func newVerify(o *options) *cobra.Command {
 			}
 			for _, sums := range []string{"SHA256SUMS", "SHA512SUMS"} {
 				file := filepath.Join(dir, sums)
-				if err := attest.Verify(dir, file); err != nil {
+				if err := checksum.Verify(dir, file); err != nil {
 					return err
 				}
 				fmt.Fprintf(o.Out, "%s: OK\n", file)

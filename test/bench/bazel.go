@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
 	"slipway.build/test/reapi"
 )
 

@@ -6,8 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"slipway.build/pkg/action"
-	"slipway.build/pkg/catalog"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // cold is the one row that is measured once: it compiles all of Kubernetes twice.

@@ -14,8 +14,8 @@ import (
 	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/filters"
 
-	"slipway.build/pkg/engine"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/engine"
 )
 
 // A pair is two clones in which slipway works: one by the container road, one by the local road.

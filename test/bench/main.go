@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"slipway.build/pkg/road/local"
+	"slipway.build/pkg/build/road/local"
 )
 
 // A bench is one run of this command. What several rows need is made for the first of them.

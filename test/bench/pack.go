@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/archive"
-	"slipway.build/pkg/catalog"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // A packing is what the rows about packing share: they are measured together, because tar czf takes its time.

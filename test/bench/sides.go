@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/catalog"
-	"slipway.build/pkg/plan"
-	"slipway.build/pkg/road"
-	"slipway.build/pkg/toolchain"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // edited is the component whose source is edited: not the smallest, not the largest.

@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"time"
 
-	"slipway.build/pkg/debian"
+	"slipway.build/pkg/mechanism/debian"
 )
 
 // Emulator is the program that a guest needs besides mmdebstrap and mke2fs, and the Debian package that has it.

@@ -14,9 +14,9 @@ import (
 
 func TestMakeTestRunsThePackagesOfWhat(t *testing.T) {
 	tr := clone(t)
-	got := tr.with("WHAT=./pkg/attest").make(t, "test").ok(t)
-	if !strings.Contains(got.stdout, "slipway.build/pkg/attest") || strings.Contains(got.stdout, "slipway.build/pkg/archive") {
-		t.Errorf("it did not test pkg/attest alone: %v", got)
+	got := tr.with("WHAT=./pkg/mechanism/checksum").make(t, "test").ok(t)
+	if !strings.Contains(got.stdout, "slipway.build/pkg/mechanism/checksum") || strings.Contains(got.stdout, "slipway.build/pkg/mechanism/archive") {
+		t.Errorf("it did not test pkg/mechanism/checksum alone: %v", got)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/debian"
+	"slipway.build/pkg/mechanism/debian"
 )
 
 // A Server is buildbox-casd, and what makes it one that Bazel talks to.

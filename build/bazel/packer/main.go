@@ -23,8 +23,8 @@ import (
 	"strings"
 	"syscall"
 
-	"slipway.build/pkg/catalog"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/tree/catalog"
 )
 
 func main() {

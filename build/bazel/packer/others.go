@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/archive"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/archive"
 )
 
 // others makes what a release holds of other projects, in a copy of the tree: one run at a time works in a tree, and a release by

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"slipway.build/pkg/archive"
+	"slipway.build/pkg/mechanism/archive"
 )
 
 func TestUnpackedSourcesAreTheSources(t *testing.T) {

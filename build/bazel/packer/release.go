@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/action"
-	"slipway.build/pkg/catalog"
-	"slipway.build/pkg/plan"
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // release packs a release in a scratch folder, and puts its tarballs and checksums into the folder a.to.

@@ -1,0 +1,67 @@
+package bazel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"slipway.build/pkg/mechanism/tail"
+)
+
+// lastFile, relative to the root, says how Bazel was last run in the tree, so that it can be cleaned up after without looking
+// for a Bazel, which might mean to make one.
+const lastFile = folder + "/last"
+
+// A last is what of a Bazel is needed to run it once more.
+type last struct {
+	Program string
+	System  string   // "" is this machine's
+	Binds   []string // into the system
+}
+
+func (b *Bazel) remember() error {
+	data, err := json.Marshal(last{b.program, b.system, b.binds()})
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(b.options.Root, filepath.FromSlash(lastFile)), string(data))
+}
+
+// Clean removes what Bazel has made for a tree, in its own folders in the user's cache, and stops its server. A tree in which it
+// was never run is left alone.
+func Clean(ctx context.Context, root string) error {
+	file := noteOf(root)
+	data, err := os.ReadFile(file)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var l last
+	if err := json.Unmarshal(data, &l); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	args := []string{"clean", "--expunge"}
+	c := exec.CommandContext(ctx, l.Program, args...)
+	if l.System != "" {
+		c = enter(ctx, l.System, root, l.Binds, command(l.Program, l.Binds, args))
+	}
+	output := &tail.Lines{}
+	c.Dir, c.Stdout, c.Stderr = root, output, output
+	if err := c.Run(); err != nil {
+		return output.Explain(fmt.Errorf("what Bazel has made is still there: %s clean --expunge: %w", l.Program, err))
+	}
+	return os.Remove(file)
+}
+
+// Used tells whether Bazel was run in a tree, and Clean would have something to remove.
+func Used(root string) bool {
+	_, err := os.Stat(noteOf(root))
+	return err == nil
+}
+
+func noteOf(root string) string { return filepath.Join(root, filepath.FromSlash(lastFile)) }

@@ -1,0 +1,152 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"slipway.build/pkg/mechanism/archive"
+)
+
+// Base reads the base called name, as a catalog's images name it, in the repository at root. No name is the empty base. Bases
+// other than static lie on that, and are what images/NAME/rootfs holds, with the links of links.txt and the files of Debian packages
+// if there are any: packages is a tar of these, or "".
+func Base(root, name, packages string) ([]Layer, error) {
+	if name == "" {
+		return nil, nil
+	}
+	static, err := Static(root)
+	if err != nil || name == "static" {
+		return []Layer{static}, err
+	}
+	dir := filepath.Join(root, "images", name)
+	links, err := readLinks(filepath.Join(dir, "links.txt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("base %s: %w", name, err)
+	}
+	entries, err := rootfs(filepath.Join(dir, "rootfs"))
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && (packages != "" || len(links) > 0)) {
+		return nil, fmt.Errorf("base %s: %w", name, err)
+	}
+	entries = append(entries, links...)
+	if packages != "" {
+		unpacked, err := archive.ReadTar(packages)
+		if err != nil {
+			return nil, fmt.Errorf("base %s: %w", name, err)
+		}
+		entries = append(entries, unpacked...)
+	}
+	if err := behindLinks(entries); err != nil {
+		return nil, fmt.Errorf("base %s: %w", name, err)
+	}
+	return []Layer{static, {Entries: entries, Comment: "base " + name}}, nil
+}
+
+// readLinks reads a list of symbolic links: on each line a name, an arrow and where it leads. They would be many in a rootfs, and a
+// program that has as many names has a list of them.
+func readLinks(file string) ([]archive.Entry, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var links []archive.Entry
+	n := 0
+	for line := range strings.Lines(string(data)) {
+		n++
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, to, ok := strings.Cut(line, " -> ")
+		if !ok || !fs.ValidPath(name) || to == "" {
+			return nil, fmt.Errorf("%s:%d: want a line like \"usr/bin/awk -> mawk\"", file, n)
+		}
+		links = append(links, archive.Entry{Name: name, Mode: fs.ModeSymlink | 0o777, Link: to})
+	}
+	return links, nil
+}
+
+// behindLinks reports a file below what is a link in the same layer: whoever unpacks it would have one or the other.
+func behindLinks(entries []archive.Entry) error {
+	links := map[string]bool{}
+	for _, e := range entries {
+		if e.Link != "" {
+			links[e.Name] = true
+		}
+	}
+	for _, e := range entries {
+		for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
+			if links[dir] {
+				return fmt.Errorf("%s is a file below %s, which is a link", e.Name, dir)
+			}
+		}
+	}
+	return nil
+}
+
+// Static is the base for statically linked programs: users, name service, certificates and folders to write to.
+// images/static/README.md of the repository at root describes it.
+func Static(root string) (Layer, error) {
+	entries, err := rootfs(filepath.Join(root, "images", "static", "rootfs"))
+	if err != nil {
+		return Layer{}, fmt.Errorf("base static: %w", err)
+	}
+	roots, err := certificates()
+	if err != nil {
+		return Layer{}, fmt.Errorf("base static: %w", err)
+	}
+	entries = append(entries,
+		archive.Entry{Name: "etc/ssl/certs/ca-certificates.crt", Mode: 0o644, Data: roots},
+		archive.Entry{Name: "home/nonroot", Mode: fs.ModeDir | 0o755},
+		archive.Entry{Name: "root", Mode: fs.ModeDir | 0o755},
+		archive.Entry{Name: "tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
+	)
+	return Layer{Entries: entries, Comment: "base static: users, certificates, /tmp"}, nil
+}
+
+// rootfs lists what is below dir as it should be in an image. Of the modes only what git keeps counts: whether a file
+// is executable. The rest is the umask of whoever cloned the repository.
+func rootfs(dir string) ([]archive.Entry, error) {
+	var entries []archive.Entry
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		e, err := entry(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		e.Name = filepath.ToSlash(rel)
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err
+}
+
+func entry(path string) (archive.Entry, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return archive.Entry{}, err
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return archive.Entry{Mode: fs.ModeDir | 0o755}, nil
+	case mode.IsRegular() && mode&0o100 != 0:
+		return archive.Entry{Mode: 0o755, Path: path}, nil
+	case mode.IsRegular():
+		return archive.Entry{Mode: 0o644, Path: path}, nil
+	case mode&fs.ModeSymlink != 0:
+		link, err := os.Readlink(path)
+		return archive.Entry{Mode: fs.ModeSymlink | 0o777, Link: link}, err
+	default:
+		return archive.Entry{}, fmt.Errorf("read %s: neither a file, a folder nor a link", path)
+	}
+}

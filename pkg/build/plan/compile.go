@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+
+	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/catalog"
+)
+
+// compileMemory is what a compile is taken to need until it was measured here: bytes. The linux/amd64 components peak at
+// 3.7 GiB on two cores (docs/measurements.md), during the parallel links at the end.
+const compileMemory = 4 << 30
+
+// roadOf is the road that compiles a module's binaries: the one that was asked for, or, for other projects' modules, always
+// the local one.
+func (p *Project) roadOf(module string) road.Road {
+	if module == p.Catalog.Module {
+		return p.road
+	}
+	return p.local
+}
+
+// binary is the path of a binary.
+func (p *Project) binary(on catalog.Platform, bin catalog.Binary) string {
+	return slashed(Binaries(p.roadOf(bin.Module).Name()), on.String(), on.Exe(bin.Name))
+}
+
+// compileID names the compile of a road for a platform. Each road has records of its own: changing between two of them is cheap.
+func compileID(on catalog.Platform, road road.Road) string {
+	if name := road.Name(); name != "local" {
+		return "compile " + on.String() + " by " + name
+	}
+	return "compile " + on.String()
+}
+
+// compile plans the compile of binaries for one platform: an action, and so a key and a record, for each binary,
+// and for each module one batch that compiles the stale ones in one go.
+func (b *builder) compile(platform catalog.Platform, binaries []catalog.Binary) error {
+	for _, bin := range binaries {
+		module, err := b.module(bin.Module)
+		if err != nil {
+			return err
+		}
+		road := b.roadOf(bin.Module)
+		id := compileID(platform, road) + " " + bin.Name
+		if b.targets[id].Name != "" {
+			continue
+		}
+		b.targets[id] = bin
+		if !b.Catalog.IsComponent(bin) && b.ofOthers(b.binary(platform, bin)) {
+			continue
+		}
+		b.add(&action.Action{
+			ID:      id,
+			Phase:   "compile",
+			Recipe:  append(road.Recipe(b.compilation(platform, module)), "main "+bin.ImportPath(), "test "+bin.Test),
+			Inputs:  b.sourcesOf(bin, module),
+			Outputs: []string{b.binary(platform, bin)},
+			Batch:   b.batch(platform, module),
+		})
+	}
+	return nil
+}
+
+// batch is the one compile of a module's binaries for a platform.
+func (b *builder) batch(platform catalog.Platform, module *module) *action.Batch {
+	id := compileID(platform, b.roadOf(module.name))
+	if module.name != b.Catalog.Module {
+		id += " of " + module.name
+		if b.road.Name() != "local" {
+			id += " by the local road"
+		}
+	}
+	if b.batches[id] == nil {
+		b.batches[id] = &action.Batch{ID: id, Cost: b.compileCost(id)}
+		b.batches[id].Run = func(ctx context.Context, t *action.Task, stale []*action.Action) error {
+			return b.runCompile(ctx, t, platform, module, stale)
+		}
+	}
+	return b.batches[id]
+}
+
+// compileCost leaves one processor for what can go on beside a compile (packing, the next platform's start),
+// as the Go tool's own links leave processors idle.
+func (b *builder) compileCost(batch string) action.Cost {
+	cost := action.Cost{CPU: max(1, runtime.NumCPU()-1), Memory: compileMemory}
+	if peak, ok := b.graph.Measured(batch); ok {
+		cost.Memory = peak
+	}
+	return cost
+}
+
+// compilation is that of a module for a platform. Components are stamped with the version of the release, other projects'
+// binaries with that of their module, so that they stay as they are from commit to commit.
+func (p *Project) compilation(platform catalog.Platform, module *module) road.Compilation {
+	c := road.Compilation{
+		Root:     p.Root,
+		Module:   module.name,
+		Platform: platform,
+		Tags:     p.Catalog.Tags,
+		LDFlags:  p.Stamp.LDFlags(),
+		Options:  p.Settings.Build,
+	}
+	if module.name != p.Catalog.Module {
+		c.LDFlags = module.ldflags(p.Catalog)
+	}
+	return c
+}
+
+func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catalog.Platform, module *module, stale []*action.Action) error {
+	c := b.compilation(platform, module)
+	c.Scratch = t.Dir()
+	for _, a := range stale {
+		bin := b.targets[a.ID]
+		target := road.Target{Package: bin.Package, Output: t.Path(a.Outputs[0]), Previous: t.Previous(a.Outputs[0])}
+		if bin.IsTest() {
+			target.Package, target.Test = bin.Test, true
+		}
+		c.Targets = append(c.Targets, target)
+	}
+	if b.packs {
+		built, stop := b.ahead(ctx)
+		defer stop()
+		c.Built = built
+	}
+	road := b.roadOf(module.name)
+	if road == b.road {
+		return road.Compile(ctx, c, t)
+	}
+	return road.Compile(ctx, c, elsewhere{t, road.Name()})
+}
+
+// elsewhere reports a compile by another road than the one that was asked for, and says so.
+type elsewhere struct {
+	road.Report
+	road string
+}
+
+func (e elsewhere) By(process string) { e.Report.By("the " + e.road + " road: " + process) }
+
+// ahead compresses binaries for the tarballs, one after the other, while others are linked: links leave processors idle, and
+// packing would have all of them to compress at once. It is only to save time: what goes wrong here, packing meets again and
+// reports, and what is not done when the compile is, packing does.
+func (b *builder) ahead(ctx context.Context) (built func(file string), stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	packer := archive.Packer{Cache: b.abs(archives), Workers: 1}
+	files := make(chan string, 1000) // more than a module has binaries
+	var done sync.WaitGroup
+	done.Go(func() {
+		for file := range files {
+			_ = packer.Prepare(ctx, file)
+		}
+	})
+	return func(file string) { files <- file }, func() {
+		cancel()
+		close(files)
+		done.Wait()
+	}
+}
+
+// sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the
+// module cache), the folders of the module that its package needs, modules replaced by a folder, and the road's own files.
+func (b *builder) sourcesOf(bin catalog.Binary, module *module) []string {
+	inputs := slices.Clone(module.inputs)
+	if module.name == b.Catalog.Module {
+		for _, file := range b.config {
+			if _, err := os.Stat(b.abs(file)); err == nil {
+				inputs = append(inputs, file)
+			}
+		}
+	}
+	for _, dir := range module.closure(cmp.Or(bin.Package, bin.Test)) {
+		inputs = append(inputs, slashed(module.name, dir)+"/")
+	}
+	return inputs
+}

@@ -1,0 +1,266 @@
+package plan
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/tree/catalog"
+)
+
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	module := []string{
+		"cmd/go.mod", "cmd/go.sum",
+		"fake/kubernetes/LICENSE", "fake/kubernetes/go.mod", "fake/kubernetes/pkg/", "fake/kubernetes/test/", // it is replaced
+	}
+	bin := "_output/local/bin/linux/arm64/"
+	tests := []struct {
+		action string
+		want   []string
+	}{
+		{"compile linux/arm64 kubelet", append([]string{"cmd/kubelet/"}, module...)},
+		{"compile linux/arm64 kube-apiserver", append([]string{"cmd/internal/letters/", "cmd/internal/words/", "cmd/kube-apiserver/"}, module...)},
+		{"compile linux/arm64 smoke.test", append([]string{"cmd/smoke/"}, module...)},
+		{"compile linux/arm64 e2e.test", module},
+		{"compile linux/arm64 dns", []string{"images/dns/dns/", "images/dns/go.mod", "images/dns/go.sum", "fake/dns/LICENSE", "fake/dns/ctl/", "fake/dns/go.mod", "fake/dns/version/"}},
+		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/"}},
+		{"image linux/arm64 kube-apiserver", []string{bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/"}},
+		{"licences linux/arm64 components", append([]string{
+			"_output/release-stage/sources/LICENSE", "_output/release-stage/modules/components/linux-arm64.json",
+			"_output/release-stage/packages/components/linux-arm64.json",
+		}, module...)},
+		{"modules linux/arm64 components", []string{bin + "kube-apiserver", bin + "kube-log-runner", bin + "kubectl", bin + "kubelet"}},
+		{"package kubernetes-client-linux-arm64.tar.gz", []string{bin + "kubectl"}},
+		{"package kubernetes-node-linux-arm64.tar.gz", []string{
+			bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
+			"_output/release-stage/licences/components/linux-arm64/", "_output/release-tars/kubernetes-src.tar.gz",
+		}},
+		{"package kubernetes-server-linux-arm64.tar.gz", []string{
+			bin + "dnsctl", bin + "kube-apiserver", bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
+			"_output/release-images/arm64/kube-apiserver.tar", "_output/release-images/arm64/kube-apiserver.docker_tag",
+			"_output/release-images/arm64/dns.tar", "_output/release-images/arm64/dns.docker_tag",
+			"_output/release-stage/licences/components/linux-arm64/", "_output/release-stage/licences/dns/linux-arm64/",
+			"_output/release-tars/kubernetes-src.tar.gz",
+			"_output/release-stage/sources/release/manifests/addons/",
+		}},
+		{"package kubernetes-manifests.tar.gz", []string{"_output/release-stage/sources/release/manifests/"}},
+		{"package kubernetes.tar.gz", []string{"_output/release-stage/sources/README.md", "_output/release-stage/sources/LICENSE", "_output/release-stage/sources/docs/"}},
+	}
+	g := graph(t, open(t, tree(t)), Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}})
+	for _, tt := range tests {
+		t.Run(tt.action, func(t *testing.T) {
+			t.Parallel()
+			got := slices.Clone(find(t, g, tt.action).Inputs)
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("inputs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestChecksumsAreOfEveryTarball(t *testing.T) {
+	t.Parallel()
+	g := graph(t, open(t, tree(t)), Request{Tars: true, TestSet: true, Everywhere: true})
+	inputs := find(t, g, "checksums").Inputs
+	for _, a := range g.Actions {
+		for _, out := range a.Outputs {
+			if strings.HasSuffix(out, ".tar.gz") && a.Phase == "package" && !slices.Contains(inputs, out) {
+				t.Errorf("%s is not summed", out)
+			}
+		}
+	}
+}
+
+func TestBinariesOfAModuleAreCompiledInOneGoForAPlatform(t *testing.T) {
+	t.Parallel()
+	g := graph(t, open(t, tree(t)), Request{Tars: true, Everywhere: true})
+	batches := map[string]*action.Batch{}
+	for _, a := range g.Actions {
+		if a.Phase != "compile" {
+			continue
+		}
+		words := strings.Fields(a.ID)
+		compile := words[1] + " of cmd"
+		if strings.HasPrefix(words[2], "dns") {
+			compile = words[1] + " of images/dns"
+		}
+		if a.Batch == nil || batches[compile] != nil && batches[compile] != a.Batch {
+			t.Errorf("%s is not in the batch of %s", a.ID, compile)
+		}
+		batches[compile] = a.Batch
+	}
+	if len(batches) != 6 {
+		t.Errorf("%d compiles, want 4 of components and 2 of another project: %v", len(batches), batches)
+	}
+}
+
+// recipes are those of all actions, by ID.
+func recipes(g *action.Graph) map[string][]string {
+	all := map[string][]string{}
+	for _, a := range g.Actions {
+		all[a.ID] = a.Recipe
+	}
+	return all
+}
+
+func TestWhatASettingRebuilds(t *testing.T) {
+	t.Parallel()
+	every := []string{"checksums", "compile", "image", "licences", "package", "packages"}
+	tests := []struct {
+		variable string
+		want     []string // first words of the actions' names
+	}{
+		// A client tarball says nothing, and another project's binaries and images have versions of their own.
+		{"KUBE_GIT_VERSION=v1.36.3+acme.2", []string{"compile (some)", "image (some)", "package (some)"}},
+		{"SOURCE_DATE_EPOCH=1700000000", []string{"compile (some)", "image", "package"}},
+		{"DBG=1", []string{"compile", "packages"}},
+		{"GOFLAGS=-tags=acme", []string{"compile", "packages"}},
+		{"GOLDFLAGS=-w", []string{"compile"}},
+		{"KUBE_DOCKER_REGISTRY=registry.acme.example", []string{"image"}},
+		{"KUBE_DOCKER_IMAGE_TAG=nightly", []string{"image (some)"}},
+		{"KUBE_VERBOSE=2", nil},
+	}
+	root := tree(t)
+	req := Request{Tars: true, TestSet: true, Everywhere: true}
+	before := recipes(graph(t, open(t, root), req))
+	for _, tt := range tests {
+		t.Run(tt.variable, func(t *testing.T) {
+			t.Parallel()
+			after := recipes(graph(t, open(t, root, tt.variable), req))
+			var got []string
+			for _, kind := range every {
+				same, changed := 0, 0
+				for id, recipe := range after {
+					switch {
+					case strings.Fields(id)[0] != kind:
+					case slices.Equal(recipe, before[id]):
+						same++
+					default:
+						changed++
+					}
+				}
+				switch {
+				case changed > 0 && same > 0:
+					got = append(got, kind+" (some)")
+				case changed > 0:
+					got = append(got, kind)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("changed recipes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRecipesHoldNothingOfTheMachine(t *testing.T) {
+	t.Parallel()
+	req := Request{Tars: true, TestSet: true, Everywhere: true}
+	one, other := recipes(graph(t, open(t, tree(t)), req)), recipes(graph(t, open(t, tree(t)), req))
+	if diff := cmp.Diff(one, other); diff != "" {
+		t.Errorf("two trees of the same sources have different recipes:\n%s", diff)
+	}
+}
+
+func TestImageTags(t *testing.T) {
+	t.Parallel()
+	own := []string{"registry.example.com/kubectl-arm64:v1.36.3_acme.1", "registry.example.com/kubectl:v1.36.3_acme.1"}
+	tests := []struct {
+		env  []string
+		more []string
+	}{
+		{nil, nil},
+		{[]string{"KUBE_DOCKER_REGISTRY=acme.example/k8s"},
+			[]string{"acme.example/k8s/kubectl-arm64:v1.36.3_acme.1", "acme.example/k8s/kubectl:v1.36.3_acme.1"}},
+		{[]string{"KUBE_DOCKER_IMAGE_TAG=nightly"},
+			[]string{"registry.example.com/kubectl-arm64:nightly", "registry.example.com/kubectl:nightly"}},
+		{[]string{"KUBE_DOCKER_REGISTRY=acme.example", "KUBE_DOCKER_IMAGE_TAG=nightly"},
+			[]string{"acme.example/kubectl-arm64:nightly", "acme.example/kubectl:nightly"}},
+	}
+	root := tree(t)
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.env, " "), func(t *testing.T) {
+			t.Parallel()
+			b := &builder{Project: open(t, root, tt.env...)}
+			want := append(slices.Clone(own), tt.more...)
+			if diff := cmp.Diff(want, b.imageTags(catalog.Image{Name: "kubectl"}, "arm64")); diff != "" {
+				t.Errorf("tags (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
+	t.Parallel()
+	g := graph(t, open(t, tree(t)), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+	all := recipes(g)
+	if compile := strings.Join(all["compile linux/arm64 dnsctl"], " "); !strings.Contains(compile, "-X=example.com/dns/version.Version=v1.2.3") ||
+		strings.Contains(compile, "acme") {
+		t.Errorf("it is compiled by %s", compile)
+	}
+	image := all["image linux/arm64 dns"]
+	for _, tag := range []string{"registry.example.com/dns/dns:v1.2.3", "registry.example.com/dns/dns-arm64:v1.2.3"} {
+		if !slices.Contains(image, tag) {
+			t.Errorf("no tag %s in %q", tag, image)
+		}
+	}
+	server := strings.Join(all["package kubernetes-server-linux-arm64.tar.gz"], "\n")
+	for _, member := range []string{
+		"/dnsctl addons/bin/dnsctl", "/dns.tar addons/images/dns.tar", "/kube-apiserver.tar server/bin/kube-apiserver.tar", "/dns/linux-arm64/ LICENSES/dns",
+	} {
+		if !strings.Contains(server, member) {
+			t.Errorf("no member %s in\n%s", member, server)
+		}
+	}
+}
+
+func TestAnotherProjectIsCompiledByTheLocalRoad(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	req := Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}}
+	local, container := graph(t, open(t, root), req), graph(t, open(t, root, "ROAD=container"), req)
+	find(t, container, "compile linux/arm64 by container kubelet")
+	a, b := find(t, local, "compile linux/arm64 dns"), find(t, container, "compile linux/arm64 dns")
+	if !slices.Equal(a.Outputs, b.Outputs) || !slices.Equal(a.Recipe, b.Recipe) || b.Batch.ID != a.Batch.ID+" by the local road" {
+		t.Errorf("by the local road it is %v %v, in a release by containers %v %v", a.Outputs, a.Batch.ID, b.Outputs, b.Batch.ID)
+	}
+}
+
+func TestBaseOfDebianPackages(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	name := filepath.Join(root, "release", "release.yaml")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(data), "name: kube-apiserver, base: static", "name: kube-apiserver, base: odd", 1)
+	if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g := graph(t, open(t, root), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+	const packages = "_output/release-stage/debian/odd/linux-arm64.tar"
+	if got := find(t, g, "debian linux/arm64 odd"); !slices.Equal(got.Outputs, []string{packages}) ||
+		!slices.Equal(got.Inputs, []string{"_output/release-stage/sources/images/odd/debian.lock"}) {
+		t.Errorf("the packages are %v, of %v", got.Outputs, got.Inputs)
+	}
+	for _, id := range []string{"image linux/arm64 kube-apiserver", "licences linux/arm64 debian"} {
+		if got := find(t, g, id).Inputs; !slices.Contains(got, packages) {
+			t.Errorf("%s is made of %v", id, got)
+		}
+	}
+	if got := find(t, g, "image linux/arm64 kube-apiserver").Inputs; !slices.Contains(got, "_output/release-stage/sources/images/static/") {
+		t.Errorf("the image is made of %v, and its base lies on static", got)
+	}
+	if got := recipes(g)["package kubernetes-server-linux-arm64.tar.gz"]; !slices.Contains(got, "member _output/release-stage/licences/debian/linux-arm64/ LICENSES/debian") {
+		t.Errorf("the server tarball holds %q", got)
+	}
+}

@@ -1,0 +1,221 @@
+package plan
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/stamp/git/gittest"
+)
+
+func status(t *testing.T, p *Project) []byte {
+	t.Helper()
+	status, err := p.WorkspaceStatus(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+func TestStatusChangesWithSourcesAndTags(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	before := status(t, open(t, root))
+	if again := status(t, open(t, root)); !bytes.Equal(before, again) {
+		t.Errorf("two of one tree differ:\n%s%s", before, again)
+	}
+	tagged := string(status(t, open(t, root, "KUBE_DOCKER_REGISTRY=acme.example", "KUBE_DOCKER_IMAGE_TAG=nightly")))
+	if want := string(before) + registryKey + " acme.example\n" + imageTagKey + " nightly\n"; tagged != want {
+		t.Errorf("with tags it is\n%swant\n%s", tagged, want)
+	}
+	if err := os.WriteFile(filepath.Join(root, "README.md"), []byte("another\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if after := status(t, open(t, root)); bytes.Equal(before, after) {
+		t.Error("it is the same after an edit")
+	}
+	for line := range strings.Lines(tagged) {
+		if !strings.HasPrefix(line, "STABLE_") {
+			t.Errorf("Bazel would not run anything again for %q", line)
+		}
+	}
+}
+
+func TestSourcesArePackedByTheStatus(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	env := environment()
+	known := status(t, open(t, root, "KUBE_GIT_VERSION=v1.36.3+acme.7"))
+	var packed, again bytes.Buffer
+	for _, to := range []*bytes.Buffer{&packed, &again} {
+		if err := PackSources(t.Context(), to, root, known, env); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(packed.Bytes(), again.Bytes()) || packed.Len() == 0 {
+		t.Errorf("%d and %d bytes, and not the same", packed.Len(), again.Len())
+	}
+	// Another environment has no say: what is stamped into binaries is in the status.
+	again.Reset()
+	if err := PackSources(t.Context(), &again, root, known, environment("KUBE_GIT_VERSION=v1.36.3+acme.8")); err != nil || !bytes.Equal(packed.Bytes(), again.Bytes()) {
+		t.Errorf("with another version in the environment: %v, %d bytes", err, again.Len())
+	}
+	if err := os.WriteFile(filepath.Join(root, "README.md"), []byte("another\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := PackSources(t.Context(), &again, root, known, env); err == nil || !strings.Contains(err.Error(), "run the same command again") {
+		t.Errorf("of a tree that changed since: %v", err)
+	}
+	if err := PackSources(t.Context(), &again, root, []byte("BUILD_HOST h\n"), env); err == nil || !strings.Contains(err.Error(), "--config=release") {
+		t.Errorf("without a status: %v", err)
+	}
+}
+
+// A work tree's sources come out as those of the tarball that is unpacked.
+func TestSourcesOfAWorkTreeAreThoseOfTheCommit(t *testing.T) {
+	t.Parallel()
+	r := gittest.New(t)
+	from := tree(t)
+	if err := os.Remove(filepath.Join(from, "version")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(r.Dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	r.Commit()
+	p, err := Open(t.Context(), r.Dir, Settings{}, r.Env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := statusValue(status(t, p), sourcesKey), r.Git("rev-parse", "HEAD^{tree}"); got != want {
+		t.Errorf("the status names %q, want the commit's tree %q", got, want)
+	}
+	var packed bytes.Buffer
+	if err := PackSources(t.Context(), &packed, r.Dir, status(t, p), r.Env()); err != nil || packed.Len() == 0 {
+		t.Errorf("%d bytes: %v", packed.Len(), err)
+	}
+}
+
+// published is a tree whose modules are all had by version and sum, with a base of Debian packages.
+func published(t *testing.T) (root string) {
+	t.Helper()
+	root = tree(t, file("images/dns/go.mod", "module slipway.build/images/dns\n\ngo 1.26.0\n\nrequire example.com/dns v1.2.3\n"))
+	name := filepath.Join(root, "release", "release.yaml")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(data), "name: kube-apiserver, base: static", "name: kube-apiserver, base: odd", 1)
+	if err := os.WriteFile(name, []byte(edited), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestWhatIsMadeOfOtherProjects(t *testing.T) {
+	t.Parallel()
+	g, made, err := open(t, published(t)).Others(t.Context(), linuxARM64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plannable(t, g)
+	slices.Sort(made)
+	want := []string{
+		"_output/local/bin/linux/arm64/dns", "_output/local/bin/linux/arm64/dnsctl",
+		"_output/release-stage/debian/odd/linux-arm64.tar", "_output/release-stage/licences/dns/linux-arm64/",
+	}
+	if diff := cmp.Diff(want, made); diff != "" {
+		t.Errorf("it makes (-want +got):\n%s", diff)
+	}
+	for _, id := range ids(g) {
+		if strings.Contains(id, "kube") {
+			t.Errorf("%s is of a component", id)
+		}
+	}
+	if _, _, err := open(t, tree(t)).Others(t.Context(), linuxARM64); err == nil || !strings.Contains(err.Error(), "images/dns/go.mod replaces a module by a folder") {
+		t.Errorf("with a folder in place of a module: %v", err)
+	}
+}
+
+// A copy is sources alone, and has the version of what it was copied from.
+func TestCopiedSourcesAreATree(t *testing.T) {
+	t.Parallel()
+	root, dir := tree(t), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "_output", "local"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, root, "KUBE_GIT_VERSION=v1.36.3+acme.7")
+	if err := p.CopySources(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	copied := open(t, dir)
+	if copied.Stamp != p.Stamp {
+		t.Errorf("it is %v, want %v", copied.Stamp, p.Stamp)
+	}
+	if diff := cmp.Diff(p.tree.Files, copied.tree.Files); diff != "" {
+		t.Errorf("sources (-tree +copy):\n%s", diff)
+	}
+}
+
+func TestReleaseOfWhatIsMadeNeedsNeitherGoNorModules(t *testing.T) {
+	t.Parallel()
+	root := published(t)
+	beforehand, others, err := open(t, root).Others(t.Context(), linuxARM64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := Made{
+		Binaries: map[string]string{"//cmd/kubectl:kubectl": "/made/kubectl"},
+		Licences: t.TempDir(),
+		Status:   []byte(registryKey + " acme.example\n"),
+	}
+	p, err := OpenMade(t.Context(), root, made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Settings.DockerRegistry != "acme.example" {
+		t.Errorf("images are tagged for %q", p.Settings.DockerRegistry)
+	}
+	req := Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}}
+	g := graph(t, p, req)
+	for _, name := range others {
+		if _, err := g.Plan(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("without %s: %v", name, err)
+		}
+		place(t, root, name)
+	}
+	plannable(t, g)
+	// It has every action of the same release in the tree but what is done beforehand.
+	done := ids(beforehand)
+	want := slices.DeleteFunc(ids(graph(t, open(t, root, "ROAD=bazel"), req)), func(id string) bool {
+		return strings.HasPrefix(id, "packages ") || slices.Contains(done, id) && id != "sources" && id != "licences linux/arm64 debian"
+	})
+	if diff := cmp.Diff(want, ids(g)); diff != "" {
+		t.Errorf("actions (-Bazel road +made):\n%s", diff)
+	}
+	licences := find(t, g, "licences linux/arm64 components")
+	if !slices.Contains(licences.Inputs, filepath.ToSlash(made.Licences)+"/") {
+		t.Errorf("the licences are made of %q", licences.Inputs)
+	}
+}
+
+// place makes a file, or a folder with a file.
+func place(t *testing.T, root, name string) {
+	t.Helper()
+	file := filepath.Join(root, filepath.FromSlash(name))
+	if strings.HasSuffix(name, "/") {
+		file = filepath.Join(file, "modules.txt")
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

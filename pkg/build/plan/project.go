@@ -1,0 +1,283 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"slipway.build/pkg/build/bazel"
+	"slipway.build/pkg/build/kubecross"
+	"slipway.build/pkg/build/road"
+	bazelroad "slipway.build/pkg/build/road/bazel"
+	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/build/road/local"
+	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/source"
+	"slipway.build/pkg/tree/stamp"
+)
+
+// Where things are made, relative to the tree's root. The layout below _output is Kubernetes' own.
+const (
+	Output   = "_output"
+	State    = Output + "/.slipway"       // what is needed to skip work: records, caches, temporary files, the lock
+	Images   = Output + "/release-images" // ARCH/NAME.tar
+	Tars     = Output + "/release-tars"
+	stage    = Output + "/release-stage"
+	archives = State + "/archive" // compressed forms by content
+
+	// EngineUsed is a file that says that the tree has something in a container engine.
+	EngineUsed = State + "/engine"
+)
+
+// Binaries is where the binaries that a road made are: OS/ARCH/NAME. Those of the container road have the place that
+// Kubernetes gives its own.
+func Binaries(road string) string {
+	switch road {
+	case "container":
+		return Output + "/dockerized/bin"
+	case "bazel":
+		return Output + "/bazel/bin"
+	}
+	return Output + "/local/bin"
+}
+
+// Settings are what a user sets by Kubernetes' variables.
+type Settings struct {
+	Road           string // ROAD: local, container, bazel; empty is local
+	Build          road.Options
+	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it, too
+	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it, too
+	CrossBase      string // KUBE_CROSS_BASE: the image that the build image starts from
+	DebianMirror   string // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from if this machine does not say
+}
+
+// SettingsFrom reads the settings from an environment.
+func SettingsFrom(getenv func(string) string) Settings {
+	return Settings{
+		Road: getenv("ROAD"),
+		Build: road.Options{
+			Debug:   getenv("DBG") == "1",
+			GoFlags: getenv("GOFLAGS"),
+			LDFlags: getenv("GOLDFLAGS"),
+		},
+		DockerRegistry: getenv("KUBE_DOCKER_REGISTRY"),
+		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
+		CrossBase:      getenv("KUBE_CROSS_BASE"),
+		DebianMirror:   getenv("SLIPWAY_DEBIAN_MIRROR"),
+	}
+}
+
+// A Project is a tree, with what a plan needs to know of it.
+type Project struct {
+	Root     string // absolute
+	Catalog  *catalog.Catalog
+	Settings Settings
+	Stamp    stamp.Stamp
+	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
+
+	road     road.Road // that compiles the components
+	local    road.Road // that compiles other projects' binaries
+	config   []string  // files besides sources that decide what the road makes of these; some may be missing
+	licensed string    // a folder that has the licence files of the components; "" is to take them out of the module cache
+	others   bool      // what Others plans is in its place, and not to be made
+	getenv   func(string) string
+	tree     *source.Tree
+}
+
+// Open reads the tree that dir lies in.
+func Open(ctx context.Context, dir string, settings Settings, getenv func(string) string) (*Project, error) {
+	p, err := load(dir, settings, getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.chooseRoad(); err != nil {
+		return nil, err
+	}
+	return p, p.identify(ctx)
+}
+
+// load reads what there is to build.
+func load(dir string, settings Settings, getenv func(string) string) (*Project, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := settings.Build.Validate(); err != nil {
+		return nil, err
+	}
+	if err := settings.validateTags(); err != nil {
+		return nil, err
+	}
+	p := &Project{Root: root, Settings: settings, getenv: getenv}
+	if p.Catalog, err = catalog.Load(root); err != nil {
+		return nil, err
+	}
+	pin := p.pin()
+	p.Go = once(func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+		return toolchain.Find(ctx, pin, progress)
+	})
+	p.local = &local.Road{Pin: pin, Go: p.Go}
+	return p, nil
+}
+
+// chooseRoad takes the road that the settings name.
+func (p *Project) chooseRoad() error {
+	switch p.Settings.Road {
+	case "", "local":
+		p.road = p.local
+	case "container":
+		p.road = p.Containers(p.Catalog.Module)
+	case "bazel":
+		if err := bazelroad.Validate(p.Settings.Build); err != nil {
+			return err
+		}
+		p.road = &bazelroad.Road{Version: p.pin().Version, Bazel: p.findBazel}
+		p.config = bazelroad.Config()
+	default:
+		return &catalog.UnknownError{Kind: "road", Name: p.Settings.Road, Near: []string{"local", "container", "bazel"}}
+	}
+	return nil
+}
+
+// identify finds out what version the tree is, and which files are its sources.
+func (p *Project) identify(ctx context.Context) (err error) {
+	if p.Stamp, err = stamp.Read(ctx, p.stampRequest()); err != nil {
+		return err
+	}
+	p.tree, err = source.Find(ctx, p.Root, p.getenv)
+	return err
+}
+
+func (p *Project) pin() toolchain.Pin {
+	return toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
+}
+
+// Containers is the container road for packages of some of the tree's modules.
+func (p *Project) Containers(modules ...string) *container.Road {
+	pin := p.pin()
+	return &container.Road{
+		Root:    p.Root,
+		Modules: modules,
+		Pin:     pin,
+		Image: kubecross.Image{
+			Dir:    p.abs("images/kube-cross"),
+			Pin:    pin,
+			Base:   p.Settings.CrossBase,
+			Mirror: p.Settings.DebianMirror,
+		},
+		Go: p.Go,
+		Used: func() error {
+			if err := os.MkdirAll(p.abs(State), 0o777); err != nil {
+				return err
+			}
+			return os.WriteFile(p.abs(EngineUsed), nil, 0o666)
+		},
+		Sources: func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
+	}
+}
+
+// findBazel finds the Bazel of the tree, or makes one.
+func (p *Project) findBazel(ctx context.Context, progress func(string)) (bazelroad.Bazel, error) {
+	b, err := p.Bazel(ctx, "", progress)
+	if err != nil {
+		return nil, err // and no Bazel that is nil in an interface that is not
+	}
+	return b, nil
+}
+
+// Bazel is the one that the tree is pinned to, with what it needs from where deps says.
+func (p *Project) Bazel(ctx context.Context, deps bazel.Deps, progress func(string)) (*bazel.Bazel, error) {
+	g, err := p.Go(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	status, err := p.WorkspaceStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return bazel.Find(ctx, bazel.Options{
+		Root:     p.Root,
+		Go:       g,
+		Status:   string(status),
+		Mirror:   p.Settings.DebianMirror,
+		Deps:     deps,
+		Getenv:   p.getenv,
+		Progress: progress,
+	})
+}
+
+// FindRoot walks up from dir to the folder that holds release/release.yaml.
+func FindRoot(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "release", "release.yaml")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no release/release.yaml in %s or a folder above it: run slipway inside a tree, or name one with -C", dir)
+		}
+	}
+}
+
+// once remembers the first success.
+func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(context.Context, func(string)) (*toolchain.Go, error) {
+	var mu sync.Mutex
+	var found *toolchain.Go
+	return func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found != nil {
+			return found, nil
+		}
+		g, err := find(ctx, progress)
+		found = g
+		return g, err
+	}
+}
+
+// abs is the absolute path of one relative to the root.
+func (p *Project) abs(path string) string { return filepath.Join(p.Root, filepath.FromSlash(path)) }
+
+// slashed joins folders and a name as the action package wants its paths.
+func slashed(parts ...string) string { return strings.Join(parts, "/") }
+
+// TrimCaches drops from the archive cache what no release has used for days.
+func (p *Project) TrimCaches() error {
+	packer := archive.Packer{Cache: p.abs(archives)}
+	return packer.Trim()
+}
+
+// Unchanged is an error if the tree is no longer as it was when the project was opened and planned. What is made of a tree
+// that changes meanwhile would hold some of it before the change and some after, under one version.
+func (p *Project) Unchanged(ctx context.Context) error {
+	now, err := stamp.Read(ctx, p.stampRequest())
+	if err != nil {
+		return err
+	}
+	var what string
+	if now != p.Stamp {
+		what = fmt.Sprintf("its version was %s and is %s", p.Stamp.Version, now.Version)
+	} else if what, err = p.tree.Changed(ctx, p.getenv); err != nil {
+		return err
+	}
+	if what != "" {
+		return errChanged(what)
+	}
+	return nil
+}
+
+func errChanged(what string) error {
+	return fmt.Errorf("the tree changed while it was built (%s): run the same command again", what)
+}
+
+func (p *Project) stampRequest() stamp.Request {
+	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv}
+}

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"slipway.build/pkg/tree/catalog"
+)
+
+// treeWithTestImages is a tree whose release has images for tests: one of a program, one of a base alone.
+func treeWithTestImages(t *testing.T) (root string) {
+	t.Helper()
+	ar, err := txtar.ParseFile("testdata/tree.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range ar.Files {
+		if f.Name != "release/release.yaml" {
+			continue
+		}
+		text := string(f.Data)
+		images := "- {name: e2e/shell, set: test, base: static, version: \"1.0\", arguments: [sh], title: Shell}\n" +
+			"- {name: e2e/tool, set: test, base: static, binary: tool, version: \"2.0\", title: Tool}\nregistry:"
+		binary := "- {name: tool, package: ./dns, module: images/tool, only: [linux/amd64, linux/arm64]}\nimages:"
+		for _, edit := range [][2]string{{"\nregistry:", "\n" + images}, {"\nimages:", "\n" + binary}} {
+			if strings.Count(text, edit[0]) != 1 {
+				t.Fatalf("%q is there %d times", edit[0], strings.Count(text, edit[0]))
+			}
+			text = strings.Replace(text, edit[0], edit[1], 1)
+		}
+		return tree(t, file(f.Name, text), file("images/tool/go.mod", "module slipway.build/images/tool\n\ngo 1.26.0\n"),
+			file("images/tool/go.sum", ""), file("images/tool/dns/main.go", "package main\n\nfunc main() {}\n"))
+	}
+	t.Fatal("no release.yaml")
+	return ""
+}
+
+func TestImagesForTestsAreInTheTestTarballAlone(t *testing.T) {
+	t.Parallel()
+	p := open(t, treeWithTestImages(t))
+	g := graph(t, p, Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}})
+	plannable(t, g)
+	tar := find(t, g, "package kubernetes-test-linux-arm64.tar.gz")
+	for _, name := range []string{"shell-1.0.tar", "tool-2.0.tar"} {
+		image := "_output/release-images/arm64/" + name
+		if !slices.Contains(tar.Inputs, image) || !slices.Contains(tar.Recipe, "member "+image+" test/images/"+name) {
+			t.Errorf("the test tarball has no %s: %q", name, tar.Recipe)
+		}
+		if slices.Contains(find(t, g, "package kubernetes-server-linux-arm64.tar.gz").Inputs, image) {
+			t.Errorf("the server tarball has %s", name)
+		}
+	}
+	if licences := "_output/release-stage/licences/tool/linux-arm64/"; !slices.Contains(tar.Inputs, licences) {
+		t.Errorf("the test tarball lacks %s: %q", licences, tar.Inputs)
+	}
+	for _, req := range []Request{{Tars: true}, {Images: true}} {
+		req.Platforms = []catalog.Platform{linuxARM64}
+		for _, id := range ids(graph(t, p, req)) {
+			if strings.Contains(id, "tool") || strings.Contains(id, "shell") {
+				t.Errorf("%+v has %q", req, id)
+			}
+		}
+	}
+}

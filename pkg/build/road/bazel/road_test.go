@@ -1,0 +1,264 @@
+package bazel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/tree/catalog"
+)
+
+// A fake stands in for Bazel: a shell script that gets its arguments.
+type fake string
+
+func (f fake) String() string { return "a fake" }
+
+func (f fake) Command(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "/bin/sh", append([]string{"-euc", string(f), "bazel"}, args...)...)
+}
+
+// A recorder keeps what it is told.
+type recorder struct {
+	by       string
+	lines    []string
+	progress []string
+}
+
+func (r *recorder) By(process string) { r.by = process }
+func (r *recorder) Progress(done, total int64, text string) {
+	r.progress = append(r.progress, fmt.Sprintf("%d of %d %s", done, total, text))
+}
+func (r *recorder) Output(line string)         { r.lines = append(r.lines, line) }
+func (r *recorder) Step(string, time.Duration) {}
+func (r *recorder) Memory(int64)               {}
+
+// compile has a fake compile kubectl and kube-log-runner.
+func compile(t *testing.T, script string) (c road.Compilation, rep *recorder, err error) {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "cmd"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile("../../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "cmd", name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary := program(t)
+	c = road.Compilation{
+		Root: root, Module: "cmd", Scratch: t.TempDir(), Platform: catalog.Platform{OS: "linux", Arch: "arm64"},
+		Targets: []road.Target{
+			{Package: "./kubectl", Output: filepath.Join(root, "kubectl")},
+			{Package: "k8s.io/component-base/logs/kube-log-runner", Output: filepath.Join(root, "kube-log-runner")},
+		},
+	}
+	rep = &recorder{}
+	script = `for a; do case $a in --build_event_json_file=*) events=${a#*=};; esac; done
+set_of() { echo '{"id":{"namedSet":{"id":"'$1'"}},"namedSetOfFiles":{"files":[{"name":"x","uri":"file://'$2'"}]}}'; }
+made() { echo '{"id":{"targetCompleted":{"label":"'$1'"}},"completed":{"success":true,"outputGroup":[{"name":"default","fileSets":[{"id":"'$2'"}]}]}}'; }
+self=` + binary + "\n" + script
+	r := &Road{Version: runtime.Version(), Bazel: func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }}
+	err = r.Compile(t.Context(), c, rep)
+	return c, rep, err
+}
+
+func TestCompileTakesWhatBazelMade(t *testing.T) {
+	t.Parallel()
+	c, rep, err := compile(t, `
+echo "INFO: Analyzed 2 targets" >&2
+echo "[1,188 / 1,190] GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox" >&2
+echo "cmd/kubectl/main.go:3: something to tell" >&2
+printf '%s ' "$@" >&2
+{
+	echo '{"id":{"started":{}},"started":{"uuid":"u"}}'
+	set_of 0 $self; made //cmd/kubectl:kubectl 0
+	set_of 1 $self; made //cmd:kube-log-runner 1
+} >$events`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range c.Targets {
+		if got, err := os.ReadFile(target.Output); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %v, or other bytes", target.Output, err)
+		}
+	}
+	args := rep.lines[len(rep.lines)-1]
+	for _, want := range []string{"build --config=release ", "--platforms=//build/bazel/platforms:linux_arm64 ", "-- //cmd/kubectl:kubectl //cmd:kube-log-runner"} {
+		if !strings.Contains(args, want) {
+			t.Errorf("Bazel was run with %s, without %s", args, want)
+		}
+	}
+	if want := "1188 of 1190 GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox"; !slices.Contains(rep.progress, want) {
+		t.Errorf("the progress is %q", rep.progress)
+	}
+	if rep.lines[0] != "cmd/kubectl/main.go:3: something to tell" {
+		t.Errorf("the user sees %q", rep.lines)
+	}
+	if rep.by != "a fake: bazel build" {
+		t.Errorf("it was made by %q", rep.by)
+	}
+}
+
+func TestCompileFailsWhereBazelDoes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ script, want string }{
+		"a compile error":      {"echo main.go:1: wrong >&2; exit 1", "bazel build: exit status 1"},
+		"a server that left":   {"exit 34", "the same command goes on where it was"},
+		"a cache that forgot":  {"exit 39", "run the same command again"},
+		"an unknown option":    {"exit 2", "look at .bazelrc"},
+		"no events":            {": >$events", "Bazel made 0 files of it"},
+		"one target only":      {"{ set_of 0 $self; made //cmd/kubectl:kubectl 0; } >$events", "//cmd:kube-log-runner: Bazel made 0 files of it"},
+		"a file that is away":  {`{ echo '{"id":{"namedSet":{"id":"0"}},"namedSetOfFiles":{"files":[{"uri":"bytestream://h/b"}]}}'; made //cmd/kubectl:kubectl 0; } >$events`, "no file here"},
+		"events that end":      {`printf '{"id":{"namedSet"' >$events`, "unexpected EOF"},
+		"something without Go": {"{ set_of 0 /bin/sh; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events", "//cmd/kubectl:kubectl: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _, err := compile(t, test.script)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error is %v, want %q in it", err, test.want)
+			}
+			for _, target := range c.Targets {
+				if _, err := os.Stat(target.Output); err == nil && name != "one target only" {
+					t.Errorf("%s is there", target.Output)
+				}
+			}
+		})
+	}
+}
+
+func TestModulesHaveToBeTheSelectedOnes(t *testing.T) {
+	t.Parallel()
+	s, err := selected("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const linked = "golang.org/x/mod"
+	right := s[linked]
+	if right.version == "" || right.sum == "" {
+		t.Fatalf("go.mod and go.sum pin %q of %s", right, linked)
+	}
+	info := &debug.BuildInfo{GoVersion: "go1.2.3", Deps: []*debug.Module{{Path: linked, Version: right.version, Sum: right.sum}}}
+	if err := s.check(info, "go1.2.3"); err != nil {
+		t.Errorf("the module is the right one, and the error is %v", err)
+	}
+	fails := func(s selection, goVersion, want string) {
+		t.Helper()
+		if err := s.check(info, goVersion); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q in it", err, want)
+		}
+	}
+	fails(s, "go1.2.4", "compiled it with go1.2.3, and release.yaml pins go1.2.4")
+	fails(selection{}, "go1.2.3", "cmd/go.mod does not name")
+	fails(selection{linked: {"v0.0.1", right.sum}}, "go1.2.3", "linked golang.org/x/mod "+right.version+", and cmd/go.mod selects v0.0.1")
+	fails(selection{linked: {right.version, "h1:other"}}, "go1.2.3", "with the sum "+right.sum+", and cmd/go.sum has h1:other")
+	fails(selection{linked: {right.version, ""}}, "go1.2.3", "cmd/go.sum has no sum of golang.org/x/mod")
+	info.Deps[0] = &debug.Module{Path: linked, Version: "v0.0.1", Replace: &debug.Module{Path: "../mod"}}
+	if err := (selection{linked: {}}).check(info, "go1.2.3"); err != nil {
+		t.Errorf("it is replaced by a folder, and the error is %v", err)
+	}
+}
+
+func TestOptionsOfOtherRoadsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, o := range []road.Options{{Debug: true}, {GoFlags: "-race"}, {LDFlags: "-w"}} {
+		var exit interface{ ExitCode() int }
+		if err := Validate(o); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if err := Validate(road.Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// program is a Go binary that says which modules are in it, one of them of the toolchain's own go.mod.
+var program = func() func(t *testing.T) string {
+	var once sync.Once
+	var file string
+	return func(t *testing.T) string {
+		t.Helper()
+		once.Do(func() {
+			dir, err := os.MkdirTemp("", "bazel-road-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			made = dir
+			file = filepath.Join(dir, "program")
+			out, err := exec.Command("go", "build", "-o", file, "golang.org/x/tools/cmd/stringer").CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		})
+		return file
+	}
+}()
+
+var made string // folder of the program
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(made)
+	os.Exit(code)
+}
+
+func TestWhatBazelMadeIsTakenAfterTheSameChecks(t *testing.T) {
+	t.Parallel()
+	c, _, err := compile(t, `{ set_of 0 $self; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		files map[string]string
+		goIs  string
+		want  string
+	}{
+		"all":        {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, runtime.Version(), ""},
+		"one":        {map[string]string{"//cmd/kubectl:kubectl": program(t)}, runtime.Version(), "//cmd:kube-log-runner: the release holds it, and Bazel did not make it"},
+		"another Go": {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, "go1.2.3", "release.yaml pins go1.2.3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			into := c
+			into.Targets = slices.Clone(c.Targets)
+			dir := t.TempDir()
+			for i := range into.Targets {
+				into.Targets[i].Output = filepath.Join(dir, fmt.Sprint(i))
+			}
+			err := (&Made{Version: test.goIs, Files: test.files}).Compile(t.Context(), into, &recorder{})
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("the error is %v, want %q in it", err, test.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, target := range into.Targets {
+				if info, err := os.Stat(target.Output); err != nil || info.Mode().Perm()&0o100 == 0 {
+					t.Errorf("%s: %v, %v", target.Output, info, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package container
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+
+	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/toolchain"
+)
+
+// An OutsideError says that containers cannot have what a path leads to.
+type OutsideError struct {
+	Where string // file:line
+	What  string
+}
+
+func (e *OutsideError) Error() string {
+	return fmt.Sprintf("%s: %s, which is outside of the tree: containers get the tree only; move it into the tree, or use ROAD=local", e.Where, e.What)
+}
+
+// checkModules reports, as an *OutsideError, modules that are replaced by a folder outside of the tree.
+func (r *Road) checkModules() error {
+	for _, dir := range r.Modules {
+		mod, err := r.readModule(dir)
+		if err != nil {
+			return err
+		}
+		for _, replace := range mod.Replace {
+			if replace.New.Version != "" {
+				continue
+			}
+			to := filepath.FromSlash(replace.New.Path)
+			if filepath.IsAbs(to) || !filepath.IsLocal(filepath.Join(filepath.FromSlash(dir), to)) {
+				return &OutsideError{fmt.Sprintf("%s:%d", mod.Syntax.Name, replace.Syntax.Start.Line),
+					fmt.Sprintf("%s is replaced by %s", replace.Old.Path, replace.New.Path)}
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Road) readModule(dir string) (*modfile.File, error) {
+	name := filepath.Join(r.Root, filepath.FromSlash(dir), "go.mod")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return modfile.Parse(name, data, nil)
+}
+
+// downloaded are the files of this machine's module cache that a module proxy for the tree's modules has to have.
+type downloaded struct {
+	folder string   // GOMODCACHE/cache/download
+	files  []string // relative to it
+}
+
+// downloads finds the files, and has the Go command download what is missing.
+func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, error) {
+	g, err := r.Go(ctx, func(text string) { rep.Progress(0, 0, text) })
+	if err != nil {
+		return nil, err
+	}
+	d := &downloaded{folder: filepath.Join(g.ModCache, "cache", "download")}
+	for _, dir := range r.Modules {
+		modules, goMods, err := r.summed(dir)
+		if err != nil {
+			return nil, err
+		}
+		var missing []string
+		for _, m := range modules {
+			base, err := proxyPath(m)
+			if err != nil {
+				return nil, err
+			}
+			if d.lacks(base+".mod") || d.lacks(base+".zip") {
+				missing = append(missing, m.String())
+			}
+			d.files = append(d.files, base+".mod", base+".zip", base+".info")
+		}
+		for _, m := range goMods {
+			base, err := proxyPath(m)
+			if err != nil {
+				return nil, err
+			}
+			d.files = append(d.files, base+".mod")
+		}
+		if len(missing) > 0 {
+			err := step(rep, "downloading the modules of "+dir, func() (string, error) {
+				return fmt.Sprintf("downloaded %d modules of %s", len(missing), dir), download(ctx, g, missing)
+			})
+			if err != nil {
+				return nil, fmt.Errorf("modules of %s/go.sum: %w", dir, err)
+			}
+		}
+	}
+	// Not all go.mod files that go.sum has sums of are needed for builds.
+	d.files = slices.DeleteFunc(d.files, d.lacks)
+	slices.Sort(d.files)
+	d.files = slices.Compact(d.files)
+	return d, nil
+}
+
+func (d *downloaded) lacks(file string) bool {
+	_, err := os.Stat(filepath.Join(d.folder, filepath.FromSlash(file)))
+	return err != nil
+}
+
+// download has the Go command fetch modules, PATH@VERSION, into its cache. It looks at no go.sum: the Go command in the container
+// does, before it uses one.
+func download(ctx context.Context, g *toolchain.Go, modules []string) error {
+	nowhere, err := os.MkdirTemp("", "slipway-modules-") // in no module, so that no go.sum is written
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(nowhere)
+	cmd := g.Command(ctx, nowhere, "", "", append([]string{"mod", "download"}, modules...)...)
+	cmd.Env = append(cmd.Env, "GOFLAGS=", "GOSUMDB=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go mod download: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// summed lists what go.sum of a module has sums of: modules, which are all that packages and tests are compiled from, and those
+// of which only the go.mod file counts, from which the Go command puts the module graph together.
+func (r *Road) summed(dir string) (modules, goMods []module.Version, err error) {
+	sums, err := os.ReadFile(filepath.Join(r.Root, filepath.FromSlash(dir), "go.sum"))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, nil, err
+	}
+	for line := range strings.Lines(string(sums)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || !strings.HasPrefix(fields[2], "h1:") {
+			continue
+		}
+		m := module.Version{Path: fields[0], Version: fields[1]}
+		if version, ok := strings.CutSuffix(m.Version, "/go.mod"); ok {
+			m.Version = version
+			goMods = append(goMods, m)
+		} else {
+			modules = append(modules, m)
+		}
+	}
+	return modules, goMods, nil
+}
+
+// proxyPath is where a module proxy has a version's files, but for their suffix: see `go help goproxy`.
+func proxyPath(m module.Version) (string, error) {
+	path, err := module.EscapePath(m.Path)
+	if err != nil {
+		return "", err
+	}
+	version, err := module.EscapeVersion(m.Version)
+	if err != nil {
+		return "", err
+	}
+	return path + "/@v/" + version, nil
+}

@@ -1,0 +1,116 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"slipway.build/pkg/mechanism/action"
+)
+
+// calm is how long Plain is silent about what runs: long enough for a log that can be read from top to bottom,
+// short enough for CI systems that end jobs which say nothing.
+const calm = 30 * time.Second
+
+// plain writes lines that stay as they are.
+type plain struct {
+	out, err   sink
+	verbose    int
+	isArtifact func(string) bool
+	now        func() time.Time
+
+	run    run
+	spoken time.Time // when it last told how far things are
+	closed bool
+}
+
+func newPlain(o Options) *plain {
+	return &plain{out: sink{w: o.Out}, err: sink{w: o.Err}, verbose: o.Verbose, isArtifact: o.Artifacts, now: o.Now}
+}
+
+func (p *plain) Event(ev action.Event) {
+	j := p.run.add(ev)
+	switch ev.Kind {
+	case action.Waiting:
+		p.say("waiting for " + p.run.waiting)
+	case action.Started:
+		p.say(p.run.running[len(p.run.running)-1].title())
+	case action.Progress:
+		p.speak(ev.Time)
+	case action.Output:
+		p.err.print(ended(ev.Text))
+	case action.Step:
+		p.say(oneLine(ev.Action) + ": " + stepped(ev))
+	case action.Skipped:
+		if p.verbose > 0 {
+			p.say(oneLine(ev.Action) + " unchanged")
+		}
+	case action.Done, action.Failed:
+		p.over(j)
+	case action.Finished:
+		p.finish()
+	}
+}
+
+// tick speaks while no event comes: a link of ten minutes must not look like a hang.
+func (p *plain) tick() {
+	if !p.run.finished {
+		p.speak(p.now())
+	}
+}
+
+// speak tells how far everything is that runs for long, if that was not told lately.
+func (p *plain) speak(now time.Time) {
+	if now.Sub(p.spoken) < calm {
+		return
+	}
+	for _, j := range p.run.running {
+		took := now.Sub(j.start)
+		if took < calm {
+			continue
+		}
+		parts := slices.DeleteFunc([]string{j.state(), clock(took)}, func(part string) bool { return part == "" })
+		p.say(oneLine(j.id) + ": " + strings.Join(parts, ", "))
+		p.spoken = now
+	}
+}
+
+func (p *plain) over(j *job) {
+	switch {
+	case j == nil:
+		return
+	case j.failed:
+		p.say(oneLine(j.id) + " FAILED" + j.failedAfter() + ": " + j.reason())
+	default:
+		p.say(oneLine(j.id) + " done in " + duration(j.took()))
+	}
+	if p.verbose > 0 {
+		p.out.print(j.details())
+	}
+}
+
+func (p *plain) finish() {
+	if p.run.err != "" {
+		p.say(p.run.tally(p.run.took))
+		p.err.print("error: " + ended(p.run.err))
+		return
+	}
+	p.out.print(p.run.report(p.isArtifact, 0))
+	p.say(p.run.tally(p.run.took))
+}
+
+func (p *plain) Close() error {
+	if !p.closed && !p.run.began.IsZero() && !p.run.finished {
+		p.say("interrupted: " + p.run.tally(p.now().Sub(p.run.began)))
+		for _, failure := range p.run.failures() {
+			p.err.print("error: " + ended(failure))
+		}
+	}
+	p.closed = true
+	if p.out.err != nil {
+		return p.out.err
+	}
+	return p.err.err
+}
+
+func (p *plain) say(line string) { p.out.print(line + "\n") }

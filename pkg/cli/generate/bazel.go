@@ -1,0 +1,250 @@
+package generate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bazel-contrib/bazel-gazelle/v2/label"
+	"golang.org/x/mod/modfile"
+
+	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/stamp"
+)
+
+// Where what Bazel reads is generated, relative to the root.
+const (
+	bazelFolder     = "build/bazel/generated"
+	platformsFolder = "build/bazel/platforms"
+)
+
+// Modules of Starlark code, by the names that they have in Bazel's registry.
+const (
+	rulesGo = "github.com/bazelbuild/rules_go"
+	gazelle = "github.com/bazelbuild/bazel-gazelle"
+)
+
+// A goModule is a module that the components are made of, as Bazel gets it.
+type goModule struct {
+	path     string // import path
+	replace  string // the module that is taken for it, if that has another path
+	folder   string // that is taken for it: it has no version and no sum then
+	version  string
+	sum      string
+	language string // of its go.mod: "1.22"
+	direct   bool   // packages in cmd/ import it
+	visitors []string
+}
+
+// repository is the name that gazelle expects for a module.
+func (m goModule) repository() string { return label.ImportPathToBazelRepoName(m.path) }
+
+// bazel makes the files that Bazel reads.
+func bazel(ctx context.Context, root string, made map[string][]byte) error {
+	c, err := catalog.Load(root)
+	if err != nil {
+		return err
+	}
+	g, err := toolchain.Find(ctx, toolchain.Pin{Version: c.Go.Version, Sums: c.Go.Sums}, nil)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(root, filepath.FromSlash(c.Module))
+	components, err := readModule(dir)
+	if err != nil {
+		return err
+	}
+	modules, err := goModules(ctx, g, components)
+	if err != nil {
+		return err
+	}
+	godebug, err := godebug(ctx, g, dir, c)
+	if err != nil {
+		return err
+	}
+	tools, err := readModule(root)
+	if err != nil {
+		return err
+	}
+	s := starlark{
+		catalog: c,
+		own:     goModule{path: c.ModulePath, language: languageOf(components.mod.Go.Version)},
+		modules: modules, stamp: stamp.XDefs(), godebug: godebug,
+		rulesGo: tools.version(rulesGo), gazelle: tools.version(gazelle),
+	}
+	for name, write := range map[string]func() string{
+		bazelFolder + "/BUILD.bazel":            s.build,
+		bazelFolder + "/bazelrc":                s.bazelrc,
+		bazelFolder + "/config.bzl":             s.config,
+		bazelFolder + "/release.bzl":            s.releases,
+		bazelFolder + "/repositories.WORKSPACE": s.repositories,
+		bazelFolder + "/versions.MODULE.bazel":  s.versions,
+		platformsFolder + "/BUILD.bazel":        s.platforms,
+		c.Module + "/BUILD.bazel":               s.aliases,
+	} {
+		if made[name], err = formatted(name, write()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A module is a folder's go.mod and go.sum.
+type module struct {
+	dir  string
+	mod  *modfile.File
+	sums map[string]string // "path version": h1 sum of the module's zip
+}
+
+func readModule(dir string) (module, error) {
+	file := filepath.Join(dir, "go.mod")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return module{}, err
+	}
+	m := module{dir: dir, sums: map[string]string{}}
+	if m.mod, err = modfile.Parse(file, data, nil); err != nil {
+		return module{}, err
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		return module{}, err
+	}
+	for line := range strings.Lines(string(sums)) {
+		if words := strings.Fields(line); len(words) == 3 && !strings.HasSuffix(words[1], "/go.mod") {
+			m.sums[words[0]+" "+words[1]] = words[2]
+		}
+	}
+	return m, nil
+}
+
+// version is the one of a module that is required.
+func (m module) version(path string) string {
+	for _, r := range m.mod.Require {
+		if r.Mod.Path == path {
+			return r.Mod.Version
+		}
+	}
+	return ""
+}
+
+// goModules lists the modules that packages of a module are compiled from: those in its go.mod, which names all of them, whose
+// content go.sum has a sum of. The others were only looked at for their requirements.
+func goModules(ctx context.Context, g *toolchain.Go, of module) ([]goModule, error) {
+	direct := func(r *modfile.Require) bool {
+		return !r.Indirect || slices.ContainsFunc(of.mod.Tool, func(t *modfile.Tool) bool {
+			return t.Path == r.Mod.Path || strings.HasPrefix(t.Path, r.Mod.Path+"/")
+		})
+	}
+	var modules []goModule
+	var paths []string
+	for _, r := range of.mod.Require {
+		m := goModule{path: r.Mod.Path, version: r.Mod.Version, direct: direct(r)}
+		for _, p := range of.mod.Replace {
+			if p.Old.Path != r.Mod.Path || p.Old.Version != "" && p.Old.Version != r.Mod.Version {
+				continue
+			}
+			m.version = p.New.Version
+			if m.version == "" {
+				m.folder = p.New.Path
+			} else if p.New.Path != m.path {
+				m.replace = p.New.Path
+			}
+		}
+		m.sum = of.sums[cmp.Or(m.replace, m.path)+" "+m.version]
+		if m.sum != "" || m.folder != "" {
+			modules = append(modules, m)
+			paths = append(paths, m.path)
+		}
+	}
+	languages, err := languages(ctx, g, of.dir, paths)
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range modules {
+		modules[i].language = languages[m.path]
+		// Go lets whatever lies below the folder that holds an internal one import that: a module may lie there, too.
+		for _, other := range modules {
+			if strings.HasPrefix(other.path, m.path+"/") {
+				modules[i].visitors = append(modules[i].visitors, other.repository())
+			}
+		}
+		slices.Sort(modules[i].visitors)
+	}
+	slices.SortFunc(modules, func(a, b goModule) int { return cmp.Compare(a.repository(), b.repository()) })
+	return modules, nil
+}
+
+// languages asks for the language versions of modules.
+func languages(ctx context.Context, g *toolchain.Go, dir string, paths []string) (map[string]string, error) {
+	out, err := run(ctx, g, dir, append([]string{"list", "-m", "-mod=readonly", "-json=Path,GoVersion,Replace"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(out)); d.More(); {
+		var m struct {
+			Path, GoVersion string
+			Replace         *struct{ GoVersion string }
+		}
+		if err := d.Decode(&m); err != nil {
+			return nil, fmt.Errorf("go list -m: %w", err)
+		}
+		if m.Replace != nil {
+			m.GoVersion = m.Replace.GoVersion
+		}
+		found[m.Path] = languageOf(m.GoVersion)
+	}
+	return found, nil
+}
+
+// languageOf is the language that a go line means: "1.22" for "1.22.3", and Go 1.16 where there is none, as the go command has it.
+func languageOf(version string) string {
+	parts := strings.SplitN(cmp.Or(version, "1.16"), ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// godebug is the default that the go command would give to binaries by cmd/go.mod. A component with settings of its own
+// (//go:debug) would need one of its own.
+func godebug(ctx context.Context, g *toolchain.Go, dir string, c *catalog.Catalog) (string, error) {
+	args := []string{"list", "-mod=readonly", "-find", "-f={{.ImportPath}} {{.DefaultGODEBUG}}"}
+	for _, b := range c.Binaries {
+		if !b.IsTest() && c.IsComponent(b) {
+			args = append(args, b.ImportPath())
+		}
+	}
+	out, err := run(ctx, g, dir, args...)
+	if err != nil {
+		return "", err
+	}
+	settings := map[string][]string{}
+	for line := range strings.Lines(out) {
+		pkg, setting, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		settings[setting] = append(settings[setting], pkg)
+	}
+	if len(settings) != 1 {
+		return "", fmt.Errorf("the components differ in their default GODEBUG, which Bazel has one of: %v", settings)
+	}
+	return slices.Collect(maps.Keys(settings))[0], nil
+}
+
+// run runs the pinned Go for what it writes.
+func run(ctx context.Context, g *toolchain.Go, dir string, args ...string) (string, error) {
+	var stderr strings.Builder
+	c := g.Command(ctx, dir, "", "", args...)
+	c.Env = append(c.Env, "GOFLAGS=")
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("go %s: %w", args[0], err), errors.New(strings.TrimSpace(stderr.String())))
+	}
+	return string(out), nil
+}

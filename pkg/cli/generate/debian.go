@@ -1,0 +1,66 @@
+package generate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/tree/catalog"
+)
+
+// DebianLocks resolves every images/NAME/packages.txt that has a debian.lock beside it, or should have one, for the platforms of the
+// server set. Unlike everything else that is generated, a lock depends on what a mirror has today.
+func DebianLocks(ctx context.Context, root, mirror string, w io.Writer) error {
+	c, err := catalog.Load(root)
+	if err != nil {
+		return err
+	}
+	var archs []string
+	for _, p := range c.Sets[catalog.Server] {
+		archs = append(archs, p.Arch)
+	}
+	done := map[string]bool{}
+	for _, im := range c.Images {
+		dir := filepath.Join(root, "images", im.Base)
+		if done[im.Base] {
+			continue
+		}
+		done[im.Base] = true
+		wish, err := debian.ReadWish(filepath.Join(dir, "packages.txt"))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		lock, err := wish.Resolve(ctx, mirror, archs, func(text string) { fmt.Fprintln(w, text) })
+		if err != nil {
+			return fmt.Errorf("images/%s: %w", im.Base, err)
+		}
+		if err := writeLock(filepath.Join(dir, "debian.lock"), lock, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeLock(file string, lock *debian.Lock, w io.Writer) error {
+	data := lock.Marshal()
+	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
+		_, err := fmt.Fprintf(w, "%s: as it was, %d packages\n", file, len(lock.Packages))
+		return err
+	}
+	tmp := file + ".tmp"
+	if err := os.WriteFile(tmp, data, 0o644); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, file); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s: %d packages\n", file, len(lock.Packages))
+	return err
+}

@@ -1,0 +1,119 @@
+package debian
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/mechanism/tail"
+)
+
+// An origin says where Debian packages come from.
+type origin struct {
+	suite   string
+	sources string   // in the format of a .sources file
+	proxies []string // environment: apt's own, which mmdebstrap does not read
+}
+
+// mirrored is the suite that is taken from a mirror that the user names, if none is asked for.
+const mirrored = "bookworm"
+
+// keyring holds the keys of Debian's archive, on Debian and on systems that have its package.
+const keyring = "usr/share/keyrings/debian-archive-keyring.gpg"
+
+// ErrSources ends the error for a machine that cannot say.
+var ErrSources = errors.New("set SLIPWAY_DEBIAN_MIRROR to a Debian mirror")
+
+// findArchive takes the mirror, if there is one, or what the apt of the machine at root is configured to use. Another suite than
+// the machine's own is taken from the same places.
+func findArchive(mirror, suite, root string) (origin, error) {
+	if mirror != "" {
+		return fromMirror(mirror, cmp.Or(suite, mirrored), root)
+	}
+	codename, err := codename(filepath.Join(root, "etc", "os-release"))
+	if err != nil {
+		return origin{}, fmt.Errorf("%w: %w", err, ErrSources)
+	}
+	entries, err := readSources(filepath.Join(root, "etc", "apt"))
+	if err != nil {
+		return origin{}, fmt.Errorf("%w: %w", err, ErrSources)
+	}
+	d := origin{suite: cmp.Or(suite, codename), proxies: aptProxies()}
+	complete := false
+	var text []string
+	for _, e := range entries {
+		if !e.restrict(codename) {
+			continue
+		}
+		own := slices.Contains(strings.Fields(e.get("Suites")), codename)
+		complete = complete || own
+		if d.suite != codename { // its updates and security fixes may have other names, or none
+			if !own {
+				continue
+			}
+			e.set("Suites", d.suite)
+		}
+		text = append(text, e.String())
+	}
+	if !complete {
+		return origin{}, fmt.Errorf("apt has no source for Debian's %s: %w", codename, ErrSources)
+	}
+	d.sources = strings.Join(text, "\n")
+	return d, nil
+}
+
+func fromMirror(mirror, suite, root string) (origin, error) {
+	u, err := url.Parse(mirror)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(mirror, " \t\n") {
+		return origin{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
+	}
+	keys := filepath.Join(root, filepath.FromSlash(keyring))
+	if _, err := os.Stat(keys); err != nil {
+		return origin{}, fmt.Errorf("the keys of Debian's archive are not here: install the package debian-archive-keyring: %w", err)
+	}
+	e := source{{"Types", "deb"}, {"URIs", mirror}, {"Suites", suite}, {"Components", "main"}, {"Signed-By", keys}}
+	return origin{suite: suite, sources: e.String(), proxies: aptProxies()}, nil
+}
+
+// codename reads which Debian a machine is.
+func codename(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", errors.New("this machine is not a Debian")
+	}
+	defer func() { _ = f.Close() }()
+	values := map[string]string{}
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if name, value, ok := strings.Cut(s.Text(), "="); ok {
+			values[name] = strings.Trim(value, `"'`)
+		}
+	}
+	if values["ID"] != "debian" || values["VERSION_CODENAME"] == "" {
+		return "", errors.New("this machine is not a Debian with a codename")
+	}
+	return values["VERSION_CODENAME"], nil
+}
+
+// aptProxies asks apt for the proxies it is configured with. By the environment they stay out of what is made, and of the list of
+// processes.
+func aptProxies() []string {
+	var env []string
+	for _, scheme := range []string{"http", "https"} {
+		name := scheme + "_proxy"
+		if os.Getenv(name) != "" {
+			continue // apt takes that, too
+		}
+		out, _ := exec.Command("apt-config", "dump", "--format", "%v%n", "Acquire::"+scheme+"::Proxy").Output() // none: directly
+		if proxy := strings.TrimSpace(string(out)); proxy != "" && proxy != "DIRECT" {
+			env = append(env, name+"="+proxy)
+		}
+	}
+	return env
+}

@@ -1,0 +1,124 @@
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"slipway.build/pkg/mechanism/tail"
+)
+
+// mirrors are where an archive of Debian's is reached.
+type mirrors struct {
+	addresses []string // without a slash at the end; they may hold a name and a password
+	client    *http.Client
+}
+
+// findMirrors takes the one that the user names, or those that the apt of the machine at root has its own suite from.
+func findMirrors(mirror, root string) (*mirrors, error) {
+	m := &mirrors{client: &http.Client{Timeout: 10 * time.Minute, Transport: transport(aptProxies())}}
+	if mirror != "" {
+		if !isAddress(mirror) {
+			return nil, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
+		}
+		m.addresses = []string{strings.TrimRight(mirror, "/")}
+		return m, nil
+	}
+	codename, err := codename(filepath.Join(root, "etc", "os-release"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrSources)
+	}
+	entries, err := readSources(filepath.Join(root, "etc", "apt"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrSources)
+	}
+	for _, e := range entries {
+		if !e.restrict(codename) || !slices.Contains(strings.Fields(e.get("Suites")), codename) {
+			continue
+		}
+		for _, address := range strings.Fields(e.get("URIs")) {
+			if address = strings.TrimRight(address, "/"); isAddress(address) && !slices.Contains(m.addresses, address) {
+				m.addresses = append(m.addresses, address)
+			}
+		}
+	}
+	if len(m.addresses) == 0 {
+		return nil, fmt.Errorf("apt has no source of the web for Debian's %s: %w", codename, ErrSources)
+	}
+	return m, nil
+}
+
+func isAddress(mirror string) bool {
+	u, err := url.Parse(mirror)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !strings.ContainsAny(mirror, " \t\n")
+}
+
+// transport goes through the proxies of the environment, and else through apt's.
+func transport(apt []string) http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		if proxy, err := http.ProxyFromEnvironment(r); proxy != nil || err != nil {
+			return proxy, err
+		}
+		for _, setting := range apt {
+			if name, address, _ := strings.Cut(setting, "="); name == r.URL.Scheme+"_proxy" {
+				return url.Parse(address)
+			}
+		}
+		return nil, nil
+	}
+	return t
+}
+
+// errGone says that a mirror has no such file.
+var errGone = errors.New("it is not there (404)")
+
+// get reads a file of the archive from the first mirror that has it, and hands it to take. Errors name no password.
+func (m *mirrors) get(ctx context.Context, path string, take func(io.Reader) error) error {
+	var errs []error
+	for _, address := range m.addresses {
+		err := m.getFrom(ctx, address+"/"+path, take)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (m *mirrors) getFrom(ctx context.Context, address string, take func(io.Reader) error) error {
+	failed := func(err error) error { return fmt.Errorf("fetch %s: %w", tail.Redact(address), err) }
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return failed(errors.New("it is not an address")) // the error would hold all of it
+	}
+	response, err := m.client.Do(r)
+	if err != nil {
+		if u := new(url.Error); errors.As(err, &u) {
+			err = u.Err
+		}
+		return failed(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return failed(errGone)
+	default:
+		return failed(errors.New(response.Status))
+	}
+	if err := take(response.Body); err != nil {
+		return failed(err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"slipway.build/pkg/mechanism/tail"
+)
+
+// A System is a root file system that is to be made.
+type System struct {
+	Mirror   string   // SLIPWAY_DEBIAN_MIRROR: where packages come from; "" is where this machine's apt has them from
+	Suite    string   // "" is the machine's own, or bookworm from a mirror
+	Packages []string // all that it has besides Debian's essential ones and what those need
+	Options  []string // more of mmdebstrap's options: settings of dpkg, hooks
+	Progress func(string)
+}
+
+// ErrProgram is for a machine without mmdebstrap.
+var ErrProgram = errors.New("mmdebstrap is not on PATH: install the package mmdebstrap")
+
+// Cleanse is a customize hook that takes out what mmdebstrap copied from this machine: where packages come from, how they are
+// reached, and the machine's own name and name servers.
+const Cleanse = `cd "$1/etc" && rm -f apt/sources.list apt/sources.list.d/* apt/apt.conf.d/99mmdebstrap && : >hostname && : >resolv.conf`
+
+// Pack makes the system for this machine's architecture, and hands its tar to take while it is made. Should mmdebstrap fail, the
+// tar ends in an error, so that nobody takes half of it for all.
+func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error {
+	a, err := findArchive(s.Mirror, s.Suite, "/")
+	if err != nil {
+		return err
+	}
+	program, err := exec.LookPath("mmdebstrap")
+	if err != nil {
+		return ErrProgram
+	}
+	output := &tail.Lines{Each: func(line string) {
+		if text, ok := strings.CutPrefix(line, "I: "); ok && strings.HasSuffix(text, "...") && s.Progress != nil { // its steps
+			s.Progress(strings.TrimSuffix(text, "..."))
+		}
+	}}
+	args := []string{
+		"--variant=essential", "--format=tar", "--include=" + strings.Join(s.Packages, ","),
+		"--aptopt=Acquire::Check-Valid-Until \"false\"",
+		"--dpkgopt=force-unsafe-io", // the folder is packed and removed: it need not outlast a power cut
+	}
+	args = append(append(args, s.Options...), a.suite, "-", "-")
+
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := exec.CommandContext(ctx, program, args...)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	c.Env = append(c.Env, a.proxies...)
+	c.Stdin = strings.NewReader(a.sources)
+	c.Stderr = output
+	ownGroup(c)
+	c.Cancel = func() error { return endGroup(c) } // it removes what it has unpacked, once those it waits for have ended
+	c.WaitDelay = 30 * time.Second
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	tar := &commandOutput{Reader: stdout, wait: sync.OnceValue(func() error {
+		err := c.Wait()
+		if err != nil {
+			killGroup(c)
+		}
+		return err
+	})}
+	err = take(tar)
+	failure := tar.failure.Load()
+	cancel()
+	_ = tar.wait() // it was ended where not all of it was taken
+	if failure != nil {
+		return output.Explain(fmt.Errorf("mmdebstrap: %w", *failure))
+	}
+	return err
+}
+
+// A commandOutput ends as the command does: with its error, if it failed.
+type commandOutput struct {
+	io.Reader
+	wait    func() error
+	failure atomic.Pointer[error]
+}
+
+func (o *commandOutput) Read(p []byte) (int, error) {
+	n, err := o.Reader.Read(p)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if err := o.wait(); err != nil {
+		o.failure.Store(&err)
+		return n, err
+	}
+	return n, io.EOF
+}

@@ -1,0 +1,210 @@
+package debian
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+
+	"slipway.build/pkg/mechanism/archive"
+)
+
+// maxUnpacked is more than the files of one package take: bytes.
+const maxUnpacked = 1 << 30
+
+// unneeded are folders of packages that no program in an image reads. Of the documentation, what is owed is kept: see isOwed.
+var unneeded = []string{
+	"usr/share/bug/", "usr/share/doc/", "usr/share/doc-base/", "usr/share/info/", "usr/share/lintian/", "usr/share/locale/", "usr/share/man/",
+}
+
+// Unpack reads the files and links of packages' .deb files into memory, without documentation. Nothing is executed, and so what
+// packages would do when they are installed, such as choosing alternatives, is the caller's.
+func Unpack(files []string) ([]archive.Entry, error) {
+	var all []archive.Entry
+	for _, file := range files {
+		entries, err := unpack(file, maxUnpacked)
+		if err != nil {
+			return nil, fmt.Errorf("unpack %s: %w", file, err)
+		}
+		all = append(all, entries...)
+	}
+	return all, nil
+}
+
+func unpack(file string, limit int64) ([]archive.Entry, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	name, data, err := dataOf(f)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := decompress(name, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	entries, err := readData(&limited{plain, limit})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return entries, nil
+}
+
+const (
+	arMagic  = "!<arch>\n"
+	arHeader = 60 // bytes: name 16, time 12, owner 6, group 6, mode 8, size 10, end 2
+	arEnd    = "`\n"
+)
+
+// dataOf finds the member of a .deb, which is an ar archive, that holds the package's files.
+func dataOf(r io.Reader) (name string, data io.Reader, err error) {
+	magic := make([]byte, len(arMagic))
+	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != arMagic {
+		return "", nil, errors.New("it is not a Debian package: it does not begin as one")
+	}
+	for {
+		header := make([]byte, arHeader)
+		if _, err := io.ReadFull(r, header); err != nil {
+			return "", nil, errors.New("it is not a Debian package: it has no data.tar")
+		}
+		size, err := strconv.ParseInt(strings.TrimRight(string(header[48:58]), " "), 10, 64)
+		if err != nil || size < 0 || string(header[58:]) != arEnd {
+			return "", nil, errors.New("it is not a Debian package: the header of a member is broken")
+		}
+		name := strings.TrimRight(strings.TrimRight(string(header[:16]), " "), "/")
+		if strings.HasPrefix(name, "data.tar") {
+			return name, io.LimitReader(r, size), nil
+		}
+		if _, err := io.CopyN(io.Discard, r, size+size%2); err != nil { // members begin at even bytes
+			return "", nil, fmt.Errorf("it is cut short in its member %s", name)
+		}
+	}
+}
+
+func decompress(name string, r io.Reader) (io.Reader, error) {
+	switch path.Ext(name) {
+	case ".xz":
+		return xz.NewReader(r)
+	case ".zst":
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	case ".gz":
+		return gzip.NewReader(r)
+	case ".tar":
+		return r, nil
+	}
+	return nil, errors.New("its compression is not known; there are xz, zst and gz")
+}
+
+// A limited reader fails when there is more than it should read: a small package can unpack to any size.
+type limited struct {
+	io.Reader
+	left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, fmt.Errorf("it unpacks to too much")
+	}
+	return n, err
+}
+
+// readData reads the files and links that are needed. Links stay as they are, absolute ones too: nothing here follows one,
+// and in an image they lead to somewhere in the image.
+func readData(r io.Reader) ([]archive.Entry, error) {
+	var entries []archive.Entry
+	files := map[string][]byte{}
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		name, err := clean(h.Name)
+		if err != nil {
+			return nil, err
+		}
+		e := archive.Entry{Name: name, Mode: h.FileInfo().Mode() &^ fs.ModeSetuid} // nobody in an image becomes root by a package
+		switch h.Typeflag {
+		case tar.TypeDir:
+			continue
+		case tar.TypeReg:
+			var data bytes.Buffer
+			if _, err := io.Copy(&data, t); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			e.Data = data.Bytes()
+		case tar.TypeLink:
+			to, err := clean(h.Linkname)
+			if err != nil {
+				return nil, err
+			}
+			data, ok := files[to]
+			if !ok {
+				return nil, fmt.Errorf("%s is the same file as %s, which is not there before it", name, to)
+			}
+			e.Data, e.Mode = data, e.Mode.Perm()
+		case tar.TypeSymlink:
+			if to := path.Join(path.Dir(name), h.Linkname); !path.IsAbs(h.Linkname) && !fs.ValidPath(to) {
+				return nil, fmt.Errorf("%s links to %s, outside of the package", name, h.Linkname)
+			}
+			e.Link, e.Mode = h.Linkname, fs.ModeSymlink|0o777
+		default:
+			return nil, fmt.Errorf("%s is of a kind %q that images here do not have", name, h.Typeflag)
+		}
+		files[name] = e.Data
+		if isNeeded(name) || isOwed(name, e.Link != "") {
+			entries = append(entries, e)
+		}
+	}
+}
+
+// clean makes a member's name relative to the root, and refuses one that leads out of it.
+func clean(name string) (string, error) {
+	rel := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
+	if rel == "" {
+		rel = "."
+	}
+	if !fs.ValidPath(rel) {
+		return "", fmt.Errorf("%q leads out of the package", name)
+	}
+	return rel, nil
+}
+
+// isNeeded leaves out, besides, half of the C library: conversions between sets of characters.
+func isNeeded(name string) bool {
+	if strings.HasPrefix(name, "usr/lib/") && strings.Contains(name, "/gconv/") {
+		return false
+	}
+	for _, folder := range unneeded {
+		if strings.HasPrefix(name, folder) {
+			return false
+		}
+	}
+	return true
+}
+
+// isOwed reports whether a file has to go with the package: its copyright, or the link to a folder of documentation that several
+// packages share.
+func isOwed(name string, link bool) bool {
+	rest, ok := strings.CutPrefix(name, docs)
+	return ok && (path.Base(name) == "copyright" || link && !strings.Contains(rest, "/"))
+}

@@ -1,0 +1,312 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"slipway.build/pkg/prove/cluster"
+)
+
+// A target is the cluster that is checked.
+type target struct {
+	*cluster.State
+	image string            // that Pods run
+	nodes []cluster.Process // the control plane's is the first
+}
+
+func open(s *cluster.State) (*target, error) {
+	if s.ControlPlaneOnly {
+		return nil, fmt.Errorf("cluster %s is a control plane without nodes, which can run nothing: `slipway cluster up` makes one with nodes", s.Name)
+	}
+	if !s.Ready {
+		return nil, fmt.Errorf("cluster %s is not finished: make it again with `slipway cluster up`", s.Name)
+	}
+	archive := s.ReleaseFile("addons/images/probe.tar")
+	m, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("cluster %s is of a release without the image that checks run in Pods: make another with make quick-release: %w", s.Name, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", archive, err)
+	}
+	if len(m) != 1 || len(m[0].RepoTags) == 0 {
+		return nil, fmt.Errorf("image %s: it has no name", archive)
+	}
+	t := &target{s, slices.MinFunc(m[0].RepoTags, func(a, b string) int { return len(a) - len(b) }), s.Nodes()}
+	isFirst := func(n cluster.Process) bool {
+		_, err := os.Stat(s.NodeFile(n.Name, "kubernetes", "manifests", "kube-apiserver.yaml"))
+		return err == nil
+	}
+	at := slices.IndexFunc(t.nodes, isFirst)
+	if at < 0 {
+		return nil, fmt.Errorf("cluster %s has no node with a control plane: see %s", s.Name, s.NodeFile(""))
+	}
+	t.nodes[0], t.nodes[at] = t.nodes[at], t.nodes[0]
+	return t, nil
+}
+
+// controlPlane is the node that has it.
+func (t *target) controlPlane() string { return t.nodes[0].Name }
+
+// lastNode is another one, if there are several.
+func (t *target) lastNode() string { return t.nodes[len(t.nodes)-1].Name }
+
+// An env is what a check has: the cluster, and a namespace.
+type env struct {
+	*target
+	namespace string
+	after     []func(context.Context) error
+}
+
+// begin makes the namespace, and waits for what every Pod needs.
+func (e *env) begin(ctx context.Context) error {
+	if _, err := e.kubectl(ctx, "create", "namespace", e.namespace); err != nil {
+		return err
+	}
+	e.cleanup(func(ctx context.Context) error {
+		_, err := e.kubectl(ctx, "delete", "namespace", e.namespace, "--wait=false", "--ignore-not-found")
+		return err
+	})
+	for _, what := range []string{"serviceaccount/default", "configmap/kube-root-ca.crt"} { // of several, kubectl does not wait for any
+		if err := e.wait(ctx, "create", what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cleanup has something done at the end of the check, whatever comes of it.
+func (e *env) cleanup(f func(context.Context) error) { e.after = append(e.after, f) }
+
+// cleanUp does so, in reverse order, even if there is no time left for the check.
+func (e *env) cleanUp(ctx context.Context) error {
+	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 2*time.Minute, errors.New("not cleaned up after 2 minutes"))
+	defer cancel()
+	var errs []error
+	for _, f := range slices.Backward(e.after) {
+		errs = append(errs, f(limited))
+	}
+	return errors.Join(errs...)
+}
+
+// kubectl runs the release's, as administrator, in the check's namespace.
+func (e *env) kubectl(ctx context.Context, args ...string) (string, error) {
+	return e.feed(ctx, "", args...)
+}
+
+// feed is kubectl with something to read.
+func (e *env) feed(ctx context.Context, stdin string, args ...string) (string, error) {
+	return e.kubectlAs(ctx, e.Kubeconfig(), stdin, args...)
+}
+
+func (e *env) kubectlAs(ctx context.Context, kubeconfig, stdin string, args ...string) (string, error) {
+	c := e.command(ctx, kubeconfig, args...)
+	var out, errs bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &errs
+	if err := c.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		said := strings.TrimSpace(errs.String())
+		if said != "" {
+			said = ": " + said
+		}
+		return out.String(), fmt.Errorf("kubectl %s: %w%s", strings.Join(args, " "), err, said)
+	}
+	return out.String(), nil
+}
+
+// command is kubectl to be started. It has nothing of this process's environment, which may have a proxy.
+func (e *env) command(ctx context.Context, kubeconfig string, args ...string) *exec.Cmd {
+	cache := filepath.Join(filepath.Dir(e.Kubeconfig()), "kubectl")
+	c := exec.CommandContext(ctx, e.Kubectl(), append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + cache, "--namespace=" + e.namespace}, args...)...)
+	c.Env, c.WaitDelay, c.SysProcAttr = []string{"PATH=/usr/bin:/bin", "HOME=/root", "LANG=C.UTF-8"}, time.Second, apart()
+	return c
+}
+
+// apply applies a manifest, in which $image and $namespace, and what pairs name and say, are replaced.
+func (e *env) apply(ctx context.Context, manifest string, pairs ...string) error {
+	_, err := e.feed(ctx, e.expand(manifest, pairs...), "apply", "-f", "-")
+	return err
+}
+
+func (e *env) expand(manifest string, pairs ...string) string {
+	pairs = append(pairs, "image", e.image, "namespace", e.namespace)
+	return os.Expand(manifest, func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return "$" + name
+	})
+}
+
+// refused requires that kubectl fails, and says some words.
+func (e *env) refused(ctx context.Context, words, stdin string, args ...string) error {
+	return isRefused(words)(e.feed(ctx, stdin, args...))
+}
+
+// isRefused is an error unless there was one with some words.
+func isRefused(words string) func(string, error) error {
+	return func(out string, err error) error {
+		if err == nil {
+			return fmt.Errorf("it was not refused, as it had to be (%q): %s", words, strings.TrimSpace(out))
+		}
+		if !strings.Contains(err.Error(), words) {
+			return fmt.Errorf("it was not refused with %q: %w", words, err)
+		}
+		return nil
+	}
+}
+
+// get is what a JSONPath finds.
+func (e *env) get(ctx context.Context, what, path string, flags ...string) (string, error) {
+	out, err := e.kubectl(ctx, append([]string{"get", what, "-o", "jsonpath=" + path}, flags...)...)
+	return strings.TrimSpace(out), err
+}
+
+// is requires that a JSONPath finds something.
+func (e *env) is(ctx context.Context, what, path, want string) error {
+	got, err := e.get(ctx, what, path)
+	if err == nil && got != want {
+		err = fmt.Errorf("%s of %s is %q, want %q", path, what, got, want)
+	}
+	return err
+}
+
+// wait waits for a condition of objects, as kubectl wait knows them, but for as long as the check may take.
+func (e *env) wait(ctx context.Context, condition string, what ...string) error {
+	args := append([]string{"wait", "--for=" + condition, patience(ctx)}, what...)
+	_, err := e.kubectl(ctx, args...)
+	return err
+}
+
+// patience has kubectl end a moment before the check, so that it can say what it has waited for.
+func patience(ctx context.Context) string {
+	limit := defaultLimit
+	if end, ok := ctx.Deadline(); ok {
+		limit = max(time.Until(end)-time.Second, time.Second)
+	}
+	return fmt.Sprintf("--timeout=%ds", int(limit.Seconds()))
+}
+
+// until asks again and again, until there is no error or the check's time is over.
+func until(ctx context.Context, f func() error) error {
+	var last error
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err // and not that of a question that was cut off
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// An object is what checks read of any.
+type object struct {
+	Metadata struct {
+		Name              string
+		UID               string
+		ResourceVersion   string
+		DeletionTimestamp string
+	}
+	Spec struct {
+		Replicas int
+	}
+	Status struct {
+		AvailableReplicas int
+		Conditions        []struct{ Type, Status string }
+	}
+}
+
+func (o object) ready() bool {
+	return slices.ContainsFunc(o.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
+}
+
+// A change is one that a watch tells of.
+type change struct {
+	Type   string // ADDED, MODIFIED or DELETED
+	Object object
+}
+
+// version is the resource version of a collection, given by its path.
+func (e *env) version(ctx context.Context, path string) (string, error) {
+	var list object
+	text, err := e.kubectl(ctx, "get", "--raw", path)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &list)
+	}
+	return list.Metadata.ResourceVersion, err
+}
+
+// since are the changes of a collection after a version, up to now.
+func (e *env) since(ctx context.Context, path, version string) ([]change, error) {
+	text, err := e.kubectl(ctx, "get", "--raw", path+"?watch=1&timeoutSeconds=1&resourceVersion="+version)
+	if err != nil {
+		return nil, err
+	}
+	var changes []change
+	for d := json.NewDecoder(strings.NewReader(text)); d.More(); {
+		var c change
+		if err := d.Decode(&c); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", path, err)
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// pod is a manifest of a Pod that runs the probe. More fields of its spec are YAML of one line each.
+func pod(name, args string, fields ...string) string {
+	text := fmt.Sprintf(`---
+apiVersion: v1
+kind: Pod
+metadata: {name: %[1]s, labels: {app: %[1]s}}
+spec:
+  containers:
+  - {name: main, image: $image, imagePullPolicy: Never, args: [%[2]s]}
+`, name, args)
+	for _, f := range fields {
+		text += "  " + f + "\n"
+	}
+	return text
+}
+
+// ready waits until Pods are.
+func (e *env) ready(ctx context.Context, pods ...string) error {
+	return e.wait(ctx, "condition=Ready", prefixed("pod/", pods)...)
+}
+
+func prefixed(prefix string, names []string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, prefix+name)
+	}
+	return all
+}
+
+// exec runs the probe in a Pod.
+func (e *env) exec(ctx context.Context, pod string, args ...string) (string, error) {
+	out, err := e.kubectl(ctx, append([]string{"exec", pod, "--", "/probe"}, args...)...)
+	return strings.TrimSpace(out), err
+}

@@ -1,0 +1,90 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"slipway.build/pkg/mechanism/archive"
+)
+
+// readCommit reads the tree whose hash is t.ID. It asks for the blobs and not for git archive, which converts line
+// endings, runs filters and obeys attributes, as a checkout does.
+func (t *Tree) readCommit(ctx context.Context) ([]archive.Entry, error) {
+	list, err := t.repo.Run(ctx, nil, "ls-tree", "-r", "-z", "--full-tree", t.ID)
+	if err != nil {
+		return nil, err
+	}
+	var entries []archive.Entry
+	var blobs strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		if line == "" { // a commit without files
+			continue
+		}
+		info, name, _ := strings.Cut(line, "\t")
+		fields := strings.Fields(info)
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("git ls-tree: cannot read %q", line)
+		}
+		mode, err := fileMode(fields[0], name)
+		if err != nil {
+			return nil, err
+		}
+		if excluded(name, mode) {
+			continue
+		}
+		entries = append(entries, archive.Entry{Name: name, Mode: mode})
+		blobs.WriteString(fields[2] + "\n")
+	}
+	contents, err := t.repo.Run(ctx, strings.NewReader(blobs.String()), "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Data, contents, err = cutBlob(contents); err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name, err)
+		}
+		if e.Mode&fs.ModeSymlink != 0 {
+			e.Link, e.Data = string(e.Data), nil
+		}
+	}
+	sortByName(entries)
+	return entries, nil
+}
+
+// fileMode is the mode of an entry to which git gives the octal mode.
+func fileMode(octal, name string) (fs.FileMode, error) {
+	switch octal {
+	case "100644", "100664": // the latter is in very old commits
+		return 0o644, nil
+	case "100755":
+		return 0o755, nil
+	case "120000":
+		return fs.ModeSymlink | 0o777, nil
+	case "160000":
+		return 0, fmt.Errorf("%s: is a submodule, and its content is not in the commit", name)
+	}
+	return 0, fmt.Errorf("%s: has the mode %s, which is neither a file's nor a link's", name, octal)
+}
+
+// cutBlob cuts the first answer off the output of git cat-file --batch: a line that ends in the blob's size,
+// the blob, and a line feed.
+func cutBlob(batch []byte) (blob, rest []byte, err error) {
+	head, rest, _ := bytes.Cut(batch, []byte("\n"))
+	_, kind, _ := strings.Cut(string(head), " ")
+	digits, ok := strings.CutPrefix(kind, "blob ")
+	size, err := strconv.Atoi(digits)
+	if !ok || err != nil || size < 0 || size >= len(rest) {
+		return nil, nil, fmt.Errorf("git cat-file: %q", head)
+	}
+	return rest[:size:size], rest[size+1:], nil
+}
+
+func sortByName(entries []archive.Entry) {
+	slices.SortFunc(entries, func(a, b archive.Entry) int { return strings.Compare(a.Name, b.Name) })
+}

@@ -1,0 +1,189 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/stamp/git"
+)
+
+// findUnpacked lists all files below root.
+func findUnpacked(ctx context.Context, root string) (*Tree, error) {
+	top, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	// A root that is a symbolic link would be walked as a link, and not as the folder.
+	if top, err = filepath.EvalSymlinks(top); err != nil {
+		return nil, err
+	}
+	t := &Tree{Root: top}
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if path == top {
+			return nil
+		}
+		rel, err := filepath.Rel(top, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch {
+		case excluded(name, d.Type()) && d.IsDir():
+			return fs.SkipDir
+		case excluded(name, d.Type()), d.IsDir():
+			return nil
+		}
+		t.Files = append(t.Files, name)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(t.Files)
+	return t, nil
+}
+
+// findChanged lists the files of a work tree that is not what its commit is.
+func findChanged(ctx context.Context, repo *git.Repo) (*Tree, error) {
+	t := &Tree{Root: repo.Root, repo: repo}
+	var err error
+	if t.Files, err = t.listWorkTree(ctx); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// listWorkTree lists what git tracks in the work tree, or would track if asked.
+func (t *Tree) listWorkTree(ctx context.Context) ([]string, error) {
+	list, err := t.repo.Run(ctx, nil, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		if line == "" { // no files at all
+			continue
+		}
+		name, err := t.candidate(line)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			files = append(files, name)
+		}
+	}
+	slices.Sort(files)
+	files = slices.Compact(files) // a file with a merge conflict is listed up to three times
+	return withoutShadowed(files), nil
+}
+
+// withoutShadowed drops names below other names: of tracked files whose folder was replaced by a symbolic link,
+// through which they may still seem to be there.
+func withoutShadowed(names []string) []string {
+	all := make(map[string]bool, len(names))
+	for _, name := range names {
+		all[name] = true
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if all[dir] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// candidate takes the name of a source from a line of git ls-files: "? NAME" for an untracked file, and for a
+// tracked one "TAG MODE HASH STAGE<tab>NAME". It is "" if there is no such source.
+func (t *Tree) candidate(line string) (string, error) {
+	tag, name, _ := strings.Cut(line, " ")
+	if tag == "?" && strings.HasSuffix(name, "/") {
+		if excluded(strings.TrimSuffix(name, "/"), fs.ModeDir) {
+			return "", nil
+		}
+		return "", fmt.Errorf("%s: is a git repository of its own; move it away, or have git ignore it", name)
+	}
+	if tag != "?" {
+		info, rest, ok := strings.Cut(name, "\t")
+		octal, _, _ := strings.Cut(info, " ")
+		if !ok {
+			return "", fmt.Errorf("git ls-files: cannot read %q", line)
+		}
+		if _, err := fileMode(octal, rest); err != nil {
+			return "", err
+		}
+		name = rest
+	}
+	info, err := os.Lstat(t.path(name))
+	switch {
+	case deleted(err) && tag == "S":
+		if t.ID != "" {
+			return "", fmt.Errorf("%s: is left out by a sparse checkout; run: git sparse-checkout disable", name)
+		}
+		return "", fmt.Errorf("%s: is left out by a sparse checkout of a changed tree; commit the changes, "+
+			"or run: git sparse-checkout disable", name)
+	case deleted(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	case info.IsDir(): // in the place of a tracked file that was deleted; what it holds is listed for itself
+		return "", nil
+	case excluded(name, info.Mode()):
+		return "", nil
+	}
+	return name, nil
+}
+
+// deleted says that a file is gone, or that a folder it was in is now a file.
+func deleted(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// readFiles makes entries of t.Files. A file that is gone by now is an error.
+func (t *Tree) readFiles(ctx context.Context) ([]archive.Entry, error) {
+	entries := make([]archive.Entry, 0, len(t.Files))
+	for _, name := range t.Files {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		e := archive.Entry{Name: name, Mode: 0o644}
+		path := t.path(name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			e.Mode = fs.ModeSymlink | 0o777
+			if e.Link, err = os.Readlink(path); err != nil {
+				return nil, err
+			}
+		case !info.Mode().IsRegular():
+			return nil, fmt.Errorf("%s: is neither a file nor a symbolic link", name)
+		case info.Mode()&0o100 != 0:
+			e.Mode, e.Path = 0o755, path
+		default:
+			e.Path = path
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }

@@ -1,0 +1,203 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"slipway.build/pkg/tree/stamp/git/gittest"
+)
+
+func TestStateSeesEveryKindOfChange(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(t *testing.T, r *gittest.Repo)
+		dirty  bool
+	}{
+		{"nothing", func(*testing.T, *gittest.Repo) {}, false},
+		{"touched", func(t *testing.T, r *gittest.Repo) {
+			later := gittest.Time.AddDate(1, 0, 0)
+			if err := os.Chtimes(filepath.Join(r.Dir, "a.go"), later, later); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"ignored file", func(_ *testing.T, r *gittest.Repo) { r.Write("_output/bin/x", "x") }, false},
+		{"changed", func(_ *testing.T, r *gittest.Repo) { r.Write("a.go", "package b\n") }, true},
+		{"staged", func(_ *testing.T, r *gittest.Repo) { r.Write("a.go", "package b\n"); r.Git("add", "a.go") }, true},
+		{"untracked file", func(_ *testing.T, r *gittest.Repo) { r.Write("new.go", "package a\n") }, true},
+		{"untracked file, and a configuration that hides it", func(_ *testing.T, r *gittest.Repo) {
+			r.Write("new.go", "package a\n")
+			r.Git("config", "--global", "status.showUntrackedFiles", "no")
+		}, true},
+		{"deleted", func(t *testing.T, r *gittest.Repo) {
+			if err := os.Remove(filepath.Join(r.Dir, "a.go")); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		{"mode", func(t *testing.T, r *gittest.Repo) {
+			if err := os.Chmod(filepath.Join(r.Dir, "a.go"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := gittest.New(t)
+			r.Write("a.go", "package a\n")
+			r.Write(".gitignore", "/_output/\n")
+			r.Commit()
+			test.change(t, r)
+			if s := state(t, r); s.Dirty != test.dirty {
+				t.Errorf("Dirty = %v, want %v", s.Dirty, test.dirty)
+			}
+		})
+	}
+}
+
+func TestStateNamesCommitTreeTimeAndTags(t *testing.T) {
+	t.Parallel()
+	r := gittest.New(t)
+	r.Write("a", "1")
+	r.Commit()
+	r.Git("tag", "old")
+	r.Write("a", "2")
+	r.Commit()
+	r.Git("tag", "light,weight")
+	r.Git("tag", "-a", "-m", "text", "annotated")
+	r.Git("config", "--global", "log.excludeDecoration", "refs/tags/*")
+	r.Git("config", "--global", "color.ui", "always")
+	s := state(t, r)
+	if want := r.Git("rev-parse", "HEAD"); s.Commit != want {
+		t.Errorf("Commit = %s, want %s", s.Commit, want)
+	}
+	if want := r.Git("rev-parse", "HEAD^{tree}"); s.Tree != want {
+		t.Errorf("Tree = %s, want %s", s.Tree, want)
+	}
+	if want := gittest.Time.Add(60e9); !s.Time.Equal(want) {
+		t.Errorf("Time = %s, want %s", s.Time, want)
+	}
+	tags := strings.Join(s.Tags, " ")
+	if tags != "annotated light,weight" && tags != "light,weight annotated" {
+		t.Errorf("Tags = %q", s.Tags)
+	}
+}
+
+func TestLinkedWorkTreeIsARepo(t *testing.T) {
+	t.Parallel()
+	r := gittest.New(t)
+	r.Write("a", "1")
+	r.Commit()
+	linked := filepath.Join(t.TempDir(), "linked")
+	r.Git("worktree", "add", "-q", "--detach", linked)
+	if a, b := state(t, r), state(t, r.At(linked)); a.Commit != b.Commit || b.Dirty {
+		t.Errorf("the linked work tree's state is %+v, want %+v", b, a)
+	}
+}
+
+func TestRepoIsFoundThroughASymbolicLink(t *testing.T) {
+	t.Parallel()
+	r := gittest.New(t)
+	r.Write("a", "1")
+	r.Commit()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(r.Dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if s := state(t, r.At(link)); s.Dirty || s.Commit != r.Git("rev-parse", "HEAD") {
+		t.Errorf("state through a link: %+v", s)
+	}
+}
+
+func TestOuterRepositoryIsNotTaken(t *testing.T) {
+	t.Parallel()
+	outer := gittest.New(t)
+	outer.Write("inner/a", "1")
+	outer.Commit()
+	inner := filepath.Join(outer.Dir, "inner")
+	if _, err := Open(inner, outer.Env()); !errors.Is(err, ErrNone) {
+		t.Errorf("Open(inner) = %v, want ErrNone", err)
+	}
+	if err := os.Mkdir(filepath.Join(inner, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(inner, outer.Env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := r.State(context.Background()); err == nil {
+		t.Errorf("a folder with an empty .git has the state %+v", s)
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	t.Run("no git", func(t *testing.T) {
+		t.Parallel()
+		r := gittest.New(t)
+		_, err := Open(r.Dir, r.Env("PATH", t.TempDir()))
+		if err == nil || !strings.Contains(err.Error(), "git is not in PATH") {
+			t.Errorf("err = %v", err)
+		}
+	})
+	t.Run("no commit", func(t *testing.T) {
+		t.Parallel()
+		g := gittest.New(t)
+		r, err := Open(g.Dir, g.Env())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = r.State(context.Background()); err == nil || !strings.Contains(err.Error(), "no commit yet") {
+			t.Errorf("err = %v", err)
+		}
+	})
+	t.Run("another user's", func(t *testing.T) {
+		t.Parallel()
+		g := gittest.New(t)
+		g.Commit()
+		r, err := Open(g.Dir, g.Env())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.env = append(r.env, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1") // git's own switch, for its own tests
+		want := "git config --global --add safe.directory '" + r.Root + "'"
+		if _, err = r.State(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("err = %v, want the remedy %s", err, want)
+		}
+		g.Git("config", "--global", "--add", "safe.directory", r.Root)
+		if _, err = r.State(context.Background()); err != nil {
+			t.Errorf("the remedy does not help: %v", err)
+		}
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		t.Parallel()
+		g := gittest.New(t)
+		g.Commit()
+		r, err := Open(g.Dir, g.Env())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err = r.State(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("err = %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
+func state(t *testing.T, g *gittest.Repo) State {
+	t.Helper()
+	r, err := Open(g.Dir, g.Env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.State(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,187 @@
+package stamp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+	"slipway.build/pkg/tree/stamp/git"
+)
+
+// A Request says of what a stamp is wanted.
+type Request struct {
+	Root string              // the top of the source tree
+	Base string              // the version of Kubernetes that cmd/go.mod requires: v1.36.3
+	Env  func(string) string // the environment; nil is os.Getenv
+}
+
+// Read finds out what version a source tree is. The package comment has the rules.
+func Read(ctx context.Context, q Request) (Stamp, error) {
+	if q.Env == nil {
+		q.Env = os.Getenv
+	}
+	s, err := q.read(ctx)
+	if err != nil {
+		return Stamp{}, fmt.Errorf("stamp %s: %w", q.Root, err)
+	}
+	return s, nil
+}
+
+func (q Request) read(ctx context.Context) (Stamp, error) {
+	if !isSemver(q.Base) || semver.Build(q.Base) != "" {
+		return Stamp{}, fmt.Errorf("base %q is not a semantic version without build metadata", q.Base)
+	}
+	s, err := q.given()
+	if err != nil {
+		return Stamp{}, settingError{err}
+	}
+	versionGiven := s.Version != ""
+	if len(s.missing()) > 0 {
+		if err := q.complete(ctx, &s); err != nil {
+			return Stamp{}, err
+		}
+	}
+	err = admit(s.Version, q.Base)
+	if err != nil && versionGiven {
+		err = settingError{err}
+	}
+	if err != nil {
+		return Stamp{}, err
+	}
+	s.derive()
+	return s, nil
+}
+
+// A settingError says that what the user set cannot be used.
+type settingError struct{ error }
+
+func (e settingError) Unwrap() error { return e.error }
+
+// ExitCode is that of a usage error.
+func (settingError) ExitCode() int { return 2 }
+
+// given is what the environment and the file that it names say.
+func (q Request) given() (Stamp, error) {
+	var s Stamp
+	for _, f := range fields {
+		value := q.Env(f.key)
+		if value == "" {
+			continue
+		}
+		if err := f.set(&s, value); err != nil {
+			return Stamp{}, fmt.Errorf("%s: %w", f.key, err)
+		}
+	}
+	name := q.Env("KUBE_GIT_VERSION_FILE")
+	if name == "" {
+		return s, nil
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(q.Root, name)
+	}
+	file, err := readFile(name)
+	if err != nil {
+		return Stamp{}, fmt.Errorf("KUBE_GIT_VERSION_FILE: %w", err)
+	}
+	s.fill(file)
+	return s, nil
+}
+
+// complete asks git, or else the root's version file, for what s lacks.
+func (q Request) complete(ctx context.Context, s *Stamp) error {
+	repo, err := git.Open(q.Root, q.Env)
+	if errors.Is(err, git.ErrNone) {
+		return q.completeFromFile(s)
+	}
+	if err != nil {
+		return unknown(s, err)
+	}
+	state, err := repo.State(ctx)
+	if ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		return unknown(s, err)
+	}
+	s.Commit = cmp.Or(s.Commit, state.Commit)
+	s.TreeState = cmp.Or(s.TreeState, treeState(state))
+	if s.Date.IsZero() {
+		s.Date = state.Time
+	}
+	if s.Version != "" {
+		return nil
+	}
+	s.Version, err = version(q.Base, *s, state)
+	return err
+}
+
+func (q Request) completeFromFile(s *Stamp) error {
+	file, err := readFile(filepath.Join(q.Root, File))
+	if errors.Is(err, fs.ErrNotExist) {
+		return unknown(s, errors.New("neither the top of a git work tree nor an unpacked source tarball"))
+	}
+	if err != nil {
+		return err
+	}
+	s.fill(file)
+	if len(s.missing()) > 0 {
+		return unknown(s, fmt.Errorf("the file %s does not say everything", File))
+	}
+	return nil
+}
+
+// unknown adds to an error what the user can set to do without.
+func unknown(s *Stamp, err error) error {
+	return fmt.Errorf("%w; to do without, set %s, or KUBE_GIT_VERSION_FILE", err, strings.Join(s.missing(), ", "))
+}
+
+func treeState(state git.State) string {
+	if state.Dirty {
+		return "dirty"
+	}
+	return "clean"
+}
+
+// version puts a version together from what is known: the commit and the tree state, and of the repository
+// tags and time.
+func version(base string, s Stamp, state git.State) (string, error) {
+	v := fmt.Sprintf("%s+slipway.%s.%.12s", base, state.Time.UTC().Format("20060102150405"), s.Commit)
+	if tag := versionTag(base, state.Tags); tag != "" && s.Commit == state.Commit {
+		if !isSemver(tag) {
+			return "", fmt.Errorf("tag %s: build metadata may have letters, digits and '-' between its dots", tag)
+		}
+		v = tag
+	}
+	if s.TreeState == "dirty" {
+		v += ".dirty"
+	}
+	return v, nil
+}
+
+// versionTag is the last of the tags that name a version of base, or "".
+func versionTag(base string, tags []string) string {
+	tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return !strings.HasPrefix(tag, base+"+") })
+	if len(tags) == 0 {
+		return ""
+	}
+	return slices.Max(tags)
+}
+
+func readFile(name string) (Stamp, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return Stamp{}, err
+	}
+	s, err := Unmarshal(data)
+	if err != nil {
+		return Stamp{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	return s, nil
+}
