@@ -22,7 +22,7 @@ GO_ENV    := GOENV=off GOTOOLCHAIN=$(GO_PINNED) GOFLAGS=-trimpath\ -buildvcs=fal
 HANDED_ON := settings=$$(GOTOOLCHAIN=local GOFLAGS= go env | sed -nE \
  's/^(GOPROXY|GOSUMDB|GONOSUMDB|GOPRIVATE|GONOPROXY|GOINSECURE|GOAUTH|GOVCS|GOCACHE|GOMODCACHE|GOPATH)=/export &/p') && eval "$$settings"
 
-SOURCES := go.mod go.sum Makefile $(wildcard magefiles/*.go pkg/*/*.go pkg/*/*/*.go)
+SOURCES := go.mod go.sum Makefile $(wildcard magefiles/*.go pkg/*/*.go pkg/*/*/*.go pkg/*/*/*/*.go)
 
 # A deleted source, or one that came with an old time (rsync, cp -p, tar), does not count for make: a checksum tells.
 SUM := $(shell { echo $(GO_PINNED); cksum go.mod go.sum Makefile; find magefiles pkg -name '*.go' -exec cksum {} +; } 2>/dev/null | sort 2>/dev/null | cksum 2>/dev/null)

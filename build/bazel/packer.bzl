@@ -1,4 +1,4 @@
-"""Repositories that a release is packed with: the packer, the licence files of the components, and what is of other projects.
+"""Repositories that a release is packed with: the packer, the license files of the components, and what is of other projects.
 
 All are made by the pinned Go from this tree's own sources. The toolchain's modules are no repositories, so they cannot raise the
 versions of the components'.
@@ -81,20 +81,20 @@ release_packer = repository_rule(
     environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_GOROOT"],
 )
 
-def _release_licences_impl(rctx):
+def _release_licenses_impl(rctx):
     tree = rctx.workspace_root
     rctx.watch_tree(tree.get_child("cmd"))
     rctx.watch(rctx.attr.catalog)
     go = _pinned_go_command(rctx)
-    rctx.report_progress("gathering licences")
+    rctx.report_progress("gathering licenses")
     _execute(
         rctx,
-        "gather licences",
-        [rctx.path(rctx.attr.packer), "licences", "-tree", tree, "-platform", rctx.attr.platform, "-to", rctx.path("LICENSES")],
+        "gather licenses",
+        [rctx.path(rctx.attr.packer), "licenses", "-tree", tree, "-platform", rctx.attr.platform, "-to", rctx.path("LICENSES")],
         _environment(rctx, go),
     )
     rctx.file("BUILD.bazel", """filegroup(
-    name = "licences",
+    name = "licenses",
     srcs = glob(["LICENSES/**"]),
     visibility = ["//visibility:public"],
 )
@@ -102,9 +102,9 @@ def _release_licences_impl(rctx):
 exports_files(["LICENSES/modules.txt"])
 """)
 
-release_licences = repository_rule(
-    doc = "The licence files of all modules that the components of a release for a platform link.",
-    implementation = _release_licences_impl,
+release_licenses = repository_rule(
+    doc = "The license files of all modules that the components of a release for a platform link.",
+    implementation = _release_licenses_impl,
     attrs = {
         "catalog": attr.label(default = "//release:release.yaml"),
         "go_root": attr.label(default = "@pinned_go//:ROOT"),
@@ -130,7 +130,7 @@ def _release_others_impl(rctx):
     rctx.file("BUILD.bazel", 'exports_files(["others.tar"])\n')
 
 release_others = repository_rule(
-    doc = "What a release for a platform holds of other projects: programs, licences, files of Debian packages. They are none of " +
+    doc = "What a release for a platform holds of other projects: programs, licenses, files of Debian packages. They are none of " +
           "Bazel's packages, so that they have no part in the selection of the components' modules.",
     implementation = _release_others_impl,
     attrs = {
@@ -146,7 +146,7 @@ def release_repositories():
     """Declares them. Those of a platform are only made where a release for it is."""
     release_packer(name = "release_packer")
     for platform in RELEASES:
-        for kind, rule in {"licences": release_licences, "others": release_others}.items():
+        for kind, rule in {"licenses": release_licenses, "others": release_others}.items():
             rule(
                 name = "release_%s_%s" % (kind, platform.replace("/", "_")),
                 platform = platform,

@@ -31,7 +31,7 @@ def _release_tars_impl(ctx):
     args.add("-platform", ctx.attr.platform)
     args.add("-sources", sources)
     args.add("-status", ctx.file._status)
-    args.add("-licences", ctx.file.licence_index.dirname)
+    args.add("-licenses", ctx.file.license_index.dirname)
     args.add("-others", ctx.file.others)
     binaries = []
     for target, label in ctx.attr.binaries.items():
@@ -42,7 +42,7 @@ def _release_tars_impl(ctx):
     ctx.actions.run(
         executable = ctx.file._packer,
         arguments = [args],
-        inputs = depset([sources, ctx.file._status, ctx.file.others] + binaries, transitive = [ctx.attr.licences[DefaultInfo].files]),
+        inputs = depset([sources, ctx.file._status, ctx.file.others] + binaries, transitive = [ctx.attr.licenses[DefaultInfo].files]),
         outputs = tars,
         resource_set = _whole_machine,
         mnemonic = "Release",
@@ -58,8 +58,8 @@ _release_tars = rule(
     implementation = _release_tars_impl,
     attrs = {
         "binaries": attr.label_keyed_string_dict(mandatory = True, doc = "each with its label as the packer knows it"),
-        "licence_index": attr.label(mandatory = True, allow_single_file = True),
-        "licences": attr.label(mandatory = True),
+        "license_index": attr.label(mandatory = True, allow_single_file = True),
+        "licenses": attr.label(mandatory = True),
         "others": attr.label(mandatory = True, allow_single_file = True),
         "platform": attr.string(mandatory = True),
         "stamped": attr.bool(mandatory = True, doc = "whether --stamp is given"),
@@ -90,8 +90,8 @@ def release_tars(name, **kwargs):
     _release_tars(
         name = name,
         binaries = by_platform(lambda platform: {label: label for label in RELEASES[platform].binaries}),
-        licence_index = by_platform(lambda platform: repository("licences", platform) + "//:LICENSES/modules.txt"),
-        licences = by_platform(lambda platform: repository("licences", platform) + "//:licences"),
+        license_index = by_platform(lambda platform: repository("licenses", platform) + "//:LICENSES/modules.txt"),
+        licenses = by_platform(lambda platform: repository("licenses", platform) + "//:licenses"),
         others = by_platform(lambda platform: repository("others", platform) + "//:others.tar"),
         platform = by_platform(lambda platform: platform),
         stamped = select({

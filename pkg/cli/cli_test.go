@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 // plan use, too. Its programs are really compiled, by the Go that runs the tests.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	ar, err := txtar.ParseFile(filepath.Join("..", "plan", "testdata", "tree.txtar"))
+	ar, err := txtar.ParseFile(filepath.Join("..", "build", "plan", "testdata", "tree.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,10 +76,10 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 		return err
 	}
 	run.Say = func(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
-	colour := o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == ""
+	color := o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == ""
 	run.Each = func(row conformance.Row, done, total int) {
 		if !o.json {
-			conformance.WriteRow(o.Out, row, done, total, colour)
+			conformance.WriteRow(o.Out, row, done, total, color)
 		}
 	}
 	var r conformance.Report

@@ -52,7 +52,7 @@ func below(dir string, names ...string) []string {
 }
 
 // quickTarballs are the tarballs of a quick release, each with the files that it holds. What lies in a folder of
-// licences, addons or manifests is named by the folder.
+// licenses, addons or manifests is named by the folder.
 func quickTarballs() map[string][]string {
 	server := below("kubernetes/server/bin", serverBinaries...)
 	for _, name := range imageNames {

@@ -20,7 +20,7 @@ func TestMakeTestRunsThePackagesOfWhat(t *testing.T) {
 	}
 }
 
-func TestVariablesOfACompileAreHonoured(t *testing.T) {
+func TestVariablesOfACompileAreHonored(t *testing.T) {
 	tr := clone(t)
 	const name = "kube-log-runner"
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestVariablesOfACompileAreHonoured(t *testing.T) {
 	}
 }
 
-func TestVersionOfTheEnvironmentIsHonoured(t *testing.T) {
+func TestVersionOfTheEnvironmentIsHonored(t *testing.T) {
 	tr := clone(t)
 	base := strings.SplitN(tr.stamp(t).GitVersion, "+", 2)[0]
 	tr = tr.with("KUBE_GIT_VERSION="+base+"+acme.1", "KUBE_GIT_COMMIT=00112233445566778899aabbccddeeff00112233", "SOURCE_DATE_EPOCH=1700000000")

@@ -1,9 +1,9 @@
 // The packer is what Bazel runs to make a release: package plan, as a tool that a repository rule compiles (packer.bzl).
 //
-//	packer licences -tree DIR -platform linux/amd64 -to DIR        in a repository rule, with Go and modules
+//	packer licenses -tree DIR -platform linux/amd64 -to DIR        in a repository rule, with Go and modules
 //	packer others -tree DIR -platform linux/amd64 -to FILE         likewise
 //	packer sources -tree DIR -status FILE -to FILE                 in an action, in the tree
-//	packer release -platform linux/amd64 -sources FILE -status FILE -licences DIR -others FILE
+//	packer release -platform linux/amd64 -sources FILE -status FILE -licenses DIR -others FILE
 //	    -binary LABEL=FILE… -to DIR NAME…
 //
 // The last one runs in a sandbox and needs nothing but these files. What a release holds must never be in here.
@@ -39,7 +39,7 @@ func main() {
 
 // arguments are those of all subcommands.
 type arguments struct {
-	tree, to, status, sources, licences, others string
+	tree, to, status, sources, licenses, others string
 
 	platform catalog.Platform
 	binaries map[string]string // by label
@@ -48,7 +48,7 @@ type arguments struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say licences, others, sources or release")
+		return errors.New("say licenses, others, sources or release")
 	}
 	a := arguments{binaries: map[string]string{}}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.to, "to", "", "what to make")
 	flags.StringVar(&a.status, "status", "", "file: the workspace status")
 	flags.StringVar(&a.sources, "sources", "", "file: the source tarball")
-	flags.StringVar(&a.licences, "licences", "", "folder: what the subcommand licences made")
+	flags.StringVar(&a.licenses, "licenses", "", "folder: what the subcommand licenses made")
 	flags.StringVar(&a.others, "others", "", "file: what the subcommand others made")
 	flags.TextVar(&a.platform, "platform", catalog.Platform{}, "the release's platform")
 	flags.Func("binary", "label=file: what Bazel made", func(value string) error {
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	a.names = flags.Args()
 	switch args[0] {
-	case "licences":
+	case "licenses":
 		return gather(ctx, a)
 	case "others":
 		return others(ctx, a)
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 	case "release":
 		return release(ctx, a)
 	}
-	return fmt.Errorf("unknown subcommand %q: say licences, others, sources or release", args[0])
+	return fmt.Errorf("unknown subcommand %q: say licenses, others, sources or release", args[0])
 }
 
 func gather(ctx context.Context, a arguments) error {
@@ -89,7 +89,7 @@ func gather(ctx context.Context, a arguments) error {
 	if err != nil {
 		return err
 	}
-	return p.GatherLicences(ctx, a.to, a.platform)
+	return p.GatherLicenses(ctx, a.to, a.platform)
 }
 
 // packSources makes the source tarball. Bazel names files of the tree by links to them, so the tree is where such a link leads.

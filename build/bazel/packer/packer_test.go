@@ -79,9 +79,9 @@ func TestOthersAreUnpackedOverTheSources(t *testing.T) {
 	put(tree, "LICENSE", 0o644)
 	put(from, "_output/bin/etcd", 0o755)
 	put(from, "_output/bin/left", 0o755)
-	put(from, "_output/licences/etcd/go/LICENSE", 0o644)
+	put(from, "_output/licenses/etcd/go/LICENSE", 0o644)
 	var entries []archive.Entry
-	for _, name := range []string{"_output/bin/etcd", "_output/licences/"} {
+	for _, name := range []string{"_output/bin/etcd", "_output/licenses/"} {
 		more, err := files(from, name)
 		if err != nil {
 			t.Fatal(err)
@@ -96,12 +96,12 @@ func TestOthersAreUnpackedOverTheSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, name := range []string{"LICENSE", "_output/bin/etcd", "_output/bin/left", "_output/licences/etcd/go/LICENSE"} {
+	for _, name := range []string{"LICENSE", "_output/bin/etcd", "_output/bin/left", "_output/licenses/etcd/go/LICENSE"} {
 		if info, err := os.Stat(filepath.Join(tree, filepath.FromSlash(name))); err == nil {
 			got = append(got, fmt.Sprintf("%v %s", info.Mode().Perm()&0o100 != 0, name))
 		}
 	}
-	if diff := cmp.Diff([]string{"false LICENSE", "true _output/bin/etcd", "false _output/licences/etcd/go/LICENSE"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"false LICENSE", "true _output/bin/etcd", "false _output/licenses/etcd/go/LICENSE"}, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if _, err := files(from, "_output/bin/etcdctl"); err == nil {

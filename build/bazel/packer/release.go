@@ -62,7 +62,7 @@ func (a arguments) made() (plan.Made, error) {
 	if err != nil {
 		return plan.Made{}, err
 	}
-	licences, err := filepath.Abs(a.licences)
+	licenses, err := filepath.Abs(a.licenses)
 	if err != nil {
 		return plan.Made{}, err
 	}
@@ -72,7 +72,7 @@ func (a arguments) made() (plan.Made, error) {
 			return plan.Made{}, err
 		}
 	}
-	return plan.Made{Binaries: binaries, Licences: licences, Status: status}, nil
+	return plan.Made{Binaries: binaries, Licenses: licenses, Status: status}, nil
 }
 
 // runGraph runs the actions. What they tell is only of interest if one of them fails.

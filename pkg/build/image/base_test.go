@@ -22,7 +22,7 @@ import (
 
 func TestStaticBaseHoldsUsersCertificatesAndTmp(t *testing.T) {
 	t.Parallel()
-	base, err := Base(filepath.Join("..", ".."), "static", "")
+	base, err := Base(filepath.Join("..", "..", ".."), "static", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestStaticBaseHoldsUsersCertificatesAndTmp(t *testing.T) {
 
 func TestUnknownBaseIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Base(filepath.Join("..", ".."), "debian", ""); err == nil || !strings.Contains(err.Error(), "base debian: ") {
+	if _, err := Base(filepath.Join("..", "..", ".."), "debian", ""); err == nil || !strings.Contains(err.Error(), "base debian: ") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Static(t.TempDir()); err == nil || !strings.Contains(err.Error(), "rootfs") {
@@ -153,7 +153,7 @@ func TestCertificatesAreAllUnconstrainedRootsUnderTheirName(t *testing.T) {
 
 func TestNoBaseHasTheProgramAtTheRoot(t *testing.T) {
 	t.Parallel()
-	base, err := Base(filepath.Join("..", ".."), "", "")
+	base, err := Base(filepath.Join("..", "..", ".."), "", "")
 	if err != nil || base != nil {
 		t.Fatalf("base %v, error %v", base, err)
 	}
@@ -177,7 +177,7 @@ func TestBasesLieOnStatic(t *testing.T) {
 	if err := archive.Tar(f, []archive.Entry{{Name: "usr/sbin/xtables-nft-multi", Mode: 0o755, Data: []byte("program")}}, created); err != nil {
 		t.Fatal(err)
 	}
-	base, err := Base(filepath.Join("..", ".."), "debian-iptables", packages)
+	base, err := Base(filepath.Join("..", "..", ".."), "debian-iptables", packages)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@
 //
 // Layers are plain tars, never compressed, so a layer's digest is its diff ID. Release tarballs are compressed as a
 // whole, and compressing what is compressed already costs time and gains nothing; and as a binary lies in the archive
-// in one unbroken piece, whoever compresses the archive can recognise a binary that was compressed before.
+// in one unbroken piece, whoever compresses the archive can recognize a binary that was compressed before.
 //
 // A layer is tens of megabytes of binaries. It is read from those files whenever it is needed, and never held in
 // memory or in a second copy on disk: Build reads the files once for the digest, Save once more. A file that changes

@@ -24,7 +24,7 @@ func hello(t *testing.T) (path, tag string) {
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	base, err := Static(filepath.Join("..", ".."))
+	base, err := Static(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func program(t *testing.T, arch string) Spec {
 		Title: "A greeting", Licenses: "Apache-2.0", OS: "linux", Arch: arch,
 		Version: "v1.2.3", Revision: "0123456789abcdef", Created: created,
 	}
-	base, err := Static(filepath.Join("..", ".."))
+	base, err := Static(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func (m member) write(ctx context.Context, tw *tar.Writer, created time.Time) er
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(tw, sum), cancellable{ctx, r})
+	n, err := io.Copy(io.MultiWriter(tw, sum), cancelable{ctx, r})
 	if err != nil {
 		return err
 	}
@@ -147,13 +147,13 @@ func (m member) write(ctx context.Context, tw *tar.Writer, created time.Time) er
 	return nil
 }
 
-// A cancellable reader ends with ctx.
-type cancellable struct {
+// A cancelable reader ends with ctx.
+type cancelable struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (c cancellable) Read(p []byte) (int, error) {
+func (c cancelable) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}

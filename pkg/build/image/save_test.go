@@ -143,7 +143,7 @@ func TestSaveRefuses(t *testing.T) {
 	if err := os.Chtimes(binary, info.ModTime(), info.ModTime()); err != nil { // so that only the content tells
 		t.Fatal(err)
 	}
-	cancelled, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 
 	tests := map[string]struct {
@@ -156,7 +156,7 @@ func TestSaveRefuses(t *testing.T) {
 		"a tag without version": {t.Context(), build(t, program(t, "amd64")), []string{"registry.example/hello"}, "registry.example/hello"},
 		"compressed layers":     {t.Context(), compressed, tags, "is compressed"},
 		"changed files":         {t.Context(), changedImage, tags, "content changed since the image was built"},
-		"a cancelled context":   {cancelled, build(t, program(t, "amd64")), tags, context.Canceled.Error()},
+		"a canceled context":    {canceled, build(t, program(t, "amd64")), tags, context.Canceled.Error()},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func nobody() engine.Owner {
 // fresh is the build image of this repository with one difference, so that no engine has it, nor its base.
 func fresh(t *testing.T) Image {
 	t.Helper()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
+	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestPackageThatCannotBeRead(t *testing.T) {
 // The image has a compiler for each server platform on either kind of engine.
 func TestRealPackages(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "images", "kube-cross", "packages.txt"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "images", "kube-cross", "packages.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package license lays out the licence texts of everything that is linked into a set of binaries, as a
+// Package license lays out the license texts of everything that is linked into a set of binaries, as a
 // folder that a tarball or an image can carry:
 //
 //	LICENSES/LICENSE                     the repository's own; covers its thin mains too
@@ -14,7 +14,7 @@
 // module, so they agree on every version; if two don't, one of them is stale, and that is an error. Binaries
 // of several Go modules (the cluster's, etcd's, CoreDNS') are several calls into several folders.
 //
-// The binaries' own main module is left out when it was compiled from a working folder, since its licence
+// The binaries' own main module is left out when it was compiled from a working folder, since its license
 // is the repository's. A main package of a dependency (kube-log-runner of k8s.io/component-base) is not.
 //
 // A module that is replaced is looked up where its code was really from: another module, or a folder.
@@ -30,7 +30,7 @@
 // and the folders above it up to the root, because forked code keeps its terms beside it
 // (k8s.io/kubernetes/third_party/forked/golang/LICENSE). Packages that are not linked add nothing.
 //
-// A module must have at its root a file that grants something. NOTICE and PATENTS only accompany a licence
+// A module must have at its root a file that grants something. NOTICE and PATENTS only accompany a license
 // and don't count. Write refuses to go on without, and names all such modules at once.
 //
 // # The list of packages
@@ -56,6 +56,6 @@
 //
 // # What must never be here
 //
-// Judging: which licences are acceptable is policy. Downloading: a module that is not in the module cache
+// Judging: which licenses are acceptable is policy. Downloading: a module that is not in the module cache
 // is an error. Texts of our own for modules that lack one.
 package license

@@ -33,9 +33,9 @@ func begins(name string, with []string) bool {
 func isLicense(name string) bool { return begins(name, grants) || begins(name, accompanies) }
 
 // errUnlicensed is a module's lack of a file at its root that grants something.
-var errUnlicensed = errors.New("no licence file")
+var errUnlicensed = errors.New("no license file")
 
-// find lists the licence files of a module that has these packages, as slash-separated paths relative to its root.
+// find lists the license files of a module that has these packages, as slash-separated paths relative to its root.
 func find(m Module, packages []Package) ([]string, error) {
 	if _, err := os.Stat(m.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("license %s: no folder %s; run go mod download", m, m.Dir)

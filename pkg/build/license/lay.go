@@ -46,7 +46,7 @@ func put(name string, text []byte) error {
 		f.Close()
 		return err
 	}
-	// The umask must not decide who can read a licence.
+	// The umask must not decide who can read a license.
 	if err := f.Chmod(0o644); err != nil {
 		f.Close()
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 // Gather fills dir with the files of every module in the list of packages, for Select: a folder as Write makes it, but without
-// the repository's own licence. It needs no binaries.
+// the repository's own license. It needs no binaries.
 func Gather(ctx context.Context, dir string, src Source) error {
 	packages, err := readPackages(src.Packages)
 	if err != nil {
@@ -38,7 +38,7 @@ func Gather(ctx context.Context, dir string, src Source) error {
 	return src.lay(ctx, dir, modules, packages)
 }
 
-// Select fills dir with what binaries need of a folder that Gather made, and the repository's own licence. Their modules are in a
+// Select fills dir with what binaries need of a folder that Gather made, and the repository's own license. Their modules are in a
 // file that List made.
 func Select(ctx context.Context, dir, gathered, license, list string) error {
 	modules, err := readList(list)
@@ -59,9 +59,9 @@ func Select(ctx context.Context, dir, gathered, license, list string) error {
 		entry, ok := indexed[m.Path]
 		switch {
 		case !ok:
-			errs = append(errs, fmt.Errorf("no licence of %s, which is linked; gather those of every platform, with the build's tags", m))
+			errs = append(errs, fmt.Errorf("no license of %s, which is linked; gather those of every platform, with the build's tags", m))
 		case entry.revision != m.revision():
-			errs = append(errs, fmt.Errorf("the licence is that of %s@%s, but linked is %s; gather with the build's go.mod", m.Path, entry.revision, m))
+			errs = append(errs, fmt.Errorf("the license is that of %s@%s, but linked is %s; gather with the build's go.mod", m.Path, entry.revision, m))
 		}
 		files[i] = entry.files
 		for _, f := range entry.files {

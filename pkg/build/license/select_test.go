@@ -43,7 +43,7 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := read(t, dirs["gathered"])["vendor/dep.test/more/COPYING"]; text != "more" {
-		t.Errorf("the licence of what is listed alone is %q", text)
+		t.Errorf("the license of what is listed alone is %q", text)
 	}
 	// From here on there are no modules.
 	if err := os.Rename(src.ModCache, src.ModCache+".away"); err != nil {
@@ -63,7 +63,7 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, test := range map[string]struct{ index, want string }{
-		"lacks a module":   {"dep.test/more\tv1.2.0\tCOPYING\n", "no licence of dep.test/Plain@v1.0.0, which is linked"},
+		"lacks a module":   {"dep.test/more\tv1.2.0\tCOPYING\n", "no license of dep.test/Plain@v1.0.0, which is linked"},
 		"is of another":    {strings.Replace(string(index), "v1.0.0", "v1.0.1", 1), "that of dep.test/Plain@v1.0.1, but linked is dep.test/Plain@v1.0.0"},
 		"is none":          {"nothing\n", `cannot read "nothing`},
 		"names a lost one": {strings.Replace(string(index), "NOTICE", "NOTICES", 1), "NOTICES"},
@@ -82,7 +82,7 @@ func TestGatherRefuses(t *testing.T) {
 	for what, test := range map[string]struct{ list, want string }{
 		"a folder":        {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0", "Replace": {"Path": "../a"}}}`, "replaced by a folder"},
 		"an absent one":   {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0"}}`, "run go mod download"},
-		"no licence":      {`{"ImportPath": "x.test/b", "Module": {"Path": "x.test/b", "Version": "v1.0.0"}}`, "no licence file at the root of\n\tx.test/b@v1.0.0"},
+		"no license":      {`{"ImportPath": "x.test/b", "Module": {"Path": "x.test/b", "Version": "v1.0.0"}}`, "no license file at the root of\n\tx.test/b@v1.0.0"},
 		"what is no list": {`[`, "list of packages"},
 	} {
 		write(t, filepath.Join(src.ModCache, "x.test", "b@v1.0.0", "README"), "")

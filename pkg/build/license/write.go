@@ -23,7 +23,7 @@ func vendored(m Module, file string) string { return path.Join("vendor", m.Path,
 
 // A Source says where everything is that Write reads.
 type Source struct {
-	License  string // the repository's own licence file
+	License  string // the repository's own license file
 	ModCache string // GOMODCACHE
 	ModRoot  string // the folder of the binaries' go.mod, to which folders in its replace directives are relative
 	GOROOT   string // of the Go that compiled the binaries
@@ -107,7 +107,7 @@ func assign(packages []Package, modules []Module) (map[string][]Package, error) 
 	return byModule, errors.Join(errs...)
 }
 
-// findAll is find for each module. Modules without a licence are named all at once, since each will need a
+// findAll is find for each module. Modules without a license are named all at once, since each will need a
 // decision and nobody wants to come back for every one.
 func findAll(ctx context.Context, modules []Module, byModule map[string][]Package) ([][]string, error) {
 	files := make([][]string, len(modules))
@@ -127,7 +127,7 @@ func findAll(ctx context.Context, modules []Module, byModule map[string][]Packag
 		files[i] = found
 	}
 	if len(unlicensed) > 0 {
-		return nil, fmt.Errorf("license: no licence file at the root of\n%s\nThey can't be shipped without. Require a version "+
+		return nil, fmt.Errorf("license: no license file at the root of\n%s\nThey can't be shipped without. Require a version "+
 			"that has one, drop the dependency, or replace it by a folder that holds the text its authors published",
 			strings.Join(unlicensed, "\n"))
 	}

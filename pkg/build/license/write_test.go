@@ -30,9 +30,9 @@ var tree = map[string]string{
 	"plain/license.md":            "plain",
 	"plain/NOTICE":                "plain notice",
 	"plain/license.go":            "package plain\n",
-	"plain/copyright/c.txt":       "a folder is no licence",
+	"plain/copyright/c.txt":       "a folder is no license",
 	"plain/forked/LICENCE":        "forked",
-	"plain/forked/README":         "not a licence",
+	"plain/forked/README":         "not a license",
 	"plain/forked/inner/inner.go": "package inner\n",
 }
 
@@ -68,10 +68,10 @@ func TestWrite(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("stops when cancelled", func(t *testing.T) {
+	t.Run("stops when canceled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := Write(ctx, filepath.Join(root, "cancelled"), src); !errors.Is(err, context.Canceled) {
+		if err := Write(ctx, filepath.Join(root, "canceled"), src); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -124,7 +124,7 @@ func TestFindAllNamesEveryModuleWithoutLicense(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	want := "license: no licence file at the root of\n\tx/deep@v1.0.0\n\tx/notice@fork/notice@v1.0.0\n\tx/patched@local\n"
+	want := "license: no license file at the root of\n\tx/deep@v1.0.0\n\tx/notice@fork/notice@v1.0.0\n\tx/patched@local\n"
 	if !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error:\n%v\nwant it to begin with:\n%s", err, want)
 	}
@@ -141,7 +141,7 @@ func TestFindSaysThatAModuleIsNotInTheCache(t *testing.T) {
 func TestIsLicense(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
-		"LICENSE": true, "License.txt": true, "LICENSE-APACHE": true, "LICENSE.MPL-2.0": true, "licence.md": true,
+		"LICENSE": true, "License.txt": true, "LICENSE-APACHE": true, "LICENSE.MPL-2.0": true, "license.md": true,
 		"COPYING": true, "COPYING.LESSER": true, "copyright": true, "NOTICE": true, "PATENTS": true,
 		"UNLICENSE": true, "MIT-LICENSE.txt": true,
 		"license.go": false, "LICENSE_test.GO": false, "README.md": false, "relicense.md": false, "doc.go": false,

@@ -89,9 +89,9 @@ func (b *builder) locked(platform catalog.Platform, base string) (*debian.Lock, 
 	return &debian.Lock{Suite: lock.Suite, Packages: packages}, nil
 }
 
-// debianLicences plans the copyright files of the Debian packages that a platform's images of a set have files of, and returns their
+// debianLicenses plans the copyright files of the Debian packages that a platform's images of a set have files of, and returns their
 // folder, or "" if there are none.
-func (b *builder) debianLicences(set catalog.Set, platform catalog.Platform) string {
+func (b *builder) debianLicenses(set catalog.Set, platform catalog.Platform) string {
 	name := "debian"
 	if set == catalog.Test {
 		name += "-test"
@@ -105,14 +105,14 @@ func (b *builder) debianLicences(set catalog.Set, platform catalog.Platform) str
 	if len(bases) == 0 {
 		return ""
 	}
-	dir := slashed(stage, "licences", name, platform.Dash())
+	dir := slashed(stage, "licenses", name, platform.Dash())
 	var inputs []string
 	for _, base := range bases {
 		inputs = append(inputs, b.debianPackages(platform, base), slashed(sourceDir, "images", base, debianLock))
 	}
 	b.add(&action.Action{
-		ID:      "licences " + platform.String() + " " + name,
-		Phase:   "licences",
+		ID:      "licenses " + platform.String() + " " + name,
+		Phase:   "licenses",
 		Recipe:  append([]string{Recipe, debian.Recipe}, bases...),
 		Inputs:  inputs,
 		Outputs: []string{dir + "/"},

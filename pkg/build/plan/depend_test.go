@@ -31,7 +31,7 @@ func TestInputs(t *testing.T) {
 		{"compile linux/arm64 dns", []string{"images/dns/dns/", "images/dns/go.mod", "images/dns/go.sum", "fake/dns/LICENSE", "fake/dns/ctl/", "fake/dns/go.mod", "fake/dns/version/"}},
 		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/"}},
 		{"image linux/arm64 kube-apiserver", []string{bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/"}},
-		{"licences linux/arm64 components", append([]string{
+		{"licenses linux/arm64 components", append([]string{
 			"_output/release-stage/sources/LICENSE", "_output/release-stage/modules/components/linux-arm64.json",
 			"_output/release-stage/packages/components/linux-arm64.json",
 		}, module...)},
@@ -39,13 +39,13 @@ func TestInputs(t *testing.T) {
 		{"package kubernetes-client-linux-arm64.tar.gz", []string{bin + "kubectl"}},
 		{"package kubernetes-node-linux-arm64.tar.gz", []string{
 			bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
-			"_output/release-stage/licences/components/linux-arm64/", "_output/release-tars/kubernetes-src.tar.gz",
+			"_output/release-stage/licenses/components/linux-arm64/", "_output/release-tars/kubernetes-src.tar.gz",
 		}},
 		{"package kubernetes-server-linux-arm64.tar.gz", []string{
 			bin + "dnsctl", bin + "kube-apiserver", bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
 			"_output/release-images/arm64/kube-apiserver.tar", "_output/release-images/arm64/kube-apiserver.docker_tag",
 			"_output/release-images/arm64/dns.tar", "_output/release-images/arm64/dns.docker_tag",
-			"_output/release-stage/licences/components/linux-arm64/", "_output/release-stage/licences/dns/linux-arm64/",
+			"_output/release-stage/licenses/components/linux-arm64/", "_output/release-stage/licenses/dns/linux-arm64/",
 			"_output/release-tars/kubernetes-src.tar.gz",
 			"_output/release-stage/sources/release/manifests/addons/",
 		}},
@@ -113,7 +113,7 @@ func recipes(g *action.Graph) map[string][]string {
 
 func TestWhatASettingRebuilds(t *testing.T) {
 	t.Parallel()
-	every := []string{"checksums", "compile", "image", "licences", "package", "packages"}
+	every := []string{"checksums", "compile", "image", "licenses", "package", "packages"}
 	tests := []struct {
 		variable string
 		want     []string // first words of the actions' names
@@ -252,7 +252,7 @@ func TestBaseOfDebianPackages(t *testing.T) {
 		!slices.Equal(got.Inputs, []string{"_output/release-stage/sources/images/odd/debian.lock"}) {
 		t.Errorf("the packages are %v, of %v", got.Outputs, got.Inputs)
 	}
-	for _, id := range []string{"image linux/arm64 kube-apiserver", "licences linux/arm64 debian"} {
+	for _, id := range []string{"image linux/arm64 kube-apiserver", "licenses linux/arm64 debian"} {
 		if got := find(t, g, id).Inputs; !slices.Contains(got, packages) {
 			t.Errorf("%s is made of %v", id, got)
 		}
@@ -260,7 +260,7 @@ func TestBaseOfDebianPackages(t *testing.T) {
 	if got := find(t, g, "image linux/arm64 kube-apiserver").Inputs; !slices.Contains(got, "_output/release-stage/sources/images/static/") {
 		t.Errorf("the image is made of %v, and its base lies on static", got)
 	}
-	if got := recipes(g)["package kubernetes-server-linux-arm64.tar.gz"]; !slices.Contains(got, "member _output/release-stage/licences/debian/linux-arm64/ LICENSES/debian") {
+	if got := recipes(g)["package kubernetes-server-linux-arm64.tar.gz"]; !slices.Contains(got, "member _output/release-stage/licenses/debian/linux-arm64/ LICENSES/debian") {
 		t.Errorf("the server tarball holds %q", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // What Bazel runs to make a release inside of its own actions. They have neither the Go tool nor modules, a network or git, so what
-// takes those is done in steps of their own: GatherLicences and Others before anything is built, PackSources in the tree, and all else
+// takes those is done in steps of their own: GatherLicenses and Others before anything is built, PackSources in the tree, and all else
 // by a project of OpenMade, on the unpacked sources.
 
 // Keys of the workspace status besides the stamp's.
@@ -94,8 +94,8 @@ func PackSources(ctx context.Context, w io.Writer, dir string, status []byte, ge
 	return p.Unchanged(ctx)
 }
 
-// GatherLicences fills dir with the licence files of every module that the components of a release for a platform link.
-func (p *Project) GatherLicences(ctx context.Context, dir string, platform catalog.Platform) error {
+// GatherLicenses fills dir with the license files of every module that the components of a release for a platform link.
+func (p *Project) GatherLicenses(ctx context.Context, dir string, platform catalog.Platform) error {
 	module, err := loadModule(p.Root, p.Catalog.Module)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (p *Project) GatherLicences(ctx context.Context, dir string, platform catal
 	if len(binaries) == 0 {
 		return fmt.Errorf("%s: the release has no binaries for it", platform)
 	}
-	tmp, err := os.MkdirTemp("", "slipway-licences-")
+	tmp, err := os.MkdirTemp("", "slipway-licenses-")
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (p *Project) GatherLicences(ctx context.Context, dir string, platform catal
 	if err := b.list(ctx, packages, platform, module, binaries); err != nil {
 		return err
 	}
-	src, err := b.licenceSource(ctx, module, packages)
+	src, err := b.licenseSource(ctx, module, packages)
 	if err != nil {
 		return err
 	}
@@ -126,10 +126,10 @@ func (p *Project) GatherLicences(ctx context.Context, dir string, platform catal
 func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *action.Graph, made []string, err error) {
 	b := p.builder(ctx)
 	b.sources()
-	if _, err := b.addonLicences(catalog.Server, platform); err != nil { // which are of compiled programs
+	if _, err := b.addonLicenses(catalog.Server, platform); err != nil { // which are of compiled programs
 		return nil, nil, err
 	}
-	b.debianLicences(catalog.Server, platform)
+	b.debianLicenses(catalog.Server, platform)
 	for name, module := range b.modules {
 		if module.replaced() {
 			return nil, nil, fmt.Errorf("%s/go.mod replaces a module by a folder, and Bazel gets modules by version and sum: "+
@@ -162,7 +162,7 @@ func (p *Project) CopySources(ctx context.Context, dir string) error {
 // Made is what a release is packed from besides the sources, and what Others plans, which is in the tree.
 type Made struct {
 	Binaries map[string]string // by label: what Bazel made
-	Licences string            // the folder that GatherLicences filled
+	Licenses string            // the folder that GatherLicenses filled
 	Status   []byte            // the workspace status
 }
 
@@ -178,7 +178,7 @@ func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.licensed, p.others = made.Licences, true
+	p.licensed, p.others = made.Licenses, true
 	p.road = &bazelroad.Made{Version: p.pin().Version, Files: made.Binaries}
 	return p, p.identify(ctx)
 }

@@ -128,7 +128,7 @@ func TestWhatIsMadeOfOtherProjects(t *testing.T) {
 	slices.Sort(made)
 	want := []string{
 		"_output/local/bin/linux/arm64/dns", "_output/local/bin/linux/arm64/dnsctl",
-		"_output/release-stage/debian/odd/linux-arm64.tar", "_output/release-stage/licences/dns/linux-arm64/",
+		"_output/release-stage/debian/odd/linux-arm64.tar", "_output/release-stage/licenses/dns/linux-arm64/",
 	}
 	if diff := cmp.Diff(want, made); diff != "" {
 		t.Errorf("it makes (-want +got):\n%s", diff)
@@ -172,7 +172,7 @@ func TestReleaseOfWhatIsMadeNeedsNeitherGoNorModules(t *testing.T) {
 	}
 	made := Made{
 		Binaries: map[string]string{"//cmd/kubectl:kubectl": "/made/kubectl"},
-		Licences: t.TempDir(),
+		Licenses: t.TempDir(),
 		Status:   []byte(registryKey + " acme.example\n"),
 	}
 	p, err := OpenMade(t.Context(), root, made)
@@ -194,14 +194,14 @@ func TestReleaseOfWhatIsMadeNeedsNeitherGoNorModules(t *testing.T) {
 	// It has every action of the same release in the tree but what is done beforehand.
 	done := ids(beforehand)
 	want := slices.DeleteFunc(ids(graph(t, open(t, root, "ROAD=bazel"), req)), func(id string) bool {
-		return strings.HasPrefix(id, "packages ") || slices.Contains(done, id) && id != "sources" && id != "licences linux/arm64 debian"
+		return strings.HasPrefix(id, "packages ") || slices.Contains(done, id) && id != "sources" && id != "licenses linux/arm64 debian"
 	})
 	if diff := cmp.Diff(want, ids(g)); diff != "" {
 		t.Errorf("actions (-Bazel road +made):\n%s", diff)
 	}
-	licences := find(t, g, "licences linux/arm64 components")
-	if !slices.Contains(licences.Inputs, filepath.ToSlash(made.Licences)+"/") {
-		t.Errorf("the licences are made of %q", licences.Inputs)
+	licenses := find(t, g, "licenses linux/arm64 components")
+	if !slices.Contains(licenses.Inputs, filepath.ToSlash(made.Licenses)+"/") {
+		t.Errorf("the licenses are made of %q", licenses.Inputs)
 	}
 }
 

@@ -83,7 +83,7 @@ type Project struct {
 	road     road.Road // that compiles the components
 	local    road.Road // that compiles other projects' binaries
 	config   []string  // files besides sources that decide what the road makes of these; some may be missing
-	licensed string    // a folder that has the licence files of the components; "" is to take them out of the module cache
+	licensed string    // a folder that has the license files of the components; "" is to take them out of the module cache
 	others   bool      // what Others plans is in its place, and not to be made
 	getenv   func(string) string
 	tree     *source.Tree

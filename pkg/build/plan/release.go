@@ -57,12 +57,12 @@ func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) error {
 		holds = append(holds, content{from: b.binary(platform, bin), to: slashed(bin.FolderIn(set), platform.Exe(bin.Name))})
 	}
 	if set != catalog.Client {
-		licences, err := b.licences(set, platform)
+		licenses, err := b.licenses(set, platform)
 		if err != nil {
 			return err
 		}
 		holds = append(holds,
-			content{from: licences + "/", to: "LICENSES"},
+			content{from: licenses + "/", to: "LICENSES"},
 			content{from: slashed(Tars, catalog.SourceTarball), to: catalog.SourceTarball})
 	}
 	if set == catalog.Server || set == catalog.Test {
@@ -83,7 +83,7 @@ func (b *builder) setTarball(set catalog.Set, platform catalog.Platform) error {
 	return nil
 }
 
-// imageContent is what only the tarballs of the server set and the test set have: images, and the licences of other projects.
+// imageContent is what only the tarballs of the server set and the test set have: images, and the licenses of other projects.
 func (b *builder) imageContent(set catalog.Set, platform catalog.Platform) ([]content, error) {
 	var holds []content
 	for _, im := range b.Catalog.ImagesFor(set, platform) {
@@ -102,12 +102,12 @@ func (b *builder) imageContent(set catalog.Set, platform catalog.Platform) ([]co
 			holds = append(holds, content{from: file, to: slashed(to, path.Base(file))})
 		}
 	}
-	licences, err := b.addonLicences(set, platform)
+	licenses, err := b.addonLicenses(set, platform)
 	if err != nil {
 		return nil, err
 	}
-	holds = append(holds, licences...)
-	if dir := b.debianLicences(set, platform); dir != "" {
+	holds = append(holds, licenses...)
+	if dir := b.debianLicenses(set, platform); dir != "" {
 		holds = append(holds, content{from: dir + "/", to: "LICENSES/debian"})
 	}
 	return holds, nil

@@ -19,7 +19,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 	}
 	release := append([]string{
 		"checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
-		"licences linux/arm64 components", "licences linux/arm64 dns",
+		"licenses linux/arm64 components", "licenses linux/arm64 dns",
 		"modules linux/arm64 components", "modules linux/arm64 dns",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
 		"package kubernetes-node-linux-arm64.tar.gz", "package kubernetes-server-linux-arm64.tar.gz",
@@ -72,7 +72,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			name: "the same with the test set",
 			req:  Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}},
 			want: append([]string{
-				"compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licences linux/arm64 test", "modules linux/arm64 test",
+				"compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test", "modules linux/arm64 test",
 				"package kubernetes-test-linux-arm64.tar.gz", "package kubernetes-test-portable.tar.gz", "packages linux/arm64 test",
 			}, release...),
 		},

@@ -53,8 +53,8 @@ func TestImagesForTestsAreInTheTestTarballAlone(t *testing.T) {
 			t.Errorf("the server tarball has %s", name)
 		}
 	}
-	if licences := "_output/release-stage/licences/tool/linux-arm64/"; !slices.Contains(tar.Inputs, licences) {
-		t.Errorf("the test tarball lacks %s: %q", licences, tar.Inputs)
+	if licenses := "_output/release-stage/licenses/tool/linux-arm64/"; !slices.Contains(tar.Inputs, licenses) {
+		t.Errorf("the test tarball lacks %s: %q", licenses, tar.Inputs)
 	}
 	for _, req := range []Request{{Tars: true}, {Images: true}} {
 		req.Platforms = []catalog.Platform{linuxARM64}

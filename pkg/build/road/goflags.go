@@ -21,7 +21,7 @@ func (e *FlagError) ExitCode() int { return 2 }
 // unnoticed, and a release could not be repeated from its sources.
 var reading = []string{"overlay", "modfile", "toolexec", "exec", "pkgdir", "compiler", "C"}
 
-// Validate reports, as a *FlagError, what a compile cannot honour.
+// Validate reports, as a *FlagError, what a compile cannot honor.
 func (o Options) Validate() error {
 	for _, flag := range strings.Fields(o.GoFlags) {
 		// The Go command lets quotes hold blanks. A flag that needs some is a rare thing, and reading it otherwise than

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestGoFlagsThatCannotBeHonouredAreRefused(t *testing.T) {
+func TestGoFlagsThatCannotBeHonoredAreRefused(t *testing.T) {
 	t.Parallel()
 	const reads, quoted, odd = "names a file or program", "quotes are not supported", "not a flag like"
 	for goflags, want := range map[string]string{

@@ -41,7 +41,7 @@ type Compilation struct {
 
 // Options are the user's wishes for a compile, from Kubernetes' variables of these names.
 type Options struct {
-	Debug   bool   // DBG: keep symbols and paths, switch optimisations off
+	Debug   bool   // DBG: keep symbols and paths, switch optimizations off
 	GoFlags string // GOFLAGS of the environment (never of a go/env file)
 	LDFlags string // GOLDFLAGS: instead of -s -w
 }

@@ -90,7 +90,7 @@ func padLeft(text string, width int) string {
 	return strings.Repeat(" ", max(0, width-cells(text))) + text
 }
 
-// oneLine is text without what would move the cursor or change colours: only the last of several lines (what a
+// oneLine is text without what would move the cursor or change colors: only the last of several lines (what a
 // tool is at now), and no control characters.
 func oneLine(text string) string {
 	text = strings.TrimSpace(text)

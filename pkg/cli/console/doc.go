@@ -35,8 +35,8 @@
 //
 // The live lines are redrawn in place, in one write per frame, and the cursor rests at the start of the line
 // below them. It is never hidden: not even kill -9 leaves behind a terminal that needs a reset, or a prompt in
-// the middle of a line. Lines are cut to the terminal's width by cells, not bytes. NO_COLOR turns colours off
-// (nothing is told by colour alone); TERM=dumb, CI or output that is not a terminal select [Plain].
+// the middle of a line. Lines are cut to the terminal's width by cells, not bytes. NO_COLOR turns colors off
+// (nothing is told by color alone); TERM=dumb, CI or output that is not a terminal select [Plain].
 //
 // # What must never be in here
 //

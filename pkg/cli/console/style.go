@@ -2,7 +2,7 @@ package console
 
 import "strings"
 
-// A style is the parameter of an SGR escape sequence. Only the terminal's own 16 colours are used: they are
+// A style is the parameter of an SGR escape sequence. Only the terminal's own 16 colors are used: they are
 // what the user made legible on the background at hand.
 type style string
 
@@ -51,11 +51,11 @@ func (l line) fit(width int) line {
 	return cut
 }
 
-// render is l with escape sequences, or without if colour is off.
-func (l line) render(colour bool) string {
+// render is l with escape sequences, or without if color is off.
+func (l line) render(color bool) string {
 	var b strings.Builder
 	for _, p := range l {
-		if !colour || p.style == normal || p.text == "" {
+		if !color || p.style == normal || p.text == "" {
 			b.WriteString(p.text)
 			continue
 		}

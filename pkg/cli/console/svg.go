@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fills are Paul Tol's "light" qualitative colours: distinct for colour-blind readers, too, and light enough
+// fills are Paul Tol's "light" qualitative colors: distinct for color-blind readers, too, and light enough
 // for black text. Phases take them in order of appearance.
 var fills = []string{"#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#dddddd"}
 

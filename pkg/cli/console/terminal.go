@@ -16,7 +16,7 @@ const (
 	barCells      = 20
 )
 
-// Escape sequences: all that are used, besides colours.
+// Escape sequences: all that are used, besides colors.
 const (
 	toStart   = "\r"
 	eraseLine = "\x1b[K" // from the cursor to the line's end
@@ -30,7 +30,7 @@ func up(rows int) string { return fmt.Sprintf("\x1b[%dA", rows) }
 type terminal struct {
 	out, err   sink
 	verbose    int
-	colour     bool
+	color      bool
 	isArtifact func(string) bool
 	size       func() (width, height int)
 	now        func() time.Time
@@ -45,7 +45,7 @@ type terminal struct {
 
 func newTerminal(o Options) *terminal {
 	return &terminal{
-		out: sink{w: o.Out}, err: sink{w: o.Err}, verbose: o.Verbose, colour: o.Getenv("NO_COLOR") == "",
+		out: sink{w: o.Out}, err: sink{w: o.Err}, verbose: o.Verbose, color: o.Getenv("NO_COLOR") == "",
 		isArtifact: o.Artifacts, size: o.Size, now: o.Now,
 	}
 }
@@ -58,10 +58,10 @@ func (t *terminal) Event(ev action.Event) {
 		t.err.print(ended(ev.Text))
 		t.draw("")
 	case action.Step:
-		t.draw(line{{dim, "· " + oneLine(ev.Action) + ": " + stepped(ev)}}.render(t.colour) + "\n")
+		t.draw(line{{dim, "· " + oneLine(ev.Action) + ": " + stepped(ev)}}.render(t.color) + "\n")
 	case action.Skipped:
 		if t.verbose > 0 {
-			t.draw(line{{dim, "· " + oneLine(ev.Action) + " unchanged"}}.render(t.colour) + "\n")
+			t.draw(line{{dim, "· " + oneLine(ev.Action) + " unchanged"}}.render(t.color) + "\n")
 			return
 		}
 		t.drawSoon()
@@ -97,7 +97,7 @@ func (t *terminal) over(j *job) {
 	if j.failed {
 		said = line{{red, "✗ " + oneLine(j.id) + " failed"}, {normal, j.failedAfter() + ": " + j.reason()}}
 	}
-	text := said.render(t.colour) + "\n"
+	text := said.render(t.color) + "\n"
 	if t.verbose > 0 {
 		text += j.details()
 	}
@@ -108,12 +108,12 @@ func (t *terminal) finish() {
 	t.erase()
 	if t.run.err != "" {
 		t.out.print(t.run.tally(t.run.took) + "\n")
-		t.err.print(line{{red, "error:"}}.render(t.colour) + " " + ended(t.run.err))
+		t.err.print(line{{red, "error:"}}.render(t.color) + " " + ended(t.run.err))
 		return
 	}
 	width, _ := t.size()
 	t.out.print(t.run.report(t.isArtifact, width))
-	t.out.print(line{{bold, t.run.tally(t.run.took)}}.render(t.colour) + "\n")
+	t.out.print(line{{bold, t.run.tally(t.run.took)}}.render(t.color) + "\n")
 }
 
 func (t *terminal) Close() error {
@@ -121,7 +121,7 @@ func (t *terminal) Close() error {
 		t.erase()
 		t.out.print("interrupted: " + t.run.tally(t.now().Sub(t.run.began)) + "\n")
 		for _, failure := range t.run.failures() {
-			t.err.print(line{{red, "error:"}}.render(t.colour) + " " + ended(failure))
+			t.err.print(line{{red, "error:"}}.render(t.color) + " " + ended(failure))
 		}
 	}
 	t.closed = true
@@ -137,7 +137,7 @@ func (t *terminal) draw(scrolled string) {
 	live := t.lines(width-1, height) // the last column is left free: some terminals wrap when it is filled
 	var frame strings.Builder
 	for _, l := range live {
-		frame.WriteString(l.render(t.colour) + eraseLine + "\n")
+		frame.WriteString(l.render(t.color) + eraseLine + "\n")
 	}
 	t.drawn = t.now()
 	if scrolled == "" && width == t.width && frame.String() == t.frame {

@@ -12,7 +12,7 @@ import (
 
 // Timeline writes an SVG picture of a run's events: a bar for every action that ran (one for those that were
 // made together), from start to end, by phase. The picture stands alone: no script, no font, no network. It
-// follows the reader's light or dark preference, tells nothing by colour alone, and pointing at a bar shows
+// follows the reader's light or dark preference, tells nothing by color alone, and pointing at a bar shows
 // its details. A run that was cut short is drawn up to its last event; of several runs, the last is drawn.
 func Timeline(w io.Writer, events []action.Event) error {
 	var r run

@@ -26,10 +26,10 @@ func TestNamesOfTargets(t *testing.T) {
 func TestMakefileHasEveryMagefileTarget(t *testing.T) {
 	t.Parallel()
 	var help bytes.Buffer
-	if err := Help(&help, filepath.Join("..", "..", "magefiles")); err != nil {
+	if err := Help(&help, filepath.Join("..", "..", "..", "magefiles")); err != nil {
 		t.Fatal(err)
 	}
-	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
+	makefile, err := os.ReadFile(filepath.Join("..", "..", "..", "Makefile"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestStaleBuildFileIsNoticedAndUpdated(t *testing.T) {
 func tree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	from := os.DirFS(filepath.Join("..", ".."))
+	from := os.DirFS(filepath.Join("..", "..", ".."))
 	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go", "images/*/*", "images/*/*/*.go", "BUILD.bazel"} {
 		names, err := fs.Glob(from, pattern)
 		if err != nil {

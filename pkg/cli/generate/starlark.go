@@ -93,7 +93,7 @@ func (s starlark) versions() string {
 		}
 	}
 	packing := []string{"release_packer"}
-	for _, kind := range []string{"licences", "others"} {
+	for _, kind := range []string{"licenses", "others"} {
 		for _, p := range s.catalog.Sets[catalog.Server] {
 			packing = append(packing, "release_"+kind+"_"+p.OS+"_"+p.Arch)
 		}

@@ -55,6 +55,6 @@ func TestPrepareKeepsNothingOfSmallFilesAndReportsMissingOnes(t *testing.T) {
 	cancel()
 	large := writeFile(t, filepath.Join(dir, "large"), prose(2, 3*minSegment))
 	if err := p.Prepare(ctx, large); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: error is %v", err)
+		t.Errorf("canceled: error is %v", err)
 	}
 }

@@ -64,7 +64,7 @@ func TestBrokenLocksAreNamedByLine(t *testing.T) {
 // The locks of this repository have what is wished for, for every architecture alike.
 func TestLocksOfThisRepository(t *testing.T) {
 	t.Parallel()
-	locks, err := filepath.Glob(filepath.Join("..", "..", "images", "*", "debian.lock"))
+	locks, err := filepath.Glob(filepath.Join("..", "..", "..", "images", "*", "debian.lock"))
 	if err != nil || len(locks) == 0 {
 		t.Fatalf("%v, error %v", locks, err)
 	}

@@ -218,7 +218,7 @@ func (c *Container) exit(ctx context.Context, status int64) error {
 }
 
 // Remove ends the container, if it still runs, and removes it. It takes its own time, as it is what remains to be done when
-// all else is cancelled.
+// all else is canceled.
 func (c *Container) Remove() error {
 	if c.stream.Conn != nil {
 		c.stream.Close()

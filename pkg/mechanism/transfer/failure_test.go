@@ -271,10 +271,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for name, r := range map[string]*Remote{
 		"all is well":                {Dial: dial, Password: password},
-		"cancelled before the dial":  {Dial: func(ctx ctx) (connection, error) { <-ctx.Done(); return nil, ctx.Err() }},
-		"cancelled in the greeting":  {Dial: pipe(silent)},
-		"cancelled after it":         {Dial: pipe(func(conn net.Conn) { _, _ = conn.Write([]byte(greeting + " 31.0\n")); silent(conn) })},
-		"cancelled in mid-transfer":  {Dial: dying(dial, 4<<20, true), Password: password},
+		"canceled before the dial":   {Dial: func(ctx ctx) (connection, error) { <-ctx.Done(); return nil, ctx.Err() }},
+		"canceled in the greeting":   {Dial: pipe(silent)},
+		"canceled after it":          {Dial: pipe(func(conn net.Conn) { _, _ = conn.Write([]byte(greeting + " 31.0\n")); silent(conn) })},
+		"canceled in mid-transfer":   {Dial: dying(dial, 4<<20, true), Password: password},
 		"wrong password":             {Dial: dial, Password: "guess"},
 		"dies":                       {Dial: dying(dial, 4<<20, false), Password: password},
 		"Dial fails":                 {Dial: failingDial(enough)},
@@ -283,14 +283,14 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		began := time.Now()
-		if strings.HasPrefix(name, "cancelled") {
+		if strings.HasPrefix(name, "canceled") {
 			time.AfterFunc(300*time.Millisecond, func() { cancel(enough) })
 		}
 		_, err := r.Mirror(ctx, "tree", big, names)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Errorf("%s: it took %v", name, took)
 		}
-		if strings.HasPrefix(name, "cancelled") && !errors.Is(err, enough) {
+		if strings.HasPrefix(name, "canceled") && !errors.Is(err, enough) {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel(nil)

@@ -320,12 +320,12 @@ func TestNamesThatMustNotTravelAreRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"further", "top", "hop", "sub/top"}, "further: the symbolic link points outside"},
 	}
 	for _, test := range tests {
-		dialled := errors.New("it dialled")
+		dialed := errors.New("it dialed")
 		r := (&daemon{}).remote()
-		r.Dial = failingDial(dialled)
+		r.Dial = failingDial(dialed)
 		for _, err := range []error{second(r.Mirror(t.Context(), "tree", dir, test.names)), second(r.Add(t.Context(), "tree", dir, test.names))} {
 			switch {
-			case test.want == "" && !errors.Is(err, dialled), test.want != "" && errors.Is(err, dialled):
+			case test.want == "" && !errors.Is(err, dialed), test.want != "" && errors.Is(err, dialed):
 				t.Errorf("%q: %v, want %q", test.names, err, test.want)
 			case !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "rsync to tree: "):
 				t.Errorf("%q: %v\nwant %s", test.names, err, test.want)
@@ -341,7 +341,7 @@ func TestNamesThatMustNotTravelAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if _, err := (&Remote{}).Mirror(ctx, "tree", dir, []string{"a"}); err == nil || err.Error() != "rsync to tree: enough" {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 }
 

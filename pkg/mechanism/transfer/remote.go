@@ -36,7 +36,7 @@ type Remote struct {
 
 // Stats say what a call has moved.
 type Stats struct {
-	Files          int   // regular files that travelled, or were copied from a basis
+	Files          int   // regular files that traveled, or were copied from a basis
 	Deleted        int   // of any kind, folders too; 0 from a daemon older than 3.4.4, which does not tell
 	Sent, Received int64 // bytes, as rsync counts them: with its own talk
 }

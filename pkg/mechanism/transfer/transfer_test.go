@@ -207,7 +207,7 @@ func must(t testing.TB, want int) func(Stats, error) {
 			t.Fatal(err)
 		}
 		if s.Files != want {
-			t.Errorf("%d files travelled, want %d", s.Files, want)
+			t.Errorf("%d files traveled, want %d", s.Files, want)
 		}
 	}
 }

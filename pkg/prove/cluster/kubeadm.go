@@ -141,8 +141,8 @@ func (s *State) kubeadm(ctx context.Context, n node, command string, config []by
 	return fmt.Errorf("%w; see %s", err, filepath.Dir(log))
 }
 
-// initialise makes the first node the control plane, and fetches the administrator's kubeconfig.
-func (s *State) initialise(ctx context.Context, n node, c setup) error {
+// initialize makes the first node the control plane, and fetches the administrator's kubeconfig.
+func (s *State) initialize(ctx context.Context, n node, c setup) error {
 	config, err := c.config()
 	if err != nil {
 		return err

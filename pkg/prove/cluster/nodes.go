@@ -54,7 +54,7 @@ func (s *State) nodes(o Options) []step {
 			before, join = "images of the control plane", "kubeadm init"
 			steps = append(steps,
 				step{before, []string{start}, func(ctx context.Context) error { return s.importImages(ctx, n, apart(true)) }},
-				step{join, []string{before}, func(ctx context.Context) error { return s.initialise(ctx, n, of(n)) }})
+				step{join, []string{before}, func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
 		} else {
 			steps = append(steps, step{join, []string{start, "kubeadm init"}, func(ctx context.Context) error { return s.join(ctx, n, first, of(n)) }})
 		}

@@ -140,7 +140,7 @@ func (c *comparison) isBuildInfo(pa, pb, na, nb uint64) bool {
 	return pa == c.holeA.from && pb == c.holeB.from && na == c.holeA.to-c.holeA.from && nb == c.holeB.to-c.holeB.from && na > 0 && nb > 0
 }
 
-// compareInitTasks notes the functions that initialise packages.
+// compareInitTasks notes the functions that initialize packages.
 func (c *comparison) compareInitTasks() {
 	a, b := c.a, c.b
 	for i := range min(a.mod[modInittasks+1], b.mod[modInittasks+1]) {
@@ -149,14 +149,14 @@ func (c *comparison) compareInitTasks() {
 		c.numbers[pa] = true
 		c.refers = append(c.refers, ref{uint32(ta), uint32(tb), noFunction, uint32(pa)})
 		if !a.noptrdata.has(ta) || !b.noptrdata.has(tb) || a.noptrdata.end()-ta < 8 || b.noptrdata.end()-tb < 8 {
-			c.problem(pa, pb, "a task of initialisation elsewhere")
+			c.problem(pa, pb, "a task of initialization elsewhere")
 			continue
 		}
 		n := uint64(binary.LittleEndian.Uint32(a.noptrdata.at(ta + 4)))
 		for k := range n {
 			fa, fb := ta+8+8*k, tb+8+8*k
 			if !a.noptrdata.has(fa+7) || !b.noptrdata.has(fb+7) {
-				c.problem(ta, tb, "a task of initialisation that is too long")
+				c.problem(ta, tb, "a task of initialization that is too long")
 				break
 			}
 			c.numbers[fa] = true
@@ -203,7 +203,7 @@ func (c *comparison) compareNumbers(a, b *section) {
 // sameNumber compares words of .noptrdata that differ, or may be an address.
 func (c *comparison) sameNumber(wa, wb uint64) bool {
 	if f := c.a.funcAt(wa); f >= 0 && c.a.funcs[f].entry == wa {
-		// Compiled packages have tasks of initialisation, which are compared as such; assembly has other addresses.
+		// Compiled packages have tasks of initialization, which are compared as such; assembly has other addresses.
 		if wa == wb && (c.a.funcs[f].info[funcFlag]&flagAsm == 0 || !c.b.isEntry(wb)) {
 			return true
 		}

@@ -157,7 +157,7 @@ func (l *layout) layPieces(s, t *section, refs []ref) (pieces []piece, bad []str
 	return pieces, bad
 }
 
-// farthest is how many objects a linker may put between two neighbours when the order of symbols changes.
+// farthest is how many objects a linker may put between two neighbors when the order of symbols changes.
 const farthest = 256
 
 // stretches are where refs say that parts of s and t are the same, in order: most of refs, if the programs are much the same.
@@ -266,7 +266,7 @@ func (l *layout) pairs(s, t *section, refs []ref) []piece {
 	return pairs
 }
 
-// mostFrequent keeps, of neighbours with the same key, the one with the largest n.
+// mostFrequent keeps, of neighbors with the same key, the one with the largest n.
 func mostFrequent(pairs []piece, key func(piece) uint64) []piece {
 	best := pairs[:0]
 	for _, p := range pairs {
@@ -281,7 +281,7 @@ func mostFrequent(pairs []piece, key func(piece) uint64) []piece {
 	return best
 }
 
-// count merges equal neighbours, and adds up their n.
+// count merges equal neighbors, and adds up their n.
 func count(pairs []piece) []piece {
 	out := pairs[:0]
 	for _, p := range pairs {

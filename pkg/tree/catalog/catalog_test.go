@@ -169,7 +169,7 @@ func TestImagesAreOfTheServerSet(t *testing.T) {
 
 func TestCatalogOfThisRepository(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	c, err := Load(root)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		want string // without the file, one problem a line
 	}{
 		"unknown field":         {edit{"tags:", "tagz:"}, `7: unknown field "tagz"; did you mean tags?`},
-		"unknown field of many": {edit{"tags:", "colour:"}, `7: unknown field "colour"; it can be module, go, tags, sets, binaries, images or registry`},
+		"unknown field of many": {edit{"tags:", "color:"}, `7: unknown field "color"; it can be module, go, tags, sets, binaries, images or registry`},
 		"unknown inner field":   {edit{kubelet, "- {name: kubelet, pakage: ./kubelet, sets: [node]}"}, "16: unknown field \"pakage\"; did you mean package?\n16: binary kubelet has neither a package nor a test"},
 		"missing field":         {edit{"registry: registry.k8s.io", ""}, `1: the file has no field "registry"`},
 		"missing inner field":   {edit{", title: Kubernetes API server", ""}, `26: an image has no field "title"`},
@@ -84,7 +84,7 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"package in full":     {edit{"package: ./kubectl,", "package: slipway.build/cmd/kubectl,"}, `18: binary kubectl: no module that cmd/go.mod requires has package slipway.build/cmd/kubectl; did you mean ./kubectl?`},
 		"not an import path":  {edit{"package: ./kubectl,", "package: k8s.io//kubectl,"}, `18: binary kubectl: malformed import path "k8s.io//kubectl": double slash`},
 		"module not required": {edit{"	k8s.io/component-base v0.36.3\n", ""}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-base/logs/kube-log-runner`},
-		"module misspelt":     {edit{"package: k8s.io/component-base/", "package: k8s.io/component-bas/"}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-bas/logs/kube-log-runner; did you mean k8s.io/component-base?`},
+		"module misspelled":   {edit{"package: k8s.io/component-base/", "package: k8s.io/component-bas/"}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-bas/logs/kube-log-runner; did you mean k8s.io/component-base?`},
 		"module's namesake":   {edit{"package: k8s.io/component-base/", "package: k8s.io/component-base2/"}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-base2/logs/kube-log-runner; did you mean k8s.io/component-base?`},
 
 		"unknown image binary": {edit{"binary: kubectl,", "binary: kubctl,"}, `27: unknown binary "kubctl"; did you mean kubectl?`},

@@ -51,7 +51,7 @@ func compile(t *testing.T, script string) (c road.Compilation, rep *recorder, er
 		t.Fatal(err)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile("../../../" + name)
+		data, err := os.ReadFile("../../../../" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestCompileFailsWhereBazelDoes(t *testing.T) {
 
 func TestModulesHaveToBeTheSelectedOnes(t *testing.T) {
 	t.Parallel()
-	s, err := selected("../../..")
+	s, err := selected("../../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

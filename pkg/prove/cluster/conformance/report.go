@@ -72,9 +72,9 @@ func (r Report) NotPassed() []Row {
 }
 
 // WriteRow writes a spec that ended as a line of its own.
-func WriteRow(w io.Writer, row Row, done, total int, colour bool) {
+func WriteRow(w io.Writer, row Row, done, total int, color bool) {
 	result := fmt.Sprintf("%-7s", row.Result)
-	if style := map[Result]string{Passed: "32", Failed: "31", Skipped: "33"}[row.Result]; colour && style != "" {
+	if style := map[Result]string{Passed: "32", Failed: "31", Skipped: "33"}[row.Result]; color && style != "" {
 		result = "\x1b[" + style + "m" + result + "\x1b[m"
 	}
 	took := "      " // where several run at once, only the report says it

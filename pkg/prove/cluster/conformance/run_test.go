@@ -241,7 +241,7 @@ func TestInterruptEndsTheSpecAndRemovesNamespaces(t *testing.T) {
 	}()
 	report, err := r.run(ctx)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that it was cancelled", err)
+		t.Errorf("got %v, want that it was canceled", err)
 	}
 	want := `passed: [sig-a] passes [Conformance]
 passed: [sig-b] passes alone [Serial] [Conformance]

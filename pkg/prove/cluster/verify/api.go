@@ -334,7 +334,7 @@ spec:
             required: [size]
             properties:
               size: {type: integer, maximum: 10}
-              colour: {type: string, default: green}
+              color: {type: string, default: green}
           status:
             type: object
             properties: {phase: {type: string}}
@@ -351,7 +351,7 @@ spec:
 		return err
 	}
 	what := "things." + api
-	if err := e.is(ctx, what, "{.items[*].spec}", `{"colour":"green","size":3}`); err != nil {
+	if err := e.is(ctx, what, "{.items[*].spec}", `{"color":"green","size":3}`); err != nil {
 		return err
 	}
 	if err := e.is(ctx, what, "{.items[*].status}", ""); err != nil { // which is written apart from the rest

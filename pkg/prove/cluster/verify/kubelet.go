@@ -206,7 +206,7 @@ func volumes(ctx context.Context, e *env) error {
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
-data: {colour: green}
+data: {color: green}
 ---
 apiVersion: v1
 kind: Secret
@@ -240,7 +240,7 @@ spec:
 			return err
 		}
 	}
-	for file, want := range map[string]string{"/settings/colour": "green", "/secret/word": "sesame", "/empty/note": "hello", "/host/note": "hello"} {
+	for file, want := range map[string]string{"/settings/color": "green", "/secret/word": "sesame", "/empty/note": "hello", "/host/note": "hello"} {
 		got, err := e.kubectl(ctx, "exec", "web", "--container=other", "--", "/probe", "read", file)
 		if err != nil {
 			return err

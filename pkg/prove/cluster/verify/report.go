@@ -59,12 +59,12 @@ func (r Report) Summary() string {
 type Table struct {
 	w           io.Writer
 	group, name int // cells
-	colour      bool
+	color       bool
 }
 
 // NewTable makes a table for the rows of some checks.
-func NewTable(w io.Writer, checks []Check, colour bool) *Table {
-	t := &Table{w: w, group: len("GROUP"), name: len("CHECK"), colour: colour}
+func NewTable(w io.Writer, checks []Check, color bool) *Table {
+	t := &Table{w: w, group: len("GROUP"), name: len("CHECK"), color: color}
 	for _, c := range checks {
 		t.group, t.name = max(t.group, len(c.Group)), max(t.name, len(c.Name))
 	}
@@ -80,7 +80,7 @@ func (t *Table) Row(r Row) {
 
 func (t *Table) line(result, style, group, name, time, message string) {
 	cell := fmt.Sprintf("%-7s", result)
-	if t.colour && style != "" {
+	if t.color && style != "" {
 		cell = "\x1b[" + style + "m" + cell + "\x1b[m"
 	}
 	fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf("%s   %-*s   %-*s   %s   %s", cell, t.group, group, t.name, name, time, message), " "))

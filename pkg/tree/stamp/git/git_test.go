@@ -173,7 +173,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			t.Errorf("the remedy does not help: %v", err)
 		}
 	})
-	t.Run("cancelled", func(t *testing.T) {
+	t.Run("canceled", func(t *testing.T) {
 		t.Parallel()
 		g := gittest.New(t)
 		g.Commit()

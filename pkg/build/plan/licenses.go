@@ -54,15 +54,15 @@ func (b *builder) inImages(set catalog.Set, platform catalog.Platform) []catalog
 	return binaries
 }
 
-// licences plans the LICENSES folder of a set's tarball, and returns where it is made. It covers every component that a
+// licenses plans the LICENSES folder of a set's tarball, and returns where it is made. It covers every component that a
 // release ships for the platform, so it is the same whichever tarballs are asked for.
-func (b *builder) licences(set catalog.Set, platform catalog.Platform) (string, error) {
+func (b *builder) licenses(set catalog.Set, platform catalog.Platform) (string, error) {
 	name, binaries := b.shipped(set, platform)
-	return b.licencesOf(name, platform, binaries)
+	return b.licensesOf(name, platform, binaries)
 }
 
-// addonLicences plans the licences of the other projects that a set's tarball has programs of: a folder for each.
-func (b *builder) addonLicences(set catalog.Set, platform catalog.Platform) ([]content, error) {
+// addonLicenses plans the licenses of the other projects that a set's tarball has programs of: a folder for each.
+func (b *builder) addonLicenses(set catalog.Set, platform catalog.Platform) ([]content, error) {
 	shipped := map[string]bool{} // by name
 	for _, bin := range append(b.Catalog.BinariesFor(set, platform), b.inImages(set, platform)...) {
 		shipped[bin.Name] = true
@@ -81,7 +81,7 @@ func (b *builder) addonLicences(set catalog.Set, platform catalog.Platform) ([]c
 	var holds []content
 	for _, module := range order {
 		name := path.Base(module)
-		dir, err := b.licencesOf(name, platform, binaries[module])
+		dir, err := b.licensesOf(name, platform, binaries[module])
 		if err != nil {
 			return nil, err
 		}
@@ -90,10 +90,10 @@ func (b *builder) addonLicences(set catalog.Set, platform catalog.Platform) ([]c
 	return holds, nil
 }
 
-// licencesOf plans a folder with the licences of binaries of one module, and returns where it is made.
-func (b *builder) licencesOf(name string, platform catalog.Platform, binaries []catalog.Binary) (string, error) {
-	dir := slashed(stage, "licences", name, platform.Dash())
-	id := "licences " + platform.String() + " " + name
+// licensesOf plans a folder with the licenses of binaries of one module, and returns where it is made.
+func (b *builder) licensesOf(name string, platform catalog.Platform, binaries []catalog.Binary) (string, error) {
+	dir := slashed(stage, "licenses", name, platform.Dash())
+	id := "licenses " + platform.String() + " " + name
 	if b.planned[id] {
 		return dir, nil
 	}
@@ -122,7 +122,7 @@ func (b *builder) licencesOf(name string, platform catalog.Platform, binaries []
 		packages := b.packages(name, platform, module, binaries)
 		inputs = slices.Concat([]string{packages}, inputs, module.inputs)
 		lay = func(ctx context.Context, to string) error {
-			src, err := b.licenceSource(ctx, module, b.abs(packages))
+			src, err := b.licenseSource(ctx, module, b.abs(packages))
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (b *builder) licencesOf(name string, platform catalog.Platform, binaries []
 	}
 	b.add(&action.Action{
 		ID:      id,
-		Phase:   "licences",
+		Phase:   "licenses",
 		Recipe:  []string{license.Recipe, b.Catalog.Go.Version},
 		Inputs:  inputs,
 		Outputs: []string{dir + "/"},
@@ -151,7 +151,7 @@ func (b *builder) linked(name string, platform catalog.Platform, binaries []cata
 	}
 	b.add(&action.Action{
 		ID:      "modules " + platform.String() + " " + name,
-		Phase:   "licences",
+		Phase:   "licenses",
 		Recipe:  []string{license.Recipe},
 		Inputs:  inputs,
 		Outputs: []string{out},
@@ -160,8 +160,8 @@ func (b *builder) linked(name string, platform catalog.Platform, binaries []cata
 	return out
 }
 
-// licenceSource says where the licence files are of packages of a module that a file lists.
-func (b *builder) licenceSource(ctx context.Context, of *module, packages string) (license.Source, error) {
+// licenseSource says where the license files are of packages of a module that a file lists.
+func (b *builder) licenseSource(ctx context.Context, of *module, packages string) (license.Source, error) {
 	g, err := b.Go(ctx, nil)
 	if err != nil {
 		return license.Source{}, err
@@ -170,7 +170,7 @@ func (b *builder) licenceSource(ctx context.Context, of *module, packages string
 }
 
 // packages plans the list of packages that binaries are compiled from. Build information in a binary names modules
-// only, and a licence may lie in the folder of a package.
+// only, and a license may lie in the folder of a package.
 func (b *builder) packages(name string, platform catalog.Platform, module *module, binaries []catalog.Binary) string {
 	out := slashed(stage, "packages", name, platform.Dash()+".json")
 	// The sources themselves are no inputs: an edit below the imports must not have the Go tool list everything again.
@@ -183,7 +183,7 @@ func (b *builder) packages(name string, platform catalog.Platform, module *modul
 	recipe = slices.Concat(recipe, toolchain.Levels(), args, mains, []string{"-test"}, tests, heads)
 	b.add(&action.Action{
 		ID:      "packages " + platform.String() + " " + name,
-		Phase:   "licences",
+		Phase:   "licenses",
 		Recipe:  recipe,
 		Inputs:  module.inputs,
 		Outputs: []string{out},
