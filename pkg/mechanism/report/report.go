@@ -1,0 +1,87 @@
+// Package report holds the results of checks and writes them as a table, as text, as JSON and as JUnit's XML.
+//
+// A program collects Results, one for each check, and shows each as it comes:
+//
+//	table := report.NewTable(os.Stdout, planned, color)
+//	for … {
+//		results = append(results, result)
+//		table.Write(result)
+//	}
+//	results.Explain(os.Stdout, report.Failed)
+//	fmt.Println(results.Summary("checks", took)) // 3 checks in 4s: 2 passed, 1 failed, 0 skipped
+//
+// Results are plain data, and encoding/json writes them. A program that reports more (which cluster, which version) puts
+// them into a struct of its own.
+//
+// # What must never be in here
+//
+// What is checked, and which command or flag shows it.
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An Outcome says how a check ended.
+type Outcome string
+
+// The outcomes of checks.
+const (
+	Passed  Outcome = "passed"
+	Failed  Outcome = "failed"
+	Skipped Outcome = "skipped" // the check does not apply here
+	NotRun  Outcome = "not run" // the run ended before the check did
+)
+
+// A Result is the outcome of one check.
+type Result struct {
+	Group    string  `json:"group,omitempty"`
+	Name     string  `json:"name"` // unique in its group
+	Outcome  Outcome `json:"result"`
+	Seconds  float64 `json:"seconds,omitempty"`
+	Message  string  `json:"message,omitempty"`     // why the check did not pass
+	Location string  `json:"location,omitempty"`    // file and line of the check's source
+	Details  string  `json:"explanation,omitempty"` // what helps to understand a failure, in lines
+	Output   string  `json:"-"`                     // what the check printed; JUnit's XML alone has it
+}
+
+// title returns the group and name.
+func (r Result) title() string {
+	if r.Group == "" {
+		return r.Name
+	}
+	return r.Group + "/" + r.Name
+}
+
+// Results are the results of one run, in the order of a table. Those of a group stand together.
+type Results []Result
+
+// Count returns how many results have one of the outcomes.
+func (rs Results) Count(outcomes ...Outcome) int {
+	n := 0
+	for _, r := range rs {
+		if slices.Contains(outcomes, r.Outcome) {
+			n++
+		}
+	}
+	return n
+}
+
+// Summary counts the results in a line. The noun is what they are called, such as "checks".
+func (rs Results) Summary(noun string, took time.Duration) string {
+	text := fmt.Sprintf("%d %s in %v: %d passed, %d failed, %d skipped", len(rs), noun, took.Round(time.Second),
+		rs.Count(Passed), rs.Count(Failed), rs.Count(Skipped))
+	if n := rs.Count(NotRun); n > 0 {
+		text += fmt.Sprintf(", %d not run", n)
+	}
+	return text
+}
+
+// firstLine returns a message's first line, for a table and for JUnit's attribute.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	return line
+}
