@@ -10,18 +10,14 @@
 // # Which modules
 //
 // Those that the binaries name in their build information, and no others: go.mod requires many more than
-// are linked, and owing a text is a matter of what is shipped. All binaries of one call come from one Go
-// module, so they agree on every version; if two don't, one of them is stale, and that is an error. Binaries
-// of several Go modules (the cluster's, etcd's, CoreDNS') are several calls into several folders.
+// are linked, and owing a text is a matter of what is shipped. Package module makes a list of them, of
+// binaries of one Go module. Binaries of several Go modules (the cluster's, etcd's, CoreDNS') have several
+// lists, and a folder each.
 //
-// The binaries' own main module is left out when it was compiled from a working folder, since its license
+// The binaries' own main module is not in the list if it was compiled from a working folder; its license
 // is the repository's. A main package of a dependency (kube-log-runner of k8s.io/component-base) is not.
 //
 // A module that is replaced is looked up where its code was really from: another module, or a folder.
-//
-// A binary without build information is an error, never an empty list.
-//
-// List writes them into a file, which stays the same when a binary is linked again of the same modules: so need the folder.
 //
 // # Which files
 //

@@ -10,12 +10,14 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"slipway.build/pkg/tree/module"
 )
 
 // A Package is one of the list that the Go command printed.
 type Package struct {
 	ImportPath string
-	Module     Module // without Dir
+	Module     Module // without Sum and Dir
 }
 
 // Packages reads the output of `go list -deps -json=ImportPath,Module,Standard`, or several joined: all
@@ -50,12 +52,10 @@ func Packages(r io.Reader) ([]Package, error) {
 		if listed.Module == nil {
 			return nil, fmt.Errorf("license: list of packages: %s has no Module; list it with -json=ImportPath,Module,Standard", name)
 		}
-		m := Module{Path: listed.Module.Path, Version: listed.Module.Version, Origin: listed.Module.Path}
+		var m Module
+		m.Path, m.Version = listed.Module.Path, listed.Module.Version
 		if r := listed.Module.Replace; r != nil {
-			m.Version, m.Origin = r.Version, r.Path
-			if isFolder(r.Path) {
-				m.Version, m.Origin = "", ""
-			}
+			m.Replace = module.ReplacedBy(r.Path, r.Version)
 		}
 		packages = append(packages, Package{ImportPath: name, Module: m})
 	}

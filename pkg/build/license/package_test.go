@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/tree/module"
 )
 
 func TestPackages(t *testing.T) {
 	t.Parallel()
-	a := Module{Path: "example.com/a", Version: "v1.0.0", Origin: "example.com/a"}
+	a := dependency("example.com/a", "v1.0.0")
 	const moduleA = `"Module": {"Path": "example.com/a", "Version": "v1.0.0"}`
 	for name, tc := range map[string]struct {
 		list string
@@ -33,15 +35,15 @@ func TestPackages(t *testing.T) {
 				{"ImportPath": "example.com/a/own.test", ` + moduleA + `}`,
 			want: []Package{{"example.com/a/b", a}, {"example.com/a/c_test", a}, {"example.com/a/own.test", a}},
 		},
-		"a fork is the origin": {
+		"a fork": {
 			list: `{"ImportPath": "example.com/a", "Module": {"Path": "example.com/a", "Version": "v1.0.0",
 				"Replace": {"Path": "example.com/fork", "Version": "v1.1.0"}}}`,
-			want: []Package{{"example.com/a", Module{Path: "example.com/a", Version: "v1.1.0", Origin: "example.com/fork"}}},
+			want: []Package{{"example.com/a", replaced("example.com/a", "v1.0.0", module.Version{Path: "example.com/fork", Version: "v1.1.0"})}},
 		},
-		"a folder is no origin": {
+		"a folder": {
 			list: `{"ImportPath": "example.com/a", "Module": {"Path": "example.com/a", "Version": "v1.0.0",
 				"Replace": {"Path": "../patched"}}}`,
-			want: []Package{{"example.com/a", Module{Path: "example.com/a"}}},
+			want: []Package{{"example.com/a", replaced("example.com/a", "v1.0.0", module.Version{Path: "../patched"})}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func Gather(ctx context.Context, dir string, src Source) error {
 		return err
 	}
 	// The working folder's own packages, which have neither a version nor a replacement, are the repository's.
-	packages = slices.DeleteFunc(packages, func(p Package) bool { return p.Module.Version == "" && p.Module.Origin != "" })
+	packages = slices.DeleteFunc(packages, func(p Package) bool { return p.Module.Code().Version == "" && p.Module.Folder() == "" })
 	var modules []Module
 	for _, p := range packages {
 		modules = append(modules, p.Module)
@@ -27,7 +27,7 @@ func Gather(ctx context.Context, dir string, src Source) error {
 	slices.SortFunc(modules, func(a, b Module) int { return strings.Compare(a.Path, b.Path) })
 	modules = slices.Compact(modules)
 	for i, m := range modules {
-		if m.Origin == "" {
+		if m.Folder() != "" {
 			return fmt.Errorf("license %s: it is replaced by a folder, and files are gathered of modules with a version", m)
 		}
 		if err := src.locate(&modules[i]); err != nil {
@@ -39,7 +39,7 @@ func Gather(ctx context.Context, dir string, src Source) error {
 }
 
 // Select fills dir with what binaries need of a folder that Gather made, and the repository's own license. Their modules are in a
-// file that List made.
+// list that package module made.
 func Select(ctx context.Context, dir, gathered, license, list string) error {
 	modules, err := readList(list)
 	if err != nil {

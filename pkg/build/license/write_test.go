@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/tree/module"
 )
 
 // tree is a working folder with two dependencies: one in the module cache, of which only a package inside of
@@ -111,10 +113,13 @@ func TestFindAllNamesEveryModuleWithoutLicense(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	modules := []Module{
-		{Path: "x/deep", Version: "v1.0.0", Origin: "x/deep", Dir: filepath.Join(root, "deep")},
-		{Path: "x/good", Version: "v1.0.0", Origin: "x/good", Dir: filepath.Join(root, "good")},
-		{Path: "x/notice", Version: "v1.0.0", Origin: "fork/notice", Dir: filepath.Join(root, "notice")},
-		{Path: "x/patched", Dir: filepath.Join(root, "patched")},
+		dependency("x/deep", "v1.0.0"),
+		dependency("x/good", "v1.0.0"),
+		replaced("x/notice", "v1.0.0", module.Version{Path: "fork/notice", Version: "v1.0.0"}),
+		replaced("x/patched", "v1.0.0", module.Version{Path: "../patched"}),
+	}
+	for i, m := range modules {
+		modules[i].Dir = filepath.Join(root, filepath.Base(m.Path))
 	}
 	write(t, filepath.Join(root, "deep", "a", "LICENSE"), "not at the root")
 	write(t, filepath.Join(root, "good", "UNLICENSE"), "")
@@ -132,7 +137,9 @@ func TestFindAllNamesEveryModuleWithoutLicense(t *testing.T) {
 
 func TestFindSaysThatAModuleIsNotInTheCache(t *testing.T) {
 	t.Parallel()
-	_, err := find(Module{Path: "x/a", Version: "v1.0.0", Origin: "x/a", Dir: filepath.Join(t.TempDir(), "a@v1.0.0")}, nil)
+	m := dependency("x/a", "v1.0.0")
+	m.Dir = filepath.Join(t.TempDir(), "a@v1.0.0")
+	_, err := find(m, nil)
 	if err == nil || !strings.Contains(err.Error(), "go mod download") {
 		t.Errorf("got %v", err)
 	}
@@ -181,7 +188,7 @@ func build(t *testing.T, root string) Source {
 	}
 	binary := filepath.Join(root, "bin")
 	run("build", "-o", binary, ".")
-	if err := List(src.Modules, []string{binary}); err != nil {
+	if err := module.WriteList(src.Modules, []string{binary}); err != nil {
 		t.Fatal(err)
 	}
 	list := run("list", "-deps", "-json=ImportPath,Module,Standard", ".")

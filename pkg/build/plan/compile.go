@@ -6,17 +6,59 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 )
 
 // compileMemory is what a compile is taken to need until it was measured here: bytes. The linux/amd64 components peak at
 // 3.7 GiB on two cores (docs/measurements.md), during the parallel links at the end.
 const compileMemory = 4 << 30
+
+// A goModule is a Go module of the tree, with what every compile in it depends on.
+type goModule struct {
+	*module.Module
+	inputs []string
+}
+
+// module reads a module of the tree, once.
+func (b *builder) module(name string) (*goModule, error) {
+	if m := b.modules[name]; m != nil {
+		return m, nil
+	}
+	m, err := loadModule(b.Root, name)
+	if err == nil {
+		b.modules[name] = m
+	}
+	return m, err
+}
+
+func loadModule(root, name string) (*goModule, error) {
+	m, err := module.Load(root, name)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := m.Inputs()
+	return &goModule{m, inputs}, err
+}
+
+// ldflags returns the linker flags that stamp a module's binaries with the versions of the modules that they come from. One
+// command links all of them, so the flags are the same for all.
+func (p *Project) ldflags(m *goModule) string {
+	var flags []string
+	for _, bin := range p.Catalog.Binaries {
+		if bin.Module == m.Name && bin.Stamp != "" {
+			flags = append(flags, "-X="+bin.Stamp+"="+m.Version(bin.ImportPath()))
+		}
+	}
+	slices.Sort(flags)
+	return strings.Join(slices.Compact(flags), " ")
+}
 
 // roadOf is the road that compiles a module's binaries: the one that was asked for, or, for other projects' modules, always
 // the local one.
@@ -70,10 +112,10 @@ func (b *builder) compile(platform catalog.Platform, binaries []catalog.Binary) 
 }
 
 // batch is the one compile of a module's binaries for a platform.
-func (b *builder) batch(platform catalog.Platform, module *module) *action.Batch {
-	id := compileID(platform, b.roadOf(module.name))
-	if module.name != b.Catalog.Module {
-		id += " of " + module.name
+func (b *builder) batch(platform catalog.Platform, module *goModule) *action.Batch {
+	id := compileID(platform, b.roadOf(module.Name))
+	if module.Name != b.Catalog.Module {
+		id += " of " + module.Name
 		if b.road.Name() != "local" {
 			id += " by the local road"
 		}
@@ -99,22 +141,22 @@ func (b *builder) compileCost(batch string) action.Cost {
 
 // compilation is that of a module for a platform. Components are stamped with the version of the release, other projects'
 // binaries with that of their module, so that they stay as they are from commit to commit.
-func (p *Project) compilation(platform catalog.Platform, module *module) road.Compilation {
+func (p *Project) compilation(platform catalog.Platform, module *goModule) road.Compilation {
 	c := road.Compilation{
 		Root:     p.Root,
-		Module:   module.name,
+		Module:   module.Name,
 		Platform: platform,
 		Tags:     p.Catalog.Tags,
 		LDFlags:  p.Stamp.LDFlags(),
 		Options:  p.Settings.Build,
 	}
-	if module.name != p.Catalog.Module {
-		c.LDFlags = module.ldflags(p.Catalog)
+	if module.Name != p.Catalog.Module {
+		c.LDFlags = p.ldflags(module)
 	}
 	return c
 }
 
-func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catalog.Platform, module *module, stale []*action.Action) error {
+func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catalog.Platform, module *goModule, stale []*action.Action) error {
 	c := b.compilation(platform, module)
 	c.Scratch = t.Dir()
 	for _, a := range stale {
@@ -130,7 +172,7 @@ func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catal
 		defer stop()
 		c.Built = built
 	}
-	road := b.roadOf(module.name)
+	road := b.roadOf(module.Name)
 	if road == b.road {
 		return road.Compile(ctx, c, t)
 	}
@@ -167,17 +209,17 @@ func (b *builder) ahead(ctx context.Context) (built func(file string), stop func
 
 // sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the
 // module cache), the folders of the module that its package needs, modules replaced by a folder, and the road's own files.
-func (b *builder) sourcesOf(bin catalog.Binary, module *module) []string {
+func (b *builder) sourcesOf(bin catalog.Binary, module *goModule) []string {
 	inputs := slices.Clone(module.inputs)
-	if module.name == b.Catalog.Module {
+	if module.Name == b.Catalog.Module {
 		for _, file := range b.config {
 			if _, err := os.Stat(b.abs(file)); err == nil {
 				inputs = append(inputs, file)
 			}
 		}
 	}
-	for _, dir := range module.closure(cmp.Or(bin.Package, bin.Test)) {
-		inputs = append(inputs, slashed(module.name, dir)+"/")
+	for _, dir := range module.Closure(cmp.Or(bin.Package, bin.Test)) {
+		inputs = append(inputs, slashed(module.Name, dir)+"/")
 	}
 	return inputs
 }

@@ -131,7 +131,7 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 	}
 	b.debianLicenses(catalog.Server, platform)
 	for name, module := range b.modules {
-		if module.replaced() {
+		if module.HasFolders() {
 			return nil, nil, fmt.Errorf("%s/go.mod replaces a module by a folder, and Bazel gets modules by version and sum: "+
 				"take another road, or replace it by a module of your own", name)
 		}

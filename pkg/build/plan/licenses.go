@@ -16,6 +16,7 @@ import (
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 )
 
 // shipped lists the binaries that share one LICENSES folder with those of a set, and names them. The test set has its own: it
@@ -105,7 +106,7 @@ func (b *builder) licensesOf(name string, platform catalog.Platform, binaries []
 	if err := b.compile(platform, binaries); err != nil {
 		return "", err
 	}
-	component := module.name == b.Catalog.Module
+	component := module.Name == b.Catalog.Module
 	if !component && b.ofOthers(dir+"/") {
 		return dir, nil
 	}
@@ -152,31 +153,31 @@ func (b *builder) linked(name string, platform catalog.Platform, binaries []cata
 	b.add(&action.Action{
 		ID:      "modules " + platform.String() + " " + name,
 		Phase:   "licenses",
-		Recipe:  []string{license.Recipe},
+		Recipe:  []string{module.Recipe},
 		Inputs:  inputs,
 		Outputs: []string{out},
-		Run:     func(_ context.Context, t *action.Task) error { return license.List(t.Path(out), files) },
+		Run:     func(_ context.Context, t *action.Task) error { return module.WriteList(t.Path(out), files) },
 	})
 	return out
 }
 
 // licenseSource says where the license files are of packages of a module that a file lists.
-func (b *builder) licenseSource(ctx context.Context, of *module, packages string) (license.Source, error) {
+func (b *builder) licenseSource(ctx context.Context, of *goModule, packages string) (license.Source, error) {
 	g, err := b.Go(ctx, nil)
 	if err != nil {
 		return license.Source{}, err
 	}
-	return license.Source{ModCache: g.ModCache, ModRoot: of.dir, GOROOT: g.Root, Packages: packages}, nil
+	return license.Source{ModCache: g.ModCache, ModRoot: of.Dir, GOROOT: g.Root, Packages: packages}, nil
 }
 
 // packages plans the list of packages that binaries are compiled from. Build information in a binary names modules
 // only, and a license may lie in the folder of a package.
-func (b *builder) packages(name string, platform catalog.Platform, module *module, binaries []catalog.Binary) string {
+func (b *builder) packages(name string, platform catalog.Platform, module *goModule, binaries []catalog.Binary) string {
 	out := slashed(stage, "packages", name, platform.Dash()+".json")
 	// The sources themselves are no inputs: an edit below the imports must not have the Go tool list everything again.
 	var heads []string
 	for _, bin := range binaries {
-		heads = append(heads, module.heads(cmp.Or(bin.Package, bin.Test)))
+		heads = append(heads, module.Heads(cmp.Or(bin.Package, bin.Test)))
 	}
 	args, mains, tests := b.listing(platform, module, binaries)
 	recipe := []string{Recipe, b.Catalog.Go.Version, platform.String(), "GOFLAGS=" + b.Settings.Build.GoFlags}
@@ -195,7 +196,7 @@ func (b *builder) packages(name string, platform catalog.Platform, module *modul
 }
 
 // listing is how the Go command is asked which packages binaries are compiled from.
-func (b *builder) listing(platform catalog.Platform, module *module, binaries []catalog.Binary) (args, mains, tests []string) {
+func (b *builder) listing(platform catalog.Platform, module *goModule, binaries []catalog.Binary) (args, mains, tests []string) {
 	c := b.compilation(platform, module)
 	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
 	for _, bin := range binaries {
@@ -209,7 +210,7 @@ func (b *builder) listing(platform catalog.Platform, module *module, binaries []
 }
 
 // list writes that list to a file.
-func (b *builder) list(ctx context.Context, file string, platform catalog.Platform, module *module, binaries []catalog.Binary) error {
+func (b *builder) list(ctx context.Context, file string, platform catalog.Platform, module *goModule, binaries []catalog.Binary) error {
 	args, mains, tests := b.listing(platform, module, binaries)
 	var list bytes.Buffer
 	for _, part := range [][]string{mains, append([]string{"-test"}, tests...)} {
@@ -224,13 +225,13 @@ func (b *builder) list(ctx context.Context, file string, platform catalog.Platfo
 }
 
 // goCommand runs the pinned Go in a module.
-func (b *builder) goCommand(ctx context.Context, module *module, platform catalog.Platform, out io.Writer, args ...string) error {
+func (b *builder) goCommand(ctx context.Context, module *goModule, platform catalog.Platform, out io.Writer, args ...string) error {
 	g, err := b.Go(ctx, nil)
 	if err != nil {
 		return err
 	}
 	var stderr bytes.Buffer
-	cmd := g.Command(ctx, module.dir, platform.OS, platform.Arch, args...)
+	cmd := g.Command(ctx, module.Dir, platform.OS, platform.Arch, args...)
 	cmd.Env = append(cmd.Env, "GOFLAGS="+b.Settings.Build.GoFlags)
 	cmd.Stdout, cmd.Stderr = out, &stderr
 	if err := cmd.Run(); err != nil {
@@ -240,7 +241,7 @@ func (b *builder) goCommand(ctx context.Context, module *module, platform catalo
 }
 
 // moduleDir is the folder of a module that another one requires. It is fetched if it is not there.
-func (b *builder) moduleDir(ctx context.Context, of *module, path string) (string, error) {
+func (b *builder) moduleDir(ctx context.Context, of *goModule, path string) (string, error) {
 	for _, fetch := range []bool{false, true} {
 		if fetch {
 			if err := b.goCommand(ctx, of, catalog.Host(), io.Discard, "mod", "download", path); err != nil {

@@ -82,7 +82,7 @@ type builder struct {
 	*Project
 	ctx     context.Context
 	graph   *action.Graph
-	modules map[string]*module        // that were read, by folder
+	modules map[string]*goModule      // that were read, by folder
 	batches map[string]*action.Batch  // by ID
 	targets map[string]catalog.Binary // by the ID of the action that compiles it
 	planned map[string]bool           // IDs of other actions that several tarballs need
@@ -96,7 +96,7 @@ func (p *Project) builder(ctx context.Context) *builder {
 		Project: p,
 		ctx:     ctx,
 		graph:   &action.Graph{Root: p.Root, State: State},
-		modules: map[string]*module{},
+		modules: map[string]*goModule{},
 		batches: map[string]*action.Batch{},
 		targets: map[string]catalog.Binary{},
 		planned: map[string]bool{},
