@@ -16,6 +16,7 @@ import (
 
 	"slipway.build/pkg/build/bazel"
 	bazelroad "slipway.build/pkg/build/road/bazel"
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 func newBazel(o *options) *cobra.Command {
@@ -122,7 +123,7 @@ func (o *options) takeOutputs(events, dir string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		to := filepath.Join(dir, name)
-		err := place(from[name], to)
+		err := atomicfile.Copy(from[name], to)
 		if err == nil {
 			err = os.Chmod(to, 0o755) // Bazel takes everything for a program, and for finished
 		}

@@ -13,6 +13,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // makeFlags are the flags of the subcommands that make something.
@@ -169,7 +170,7 @@ func deliver(graph *action.Graph, wanted artifacts, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if err := place(filepath.Join(graph.Root, filepath.FromSlash(wanted.folder), filepath.FromSlash(rel)), to); err != nil {
+		if err := atomicfile.Copy(filepath.Join(graph.Root, filepath.FromSlash(wanted.folder), filepath.FromSlash(rel)), to); err != nil {
 			return fmt.Errorf("--output: %w", err)
 		}
 	}

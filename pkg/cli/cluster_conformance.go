@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/prove/cluster/conformance"
 )
 
@@ -106,7 +107,7 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 func (o *options) reportConformance(r conformance.Report, junit string) error {
 	var err error
 	if junit != "" {
-		err = writeReport(junit, r.JUnit)
+		err = atomicfile.Write(junit, 0o644, r.JUnit)
 	}
 	if o.json {
 		return errors.Join(err, r.JSON(o.Out))

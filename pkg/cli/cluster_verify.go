@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/prove/cluster/verify"
 )
@@ -84,7 +83,7 @@ func (o *options) clusterVerify(ctx context.Context, v verification, checks []ve
 		return err
 	})
 	if v.junit != "" && len(r.Rows) > 0 {
-		err = errors.Join(err, writeReport(v.junit, r.JUnit))
+		err = errors.Join(err, atomicfile.Write(v.junit, 0o644, r.JUnit))
 	}
 	if err != nil {
 		return err
@@ -111,21 +110,4 @@ func (o *options) makeChecks(ctx context.Context, s *cluster.State, v verificati
 		return r, err
 	}
 	return r, errors.Join(err, table.End(r))
-}
-
-// writeReport writes the file under a temporary name and renames it.
-func writeReport(name string, write func(io.Writer) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // it is gone after the rename
-	defer tmp.Close()
-	if err := write(tmp); err != nil {
-		return err
-	}
-	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
 }

@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"runtime"
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // timeline is the picture of the last run that did something, relative to the root.
@@ -44,7 +45,7 @@ func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph,
 		return err
 	}
 	// What follows is for the next run and for the curious. The release is done, whatever becomes of it.
-	if err := errors.Join(p.TrimCaches(), o.drawTimeline(p, events)); err != nil {
+	if err := errors.Join(p.TrimCaches(), drawTimeline(p, events)); err != nil {
 		view.Event(action.Event{Kind: action.Output, Text: fmt.Sprintf("not tidied up: %v", err)})
 	}
 	return view.Close()
@@ -66,26 +67,13 @@ func (o *options) view(isArtifact func(string) bool) console.View {
 	})
 }
 
-func (o *options) drawTimeline(p *plan.Project, events []action.Event) error {
-	name := filepath.Join(p.Root, filepath.FromSlash(timeline))
-	// A run that is killed leaves nothing behind but in the state folder.
-	tmp, err := os.CreateTemp(filepath.Join(p.Root, filepath.FromSlash(plan.State)), "timeline-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // it is gone after the rename
-	defer tmp.Close()
-	w := bufio.NewWriter(tmp)
-	if err := console.Timeline(w, events); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if err := tmp.Chmod(0o644); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
+func drawTimeline(p *plan.Project, events []action.Event) error {
+	// A killed run must leave nothing behind outside the state folder.
+	state, name := filepath.Join(p.Root, filepath.FromSlash(plan.State)), filepath.Join(p.Root, filepath.FromSlash(timeline))
+	return atomicfile.WriteVia(state, name, 0o644, func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		return errors.Join(console.Timeline(b, events), b.Flush())
+	})
 }
 
 // printPlan prints what would run, and why.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -54,11 +55,7 @@ func writeLock(file string, lock *debian.Lock, w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: as it was, %d packages\n", file, len(lock.Packages))
 		return err
 	}
-	tmp := file + ".tmp"
-	if err := os.WriteFile(tmp, data, 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, file); err != nil {
+	if err := atomicfile.WriteFile(file, data, 0o644); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%s: %d packages\n", file, len(lock.Packages))

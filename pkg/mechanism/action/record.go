@@ -6,9 +6,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // recordFormat is part of every key and record. Raising it makes everything run once.
@@ -89,17 +92,17 @@ func (l ledger) write(id, suffix, tmp string, v any) error {
 	return nil
 }
 
-// replaceFile gives a file new content at once, by a rename from tmp on the same file system.
+// replaceFile replaces a file as a whole, by way of the folder tmp on the same file system.
 func replaceFile(name, tmp string, data []byte) error {
-	for _, f := range []string{name, tmp} {
-		if err := os.MkdirAll(filepath.Dir(f), 0o777); err != nil {
+	for _, dir := range []string{filepath.Dir(name), tmp} {
+		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(tmp, data, 0o666); err != nil {
+	return atomicfile.WriteVia(tmp, name, 0o644, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	return os.Rename(tmp, name)
+	})
 }
 
 // keyOf identifies everything that decides an action's outputs.

@@ -85,7 +85,7 @@ func (r *run) remove(dir string) {
 }
 
 func (r *run) saveStats() error {
-	return r.stats.save(filepath.Join(r.state, "stat"), filepath.Join(r.tmp, "stat"))
+	return r.stats.save(filepath.Join(r.state, "stat"), r.tmp)
 }
 
 // removeAll also removes folders that their maker made read-only, as the Go command does in a module cache.

@@ -179,10 +179,10 @@ func (t *Task) record(v *verdict, told told, outputs []content, edited string) e
 		}
 	}
 	from := origin{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}
-	if err := t.run.ledger.write(v.ID, ".from", t.folder+".from", from); err != nil {
+	if err := t.run.ledger.write(v.ID, ".from", t.run.tmp, from); err != nil {
 		return err
 	}
-	if err := t.run.ledger.write(v.ID, ".json", t.folder+".json", r); err != nil {
+	if err := t.run.ledger.write(v.ID, ".json", t.run.tmp, r); err != nil {
 		return err
 	}
 	if edited != "" {
@@ -206,5 +206,5 @@ func (t *Task) recordBatch(told told) error {
 		return nil
 	}
 	now := batchRecord{ID: t.unit.id, Members: len(t.stale), Memory: told.memory}
-	return t.run.ledger.write(t.unit.id, ".batch", t.folder+".batch", now)
+	return t.run.ledger.write(t.unit.id, ".batch", t.run.tmp, now)
 }

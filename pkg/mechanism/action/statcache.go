@@ -178,7 +178,7 @@ func (c *statCache) encode(now time.Time) []byte {
 	return statOrder.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// save writes the cache to a file if anything is new. The file is replaced at once by a rename from tmp.
+// save writes the cache to a file if anything is new. A temporary file is in the folder tmp.
 func (c *statCache) save(abs, tmp string) error {
 	c.mu.Lock()
 	dirty := c.dirty

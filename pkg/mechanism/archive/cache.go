@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 const (
@@ -186,7 +188,7 @@ func (c *cache) make(ctx context.Context, w workers, con *content, seg segment) 
 	if _, err := hex.Decode(t.Sum[:], []byte(seg.Sum)); err != nil {
 		return con.fail(err)
 	}
-	return c.write(c.path(seg.Sum, packedExt), func(f io.Writer) error {
+	return atomicfile.Write(c.path(seg.Sum, packedExt), 0o644, func(f io.Writer) error { // others may share the cache
 		err := w.deflateAll(ctx, con.reader(ctx, src, seg), func(ch chunk) error {
 			t.CRC = combineCRC(t.CRC, ch.crc, ch.size)
 			t.PackedCRC = crc32.Update(t.PackedCRC, crc32.IEEETable, ch.packed)
@@ -201,28 +203,6 @@ func (c *cache) make(ctx context.Context, w workers, con *content, seg segment) 
 		_, err = f.Write(t.bytes())
 		return err
 	})
-}
-
-// write creates a file under a temporary name and renames it when fill is done.
-func (c *cache) write(path string, fill func(io.Writer) error) error {
-	f, err := os.CreateTemp(c.dir, filepath.Base(path)+".*"+tempExt)
-	if err != nil {
-		return err
-	}
-	err = fill(f)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Chmod(f.Name(), 0o644) // others may share the cache
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 // drop removes a compressed form that turned out to be damaged.
@@ -260,7 +240,7 @@ func (c *cache) putSplit(s split) error {
 	if err != nil {
 		return err
 	}
-	return c.write(c.path(s.Sum, splitExt), func(f io.Writer) error {
+	return atomicfile.Write(c.path(s.Sum, splitExt), 0o644, func(f io.Writer) error {
 		_, err := fmt.Fprintf(f, "%x\n%s", sha256.Sum256(list), list)
 		return err
 	})
@@ -321,7 +301,7 @@ func isRecipe(e fs.DirEntry) bool {
 }
 
 func isCached(e fs.DirEntry) bool {
-	sum, _, found := strings.Cut(e.Name(), ".")
+	sum, _, found := strings.Cut(strings.TrimPrefix(e.Name(), "."), ".") // a temporary file begins with a dot
 	_, err := hex.DecodeString(sum)
 	ext := filepath.Ext(e.Name())
 	return e.Type().IsRegular() && found && err == nil && len(sum) == 2*sha256.Size &&

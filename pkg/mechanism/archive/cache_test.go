@@ -135,7 +135,8 @@ func TestTrimRemovesWhatIsUnused(t *testing.T) {
 	}
 	old := filepath.Join(cache, "0123456789abcdef", sumOf(nil)+packedExt)
 	foreign := []string{filepath.Join(cache, "notes", "x.deflate"), filepath.Join(filepath.Dir(old), "x.deflate")}
-	temp := cached(t, cache, packedExt)[0] + ".1" + tempExt
+	temp := cached(t, cache, packedExt)[0]
+	temp = filepath.Join(filepath.Dir(temp), "."+filepath.Base(temp)+".1"+tempExt)
 	for _, path := range append(foreign, old, temp) {
 		writeFile(t, path, nil)
 		age(path, keepUnused+time.Hour)

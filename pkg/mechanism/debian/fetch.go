@@ -12,6 +12,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // maxPackage is more than any package of an image has: bytes.
@@ -63,26 +65,24 @@ func fetch(ctx context.Context, cache string, packages []Package, progress func(
 
 // fetch puts a package into the cache.
 func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
-	f, err := os.CreateTemp(cache, "*.tmp")
-	if err != nil {
+	to := filepath.Join(cache, p.SHA256+".deb")
+	err := m.get(ctx, p.Path, func(r io.Reader) error {
+		err := atomicfile.Write(to, 0o600, func(w io.Writer) error {
+			sum := sha256.New()
+			if _, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(r, p.Size+1)); err != nil {
+				return err
+			}
+			if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
+				return fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
+			}
+			return nil
+		})
+		if err != nil && runtime.GOOS == "windows" {
+			if sum, _ := sumOf(to); sum == p.SHA256 {
+				return nil // another process has made it, and has it open
+			}
+		}
 		return err
-	}
-	defer func() { _ = f.Close(); _ = os.Remove(f.Name()) }()
-	err = m.get(ctx, p.Path, func(r io.Reader) error {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if err := f.Truncate(0); err != nil {
-			return err
-		}
-		sum := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(r, p.Size+1)); err != nil {
-			return err
-		}
-		if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
-			return fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
-		}
-		return nil
 	})
 	switch {
 	case errors.Is(err, errGone):
@@ -91,17 +91,7 @@ func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
 	case err != nil:
 		return fmt.Errorf("the Debian package %s %s: %w", p.Name, p.Version, err)
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	to := filepath.Join(cache, p.SHA256+".deb")
-	err = os.Rename(f.Name(), to)
-	if err != nil && runtime.GOOS == "windows" {
-		if sum, _ := sumOf(to); sum == p.SHA256 {
-			return nil // another process has it open
-		}
-	}
-	return err
+	return nil
 }
 
 func sumOf(file string) (string, error) {

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // lifetime of certificates: a cluster of this kind lives for an afternoon.
@@ -95,5 +97,5 @@ func writeKey(file string, key *ecdsa.PrivateKey) error {
 }
 
 func writePEM(file, kind string, der []byte) error {
-	return writeFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+	return atomicfile.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // A control plane without nodes: programs on loopback, on ports that were free.
@@ -113,7 +115,7 @@ func (s *State) writeKubeconfig(file, holder string, port int) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(file, config, 0o600)
+	return atomicfile.WriteFile(file, config, 0o600)
 }
 
 // startProgram starts one of the control plane, with flags.

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // What kubeadm looks for, and what does not matter here: kernels it knows, a service manager, memory that is not swapped,
@@ -130,12 +132,12 @@ func newToken() string {
 
 // kubeadm runs it in a node, with a configuration. What it says is kept in a log.
 func (s *State) kubeadm(ctx context.Context, n node, command string, config []byte) error {
-	if err := writeFile(filepath.Join(s.nodeDir(n), "kubeadm.yaml"), config, 0o600); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "kubeadm.yaml"), config, 0o600); err != nil {
 		return err
 	}
 	said, err := s.inNode(ctx, n, "kubeadm", command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)
 	log := filepath.Join(s.nodeDir(n), "var-log", "kubeadm.log")
-	if written := writeFile(log, []byte(said), 0o644); err == nil {
+	if written := atomicfile.WriteFile(log, []byte(said), 0o644); err == nil {
 		return written
 	}
 	return fmt.Errorf("%w; see %s", err, filepath.Dir(log))
@@ -154,7 +156,7 @@ func (s *State) initialize(ctx context.Context, n node, c setup) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(s.Kubeconfig(), text, 0o600)
+	return atomicfile.WriteFile(s.Kubeconfig(), text, 0o600)
 }
 
 // join makes another node one of the cluster.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 //go:embed node.sh
@@ -58,7 +60,7 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, snapshotter)), 0o644); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, snapshotter)), 0o644); err != nil {
 		return err
 	}
 	p := Process{Name: n.name, Address: address.Addr().String()}
@@ -133,7 +135,7 @@ func (s *State) connectPods(ctx context.Context, nodes []node) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(s.nodeDir(n), "cni", "10-slipway.conflist"), config, 0o644); err != nil {
+		if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "cni", "10-slipway.conflist"), config, 0o644); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // A State is what is known of a cluster. It is written before each thing is made that outlives the process, so that whoever
@@ -123,7 +125,7 @@ func (s *State) change(f func()) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(s.path(stateFile), append(text, '\n'), 0o644)
+	return atomicfile.WriteFile(s.path(stateFile), append(text, '\n'), 0o644)
 }
 
 // path is that of something in the cluster's folder.
@@ -170,24 +172,4 @@ func (s *State) Nodes() []Process {
 		}
 	}
 	return nodes
-}
-
-// writeFile writes a file under a temporary name and renames it.
-func writeFile(name string, data []byte, mode os.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // it is gone after the rename
-	defer tmp.Close()
-	if _, err := tmp.Write(data); err != nil {
-		return err
-	}
-	if err := tmp.Chmod(mode); err != nil {
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/checksum"
 )
 
@@ -72,7 +73,7 @@ func (t *Tests) unpack(ctx context.Context, archive string) error {
 			archive, got, t.state.Name, t.state.Version)
 	}
 	if err == nil {
-		err = writeFile(filepath.Join(tmp, "sum"), []byte(t.sum), 0o644)
+		err = atomicfile.WriteFile(filepath.Join(tmp, "sum"), []byte(t.sum), 0o644)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
@@ -131,7 +132,7 @@ func (t *Tests) importInto(ctx context.Context, n node, images []imageFile) erro
 	if err := t.state.importImages(ctx, n, images); err != nil {
 		return fmt.Errorf("node %s: %w", n.name, err)
 	}
-	return writeFile(done, []byte(t.sum), 0o644)
+	return atomicfile.WriteFile(done, []byte(t.sum), 0o644)
 }
 
 // images finds the images of the tarball.

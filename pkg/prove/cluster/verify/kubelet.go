@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // What a kubelet does for the Pods of its node.
@@ -307,11 +309,7 @@ func staticPod(ctx context.Context, e *env) error {
 		return err
 	}
 	manifest := strings.Replace(e.expand(pod("static", "wait")), "metadata: {", "metadata: {namespace: "+e.namespace+", ", 1)
-	tmp := filepath.Join(filepath.Dir(file), "."+e.namespace) // which the kubelet does not look at
-	if err := os.WriteFile(tmp, []byte(manifest), 0o644); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, file); err != nil {
+	if err := atomicfile.WriteFile(file, []byte(manifest), 0o644); err != nil { // the kubelet ignores temporary names with a dot
 		return err
 	}
 	name := "pod/static-" + node

@@ -1,0 +1,74 @@
+// Package atomicfile writes files that have their names only when they are whole.
+//
+// A file is written under a temporary name on the same file system and then renamed, so a reader sees the old content or
+// the new one, even if the writer fails or is killed. A temporary file that a killed writer leaves behind has the name
+// ".NAME.RANDOM.tmp".
+//
+// Nothing is synced to the disk: after a power failure a file may be empty. Its reader must notice, or it must be cheap to
+// make again.
+//
+// What must never be in here: folders, and what the files hold.
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write creates or replaces the named file with what fill writes. The file has exactly the permissions perm, whatever the
+// umask is. If fill fails, the file stays as it was.
+func Write(name string, perm fs.FileMode, fill func(io.Writer) error) error {
+	return WriteVia(filepath.Dir(name), name, perm, fill)
+}
+
+// WriteVia does the same as Write with a temporary file in another folder, which must be on the same file system.
+func WriteVia(dir, name string, perm fs.FileMode, fill func(io.Writer) error) (err error) {
+	tmp, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	err = fill(tmp)
+	if err == nil {
+		err = tmp.Chmod(perm)
+	}
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), name)
+}
+
+// WriteFile creates or replaces the named file with data, as Write does.
+func WriteFile(name string, data []byte, perm fs.FileMode) error {
+	return Write(name, perm, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Copy makes the file to a copy of the file from, with its permissions.
+func Copy(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	return Write(to, info.Mode().Perm(), func(w io.Writer) error {
+		_, err := io.Copy(w, in)
+		return err
+	})
+}
