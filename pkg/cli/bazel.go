@@ -17,6 +17,7 @@ import (
 	"slipway.build/pkg/build/bazel"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/badrequest"
 )
 
 func newBazel(o *options) *cobra.Command {
@@ -51,7 +52,7 @@ unless the tree has changed meanwhile.`,
 func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, args []string) error {
 	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }) // behind startup options
 	if output != "" && (command < 0 || args[command] != "build") {
-		return usageError{fmt.Errorf("--output is for Bazel's command build, and this is %s", strings.Join(args, " "))}
+		return badrequest.Mark(fmt.Errorf("--output is for Bazel's command build, and this is %s", strings.Join(args, " ")))
 	}
 	p, err := o.open(ctx)
 	if err != nil {

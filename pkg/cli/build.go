@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/badrequest"
 )
 
 // makeFlags are the flags of the subcommands that make something.
@@ -82,7 +83,7 @@ With --quick it does so for the host's linux platform, without the test set.`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if quick && testSet && c.Flags().Changed("test-set") {
-				return usageError{errors.New("--quick leaves the test set out: leave out --quick or --test-set")}
+				return badrequest.Mark(errors.New("--quick leaves the test set out: leave out --quick or --test-set"))
 			}
 			f.everywhere = !quick
 			return o.make(c, f, plan.Request{Tars: true, TestSet: testSet && !quick}, artifacts{plan.Tars, ""})

@@ -20,6 +20,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
+	"slipway.build/pkg/mechanism/badrequest"
 )
 
 // An IO is what a command reads from its surroundings. Tests give their own.
@@ -35,7 +36,7 @@ func Std() IO { return IO{os.Stdout, os.Stderr, os.Getenv} }
 type ExitError struct {
 	Err   error
 	Code  int
-	Shown bool // the user has been told already
+	Shown bool // the user has seen it
 }
 
 func (e *ExitError) Error() string {
@@ -54,7 +55,7 @@ func Run(ctx context.Context, s IO, args ...string) error {
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		var shown shownError
-		return &ExitError{err, exitCode(err), errors.As(err, &shown)}
+		return &ExitError{advise(err), exitCode(err), errors.As(err, &shown)}
 	}
 	return nil
 }
@@ -77,32 +78,25 @@ func Main() int {
 	return exit.Code
 }
 
+// exitCode returns the exit code for an error. The code of a tool that failed does not count, unless it is the user's own command.
 func exitCode(err error) int {
 	var command commandError
-	if errors.As(err, &command) {
+	var shown shownError
+	switch {
+	case errors.As(err, &command):
 		return command.code
-	}
-	var coded interface{ ExitCode() int }
-	if errors.As(err, &coded) && coded.ExitCode() == 2 {
+	case errors.As(err, &shown): // what a run fails with is no mistake in the request
+		return 1
+	case badrequest.Is(err):
 		return 2
 	}
 	return 1
 }
 
-// A usageError is a command line that cannot be understood.
-type usageError struct{ error }
-
-func (usageError) ExitCode() int { return 2 }
-
-func (e usageError) Unwrap() error { return e.error }
-
 // A shownError was shown to the user by the view of the run that failed.
 type shownError struct{ error }
 
 func (e shownError) Unwrap() error { return e.error }
-
-// ExitCode is that of a failure, whatever the tool that failed ended with.
-func (shownError) ExitCode() int { return 1 }
 
 // options are the flags that all subcommands share.
 type options struct {
@@ -134,7 +128,7 @@ the same by Kubernetes' names.`,
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w%s: see %s --help", err, nearFlag(c, err), c.CommandPath())}
+		return badrequest.Mark(fmt.Errorf("%w%s: see %s --help", err, nearFlag(c, err), c.CommandPath()))
 	})
 	verbose, _ := strconv.Atoi(s.Getenv("KUBE_VERBOSE"))
 	flags := root.PersistentFlags()
@@ -153,7 +147,7 @@ the same by Kubernetes' names.`,
 		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 			err = fmt.Errorf("%w; did you mean %s?", err, near[0])
 		}
-		return usageError{fmt.Errorf("%w: see slipway --help", err)}
+		return badrequest.Mark(fmt.Errorf("%w: see slipway --help", err))
 	}
 	return root
 }
@@ -164,7 +158,7 @@ func checkUsage(commands []*cobra.Command) {
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {
 				if err := check(c, args); err != nil {
-					return usageError{fmt.Errorf("%w: see %s --help", err, c.CommandPath())}
+					return badrequest.Mark(fmt.Errorf("%w: see %s --help", err, c.CommandPath()))
 				}
 				return nil
 			}

@@ -14,6 +14,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"
 )
 
@@ -59,11 +60,11 @@ If up is interrupted, it removes what it has made; if it fails, that stays to be
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case request.Nodes < 1 || request.Nodes > 100:
-				return usageError{fmt.Errorf("--nodes=%d: want 1 to 100", request.Nodes)}
+				return badrequest.Mark(fmt.Errorf("--nodes=%d: want 1 to 100", request.Nodes))
 			case request.Wait < time.Second:
-				return usageError{fmt.Errorf("--wait=%v: want a second or more", request.Wait)}
+				return badrequest.Mark(fmt.Errorf("--wait=%v: want a second or more", request.Wait))
 			case request.ControlPlaneOnly && c.Flags().Changed("nodes"):
-				return usageError{errors.New("--nodes and --control-plane-only: a control plane alone has no nodes")}
+				return badrequest.Mark(errors.New("--nodes and --control-plane-only: a control plane alone has no nodes"))
 			}
 			request.Name = name
 			return o.clusterUp(c.Context(), request)
@@ -167,7 +168,7 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
 func clusterError(err error) error {
 	var name cluster.NameError
 	if errors.As(err, &name) {
-		return usageError{err}
+		return badrequest.Mark(err)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster/conformance"
 )
 
@@ -46,12 +47,12 @@ It takes root, and exits with 1 if a spec failed or did not run, with 2 if none 
 			for flag, patterns := range map[string][]string{"focus": run.Focus, "skip": run.Skip} {
 				for _, pattern := range patterns {
 					if _, err := regexp.Compile(pattern); err != nil {
-						return usageError{fmt.Errorf("--%s: %w", flag, err)}
+						return badrequest.Mark(fmt.Errorf("--%s: %w", flag, err))
 					}
 				}
 			}
 			if run.Procs < 1 || run.Procs > 100 {
-				return usageError{fmt.Errorf("--procs=%d: want 1 to 100", run.Procs)}
+				return badrequest.Mark(fmt.Errorf("--procs=%d: want 1 to 100", run.Procs))
 			}
 			return o.clusterConformance(c.Context(), run)
 		},
@@ -90,7 +91,7 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 		return err
 	})
 	if errors.Is(err, conformance.ErrNoSpecs) {
-		return usageError{fmt.Errorf("--focus %q, --skip %q: %w", run.Focus, run.Skip, err)}
+		return badrequest.Mark(fmt.Errorf("--focus %q, --skip %q: %w", run.Focus, run.Skip, err))
 	}
 	if len(r.Rows) > 0 {
 		err = errors.Join(err, o.reportConformance(r, run.junit))

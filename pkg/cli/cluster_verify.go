@@ -12,6 +12,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/prove/cluster/verify"
 )
@@ -43,10 +44,10 @@ It takes root, and exits with 1 if a row failed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			checks, err := verify.Select(v.only)
 			if err != nil {
-				return usageError{fmt.Errorf("--only: %w: see slipway cluster verify --list", err)}
+				return badrequest.Mark(fmt.Errorf("--only: %w: see slipway cluster verify --list", err))
 			}
 			if v.limit < 0 {
-				return usageError{fmt.Errorf("--timeout=%v: want more than 0", v.limit)}
+				return badrequest.Mark(fmt.Errorf("--timeout=%v: want more than 0", v.limit))
 			}
 			if v.list {
 				for _, check := range checks {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/diff"
 )
 
@@ -29,7 +30,7 @@ different, and 2 if one can't be read.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := diff.Compare(c.Context(), args[0], args[1])
 			if err != nil {
-				return usageError{err}
+				return badrequest.Mark(err)
 			}
 			show := r.Text
 			if o.json {

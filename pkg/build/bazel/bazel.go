@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // Options say for what a Bazel is wanted.
@@ -96,19 +97,10 @@ func Find(ctx context.Context, o Options) (*Bazel, error) {
 		}
 		b.config = []string{"--config=overrides"}
 	default:
-		return nil, unknownDepsError(o.Deps)
+		return nil, suggest.Unknown("source of rule sets", string(o.Deps), []string{string(Registry), string(Offline), string(Overrides)})
 	}
 	return b, b.remember()
 }
-
-type unknownDepsError Deps
-
-func (e unknownDepsError) Error() string {
-	return fmt.Sprintf("%q is not where rule sets come from: say %s, %s or %s", string(e), Registry, Offline, Overrides)
-}
-
-// ExitCode is that of a usage error.
-func (unknownDepsError) ExitCode() int { return 2 }
 
 // pinned reads .bazelversion.
 func pinned(root string) (string, error) {

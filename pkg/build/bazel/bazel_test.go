@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,9 +190,8 @@ func TestUnknownDeps(t *testing.T) {
 	o := machine(t, map[string]string{"bazel": "echo bazel 7.7.1"})
 	o.Deps = "debian"
 	_, err := Find(t.Context(), o)
-	var usage interface{ ExitCode() int }
-	if !errors.As(err, &usage) || usage.ExitCode() != 2 {
-		t.Errorf("error %v", err)
+	if want := `unknown source of rule sets "debian"; it can be registry, offline or overrides`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

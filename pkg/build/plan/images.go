@@ -12,6 +12,7 @@ import (
 
 	"slipway.build/pkg/build/image"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -158,26 +159,21 @@ func (b *builder) imageTags(im catalog.Image, arch string) []string {
 func (s Settings) validateTags() error {
 	if s.DockerRegistry != "" {
 		if _, err := name.NewRepository(s.DockerRegistry+"/image", name.WeakValidation); err != nil {
-			return &settingError{"KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team"}
+			return badSetting("KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team")
 		}
 	}
 	if s.DockerImageTag != "" {
 		if _, err := name.NewTag("registry.example/image:"+s.DockerImageTag, name.StrictValidation); err != nil {
-			return &settingError{"KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . -, at most 128"}
+			return badSetting("KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . -, at most 128")
 		}
 	}
 	return nil
 }
 
-// A settingError says that a variable's value cannot be used.
-type settingError struct{ variable, value, want string }
-
-func (e *settingError) Error() string {
-	return fmt.Sprintf("%s=%q: it has to be %s", e.variable, e.value, e.want)
+// badSetting returns the error for a variable whose value cannot be used.
+func badSetting(variable, value, want string) error {
+	return badrequest.Mark(fmt.Errorf("%s=%q: it has to be %s", variable, value, want))
 }
-
-// ExitCode is that of a usage error.
-func (e *settingError) ExitCode() int { return 2 }
 
 // write makes a file of what a function writes.
 func write(name string, to func(*bufio.Writer) error) error {

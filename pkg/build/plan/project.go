@@ -16,6 +16,7 @@ import (
 	"slipway.build/pkg/build/road/local"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
@@ -139,7 +140,7 @@ func (p *Project) chooseRoad() error {
 		p.road = &bazelroad.Road{Version: p.pin().Version, Bazel: p.findBazel}
 		p.config = bazelroad.Config()
 	default:
-		return &catalog.UnknownError{Kind: "road", Name: p.Settings.Road, Near: []string{"local", "container", "bazel"}}
+		return suggest.Unknown("road", p.Settings.Road, []string{"local", "container", "bazel"})
 	}
 	return nil
 }
@@ -222,9 +223,16 @@ func FindRoot(dir string) (string, error) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("no release/release.yaml in %s or a folder above it: run slipway inside a tree, or name one with -C", dir)
+			return "", &NoTreeError{dir}
 		}
 	}
+}
+
+// A NoTreeError is a folder that is in no source tree.
+type NoTreeError struct{ Dir string }
+
+func (e *NoTreeError) Error() string {
+	return fmt.Sprintf("no release/release.yaml in %s or a folder above it", e.Dir)
 }
 
 // once remembers the first success.

@@ -30,8 +30,8 @@ func TestOpenRefuses(t *testing.T) {
 		settings  Settings
 		want      string
 	}{
-		{"a folder outside of a tree", t.TempDir(), Settings{}, "run slipway inside a tree"},
-		{"an unknown road", root, Settings{Road: "rail"}, `unknown road "rail"; did you mean local, container or bazel?`},
+		{"a folder outside of a tree", t.TempDir(), Settings{}, "or a folder above it"},
+		{"an unknown road", root, Settings{Road: "rail"}, `unknown road "rail"; it can be local, container or bazel`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -155,5 +155,5 @@ func enumerate(platforms []catalog.Platform) string {
 	return strings.Join(names, ", ")
 }
 
-// ExitCode is that of a usage error.
-func (e *NotForError) ExitCode() int { return 2 }
+// BadRequest marks the error as the request's fault: see package badrequest.
+func (*NotForError) BadRequest() {}

@@ -1,13 +1,13 @@
 package plan
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -177,9 +177,8 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 			if err == nil || err.Error() != tt.want {
 				t.Fatalf("error %q, want %q", err, tt.want)
 			}
-			var coded interface{ ExitCode() int }
-			if !errors.As(err, &coded) || coded.ExitCode() != 2 {
-				t.Errorf("%T has no exit code 2", err)
+			if !badrequest.Is(err) {
+				t.Errorf("%T is not the request's fault", err)
 			}
 		})
 	}

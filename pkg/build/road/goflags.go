@@ -14,8 +14,8 @@ type FlagError struct {
 
 func (e *FlagError) Error() string { return fmt.Sprintf("GOFLAGS: %s: %s", e.Flag, e.Why) }
 
-// ExitCode is that of a wrong command line.
-func (e *FlagError) ExitCode() int { return 2 }
+// BadRequest marks the error as the request's fault: see package badrequest.
+func (*FlagError) BadRequest() {}
 
 // reading are flags that name files or programs. What is in those decides bytes and is in no key: a change would go
 // unnoticed, and a release could not be repeated from its sources.
@@ -35,7 +35,7 @@ func (o Options) Validate() error {
 			return &FlagError{flag, "not a flag like -tags=a,b"}
 		}
 		if name == "n" && value != "false" {
-			return &FlagError{flag, "nothing would be compiled (make -n shows a plan)"}
+			return &FlagError{flag, "nothing would be compiled"}
 		}
 		if slices.Contains(reading, name) || name == "pgo" && value != "off" && value != "auto" {
 			return &FlagError{flag, "it names a file or program, and a change there would not be noticed"}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"slipway.build/pkg/mechanism/badrequest"
 )
 
 func TestGoFlagsThatCannotBeHonoredAreRefused(t *testing.T) {
@@ -43,7 +45,7 @@ func TestGoFlagsThatCannotBeHonoredAreRefused(t *testing.T) {
 			continue
 		}
 		var flag *FlagError
-		if !errors.As(err, &flag) || flag.ExitCode() != 2 || !strings.HasPrefix(err.Error(), "GOFLAGS: ") || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &flag) || !badrequest.Is(err) || !strings.HasPrefix(err.Error(), "GOFLAGS: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want a FlagError with %q", goflags, err, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/mechanism/platform"
 )
 
 // oldestAPI is the version of the Engine API that is needed: that of Docker Engine 20.10.
@@ -22,10 +22,10 @@ const patience = 10 * time.Second
 // An Engine is a Docker Engine that answered.
 type Engine struct {
 	Client   *client.Client
-	Address  string           // its socket, or DOCKER_HOST
-	Local    bool             // reached by a socket of this machine
-	Version  string           // of the engine
-	Platform catalog.Platform // that it runs containers for by itself
+	Address  string            // its socket, or DOCKER_HOST
+	Local    bool              // reached by a socket of this machine
+	Version  string            // of the engine
+	Platform platform.Platform // that it runs containers for by itself
 	CPUs     int
 	gone     atomic.Bool // it stopped answering
 	Memory   int64       // bytes
@@ -75,7 +75,7 @@ func (e *Engine) ask(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("its machine is a %s: an engine on amd64 or arm64 is needed", info.Architecture)
 	}
-	e.Platform = catalog.Platform{OS: "linux", Arch: arch}
+	e.Platform = platform.Platform{OS: "linux", Arch: arch}
 	return nil
 }
 

@@ -22,12 +22,12 @@ binaries:
 - {name: dnsd, package: example.com/dns/dnsd, module: images/dns, only: *server}
 images:
 - {name: kubelet, base: static, binary: kubelet, title: Kubelet}
-- {name: dns/dns, binary: dnsd, with: [dns, dnsctl], version: v1.2.3-4, user: "65535:65535", title: Names}
+- {name: dns/dns, binary: dnsd, with: [dns, dnsctl], version: v1.2.3-4, created: 2026-02-13T18:39:11Z, revision: 0123456789abcdef0123456789abcdef01234567, source: https://example.com/dns, user: "65535:65535", title: Names}
 registry: a.b
 `
 	for _, e := range edits {
 		if strings.Count(text, e.old) != 1 {
-			t.Fatalf("%q is there %d times, want once", e.old, strings.Count(text, e.old))
+			t.Fatalf("%q occurs %d times, want once", e.old, strings.Count(text, e.old))
 		}
 		text = strings.Replace(text, e.old, e.new, 1)
 	}
@@ -60,7 +60,7 @@ func TestAnotherProject(t *testing.T) {
 	if got := names(c.Default()); got != "kubelet" {
 		t.Errorf("built when none is named: %s", got)
 	}
-	if got := len(c.ImagesFor(Server, Platform{"linux", "arm64"})); got != 2 {
+	if got := len(c.ImagesFor(Server, Platform{OS: "linux", Arch: "arm64"})); got != 2 {
 		t.Errorf("%d images", got)
 	}
 	for word, want := range map[string]string{
@@ -91,8 +91,14 @@ func TestProblemsWithAnotherProject(t *testing.T) {
 		"stamp of our own":      {edit{dns, dns + " stamp: a.b/c.V,"}, `6: binary dns: its package is in images/dns itself, which has no version`},
 		"version of others":     {edit{"v1.2.3-4", "v1.2.4"}, `11: image dns/dns: v1.2.4 is not of version v1.2.3, which images/dns/go.mod requires`},
 		"version of a kin":      {edit{"v1.2.3-4", "v1.2.34"}, `11: image dns/dns: v1.2.34 is not of version v1.2.3, which images/dns/go.mod requires`},
-		"no version":            {edit{" version: v1.2.3-4,", ""}, `11: image dns/dns: it needs a version: binary dnsd is of another project`},
-		"version of components": {edit{"base: static,", "base: static, version: v1,"}, `10: image kubelet: a component's image has the release's version, and none of its own`},
+		"no version":            {edit{" version: v1.2.3-4, created: 2026-02-13T18:39:11Z, revision: 0123456789abcdef0123456789abcdef01234567, source: https://example.com/dns,", ""}, `11: image dns/dns: it needs a version: binary dnsd is of another project`},
+		"no time":               {edit{"created: 2026-02-13T18:39:11Z, ", ""}, `11: image dns/dns: a version needs "created": the time when it was made`},
+		"odd time":              {edit{"created: 2026-02-13T18:39:11Z", "created: 2026-02-13"}, `11: created: "2026-02-13" is not a time like 2006-01-02T15:04:05Z`},
+		"odd commit":            {edit{"revision: 0123456789abcdef", "revision: v"}, `11: "v0123456789abcdef01234567" is not a commit: 40 hexadecimal digits in lower case`},
+		"odd source":            {edit{"https://example.com/dns", "git@example.com:dns"}, `11: "git@example.com:dns" is not the URL of a repository like https://github.com/etcd-io/etcd`},
+		"source with password":  {edit{"https://example.com/dns", "https://a:b@example.com/dns"}, `11: "https://a:b@example.com/dns" is not the URL of a repository like https://github.com/etcd-io/etcd`},
+		"source of components":  {edit{"base: static,", "base: static, source: https://example.com,"}, `10: image kubelet: source is for images with a version of their own; this one has the release's`},
+		"version of components": {edit{"base: static,", "base: static, created: 2026-02-13T18:39:11Z, version: v1,"}, `10: image kubelet: a component's image has the release's version, and none of its own`},
 		"odd version":           {edit{"v1.2.3-4", "v1.2.3+4"}, `11: "v1.2.3+4" is not a version for an image: letters, digits, and _ . -`},
 		"odd user":              {edit{`"65535:65535"`, "nobody"}, `11: "nobody" is not a user and a group by number, like 65532:65532`},
 		"unknown with":          {edit{"with: [dns,", "with: [dms,"}, `11: unknown binary "dms"; did you mean dns?`},

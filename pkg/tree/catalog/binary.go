@@ -10,20 +10,20 @@ import (
 
 // A Binary is a program: a main package, or a package's tests, compiled.
 type Binary struct {
-	Name string `json:"name"` // of the file, without ".exe"
+	Name string `json:"name" file:"required"` // of the file, without ".exe"
 
 	// The module that it is compiled in: the components', or another project's.
-	Module     string `json:"module"`     // a folder below the root, slash-separated
-	ModulePath string `json:"modulePath"` // what its go.mod calls it
+	Module     string `json:"module" file:"optional"` // a folder below the root, slash-separated; left out: the components'
+	ModulePath string `json:"modulePath"`             // what its go.mod calls it
 
 	// One of the two is set, as declared: "./kubectl" in the module, or a dependency's import path.
-	Package string `json:"package,omitempty"`
-	Test    string `json:"test,omitempty"`
+	Package string `json:"package,omitempty" file:"optional"`
+	Test    string `json:"test,omitempty" file:"optional"`
 
-	Stamp  string     `json:"stamp,omitempty"`  // a variable of another project that is set to the version of its module
-	Sets   []Set      `json:"sets,omitempty"`   // whose tarballs hold it
-	Folder string     `json:"folder,omitempty"` // where these have it; empty: SET/bin
-	Only   []Platform `json:"only,omitempty"`   // if not empty: no other platform
+	Stamp  string     `json:"stamp,omitempty" file:"optional"`  // a variable of another project that is set to the version of its module
+	Sets   []Set      `json:"sets,omitempty" file:"optional"`   // whose tarballs hold it
+	Folder string     `json:"folder,omitempty" file:"optional"` // where these have it; empty: SET/bin
+	Only   []Platform `json:"only,omitempty" file:"optional"`   // if not empty: no other platform
 }
 
 // IsTest reports whether the binary is made by `go test -c` and not by `go build`.
@@ -37,8 +37,8 @@ func (b Binary) ImportPath() string {
 	return b.Package + b.Test
 }
 
-// GoName returns what the Go command calls the file of a package in a folder that -o names, without ".exe": not the
-// binary's name.
+// GoName returns the name, without ".exe", that the Go command gives the file of a package when it compiles into a folder. It may
+// differ from the binary's name.
 func GoName(pkg string, test bool) string {
 	name := path.Base(pkg)
 	if prefix, major, ok := gomodule.SplitPathVersion(pkg); ok && strings.HasPrefix(major, "/") {
@@ -61,7 +61,7 @@ func (b Binary) FolderIn(set Set) string {
 	return string(set) + "/bin"
 }
 
-// local returns the package's folder in the binary's module, if it is in there.
+// local returns the package's folder in the binary's module, if it is a package of that module.
 func (b Binary) local() (dir string, ok bool) { return strings.CutPrefix(b.Package+b.Test, "./") }
 
 func (b Binary) allows(p Platform) bool { return len(b.Only) == 0 || slices.Contains(b.Only, p) }
@@ -71,7 +71,7 @@ func (c *Catalog) Default() []Binary {
 	return c.binaries(func(b Binary) bool { return c.IsComponent(b) && (b.In(Server) || b.In(Node) || b.In(Client)) })
 }
 
-// BinariesFor returns what a set's tarball for a platform holds: nothing, if the set is not released for it.
+// BinariesFor returns the binaries that a set's tarball for a platform holds: none if the set is not released for it.
 func (c *Catalog) BinariesFor(set Set, p Platform) []Binary {
 	if !c.SetHas(set, p) {
 		return nil

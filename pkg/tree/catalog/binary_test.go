@@ -15,14 +15,14 @@ func TestBinariesOfASetForAPlatform(t *testing.T) {
 		platform Platform
 		want     string
 	}{
-		{Server, Platform{"linux", "arm64"}, "kube-apiserver kube-aggregator kubelet kube-log-runner kubectl"},
-		{Node, Platform{"windows", "amd64"}, "kubelet kube-log-runner kubectl"},
-		{Client, Platform{"darwin", "arm64"}, "kubectl"},
-		{Test, Platform{"linux", "amd64"}, "e2e.test ginkgo go-runner e2e_node.test smoke.test"},
-		{Test, Platform{"linux", "arm64"}, "e2e.test ginkgo go-runner smoke.test"},
-		{Server, Platform{"windows", "amd64"}, ""},
-		{Server, Platform{"linux", "riscv64"}, ""},
-		{"desktop", Platform{"linux", "amd64"}, ""},
+		{Server, Platform{OS: "linux", Arch: "arm64"}, "kube-apiserver kube-aggregator kubelet kube-log-runner kubectl"},
+		{Node, Platform{OS: "windows", Arch: "amd64"}, "kubelet kube-log-runner kubectl"},
+		{Client, Platform{OS: "darwin", Arch: "arm64"}, "kubectl"},
+		{Test, Platform{OS: "linux", Arch: "amd64"}, "e2e.test ginkgo go-runner e2e_node.test smoke.test"},
+		{Test, Platform{OS: "linux", Arch: "arm64"}, "e2e.test ginkgo go-runner smoke.test"},
+		{Server, Platform{OS: "windows", Arch: "amd64"}, ""},
+		{Server, Platform{OS: "linux", Arch: "riscv64"}, ""},
+		{"desktop", Platform{OS: "linux", Arch: "amd64"}, ""},
 	} {
 		if got := names(c.BinariesFor(tt.set, tt.platform)); got != tt.want {
 			t.Errorf("%s for %s: got %q, want %q", tt.set, tt.platform, got, tt.want)
@@ -97,7 +97,7 @@ func TestWhatIsReturnedIsTheCallers(t *testing.T) {
 func TestTarballNames(t *testing.T) {
 	t.Parallel()
 	c := load(t)
-	got := c.Tarballs([]Platform{{"linux", "arm64"}, {"darwin", "arm64"}})
+	got := c.Tarballs([]Platform{{OS: "linux", Arch: "arm64"}, {OS: "darwin", Arch: "arm64"}})
 	want := []string{
 		"kubernetes-server-linux-arm64.tar.gz",
 		"kubernetes-node-linux-arm64.tar.gz",

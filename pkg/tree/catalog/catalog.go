@@ -7,50 +7,59 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // File is where the catalog is declared, relative to the repository's root.
 const File = "release/release.yaml"
 
 // A Catalog is all that can be built. It is what release.yaml declares, in its order.
+//
+// Fields with a tag `file` are those of release.yaml: see decoder.
 type Catalog struct {
-	Module     string             `json:"module"`     // the components' module: a folder below the root, slash-separated
-	ModulePath string             `json:"modulePath"` // what its go.mod calls it
-	Kubernetes string             `json:"kubernetes"` // base version: the k8s.io/kubernetes that its go.mod requires
-	Go         Toolchain          `json:"go"`
-	Tags       []string           `json:"tags"` // build tags of every compile
-	Sets       map[Set][]Platform `json:"sets"`
-	Binaries   []Binary           `json:"binaries"`
-	Images     []Image            `json:"images"`
-	Registry   string             `json:"registry"` // where the images' names say they are
+	Module     string             `json:"module" file:"required"` // the components' module: a folder below the root, slash-separated
+	ModulePath string             `json:"modulePath"`             // what its go.mod calls it
+	Kubernetes string             `json:"kubernetes"`             // base version: the k8s.io/kubernetes that its go.mod requires
+	Go         Toolchain          `json:"go" file:"required"`
+	Tags       []string           `json:"tags" file:"optional"` // build tags of every compile
+	Sets       map[Set][]Platform `json:"sets" file:"required" each:"set %s"`
+	Binaries   []Binary           `json:"binaries" file:"required" each:"a binary"`
+	Images     []Image            `json:"images" file:"optional" each:"an image"`
+	Registry   string             `json:"registry" file:"required"` // the images' names begin with it
 }
 
 // A Toolchain is the Go that compiles, whatever is installed.
 type Toolchain struct {
-	Version string `json:"version"` // "go1.26.8"
+	Version string `json:"version" file:"required"` // "go1.26.8"
 
 	// Sums are the h1 sums of golang.org/toolchain@v0.0.1-VERSION.HOST, by host in dashed form ("linux-amd64").
-	Sums map[string]string `json:"sums"`
+	Sums map[string]string `json:"sums" file:"required" each:"the sum of %s"`
 }
 
 // An Image is a container image for the platforms of the server set: a binary on a base, or what the base has.
 type Image struct {
-	Name    string   `json:"name"`              // in the registry, folders included
-	Title   string   `json:"title"`             // for people
-	Base    string   `json:"base,omitempty"`    // the folder below images/ that describes the base; empty: the binary is all there is
-	Binary  string   `json:"binary,omitempty"`  // that is started; empty: the base has what is started
-	With    []string `json:"with,omitempty"`    // other binaries that the image holds
-	Version string   `json:"version,omitempty"` // its tag; empty: the release's
-	User    string   `json:"user,omitempty"`    // UID:GID to run as; empty: root
+	Name   string   `json:"name" file:"required"`             // in the registry, folders included
+	Title  string   `json:"title" file:"required"`            // for people
+	Base   string   `json:"base,omitempty" file:"optional"`   // the folder below images/ that describes the base; empty: the binary is all there is
+	Binary string   `json:"binary,omitempty" file:"optional"` // that is started; empty: the base has what is started
+	With   []string `json:"with,omitempty" file:"optional"`   // other binaries that the image holds
+	User   string   `json:"user,omitempty" file:"optional"`   // UID:GID to run as; empty: root
 
-	Set        Set      `json:"set,omitempty"`        // whose tarballs hold it: Test, or, if empty, Server
-	Entrypoint []string `json:"entrypoint,omitempty"` // what is started, if it is not the binary by its own name
-	Arguments  []string `json:"arguments,omitempty"`  // that it gets where nobody gives others
-	SetUID     bool     `json:"setuid,omitempty"`     // the binary runs as root, whoever starts it
+	// Images of other projects say by themselves what and when they are, so that they are the same in every release.
+	// The others leave all four out: they have the version and the commit of the release.
+	Version  string    `json:"version,omitempty" file:"optional"`  // its tag
+	Created  time.Time `json:"created,omitzero" file:"optional"`   // when that version was made
+	Revision string    `json:"revision,omitempty" file:"optional"` // its commit, if that is known
+	Source   string    `json:"source,omitempty" file:"optional"`   // https URL of the repository with the commit
+
+	Set        Set      `json:"set,omitempty" file:"optional"`        // whose tarballs hold it: Test, or, if empty, Server
+	Entrypoint []string `json:"entrypoint,omitempty" file:"optional"` // what is started, if it is not the binary by its own name
+	Arguments  []string `json:"arguments,omitempty" file:"optional"`  // that it gets where nobody gives others
+	SetUID     bool     `json:"setuid,omitempty" file:"optional"`     // the binary runs as root, whoever starts it
 }
 
-// File returns what the image's archive is called, without ".tar". Those for tests have their version in it, as a test may want
-// two of them.
+// File returns the name of the image's archive, without ".tar". Images for tests have their version in it, as a test may
+// need two versions.
 func (i Image) File() string {
 	if i.In(Test) {
 		return path.Base(i.Name) + "-" + i.Version
@@ -72,8 +81,7 @@ func (i Image) Binaries() []string {
 	return append([]string{i.Binary}, i.With...)
 }
 
-// Load reads and validates the catalog of the repository at root. Everything that is wrong with it comes in one
-// *InvalidError.
+// Load reads and validates the catalog of the repository at root. It returns all problems at once, as an *InvalidError.
 func Load(root string) (*Catalog, error) {
 	file := filepath.Join(root, filepath.FromSlash(File))
 	data, err := os.ReadFile(file)
@@ -81,7 +89,8 @@ func Load(root string) (*Catalog, error) {
 		return nil, fmt.Errorf("read catalog: %w", err)
 	}
 	p := &problems{file: file}
-	c := check(root, parse(data, p), p)
+	c, d := decode(data, p)
+	check(root, c, d)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -101,8 +110,8 @@ func (c *Catalog) Binary(name string) (Binary, bool) {
 	return Binary{}, false
 }
 
-// ImagesFor returns the images that a set's tarball for a platform holds: nothing, if the set is not released for it, or no servers
-// are.
+// ImagesFor returns the images that a set's tarball for a platform holds: none if the set or the server set is not released
+// for it.
 func (c *Catalog) ImagesFor(set Set, p Platform) []Image {
 	if !c.SetHas(Server, p) || !c.SetHas(set, p) {
 		return nil

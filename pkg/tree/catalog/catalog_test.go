@@ -11,10 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"slipway.build/pkg/mechanism/platform"
 )
 
-// An edit replaces, in the one file of the tree that has it, text that is there once; without a text to replace it
-// makes the whole of release.yaml new.
+// An edit replaces text that occurs once in the tree. Without a text to replace, it replaces the whole of release.yaml.
 type edit struct{ old, new string }
 
 // tree writes testdata/tree.txtar with edits to a new folder.
@@ -58,7 +59,7 @@ func platforms(t *testing.T, words string) []Platform {
 	t.Helper()
 	var all []Platform
 	for _, w := range strings.Fields(words) {
-		p, err := ParsePlatform(w)
+		p, err := platform.Parse(w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,10 +160,10 @@ func TestJSONReadsBack(t *testing.T) {
 func TestImagesAreOfTheServerSet(t *testing.T) {
 	t.Parallel()
 	c := load(t)
-	if got := c.ImagesFor(Server, Platform{"linux", "arm64"}); len(got) != 2 || got[1].Name != "kubectl" {
+	if got := c.ImagesFor(Server, Platform{OS: "linux", Arch: "arm64"}); len(got) != 2 || got[1].Name != "kubectl" {
 		t.Errorf("linux/arm64: got %v", got)
 	}
-	if got := c.ImagesFor(Server, Platform{"windows", "amd64"}); got != nil {
+	if got := c.ImagesFor(Server, Platform{OS: "windows", Arch: "amd64"}); got != nil {
 		t.Errorf("windows/amd64: got %v, want none: the client set has kubectl for it, the server set doesn't", got)
 	}
 }

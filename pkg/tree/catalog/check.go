@@ -3,8 +3,10 @@ package catalog
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	goversion "go/version"
 	"maps"
+	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -12,89 +14,108 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/mechanism/suggest"
 )
 
-// A checker makes a catalog of a declaration and adds what is wrong with that to the problems. Texts that are empty
-// were reported before and are passed over, and so is what depends on something that is wrong itself.
+// A checker checks a catalog as it was decoded, and adds what follows from go.mod files. It passes over what is empty, as the
+// decoder has reported it if it must not be, and over what depends on something wrong.
 type checker struct {
-	*problems
+	*decoder
+	*Catalog
 	root    string
-	catalog *Catalog
 	modules map[string]*module // that binaries are compiled in, by folder; nil if there is something wrong with one
 	unsure  bool               // there is something wrong with the sets' platforms
 }
 
-func check(root string, d declaration, p *problems) *Catalog {
-	c := &checker{problems: p, root: root, catalog: &Catalog{Sets: map[Set][]Platform{}}, modules: map[string]*module{}}
-	c.checkModule(d.module)
-	c.checkTags(d.tags)
-	c.checkSets(d.sets)
-	c.checkBinaries(d.binaries)
-	c.checkToolchain(d)
-	c.checkRegistry(d.registry)
-	c.checkImages(d.images)
-	return c.catalog
+func check(root string, catalog *Catalog, d *decoder) {
+	c := &checker{d, catalog, root, map[string]*module{}, d.bad[&catalog.Sets]}
+	c.checkModule()
+	c.checkTags()
+	for _, set := range Sets() {
+		once(c, "platform", c.Sets[set])
+	}
+	c.checkBinaries()
+	c.checkToolchain()
+	c.checkRegistry()
+	c.checkImages()
 }
 
-func (c *checker) checkModule(declared text) {
-	if declared.value == "" {
+// once reports the items of a list that are in it already.
+func once[T comparable](c *checker, kind string, list []T) {
+	first := map[T]int{}
+	for i, item := range list {
+		line := c.line(&list[i])
+		if other, seen := first[item]; seen {
+			c.add(line, "duplicate %s %q, first on line %d", kind, fmt.Sprint(item), other)
+			continue
+		}
+		first[item] = line
+	}
+}
+
+func (c *checker) checkModule() {
+	folder := c.Module
+	c.Module = ""
+	if folder == "" {
 		return
 	}
-	m := c.module(declared)
+	m := c.module(folder, c.line(&c.Module))
 	if m == nil {
 		return
 	}
 	kubernetes := m.requires["k8s.io/kubernetes"]
 	if kubernetes == "" {
-		c.add(declared.line, "module: %s does not require k8s.io/kubernetes, whose version is a release's", filepath.Join(m.dir, "go.mod"))
-		c.modules[m.name] = nil
+		c.add(c.line(&c.Module), "module: %s does not require k8s.io/kubernetes, whose version is a release's", filepath.Join(m.dir, "go.mod"))
+		c.modules[folder] = nil
 		return
 	}
-	c.catalog.Module, c.catalog.ModulePath, c.catalog.Kubernetes = m.name, m.path, kubernetes
+	c.Module, c.ModulePath, c.Kubernetes = m.name, m.path, kubernetes
 }
 
-// module returns the module in a folder, or nil if there is something wrong with it, which is reported once.
-func (c *checker) module(declared text) *module {
-	if m, known := c.modules[declared.value]; known {
+// module returns the module in a folder, or nil if there is something wrong with it, which it reports once.
+func (c *checker) module(folder string, line int) *module {
+	if m, known := c.modules[folder]; known {
 		return m
 	}
-	m, err := loadModule(c.root, declared.value)
+	m, err := loadModule(c.root, folder)
 	if err != nil {
-		c.add(declared.line, "module: %v", err)
+		c.add(line, "module: %v", err)
 	}
-	c.modules[declared.value] = m
+	c.modules[folder] = m
 	return m
 }
 
 var releasedGo = regexp.MustCompile(`^go[1-9][0-9]*(\.(0|[1-9][0-9]*)){2}$`)
 
-func (c *checker) checkToolchain(d declaration) {
-	version := d.goVersion.value
+func (c *checker) checkToolchain() {
+	version, line := c.Go.Version, c.line(&c.Go.Version)
 	switch {
 	case version == "":
 	case !releasedGo.MatchString(version):
-		c.add(d.goVersion.line, "%q is not a Go version like go1.26.8", version)
+		c.add(line, "%q is not a Go version like go1.26.8", version)
 	default:
 		for _, name := range slices.Sorted(maps.Keys(c.modules)) {
 			if m := c.modules[name]; m != nil && goversion.Compare(version, "go"+m.goVersion) < 0 {
-				c.add(d.goVersion.line, "%s is older than the Go that %s asks for, %s", version, m.file(), m.goVersion)
+				c.add(line, "%s is older than the Go that %s asks for, %s", version, m.file(), m.goVersion)
 			}
 		}
 	}
 
-	c.catalog.Go = Toolchain{Version: version, Sums: map[string]string{}}
-	hosts := goPlatforms()
-	for i, host := range hosts {
-		hosts[i] = strings.Replace(host, "/", "-", 1)
+	var hosts []string
+	for _, p := range platform.All() {
+		hosts = append(hosts, p.Dash())
 	}
-	for _, sum := range d.sums {
-		if !slices.Contains(hosts, sum.key.value) {
-			c.unknown(sum.key.line, "host", sum.key.value, hosts)
+	for _, host := range slices.Sorted(maps.Keys(c.Go.Sums)) {
+		sum := c.Go.Sums[host]
+		line := c.line(entry{&c.Go.Sums, host})
+		if !slices.Contains(hosts, host) {
+			c.add(line, "%v", suggest.Unknown("host", host, hosts))
 		}
-		if sum.value.value != "" && !isSum(sum.value.value) {
-			c.add(sum.value.line, "%q is not a sum: h1: and the base64 of %d bytes", sum.value.value, sha256.Size)
+		if sum != "" && !isSum(sum) {
+			c.add(line, "%q is not a sum: h1: and the base64 of %d bytes", sum, sha256.Size)
 		}
-		c.catalog.Go.Sums[sum.key.value] = sum.value.value
 	}
 }
 
@@ -110,65 +131,306 @@ func isSum(s string) bool {
 
 var buildTag = regexp.MustCompile(`^[\pL\pN_.]+$`)
 
-func (c *checker) checkTags(tags []text) {
-	tags = c.once("tag", tags)
-	for _, t := range tags {
-		if !buildTag.MatchString(t.value) {
-			c.add(t.line, "%q is not a build tag: letters, digits, underscores and dots", t.value)
+func (c *checker) checkTags() {
+	once(c, "tag", c.Tags)
+	for i, tag := range c.Tags {
+		if !buildTag.MatchString(tag) {
+			c.add(c.line(&c.Tags[i]), "%q is not a build tag: letters, digits, underscores and dots", tag)
 		}
 	}
-	c.catalog.Tags = values(tags)
 }
 
-func (c *checker) checkSets(sets []declaredSet) {
-	for _, s := range sets {
-		set, ok := c.set(s.name)
-		platforms := c.platforms(s.platforms)
-		if ok {
-			c.catalog.Sets[set] = platforms
-		}
-		c.unsure = c.unsure || !ok || len(platforms) < len(s.platforms)
-	}
-}
-
-// set returns the set of that name.
-func (c *checker) set(t text) (set Set, ok bool) {
-	set = Set(t.value)
-	if slices.Contains(Sets(), set) {
-		return set, true
-	}
-	var names []string
-	for _, s := range Sets() {
-		names = append(names, string(s))
-	}
-	c.unknown(t.line, "set", t.value, names)
-	return "", false
-}
-
-// platforms returns those texts that are platforms.
-func (c *checker) platforms(texts []text) []Platform {
-	var platforms []Platform
-	for _, t := range c.once("platform", texts) {
-		p, err := ParsePlatform(t.value)
-		if err != nil {
-			c.unknown(t.line, "platform", t.value, goPlatforms())
-			continue
-		}
-		platforms = append(platforms, p)
-	}
-	return platforms
-}
-
-func (c *checker) checkRegistry(registry text) {
-	c.catalog.Registry = registry.value
-	if registry.value == "" {
+func (c *checker) checkRegistry() {
+	if c.Registry == "" {
 		return
 	}
 	// What NewRepository doesn't refuse: "https://host", and a host without dot or port, which it takes for a folder
 	// of the default registry.
-	host, _, _ := strings.Cut(registry.value, "/")
-	repo, err := name.NewRepository(registry.value+"/image", name.StrictValidation)
-	if err != nil || repo.RegistryStr() != host || path.Clean(registry.value) != registry.value {
-		c.add(registry.line, "%q is not a registry like registry.k8s.io or localhost:5000/folder", registry.value)
+	host, _, _ := strings.Cut(c.Registry, "/")
+	repo, err := name.NewRepository(c.Registry+"/image", name.StrictValidation)
+	if err != nil || repo.RegistryStr() != host || path.Clean(c.Registry) != c.Registry {
+		c.add(c.line(&c.Registry), "%q is not a registry like registry.k8s.io or localhost:5000/folder", c.Registry)
+	}
+}
+
+func (c *checker) checkBinaries() {
+	first := map[string]int{} // line, by name
+	for i := range c.Binaries {
+		b := &c.Binaries[i]
+		c.checkBinary(b)
+		c.checkDuplicate("binary", b.Name, c.line(&b.Name), first)
+	}
+	c.checkGoNames()
+}
+
+// checkDuplicate reports a name that something else has: first has the line of that.
+func (c *checker) checkDuplicate(kind, name string, line int, first map[string]int) {
+	if other, seen := first[name]; seen && name != "" {
+		c.add(line, "duplicate %s %q, first on line %d", kind, name, other)
+		return
+	}
+	first[name] = line
+}
+
+// checkGoNames checks that no two binaries are one file when they are compiled together. All main packages of a module are compiled
+// into one folder for a platform, and so are all tests; the Go command names the files there.
+func (c *checker) checkGoNames() {
+	if c.unsure {
+		return
+	}
+	type file struct {
+		module   string
+		name     string
+		test     bool
+		platform Platform
+	}
+	first := map[file]*Binary{}
+	for i := range c.Binaries {
+		b := &c.Binaries[i]
+		if b.Package == "" == (b.Test == "") {
+			continue // which was reported
+		}
+		for _, p := range c.PlatformsOf(*b) {
+			f := file{b.Module, GoName(b.ImportPath(), b.IsTest()), b.IsTest(), p}
+			other, taken := first[f]
+			if !taken {
+				first[f] = b
+				continue
+			}
+			c.add(c.line(b), "binary %s: the Go command calls it %s, as it does binary %s on line %d, and both are for %s",
+				b.Name, f.name, other.Name, c.line(other), p)
+			break
+		}
+	}
+}
+
+// A binary's name is a file's, on every system.
+var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+func (c *checker) checkBinary(b *Binary) {
+	if b.Name != "" && !fileName.MatchString(b.Name) {
+		c.add(c.line(&b.Name), "%q is not a name for a binary: letters, digits, and .-_ between them", b.Name)
+	}
+	m := c.modules[c.Module]
+	if b.Module != "" {
+		m = c.module(b.Module, c.line(&b.Module))
+	}
+	b.Module = ""
+	if m != nil {
+		b.Module, b.ModulePath = m.name, m.path
+	}
+	c.checkPackage(b, m)
+	c.checkStamp(b, m)
+	c.checkFolder(b)
+	once(c, "set", b.Sets)
+	for i, set := range b.Sets {
+		if _, declared := c.Sets[set]; !declared && !c.unsure {
+			c.add(c.line(&b.Sets[i]), "binary %s: set %s has no platforms in this file", b.Name, set)
+		}
+	}
+	c.checkOnly(b)
+}
+
+func (c *checker) checkPackage(b *Binary, m *module) {
+	pkg := &b.Package
+	if c.has(&b.Test) {
+		pkg = &b.Test
+	}
+	switch {
+	case c.has(&b.Package) && c.has(&b.Test):
+		c.add(c.line(b), "binary %s has both a package and a test", b.Name)
+	case !c.has(pkg):
+		c.add(c.line(b), "binary %s has neither a package nor a test", b.Name)
+	case *pkg != "" && m != nil:
+		if err := m.find(*pkg, pkg == &b.Test); err != nil {
+			c.add(c.line(pkg), "binary %s: %v", b.Name, err)
+		}
+	}
+}
+
+// A variable is what the linker's -X sets: an import path, a dot, a name.
+var variable = regexp.MustCompile(`^[A-Za-z0-9._~/-]+\.[\pL_][\pL\pN_]*$`)
+
+func (c *checker) checkStamp(b *Binary, m *module) {
+	switch line := c.line(&b.Stamp); {
+	case b.Stamp == "":
+	case m != nil && m.name == c.Module:
+		c.add(line, "binary %s: stamp is for other projects; components have the release's version", b.Name)
+	case !variable.MatchString(b.Stamp):
+		c.add(line, "binary %s: %q is not a variable like example.com/project/version.Version", b.Name, b.Stamp)
+	case m != nil && b.Package != "" && m.version(b.Package) == "":
+		c.add(line, "binary %s: its package is in %s itself, which has no version", b.Name, m.name)
+	}
+}
+
+// checkFolder checks where tarballs have a binary. No two can be one file there, as all binaries differ in their names.
+func (c *checker) checkFolder(b *Binary) {
+	switch line := c.line(&b.Folder); {
+	case b.Folder == "":
+	case !isFolder(b.Folder):
+		c.add(line, "binary %s: %q is not a folder below a tarball's top, written with slashes", b.Name, b.Folder)
+	case !c.has(&b.Sets):
+		c.add(line, "binary %s has a folder, but is in no set whose tarballs could have it", b.Name)
+	}
+}
+
+// checkOnly checks that each platform of `only` narrows something.
+func (c *checker) checkOnly(b *Binary) {
+	once(c, "platform", b.Only)
+	if !c.has(&b.Sets) && !c.has(&b.Only) {
+		c.add(c.line(b), "binary %s has neither sets nor only, so there is no platform for it", b.Name)
+	}
+	if c.unsure || c.bad[&b.Sets] {
+		return // the platforms that it could have are not known
+	}
+	possible := c.PlatformsOf(Binary{Sets: b.Sets})
+	whose := "none of its sets"
+	if len(b.Sets) == 0 {
+		whose = "no set"
+	}
+	for i, p := range b.Only {
+		if !slices.Contains(possible, p) {
+			c.add(c.line(&b.Only[i]), "binary %s: only %s, but %s has that platform", b.Name, p, whose)
+		}
+	}
+}
+
+func (c *checker) checkImages() {
+	first := map[string]int{}
+	files := map[string]*Image{} // by the name of the archive
+	for i := range c.Images {
+		im := &c.Images[i]
+		c.checkSet(im)
+		name := im.Name
+		if im.In(Test) && name != "" {
+			name += ":" + im.Version // tests may need several versions of one
+		}
+		c.checkDuplicate("image", name, c.line(&im.Name), first)
+		other := files[im.File()]
+		if other != nil && im.Name != "" && (other.Name != im.Name || im.In(Test) && other.Version != im.Version) {
+			c.add(c.line(&im.Name), "the archive of image %s would be %s.tar, as is that of the one on line %d", im.Name, im.File(), c.line(&other.Name))
+		}
+		files[im.File()] = im
+		c.checkImage(im)
+	}
+}
+
+// checkSet checks the set of an image: only servers and tests have images.
+func (c *checker) checkSet(im *Image) {
+	switch _, declared := c.Sets[im.Set]; {
+	case im.Set == "" || im.Set == Server:
+		im.Set = ""
+	case im.Set != Test:
+		c.add(c.line(&im.Set), "image %s: set %s has no images; server and test have", im.Name, im.Set)
+		im.Set = ""
+	case !declared && !c.unsure:
+		c.add(c.line(&im.Set), "image %s: set %s has no platforms in this file", im.Name, im.Set)
+	}
+}
+
+// Images run as numbers: what the names of users mean depends on files in the image.
+var userAndGroup = regexp.MustCompile(`^[0-9]{1,9}(:[0-9]{1,9})?$`)
+
+func (c *checker) checkImage(im *Image) {
+	if im.Name != "" {
+		if _, err := name.NewRepository("registry.invalid/"+im.Name, name.StrictValidation); err != nil {
+			c.add(c.line(&im.Name), "%q is not a name for an image", im.Name)
+		}
+	}
+	if bases := folders(filepath.Join(c.root, "images")); im.Base != "" && !slices.Contains(bases, im.Base) {
+		c.add(c.line(&im.Base), "there is no folder images/%s for the base%s", im.Base, suggest.DidYouMean(suggest.Near(im.Base, bases)))
+	}
+	if im.User != "" && !userAndGroup.MatchString(im.User) {
+		c.add(c.line(&im.User), "%q is not a user and a group by number, like 65532:65532", im.User)
+	}
+	switch hasBinary := c.has(&im.Binary); {
+	case !hasBinary && (!c.has(&im.Base) || !c.has(&im.Entrypoint) && !c.has(&im.Arguments)):
+		c.add(c.line(im), "image %s has neither a binary nor a base with something to start", im.Name)
+	case !hasBinary && (c.has(&im.With) || im.SetUID):
+		c.add(c.line(im), "image %s has no binary that others could go with, or that could run as root", im.Name)
+	}
+	once(c, "binary", im.With)
+	c.checkImageBinary(im, &im.Binary)
+	for i := range im.With {
+		c.checkImageBinary(im, &im.With[i])
+	}
+	c.checkVersion(im)
+	c.checkOrigin(im)
+}
+
+// checkImageBinary checks that a binary of an image is for all platforms of the server set.
+func (c *checker) checkImageBinary(im *Image, named *string) {
+	if *named == "" {
+		return
+	}
+	b, ok := c.Binary(*named)
+	switch {
+	case !ok:
+		c.add(c.line(named), "%v", suggest.Unknown("binary", *named, c.names()))
+	case len(b.Sets) > 0 && !b.In(Server):
+		c.add(c.line(named), "binary %q is not in the server set, and images are made of that", b.Name)
+	case !c.unsure:
+		for _, p := range c.Sets[Server] {
+			if !slices.Contains(c.PlatformsOf(b), p) {
+				c.add(c.line(named), "binary %q is not for %s, which images are made for", b.Name, p)
+			}
+		}
+	}
+}
+
+// checkVersion checks that an image has a version of its own if it needs one: for tests the one that they call it by, whatever is
+// in it; otherwise that of the other project whose binary it is, perhaps with a suffix.
+func (c *checker) checkVersion(im *Image) {
+	b, ok := c.Binary(im.Binary)
+	line := c.line(&im.Version)
+	if line != 0 && im.Version != "" {
+		if _, err := name.NewTag("registry.invalid/image:"+im.Version, name.StrictValidation); err != nil {
+			c.add(line, "%q is not a version for an image: letters, digits, and _ . -", im.Version)
+			return
+		}
+	}
+	switch {
+	case im.In(Test):
+		if line == 0 {
+			c.add(c.line(im), "image %s: it needs a version: the one that tests call it by", im.Name)
+		}
+	case !ok || b.Module == "" || c.Module == "":
+	case c.IsComponent(b) && line != 0:
+		c.add(line, "image %s: a component's image has the release's version, and none of its own", im.Name)
+	case c.IsComponent(b):
+	case line == 0:
+		c.add(c.line(im), "image %s: it needs a version: binary %s is of another project", im.Name, b.Name)
+	case im.Version != "":
+		version := c.modules[b.Module].version(b.Package)
+		rest, same := strings.CutPrefix(strings.TrimPrefix(im.Version, "v"), strings.TrimPrefix(version, "v"))
+		if version != "" && (!same || rest != "" && rest[0] != '-') {
+			c.add(line, "image %s: %s is not of version %s, which %s requires", im.Name, im.Version, version, path.Join(b.Module, "go.mod"))
+		}
+	}
+}
+
+var commit = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// checkOrigin checks what an image with a version of its own says about that version.
+func (c *checker) checkOrigin(im *Image) {
+	if !c.has(&im.Version) {
+		for _, f := range []struct {
+			name string
+			line int
+		}{{"created", c.line(&im.Created)}, {"revision", c.line(&im.Revision)}, {"source", c.line(&im.Source)}} {
+			if f.line != 0 {
+				c.add(f.line, "image %s: %s is for images with a version of their own; this one has the release's", im.Name, f.name)
+			}
+		}
+		return
+	}
+	if !c.has(&im.Created) {
+		c.add(c.line(im), "image %s: a version needs %q: the time when it was made", im.Name, "created")
+	}
+	if im.Revision != "" && !commit.MatchString(im.Revision) {
+		c.add(c.line(&im.Revision), "%q is not a commit: 40 hexadecimal digits in lower case", im.Revision)
+	}
+	if u, err := url.Parse(im.Source); im.Source != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery+u.Fragment != "") {
+		c.add(c.line(&im.Source), "%q is not the URL of a repository like https://github.com/etcd-io/etcd", im.Source)
 	}
 }

@@ -6,13 +6,16 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // Match returns the binaries that the words of WHAT name, each once, in the catalog's order: none for no words.
 //
 // A word is a binary's name, its folder ("cmd/kubectl", "./cmd/kubectl/"), its import path, or one of upstream's
 // spellings: below vendor/ or staging/src/, or relative to its repository ("test/e2e/e2e.test"). Another project's folder
-// ("images/etcd") is all its binaries. "cmd/..." is everything below. Words that name nothing make an *UnknownError each, joined.
+// ("images/etcd") names all its binaries, and "cmd/..." everything below. The error joins a *suggest.UnknownError for each word that
+// names nothing.
 func (c *Catalog) Match(what string) ([]Binary, error) {
 	words := strings.Fields(what)
 	known := make([]bool, len(words))
@@ -39,7 +42,7 @@ func (c *Catalog) Match(what string) ([]Binary, error) {
 }
 
 // Platforms returns the platforms that KUBE_BUILD_PLATFORMS names, separated by spaces or commas, each once, in the
-// order of AllPlatforms: none for an empty string. Those in no set make an *UnknownError each, joined.
+// order of AllPlatforms: none for an empty string. The error joins a *suggest.UnknownError for each that is in no set.
 func (c *Catalog) Platforms(words string) ([]Platform, error) {
 	all := c.AllPlatforms()
 	names := make([]string, len(all))
@@ -51,7 +54,7 @@ func (c *Catalog) Platforms(words string) ([]Platform, error) {
 	wanted := strings.FieldsFunc(words, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	for i, word := range wanted {
 		if !slices.Contains(names, word) && !slices.Contains(wanted[:i], word) {
-			errs = append(errs, &UnknownError{Kind: "platform", Name: word, Near: near(word, names)})
+			errs = append(errs, &suggest.UnknownError{Kind: "platform", Name: word, Near: suggest.Near(word, names)})
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -100,5 +103,5 @@ func (b Binary) spellings(module string) []string {
 
 func (c *Catalog) unknownBinary(word string) error {
 	typed := path.Base(strings.TrimSuffix(path.Clean(word), "/..."))
-	return &UnknownError{Kind: "component", Name: word, Near: near(typed, c.names())}
+	return &suggest.UnknownError{Kind: "component", Name: word, Near: suggest.Near(typed, c.names())}
 }

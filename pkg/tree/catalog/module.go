@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	gomodule "golang.org/x/mod/module"
+
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // A module is a Go module that binaries are compiled in: its folder, and what its go.mod says.
@@ -68,7 +70,7 @@ func (m *module) find(pkg string, test bool) error {
 	if m.findLocal(dir, test) == nil {
 		return fmt.Errorf("no module that %s requires has package %s; did you mean ./%s?", m.file(), pkg, dir)
 	}
-	return fmt.Errorf("no module that %s requires has package %s%s", m.file(), pkg, didYouMean(nearModules(pkg, similar)))
+	return fmt.Errorf("no module that %s requires has package %s%s", m.file(), pkg, suggest.DidYouMean(nearModules(pkg, similar)))
 }
 
 // version returns the version of the required module that has a package, or "".
@@ -88,7 +90,7 @@ func (m *module) findLocal(dir string, test bool) error {
 	}
 	entries, err := os.ReadDir(filepath.Join(m.dir, filepath.FromSlash(dir)))
 	if err != nil {
-		return fmt.Errorf("there is no folder %s%s", path.Join(m.name, dir), didYouMean(m.nearFolders(dir)))
+		return fmt.Errorf("there is no folder %s%s", path.Join(m.name, dir), suggest.DidYouMean(m.nearFolders(dir)))
 	}
 	for _, e := range entries {
 		if !e.IsDir() && strings.HasSuffix(e.Name(), ".go") && strings.HasSuffix(e.Name(), "_test.go") == test {
@@ -107,7 +109,7 @@ func (m *module) file() string { return path.Join(m.name, "go.mod") }
 func (m *module) nearFolders(dir string) []string {
 	parent := path.Dir(dir)
 	var found []string
-	for _, f := range near(path.Base(dir), folders(filepath.Join(m.dir, filepath.FromSlash(parent)))) {
+	for _, f := range suggest.Near(path.Base(dir), folders(filepath.Join(m.dir, filepath.FromSlash(parent)))) {
 		found = append(found, "./"+path.Join(parent, f))
 	}
 	return found
@@ -124,7 +126,7 @@ func nearModules(pkg string, modules []string) []string {
 				sameLength = append(sameLength, m)
 			}
 		}
-		found = near(strings.Join(elems[:n], "/"), sameLength)
+		found = suggest.Near(strings.Join(elems[:n], "/"), sameLength)
 	}
 	return found
 }

@@ -45,35 +45,6 @@ func (p *problems) add(line int, format string, args ...any) {
 	p.found = append(p.found, Problem{p.file, line, fmt.Sprintf(format, args...)})
 }
 
-// unknown adds that a name is none of those it has to be one of.
-func (p *problems) unknown(line int, kind, name string, names []string) {
-	switch similar := near(name, names); {
-	case len(similar) > 0:
-		p.add(line, "unknown %s %q%s", kind, name, didYouMean(similar))
-	case len(names) > 0 && len(names) < 10: // more are no help in a message
-		p.add(line, "unknown %s %q; it can be %s", kind, name, enumerate(names, "or"))
-	default:
-		p.add(line, "unknown %s %q", kind, name)
-	}
-}
-
-// once returns the texts that are not empty, without repetitions, and adds a problem for each repetition.
-func (p *problems) once(kind string, texts []text) []text {
-	first := map[string]int{}
-	var unique []text
-	for _, t := range texts {
-		switch line, seen := first[t.value]; {
-		case t.value == "": // was reported when it was read
-		case seen:
-			p.add(t.line, "%s %q is there twice, first on line %d", kind, t.value, line)
-		default:
-			first[t.value] = t.line
-			unique = append(unique, t)
-		}
-	}
-	return unique
-}
-
 func (p *problems) err() error {
 	if len(p.found) == 0 {
 		return nil

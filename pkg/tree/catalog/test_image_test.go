@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 // testImages are images for tests in the tree of another project, which has a test set then.
-const testImages = `- {name: e2e/shell, set: test, base: static, version: 1.0-1, arguments: [sh, -c], title: Shell}
-- {name: e2e/shell, set: test, base: static, binary: dns, setuid: true, entrypoint: [/dns], version: "1.1", title: Shell}
+const testImages = `- {name: e2e/shell, set: test, base: static, version: 1.0-1, created: 2026-02-13T18:39:11Z, arguments: [sh, -c], title: Shell}
+- {name: e2e/shell, set: test, base: static, binary: dns, setuid: true, entrypoint: [/dns], version: "1.1", created: 2026-02-13T18:39:11+01:00, title: Shell}
 registry: a.b
 `
 
@@ -20,7 +21,7 @@ func withTestImages(t *testing.T, edits ...edit) (root string) {
 	images := testImages
 	for _, e := range edits {
 		if strings.Count(images, e.old) != 1 {
-			t.Fatalf("%q is there %d times, want once", e.old, strings.Count(images, e.old))
+			t.Fatalf("%q occurs %d times, want once", e.old, strings.Count(images, e.old))
 		}
 		images = strings.Replace(images, e.old, e.new, 1)
 	}
@@ -34,10 +35,10 @@ func TestImagesForTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Image{
-		{Name: "e2e/shell", Set: Test, Base: "static", Version: "1.0-1", Arguments: []string{"sh", "-c"}, Title: "Shell"},
-		{Name: "e2e/shell", Set: Test, Base: "static", Binary: "dns", SetUID: true, Entrypoint: []string{"/dns"}, Version: "1.1", Title: "Shell"},
+		{Name: "e2e/shell", Set: Test, Base: "static", Version: "1.0-1", Created: time.Date(2026, 2, 13, 18, 39, 11, 0, time.UTC), Arguments: []string{"sh", "-c"}, Title: "Shell"},
+		{Name: "e2e/shell", Set: Test, Base: "static", Binary: "dns", SetUID: true, Entrypoint: []string{"/dns"}, Version: "1.1", Created: time.Date(2026, 2, 13, 17, 39, 11, 0, time.UTC), Title: "Shell"},
 	}
-	arm := Platform{"linux", "arm64"}
+	arm := Platform{OS: "linux", Arch: "arm64"}
 	if diff := cmp.Diff(want, c.ImagesFor(Test, arm)); diff != "" {
 		t.Error(diff)
 	}
@@ -50,7 +51,7 @@ func TestImagesForTests(t *testing.T) {
 	if got := len(c.ImagesFor(Server, arm)); got != 2 {
 		t.Errorf("%d images for servers", got)
 	}
-	for _, p := range []Platform{{"linux", "amd64"}, {"darwin", "arm64"}} {
+	for _, p := range []Platform{{OS: "linux", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}} {
 		if got := c.ImagesFor(Test, p); got != nil {
 			t.Errorf("images for tests on %v: %v", p, got)
 		}
@@ -63,9 +64,9 @@ func TestProblemsWithImagesForTests(t *testing.T) {
 		edit edit
 		want string
 	}{
-		"no version":      {edit{" version: 1.0-1,", ""}, `12: image e2e/shell: it needs a version: the one that tests call it by`},
+		"no version":      {edit{" version: 1.0-1, created: 2026-02-13T18:39:11Z,", ""}, `12: image e2e/shell: it needs a version: the one that tests call it by`},
 		"odd version":     {edit{"1.0-1", "1.0+1"}, `12: "1.0+1" is not a version for an image: letters, digits, and _ . -`},
-		"one twice":       {edit{"1.0-1", `"1.1"`}, `13: image "e2e/shell:1.1" is there twice, first on line 12`},
+		"one twice":       {edit{"1.0-1", `"1.1"`}, `13: duplicate image "e2e/shell:1.1", first on line 12`},
 		"nothing to run":  {edit{" arguments: [sh, -c],", ""}, `12: image e2e/shell has neither a binary nor a base with something to start`},
 		"unknown set":     {edit{"set: test, base: static, version", "set: tests, base: static, version"}, `12: unknown set "tests"; did you mean test?`},
 		"set of nodes":    {edit{"set: test, base: static, version", "set: node, base: static, version"}, `12: image e2e/shell: set node has no images; server and test have`},

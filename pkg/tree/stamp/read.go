@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/semver"
+
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/stamp/git"
 )
 
@@ -40,7 +42,7 @@ func (q Request) read(ctx context.Context) (Stamp, error) {
 	}
 	s, err := q.given()
 	if err != nil {
-		return Stamp{}, settingError{err}
+		return Stamp{}, badrequest.Mark(err)
 	}
 	versionGiven := s.Version != ""
 	if len(s.missing()) > 0 {
@@ -50,7 +52,7 @@ func (q Request) read(ctx context.Context) (Stamp, error) {
 	}
 	err = admit(s.Version, q.Base)
 	if err != nil && versionGiven {
-		err = settingError{err}
+		err = badrequest.Mark(err)
 	}
 	if err != nil {
 		return Stamp{}, err
@@ -58,14 +60,6 @@ func (q Request) read(ctx context.Context) (Stamp, error) {
 	s.derive()
 	return s, nil
 }
-
-// A settingError says that what the user set cannot be used.
-type settingError struct{ error }
-
-func (e settingError) Unwrap() error { return e.error }
-
-// ExitCode is that of a usage error.
-func (settingError) ExitCode() int { return 2 }
 
 // given is what the environment and the file that it names say.
 func (q Request) given() (Stamp, error) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/stamp/git/gittest"
 )
 
@@ -317,9 +319,8 @@ func TestSettingsThatCannotBeUsedAreUsageErrors(t *testing.T) {
 		{"KUBE_GIT_VERSION_FILE", "none"},
 	} {
 		_, err := Read(t.Context(), Request{r.Dir, "v1.36.3", r.Env(setting...)})
-		var coded interface{ ExitCode() int }
-		if !errors.As(err, &coded) || coded.ExitCode() != 2 {
-			t.Errorf("%v: error is %v, want one with exit code 2", setting, err)
+		if !badrequest.Is(err) {
+			t.Errorf("%v: error is %v, want one that is the request's fault", setting, err)
 		}
 	}
 }

@@ -56,8 +56,8 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: not on the Bazel road (ROAD=bazel): %s", e.Option, e.Instead)
 }
 
-// ExitCode is that of a usage error.
-func (*OptionError) ExitCode() int { return 2 }
+// BadRequest marks the error as the request's fault: see package badrequest.
+func (*OptionError) BadRequest() {}
 
 // Validate says whether Bazel can do what options want.
 func Validate(o road.Options) error {

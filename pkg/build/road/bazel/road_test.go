@@ -2,7 +2,6 @@ package bazel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -181,8 +181,7 @@ func TestModulesHaveToBeTheSelectedOnes(t *testing.T) {
 func TestOptionsOfOtherRoadsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, o := range []road.Options{{Debug: true}, {GoFlags: "-race"}, {LDFlags: "-w"}} {
-		var exit interface{ ExitCode() int }
-		if err := Validate(o); !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		if err := Validate(o); !badrequest.Is(err) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

@@ -2,11 +2,10 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/agnivade/levenshtein"
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // A Check is one row of the table.
@@ -42,6 +41,10 @@ func selectFrom(all []Check, names []string) ([]Check, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
+	var known []string
+	for _, c := range all {
+		known = append(known, c.names()...)
+	}
 	chosen := map[int]bool{}
 	for _, name := range names {
 		found := false
@@ -51,7 +54,7 @@ func selectFrom(all []Check, names []string) ([]Check, error) {
 			}
 		}
 		if !found {
-			return nil, unknown(all, name)
+			return nil, suggest.Unknown("check or group", name, known)
 		}
 	}
 	var checks []Check
@@ -65,31 +68,6 @@ func selectFrom(all []Check, names []string) ([]Check, error) {
 
 // names are those by which a check can be selected.
 func (c Check) names() []string { return []string{c.Group, c.Name, c.Group + "/" + c.Name} }
-
-// An UnknownError is the name of no check and no group.
-type UnknownError struct {
-	Name string
-	Near string // what may have been meant, or empty
-}
-
-func (e UnknownError) Error() string {
-	if e.Near != "" {
-		return fmt.Sprintf("there is no check or group %q; did you mean %s?", e.Name, e.Near)
-	}
-	return fmt.Sprintf("there is no check or group %q", e.Name)
-}
-
-func unknown(all []Check, name string) UnknownError {
-	best, near := max(3, len(name)/3+1), ""
-	for _, c := range all {
-		for _, candidate := range c.names() {
-			if d := levenshtein.ComputeDistance(name, candidate); d < best && 2*d <= len(name) { // of a short word more mistakes make another one
-				best, near = d, candidate
-			}
-		}
-	}
-	return UnknownError{name, near}
-}
 
 // A skip says why a check was not made.
 type skip string

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 var fakes = []Check{
@@ -254,8 +256,8 @@ func TestSelectByGroupAndName(t *testing.T) {
 	}
 	for name, near := range map[string]string{"famr": "farm", "farm/dgo": "farm/dog", "unicron": "unicorn", "spaceship": "", "dig": "dog", "foo": "", "": ""} {
 		_, err := selectFrom(fakes, []string{name})
-		var unknown UnknownError
-		if !errors.As(err, &unknown) || unknown.Near != near {
+		var unknown *suggest.UnknownError
+		if !errors.As(err, &unknown) || strings.Join(unknown.Near, " ") != near {
 			t.Errorf("for %q: %v, want it to suggest %q", name, err, near)
 		}
 	}

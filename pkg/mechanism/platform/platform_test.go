@@ -1,4 +1,4 @@
-package catalog
+package platform
 
 import (
 	"encoding/json"
@@ -7,16 +7,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"slipway.build/pkg/mechanism/suggest"
 )
 
-func TestPlatformSpellings(t *testing.T) {
+func TestSpellings(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ in, dash, exe string }{
 		{"linux/amd64", "linux-amd64", "kubectl"},
 		{"windows/arm64", "windows-arm64", "kubectl.exe"},
 		{"darwin/arm64", "darwin-arm64", "kubectl"},
 	} {
-		p, err := ParsePlatform(tt.in)
+		p, err := Parse(tt.in)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -32,13 +34,13 @@ func TestPlatformThatGoCannotBuildIsUnknown(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"linux/amd46", "unknown platform \"linux/amd46\"; did you mean linux/amd64?"},
 		{"linux-amd64", "unknown platform \"linux-amd64\"; did you mean linux/amd64?"},
-		{"amd64/linux", "unknown platform \"amd64/linux\"; `slipway catalog` lists them"},
+		{"amd64/linux", "unknown platform \"amd64/linux\""},
 		{"linux/amd64/v2", "unknown platform \"linux/amd64/v2\"; did you mean linux/amd64?"},
 		{"linux", "unknown platform \"linux\"; did you mean linux/386, linux/amd64 or linux/arm?"},
-		{"", "unknown platform \"\"; `slipway catalog` lists them"},
+		{"", "unknown platform \"\""},
 	} {
-		_, err := ParsePlatform(tt.in)
-		var unknown *UnknownError
+		_, err := Parse(tt.in)
+		var unknown *suggest.UnknownError
 		if !errors.As(err, &unknown) || err.Error() != tt.want {
 			t.Errorf("%q: got %v, want %s", tt.in, err, tt.want)
 		}
@@ -64,8 +66,8 @@ func TestGoBuildsForEveryKnownPlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	fromGo := strings.Fields(string(out))
-	for _, p := range goPlatforms() {
-		if !slices.Contains(fromGo, p) {
+	for _, p := range All() {
+		if !slices.Contains(fromGo, p.String()) {
 			t.Errorf("go tool dist list doesn't have %s", p)
 		}
 	}

@@ -1,8 +1,14 @@
-package catalog
+// Package platform names the operating systems and processors that Go builds programs for.
+//
+// What must never be in here: which platforms a release is made for (package catalog), and how to compile for one.
+package platform
 
 import (
 	"runtime"
+	"slices"
 	"strings"
+
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // A Platform is an operating system and a processor, by Go's names.
@@ -27,7 +33,7 @@ func (p Platform) MarshalText() ([]byte, error) { return []byte(p.String()), nil
 
 // UnmarshalText reads what MarshalText writes.
 func (p *Platform) UnmarshalText(text []byte) error {
-	parsed, err := ParsePlatform(string(text))
+	parsed, err := Parse(string(text))
 	if err != nil {
 		return err
 	}
@@ -35,23 +41,36 @@ func (p *Platform) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Host returns the platform this process runs on.
+// Host returns the platform that this process runs on.
 func Host() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
 
-// ParsePlatform reads "linux/amd64". The error for a platform that Go can't build programs for is an *UnknownError.
-func ParsePlatform(s string) (Platform, error) {
+// Parse reads "linux/amd64". The error for a platform that Go can't build programs for is a *suggest.UnknownError.
+func Parse(s string) (Platform, error) {
 	os, arch, _ := strings.Cut(s, "/")
-	for _, known := range goArchs[os] {
-		if arch == known {
-			return Platform{os, arch}, nil
-		}
+	if slices.Contains(archs[os], arch) {
+		return Platform{os, arch}, nil
 	}
-	return Platform{}, &UnknownError{Kind: "platform", Name: s, Near: near(s, goPlatforms())}
+	var names []string
+	for _, p := range All() {
+		names = append(names, p.String())
+	}
+	return Platform{}, suggest.Unknown("platform", s, names)
 }
 
-// goArchs holds the platforms of `go tool dist list` on which programs can be linked without a C toolchain and run
-// by themselves; that leaves out android, ios and WebAssembly.
-var goArchs = map[string][]string{
+// All returns the platforms that Go can build for, sorted: those of `go tool dist list` on which programs can be linked
+// without a C toolchain and run by themselves. That leaves out android, ios and WebAssembly.
+func All() []Platform {
+	var all []Platform
+	for os, archs := range archs {
+		for _, arch := range archs {
+			all = append(all, Platform{os, arch})
+		}
+	}
+	slices.SortFunc(all, func(a, b Platform) int { return strings.Compare(a.String(), b.String()) })
+	return all
+}
+
+var archs = map[string][]string{
 	"aix":       {"ppc64"},
 	"darwin":    {"amd64", "arm64"},
 	"dragonfly": {"amd64"},
@@ -64,14 +83,4 @@ var goArchs = map[string][]string{
 	"plan9":   {"386", "amd64", "arm"},
 	"solaris": {"amd64"},
 	"windows": {"386", "amd64", "arm64"},
-}
-
-func goPlatforms() []string {
-	var names []string
-	for os, archs := range goArchs {
-		for _, arch := range archs {
-			names = append(names, os+"/"+arch)
-		}
-	}
-	return names
 }
