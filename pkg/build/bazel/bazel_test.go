@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/tree/module"
 )
 
 // machine has these programs on PATH and no others, and a tree that pins Bazel 7.7.1.
@@ -221,5 +222,45 @@ func TestCleanRunsTheBazelThatWasUsed(t *testing.T) {
 	}
 	if diff := cmp.Diff("--version\nclean --expunge\n", string(log)); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
+func TestOverridesAreMadeAgainForOtherModulesAndPatches(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	b := &Bazel{options: Options{Root: root}}
+	key := func(version, sum, other, patch string) string {
+		t.Helper()
+		for name, text := range map[string]string{
+			"go.mod": "module x.test/a\n\nrequire (\n\tgithub.com/bazelbuild/rules_go " + version + "\n\tx.test/b " + other + "\n)\n",
+			"go.sum": "github.com/bazelbuild/rules_go " + version + " " + sum + "\n",
+			filepath.Join("build", "bazel", "patches", "rules_go.patch"): patch,
+		} {
+			if err := write(filepath.Join(root, name), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tools, err := module.Load(root, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := b.overridesKey(tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	first := key("v0.1.0", "h1:a", "v1.0.0", "patch")
+	if key("v0.1.0", "h1:a", "v1.0.1", "patch") != first {
+		t.Error("the key changes with a module that Bazel does not use")
+	}
+	for what, other := range map[string]string{
+		"version": key("v0.1.1", "h1:a", "v1.0.0", "patch"),
+		"sum":     key("v0.1.0", "h1:b", "v1.0.0", "patch"),
+		"patch":   key("v0.1.0", "h1:a", "v1.0.0", "another"),
+	} {
+		if other == first {
+			t.Errorf("the key stays the same for another %s", what)
+		}
 	}
 }

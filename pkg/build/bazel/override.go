@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
+	"slipway.build/pkg/tree/module"
 )
 
 // folder is what this package has in a tree, relative to its root; overridesFolder in it has the modules of Bazel's that Overrides
@@ -47,7 +48,11 @@ var unusedModules = []string{"apple_support", "buildozer", "protobuf", "zlib"}
 // override makes those modules, and a bazelrc in which --config=overrides names them.
 func (b *Bazel) override(ctx context.Context) error {
 	folder := filepath.Join(b.options.Root, filepath.FromSlash(overridesFolder))
-	key, err := b.overridesKey()
+	tools, err := module.Load(b.options.Root, ".")
+	if err != nil {
+		return err
+	}
+	key, err := b.overridesKey(tools)
 	if err != nil {
 		return err
 	}
@@ -64,8 +69,8 @@ func (b *Bazel) override(ctx context.Context) error {
 	}
 	for name, parts := range goModules {
 		places[name] = filepath.Join(folder, name)
-		for below, module := range parts {
-			if err := b.copyGoModule(ctx, module, filepath.Join(places[name], below)); err != nil {
+		for below, path := range parts {
+			if err := b.copyGoModule(ctx, tools, path, filepath.Join(places[name], below)); err != nil {
 				return err
 			}
 		}
@@ -98,17 +103,18 @@ func (b *Bazel) override(ctx context.Context) error {
 	return write(rcFile, key+strings.Join(lines, ""))
 }
 
-// overridesKey begins the bazelrc that is made from the same modules for the same place.
-func (b *Bazel) overridesKey() (string, error) {
-	sums, err := os.ReadFile(filepath.Join(b.options.Root, "go.sum"))
-	if err != nil {
-		return "", err
+// overridesKey returns the first line of a bazelrc. It changes with the modules, the patch, and where both go.
+func (b *Bazel) overridesKey(tools *module.Module) (string, error) {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(goModules)) {
+		for _, below := range slices.Sorted(maps.Keys(goModules[name])) {
+			r, _ := tools.Require(goModules[name][below])
+			_, _ = fmt.Fprintln(h, r.Dependency)
+		}
 	}
 	patch, err := os.ReadFile(b.rulesPatch())
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("# Of go.sum and patches %x, for %s, Debian's from %s.\n", sha256.Sum256(append(sums, patch...)), b.options.Root, b.system), nil
+	_, _ = h.Write(patch)
+	return fmt.Sprintf("# Of modules and patches %x, for %s, Debian's from %s.\n", h.Sum(nil), b.options.Root, b.system), err
 }
 
 func (b *Bazel) rulesPatch() string {
@@ -124,21 +130,13 @@ func (b *Bazel) patchRules(ctx context.Context, dir string) error {
 	return nil
 }
 
-// copyGoModule copies a module that go.mod pins out of the module cache. Module zips carry no modes; rules_go runs a few scripts.
-func (b *Bazel) copyGoModule(ctx context.Context, path, dir string) error {
-	data, err := os.ReadFile(filepath.Join(b.options.Root, "go.mod"))
-	if err != nil {
-		return err
-	}
-	mod, err := modfile.Parse("go.mod", data, nil)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == path })
-	if i < 0 {
+// copyGoModule copies a module that go.mod requires from the module cache.
+func (b *Bazel) copyGoModule(ctx context.Context, tools *module.Module, path, dir string) error {
+	required, ok := tools.Require(path)
+	if !ok {
 		return fmt.Errorf("go.mod does not require %s", path)
 	}
-	c := b.options.Go.Command(ctx, b.options.Root, "", "", "mod", "download", "-json", mod.Require[i].Mod.String())
+	c := b.options.Go.Command(ctx, b.options.Root, "", "", "mod", "download", "-json", path+"@"+required.Version)
 	c.Env = append(c.Env, "GOFLAGS=-mod=readonly")
 	out, err := c.Output()
 	if err != nil {
