@@ -2,13 +2,21 @@ package source
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/stamp/git"
 )
+
+//go:embed *.go
+var code embed.FS
+
+// Recipe identifies the code here, which decides which files are sources, and their modes.
+var Recipe = recipe.Of(code)
 
 // A Tree is the sources below a folder, as they were when Find looked.
 type Tree struct {
