@@ -17,7 +17,7 @@ import (
 
 const base = "v1.36.3"
 
-func TestGitTellsTheVersion(t *testing.T) {
+func TestVersionFromGit(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -260,7 +260,7 @@ func TestGitIsStartedTwiceAtMost(t *testing.T) {
 	}
 }
 
-func TestCancelledReadIsCancelled(t *testing.T) {
+func TestReadIsCanceled(t *testing.T) {
 	t.Parallel()
 	r := repository(t)
 	ctx, cancel := context.WithCancel(context.Background())
