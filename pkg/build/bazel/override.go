@@ -16,14 +16,14 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// folder is what this package has in a tree, relative to its root; overridesFolder in it has the modules of Bazel's that Overrides
-// puts in place of the registry's.
+// folder holds the files of this package in a tree, relative to its root. overridesFolder holds the Bazel modules that
+// Overrides uses instead of the registry's.
 const (
 	folder          = "_output/.slipway/bazel"
 	overridesFolder = folder + "/overrides"
 )
 
-// debianModules are Bazel modules that Debian has packages of, by their folders below /usr/share/bazel.
+// debianModules maps the Bazel modules that Debian packages to their folders below /usr/share/bazel.
 var debianModules = map[string]string{
 	"bazel_skylib":  "tools/skylib",
 	"platforms":     "tools/platforms",
@@ -35,17 +35,17 @@ var debianModules = map[string]string{
 	"rules_shell":   "rules/shell",
 }
 
-// goModules are Bazel modules that are Go modules, and what else belongs into their folders.
+// goModules maps Bazel modules to the Go modules that they are made of, by the folder inside the Bazel module.
 var goModules = map[string]map[string]string{
 	"rules_go": {"": "github.com/bazelbuild/rules_go"},
 	"gazelle":  {"": "github.com/bazelbuild/bazel-gazelle", "v2": "github.com/bazel-contrib/bazel-gazelle/v2"},
 }
 
-// unusedModules are required by those above for what no Go binary needs (protocol buffers, tests of their own), so an empty one
-// does.
+// unusedModules are required by those above, but only for features that no Go binary needs (protocol buffers, their own
+// tests), so empty ones are enough.
 var unusedModules = []string{"apple_support", "buildozer", "protobuf", "zlib"}
 
-// override makes those modules, and a bazelrc in which --config=overrides names them.
+// override makes those modules, and a bazelrc whose --config=overrides names them.
 func (b *Bazel) override(ctx context.Context) error {
 	folder := filepath.Join(b.options.Root, filepath.FromSlash(overridesFolder))
 	tools, err := module.Load(b.options.Root, ".")
@@ -103,7 +103,7 @@ func (b *Bazel) override(ctx context.Context) error {
 	return write(rcFile, key+strings.Join(lines, ""))
 }
 
-// overridesKey returns the first line of a bazelrc. It changes with the modules, the patch, and where both go.
+// overridesKey returns the first line of the bazelrc, which changes with the modules, the patch and the folders.
 func (b *Bazel) overridesKey(tools *module.Module) (string, error) {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(goModules)) {
@@ -121,11 +121,11 @@ func (b *Bazel) rulesPatch() string {
 	return filepath.Join(b.options.Root, "build", "bazel", "patches", "rules_go.patch")
 }
 
-// patchRules does to rules_go what WORKSPACE and MODULE.bazel have Bazel do.
+// patchRules applies the patch to rules_go that Bazel applies by WORKSPACE and MODULE.bazel.
 func (b *Bazel) patchRules(ctx context.Context, dir string) error {
 	c := exec.CommandContext(ctx, "patch", "--quiet", "-p1", "-d", dir, "-i", b.rulesPatch())
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("patch rules_go in %s (the package patch has the program): %w: %s", dir, err, out)
+		return fmt.Errorf("patch rules_go in %s (needs the program patch): %w: %s", dir, err, out)
 	}
 	return nil
 }
@@ -149,8 +149,8 @@ func (b *Bazel) copyGoModule(ctx context.Context, tools *module.Module, path, di
 	return copyTree(info.Dir, dir)
 }
 
-// copyFeatures copies Debian's bazel_features, which is older than a question that rules_go asks: whether Bazel's
-// InstrumentedFilesInfo takes baseline coverage files. Bazel 7 does not.
+// copyFeatures copies Debian's bazel_features, and adds a feature that rules_go asks for and the package is too old to know:
+// whether Bazel's InstrumentedFilesInfo takes baseline coverage files. Bazel 7 does not.
 func (b *Bazel) copyFeatures(dir string) error {
 	const ask, knows = "instrumented_files_info_has_baseline_coverage_files", "\n_rules = struct("
 	if err := copyTree(b.system+"/usr/share/bazel/tools/features", dir); err != nil {
@@ -163,13 +163,14 @@ func (b *Bazel) copyFeatures(dir string) error {
 	}
 	if text := string(data); !strings.Contains(text, ask) {
 		if !strings.Contains(text, knows) {
-			return fmt.Errorf("%s: has no line %q to add a feature at", file, strings.TrimSpace(knows))
+			return fmt.Errorf("%s has no line %q to add a feature after", file, strings.TrimSpace(knows))
 		}
 		data = []byte(strings.Replace(text, knows, knows+"\n    "+ask+" = False,", 1))
 	}
 	return write(file, string(data))
 }
 
+// copyTree copies the files of a folder. Module zips have no modes, so it makes scripts executable, which rules_go runs.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
