@@ -15,24 +15,21 @@ import (
 	"slipway.build/pkg/mechanism/suggest"
 )
 
-// Options say for what a Bazel is wanted.
+// Options describe the Bazel to find.
 type Options struct {
 	Root     string                  // of the tree, absolute
 	Go       *toolchain.Go           // the pinned one
 	Status   string                  // the workspace status, for --config=release
-	Mirror   string                  // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from if this machine does not say
-	Deps     Deps                    // "" is Offline in a root of its own, and Registry otherwise
+	Mirror   string                  // of Debian packages, if this machine has none configured
+	Deps     Deps                    // "" means Offline for a Bazel in a root of Debian packages, or else Registry
 	Getenv   func(key string) string // the user's environment
 	Progress func(string)            // may be nil
 }
 
-// String says where it is from.
-func (b *Bazel) String() string { return b.How }
-
-// Deps says where rules_go, gazelle and the rule sets that these need come from.
+// Deps names a source of rules_go, gazelle and the rule sets that they need.
 type Deps string
 
-// The Deps there are. All but Registry are a --config.
+// All but Registry are names of a --config.
 const (
 	Registry  Deps = "registry"  // Bazel's registry, by MODULE.bazel
 	Offline   Deps = "offline"   // Debian's packages and Go modules, by WORKSPACE
@@ -41,16 +38,19 @@ const (
 
 // A Bazel is ready to run in a tree.
 type Bazel struct {
-	How string // where it is from, for people
+	How string // where it comes from, for messages
 
 	options Options
 	deps    Deps
 	program string // on PATH
-	system  string // root file system that the program is in; "" is this machine's
+	system  string // root file system of the program; "" means this machine's
 	config  []string
 }
 
-// Find finds the Bazel of a tree, or makes a root that has it, which takes minutes.
+// String returns How.
+func (b *Bazel) String() string { return b.How }
+
+// Find finds the Bazel of a tree, or makes a root with it, which takes minutes.
 func Find(ctx context.Context, o Options) (*Bazel, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -60,7 +60,7 @@ func Find(ctx context.Context, o Options) (*Bazel, error) {
 		return nil, err
 	}
 	b := &Bazel{options: o}
-	var unlike []string
+	var problems []string // with the programs on PATH
 	for _, name := range []string{"bazel", "bazelisk"} {
 		program, err := exec.LookPath(name)
 		if err != nil {
@@ -71,15 +71,15 @@ func Find(ctx context.Context, o Options) (*Bazel, error) {
 			b.program, b.How = program, how
 			break
 		}
-		unlike = append(unlike, err.Error())
+		problems = append(problems, err.Error())
 	}
 	if b.program == "" {
-		if len(unlike) == 0 {
-			unlike = []string{"neither bazel nor bazelisk is on PATH"}
+		if len(problems) == 0 {
+			problems = []string{"neither bazel nor bazelisk is on PATH"}
 		}
-		why := strings.Join(unlike, "; ")
+		why := strings.Join(problems, "; ")
 		if b.system, err = ensureSystem(ctx, o, want, why); err != nil {
-			return nil, fmt.Errorf("%s: install Bazelisk or Bazel %s; the other way, a root of Debian packages, is not open: %w", why, want, err)
+			return nil, fmt.Errorf("%s: install Bazelisk or Bazel %s; a root of Debian packages cannot be made: %w", why, want, err)
 		}
 		b.program, b.How = "/usr/bin/bazel", fmt.Sprintf("bazel %s of Debian's %s, in %s (%s)", want, suite, b.system, why)
 	}
@@ -111,7 +111,7 @@ func pinned(root string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// installed looks whether a program is the wanted Bazel, and says how it knows.
+// installed checks that a program is the wanted Bazel, and returns how that is known.
 func installed(ctx context.Context, program, root, want string) (how string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // Bazelisk may have to download it
 	defer cancel()
@@ -121,22 +121,22 @@ func installed(ctx context.Context, program, root, want string) (how string, err
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", program, err)
 	}
-	said := strings.TrimSpace(string(out))
-	version, ok := strings.CutPrefix(said, "bazel ")
+	output := strings.TrimSpace(string(out))
+	version, ok := strings.CutPrefix(output, "bazel ")
 	if ok && version == want {
-		return fmt.Sprintf("%s, which says it is %s", program, want), nil
+		return fmt.Sprintf("%s, by its version %s", program, want), nil
 	}
 	if ok && version[0] >= '0' && version[0] <= '9' {
 		return "", fmt.Errorf("%s is %s, and .bazelversion pins %s", program, version, want)
 	}
 	pkg, version := debianPackage(ctx, program)
 	if upstream(version) == want {
-		return fmt.Sprintf("%s, which says no version, by its Debian package %s %s", program, pkg, version), nil
+		return fmt.Sprintf("%s, by its Debian package %s %s", program, pkg, version), nil
 	}
-	return "", fmt.Errorf("%s says %q and not a version, and its Debian package is %q %q, not of %s", program, said, pkg, version, want)
+	return "", fmt.Errorf("%s --version prints %q, and its Debian package is %q %q, not of %s", program, output, pkg, version, want)
 }
 
-// debianPackage asks dpkg which package a program is in. Where there is no dpkg, it is in none.
+// debianPackage returns the Debian package of a program. Without dpkg, it has none.
 func debianPackage(ctx context.Context, program string) (name, version string) {
 	if file, err := filepath.EvalSymlinks(program); err == nil {
 		program = file
@@ -153,7 +153,7 @@ func debianPackage(ctx context.Context, program string) (name, version string) {
 	return name, string(out)
 }
 
-// upstream is 7.7.1 for Debian's 7.7.1+ds-8+b1.
+// upstream returns 7.7.1 for Debian's 7.7.1+ds-8+b1.
 func upstream(version string) string {
 	if i := strings.IndexAny(version, "+-~"); i >= 0 {
 		version = version[:i]
@@ -161,8 +161,8 @@ func upstream(version string) string {
 	return version
 }
 
-// Command prepares a run of Bazel at the top of the tree. The arguments are a user's: a command such as build, with startup
-// options before and options behind it.
+// Command prepares a run of Bazel in the root of the tree. The arguments are those of a user: a command such as build, with
+// startup options before it and other options after it.
 func (b *Bazel) Command(ctx context.Context, args ...string) *exec.Cmd {
 	args = b.withConfig(args)
 	if b.system == "" {
@@ -177,7 +177,7 @@ func (b *Bazel) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return c
 }
 
-// withConfig adds what every command has in this tree, behind the command's name.
+// withConfig adds the options of every command in this tree, after the command's name.
 func (b *Bazel) withConfig(args []string) []string {
 	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 	if i < 0 || args[i] == "help" || args[i] == "version" || args[i] == "license" {
@@ -187,8 +187,8 @@ func (b *Bazel) withConfig(args []string) []string {
 	return slices.Insert(args, i+1, append(slices.Clone(b.config), "--repo_env=SLIPWAY_GOROOT="+b.options.Go.Root)...)
 }
 
-// environment is the user's, with the Go settings of the other roads and without those that only the user has. Nothing of it gets
-// into a compile (--incompatible_strict_action_env): repository rules and the stamp have it.
+// environment returns the user's environment, but with the Go settings of the other roads. Repository rules and the stamp get
+// it; compiles do not (--incompatible_strict_action_env).
 func (b *Bazel) environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		return strings.HasPrefix(kv, "GO") || strings.HasPrefix(kv, "CGO_") || strings.HasPrefix(kv, "PATH=")

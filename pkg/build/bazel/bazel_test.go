@@ -14,9 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/tree/module"
 )
 
-// machine has these programs on PATH and no others, and a tree that pins Bazel 7.7.1.
+// machine puts these programs on PATH and no others, and makes a tree that pins Bazel 7.7.1.
 func machine(t *testing.T, programs map[string]string) Options {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -40,7 +41,7 @@ func machine(t *testing.T, programs map[string]string) Options {
 	return Options{Root: root, Go: &toolchain.Go{Root: "/usr/local/go"}, Getenv: os.Getenv}
 }
 
-const debianSays = `echo "Version information not available" >&2; echo "bazel "`
+const debianVersion = `echo "Version information not available" >&2; echo "bazel "`
 
 func dpkg(version string) string {
 	return `case "$1" in --search) echo "bazel-bootstrap: $2";; *) printf %s '` + version + `';; esac`
@@ -51,11 +52,11 @@ func TestBazelOnPathIsUsedIfItIsThePinnedOne(t *testing.T) {
 		programs map[string]string
 		want     string
 	}{
-		"bazel":                  {map[string]string{"bazel": "echo bazel 7.7.1"}, "/bazel, which says it is 7.7.1"},
-		"bazelisk":               {map[string]string{"bazelisk": "echo bazel 7.7.1"}, "/bazelisk, which says it is 7.7.1"},
-		"another, then bazelisk": {map[string]string{"bazel": "echo bazel 8.0.0", "bazelisk": "echo bazel 7.7.1"}, "/bazelisk, which says it is 7.7.1"},
-		"Debian's": {map[string]string{"bazel": debianSays, "dpkg-query": dpkg("7.7.1+ds-8+b1")},
-			"/bazel, which says no version, by its Debian package bazel-bootstrap 7.7.1+ds-8+b1"},
+		"bazel":                  {map[string]string{"bazel": "echo bazel 7.7.1"}, "/bazel, by its version 7.7.1"},
+		"bazelisk":               {map[string]string{"bazelisk": "echo bazel 7.7.1"}, "/bazelisk, by its version 7.7.1"},
+		"another, then bazelisk": {map[string]string{"bazel": "echo bazel 8.0.0", "bazelisk": "echo bazel 7.7.1"}, "/bazelisk, by its version 7.7.1"},
+		"Debian's": {map[string]string{"bazel": debianVersion, "dpkg-query": dpkg("7.7.1+ds-8+b1")},
+			"/bazel, by its Debian package bazel-bootstrap 7.7.1+ds-8+b1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := Find(t.Context(), machine(t, test.programs))
@@ -69,7 +70,7 @@ func TestBazelOnPathIsUsedIfItIsThePinnedOne(t *testing.T) {
 	}
 }
 
-func TestWithoutTheRightBazelTheErrorSaysWhatToDo(t *testing.T) {
+func TestErrorsWithoutTheRightBazelSayWhatToDo(t *testing.T) {
 	for name, test := range map[string]struct {
 		programs map[string]string
 		want     []string
@@ -77,9 +78,9 @@ func TestWithoutTheRightBazelTheErrorSaysWhatToDo(t *testing.T) {
 		"nothing":           {nil, []string{"neither bazel nor bazelisk is on PATH", "install Bazelisk or Bazel 7.7.1", "install the package util-linux"}},
 		"another":           {map[string]string{"bazel": "echo bazel 8.0.0"}, []string{"is 8.0.0, and .bazelversion pins 7.7.1"}},
 		"one that fails":    {map[string]string{"bazel": "exit 3"}, []string{"bazel --version: exit status 3"}},
-		"Debian's, another": {map[string]string{"bazel": debianSays, "dpkg-query": dpkg("6.5.0+ds-1")}, []string{"and not a version", "6.5.0+ds-1", "not of 7.7.1"}},
-		"nobody's":          {map[string]string{"bazel": "echo hello", "dpkg-query": "exit 1"}, []string{`says "hello"`}},
-		"no namespaces":     {map[string]string{"unshare": "echo unshare: Operation not permitted >&2; exit 1"}, []string{"no mount namespace", "Operation not permitted"}},
+		"Debian's, another": {map[string]string{"bazel": debianVersion, "dpkg-query": dpkg("6.5.0+ds-1")}, []string{`--version prints "bazel", and`, "6.5.0+ds-1", "not of 7.7.1"}},
+		"nobody's":          {map[string]string{"bazel": "echo hello", "dpkg-query": "exit 1"}, []string{`prints "hello"`}},
+		"no namespaces":     {map[string]string{"unshare": "echo unshare: Operation not permitted >&2; exit 1"}, []string{"cannot make a mount namespace", "Operation not permitted"}},
 		"no mmdebstrap":     {map[string]string{"unshare": "true"}, []string{"mmdebstrap"}},
 		"mmdebstrap that fails": {map[string]string{"unshare": "true", "tar": "exec /bin/cat >/dev/null", "mmdebstrap": "echo E: no such suite >&2; exit 100"},
 			[]string{"mmdebstrap: exit status 100", "E: no such suite"}},
@@ -123,18 +124,18 @@ func TestRootOfAnotherBazelIsNotKept(t *testing.T) {
 			if _, err := os.Stat("/usr/share/keyrings/debian-archive-keyring.gpg"); err != nil {
 				t.Skip("not a Debian:", err)
 			}
-			var told []string
-			o.Progress = func(text string) { told = append(told, text) }
+			var progress []string
+			o.Progress = func(text string) { progress = append(progress, text) }
 			b, err := Find(t.Context(), o)
 			if kept {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := os.Stat(filepath.Join(b.system, "usr/bin/bazel")); err != nil || b.deps != Offline || len(told) != 1 {
-					t.Errorf("root %s: %v, dependencies by %s, told %q", b.system, err, b.deps, told)
+				if _, err := os.Stat(filepath.Join(b.system, "usr/bin/bazel")); err != nil || b.deps != Offline || len(progress) != 1 {
+					t.Errorf("root %s: %v, dependencies by %s, progress %q", b.system, err, b.deps, progress)
 				}
-				if again, err := Find(t.Context(), o); err != nil || again.system != b.system || len(told) != 1 {
-					t.Errorf("the second time: %v, told %q", err, told)
+				if again, err := Find(t.Context(), o); err != nil || again.system != b.system || len(progress) != 1 {
+					t.Errorf("the second time: %v, progress %q", err, progress)
 				}
 				return
 			}
@@ -169,7 +170,7 @@ func packedRoot(t *testing.T, version string) []byte {
 	return b.Bytes()
 }
 
-func TestConfigStandsBehindTheCommand(t *testing.T) {
+func TestConfigFollowsTheCommand(t *testing.T) {
 	t.Parallel()
 	b := &Bazel{config: []string{"--config=offline"}, options: Options{Go: &toolchain.Go{Root: "/go"}}}
 	for args, want := range map[string]string{
@@ -219,5 +220,45 @@ func TestCleanRunsTheBazelThatWasUsed(t *testing.T) {
 	}
 	if diff := cmp.Diff("--version\nclean --expunge\n", string(log)); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
+	}
+}
+
+func TestOverridesAreMadeAgainForOtherModulesAndPatches(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	b := &Bazel{options: Options{Root: root}}
+	key := func(version, sum, other, patch string) string {
+		t.Helper()
+		for name, text := range map[string]string{
+			"go.mod": "module x.test/a\n\nrequire (\n\tgithub.com/bazelbuild/rules_go " + version + "\n\tx.test/b " + other + "\n)\n",
+			"go.sum": "github.com/bazelbuild/rules_go " + version + " " + sum + "\n",
+			filepath.Join("build", "bazel", "patches", "rules_go.patch"): patch,
+		} {
+			if err := write(filepath.Join(root, name), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tools, err := module.Load(root, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := b.overridesKey(tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	first := key("v0.1.0", "h1:a", "v1.0.0", "patch")
+	if key("v0.1.0", "h1:a", "v1.0.1", "patch") != first {
+		t.Error("the key changes with a module that Bazel does not use")
+	}
+	for what, other := range map[string]string{
+		"version": key("v0.1.1", "h1:a", "v1.0.0", "patch"),
+		"sum":     key("v0.1.0", "h1:b", "v1.0.0", "patch"),
+		"patch":   key("v0.1.0", "h1:a", "v1.0.0", "another"),
+	} {
+		if other == first {
+			t.Errorf("the key stays the same for another %s", what)
+		}
 	}
 }

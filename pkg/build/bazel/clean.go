@@ -11,14 +11,14 @@ import (
 	"slipway.build/pkg/mechanism/tail"
 )
 
-// lastFile, relative to the root, says how Bazel was last run in the tree, so that it can be cleaned up after without looking
-// for a Bazel, which might mean to make one.
+// lastFile, relative to the root, records the last Bazel that ran in the tree, so that Clean need not find one, which could
+// mean to make one.
 const lastFile = folder + "/last"
 
-// A last is what of a Bazel is needed to run it once more.
+// A last is what Clean needs to run a Bazel again.
 type last struct {
 	Program string
-	System  string   // "" is this machine's
+	System  string   // "" means this machine's
 	Binds   []string // into the system
 }
 
@@ -30,8 +30,8 @@ func (b *Bazel) remember() error {
 	return write(filepath.Join(b.options.Root, filepath.FromSlash(lastFile)), string(data))
 }
 
-// Clean removes what Bazel has made for a tree, in its own folders in the user's cache, and stops its server. A tree in which it
-// was never run is left alone.
+// Clean removes what Bazel has made for a tree, in its own folders in the user's cache, and stops its server. It does nothing
+// in a tree in which Bazel never ran.
 func Clean(ctx context.Context, root string) error {
 	file := noteOf(root)
 	data, err := os.ReadFile(file)
@@ -53,12 +53,12 @@ func Clean(ctx context.Context, root string) error {
 	output := &tail.Lines{}
 	c.Dir, c.Stdout, c.Stderr = root, output, output
 	if err := c.Run(); err != nil {
-		return output.Explain(fmt.Errorf("what Bazel has made is still there: %s clean --expunge: %w", l.Program, err))
+		return output.Explain(fmt.Errorf("remove what Bazel has made: %s clean --expunge: %w", l.Program, err))
 	}
 	return os.Remove(file)
 }
 
-// Used tells whether Bazel was run in a tree, and Clean would have something to remove.
+// Used reports whether Bazel ran in a tree, so that Clean has something to remove.
 func Used(root string) bool {
 	_, err := os.Stat(noteOf(root))
 	return err == nil

@@ -15,8 +15,8 @@ import (
 //go:embed enter.sh
 var enterScript string
 
-// namespaces are the options of unshare. Mounts that the machine gets or loses later come and go in a namespace, too, which a
-// server may keep for days.
+// namespaces returns options of unshare. A server may keep its namespace for days, so later mounts of the machine must appear
+// and disappear in it, too.
 func namespaces() []string {
 	options := []string{"--mount", "--propagation=slave"}
 	if os.Geteuid() != 0 {
@@ -25,14 +25,14 @@ func namespaces() []string {
 	return options
 }
 
-// enter prepares to run a command in a root, in a folder there, with folders of this machine bound by the same names.
+// enter prepares a command in a folder of a root, where folders of this machine are bound to the same paths.
 func enter(ctx context.Context, root, dir string, binds, command []string) *exec.Cmd {
 	args := append(namespaces(), "sh", "-c", enterScript, "enter.sh", root, dir)
 	args = append(append(append(args, binds...), "--"), command...)
 	return exec.CommandContext(ctx, "unshare", args...)
 }
 
-// binds are the folders that Bazel and what it runs need of this machine, without those inside of others.
+// binds returns the folders of this machine that Bazel and its actions need, without those inside other ones.
 func (b *Bazel) binds() []string {
 	folders := []string{b.options.Root, b.options.Go.Root, b.options.Go.ModCache, os.TempDir()}
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -58,8 +58,8 @@ func (b *Bazel) binds() []string {
 	return binds
 }
 
-// command is one of Bazel in a root. A server that was started with other folders has not the same startup options, and Bazel
-// starts another in its place.
+// command returns the command line of Bazel in a root. Its startup options name the folders, so that Bazel replaces a server
+// that was started with other ones.
 func command(program string, binds, args []string) []string {
 	sum := sha256.Sum256([]byte(strings.Join(binds, "\n")))
 	return append([]string{program, fmt.Sprintf("--host_jvm_args=-Dslipway.binds=%x", sum[:8])}, args...)

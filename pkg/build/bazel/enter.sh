@@ -1,12 +1,12 @@
 #!/bin/sh
 # enter.sh ROOT DIR FOLDER... -- COMMAND...
-# Runs a command in DIR with ROOT as the root of the file system and folders of this machine bound by the same names. It is
-# for a mount namespace of its own.
+# Runs a command in DIR, with ROOT as the root of the file system and folders of this machine bound to the same paths. Run it
+# in a mount namespace of its own.
 set -eu
 root=$1 dir=$2
 shift 2
 
-# pivot_root wants a mount, and so does whoever looks for one at /.
+# pivot_root needs a mount, and programs expect one at /.
 mount --bind "$root" "$root"
 for special in /dev /proc /sys; do
   mkdir -p "$root$special"
@@ -19,7 +19,7 @@ while [ "$1" != -- ]; do
 done
 shift
 
-# How this machine reaches others. A copy has no mount that would end up pointing at a file that was replaced since.
+# Network configuration. It is copied because a bind mount would keep showing a file that is replaced later.
 for file in /etc/hosts /etc/resolv.conf /etc/ssl/certs/ca-certificates.crt; do
   if [ -e "$file" ]; then
     cp -L "$file" "$root$file.$$"

@@ -6,23 +6,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
+	"slipway.build/pkg/tree/module"
 )
 
-// folder is what this package has in a tree, relative to its root; overridesFolder in it has the modules of Bazel's that Overrides
-// puts in place of the registry's.
+// folder holds the files of this package in a tree, relative to its root. overridesFolder holds the Bazel modules that
+// Overrides uses instead of the registry's.
 const (
 	folder          = "_output/.slipway/bazel"
 	overridesFolder = folder + "/overrides"
 )
 
-// debianModules are Bazel modules that Debian has packages of, by their folders below /usr/share/bazel.
+// debianModules maps the Bazel modules that Debian packages to their folders below /usr/share/bazel.
 var debianModules = map[string]string{
 	"bazel_skylib":  "tools/skylib",
 	"platforms":     "tools/platforms",
@@ -34,20 +35,24 @@ var debianModules = map[string]string{
 	"rules_shell":   "rules/shell",
 }
 
-// goModules are Bazel modules that are Go modules, and what else belongs into their folders.
+// goModules maps Bazel modules to the Go modules that they are made of, by the folder inside the Bazel module.
 var goModules = map[string]map[string]string{
 	"rules_go": {"": "github.com/bazelbuild/rules_go"},
 	"gazelle":  {"": "github.com/bazelbuild/bazel-gazelle", "v2": "github.com/bazel-contrib/bazel-gazelle/v2"},
 }
 
-// unusedModules are required by those above for what no Go binary needs (protocol buffers, tests of their own), so an empty one
-// does.
+// unusedModules are required by those above, but only for features that no Go binary needs (protocol buffers, their own
+// tests), so empty ones are enough.
 var unusedModules = []string{"apple_support", "buildozer", "protobuf", "zlib"}
 
-// override makes those modules, and a bazelrc in which --config=overrides names them.
+// override makes those modules, and a bazelrc whose --config=overrides names them.
 func (b *Bazel) override(ctx context.Context) error {
 	folder := filepath.Join(b.options.Root, filepath.FromSlash(overridesFolder))
-	key, err := b.overridesKey()
+	tools, err := module.Load(b.options.Root, ".")
+	if err != nil {
+		return err
+	}
+	key, err := b.overridesKey(tools)
 	if err != nil {
 		return err
 	}
@@ -64,8 +69,8 @@ func (b *Bazel) override(ctx context.Context) error {
 	}
 	for name, parts := range goModules {
 		places[name] = filepath.Join(folder, name)
-		for below, module := range parts {
-			if err := b.copyGoModule(ctx, module, filepath.Join(places[name], below)); err != nil {
+		for below, path := range parts {
+			if err := b.copyGoModule(ctx, tools, path, filepath.Join(places[name], below)); err != nil {
 				return err
 			}
 		}
@@ -98,47 +103,40 @@ func (b *Bazel) override(ctx context.Context) error {
 	return write(rcFile, key+strings.Join(lines, ""))
 }
 
-// overridesKey begins the bazelrc that is made from the same modules for the same place.
-func (b *Bazel) overridesKey() (string, error) {
-	sums, err := os.ReadFile(filepath.Join(b.options.Root, "go.sum"))
-	if err != nil {
-		return "", err
+// overridesKey returns the first line of the bazelrc, which changes with the modules, the patch and the folders.
+func (b *Bazel) overridesKey(tools *module.Module) (string, error) {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(goModules)) {
+		for _, below := range slices.Sorted(maps.Keys(goModules[name])) {
+			r, _ := tools.Require(goModules[name][below])
+			_, _ = fmt.Fprintln(h, r.Dependency)
+		}
 	}
 	patch, err := os.ReadFile(b.rulesPatch())
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("# Of go.sum and patches %x, for %s, Debian's from %s.\n", sha256.Sum256(append(sums, patch...)), b.options.Root, b.system), nil
+	_, _ = h.Write(patch)
+	return fmt.Sprintf("# Of modules and patches %x, for %s, Debian's from %s.\n", h.Sum(nil), b.options.Root, b.system), err
 }
 
 func (b *Bazel) rulesPatch() string {
 	return filepath.Join(b.options.Root, "build", "bazel", "patches", "rules_go.patch")
 }
 
-// patchRules does to rules_go what WORKSPACE and MODULE.bazel have Bazel do.
+// patchRules applies the patch to rules_go that Bazel applies by WORKSPACE and MODULE.bazel.
 func (b *Bazel) patchRules(ctx context.Context, dir string) error {
 	c := exec.CommandContext(ctx, "patch", "--quiet", "-p1", "-d", dir, "-i", b.rulesPatch())
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("patch rules_go in %s (the package patch has the program): %w: %s", dir, err, out)
+		return fmt.Errorf("patch rules_go in %s (needs the program patch): %w: %s", dir, err, out)
 	}
 	return nil
 }
 
-// copyGoModule copies a module that go.mod pins out of the module cache. Module zips carry no modes; rules_go runs a few scripts.
-func (b *Bazel) copyGoModule(ctx context.Context, path, dir string) error {
-	data, err := os.ReadFile(filepath.Join(b.options.Root, "go.mod"))
-	if err != nil {
-		return err
-	}
-	mod, err := modfile.Parse("go.mod", data, nil)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == path })
-	if i < 0 {
+// copyGoModule copies a module that go.mod requires from the module cache.
+func (b *Bazel) copyGoModule(ctx context.Context, tools *module.Module, path, dir string) error {
+	required, ok := tools.Require(path)
+	if !ok {
 		return fmt.Errorf("go.mod does not require %s", path)
 	}
-	c := b.options.Go.Command(ctx, b.options.Root, "", "", "mod", "download", "-json", mod.Require[i].Mod.String())
+	c := b.options.Go.Command(ctx, b.options.Root, "", "", "mod", "download", "-json", path+"@"+required.Version)
 	c.Env = append(c.Env, "GOFLAGS=-mod=readonly")
 	out, err := c.Output()
 	if err != nil {
@@ -151,8 +149,8 @@ func (b *Bazel) copyGoModule(ctx context.Context, path, dir string) error {
 	return copyTree(info.Dir, dir)
 }
 
-// copyFeatures copies Debian's bazel_features, which is older than a question that rules_go asks: whether Bazel's
-// InstrumentedFilesInfo takes baseline coverage files. Bazel 7 does not.
+// copyFeatures copies Debian's bazel_features, and adds a feature that rules_go asks for and the package is too old to know:
+// whether Bazel's InstrumentedFilesInfo takes baseline coverage files. Bazel 7 does not.
 func (b *Bazel) copyFeatures(dir string) error {
 	const ask, knows = "instrumented_files_info_has_baseline_coverage_files", "\n_rules = struct("
 	if err := copyTree(b.system+"/usr/share/bazel/tools/features", dir); err != nil {
@@ -165,13 +163,14 @@ func (b *Bazel) copyFeatures(dir string) error {
 	}
 	if text := string(data); !strings.Contains(text, ask) {
 		if !strings.Contains(text, knows) {
-			return fmt.Errorf("%s: has no line %q to add a feature at", file, strings.TrimSpace(knows))
+			return fmt.Errorf("%s has no line %q to add a feature after", file, strings.TrimSpace(knows))
 		}
 		data = []byte(strings.Replace(text, knows, knows+"\n    "+ask+" = False,", 1))
 	}
 	return write(file, string(data))
 }
 
+// copyTree copies the files of a folder. Module zips have no modes, so it makes scripts executable, which rules_go runs.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -18,10 +18,10 @@ import (
 	"slipway.build/pkg/mechanism/tail"
 )
 
-// suite is the one of Debian's that has Bazel.
+// suite is the release of Debian that has Bazel.
 const suite = "forky"
 
-// packages are what the root has: Bazel, the rule sets that WORKSPACE names, and what these and Bazel run.
+// packages lists the packages of the root: Bazel, the rule sets that WORKSPACE names, and the programs that they run.
 var packages = []string{
 	"bazel-bootstrap",
 	"bazel-features", "bazel-platforms", "bazel-skylib",
@@ -29,8 +29,9 @@ var packages = []string{
 	"ca-certificates", "git", "gcc", "g++", "libc6-dev", "make", "mount", "patch", "procps", "python3", "unzip", "zip",
 }
 
-// options are mmdebstrap's. Java's packages make links among manual pages, and fail where the machine's dpkg leaves those out. Of
-// what Debian sets for every Bazel, the startup options are kept: the others are deprecated, which Bazel would warn of each time.
+// systemOptions are options of mmdebstrap. Java's packages make links among manual pages, and fail where the machine's dpkg
+// leaves those out. Of Debian's settings for every Bazel, only the startup options are kept: the others are deprecated, and
+// Bazel would print a warning each time.
 var systemOptions = []string{
 	`--aptopt=APT::Install-Recommends "false"`,
 	`--essential-hook=mkdir -p "$1/usr/share/man/man1"`,
@@ -38,10 +39,10 @@ var systemOptions = []string{
 	"--customize-hook=" + debian.Cleanse,
 }
 
-// ensureSystem returns the root that has Bazel, after making it if it is not there.
+// ensureSystem returns the root with Bazel, and makes it if it is missing.
 func ensureSystem(ctx context.Context, o Options, version, why string) (dir string, err error) {
 	if runtime.GOOS != "linux" {
-		return "", fmt.Errorf("it needs Linux, and this is %s", runtime.GOOS)
+		return "", fmt.Errorf("a root needs Linux, and this is %s", runtime.GOOS)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -57,7 +58,7 @@ func ensureSystem(ctx context.Context, o Options, version, why string) (dir stri
 	}
 	waiting := func(e action.Event) {
 		if e.Kind == action.Waiting {
-			o.Progress("waiting for another process, which makes a root with Bazel")
+			o.Progress("waiting for another process that makes a root with Bazel")
 		}
 	}
 	return dir, action.Locked(ctx, cache, "lock", waiting, func() error {
@@ -75,13 +76,13 @@ func recipe(version string) []byte {
 	return h.Sum(nil)
 }
 
-// makeSystem unpacks beside dir what mmdebstrap packs, and renames it. Only one process does that at a time.
+// makeSystem unpacks mmdebstrap's archive beside dir, and renames the result. Only one process does so at a time.
 func makeSystem(ctx context.Context, o Options, version, dir string) error {
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), "tmp-*"))
 	if err != nil {
 		return err
 	}
-	for _, old := range left { // by a process that was killed
+	for _, old := range left { // by processes that were killed
 		if err := os.RemoveAll(old); err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func makeSystem(ctx context.Context, o Options, version, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // gone already if all went well
+	defer func() { _ = os.RemoveAll(tmp) }() // renamed on success
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
@@ -102,12 +103,12 @@ func makeSystem(ctx context.Context, o Options, version, dir string) error {
 		return err
 	}
 	if has := versionIn(tmp); upstream(has) != version {
-		return fmt.Errorf("bazel-bootstrap of Debian's %s is %q, and .bazelversion pins %s: install that one, or pin the other", suite, has, version)
+		return fmt.Errorf("bazel-bootstrap of Debian's %s is %q, and .bazelversion pins %s", suite, has, version)
 	}
 	return os.Rename(tmp, dir)
 }
 
-// unpack needs no privileges: devices, which do, are bound when the root is entered.
+// unpack unpacks a tar stream. It leaves out devices, which need privileges; they are bound when the root is entered.
 func unpack(ctx context.Context, r io.Reader, dir string) error {
 	output := &tail.Lines{}
 	c := exec.CommandContext(ctx, "tar", "-x", "-p", "-C", dir, "--exclude=./dev/*")
@@ -123,7 +124,7 @@ func unpack(ctx context.Context, r io.Reader, dir string) error {
 	return nil
 }
 
-// versionIn is that of the package of Bazel which dpkg's records of a root have.
+// versionIn returns the version of Bazel's package in a root, or "".
 func versionIn(root string) string {
 	f, err := os.Open(filepath.Join(root, "var", "lib", "dpkg", "status"))
 	if err != nil {
@@ -144,7 +145,7 @@ func versionIn(root string) string {
 	return ""
 }
 
-// canEnter tries what entering a root needs.
+// canEnter reports why a root cannot be entered on this machine.
 func canEnter(ctx context.Context) error {
 	if _, err := exec.LookPath("unshare"); err != nil {
 		return errors.New("unshare is not on PATH: install the package util-linux")
@@ -153,11 +154,11 @@ func canEnter(ctx context.Context) error {
 	c := exec.CommandContext(ctx, "unshare", append(namespaces(), "true")...)
 	c.Stderr = output
 	if err := c.Run(); err != nil {
-		hint := "let users make namespaces (sysctl kernel.unprivileged_userns_clone=1), or be root"
+		hint := "let users make namespaces (sysctl kernel.unprivileged_userns_clone=1), or run as root"
 		if os.Geteuid() == 0 {
-			hint = "in a container, that takes the capability SYS_ADMIN (docker run --privileged)"
+			hint = "a container needs the capability SYS_ADMIN for it (docker run --privileged)"
 		}
-		return output.Explain(fmt.Errorf("no mount namespace can be made here: %w: %s", err, hint))
+		return output.Explain(fmt.Errorf("cannot make a mount namespace: %w: %s", err, hint))
 	}
 	return nil
 }

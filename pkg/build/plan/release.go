@@ -13,6 +13,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
 )
 
@@ -232,7 +233,7 @@ func folder(dir, top string, sum func(rel string) string) ([]archive.Entry, erro
 
 // sourceTarball plans kubernetes-src.tar.gz.
 func (b *builder) sourceTarball() {
-	recipe := []string{"tree " + b.tree.ID, string(stamp.Marshal(b.Stamp))}
+	recipe := []string{source.Recipe, "tree " + b.tree.ID, string(stamp.Marshal(b.Stamp))}
 	b.pack(catalog.SourceTarball, recipe, b.tree.Files, func(*action.Task) ([]archive.Entry, error) { return b.sourceEntries(b.ctx) })
 }
 

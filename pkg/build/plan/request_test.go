@@ -9,6 +9,7 @@ import (
 
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/source"
 )
 
 func TestRequestsPlanTheseActions(t *testing.T) {
@@ -181,5 +182,18 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 				t.Errorf("%T is not the request's fault", err)
 			}
 		})
+	}
+}
+
+func TestCopiesOfTheSourcesAreMadeAgainByOtherCode(t *testing.T) {
+	t.Parallel()
+	g, err := open(t, tree(t)).Graph(t.Context(), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range g.Actions {
+		if (a.ID == "sources" || a.ID == "package kubernetes-src.tar.gz") && !slices.Contains(a.Recipe, source.Recipe) {
+			t.Errorf("%s does not depend on the code that reads the sources", a.ID)
+		}
 	}
 }

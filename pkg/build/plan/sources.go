@@ -8,6 +8,7 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/source"
 )
 
 // sourceDir is a copy of the sources that a release holds as they are, and of those of images. In a clean tree it is what
@@ -37,7 +38,7 @@ func (b *builder) sources() {
 	b.add(&action.Action{
 		ID:      "sources",
 		Phase:   "sources",
-		Recipe:  []string{Recipe, "tree " + b.tree.ID},
+		Recipe:  []string{Recipe, source.Recipe, "tree " + b.tree.ID},
 		Inputs:  inputs,
 		Outputs: []string{sourceDir + "/"},
 		Run: func(ctx context.Context, t *action.Task) error {

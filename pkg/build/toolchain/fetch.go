@@ -8,28 +8,77 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 )
 
-// fetch downloads the pinned Go for a platform with the installed one, in a module of its own, and returns its GOROOT.
+// Download returns the GOROOT of the pinned Go for any platform ("linux-arm64"): that of the installed Go, or one that the
+// installed Go fetches, as it reports to progress unless that is nil. Either has the sum of the pin. [Files] lists the
+// files in the folder that belong to the release.
+func Download(ctx context.Context, pin Pin, platform string, progress func(string)) (dir string, err error) {
+	want := pin.Sums[platform]
+	if want == "" {
+		return "", fmt.Errorf("release.yaml has no sum of %s for %s: add it under go.sums", pin.Version, platform)
+	}
+	i, err := findInstalled(ctx, pin)
+	if err != nil {
+		return "", err
+	}
+	defer i.close()
+	if platform == host && versionOf(i.root) == pin.Version && unreleased(i.root, pin.Version, platform, want) == "" {
+		return i.root, nil
+	}
+	if progress != nil {
+		progress(fmt.Sprintf("fetching %s for %s", pin.Version, platform))
+	}
+	dir, err = i.fetch(ctx, pin, platform)
+	if err != nil {
+		return "", err
+	}
+	// The go command checks downloads, but not what the module cache already has.
+	if unreleased(dir, pin.Version, platform, want) != "" {
+		return "", fmt.Errorf("%s has changed since it was downloaded: remove it (go clean -modcache)", dir)
+	}
+	return dir, nil
+}
+
+// Files returns the files in a GOROOT that belong to the Go that was released for a platform ("linux-arm64"). Keys are the
+// names in an installed Go, relative and with slashes. A folder with these files has the release's sum. The caller makes
+// the files below bin and pkg/tool executable.
+func Files(dir, platform string) (map[string]string, error) {
+	g, err := readGoroot(dir, "", platform)
+	if err != nil {
+		return nil, fmt.Errorf("read the Go in %s: %w", dir, err)
+	}
+	files := make(map[string]string, len(g.files))
+	for name, rel := range g.files {
+		if folder, base := path.Split(name); base == "_go.mod" {
+			name = folder + "go.mod"
+		}
+		files[name] = filepath.Join(g.dir, filepath.FromSlash(rel))
+	}
+	return files, nil
+}
+
+// fetch downloads the pinned Go for a platform with the installed Go, and returns its GOROOT.
 func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string, error) {
 	module, want := module(pin.Version, platform), pin.Sums[platform]
-	// Without its sum in go.sum, the go command asks the checksum database for this module, even if that is switched off.
+	// Without this sum in go.sum, the go command asks the checksum database, even if that is switched off.
 	if err := writeSums(i.dir, module, want); err != nil {
 		return "", err
 	}
 	var stderr bytes.Buffer
 	c := exec.CommandContext(ctx, i.name, "mod", "download", "-json", module)
 	c.Dir = i.dir
-	c.Env = append(slices.Clip(i.env), "GOSUMDB=off") // the sum that counts is the one that is reviewed with the sources
+	c.Env = append(slices.Clip(i.env), "GOSUMDB=off") // the sum in release.yaml counts
 	c.Stderr = &stderr
 	out, runErr := c.Output()
 	var info struct{ Dir, Sum, Error string }
 	if bytes.Contains(stderr.Bytes(), []byte("checksum mismatch")) {
-		return "", fmt.Errorf("%s: its sum is not %s, which release.yaml has: it is not used", module, want)
+		return "", fmt.Errorf("%s: its sum is not the one in release.yaml, %s", module, want)
 	}
 	if err := json.Unmarshal(out, &info); err != nil {
 		if runErr != nil {
@@ -41,23 +90,23 @@ func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string
 		return "", fmt.Errorf("go mod download %s: %s: make it reachable, or install %s", module, info.Error, pin.Version)
 	}
 	if info.Sum != want {
-		return "", fmt.Errorf("%s: its sum is %s, release.yaml has %s: it is not used", module, info.Sum, want)
+		return "", fmt.Errorf("%s: its sum is %s, and release.yaml has %s", module, info.Sum, want)
 	}
 	return info.Dir, makeExecutable(info.Dir)
 }
 
-// goModSum is the sum of a toolchain's go.mod, which only names the module: it is the same for all.
+// goModSum is the sum of a toolchain's go.mod. All versions have the same: it only names the module.
 const goModSum = "h1:8wlg68NqwW7eMnI1aABk/C2pDYXj8mrMY4TyRfiLeS0="
 
-// writeSums writes the go.sum by which the go command accepts the module.
+// writeSums writes a go.sum with which the go command accepts the module.
 func writeSums(dir, module, sum string) error {
 	path, version, _ := strings.Cut(module, "@")
 	sums := fmt.Sprintf("%[1]s %[2]s %[3]s\n%[1]s %[2]s/go.mod %[4]s\n", path, version, sum, goModSum)
 	return os.WriteFile(filepath.Join(dir, "go.sum"), []byte(sums), 0o666)
 }
 
-// makeExecutable gives a GOROOT's programs the modes that a module's files do not have, as the go command does when it
-// changes to another Go by itself. The tools come first: whoever can run the go command already finds them runnable.
+// makeExecutable makes a GOROOT's programs executable, since a module's files are not. The go command does the same when it
+// switches to another Go. The tools come first, so that another process that can run the go command can run them, too.
 func makeExecutable(goroot string) error {
 	if runtime.GOOS == "windows" {
 		return nil

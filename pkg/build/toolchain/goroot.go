@@ -15,20 +15,21 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // A goroot is an installed Go as the module golang.org/toolchain would hold it.
 type goroot struct {
 	dir    string
 	module string            // what the module would be called
-	files  map[string]string // which of its files would be in it, by their names there; both relative, with slashes
-	state  string            // a digest of all files' identities: another one if any of them was written since
+	files  map[string]string // the files that it would contain, by their names there; both relative, with slashes
+	state  string            // a digest of all files' identities, which changes when a file is written
 }
 
-// readGoroot finds the files below dir that decide what the Go there is: one of that version, for that platform
-// ("linux-arm64").
+// readGoroot finds the files below dir that would be in the module of a version for a platform ("linux-arm64").
 func readGoroot(dir, version, platform string) (*goroot, error) {
-	dir, err := filepath.EvalSymlinks(dir) // a link is not walked into
+	dir, err := filepath.EvalSymlinks(dir) // WalkDir does not follow links
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +55,15 @@ func readGoroot(dir, version, platform string) (*goroot, error) {
 		}
 		g.add(rel)
 		id, err := identity(file)
-		_, _ = fmt.Fprintf(state, "%q %s\n", rel, id) // a hash takes everything
+		_, _ = fmt.Fprintf(state, "%q %s\n", rel, id) // a hash never fails
 		return err
 	})
 	g.state = fmt.Sprintf("%x", state.Sum(nil))
 	return g, err
 }
 
-// add enters a file by its name in the module, which must not hold a go.mod of another one. A Go that was fetched has
-// both names; it reads go.mod, which comes later in the walk and stands.
+// add enters a file by its name in the module, which cannot contain the go.mod of another module. A fetched Go has both
+// names. It reads go.mod, which comes later in the walk and so replaces the other.
 func (g *goroot) add(rel string) {
 	name := rel
 	if folder, base := path.Split(rel); base == "go.mod" {
@@ -71,7 +72,7 @@ func (g *goroot) add(rel string) {
 	g.files[name] = rel
 }
 
-// sum hashes the files as `go mod download` does those of a module.
+// sum hashes the files as `go mod download` hashes those of a module.
 func (g *goroot) sum() (string, error) {
 	prefix := g.module + "/"
 	var names []string
@@ -89,8 +90,34 @@ func (g *goroot) sum() (string, error) {
 	})
 }
 
-// unreleased says why the Go in a folder is not that version as it was released for a platform, as a module of that sum,
-// or nothing if it is.
+// rememberedSum returns sum, but reads the files only once: the user's cache folder has the last state of each GOROOT, and
+// its sum. Without such a folder, the sum is computed each time.
+func (g *goroot) rememberedSum() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return g.sum()
+	}
+	name := sha256.Sum256([]byte(g.module + "\n" + g.dir))
+	file := filepath.Join(cache, "slipway", fmt.Sprintf("goroot-%x", name[:8]))
+	data, _ := os.ReadFile(file) // missing the first time
+	if state, sum, ok := strings.Cut(strings.TrimSpace(string(data)), " "); ok && state == g.state {
+		return sum, nil
+	}
+	sum, err := g.sum()
+	if err == nil {
+		_ = remember(file, g.state+" "+sum+"\n") // only saves time
+	}
+	return sum, err
+}
+
+func remember(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(file, []byte(text), 0o600)
+}
+
+// unreleased returns why the Go in a folder is not a version as released for a platform with the sum want, or "" if it is.
 func unreleased(dir, version, platform, want string) string {
 	g, err := readGoroot(dir, version, platform)
 	if err != nil {
@@ -106,14 +133,14 @@ func unreleased(dir, version, platform, want string) string {
 	return ""
 }
 
-// versionOf is the version that the Go in a GOROOT says it is: what counts is the tree that compiles.
+// versionOf returns the version that the Go in a GOROOT says it is.
 func versionOf(root string) string {
-	data, _ := os.ReadFile(filepath.Join(root, "VERSION")) // what was built from a checkout has none, and is no release
+	data, _ := os.ReadFile(filepath.Join(root, "VERSION")) // a Go built from a checkout has none
 	version, _, _ := strings.Cut(string(data), "\n")
 	return strings.TrimSpace(version)
 }
 
-// leftOut and distributed are the rules by which a Go release's own tool, cmd/distpack, makes the module of a GOROOT.
+// leftOut and distributed follow the rules by which cmd/distpack, the tool of Go's releases, makes a module of a GOROOT.
 func leftOut(folder string) bool {
 	return slices.Contains([]string{"api", "doc", "misc", "test", ".git", ".github"}, folder)
 }
@@ -141,12 +168,12 @@ func distributed(file, platform string) bool {
 	return true
 }
 
-// sources are the settings of a go.env that say where modules and toolchains come from. None of them reaches a compile from there.
+// sources are the settings of a go.env that say where modules and toolchains come from. They have no effect on a compile.
 var sources = []string{"GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
 
 var setting = regexp.MustCompile(`(?m)^([A-Za-z0-9_]+)=(.*)$`)
 
-// asReleased puts the released value of GOTOOLCHAIN into a go.env: container images set it to local.
+// asReleased sets GOTOOLCHAIN in a go.env to the released value, since container images set it to local.
 func asReleased(env []byte) []byte {
 	return setting.ReplaceAllFunc(env, func(line []byte) []byte {
 		if name, _, _ := bytes.Cut(line, []byte("=")); string(name) == "GOTOOLCHAIN" {
@@ -156,7 +183,7 @@ func asReleased(env []byte) []byte {
 	})
 }
 
-// checkDefaults looks whether a go.env sets what could decide bytes.
+// checkDefaults refuses a go.env with settings that could decide bytes.
 func checkDefaults(root string) error {
 	file := filepath.Join(root, "go.env")
 	env, err := os.ReadFile(file)
@@ -165,7 +192,7 @@ func checkDefaults(root string) error {
 	}
 	for _, line := range setting.FindAllSubmatch(env, -1) {
 		if !slices.Contains(sources, string(line[1])) && len(line[2]) > 0 {
-			return fmt.Errorf("%s: it sets %s: take that out", file, line[1])
+			return fmt.Errorf("%s sets %s: remove the setting", file, line[1])
 		}
 	}
 	return nil

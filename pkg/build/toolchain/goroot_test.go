@@ -34,7 +34,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 		"api/go1.txt": "x", "doc/spec.html": "x", "misc/wasm/x.js": "x", "test/run.go": "x", ".git/HEAD": "x", ".gitignore": "x",
 		"bin/gopls": "x", tools + "pprof": "x", "pkg/tool/plan9_arm/link": "x", "pkg/obj/x": "x", "src/.DS_Store": "x",
 		"src/cmd/dist/dist": "x", "VERSION.cache": "x",
-		"src/cmd/_go.mod": "one that the go command has copied to go.mod",
+		"src/cmd/_go.mod": "copied to go.mod by the go command",
 	}
 	name := module("go1.99.1", host)
 	archive := filepath.Join(t.TempDir(), "module.zip")
@@ -67,7 +67,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 	for file, text := range installed {
 		write(t, filepath.Join(goroot, filepath.FromSlash(file)), text, 0o644)
 	}
-	link := filepath.Join(t.TempDir(), "go") // as /usr/local/go often is one
+	link := filepath.Join(t.TempDir(), "go") // as /usr/local/go often is
 	if err := os.Symlink(goroot, link); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 	}
 }
 
-// The Go of this machine may be a vendor's. One in CI is not, and fails this test if a release is packed by other rules.
+// The Go of this machine may be a vendor's. In CI it is not, and fails this test if releases are packed by other rules.
 func TestRealGoHasTheSumInTheCatalog(t *testing.T) {
 	t.Parallel()
 	c, err := catalog.Load(filepath.Join("..", "..", ".."))

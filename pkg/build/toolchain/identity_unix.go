@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity is other for a file that was written or replaced, even if its modification time was put back.
+// identity changes when a file is written or replaced, even if its modification time is set back.
 func identity(file string) (string, error) {
 	var st unix.Stat_t
 	err := unix.Stat(file, &st)

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// identity is other for a file that was written; there is no change time that would tell of one put back.
+// identity changes when a file is written. There is no change time to notice a modification time that is set back.
 func identity(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -45,8 +45,8 @@ var ordinary = []string{
 	"SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP", // Windows
 }
 
-// Find returns the pinned Go, fetching it if the installed one is another. It says on progress, if not nil,
-// when it does that, and why.
+// Find returns the pinned Go. If another one is installed, Find fetches the pinned one, and reports that and the reason to
+// progress unless it is nil.
 func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 	i, err := findInstalled(ctx, pin)
 	if err != nil {
@@ -85,21 +85,21 @@ func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 	return g, nil
 }
 
-// An installed Go is the one on PATH, with what it was asked.
+// An installed Go is the one on PATH, with its answers.
 type installed struct {
 	name     string // of its go command
 	dir      string // to run it in, see outside
-	version  string // that it says it is: `go env GOVERSION`
+	version  string // `go env GOVERSION`
 	root     string
 	modCache string
-	env      []string // to run it with, and every other Go
+	env      []string // to run any Go with
 }
 
-// findInstalled asks the Go on PATH for what is needed of it. It is to be closed.
+// findInstalled finds the Go on PATH and asks it for its settings. The caller closes it.
 func findInstalled(ctx context.Context, pin Pin) (*installed, error) {
 	name, err := exec.LookPath("go")
 	if err != nil {
-		return nil, fmt.Errorf("go is not on PATH: install Go 1.21 or newer (%s is fetched by it where needed): %w", pin.Version, err)
+		return nil, fmt.Errorf("go is not on PATH: install Go 1.21 or newer, which fetches %s where needed: %w", pin.Version, err)
 	}
 	dir, err := outside()
 	if err != nil {
@@ -108,7 +108,7 @@ func findInstalled(ctx context.Context, pin Pin) (*installed, error) {
 	i := &installed{name: name, dir: dir}
 	user, err := userSettings(ctx, name, dir)
 	if err == nil && tooOld(user["GOVERSION"]) {
-		err = fmt.Errorf("the installed Go is %s: install %s or newer (%s is fetched by it where needed)", user["GOVERSION"], oldest, pin.Version)
+		err = fmt.Errorf("the installed Go is %s: install %s or newer, which fetches %s where needed", user["GOVERSION"], oldest, pin.Version)
 	}
 	if err != nil {
 		i.close()
@@ -134,8 +134,8 @@ func (i *installed) close() { _ = os.RemoveAll(i.dir) }
 // oldest is the first Go that knows the module golang.org/toolchain.
 const oldest = "go1.21"
 
-// tooOld judges what `go env GOVERSION` says: "go1.26.8", perhaps with a vendor's or an experiment's name behind a blank.
-// A version that cannot be compared ("devel", a vendor's own) is given a try.
+// tooOld reports whether a version from `go env GOVERSION` is known to be too old: "go1.20.8", perhaps with a vendor's or an
+// experiment's name after a space. Versions that cannot be compared ("devel", a vendor's own) count as new enough.
 func tooOld(installed string) bool {
 	v, _, _ := strings.Cut(installed, " ")
 	return version.IsValid(v) && version.Compare(v, oldest) < 0
@@ -143,13 +143,13 @@ func tooOld(installed string) bool {
 
 const host = runtime.GOOS + "-" + runtime.GOARCH
 
-// module names the toolchain of a version for a host, as the go command spells it.
+// module returns the module of a Go version for a host.
 func module(version, host string) string {
 	return "golang.org/toolchain@v0.0.1-" + version + "." + host
 }
 
-// outside makes a folder that surely is in no other module: the go line of one, even of a stray go.mod in the folder for
-// temporary files, could ask for another toolchain. The caller removes it.
+// outside makes a folder with a module of its own: the go line of any go.mod above it, such as a stray one in the folder for
+// temporary files, could ask for another toolchain. The caller removes the folder.
 func outside() (dir string, err error) {
 	dir, err = os.MkdirTemp("", "slipway-go-")
 	if err != nil {
@@ -158,8 +158,8 @@ func outside() (dir string, err error) {
 	return dir, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module slipway.invalid\n"), 0o666)
 }
 
-// constructed is the part of the environment that is the same for everyone. The architecture levels are
-// Go's own defaults, written out: a user's GOAMD64=v3 would change every sum.
+// constructed is the part of the environment that is the same for everyone. The architecture levels are Go's defaults. They
+// are set because a user's GOAMD64=v3 would change every sum.
 var constructed = []string{
 	"GOENV=off", "GOWORK=off", "GOTOOLCHAIN=local", "GO111MODULE=on", "GOTELEMETRY=off",
 	"CGO_ENABLED=0", "GOEXPERIMENT=", "GODEBUG=", "GOFIPS140=off",
@@ -167,12 +167,12 @@ var constructed = []string{
 	"LC_ALL=C", "TZ=UTC",
 }
 
-// userSettings asks the go command of that name for what is handed on, and for what it is.
+// userSettings asks a go command for the settings in handedOn and asked.
 func userSettings(ctx context.Context, name, dir string) (map[string]string, error) {
 	var stderr bytes.Buffer
 	c := exec.CommandContext(ctx, name, slices.Concat([]string{"env", "-json"}, handedOn, asked)...)
 	c.Dir = dir
-	// An empty GOROOT counts as unset: the installed Go then finds its own, not that of another version.
+	// With an empty GOROOT, the installed Go finds its own and not that of another version.
 	c.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOWORK=off", "GOFLAGS=", "GOROOT=")
 	c.Stderr = &stderr
 	out, err := c.Output()
@@ -186,8 +186,8 @@ func userSettings(ctx context.Context, name, dir string) (map[string]string, err
 	return user, nil
 }
 
-// Command prepares a run of the go command in dir, for a platform ("" and "": the host) and with more
-// environment.
+// Command prepares a run of the go command in dir. Empty goos and goarch mean the host. The caller may append to the
+// command's environment.
 func (g *Go) Command(ctx context.Context, dir, goos, goarch string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, filepath.Join(g.Root, "bin", "go"), args...)
 	c.Dir = dir
@@ -199,10 +199,10 @@ func (g *Go) Command(ctx context.Context, dir, goos, goarch string, args ...stri
 	return c
 }
 
-// Constructed is the part of the environment of a Go command that is the same for everyone, wherever it runs.
+// Constructed returns the part of a Go command's environment that is the same for everyone, wherever it runs.
 func Constructed() []string { return slices.Clone(constructed) }
 
-// Levels are the settings of the constructed environment that decide what a compile makes, for its key.
+// Levels returns the settings of the constructed environment that decide a compile's output, for its key.
 func Levels() []string {
 	var levels []string
 	for _, kv := range constructed {

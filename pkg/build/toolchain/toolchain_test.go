@@ -14,13 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Tests here set the process's environment, as Find reads it, so they do not run side by side.
+// Tests here set the process's environment, which Find reads, so they do not run in parallel.
 
 const pinned = "go1.99.1"
 
-// install puts a go on PATH that is a shell script: it answers `go env` with a GOROOT whose Go says it is version, and
-// `go mod download` with answer. It notes the environment of the latter, and the
-// go.sum that it found, in the file it returns.
+// install puts a shell script named go on PATH. It answers `go env` with a GOROOT whose Go says it is version, and `go mod
+// download` with answer. It writes the environment of the latter, and its go.sum, to the file noted.
 func install(t *testing.T, version, answer string) (goroot, noted string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -50,7 +49,7 @@ esac
 	return goroot, noted
 }
 
-// fetched makes a Go as `go mod download` leaves it, without a program that can be run, and returns the command's answer.
+// fetched makes a Go as `go mod download` leaves it, without executable programs, and returns the command's answer.
 func fetched(t *testing.T, sum string) (goroot, answer string) {
 	t.Helper()
 	goroot = t.TempDir()
@@ -63,7 +62,7 @@ func fetched(t *testing.T, sum string) (goroot, answer string) {
 	return goroot, string(data)
 }
 
-// download has the installed Go answer otherwise from now on.
+// download changes the answer of the installed Go to `go mod download`.
 func download(t *testing.T, answer string) {
 	t.Helper()
 	name, err := exec.LookPath("go")
@@ -87,7 +86,7 @@ func pin(sum string) Pin {
 	return Pin{Version: pinned, Sums: map[string]string{host: sum}}
 }
 
-// sumOf is the sum that a GOROOT would have been released with.
+// sumOf returns the sum that a GOROOT has if it is as released.
 func sumOf(t *testing.T, goroot string) string {
 	t.Helper()
 	g, err := readGoroot(goroot, pinned, host)
@@ -103,8 +102,8 @@ func sumOf(t *testing.T, goroot string) string {
 
 func TestInstalledGoIsUsedIfItIsThePinnedOne(t *testing.T) {
 	goroot, noted := install(t, pinned, "")
-	for range 2 { // the second time by what is remembered
-		g, err := Find(t.Context(), pin(sumOf(t, goroot)), func(text string) { t.Errorf("it says %q", text) })
+	for range 2 { // the second time by the remembered sum
+		g, err := Find(t.Context(), pin(sumOf(t, goroot)), func(text string) { t.Errorf("progress %q", text) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +121,7 @@ func TestGoThatOnlyCallsItselfPinnedIsNotUsed(t *testing.T) {
 		"an edited library": func(t *testing.T, goroot string) {
 			write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt // patched\n", 0o644)
 		},
-		"a file more": func(t *testing.T, goroot string) {
+		"another file": func(t *testing.T, goroot string) {
 			write(t, filepath.Join(goroot, "src", "fmt", "more.go"), "package fmt\n", 0o644)
 		},
 		"other defaults": func(t *testing.T, goroot string) {
@@ -147,13 +146,13 @@ func TestGoThatOnlyCallsItselfPinnedIsNotUsed(t *testing.T) {
 				t.Errorf("GOROOT %s", g.Root)
 			}
 			if want := "fetching " + pinned + " (the one in " + goroot + " is not as it was released)"; said != want {
-				t.Errorf("it says %q, want %q", said, want)
+				t.Errorf("progress %q, want %q", said, want)
 			}
 		})
 	}
 }
 
-func TestGoWithoutSumIsUsedUncheckedAndThatIsSaid(t *testing.T) {
+func TestGoWithoutSumIsUsedUncheckedWithAWarning(t *testing.T) {
 	goroot, _ := install(t, pinned, "")
 	var said string
 	g, err := Find(t.Context(), Pin{Version: pinned}, func(text string) { said = text })
@@ -161,15 +160,15 @@ func TestGoWithoutSumIsUsedUncheckedAndThatIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g.Root != goroot || !strings.HasSuffix(said, "is used unchecked") {
-		t.Errorf("found %s, and it says %q", g.Root, said)
+		t.Errorf("found %s; progress %q", g.Root, said)
 	}
 	write(t, filepath.Join(goroot, "go.env"), "GOFLAGS=-tags=vendor\n", 0o644)
-	if _, err := Find(t.Context(), Pin{Version: pinned}, nil); err == nil || !strings.Contains(err.Error(), "go.env: it sets GOFLAGS") {
+	if _, err := Find(t.Context(), Pin{Version: pinned}, nil); err == nil || !strings.Contains(err.Error(), "go.env sets GOFLAGS") {
 		t.Errorf("error %v for a Go with defaults of its own", err)
 	}
 }
 
-func TestOldGoIsToldFromOneThatCannotBeCompared(t *testing.T) {
+func TestGoIsTooOldOnlyIfItCanBeCompared(t *testing.T) {
 	t.Parallel()
 	for installed, want := range map[string]bool{
 		"go1.20.14": true, "go1.20.14 X:boringcrypto": true, "go1.9": true, "go1.20-acme": true,
@@ -202,7 +201,7 @@ func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 				}
 			}
 			if want := "fetching " + pinned + " (" + installed + " is installed)"; said != want {
-				t.Errorf("it says %q, want %q", said, want)
+				t.Errorf("progress %q, want %q", said, want)
 			}
 			env, err := os.ReadFile(noted)
 			if err != nil {
@@ -233,7 +232,7 @@ func TestGoThatCannotBeUsed(t *testing.T) {
 		want           string
 	}{
 		{"another sum", `{"Dir": "/modules/toolchain", "Sum": "h1:wrong="}`, pin("h1:right="),
-			module + ": its sum is h1:wrong=, release.yaml has h1:right=: it is not used"},
+			module + ": its sum is h1:wrong=, and release.yaml has h1:right="},
 		{"no sum for this host", "", Pin{Version: pinned}, "release.yaml has no sum of " + pinned + " for " + host},
 		{"nothing to fetch it from", `{"Error": "module lookup disabled"}`, pin("h1:right="),
 			"module lookup disabled: make it reachable, or install " + pinned},
@@ -315,7 +314,7 @@ func TestGOROOTOfAnotherGoIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestCommandsRunOnTheHostUnlessTold(t *testing.T) {
+func TestCommandsRunOnTheHostByDefault(t *testing.T) {
 	t.Setenv("GOOS", "plan9")
 	got := goEnv(t, real(t), "", "", "GOOS", "GOARCH")
 	if diff := cmp.Diff(map[string]string{"GOOS": runtime.GOOS, "GOARCH": runtime.GOARCH}, got); diff != "" {
@@ -350,8 +349,8 @@ func TestGoThatFailsSaysWhy(t *testing.T) {
 }
 
 func TestFindNeedsNoModule(t *testing.T) {
-	// A go.mod of a newer Go in the folder that slipway runs in, or in that for temporary files, must not keep the
-	// installed one from answering.
+	// A go.mod that asks for a newer Go must not keep the installed one from answering, in the working folder or in the
+	// folder for temporary files.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module newer\n\ngo 1.999\n", 0o644)
 	t.Chdir(dir)

@@ -7,16 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bazel-contrib/bazel-gazelle/v2/label"
-	"golang.org/x/mod/modfile"
 
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/stamp"
 )
 
@@ -57,8 +55,7 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(root, filepath.FromSlash(c.Module))
-	components, err := readModule(dir)
+	components, err := module.Load(root, c.Module)
 	if err != nil {
 		return err
 	}
@@ -66,19 +63,19 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	godebug, err := godebug(ctx, g, dir, c)
+	godebug, err := godebug(ctx, g, components.Dir, c)
 	if err != nil {
 		return err
 	}
-	tools, err := readModule(root)
+	tools, err := module.Load(root, ".")
 	if err != nil {
 		return err
 	}
 	s := starlark{
-		catalog: c,
-		own:     goModule{path: c.ModulePath, language: languageOf(components.mod.Go.Version)},
+		catalog: c, components: components,
+		own:     goModule{path: c.ModulePath, language: languageOf(components.Go)},
 		modules: modules, stamp: stamp.XDefs(), godebug: godebug,
-		rulesGo: tools.version(rulesGo), gazelle: tools.version(gazelle),
+		rulesGo: tools.Version(rulesGo), gazelle: tools.Version(gazelle),
 	}
 	for name, write := range map[string]func() string{
 		bazelFolder + "/BUILD.bazel":            s.build,
@@ -97,75 +94,23 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	return nil
 }
 
-// A module is a folder's go.mod and go.sum.
-type module struct {
-	dir  string
-	mod  *modfile.File
-	sums map[string]string // "path version": h1 sum of the module's zip
-}
-
-func readModule(dir string) (module, error) {
-	file := filepath.Join(dir, "go.mod")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return module{}, err
-	}
-	m := module{dir: dir, sums: map[string]string{}}
-	if m.mod, err = modfile.Parse(file, data, nil); err != nil {
-		return module{}, err
-	}
-	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
-	if err != nil {
-		return module{}, err
-	}
-	for line := range strings.Lines(string(sums)) {
-		if words := strings.Fields(line); len(words) == 3 && !strings.HasSuffix(words[1], "/go.mod") {
-			m.sums[words[0]+" "+words[1]] = words[2]
-		}
-	}
-	return m, nil
-}
-
-// version is the one of a module that is required.
-func (m module) version(path string) string {
-	for _, r := range m.mod.Require {
-		if r.Mod.Path == path {
-			return r.Mod.Version
-		}
-	}
-	return ""
-}
-
 // goModules lists the modules that packages of a module are compiled from: those in its go.mod, which names all of them, whose
 // content go.sum has a sum of. The others were only looked at for their requirements.
-func goModules(ctx context.Context, g *toolchain.Go, of module) ([]goModule, error) {
-	direct := func(r *modfile.Require) bool {
-		return !r.Indirect || slices.ContainsFunc(of.mod.Tool, func(t *modfile.Tool) bool {
-			return t.Path == r.Mod.Path || strings.HasPrefix(t.Path, r.Mod.Path+"/")
-		})
-	}
+func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goModule, error) {
 	var modules []goModule
 	var paths []string
-	for _, r := range of.mod.Require {
-		m := goModule{path: r.Mod.Path, version: r.Mod.Version, direct: direct(r)}
-		for _, p := range of.mod.Replace {
-			if p.Old.Path != r.Mod.Path || p.Old.Version != "" && p.Old.Version != r.Mod.Version {
-				continue
-			}
-			m.version = p.New.Version
-			if m.version == "" {
-				m.folder = p.New.Path
-			} else if p.New.Path != m.path {
-				m.replace = p.New.Path
-			}
+	for _, r := range of.Requires {
+		code := r.Code()
+		m := goModule{path: r.Path, version: code.Version, sum: r.Sum, folder: r.Folder(), direct: r.Direct}
+		if m.folder == "" && code.Path != m.path {
+			m.replace = code.Path
 		}
-		m.sum = of.sums[cmp.Or(m.replace, m.path)+" "+m.version]
 		if m.sum != "" || m.folder != "" {
 			modules = append(modules, m)
 			paths = append(paths, m.path)
 		}
 	}
-	languages, err := languages(ctx, g, of.dir, paths)
+	languages, err := languages(ctx, g, of.Dir, paths)
 	if err != nil {
 		return nil, err
 	}

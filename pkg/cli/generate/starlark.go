@@ -12,17 +12,19 @@ import (
 	"slipway.build/pkg/build/road"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 )
 
 // starlark is all that the files for Bazel are written from.
 type starlark struct {
-	catalog *catalog.Catalog
-	own     goModule // cmd/
-	modules []goModule
-	stamp   map[string]string // x_defs
-	godebug string
-	rulesGo string // versions, with the v
-	gazelle string
+	catalog    *catalog.Catalog
+	components *module.Module // cmd/
+	own        goModule       // the same
+	modules    []goModule
+	stamp      map[string]string // x_defs
+	godebug    string
+	rulesGo    string // versions, with the v
+	gazelle    string
 }
 
 // formatted is a file as buildifier writes it.
@@ -171,15 +173,15 @@ func (s starlark) aliases() string {
 	return b.String()
 }
 
-// moduleOf is the module of a package: of those whose path it begins with, the one with the longest.
+// moduleOf returns the module of a package.
 func (s starlark) moduleOf(pkg string) goModule {
-	var of goModule
+	provider, _ := s.components.Provider(pkg)
 	for _, m := range s.modules {
-		if (pkg == m.path || strings.HasPrefix(pkg, m.path+"/")) && len(m.path) > len(of.path) {
-			of = m
+		if m.path == provider.Path {
+			return m
 		}
 	}
-	return of
+	return goModule{}
 }
 
 func list(texts []string) string {

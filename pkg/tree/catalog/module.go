@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
 	gomodule "golang.org/x/mod/module"
 
 	"slipway.build/pkg/mechanism/suggest"
+	inventory "slipway.build/pkg/tree/module"
 )
 
 // A module is a Go module that binaries are compiled in: its folder, and what its go.mod says.
 type module struct {
+	*inventory.Module
 	dir       string            // where it is
 	name      string            // its folder as the catalog writes it
 	path      string            // import path
@@ -29,25 +30,13 @@ func loadModule(root, name string) (*module, error) {
 	if !isFolder(name) {
 		return nil, fmt.Errorf("%q is not a folder of the repository, written with slashes", name)
 	}
-	dir := filepath.Join(root, filepath.FromSlash(name))
-	file := filepath.Join(dir, "go.mod")
-	data, err := os.ReadFile(file)
+	loaded, err := inventory.Load(root, name)
 	if err != nil {
 		return nil, err
 	}
-	mod, err := modfile.Parse(file, data, nil)
-	if err != nil {
-		return nil, err
-	}
-	if mod.Module == nil {
-		return nil, fmt.Errorf("%s names no module", file)
-	}
-	m := &module{dir: dir, name: name, path: mod.Module.Mod.Path, requires: map[string]string{}}
-	if mod.Go != nil {
-		m.goVersion = mod.Go.Version
-	}
-	for _, r := range mod.Require {
-		m.requires[r.Mod.Path] = r.Mod.Version
+	m := &module{loaded, loaded.Dir, name, loaded.Path, loaded.Go, map[string]string{}}
+	for _, r := range loaded.Requires {
+		m.requires[r.Path] = r.Version
 	}
 	return m, nil
 }
@@ -74,15 +63,7 @@ func (m *module) find(pkg string, test bool) error {
 }
 
 // version returns the version of the required module that has a package, or "".
-func (m *module) version(pkg string) string {
-	longest, version := "", ""
-	for required, v := range m.requires {
-		if (pkg == required || strings.HasPrefix(pkg, required+"/")) && len(required) > len(longest) {
-			longest, version = required, v
-		}
-	}
-	return version
-}
+func (m *module) version(pkg string) string { return m.Version(pkg) }
 
 func (m *module) findLocal(dir string, test bool) error {
 	if !isFolder(dir) {

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// A seen is what tells that a file was written to since.
-type seen struct {
+// A state changes when a file is written.
+type state struct {
 	size    int64
 	mode    fs.FileMode
 	written time.Time
 }
 
-// look notes how the files of a tree that is not a commit are now.
+// look records the states of the files of a tree that is not a commit.
 func (t *Tree) look() {
-	t.seen = make(map[string]seen, len(t.Files))
+	t.seen = make(map[string]state, len(t.Files))
 	for _, name := range t.Files {
 		if info, err := os.Lstat(t.path(name)); err == nil {
-			t.seen[name] = seen{info.Size(), info.Mode(), info.ModTime()}
+			t.seen[name] = state{info.Size(), info.Mode(), info.ModTime()}
 		}
 	}
 }
 
-// Changed looks again, and names something that is not as it was when Find looked: a file, or what happened to the
-// commit. It is "" if all is as it was.
+// Changed looks at the tree again and names one change since Find looked: a file, or what happened to the commit. It
+// returns "" if nothing changed.
 func (t *Tree) Changed(ctx context.Context, env func(string) string) (string, error) {
 	now, err := Find(ctx, t.Root, env)
 	switch {

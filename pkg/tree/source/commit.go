@@ -12,8 +12,8 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// readCommit reads the tree whose hash is t.ID. It asks for the blobs and not for git archive, which converts line
-// endings, runs filters and obeys attributes, as a checkout does.
+// readCommit reads the tree whose hash is t.ID. It reads blobs, because git archive converts line endings, runs filters and
+// obeys attributes, as a checkout does.
 func (t *Tree) readCommit(ctx context.Context) ([]archive.Entry, error) {
 	list, err := t.repo.Run(ctx, nil, "ls-tree", "-r", "-z", "--full-tree", t.ID)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *Tree) readCommit(ctx context.Context) ([]archive.Entry, error) {
 	return entries, nil
 }
 
-// fileMode is the mode of an entry to which git gives the octal mode.
+// fileMode returns the mode of an entry for which git has an octal mode.
 func fileMode(octal, name string) (fs.FileMode, error) {
 	switch octal {
 	case "100644", "100664": // the latter is in very old commits
@@ -67,13 +67,13 @@ func fileMode(octal, name string) (fs.FileMode, error) {
 	case "120000":
 		return fs.ModeSymlink | 0o777, nil
 	case "160000":
-		return 0, fmt.Errorf("%s: is a submodule, and its content is not in the commit", name)
+		return 0, fmt.Errorf("%s: a submodule, whose content is not in the commit", name)
 	}
-	return 0, fmt.Errorf("%s: has the mode %s, which is neither a file's nor a link's", name, octal)
+	return 0, fmt.Errorf("%s: mode %s is neither a file's nor a symbolic link's", name, octal)
 }
 
-// cutBlob cuts the first answer off the output of git cat-file --batch: a line that ends in the blob's size,
-// the blob, and a line feed.
+// cutBlob cuts the first blob off the output of git cat-file --batch: a line that ends in the blob's size, the blob, and a
+// line feed.
 func cutBlob(batch []byte) (blob, rest []byte, err error) {
 	head, rest, _ := bytes.Cut(batch, []byte("\n"))
 	_, kind, _ := strings.Cut(string(head), " ")

@@ -1,21 +1,21 @@
-// Package source answers: which files are the sources?
+// Package source finds the files that are the sources of a tree.
 //
-// They are found in one of three ways, and come out equal by all of them:
+// There are three ways to find them, with equal results:
 //
-//   - In a clean git work tree they are what the commit holds, byte by byte as it was committed. Line endings,
-//     filters and sparse checkouts make a work tree differ from its commit; none of them matters here, nor do
-//     the attributes by which git archive leaves out or rewrites files.
-//   - In a changed one they are the files of the work tree that git tracks or that it would track if asked: what is
-//     ignored stays out, what was deleted is gone.
-//   - Without git, in an unpacked source tarball, they are all files there are. A release that is built there has
-//     the checksums of the one that the tarball came from.
+//   - In a clean git work tree, the sources are what the commit holds, byte by byte. Line endings, filters and sparse
+//     checkouts make a work tree differ from its commit, and attributes make git archive leave out or rewrite files;
+//     none of these has an effect here.
+//   - In a changed work tree, the sources are the files that git tracks, or would track if they were added. Ignored and
+//     deleted files are none.
+//   - Without git, in an unpacked source tarball, all files are sources. A release that is built there has the checksums
+//     of the release that the tarball comes from.
 //
-// Some names are never sources, whichever way: in the top folder _output, the file version (whoever packs the
-// sources adds a new one, see package stamp) and Bazel's symbolic links bazel-*, and .git everywhere.
+// Some files are never sources: .git in any folder; and, in the top folder, _output, the file version (whoever packs the
+// sources adds a new one, see package stamp) and Bazel's symbolic links bazel-*.
 //
-// Folders are no entries of their own, as git knows only files. Of a file's mode only the owner's x bit counts; symbolic
-// links stay links. Submodules and repositories inside the work tree are refused: what they hold is not in the
-// commit, and a tarball without it would not build.
+// Folders have no entries, since git knows only files. Only the owner's x bit of a file's mode counts. Symbolic links stay
+// links. Submodules and repositories inside the work tree are errors: the commit does not hold their content, and a tarball
+// without it would not build.
 //
-// Where the entries end up (the prefix in the tarball, its compression, its name) must never be in here.
+// What must never be in here: where the entries end up (the prefix in the tarball, its compression, its name).
 package source

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/stamp"
 	"slipway.build/pkg/tree/stamp/git"
 )
 
@@ -22,7 +23,7 @@ func findUnpacked(ctx context.Context, root string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A root that is a symbolic link would be walked as a link, and not as the folder.
+	// WalkDir does not follow a root that is a symbolic link.
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func findUnpacked(ctx context.Context, root string) (*Tree, error) {
 	return t, nil
 }
 
-// findChanged lists the files of a work tree that is not what its commit is.
+// findChanged lists the files of a work tree that differs from its commit.
 func findChanged(ctx context.Context, repo *git.Repo) (*Tree, error) {
 	t := &Tree{Root: repo.Root, repo: repo}
 	var err error
@@ -68,7 +69,7 @@ func findChanged(ctx context.Context, repo *git.Repo) (*Tree, error) {
 	return t, nil
 }
 
-// listWorkTree lists what git tracks in the work tree, or would track if asked.
+// listWorkTree lists the files that git tracks in the work tree, or would track if they were added.
 func (t *Tree) listWorkTree(ctx context.Context) ([]string, error) {
 	list, err := t.repo.Run(ctx, nil, "ls-files", "-z", "-t", "--stage", "--cached", "--others", "--exclude-standard")
 	if err != nil {
@@ -92,8 +93,8 @@ func (t *Tree) listWorkTree(ctx context.Context) ([]string, error) {
 	return withoutShadowed(files), nil
 }
 
-// withoutShadowed drops names below other names: of tracked files whose folder was replaced by a symbolic link,
-// through which they may still seem to be there.
+// withoutShadowed drops names below other names. They are tracked files whose folder was replaced by a symbolic link, through
+// which they may still be reachable.
 func withoutShadowed(names []string) []string {
 	all := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -109,15 +110,15 @@ func withoutShadowed(names []string) []string {
 	})
 }
 
-// candidate takes the name of a source from a line of git ls-files: "? NAME" for an untracked file, and for a
-// tracked one "TAG MODE HASH STAGE<tab>NAME". It is "" if there is no such source.
+// candidate returns the name of the source in a line of git ls-files, or "" if the file is none. The line is "? NAME" for an
+// untracked file, and "TAG MODE HASH STAGE<tab>NAME" for a tracked one.
 func (t *Tree) candidate(line string) (string, error) {
 	tag, name, _ := strings.Cut(line, " ")
 	if tag == "?" && strings.HasSuffix(name, "/") {
 		if excluded(strings.TrimSuffix(name, "/"), fs.ModeDir) {
 			return "", nil
 		}
-		return "", fmt.Errorf("%s: is a git repository of its own; move it away, or have git ignore it", name)
+		return "", fmt.Errorf("%s: a git repository inside the work tree; move it away, or have git ignore it", name)
 	}
 	if tag != "?" {
 		info, rest, ok := strings.Cut(name, "\t")
@@ -134,15 +135,15 @@ func (t *Tree) candidate(line string) (string, error) {
 	switch {
 	case deleted(err) && tag == "S":
 		if t.ID != "" {
-			return "", fmt.Errorf("%s: is left out by a sparse checkout; run: git sparse-checkout disable", name)
+			return "", fmt.Errorf("%s: left out by a sparse checkout; run: git sparse-checkout disable", name)
 		}
-		return "", fmt.Errorf("%s: is left out by a sparse checkout of a changed tree; commit the changes, "+
+		return "", fmt.Errorf("%s: left out by a sparse checkout of a changed tree; commit the changes, "+
 			"or run: git sparse-checkout disable", name)
 	case deleted(err):
 		return "", nil
 	case err != nil:
 		return "", err
-	case info.IsDir(): // in the place of a tracked file that was deleted; what it holds is listed for itself
+	case info.IsDir(): // replaces a deleted tracked file; its files have lines of their own
 		return "", nil
 	case excluded(name, info.Mode()):
 		return "", nil
@@ -150,12 +151,12 @@ func (t *Tree) candidate(line string) (string, error) {
 	return name, nil
 }
 
-// deleted says that a file is gone, or that a folder it was in is now a file.
+// deleted reports whether a file is gone, or a folder above it is now a file.
 func deleted(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// readFiles makes entries of t.Files. A file that is gone by now is an error.
+// readFiles returns entries for t.Files. A file that is gone since Find looked is an error.
 func (t *Tree) readFiles(ctx context.Context) ([]archive.Entry, error) {
 	entries := make([]archive.Entry, 0, len(t.Files))
 	for _, name := range t.Files {
@@ -175,7 +176,7 @@ func (t *Tree) readFiles(ctx context.Context) ([]archive.Entry, error) {
 				return nil, err
 			}
 		case !info.Mode().IsRegular():
-			return nil, fmt.Errorf("%s: is neither a file nor a symbolic link", name)
+			return nil, fmt.Errorf("%s: neither a file nor a symbolic link", name)
 		case info.Mode()&0o100 != 0:
 			e.Mode, e.Path = 0o755, path
 		default:
@@ -187,3 +188,15 @@ func (t *Tree) readFiles(ctx context.Context) ([]archive.Entry, error) {
 }
 
 func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
+
+// excluded reports whether a file, or everything in a folder, is never a source.
+func excluded(name string, mode fs.FileMode) bool {
+	top, _, below := strings.Cut(name, "/")
+	switch {
+	case top == "_output", name == ".git", strings.HasSuffix(name, "/.git"):
+		return true
+	case below:
+		return false
+	}
+	return name == stamp.File || mode&fs.ModeSymlink != 0 && strings.HasPrefix(name, "bazel-")
+}

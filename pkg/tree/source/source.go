@@ -2,30 +2,40 @@ package source
 
 import (
 	"context"
+	"crypto/sha256"
+	"embed"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/stamp/git"
 )
 
-// A Tree is the sources below a folder, as they were when Find looked.
+//go:embed *.go
+var code embed.FS
+
+// Recipe identifies the code here, which decides which files are sources, and their modes.
+var Recipe = recipe.Of(code)
+
+// A Tree is the sources below a folder, as Find saw them.
 type Tree struct {
 	Root string // absolute
 
-	// ID is git's hash of the content, if the tree is a clean git work tree: equal IDs, equal Entries. It is empty
-	// otherwise, and then the content is that of Files.
+	// ID is git's hash of the content if the tree is a clean git work tree, or else "". Equal IDs mean equal Entries.
 	ID string
 
-	// Files are the paths of all files, if ID is empty: relative to Root, slash-separated, sorted.
+	// Files are the paths of all files if ID is empty: relative to Root, slash-separated, sorted.
 	Files []string
 
-	repo *git.Repo       // nil without git
-	seen map[string]seen // how the Files were, by name
+	repo *git.Repo        // nil without git
+	seen map[string]state // of Files, by name
 }
 
-// Find looks for the sources below root. A nil env is os.Getenv; it is what git is found by, see package git.
+// Find finds the sources below root. Git is found by the environment env, see package git; nil means os.Getenv.
 func Find(ctx context.Context, root string, env func(string) string) (*Tree, error) {
 	t, err := find(ctx, root, env)
 	if err != nil {
@@ -35,8 +45,8 @@ func Find(ctx context.Context, root string, env func(string) string) (*Tree, err
 	return t, nil
 }
 
-// Entries are the sources, sorted by name. Those of a clean git work tree have their content in Data, all others in
-// the file at Path.
+// Entries returns the sources, sorted by name. In a clean git work tree they have their content in Data, and otherwise in the
+// file at Path.
 func (t *Tree) Entries(ctx context.Context) ([]archive.Entry, error) {
 	read := t.readFiles
 	if t.ID != "" {
@@ -49,8 +59,8 @@ func (t *Tree) Entries(ctx context.Context) ([]archive.Entry, error) {
 	return entries, nil
 }
 
-// Names are the paths of all sources in the work tree, as Files has them, also where ID is set: for those who need the
-// files themselves. What a sparse checkout has left out is an error, as it is in the commit and not in the work tree.
+// Names returns the paths of all sources in the work tree, as in Files, also where ID is set. It is for callers that need the
+// files themselves, so a file that a sparse checkout left out is an error.
 func (t *Tree) Names(ctx context.Context) ([]string, error) {
 	if t.ID == "" {
 		return slices.Clone(t.Files), nil
@@ -60,6 +70,43 @@ func (t *Tree) Names(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("list sources %s: %w", t.Root, err)
 	}
 	return names, nil
+}
+
+// Sum returns a digest of the content: equal sums mean equal Entries. In a clean git work tree it is the ID; otherwise Sum reads
+// every file.
+func (t *Tree) Sum(ctx context.Context) (string, error) {
+	if t.ID != "" {
+		return t.ID, nil
+	}
+	entries, err := t.Entries(ctx)
+	if err != nil {
+		return "", err
+	}
+	all := sha256.New()
+	for _, e := range entries {
+		one, err := sumOf(e)
+		if err != nil {
+			return "", fmt.Errorf("read sources %s: %w", t.Root, err)
+		}
+		_, _ = fmt.Fprintf(all, "%q %v %q %x\n", e.Name, e.Mode, e.Link, one) // a hash takes everything
+	}
+	return fmt.Sprintf("%x", all.Sum(nil)), nil
+}
+
+func sumOf(e archive.Entry) ([]byte, error) {
+	h := sha256.New()
+	if e.Path == "" {
+		return h.Sum(nil), nil // a link
+	}
+	f, err := os.Open(e.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err := io.Copy(h, f); err != nil {
+		return nil, err
+	}
+	return h.Sum(nil), nil
 }
 
 func find(ctx context.Context, root string, env func(string) string) (*Tree, error) {

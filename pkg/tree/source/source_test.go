@@ -15,11 +15,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/stamp/git/gittest"
 )
 
-// committed are the sources in repository: mode and content or target by name.
+// committed holds the sources in repository by name: mode and content, or target.
 var committed = map[string]string{
 	".gitignore":          "0644 /_output/\n*.tmp\n/bazel-*\n",
 	"Makefile":            "0644 all:\n",
@@ -106,7 +107,7 @@ func TestChangedTreeIsWhatGitWouldTrack(t *testing.T) {
 	same(t, want, tree)
 }
 
-func TestNamesAreThoseOfTheEntriesHoweverTheTreeIs(t *testing.T) {
+func TestNamesAreThoseOfTheEntriesInEveryTree(t *testing.T) {
 	t.Parallel()
 	clean := repository(t)
 	clean.Write("ignored.tmp", "")
@@ -162,7 +163,7 @@ func TestNamesOfASparseCheckoutAreAnError(t *testing.T) {
 		t.Fatal("the tree is not clean")
 	}
 	_, err := tree.Names(t.Context())
-	if want := "is left out by a sparse checkout; run: git sparse-checkout disable"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "left out by a sparse checkout; run: git sparse-checkout disable"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("err = %v, want %s", err, want)
 	}
 }
@@ -263,15 +264,15 @@ func TestRefusals(t *testing.T) {
 		root    string
 		want    string
 	}{
-		{"submodule in a clean tree", submodule, "", "sub: is a submodule"},
+		{"submodule in a clean tree", submodule, "", "sub: a submodule"},
 		{"submodule in a changed tree", func(t *testing.T, r *gittest.Repo) {
 			submodule(t, r)
 			r.Write("Makefile", "changed\n")
-		}, "", "sub: is a submodule"},
+		}, "", "sub: a submodule"},
 		{"repository inside", func(t *testing.T, r *gittest.Repo) {
 			r.At(filepath.Join(r.Dir, "cmd")).Git("init", "-q", "inner")
 			r.At(filepath.Join(r.Dir, "cmd/inner")).Git("commit", "-q", "--allow-empty", "-m", "x")
-		}, "", "cmd/inner/: is a git repository of its own"},
+		}, "", "cmd/inner/: a git repository inside the work tree"},
 		{"changed sparse checkout", func(_ *testing.T, r *gittest.Repo) {
 			r.Git("sparse-checkout", "set", "--no-cone", "/*", "!/cmd/")
 			r.Write("Makefile", "changed\n")
@@ -281,7 +282,7 @@ func TestRefusals(t *testing.T) {
 			if out, err := exec.Command("mkfifo", filepath.Join(r.Dir, "_output/unpacked/pipe")).CombinedOutput(); err != nil {
 				t.Skipf("mkfifo: %v: %s", err, out)
 			}
-		}, "_output/unpacked", "pipe: is neither a file nor a symbolic link"},
+		}, "_output/unpacked", "pipe: neither a file nor a symbolic link"},
 		{"no folder", func(*testing.T, *gittest.Repo) {}, "none", "no such file"},
 		{"a file", func(*testing.T, *gittest.Repo) {}, "Makefile", "not a directory"},
 	}
@@ -343,7 +344,7 @@ func treeOf(t *testing.T, r *gittest.Repo) *Tree {
 	return tree
 }
 
-// same compares a tree's entries with what is wanted, in the form that committed has.
+// same compares a tree's entries with those wanted, which are written as in committed.
 func same(t *testing.T, want map[string]string, tree *Tree) {
 	t.Helper()
 	entries, err := tree.Entries(context.Background())
@@ -356,7 +357,7 @@ func same(t *testing.T, want map[string]string, tree *Tree) {
 	got := map[string]string{}
 	for _, e := range entries {
 		if _, ok := got[e.Name]; ok {
-			t.Errorf("%q is there twice", e.Name)
+			t.Errorf("duplicate %q", e.Name)
 		}
 		switch e.Mode {
 		case 0o644:
@@ -366,7 +367,7 @@ func same(t *testing.T, want map[string]string, tree *Tree) {
 		case fs.ModeSymlink | 0o777:
 			got[e.Name] = "link " + e.Link
 		default:
-			t.Errorf("%q has the mode %s", e.Name, e.Mode)
+			t.Errorf("%q has mode %s", e.Name, e.Mode)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -414,7 +415,7 @@ func pack(t *testing.T, name string, tree *Tree) {
 	}
 }
 
-// stage writes entries into the index, conflicts too.
+// stage writes entries, such as conflicts, into the index.
 func stage(t *testing.T, r *gittest.Repo, info string) {
 	t.Helper()
 	cmd := exec.Command("git", "update-index", "--index-info")

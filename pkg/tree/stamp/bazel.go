@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// XDefs are the variables of LDFlags as rules_go's x_defs, with the names that WorkspaceStatus has for their values.
+// XDefs returns the variables of LDFlags as rules_go's x_defs. Their values are keys of WorkspaceStatus.
 func XDefs() map[string]string {
 	defs := map[string]string{}
 	for name := range (Stamp{}).values() {
@@ -20,8 +20,8 @@ func XDefs() map[string]string {
 	return defs
 }
 
-// WorkspaceStatus is a stamp as the output of a workspace status command of Bazel. All its keys are stable ones: binaries
-// that have it in them are made again if it changes.
+// WorkspaceStatus returns the stamp as the output of Bazel's workspace status command. All keys are stable ones, so Bazel
+// links stamped binaries again if a value changes.
 func (s Stamp) WorkspaceStatus() []byte {
 	var b strings.Builder
 	values := s.values()
@@ -31,7 +31,7 @@ func (s Stamp) WorkspaceStatus() []byte {
 	return []byte(b.String())
 }
 
-// FromWorkspaceStatus reads a stamp from a file that Bazel has made of such an output. Lines of others are in there, too.
+// FromWorkspaceStatus reads a stamp from the file that Bazel makes of such output. The file may have other lines, too.
 func FromWorkspaceStatus(status []byte) (Stamp, error) {
 	values := map[string]string{}
 	for line := range strings.Lines(string(status)) {
@@ -43,8 +43,8 @@ func FromWorkspaceStatus(status []byte) (Stamp, error) {
 		Version: value("gitVersion"), Commit: value("gitCommit"), TreeState: value("gitTreeState"),
 		Major: value("gitMajor"), Minor: value("gitMinor"),
 	}
-	if missing := s.missing(); len(missing) > 1 { // the date is still to come
-		return Stamp{}, fmt.Errorf("the workspace status has no %s: build with --config=release, which has one", statusKey("gitVersion"))
+	if missing := s.missing(); len(missing) > 1 { // the date is parsed below
+		return Stamp{}, fmt.Errorf("the workspace status has no %s: only --config=release sets it", statusKey("gitVersion"))
 	}
 	var err error
 	if s.Date, err = time.Parse(time.RFC3339, value("buildDate")); err != nil {
@@ -53,7 +53,7 @@ func FromWorkspaceStatus(status []byte) (Stamp, error) {
 	return s, nil
 }
 
-// statusKey is STABLE_GIT_VERSION for gitVersion.
+// statusKey returns STABLE_GIT_VERSION for gitVersion.
 func statusKey(name string) string {
 	var b strings.Builder
 	b.WriteString("STABLE_")

@@ -8,7 +8,7 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// What Bazel puts into a binary is what the Go tool is told to.
+// Bazel stamps binaries with the same values as the Go command.
 func TestXDefsWithTheStatusAreTheLinkersFlags(t *testing.T) {
 	t.Parallel()
 	s := stamp.Stamp{

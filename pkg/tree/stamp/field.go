@@ -11,14 +11,14 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// A field is one part of a Stamp under the name it has in the environment and in a version file.
+// A field is one part of a Stamp, with its name in the environment and in a version file.
 type field struct {
 	key string
-	get func(Stamp) string         // "" if it isn't set
-	set func(*Stamp, string) error // refuses what is malformed
+	get func(Stamp) string         // "" if it is not set
+	set func(*Stamp, string) error // refuses malformed values
 }
 
-// fields are in the order of a version file.
+// fields has the order of a version file.
 var fields = []field{
 	{"KUBE_GIT_VERSION", func(s Stamp) string { return s.Version }, setVersion},
 	{"KUBE_GIT_COMMIT", func(s Stamp) string { return s.Commit },
@@ -51,12 +51,12 @@ func setVersion(s *Stamp, value string) error {
 	return nil
 }
 
-// isSemver is semver.IsValid without the shorthands v1 and v1.2.
+// isSemver is like semver.IsValid, but refuses the shorthands v1 and v1.2.
 func isSemver(v string) bool {
 	return semver.IsValid(v) && semver.Canonical(v)+semver.Build(v) == v
 }
 
-// lastSecond is the end of the year 9999: a later one has no form in RFC 3339.
+// lastSecond is the end of the year 9999. RFC 3339 has no form for later times.
 const lastSecond = 253402300799
 
 func getDate(s Stamp) string {
@@ -75,10 +75,10 @@ func setDate(s *Stamp, value string) error {
 	return nil
 }
 
-// maxTag is how many characters a container image's tag may have.
+// maxTag is the maximum length of a container image's tag, in characters.
 const maxTag = 128
 
-// admit checks a version against the base it is a version of.
+// admit reports whether a version can be a version of base.
 func admit(version, base string) error {
 	if semver.Prerelease(version) != "" && semver.Canonical(version) != base {
 		return fmt.Errorf("version %s: a pre-release comes before its release, and kubeadm would ask for the images "+
@@ -86,12 +86,12 @@ func admit(version, base string) error {
 			version, base, strings.TrimPrefix(semver.Prerelease(version), "-"))
 	}
 	if n := len(imageTag(version)); n > maxTag {
-		return fmt.Errorf("version %s: has %d characters, and an image's tag may have only %d", version, n, maxTag)
+		return fmt.Errorf("version %s has %d characters, and an image's tag can have only %d", version, n, maxTag)
 	}
 	return nil
 }
 
-// majorMinor takes them from a version.
+// majorMinor returns the major and minor version of a version.
 func majorMinor(version string) (major, minor string) {
 	major, minor, _ = strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
 	if semver.Prerelease(version) != "" {
@@ -100,22 +100,21 @@ func majorMinor(version string) (major, minor string) {
 	return major, minor
 }
 
-// fill takes from other what s lacks. Major and minor belong to the version they came with.
+// fill copies fields that s lacks from other. Major and minor are copied only together with their version.
 func (s *Stamp) fill(other Stamp) {
 	if s.Version != "" {
 		other.Major, other.Minor = "", ""
 	}
 	for _, f := range fields {
 		if value := f.get(other); value != "" && f.get(*s) == "" {
-			// It was set once already, so it cannot be malformed.
 			if err := f.set(s, value); err != nil {
-				panic(err)
+				panic(err) // other has the value, so it was accepted before
 			}
 		}
 	}
 }
 
-// missing names what has to be set before s is whole. Major and minor follow from the version.
+// missing returns the names of the fields that s lacks. Major and minor follow from the version.
 func (s Stamp) missing() []string {
 	var keys []string
 	for _, f := range fields {
@@ -126,7 +125,7 @@ func (s Stamp) missing() []string {
 	return keys
 }
 
-// derive sets what follows from the version, where nobody said otherwise.
+// derive sets major and minor from the version unless they are set.
 func (s *Stamp) derive() {
 	major, minor := majorMinor(s.Version)
 	s.Major, s.Minor = cmp.Or(s.Major, major), cmp.Or(s.Minor, minor)

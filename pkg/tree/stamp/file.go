@@ -10,7 +10,7 @@ import (
 // File is the name of the version file in the root of a source tarball.
 const File = "version"
 
-// Marshal is a stamp as a version file: lines of the form KEY='value', which a shell can read too.
+// Marshal returns a stamp as a version file: lines of the form KEY='value', which a shell can read, too.
 func Marshal(s Stamp) []byte {
 	var b bytes.Buffer
 	for _, f := range fields {
@@ -21,7 +21,7 @@ func Marshal(s Stamp) []byte {
 	return b.Bytes()
 }
 
-// Environ is a stamp as an environment, KEY=value, which Read takes it from.
+// Environ returns a stamp as an environment, KEY=value, from which Read takes it.
 func Environ(s Stamp) []string {
 	var env []string
 	for _, f := range fields {
@@ -32,9 +32,9 @@ func Environ(s Stamp) []string {
 	return env
 }
 
-// Unmarshal reads a version file. Version, commit and tree state must be in it; major and minor follow from the
-// version where they are not; without SOURCE_DATE_EPOCH, which files of other tools lack, the date is zero. Empty
-// lines and lines that begin with '#' are skipped. Errors name the line.
+// Unmarshal parses a version file. It must have version, commit and tree state. Major and minor follow from the version if
+// they are missing. Without SOURCE_DATE_EPOCH, which files of other tools lack, the date is zero. Empty lines and lines that
+// begin with '#' are skipped. Errors name the line.
 func Unmarshal(data []byte) (Stamp, error) {
 	var s Stamp
 	seen := map[string]int{}

@@ -17,14 +17,14 @@ import (
 	"slipway.build/pkg/tree/stamp/git"
 )
 
-// A Request says of what a stamp is wanted.
+// A Request describes the tree whose stamp is wanted.
 type Request struct {
 	Root string              // the top of the source tree
 	Base string              // the version of Kubernetes that cmd/go.mod requires: v1.36.3
 	Env  func(string) string // the environment; nil is os.Getenv
 }
 
-// Read finds out what version a source tree is. The package comment has the rules.
+// Read finds out which version a source tree is, by the rules in the package comment.
 func Read(ctx context.Context, q Request) (Stamp, error) {
 	if q.Env == nil {
 		q.Env = os.Getenv
@@ -61,7 +61,7 @@ func (q Request) read(ctx context.Context) (Stamp, error) {
 	return s, nil
 }
 
-// given is what the environment and the file that it names say.
+// given returns the fields that the environment has, or the file that it names.
 func (q Request) given() (Stamp, error) {
 	var s Stamp
 	for _, f := range fields {
@@ -88,7 +88,7 @@ func (q Request) given() (Stamp, error) {
 	return s, nil
 }
 
-// complete asks git, or else the root's version file, for what s lacks.
+// complete takes the fields that s lacks from git, or without git from the version file in the root.
 func (q Request) complete(ctx context.Context, s *Stamp) error {
 	repo, err := git.Open(q.Root, q.Env)
 	if errors.Is(err, git.ErrNone) {
@@ -126,12 +126,12 @@ func (q Request) completeFromFile(s *Stamp) error {
 	}
 	s.fill(file)
 	if len(s.missing()) > 0 {
-		return unknown(s, fmt.Errorf("the file %s does not say everything", File))
+		return unknown(s, fmt.Errorf("the file %s is incomplete", File))
 	}
 	return nil
 }
 
-// unknown adds to an error what the user can set to do without.
+// unknown adds to an error the variables that can be set instead.
 func unknown(s *Stamp, err error) error {
 	return fmt.Errorf("%w; to do without, set %s, or KUBE_GIT_VERSION_FILE", err, strings.Join(s.missing(), ", "))
 }
@@ -143,8 +143,7 @@ func treeState(state git.State) string {
 	return "clean"
 }
 
-// version puts a version together from what is known: the commit and the tree state, and of the repository
-// tags and time.
+// version makes a version from the known commit and tree state, and from the tags and the time in state.
 func version(base string, s Stamp, state git.State) (string, error) {
 	v := fmt.Sprintf("%s+slipway.%s.%.12s", base, state.Time.UTC().Format("20060102150405"), s.Commit)
 	if tag := versionTag(base, state.Tags); tag != "" && s.Commit == state.Commit {
@@ -159,7 +158,7 @@ func version(base string, s Stamp, state git.State) (string, error) {
 	return v, nil
 }
 
-// versionTag is the last of the tags that name a version of base, or "".
+// versionTag returns the last of the tags that name a version of base, or "".
 func versionTag(base string, tags []string) string {
 	tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return !strings.HasPrefix(tag, base+"+") })
 	if len(tags) == 0 {

@@ -19,7 +19,7 @@ import (
 
 const base = "v1.36.3"
 
-func TestGitTellsTheVersion(t *testing.T) {
+func TestVersionFromGit(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -262,7 +262,7 @@ func TestGitIsStartedTwiceAtMost(t *testing.T) {
 	}
 }
 
-func TestCancelledReadIsCancelled(t *testing.T) {
+func TestReadIsCanceled(t *testing.T) {
 	t.Parallel()
 	r := repository(t)
 	ctx, cancel := context.WithCancel(context.Background())

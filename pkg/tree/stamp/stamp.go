@@ -1,21 +1,62 @@
 package stamp
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
 
-// A Stamp says what version something is.
+// A Stamp names the version that a tree is, and that everything made of it has.
 type Stamp struct {
 	Version   string    // v1.36.3+slipway.20261120235300.0123456789ab
 	Commit    string    // in hex, in full unless it was set shorter
 	TreeState string    // "clean", "dirty", or "archive" for sources that were exported from git by other means
 	Major     string    // 1
 	Minor     string    // 36, or 36+ if Version is a pre-release
-	Date      time.Time // UTC, whole seconds: the time of every file that is made
+	Date      time.Time // UTC, whole seconds: the time of every file in a release
 }
 
-// ImageTag is the version as a container image's tag, which may not have a '+'.
+// ImageTag returns the version as a container image's tag, which cannot contain a '+'.
 func (s Stamp) ImageTag() string { return imageTag(s.Version) }
 
 func imageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
+
+// stamped lists the packages of the components that hold a version.
+var stamped = []string{"k8s.io/client-go/pkg/version", "k8s.io/component-base/version"}
+
+// LDFlags returns the linker flags that set the version in a component, as go build -ldflags takes them. They are sorted, so
+// equal stamps have equal flags.
+func (s Stamp) LDFlags() string {
+	var flags []string
+	for _, pkg := range stamped {
+		for name, value := range s.values() {
+			flags = append(flags, "-X "+quote(pkg+"."+name+"="+value))
+		}
+	}
+	slices.Sort(flags)
+	return strings.Join(flags, " ")
+}
+
+// values returns the values of the variables by their names, which are the same in all stamped packages.
+func (s Stamp) values() map[string]string {
+	return map[string]string{
+		"buildDate":    s.Date.UTC().Format(time.RFC3339),
+		"gitCommit":    s.Commit,
+		"gitMajor":     s.Major,
+		"gitMinor":     s.Minor,
+		"gitTreeState": s.TreeState,
+		"gitVersion":   s.Version,
+	}
+}
+
+// quote quotes a flag as the Go command splits flags: quotes of either kind enclose all of it, and nothing escapes them. A
+// value with both kinds cannot be quoted; Read accepts none.
+func quote(flag string) string {
+	if !strings.ContainsAny(flag, " \t\r\n'\"") {
+		return flag
+	}
+	if strings.Contains(flag, "'") {
+		return `"` + flag + `"`
+	}
+	return "'" + flag + "'"
+}

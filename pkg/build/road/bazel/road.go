@@ -2,7 +2,6 @@ package bazel
 
 import (
 	"context"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/tree/module"
 )
 
 // A Road is the Bazel road.
@@ -105,16 +105,16 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 
 // take checks the files that Bazel made of labels, and copies them to where the targets want them.
 func take(c road.Compilation, labels, made []string, goVersion string) error {
-	pinned, err := selected(filepath.Join(c.Root, filepath.FromSlash(c.Module)))
+	selected, err := module.Load(c.Root, c.Module)
 	if err != nil {
 		return err
 	}
 	for i, t := range c.Targets {
-		info, err := buildinfo.ReadFile(made[i])
+		binary, err := module.ReadBinary(made[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
-		if err := pinned.check(info, goVersion); err != nil {
+		if err := check(binary, selected, goVersion); err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
 		if err := copyFile(made[i], t.Output); err != nil {

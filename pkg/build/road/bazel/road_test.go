@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 )
 
 // A fake stands in for Bazel: a shell script that gets its arguments.
@@ -148,34 +148,42 @@ func TestCompileFailsWhereBazelDoes(t *testing.T) {
 
 func TestModulesHaveToBeTheSelectedOnes(t *testing.T) {
 	t.Parallel()
-	s, err := selected("../../../..")
+	selected, err := module.Load("../../../..", ".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const linked = "golang.org/x/mod"
-	right := s[linked]
-	if right.version == "" || right.sum == "" {
+	right, _ := selected.Require(linked)
+	if right.Version == "" || right.Sum == "" {
 		t.Fatalf("go.mod and go.sum pin %q of %s", right, linked)
 	}
-	info := &debug.BuildInfo{GoVersion: "go1.2.3", Deps: []*debug.Module{{Path: linked, Version: right.version, Sum: right.sum}}}
-	if err := s.check(info, "go1.2.3"); err != nil {
+	b := module.Binary{Go: "go1.2.3", Modules: []module.Dependency{right.Dependency}}
+	if err := check(b, selected, "go1.2.3"); err != nil {
 		t.Errorf("the module is the right one, and the error is %v", err)
 	}
-	fails := func(s selection, goVersion, want string) {
+	requiring := func(version, sum string, replace module.Version) *module.Module {
+		d := module.Dependency{Path: linked, Version: version, Sum: sum, Replace: replace}
+		return &module.Module{Path: "example.com/cmd", Requires: []module.Requirement{{Dependency: d}}}
+	}
+	fails := func(m *module.Module, goVersion, want string) {
 		t.Helper()
-		if err := s.check(info, goVersion); err == nil || !strings.Contains(err.Error(), want) {
+		if err := check(b, m, goVersion); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q in it", err, want)
 		}
 	}
-	fails(s, "go1.2.4", "compiled it with go1.2.3, and release.yaml pins go1.2.4")
-	fails(selection{}, "go1.2.3", "cmd/go.mod does not name")
-	fails(selection{linked: {"v0.0.1", right.sum}}, "go1.2.3", "linked golang.org/x/mod "+right.version+", and cmd/go.mod selects v0.0.1")
-	fails(selection{linked: {right.version, "h1:other"}}, "go1.2.3", "with the sum "+right.sum+", and cmd/go.sum has h1:other")
-	fails(selection{linked: {right.version, ""}}, "go1.2.3", "cmd/go.sum has no sum of golang.org/x/mod")
-	info.Deps[0] = &debug.Module{Path: linked, Version: "v0.0.1", Replace: &debug.Module{Path: "../mod"}}
-	if err := (selection{linked: {}}).check(info, "go1.2.3"); err != nil {
+	none := module.Version{}
+	fails(selected, "go1.2.4", "compiled it with go1.2.3, and release.yaml pins go1.2.4")
+	fails(&module.Module{Path: "example.com/cmd"}, "go1.2.3", "cmd/go.mod does not name")
+	fails(requiring("v0.0.1", right.Sum, none), "go1.2.3", "linked golang.org/x/mod "+right.Version+", and cmd/go.mod selects v0.0.1")
+	fails(requiring(right.Version, "h1:other", none), "go1.2.3", "with the sum "+right.Sum+", and cmd/go.sum has h1:other")
+	fails(requiring(right.Version, "", none), "go1.2.3", "cmd/go.sum has no sum of golang.org/x/mod")
+	folder := module.Version{Path: "../mod"}
+	b.Modules[0] = module.Dependency{Path: linked, Version: "v0.0.1", Replace: folder}
+	if err := check(b, requiring("v0.0.1", "", folder), "go1.2.3"); err != nil {
 		t.Errorf("it is replaced by a folder, and the error is %v", err)
 	}
+	b.Modules = nil
+	fails(selected, "go1.2.3", "does not say which modules are in it")
 }
 
 func TestOptionsOfOtherRoadsAreRefused(t *testing.T) {

@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/module"
-
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/tree/module"
 )
 
 // An OutsideError says that containers cannot have what a path leads to.
@@ -28,31 +26,22 @@ func (e *OutsideError) Error() string {
 // checkModules reports, as an *OutsideError, modules that are replaced by a folder outside of the tree.
 func (r *Road) checkModules() error {
 	for _, dir := range r.Modules {
-		mod, err := r.readModule(dir)
+		m, err := module.Load(r.Root, dir)
 		if err != nil {
 			return err
 		}
-		for _, replace := range mod.Replace {
+		for _, replace := range m.Replaces {
 			if replace.New.Version != "" {
 				continue
 			}
 			to := filepath.FromSlash(replace.New.Path)
 			if filepath.IsAbs(to) || !filepath.IsLocal(filepath.Join(filepath.FromSlash(dir), to)) {
-				return &OutsideError{fmt.Sprintf("%s:%d", mod.Syntax.Name, replace.Syntax.Start.Line),
+				return &OutsideError{fmt.Sprintf("%s:%d", filepath.Join(m.Dir, "go.mod"), replace.Line),
 					fmt.Sprintf("%s is replaced by %s", replace.Old.Path, replace.New.Path)}
 			}
 		}
 	}
 	return nil
-}
-
-func (r *Road) readModule(dir string) (*modfile.File, error) {
-	name := filepath.Join(r.Root, filepath.FromSlash(dir), "go.mod")
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return modfile.Parse(name, data, nil)
 }
 
 // downloaded are the files of this machine's module cache that a module proxy for the tree's modules has to have.
@@ -69,13 +58,14 @@ func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, err
 	}
 	d := &downloaded{folder: filepath.Join(g.ModCache, "cache", "download")}
 	for _, dir := range r.Modules {
-		modules, goMods, err := r.summed(dir)
+		m, err := module.Load(r.Root, dir)
 		if err != nil {
 			return nil, err
 		}
+		modules, goMods := m.Summed()
 		var missing []string
 		for _, m := range modules {
-			base, err := proxyPath(m)
+			base, err := m.ProxyPath()
 			if err != nil {
 				return nil, err
 			}
@@ -85,7 +75,7 @@ func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, err
 			d.files = append(d.files, base+".mod", base+".zip", base+".info")
 		}
 		for _, m := range goMods {
-			base, err := proxyPath(m)
+			base, err := m.ProxyPath()
 			if err != nil {
 				return nil, err
 			}
@@ -126,40 +116,4 @@ func download(ctx context.Context, g *toolchain.Go, modules []string) error {
 		return fmt.Errorf("go mod download: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
-}
-
-// summed lists what go.sum of a module has sums of: modules, which are all that packages and tests are compiled from, and those
-// of which only the go.mod file counts, from which the Go command puts the module graph together.
-func (r *Road) summed(dir string) (modules, goMods []module.Version, err error) {
-	sums, err := os.ReadFile(filepath.Join(r.Root, filepath.FromSlash(dir), "go.sum"))
-	if err != nil && !os.IsNotExist(err) {
-		return nil, nil, err
-	}
-	for line := range strings.Lines(string(sums)) {
-		fields := strings.Fields(line)
-		if len(fields) != 3 || !strings.HasPrefix(fields[2], "h1:") {
-			continue
-		}
-		m := module.Version{Path: fields[0], Version: fields[1]}
-		if version, ok := strings.CutSuffix(m.Version, "/go.mod"); ok {
-			m.Version = version
-			goMods = append(goMods, m)
-		} else {
-			modules = append(modules, m)
-		}
-	}
-	return modules, goMods, nil
-}
-
-// proxyPath is where a module proxy has a version's files, but for their suffix: see `go help goproxy`.
-func proxyPath(m module.Version) (string, error) {
-	path, err := module.EscapePath(m.Path)
-	if err != nil {
-		return "", err
-	}
-	version, err := module.EscapeVersion(m.Version)
-	if err != nil {
-		return "", err
-	}
-	return path + "/@v/" + version, nil
 }

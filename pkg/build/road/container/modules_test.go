@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/mod/module"
 
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
@@ -53,21 +52,6 @@ func write(t *testing.T, name, text string) {
 	}
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestModulesAreThoseThatHaveASum(t *testing.T) {
-	t.Parallel()
-	modules, goMods, err := moduleTree(t, goMod).summed("cmd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	upper, other := module.Version{Path: "example.com/Upper", Version: "v1.0.0"}, module.Version{Path: "example.com/other", Version: "v1.2.3"}
-	if diff := cmp.Diff([]module.Version{upper, other}, modules); diff != "" {
-		t.Errorf("modules (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]module.Version{upper, other, {Path: "example.com/graph", Version: "v0.1.0"}}, goMods); diff != "" {
-		t.Errorf("only their go.mod files (-want +got):\n%s", diff)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ErrNone says that a folder is not the top of a git work tree.
+// ErrNone means that a folder is not the top of a git work tree.
 var ErrNone = errors.New("not the top of a git work tree")
 
 // A Repo is a repository whose work tree's top is Root.
@@ -25,11 +25,10 @@ type Repo struct {
 	env []string
 }
 
-// inherited are the caller's variables that git gets to see.
+// inherited lists the caller's variables that git gets.
 var inherited = []string{"PATH", "HOME", "XDG_CONFIG_HOME", "SUDO_UID", "TMPDIR", "SYSTEMROOT", "USERPROFILE"}
 
-// Open returns the repository whose work tree begins at root, or ErrNone. It starts no process. A nil env
-// is os.Getenv.
+// Open returns the repository whose work tree begins at root, or ErrNone. It starts no process. A nil env means os.Getenv.
 func Open(root string, env func(string) string) (*Repo, error) {
 	if env == nil {
 		env = os.Getenv
@@ -58,9 +57,8 @@ func Open(root string, env func(string) string) (*Repo, error) {
 		"GIT_OPTIONAL_LOCKS=0",
 		"GIT_TERMINAL_PROMPT=0",
 		"GIT_NO_REPLACE_OBJECTS=1",
-		// Both together make sure that it is this work tree's repository, even if .git turns out to be void or
-		// its configuration names another work tree. GIT_DIR would do it too, but switch off git's
-		// check of who owns the repository.
+		// Together, these two guarantee that git uses this work tree's repository, even if .git is empty or its
+		// configuration names another work tree. GIT_DIR would do so, too, but it turns off git's check of the owner.
 		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(top),
 		"GIT_WORK_TREE=" + top,
 	}}
@@ -72,7 +70,7 @@ func Open(root string, env func(string) string) (*Repo, error) {
 	return r, nil
 }
 
-// find looks for a program in path, a list of folders.
+// find finds a program in path, a list of folders.
 func find(program, path string) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -82,16 +80,16 @@ func find(program, path string) (string, error) {
 			return exe, nil
 		}
 	}
-	return "", fmt.Errorf("%s is not in PATH, and is needed to read a git work tree", program)
+	return "", fmt.Errorf("%s is not in PATH; it is needed to read a git work tree", program)
 }
 
-// Run runs a git command at the work tree's top and returns what it prints. Input may be nil.
+// Run runs a git command in Root and returns its output. Input may be nil.
 func (r *Repo) Run(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
 	var out, problem bytes.Buffer
 	cmd := exec.CommandContext(ctx, r.exe, append([]string{"-c", "core.fsmonitor=false"}, args...)...)
 	cmd.Dir, cmd.Env = r.Root, r.env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &problem
-	cmd.WaitDelay = 5 * time.Second // for a filter that git started and that holds the pipe
+	cmd.WaitDelay = 5 * time.Second // for a filter of git that keeps the pipe open
 	err := cmd.Run()
 	if err == nil {
 		return out.Bytes(), nil

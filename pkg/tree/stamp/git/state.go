@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// A State is what a work tree stands on, and whether it was changed since. It is the same in a shallow and
-// in a full clone.
+// A State is the commit that a work tree is at, and whether files have changed since. It is the same in a shallow and in a
+// full clone.
 type State struct {
 	Commit string    // of HEAD, in hex
 	Tree   string    // the hash of the commit's content
-	Time   time.Time // when the commit was made (committer's date), UTC
+	Time   time.Time // of the commit (committer's date), UTC
 	Tags   []string  // names of tags on the commit, without refs/tags/
 	Dirty  bool      // some file differs from the commit, or is neither in it nor ignored
 }
 
-// State reads the state with two processes, side by side. A file that was touched, but not
-// changed, leaves the tree clean.
+// State reads the state with two processes in parallel. A tree is clean if files were touched but not changed.
 func (r *Repo) State(ctx context.Context) (State, error) {
 	var (
 		s            State
@@ -49,7 +48,7 @@ func (r *Repo) State(ctx context.Context) (State, error) {
 	return s, nil
 }
 
-// head reads all of a State but Dirty. The options overrule what the user's configuration says of git log.
+// head reads all of a State but Dirty. Its options override the user's configuration of git log.
 func (r *Repo) head(ctx context.Context) (State, error) {
 	out, err := r.Run(ctx, nil, "log", "-1", "-s", "--no-color", "--no-show-signature", "--decorate=full",
 		"--decorate-refs=refs/tags/*", "--format=%H%n%T%n%ct%n%D", "HEAD", "--")

@@ -1,5 +1,5 @@
-// Package gittest makes git repositories for tests: real ones, with fixed authors and times, so that every
-// hash in them is the same in each run. It must never be imported by anything but tests.
+// Package gittest makes real git repositories for tests, with fixed authors and times, so that their hashes are the same
+// in each run. Only tests may import it.
 package gittest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Time is when the first commit of a Repo is made; each that follows is a minute later.
+// Time is the time of a first commit in a Repo. Each further commit is a minute later.
 var Time = time.Date(2026, 11, 20, 23, 53, 0, 0, time.UTC)
 
 // A Repo is a git work tree in a temporary folder.
@@ -36,7 +36,7 @@ func New(t testing.TB) *Repo {
 	return r
 }
 
-// At is the repository in dir, with r's home.
+// At returns the repository in dir, with r's home.
 func (r *Repo) At(dir string) *Repo {
 	return &Repo{Dir: dir, t: r.t, home: r.home, commits: r.commits}
 }
@@ -49,7 +49,7 @@ func (r *Repo) Clone(options ...string) *Repo {
 	return r.At(dir)
 }
 
-// Env is an environment for the code under test: PATH as it is, an empty HOME, and the pairs of set.
+// Env returns an environment for the code under test: the process's PATH, an empty HOME, and the pairs of set.
 func (r *Repo) Env(set ...string) func(string) string {
 	return func(key string) string {
 		for i := 0; i < len(set); i += 2 {
@@ -67,7 +67,7 @@ func (r *Repo) Env(set ...string) func(string) string {
 	}
 }
 
-// Write writes a file, and the folders it lies in.
+// Write writes a file, and makes the folders above it.
 func (r *Repo) Write(name, content string) {
 	r.t.Helper()
 	path := filepath.Join(r.Dir, name)
@@ -77,7 +77,7 @@ func (r *Repo) Write(name, content string) {
 	}
 }
 
-// Commit commits everything there is.
+// Commit commits all files.
 func (r *Repo) Commit() {
 	r.t.Helper()
 	r.Git("add", "-A")
@@ -85,7 +85,7 @@ func (r *Repo) Commit() {
 	r.commits++
 }
 
-// Git runs git and returns what it prints, without space around.
+// Git runs git and returns its output without surrounding space.
 func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
 	now := Time.Add(time.Duration(r.commits) * time.Minute).Format(time.RFC3339)

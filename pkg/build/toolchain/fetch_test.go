@@ -11,7 +11,7 @@ import (
 // foreign is a platform that no test runs on.
 const foreign = "plan9-mips"
 
-// release makes a Go for a foreign platform as `go mod download` leaves it, and its sum.
+// release makes a Go for a foreign platform, as `go mod download` leaves it, and returns its sum.
 func release(t *testing.T) (dir, sum string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -50,7 +50,7 @@ func TestGoForAnotherPlatformIsFetched(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "fetching " + pinned + " for " + foreign; got != dir || said != want {
-		t.Errorf("GOROOT %s, want %s; it says %q, want %q", got, dir, said, want)
+		t.Errorf("GOROOT %s, want %s; progress %q, want %q", got, dir, said, want)
 	}
 	env, err := os.ReadFile(noted)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestGoForAnotherPlatformIsFetched(t *testing.T) {
 	}
 }
 
-func TestInstalledGoIsTakenForItsOwnPlatform(t *testing.T) {
+func TestInstalledGoIsUsedForItsOwnPlatform(t *testing.T) {
 	goroot, noted := install(t, pinned, "")
 	got, err := Download(t.Context(), pin(sumOf(t, goroot)), host, nil)
 	if err != nil || got != goroot {
@@ -77,7 +77,7 @@ func TestFetchedGoThatWasChangedIsNotUsed(t *testing.T) {
 	install(t, pinned, answer(t, dir, sum))
 	write(t, filepath.Join(dir, "src", "fmt", "more.go"), "package fmt\n", 0o444)
 	_, err := Download(t.Context(), Pin{Version: pinned, Sums: map[string]string{foreign: sum}}, foreign, nil)
-	if err == nil || !strings.Contains(err.Error(), "it was changed since it was downloaded") {
+	if err == nil || !strings.Contains(err.Error(), "has changed since it was downloaded") {
 		t.Errorf("error %v", err)
 	}
 	_, err = Download(t.Context(), pin("h1:right="), foreign, nil)
@@ -89,7 +89,7 @@ func TestFetchedGoThatWasChangedIsNotUsed(t *testing.T) {
 func TestFolderMadeOfFilesIsTheRelease(t *testing.T) {
 	t.Parallel()
 	dir, sum := release(t)
-	write(t, filepath.Join(dir, "src", "go.mod"), "module std\n", 0o444) // as the go command leaves it that has run this one
+	write(t, filepath.Join(dir, "src", "go.mod"), "module std\n", 0o444) // as a go command that has run this one leaves it
 	write(t, filepath.Join(dir, "test", "run.go"), "package main\n", 0o444)
 	files, err := Files(dir, foreign)
 	if err != nil {
