@@ -8,6 +8,7 @@ tool (
 	github.com/bazelbuild/bazel-gazelle/cmd/gazelle
 	github.com/bazelbuild/buildtools/buildifier
 	github.com/bazelbuild/rules_go/go/tools/gopackagesdriver
+	github.com/golangci/misspell/cmd/misspell
 	github.com/magefile/mage
 	honnef.co/go/tools/cmd/staticcheck
 )
@@ -52,6 +53,7 @@ require (
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
+	github.com/golangci/misspell v0.8.0 // indirect
 	github.com/google/safeopen v0.0.0-20260327150837-43626d6f4685 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/tree/stamp/git/gittest"
 )
 
 func TestTargetsHaveTheNamesAndCommentsOfFunctions(t *testing.T) {
@@ -151,7 +153,22 @@ func TestStaleBuildFileIsNoticedAndUpdated(t *testing.T) {
 	}
 }
 
-// tree copies of this tree what files are generated from.
+func TestMisspelledWordIsNoticed(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	gittest.New(t).At(root).Git("init", "-q")
+	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "misspell" })
+	write(t, root, "LICENSE", "a "+"langauge of others\n")
+	if problem, err := checks[i].run(t.Context(), root); err != nil {
+		t.Fatalf("%v: %s", err, problem)
+	}
+	write(t, root, "docs/new.md", "the "+"behavi"+"our\n")
+	if problem, err := checks[i].run(t.Context(), root); err == nil || !strings.Contains(problem, "docs/new.md:1:4") {
+		t.Errorf("error %v: %s", err, problem)
+	}
+}
+
+// tree copies what files are generated from.
 func tree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
