@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -12,7 +13,8 @@ import (
 
 func TestPlanShowsCommandLines(t *testing.T) {
 	t.Parallel()
-	compile := &action.Batch{ID: "compile", Commands: func(stale []*action.Action) []string {
+	run := func(context.Context, *action.Task, []*action.Action) error { return nil }
+	compile := &action.Batch{ID: "compile", Run: run, Commands: func(stale []*action.Action) []string {
 		line := "go build"
 		for _, a := range stale {
 			line += " " + a.ID
@@ -22,7 +24,7 @@ func TestPlanShowsCommandLines(t *testing.T) {
 	graph := &action.Graph{Root: t.TempDir(), State: "state", Actions: []*action.Action{
 		{ID: "a", Outputs: []string{"bin/a"}, Batch: compile},
 		{ID: "b", Outputs: []string{"bin/b"}, Batch: compile},
-		{ID: "pack", Inputs: []string{"bin/"}, Outputs: []string{"tar"}, Batch: &action.Batch{ID: "pack"}},
+		{ID: "pack", Inputs: []string{"bin/"}, Outputs: []string{"tar"}, Batch: &action.Batch{ID: "other", Run: run}},
 	}}
 	for verbose, want := range []string{
 		"a: new\nb: new\npack: new\n3 of 3 actions to do\n",
