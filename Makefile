@@ -1,63 +1,54 @@
-# The front door. Every target hands over to a mage target of the same name (magefiles/), compiled once
-# into _output/.slipway/mage and again when the toolchain's sources change. `make help` lists them.
+# The front door. Every target hands over to the mage target of the same name (magefiles/), which is compiled
+# into _output/.slipway/mage and compiled again when the toolchain's sources change. `make help` lists them.
 #
-# GNU make; no path is ever absolute, so that a folder with spaces does no harm.
+# GNU make. No path is absolute, so the tree's path may have spaces.
 
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
+# GO_PINNED, GO_SETTINGS, TARGETS and COMPONENTS, which `make update` writes.
+include build/targets.mk
+
 STATE := _output/.slipway
 MAGE  := $(STATE)/mage
 
-# The toolchain is compiled by the Go that release.yaml pins and by the components' flags, so that both share
+# The toolchain is compiled by the Go that release.yaml pins and with the components' flags, so that both share
 # one compiled standard library in the Go cache.
-GO_PINNED := $(firstword $(shell sed -nE 's/^  version:[^a-z]*(go[0-9]+[0-9a-z.]*).*$$/\1/p' release/release.yaml))
-ifeq ($(GO_PINNED),)
-$(error release/release.yaml: no line "  version: go1.26.8", below "go:")
-endif
 GO_ENV    := GOENV=off GOTOOLCHAIN=$(GO_PINNED) GOFLAGS=-trimpath\ -buildvcs=false GOWORK=off CGO_ENABLED=0 \
              GOOS= GOARCH= GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT= GODEBUG=
 
-# What the user's go/env file says of where modules come from; GOENV=off keeps out the rest of it.
+# GOENV=off ignores the user's go/env file, which may set some of GO_SETTINGS: ask for these first.
+EMPTY     :=
 HANDED_ON := settings=$$(GOTOOLCHAIN=local GOFLAGS= go env | sed -nE \
- 's/^(GOPROXY|GOSUMDB|GONOSUMDB|GOPRIVATE|GONOPROXY|GOINSECURE|GOAUTH|GOVCS|GOCACHE|GOMODCACHE|GOPATH)=/export &/p') && eval "$$settings"
+ 's/^($(subst $(EMPTY) ,|,$(strip $(GO_SETTINGS))))=/export &/p') && eval "$$settings"
 
 SOURCES := go.mod go.sum Makefile $(wildcard magefiles/*.go pkg/*/*.go pkg/*/*/*.go pkg/*/*/*/*.go)
 
-# A deleted source, or one that came with an old time (rsync, cp -p, tar), does not count for make: a checksum tells.
+# Times do not show a deleted source, or one that was copied with an old time (rsync, cp -p, tar). A checksum does.
 SUM := $(shell { echo $(GO_PINNED); cksum go.mod go.sum Makefile; find magefiles pkg -name '*.go' -exec cksum {} +; } 2>/dev/null | sort 2>/dev/null | cksum 2>/dev/null)
 ifneq ($(SUM),$(shell cat $(STATE)/mage.sum 2>/dev/null || echo '$(SUM)'))
 .PHONY: $(MAGE)
 endif
 
-TARGETS := all cross release quick-release release-images quick-release-images package-tarballs \
-           test test-integration bench soak update update-debian-locks verify clean help slipway \
-           shell release-in-a-container \
-           cluster-up cluster-down cluster-verify conformance \
-           bazel-build bazel-release bazel-test bazel-test-integration
+# Any other goal may be a component that COMPONENTS does not have yet: mage asks the catalog, and suggests near names.
+# Shells complete the names of targets with goals such as .DEFAULT.
+COMPONENTS += $(filter-out .% $(MAGE) $(SOURCES) $(MAKEFILE_LIST) $(TARGETS) $(COMPONENTS),$(MAKECMDGOALS))
 
-.PHONY: $(TARGETS)
-
-# `make kubectl` is `make WHAT=kubectl`, for every component of the catalog.
-COMPONENTS := $(shell sed -nE 's/^- *\{ *name: *"?([A-Za-z0-9._-]+)"? *, *(package|test):.*$$/\1/p' release/release.yaml)
-ifeq ($(COMPONENTS),)
-$(error release/release.yaml: no line "- {name: kubectl, package: ./kubectl", below "binaries:")
-endif
-.PHONY: $(COMPONENTS)
+.PHONY: $(TARGETS) $(COMPONENTS)
 
 # The + makes `make -n` hand over as well: mage then prints the plan and does nothing.
 $(filter-out slipway,$(TARGETS)): $(MAGE)
-	+@$(MAGE) $(subst -,,$@)
+	+@$(MAGE) $@
 
 $(COMPONENTS): $(MAGE)
-	+@WHAT=$@ $(MAGE) all
+	+@$(MAGE) component $@
 
-# What packs releases is compiled as the mage targets are.
+# The packer of releases is compiled in the same environment as the mage targets.
 slipway: $(MAGE)
 	+@$(HANDED_ON) && env $(GO_ENV) $(MAGE) slipway
 
-# mage leaves a file beside the magefiles while it compiles them, so it is given a copy: a run that is killed, or
-# two at once, cannot hurt the tree.
+# mage leaves a file beside the magefiles while it compiles them. It gets a copy of them, so that runs that are killed or
+# run at the same time leave the tree as it is.
 $(MAGE): $(SOURCES)
 	+@command -v go >/dev/null || { echo >&2 "make: go is not on PATH: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1; }
 	+@case "$$(GOTOOLCHAIN=local go env GOVERSION)" in go1.?|go1.?.*|go1.1?|go1.1?.*|go1.20|go1.20.*|"") \

@@ -4,33 +4,31 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
+
+	"github.com/magefile/mage/mg"
 )
 
-// BazelBuild compiles every component with Bazel: what `bazel build //cmd/...` does where Bazel is installed.
-func BazelBuild(ctx context.Context) error {
+// Bazel has the targets that run the tree's Bazel.
+type Bazel mg.Namespace
+
+// Build compiles every component with Bazel, as `bazel build //cmd/...` does where Bazel is installed.
+func (Bazel) Build(ctx context.Context) error {
 	return bazel(ctx, "--", "build", "--config=release", "//cmd/...")
 }
 
-// BazelRelease makes the tarballs of quick-release inside of Bazel, which a remote cache can hold, in _output/bazel/release-tars.
-func BazelRelease(ctx context.Context) error {
+// Release makes the tarballs of quick-release inside of Bazel, which a remote cache can hold, in _output/bazel/release-tars.
+func (Bazel) Release(ctx context.Context) error {
 	return bazel(ctx, "--output=_output/bazel/release-tars", "--", "build", "--config=release", "//release:release-tars")
 }
 
-// BazelTest runs what has Bazel tests.
-func BazelTest(ctx context.Context) error { return bazel(ctx, "--", "test", "//...") }
+// Test runs the tests that Bazel has targets for.
+func (Bazel) Test(ctx context.Context) error { return bazel(ctx, "--", "test", "//...") }
 
-// BazelTestIntegration holds what Bazel makes against what the local road makes.
-func BazelTestIntegration(context.Context) error {
+// TestIntegration compares what Bazel makes with what the local road makes.
+func (Bazel) TestIntegration() error {
 	return goTest("./test/integration", "-tags=integration,soak", "-run=Bazel", "-timeout=60m", "-v")
 }
 
-// bazel runs the tree's Bazel.
 func bazel(ctx context.Context, args ...string) error {
-	if dryRun() {
-		fmt.Println("slipway bazel", strings.Join(args, " "))
-		return nil
-	}
-	return slipway(ctx, "bazel", args...)
+	return orSay(ctx, append([]string{"bazel"}, args...)...)
 }

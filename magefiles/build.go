@@ -1,6 +1,6 @@
 //go:build mage
 
-// The targets of make: what a target does is its comment, how is in package slipway.build/pkg/cli.
+// The targets of make: a target's comment is its help. How the work is done is in package slipway.build/pkg/cli.
 package main
 
 import (
@@ -9,11 +9,38 @@ import (
 	"strings"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/generate"
 )
+
+// Default is what mage does without a target, as make does.
+var Default = All
+
+// Aliases are the names that make has for targets, where mage itself would join the words. `make update` checks them.
+var Aliases = map[string]any{
+	"quick-release":          QuickRelease,
+	"release-images":         ReleaseImages,
+	"quick-release-images":   QuickReleaseImages,
+	"package-tarballs":       PackageTarballs,
+	"release-in-a-container": ReleaseInAContainer,
+	"test-integration":       TestIntegration,
+	"update-debian-locks":    UpdateDebianLocks,
+	"cluster-up":             Cluster.Up,
+	"cluster-down":           Cluster.Down,
+	"cluster-verify":         Cluster.Verify,
+	"bazel-build":            Bazel.Build,
+	"bazel-release":          Bazel.Release,
+	"bazel-test":             Bazel.Test,
+	"bazel-test-integration": Bazel.TestIntegration,
+}
 
 // All compiles the components for this machine, or those that WHAT= names.
 func All(ctx context.Context) error {
 	return slipway(ctx, "build", strings.Fields(os.Getenv("WHAT"))...)
+}
+
+// Component compiles one component for this machine: make kubectl. `slipway catalog` lists them.
+func Component(ctx context.Context, name string) error {
+	return generate.Goal(".", name, slipway(ctx, "build", name))
 }
 
 // Cross compiles the components for every platform, or those of KUBE_BUILD_PLATFORMS=.
@@ -22,14 +49,15 @@ func Cross(ctx context.Context) error {
 }
 
 // Slipway compiles the slipway command into _output/bin.
-func Slipway(ctx context.Context) error {
-	return goTool("build", "-o", "_output/bin/slipway", ".")
-}
+func Slipway() error { return goTool("build", "-o", "_output/bin/slipway", ".") }
 
 // Clean removes everything that was made: _output, and what the tree has in a container engine. The Go caches stay.
 func Clean(ctx context.Context) error { return slipway(ctx, "clean") }
 
-// slipway runs a subcommand of the command line; under `make -n`, one that makes something only prints its plan.
+// Help lists the targets.
+func Help() error { return generate.Help(os.Stdout, "magefiles") }
+
+// slipway runs a subcommand of slipway. Under `make -n`, the subcommand only prints its plan.
 func slipway(ctx context.Context, command string, args ...string) error {
 	if dryRun() {
 		args = append(args, "--dry-run")
@@ -37,7 +65,15 @@ func slipway(ctx context.Context, command string, args ...string) error {
 	return cli.Run(ctx, cli.Std(), append([]string{command}, args...)...)
 }
 
-// dryRun tells `make -n`: the first word of MAKEFLAGS holds make's single-letter options.
+// orSay runs a subcommand of slipway that has no plan. Under `make -n`, it prints the command line.
+func orSay(ctx context.Context, args ...string) error {
+	if dryRun() {
+		return say("slipway", args...)
+	}
+	return cli.Run(ctx, cli.Std(), args...)
+}
+
+// dryRun reports whether this is `make -n`: the first word of MAKEFLAGS holds make's single-letter options.
 func dryRun() bool {
 	letters, _, _ := strings.Cut(os.Getenv("MAKEFLAGS"), " ")
 	return !strings.HasPrefix(letters, "-") && !strings.Contains(letters, "=") && strings.Contains(letters, "n")

@@ -4,29 +4,27 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
+
+	"github.com/magefile/mage/mg"
 )
 
-// ClusterUp boots a cluster from the quick release's tarballs, as root; CLUSTER_FLAGS="--nodes 2" are handed on.
-func ClusterUp(ctx context.Context) error { return cluster(ctx, "up") }
+// Cluster has the targets for a cluster of the quick release.
+type Cluster mg.Namespace
 
-// ClusterDown removes the cluster and everything of it; CLUSTER_FLAGS="--name NAME" removes another.
-func ClusterDown(ctx context.Context) error { return cluster(ctx, "down") }
+// Up boots a cluster from the quick release's tarballs, as root, with the flags of CLUSTER_FLAGS="--nodes 2".
+func (Cluster) Up(ctx context.Context) error { return cluster(ctx, "up") }
 
-// ClusterVerify looks whether the cluster works; CLUSTER_FLAGS="--only scheduler" makes some of its checks.
-func ClusterVerify(ctx context.Context) error { return cluster(ctx, "verify") }
+// Down removes the cluster without a trace; CLUSTER_FLAGS="--name NAME" removes another.
+func (Cluster) Down(ctx context.Context) error { return cluster(ctx, "down") }
+
+// Verify checks whether the cluster works; CLUSTER_FLAGS="--only scheduler" makes some of the checks.
+func (Cluster) Verify(ctx context.Context) error { return cluster(ctx, "verify") }
 
 // Conformance runs upstream's conformance specs against the cluster; CLUSTER_FLAGS="--focus sig-node" runs some of them.
 func Conformance(ctx context.Context) error { return cluster(ctx, "conformance") }
 
-// cluster runs a subcommand of slipway cluster.
 func cluster(ctx context.Context, command string) error {
-	args := append([]string{command}, strings.Fields(os.Getenv("CLUSTER_FLAGS"))...)
-	if dryRun() {
-		fmt.Println("slipway cluster", strings.Join(args, " "))
-		return nil
-	}
-	return slipway(ctx, "cluster", args...)
+	return orSay(ctx, append([]string{"cluster", command}, strings.Fields(os.Getenv("CLUSTER_FLAGS"))...)...)
 }

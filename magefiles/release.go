@@ -5,14 +5,14 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/magefile/mage/mg"
 )
 
 // Release runs the unit tests, unless KUBE_RELEASE_RUN_TESTS=n, and builds the tarballs of every platform.
 func Release(ctx context.Context) error {
 	if os.Getenv("KUBE_RELEASE_RUN_TESTS") != "n" {
-		if err := Test(ctx); err != nil {
-			return err
-		}
+		mg.CtxDeps(ctx, Test)
 	}
 	return slipway(ctx, "release")
 }

@@ -4,22 +4,8 @@ All are made by the pinned Go from this tree's own sources. The toolchain's modu
 versions of the components'.
 """
 
+load("//build/bazel/generated:config.bzl", "GO_SETTINGS")
 load("//build/bazel/generated:release.bzl", "RELEASES")
-
-# Where modules come from, which the user may have set for Go alone. Nothing else of the user's gets into what is made.
-_HANDED_ON = [
-    "GOPROXY",
-    "GOSUMDB",
-    "GONOSUMDB",
-    "GOPRIVATE",
-    "GONOPROXY",
-    "GOINSECURE",
-    "GOAUTH",
-    "GOVCS",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOPATH",
-]
 
 _CONSTRUCTED = {
     "CGO_ENABLED": "0",
@@ -45,7 +31,7 @@ def _execute(rctx, what, command, environment, directory = ""):
 
 def _environment(rctx, go):
     """The user's environment for Go, with the pinned one on PATH."""
-    settings = _execute(rctx, "go env", [go, "env", "-json"] + _HANDED_ON, {"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"})
+    settings = _execute(rctx, "go env", [go, "env", "-json"] + GO_SETTINGS, {"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"})
     handed_on = {key: value for key, value in json.decode(settings).items() if value}
     path = "%s:%s" % (go.dirname, rctx.getenv("PATH", ""))
     return _CONSTRUCTED | handed_on | {"GOROOT": "", "PATH": path}

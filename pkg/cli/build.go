@@ -7,14 +7,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // makeFlags are the flags of the subcommands that make something.
@@ -41,7 +44,7 @@ func newBuild(o *options) *cobra.Command {
 		Short: "Compile components",
 		Long: `build compiles components, by name (kubectl) or path (cmd/kubectl): all that a server, a node and a client
 need, if none is named. Binaries are put in _output/local/bin/OS/ARCH, the host's also in _output/bin; with
---road=container in _output/dockerized/bin/OS/ARCH.`,
+--road=container in _output/dockerized/bin/OS/ARCH, with --road=bazel in _output/bazel/bin/OS/ARCH.`,
 		Example:           "  slipway build kubectl --platform darwin/arm64\n  slipway build kubelet kubeadm --output /usr/local/bin",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: o.completeComponents,
@@ -129,11 +132,27 @@ func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request, wanted a
 		if err := o.run(ctx, p, graph, view); err != nil {
 			return err
 		}
+		if req.What == "" && !req.Images && !req.Tars && !o.json && o.mode != console.JSON {
+			o.sayLeftOut(p.Catalog)
+		}
 		if f.output == "" {
 			return nil
 		}
 		return deliver(graph, wanted, f.output)
 	})
+}
+
+// sayLeftOut names the components that are built only by their names.
+func (o *options) sayLeftOut(c *catalog.Catalog) {
+	var names []string
+	for _, b := range c.Binaries {
+		if c.IsComponent(b) && !slices.ContainsFunc(c.Default(), func(d catalog.Binary) bool { return d.Name == b.Name }) {
+			names = append(names, b.Name)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(o.Out, "not built, unless named (make %[2]s, slipway build %[2]s): %[1]s\n", strings.Join(names, ", "), names[0])
+	}
 }
 
 func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*plan.Project, *action.Graph, error) {

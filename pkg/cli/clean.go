@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,46 +13,57 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road/container"
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/prove/cluster"
 )
 
 func newClean(o *options) *cobra.Command {
-	var dryRun bool
+	var dryRun, engine bool
 	c := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove everything that was made",
-		Long: `clean removes _output: what was built, and what is kept to skip work. The Go caches stay. What the tree has in
-a container engine is removed, too: its containers, volumes (the Go caches of the container road among them) and images. So
-is what Bazel has made for the tree, and its server stops; a root with Bazel in the user's cache folder stays. Clusters that
-are up are removed first.`,
+		Long: `clean removes _output: what was built, and what is kept to skip work. It first removes clusters that are up, what Bazel made
+for the tree, whose server stops, and what the tree has in a container engine: containers, volumes (the Go caches of the
+container road among them) and images. The Go caches of this machine and a root with Bazel in the user's cache folder stay.
+
+A container engine is contacted only if the tree used one, which a file in _output says. If _output was removed by other
+means, --engine contacts the engine of DOCKER_HOST all the same.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := plan.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}
+			engine = engine || exists(root, plan.EngineUsed)
 			if dryRun {
-				return o.sayClean(root)
+				return o.sayClean(root, engine)
 			}
-			output := filepath.Join(root, plan.Output)
-			if _, err := os.Stat(output); os.IsNotExist(err) {
-				return o.cleanEngine(c.Context(), root, false)
+			if !exists(root, plan.Output) {
+				if engine {
+					return o.cleanEngine(c.Context(), root)
+				}
+				return nil
 			}
 			view := o.view(nil)
 			defer view.Close()
-			// A run that is on its way in this tree is waited for.
+			// Another run in this tree may be the first to use an engine. Wait for it before asking again.
 			return action.Locked(c.Context(), root, plan.State, view.Event, func() error {
-				return o.clean(c.Context(), root, output)
+				return o.clean(c.Context(), root, engine || exists(root, plan.EngineUsed))
 			})
 		},
 	}
 	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would be removed; do nothing")
+	c.Flags().BoolVar(&engine, "engine", false, "look for the tree's containers, volumes and images in a container engine in any case")
 	return c
 }
 
-// sayClean says what clean would remove, as far as the tree knows: nobody asks the container engine.
-func (o *options) sayClean(root string) error {
+// exists reports whether the tree has a file or folder of that name.
+func exists(root, name string) bool {
+	_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+	return err == nil
+}
+
+// sayClean prints what clean would remove. It contacts no container engine.
+func (o *options) sayClean(root string, engine bool) error {
 	names, err := cluster.Names(filepath.Join(root, filepath.FromSlash(clusters)))
 	if err != nil {
 		return err
@@ -64,51 +74,39 @@ func (o *options) sayClean(root string) error {
 	if bazel.Used(root) {
 		fmt.Fprintln(o.Out, "remove what Bazel has made for the tree")
 	}
-	there := func(name string) bool {
-		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
-		return err == nil
-	}
-	if there(plan.EngineUsed) {
+	if engine {
 		fmt.Fprintln(o.Out, "remove what the tree has in the container engine")
 	}
-	if there(plan.Output) {
+	if exists(root, plan.Output) {
 		fmt.Fprintln(o.Out, "remove", plan.Output)
 	}
 	return nil
 }
 
-// clean removes what is here whether or not the engine can be asked. If it could not, a file stays that says so.
-func (o *options) clean(ctx context.Context, root, output string) error {
-	mark := filepath.Join(root, filepath.FromSlash(plan.EngineUsed))
-	_, never := os.Stat(mark)
+// clean removes what was made. If the engine fails, the rest is removed, and EngineUsed stays for the next clean.
+func (o *options) clean(ctx context.Context, root string, engine bool) error {
 	if err := o.cleanClusters(ctx, root); err != nil {
 		return err
 	}
 	if err := bazel.Clean(ctx, root); err != nil {
 		return err
 	}
-	err := o.cleanEngine(ctx, root, never == nil)
-	if removed := os.RemoveAll(output); removed != nil || err == nil {
+	var err error
+	if engine {
+		err = o.cleanEngine(ctx, root)
+	}
+	if removed := os.RemoveAll(filepath.Join(root, plan.Output)); removed != nil || err == nil {
 		return errors.Join(err, removed)
 	}
+	mark := filepath.Join(root, filepath.FromSlash(plan.EngineUsed))
 	if made := os.MkdirAll(filepath.Dir(mark), 0o777); made != nil {
 		return errors.Join(err, made)
 	}
 	return errors.Join(err, os.WriteFile(mark, nil, 0o666))
 }
 
-// cleanEngine removes what the tree has in an engine. A tree of which nothing says that it used one may have been used before
-// its _output was removed: that is worth a try, and no error.
-func (o *options) cleanEngine(ctx context.Context, root string, used bool) error {
-	if !used {
-		short, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		e, err := engine.Connect(short)
-		if err != nil {
-			return nil
-		}
-		e.Close()
-	}
+// cleanEngine removes what the tree has in a container engine, and prints the names.
+func (o *options) cleanEngine(ctx context.Context, root string) error {
 	removed, err := container.Clean(ctx, root)
 	for _, name := range removed {
 		fmt.Fprintln(o.Out, "removed", name)

@@ -136,7 +136,7 @@ the same by Kubernetes' names.`,
 	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container, bazel (default $ROAD, else local)")
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one a line, or the result of a query")
-	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: list skipped actions too (default $KUBE_VERBOSE)")
+	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles (default $KUBE_VERBOSE)")
 	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newDiff(o), newRun(o), newShell(o), newBazel(o), newCatalog(o), newCluster(o), newClean(o), newVersion(o))
 	checkUsage(root.Commands())
 	root.Args = func(c *cobra.Command, args []string) error {

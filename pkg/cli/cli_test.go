@@ -2,11 +2,16 @@ package cli_test
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,8 +24,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"slipway": func() { os.Exit(cli.Main()) }})
 }
 
-// TestScripts runs the sessions in testdata/script, each in a tree of its own: the small one that the tests of package
-// plan use, too. Its programs are really compiled, by the Go that runs the tests.
+// TestScripts runs the sessions in testdata/script, each in a copy of the small tree that the tests of package plan use, too. Its
+// programs are really compiled, by the Go that runs the tests.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	ar, err := txtar.ParseFile(filepath.Join("..", "build", "plan", "testdata", "tree.txtar"))
@@ -32,7 +37,7 @@ func TestScripts(t *testing.T) {
 	}
 	caches, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {
-		t.Skip(err)
+		t.Fatal("go env:", err)
 	}
 	cache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
 	testscript.Run(t, testscript.Params{
@@ -50,7 +55,7 @@ func TestScripts(t *testing.T) {
 			)
 			return txtar.Write(ar, e.Cd)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "engine": engine},
 	})
 }
 
@@ -67,4 +72,36 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("%s ended with %s, want %s", strings.Join(args[1:], " "), got, args[0])
 	}
+}
+
+// engine is the script command `engine`: DOCKER_HOST is from now on a container engine that has nothing and writes what it is
+// asked into $WORK/asked.
+func engine(ts *testscript.TestScript, _ bool, _ []string) {
+	asked := ts.Getenv("WORK") + "/asked"
+	var mu sync.Mutex
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		f, err := os.OpenFile(asked, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+		if err == nil {
+			fmt.Fprintln(f, r.Method, r.URL.Path)
+			err = f.Close()
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Api-Version", "1.51")
+		w.Header().Set("Content-Type", "application/json")
+		switch path.Base(r.URL.Path) {
+		case "info":
+			fmt.Fprint(w, `{"OSType": "linux", "Architecture": "x86_64", "ServerVersion": "28.0.0"}`)
+		case "volumes":
+			fmt.Fprint(w, `{"Volumes": []}`)
+		default:
+			fmt.Fprint(w, "[]")
+		}
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("DOCKER_HOST", "tcp://"+s.Listener.Addr().String())
 }

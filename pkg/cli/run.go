@@ -76,22 +76,28 @@ func drawTimeline(p *plan.Project, events []action.Event) error {
 	})
 }
 
-// printPlan prints what would run, and why.
+// printPlan prints what would run, and why; with --verbose also the command lines that are known, after the last action that
+// they are for.
 func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
 	decisions, err := graph.Plan(ctx)
 	if err != nil {
 		return err
 	}
+	commands := map[*action.Action][]string{}
+	if o.verbose > 0 {
+		commands = commandLines(decisions)
+	}
 	if o.json {
 		lines := json.NewEncoder(o.Out)
 		for _, d := range decisions {
 			line := struct {
-				Action  string   `json:"action"`
-				Phase   string   `json:"phase"`
-				Certain bool     `json:"certain"`
-				Reason  string   `json:"reason"`
-				Outputs []string `json:"outputs"`
-			}{d.Action.ID, d.Action.Phase, d.Certain, d.Reason, d.Action.Outputs}
+				Action   string   `json:"action"`
+				Phase    string   `json:"phase"`
+				Certain  bool     `json:"certain"`
+				Reason   string   `json:"reason"`
+				Outputs  []string `json:"outputs"`
+				Commands []string `json:"commands,omitempty"`
+			}{d.Action.ID, d.Action.Phase, d.Certain, d.Reason, d.Action.Outputs, commands[d.Action]}
 			if err := lines.Encode(line); err != nil {
 				return err
 			}
@@ -101,7 +107,25 @@ func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
 	w := bufio.NewWriter(o.Out)
 	for _, d := range decisions {
 		fmt.Fprintf(w, "%s: %s\n", d.Action.ID, d.Reason)
+		for _, line := range commands[d.Action] {
+			fmt.Fprintf(w, "  $ %s\n", line)
+		}
 	}
 	fmt.Fprintf(w, "%d of %d actions to do\n", len(decisions), len(graph.Actions))
 	return w.Flush()
+}
+
+// commandLines returns the command lines of each batch, for the last of its actions that would run.
+func commandLines(decisions []action.Decision) map[*action.Action][]string {
+	stale := map[*action.Batch][]*action.Action{}
+	for _, d := range decisions {
+		if b := d.Action.Batch; b != nil && b.Commands != nil {
+			stale[b] = append(stale[b], d.Action)
+		}
+	}
+	lines := map[*action.Action][]string{}
+	for b, actions := range stale {
+		lines[actions[len(actions)-1]] = b.Commands(actions)
+	}
+	return lines
 }

@@ -12,6 +12,22 @@ GO_SUMS = {
     "linux-arm64": "h1:sYL/O6MqS68ML0kjsQ36WoYIpJqkw60TxizWUYUKQMc=",
 }
 
+# The user's settings for Go that are handed on: where modules come from, where caches are.
+GO_SETTINGS = [
+    "GOPROXY",
+    "GOSUMDB",
+    "GONOSUMDB",
+    "GOPRIVATE",
+    "GONOPROXY",
+    "GOINSECURE",
+    "GOAUTH",
+    "GOVCS",
+    "GOCACHE",
+    "GOCACHEPROG",
+    "GOMODCACHE",
+    "GOPATH",
+]
+
 # Build tags of every compile.
 TAGS = ["selinux", "notest", "grpcnotrace"]
 

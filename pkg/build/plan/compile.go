@@ -125,8 +125,18 @@ func (b *builder) batch(platform catalog.Platform, module *goModule) *action.Bat
 		b.batches[id].Run = func(ctx context.Context, t *action.Task, stale []*action.Action) error {
 			return b.runCompile(ctx, t, platform, module, stale)
 		}
+		if road, ok := b.roadOf(module.Name).(explainer); ok {
+			b.batches[id].Commands = func(stale []*action.Action) []string {
+				return road.Commands(b.request(platform, module, stale, b.abs))
+			}
+		}
 	}
 	return b.batches[id]
+}
+
+// An explainer is a road that shows how it would compile.
+type explainer interface {
+	Commands(c road.Compilation) []string
 }
 
 // compileCost leaves one processor for what can go on beside a compile (packing, the next platform's start),
@@ -156,16 +166,25 @@ func (p *Project) compilation(platform catalog.Platform, module *goModule) road.
 	return c
 }
 
-func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catalog.Platform, module *goModule, stale []*action.Action) error {
+// request is the compilation of a batch's stale binaries, which go where path says.
+func (b *builder) request(platform catalog.Platform, module *goModule, stale []*action.Action, path func(output string) string) road.Compilation {
 	c := b.compilation(platform, module)
-	c.Scratch = t.Dir()
 	for _, a := range stale {
 		bin := b.targets[a.ID]
-		target := road.Target{Package: bin.Package, Output: t.Path(a.Outputs[0]), Previous: t.Previous(a.Outputs[0])}
+		target := road.Target{Package: bin.Package, Output: path(a.Outputs[0])}
 		if bin.IsTest() {
 			target.Package, target.Test = bin.Test, true
 		}
 		c.Targets = append(c.Targets, target)
+	}
+	return c
+}
+
+func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catalog.Platform, module *goModule, stale []*action.Action) error {
+	c := b.request(platform, module, stale, t.Path)
+	c.Scratch = t.Dir()
+	for i, a := range stale {
+		c.Targets[i].Previous = t.Previous(a.Outputs[0])
 	}
 	if b.packs {
 		built, stop := b.ahead(ctx)

@@ -28,11 +28,16 @@ type Go struct {
 	env      []string
 }
 
-// handedOn are the user's Go settings that the pinned Go gets as they are. None of them can change an output's bytes.
+// handedOn are the user's Go settings that the pinned Go gets as they are: where modules come from and where caches are. None of
+// them changes an output's bytes. The Makefile and Bazel's repository rules hand on the same ones, by files that are generated
+// from this list.
 var handedOn = []string{
 	"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOINSECURE", "GOAUTH", "GOVCS",
-	"GOCACHE", "GOMODCACHE", "GOPATH",
+	"GOCACHE", "GOCACHEPROG", "GOMODCACHE", "GOPATH",
 }
+
+// HandedOn returns the names of the user's Go settings that the pinned Go gets as they are.
+func HandedOn() []string { return slices.Clone(handedOn) }
 
 // asked is what the installed Go says of itself.
 var asked = []string{"GOVERSION", "GOROOT"}

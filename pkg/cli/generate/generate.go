@@ -1,6 +1,10 @@
 // Package generate makes the files of the repository that are made from others (`make update`), checks that they are
-// up to date and that everything is well-formed (`make verify`), and prints the help that is made from the targets' own
-// comments.
+// up to date and that everything is well-formed (`make verify`), and prints the help that is made from the comments of the
+// mage targets (`make help`).
+//
+// # What must never be in here
+//
+// What a release holds or how it is made. What a target does, except for these three.
 package generate
 
 import (
@@ -21,16 +25,20 @@ import (
 	"slipway.build/pkg/cli"
 )
 
-// Folders hold generated files and nothing else, so that one which is no longer generated is noticed.
+// folders hold generated files and nothing else, so that a file that is no longer generated is noticed.
 var folders = []string{"docs/reference", "completions", bazelFolder, platformsFolder}
 
-// Folders are those in which every file is generated.
-func Folders() []string { return slices.Clone(folders) }
+// Paths returns the generated files, and the folders in which every file is generated.
+func Paths() []string { return append(slices.Clone(folders), targetsFile) }
 
 // files makes every generated file, by path relative to the root.
 func files(ctx context.Context, root string) (map[string][]byte, error) {
 	made := map[string][]byte{}
 	if err := bazel(ctx, root, made); err != nil {
+		return nil, err
+	}
+	var err error
+	if made[targetsFile], err = makefile(root); err != nil {
 		return nil, err
 	}
 	command := cli.New(cli.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
@@ -71,7 +79,7 @@ func reference(c *cobra.Command, made map[string][]byte) error {
 	return nil
 }
 
-// Update writes the generated files below root, and has gazelle update those BUILD files that people write, too.
+// Update writes the generated files below root, and lets gazelle update the BUILD files that people write, too.
 func Update(ctx context.Context, root string) error {
 	if err := update(ctx, root); err != nil {
 		return err
@@ -111,12 +119,12 @@ func update(ctx context.Context, root string) error {
 	return nil
 }
 
-// gazelleCommand are the arguments of the Go command to run gazelle as //:gazelle does, but without Bazel.
+// gazelleCommand returns the arguments of the go command that runs gazelle as //:gazelle does, but without Bazel.
 func gazelleCommand(mode string) []string {
 	return []string{"tool", "gazelle", "update", mode, "-repo_root=.", "-repo_config=" + bazelFolder + "/repositories.WORKSPACE", "cmd"}
 }
 
-// leftovers are the files in folders of generated ones that are no longer made.
+// leftovers lists the files in the folders of generated files that are no longer made.
 func leftovers(root string, made map[string][]byte) ([]string, error) {
 	var left []string
 	for _, folder := range folders {

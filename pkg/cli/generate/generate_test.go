@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,70 +11,51 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/tree/stamp/git/gittest"
 )
 
-func TestNamesOfTargets(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"All": "all", "QuickRelease": "quick-release", "QuickReleaseImages": "quick-release-images", "TestIntegration": "test-integration",
-	} {
-		if got := target(name); got != want {
-			t.Errorf("target %s is %s, want %s", name, got, want)
-		}
-	}
-}
-
-func TestMakefileHasEveryMagefileTarget(t *testing.T) {
-	t.Parallel()
-	var help bytes.Buffer
-	if err := Help(&help, filepath.Join("..", "..", "..", "magefiles")); err != nil {
-		t.Fatal(err)
-	}
-	makefile, err := os.ReadFile(filepath.Join("..", "..", "..", "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, list, ok := strings.Cut(string(makefile), "TARGETS :=")
-	if !ok {
-		t.Fatal("Makefile has no TARGETS")
-	}
-	list, _, _ = strings.Cut(list, "\n\n")
-	declared := map[string]bool{}
-	for _, name := range strings.Fields(strings.ReplaceAll(list, "\\\n", " ")) {
-		declared[name] = true
-	}
-	shown := map[string]bool{}
-	for line := range strings.Lines(help.String()) {
-		if fields := strings.Fields(line); strings.HasPrefix(line, "  ") && len(fields) > 1 && fields[0] != "COMPONENT" {
-			shown[fields[0]] = true
-		}
-	}
-	if diff := cmp.Diff(declared, shown); diff != "" {
-		t.Errorf("targets of the Makefile, and of the magefiles (-Makefile +magefiles):\n%s", diff)
-	}
-}
-
-func TestHelpTellsWhatATargetDoes(t *testing.T) {
+func TestTargetsHaveTheNamesAndCommentsOfFunctions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "build.go", `//go:build mage
+	const magefile = `//go:build mage
 
 package main
+
+import "github.com/magefile/mage/mg"
+
+var Aliases = map[string]any{"quick-release": QuickRelease, "cluster-up": Cluster.Up}
 
 // QuickRelease builds one platform. It is the main job.
 func QuickRelease() error { return nil }
 
+type Cluster mg.Namespace
+
+// Up boots a cluster.
+func (Cluster) Up() error { return nil }
+
+// Component compiles one component: make kubectl.
+func Component(name string) error { return nil }
+
 func notATarget() {}
-`)
+`
+	write(t, dir, "build.go", magefile)
 	var help bytes.Buffer
 	if err := Help(&help, dir); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(help.String(), "  quick-release  builds one platform.\n") {
-		t.Errorf("help:\n%s", help.String())
+	_, got, _ := strings.Cut(help.String(), "\n\n")
+	want := `  cluster-up     boots a cluster.
+  COMPONENT      compiles one component: make kubectl.
+  quick-release  builds one platform.
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("help (-want +got):\n%s", diff)
 	}
-	if strings.Contains(strings.ToLower(help.String()), "notatarget") {
-		t.Errorf("help has what is no target:\n%s", help.String())
+
+	write(t, dir, "build.go", strings.Replace(magefile, `, "cluster-up": Cluster.Up`, "", 1))
+	if err := Help(io.Discard, dir); err == nil || !strings.Contains(err.Error(), `Cluster:Up has no alias "cluster-up"`) {
+		t.Errorf("error %v for a target without the name that make has for it", err)
 	}
 }
 
@@ -86,6 +68,12 @@ func TestDriftIsNoticed(t *testing.T) {
 		want  []string
 	}{
 		{"none", func(*testing.T, string) {}, nil},
+		{"another Go", func(t *testing.T, root string) {
+			replace(t, root, "release/release.yaml", "version: go1.26.8", "version: \"go1.26.8\"")
+		}, nil},
+		{"another target", func(t *testing.T, root string) {
+			write(t, root, "magefiles/more.go", "//go:build mage\n\npackage main\n\nfunc More() {}\n")
+		}, []string{"build/targets.mk"}},
 		{"edited", func(t *testing.T, root string) { write(t, root, page, "# something else\n") }, []string{page}},
 		{"removed", func(t *testing.T, root string) { remove(t, root, completion) }, []string{completion}},
 		{"no longer generated", func(t *testing.T, root string) { write(t, root, "docs/reference/slipway_old.md", "old") },
@@ -165,12 +153,27 @@ func TestStaleBuildFileIsNoticedAndUpdated(t *testing.T) {
 	}
 }
 
-// tree copies of this tree what files are generated from.
+func TestMisspelledWordIsNoticed(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	gittest.New(t).At(root).Git("init", "-q")
+	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "misspell" })
+	write(t, root, "LICENSE", "a "+"langauge of others\n")
+	if problem, err := checks[i].run(t.Context(), root); err != nil {
+		t.Fatalf("%v: %s", err, problem)
+	}
+	write(t, root, "docs/new.md", "the "+"behavi"+"our\n")
+	if problem, err := checks[i].run(t.Context(), root); err == nil || !strings.Contains(problem, "docs/new.md:1:4") {
+		t.Errorf("error %v: %s", err, problem)
+	}
+}
+
+// tree copies what files are generated from.
 func tree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	from := os.DirFS(filepath.Join("..", "..", ".."))
-	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go", "images/*/*", "images/*/*/*.go", "BUILD.bazel"} {
+	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "magefiles/*.go", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go", "images/*/*", "images/*/*/*.go", "BUILD.bazel"} {
 		names, err := fs.Glob(from, pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -1,22 +1,35 @@
 package generate
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
 
 	"github.com/magefile/mage/parse"
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/cli"
+	"slipway.build/pkg/mechanism/suggest"
 )
 
-// Help prints every target of make with the first sentence of its comment in the magefiles.
-func Help(w io.Writer, magefiles string) error {
+// A target is a mage target by the name that make has for it.
+type target struct {
+	name     string
+	synopsis string // the first sentence of its comment
+	argument bool   // it takes an argument: make has goals of other names for it
+}
+
+// targets reads the targets in a folder of magefiles, in the order of their names.
+func targets(magefiles string) ([]target, error) {
 	entries, err := os.ReadDir(magefiles)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
@@ -26,19 +39,25 @@ func Help(w io.Writer, magefiles string) error {
 	}
 	info, err := parse.PrimaryPackage("go", magefiles, names, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Fprint(w, "usage: make [TARGET] [VARIABLE=value ...]      (make -n TARGET prints what would be done)\n\n")
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var found []target
 	for _, f := range info.Funcs {
-		fmt.Fprintf(table, "  %s\t%s\n", target(f.Name), f.Synopsis)
+		t := target{name: dashed(f.Name), synopsis: f.Synopsis, argument: len(f.Args) > 0}
+		if f.Receiver != "" {
+			t.name = dashed(f.Receiver) + "-" + t.name
+		}
+		if t.name != strings.ToLower(f.TargetName()) && info.Aliases[t.name] != f {
+			return nil, fmt.Errorf("%s: target %s has no alias %q", magefiles, f.TargetName(), t.name)
+		}
+		found = append(found, t)
 	}
-	fmt.Fprintf(table, "  COMPONENT\tcompiles one component: make kubectl. `slipway catalog` lists them.\n")
-	return table.Flush()
+	slices.SortFunc(found, func(a, b target) int { return strings.Compare(a.name, b.name) })
+	return found, nil
 }
 
-// target is the name that make has for a mage target: QuickRelease is quick-release.
-func target(name string) string {
+// dashed is how make spells a name: QuickRelease is quick-release.
+func dashed(name string) string {
 	var b strings.Builder
 	for i, r := range name {
 		if unicode.IsUpper(r) && i > 0 {
@@ -47,4 +66,44 @@ func target(name string) string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()
+}
+
+// Help prints every target of make with the first sentence of its comment in the magefiles.
+func Help(w io.Writer, magefiles string) error {
+	all, err := targets(magefiles)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, "usage: make [TARGET] [VARIABLE=value ...]      (make -n TARGET prints what would be done)\n\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, t := range all {
+		name := t.name
+		if t.argument {
+			name = strings.ToUpper(name)
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", name, t.synopsis)
+	}
+	return table.Flush()
+}
+
+// Goal explains the error of a goal of make that was built as a component. A goal that is no component may be a target that was
+// misspelled, or one that make does not know yet.
+func Goal(root, name string, err error) error {
+	var unknown *suggest.UnknownError
+	if !errors.As(err, &unknown) || unknown.Kind != "component" {
+		return err
+	}
+	all, failed := targets(filepath.Join(root, "magefiles"))
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, t := range all {
+		if t.name == name && !t.argument {
+			return fmt.Errorf("target %s is not in %s: run make update", name, targetsFile)
+		}
+		names.AddCommand(&cobra.Command{Use: t.name, Run: func(*cobra.Command, []string) {}})
+	}
+	near := append(names.SuggestionsFor(name), unknown.Near...)
+	return &cli.ExitError{Err: &suggest.UnknownError{Kind: "target or component", Name: name, Near: near}, Code: 2}
 }

@@ -11,6 +11,7 @@ import (
 
 	"slipway.build/pkg/build/road"
 	bazelroad "slipway.build/pkg/build/road/bazel"
+	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
@@ -53,6 +54,7 @@ func (s starlark) config() string {
 	fmt.Fprintf(&b, "\"\"\"What Bazel has to know of release.yaml, cmd/go.mod and the version stamp.\"\"\"\n\n")
 	fmt.Fprintf(&b, "# The Go that compiles, and the sums of its module by host.\nGO_VERSION = %q\n\nGO_SUMS = %s\n\n",
 		strings.TrimPrefix(s.catalog.Go.Version, "go"), dict(s.catalog.Go.Sums))
+	fmt.Fprintf(&b, "# The user's settings for Go that are handed on: where modules come from, where caches are.\nGO_SETTINGS = %s\n\n", lines(toolchain.HandedOn()))
 	fmt.Fprintf(&b, "# Build tags of every compile.\nTAGS = %s\n\n", list(s.catalog.Tags))
 	fmt.Fprintf(&b, "# What the GODEBUG of every component is by default, by the godebug lines of cmd/go.mod.\nGODEBUG = %q\n\n", s.godebug)
 	fmt.Fprintf(&b, "# The variables that hold a version, and the keys of the workspace status that they are set from.\nSTAMP = %s\n\n", dict(s.stamp))

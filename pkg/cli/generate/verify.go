@@ -21,6 +21,12 @@ type check struct {
 	tool string
 }
 
+// misspelled are words that are misspelled on purpose.
+var misspelled = []string{
+	"licence",  // the name of many a license file
+	"platfrom", // a flag that tests get wrong
+}
+
 // The components' module is not vetted: its mains are a few lines each, which a build compiles anyway, and vet would
 // look for facts in all of Kubernetes first, for minutes.
 var checks = []check{
@@ -51,6 +57,8 @@ var checks = []check{
 		}
 		return "", nil
 	}},
+	{name: "misspell", run: overTracked("go tool misspell -error -locale US -i "+strings.Join(misspelled, ","),
+		":(exclude,glob)**/LICENSE", ":(exclude,glob)**/go.sum", ":(exclude,glob)**/debian.lock")}, // texts of others
 	{name: "buildifier", run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
 }
 

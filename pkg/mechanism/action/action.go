@@ -26,6 +26,9 @@ type Batch struct {
 	ID   string
 	Cost Cost
 	Run  func(ctx context.Context, t *Task, stale []*Action) error
+
+	// Commands, if not nil, returns shell command lines that do what Run would do. They are for people.
+	Commands func(stale []*Action) []string
 }
 
 // Cost is what an action needs while it runs. Actions run side by side as long as the sums stay within the

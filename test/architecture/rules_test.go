@@ -1,0 +1,147 @@
+package architecture
+
+// A wing is a folder of pkg/. The wings are the stages of the pipeline, and imports between them go one way only.
+type wing struct {
+	name    string
+	is      string
+	imports []string // other wings
+}
+
+var wings = []wing{
+	{"tree", "What is in the tree: the catalog, the version, the sources, the modules.", []string{"mechanism"}},
+	{"build", "How a release is made of it.", []string{"tree", "release", "mechanism"}},
+	{"release", "The hinge: the release as one value, release.json.", []string{"mechanism"}},
+	{"ship", "What is done with a release that is made.", []string{"tree", "build", "release", "mechanism"}},
+	{"prove", "Whether a release works, and whether it is the same as another.", []string{"tree", "release", "ship", "mechanism"}},
+	{"mechanism", "What knows nothing of Kubernetes or of a release.", nil},
+	{"cli", "The command line, above all others.", []string{"tree", "build", "release", "ship", "prove", "mechanism"}},
+}
+
+// A rule says what a package is for and what it must never know. What shows in imports is in not: import paths, those of this module
+// from pkg/ on; "x/..." is x and everything below.
+type rule struct {
+	pkg   string // below pkg/
+	is    string
+	never string
+	not   []string
+}
+
+// Ways to make something, which belong to few packages.
+const (
+	processes  = "os/exec"
+	children   = "pkg/mechanism/child"
+	network    = "net/http"
+	archives   = "archive/..."
+	compressed = "compress/..."
+	klauspost  = "github.com/klauspost/compress/..."
+	docker     = "github.com/docker/..."
+	engine     = "pkg/mechanism/engine"
+	images     = "github.com/google/go-containerregistry/pkg/v1/..."
+	registries = "github.com/google/go-containerregistry/pkg/v1/remote"
+	action     = "pkg/mechanism/action"
+	catalog    = "pkg/tree/catalog"
+	toolchain  = "pkg/build/toolchain"
+	roads      = "pkg/build/road/..."
+	plan       = "pkg/build/plan"
+	release    = "pkg/release"
+)
+
+var rules = []rule{
+	{"tree/catalog", "what can be built, for which platforms, into what", "how anything is built", []string{processes, network, action}},
+	{"tree/stamp", "which version this is", "what a version is used for", []string{processes, catalog, action}},
+	{"tree/stamp/git", "ask git about the tree", "what the answers are used for", []string{"pkg/tree/..."}},
+	{"tree/source", "which files are the sources", "where they are packed", []string{catalog, action, compressed, klauspost}},
+	{"tree/module", "go.mod, go.sum and the modules in a binary: the one inventory of Go modules", "Kubernetes; the network; the go command",
+		[]string{processes, network, catalog, action}},
+
+	{"build/plan", "which specs a request needs, and how they are connected", "how anything is made",
+		[]string{processes, children, network, archives, compressed, klauspost, docker, engine, images, "pkg/mechanism/archive", "pkg/mechanism/transfer"}},
+	{"build/execute", "carry out a plan in a tree: the lock, the run, what is tidied up after it", "what a request needs; what users see",
+		[]string{processes, network, docker, engine, images, catalog}},
+	{"build/toolchain", "the pinned Go and its environment", "what is compiled with it", []string{catalog, roads, action}},
+	{"build/road", "what a road is: a way to compile packages into binaries", "what a release is; any road of its own", []string{processes, plan, release, action, "pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel"}},
+	{"build/road/local", "compile with the Go of this machine", "what a release is; other roads", []string{plan, release, docker, engine, "pkg/build/road/container", "pkg/build/road/bazel"}},
+	{"build/road/container", "compile in a container", "what a release is; other roads", []string{plan, release, "pkg/build/road/local", "pkg/build/road/bazel"}},
+	{"build/road/bazel", "compile with Bazel", "what a release is; other roads", []string{plan, release, docker, engine, "pkg/build/road/local", "pkg/build/road/container"}},
+	{"build/kubecross", "the build image", "how it is used", []string{plan, roads, action}},
+	{"build/bazel", "find the pinned Bazel, or make a root that has it; run it", "what is built", []string{catalog, plan, roads}},
+	{"build/license", "the license texts of what is linked", "which licenses are welcome", []string{processes, network, catalog, plan}},
+	{"build/image", "container images from files", "registries, container engines, compilers",
+		[]string{processes, network, docker, engine, registries, "github.com/google/go-containerregistry/pkg/v1/daemon", toolchain, roads, plan}},
+	{"build/pack", "the tarballs of a release", "which tarballs there are, and what they hold", []string{processes, network, archives, compressed, klauspost, catalog, plan}},
+	{"build/describe", "release.json and the files of checksums", "which artifacts a release has", []string{processes, network, catalog, plan}},
+
+	{"release", "a release as one value: artifacts and inputs by content", "how artifacts are made, and what is done with them", []string{processes, network, archives, compressed, action}},
+
+	{"ship/verify", "whether a release's folder is as release.json says", "how a release is made", []string{processes, network, "pkg/build/..."}},
+
+	{"prove/cluster", "boot a cluster from a release, and remove it without a trace", "how a release is made", []string{plan, network, docker, engine}},
+	{"prove/cluster/verify", "whether a cluster works: a table of checks", "how a release is made", []string{plan, docker, engine}},
+	{"prove/cluster/conformance", "run upstream's conformance specs, and report", "which specs and images there are", []string{catalog, docker, engine, images}},
+	{"prove/diff", "whether two releases, or two binaries, are the same", "how they were made", []string{processes, network, catalog, action}},
+
+	{"mechanism/action", "run a graph: keys, records, skipping, the lock, events", "Kubernetes, Go, git, printing", []string{processes, network, children, "go/..."}},
+	{"mechanism/archive", "tarballs that depend on their contents alone, fast", "what is packed", []string{processes, network, action}},
+	{"mechanism/atomicfile", "write a file that has its name only when it is whole", "what files hold", []string{processes, network}},
+	{"mechanism/badrequest", "tell errors of a request from failures", "exit codes", []string{processes, network}},
+	{"mechanism/checksum", "files of checksums, and checking them", "which files a release has", []string{processes, network}},
+	{"mechanism/child", "child processes that end with their parent", "which programs they are", []string{network}},
+	{"mechanism/debian", "Debian packages: root file systems of them, and the files of exact versions", "which packages, and what for", []string{docker, engine}},
+	{"mechanism/engine", "drive a Docker Engine: containers, streams, labels", "what containers are for", []string{processes, action}},
+	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
+	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
+	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
+	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
+	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
+	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},
+
+	{"cli", "subcommands, flags, exit codes, advice", "how anything is done: it asks others", []string{network, archives, compressed, klauspost, docker, images}},
+	{"cli/console", "show events", "what an action does", []string{processes, network, catalog, plan, "pkg/build/...", "pkg/prove/..."}},
+	{"cli/generate", "what `make update` generates, what `make verify` checks, `make help`", "what a release holds", []string{network, docker, engine, plan}},
+}
+
+// only lists libraries that few packages may import, as everybody else asks these packages.
+var only = []struct {
+	library  string
+	packages []string
+}{
+	{"github.com/spf13/cobra", []string{"cli", "cli/generate"}},
+	{"github.com/spf13/cobra/doc", []string{"cli/generate"}},
+	{"github.com/spf13/pflag", []string{"cli"}},
+	{"golang.org/x/term", []string{"cli", "cli/console"}},
+	{"golang.org/x/mod/modfile", []string{"tree/module"}},
+	{"github.com/agnivade/levenshtein", []string{"mechanism/suggest"}},
+	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "prove/cluster/verify"}},
+	{"github.com/docker/docker/...", []string{"mechanism/engine", "build/kubecross"}},
+	{"github.com/ulikunitz/xz", []string{"mechanism/debian"}},
+	{"github.com/magefile/mage/...", []string{"cli/generate"}},
+	{"github.com/bazelbuild/...", []string{"cli/generate"}},
+	{"golang.org/x/tools/...", nil},
+}
+
+// tests are packages that only tests import.
+var tests = []string{"mechanism/recipe/recipetest", "tree/stamp/git/gittest"}
+
+// pending lists what does not hold yet. It must become empty; what holds must not be in it.
+var pending = []string{
+	"pkg/build/bazel imports golang.org/x/mod/modfile, which only pkg/tree/module may import",
+	"pkg/build/describe has a rule, but does not exist",
+	"pkg/build/execute has a rule, but does not exist",
+	"pkg/build/pack has a rule, but does not exist",
+	"pkg/build/plan imports pkg/mechanism/archive, but must never know how anything is made",
+	"pkg/build/road/bazel imports golang.org/x/mod/modfile, which only pkg/tree/module may import",
+	"pkg/build/road/container imports golang.org/x/mod/modfile, which only pkg/tree/module may import",
+	"pkg/cli imports github.com/agnivade/levenshtein, which only pkg/mechanism/suggest may import",
+	"pkg/cli/generate imports golang.org/x/mod/modfile, which only pkg/tree/module may import",
+	"pkg/mechanism/badrequest has a rule, but does not exist",
+	"pkg/mechanism/child has a rule, but does not exist",
+	"pkg/mechanism/engine imports pkg/tree/catalog, but mechanism may import nothing else of this module",
+	"pkg/mechanism/junit has no rule",
+	"pkg/mechanism/platform has a rule, but does not exist",
+	"pkg/mechanism/suggest has a rule, but does not exist",
+	"pkg/prove/cluster/verify imports github.com/agnivade/levenshtein, which only pkg/mechanism/suggest may import",
+	"pkg/release has a rule, but does not exist",
+	"pkg/ship/verify has a rule, but does not exist",
+	"pkg/tree/catalog imports github.com/agnivade/levenshtein, which only pkg/mechanism/suggest may import",
+	"pkg/tree/catalog imports golang.org/x/mod/modfile, which only pkg/tree/module may import",
+}
