@@ -226,6 +226,7 @@ func until(ctx context.Context, f func() error) error {
 type object struct {
 	Metadata struct {
 		Name              string
+		Labels            map[string]string
 		UID               string
 		ResourceVersion   string
 		DeletionTimestamp string
@@ -234,6 +235,7 @@ type object struct {
 		Replicas int
 	}
 	Status struct {
+		Phase             string
 		AvailableReplicas int
 		Conditions        []struct{ Type, Status string }
 	}
@@ -274,22 +276,6 @@ func (e *env) since(ctx context.Context, path, version string) ([]change, error)
 		changes = append(changes, c)
 	}
 	return changes, nil
-}
-
-// pod is a manifest of a Pod that runs the probe. More fields of its spec are YAML of one line each.
-func pod(name, args string, fields ...string) string {
-	text := fmt.Sprintf(`---
-apiVersion: v1
-kind: Pod
-metadata: {name: %[1]s, labels: {app: %[1]s}}
-spec:
-  containers:
-  - {name: main, image: $image, imagePullPolicy: Never, args: [%[2]s]}
-`, name, args)
-	for _, f := range fields {
-		text += "  " + f + "\n"
-	}
-	return text
 }
 
 // ready waits until Pods are.
