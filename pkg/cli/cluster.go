@@ -206,16 +206,24 @@ interface and _output/cluster/NAME. It does so for a cluster that up did not fin
 // withClusters calls f with the folder of the tree's clusters, while nobody else makes or removes one. If it has none
 // afterwards, the folder goes.
 func (o *options) withClusters(ctx context.Context, root string, f func(dir string) error) error {
-	view := o.view(nil)
-	defer view.Close()
 	dir := filepath.Join(root, filepath.FromSlash(clusters))
-	return action.Locked(ctx, root, clusters, view.Event, func() error {
+	return action.Locked(ctx, root, clusters, o.sayWaiting, func() error {
 		err := f(dir)
 		if entries, _ := os.ReadDir(dir); len(entries) == 1 { // the lock
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 		return err
 	})
+}
+
+// sayWaiting says who holds the lock of the tree's clusters. A view of a run would close by saying that nothing was done.
+func (o *options) sayWaiting(e action.Event) {
+	switch {
+	case o.json:
+		o.view(nil).Event(e)
+	case e.Kind == action.Waiting:
+		fmt.Fprintln(o.Err, "slipway: waiting for "+e.Text)
+	}
 }
 
 // cleanClusters removes all clusters of a tree.
