@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -112,6 +113,9 @@ func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) 
 	case ctx.Err() != nil:
 		err = o.cleanUp(ctx, request)
 	default:
+		if errors.Is(err, cluster.ErrNotReady) {
+			fmt.Fprintln(o.Err, "slipway: a slow machine may need a longer --wait")
+		}
 		fmt.Fprintf(o.Err, "slipway: what was made is still there, with its logs in %s; `%s` removes it\n", filepath.Join(request.Dir, request.Name), commandFor("down", request.Name))
 	}
 	if told {
@@ -163,11 +167,35 @@ func quote(path string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
 
-// clusterError is a usage error if the name is one that no cluster can have.
+// clusterHints say what to do about errors of clusters.
+var clusterHints = []struct {
+	err  error
+	hint string
+}{
+	{cluster.ErrOther, "`slipway cluster down` removes it"},
+	{cluster.ErrUnfinished, "make it again with `slipway cluster up`"},
+	{cluster.ErrNoNodes, "`slipway cluster up` makes one with nodes"},
+	{cluster.ErrNotRoot, "run the command with sudo; a cluster that is made with --control-plane-only needs no root"},
+}
+
+// clusterError adds what to do about an error. A name that no cluster can have is a usage error.
 func clusterError(err error) error {
 	var name cluster.NameError
 	if errors.As(err, &name) {
 		return usageError{err}
+	}
+	var missing cluster.MissingError
+	switch {
+	case !errors.As(err, &missing):
+	case strings.HasPrefix(missing.File, "kubernetes-test-"):
+		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err, runtime.GOARCH)
+	default:
+		return fmt.Errorf("%w: make quick-release makes it, or name the folder with --from", err)
+	}
+	for _, h := range clusterHints {
+		if errors.Is(err, h.err) {
+			return fmt.Errorf("%w: %s", err, h.hint)
+		}
 	}
 	return err
 }

@@ -97,7 +97,7 @@ func (o *options) clusterVerify(ctx context.Context, v verification, checks []ve
 		err = errors.Join(err, atomicfile.Write(v.junit, 0o644, r.JUnit))
 	}
 	if err != nil {
-		return err
+		return clusterError(err)
 	}
 	if n := r.Results.Count(report.Failed); n > 0 {
 		return shownError{fmt.Errorf("%d checks failed", n)}

@@ -27,16 +27,13 @@ type target struct {
 }
 
 func open(s *cluster.State) (*target, error) {
-	if s.ControlPlaneOnly {
-		return nil, fmt.Errorf("cluster %s is a control plane without nodes, which can run nothing: `slipway cluster up` makes one with nodes", s.Name)
-	}
-	if !s.Ready {
-		return nil, fmt.Errorf("cluster %s is not finished: make it again with `slipway cluster up`", s.Name)
+	if err := s.RequireNodes(); err != nil {
+		return nil, err
 	}
 	archive := s.ReleaseFile("addons/images/probe.tar")
 	m, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("cluster %s is of a release without the image that checks run in Pods: make another with make quick-release: %w", s.Name, err)
+		return nil, fmt.Errorf("cluster %s was made from a release without the image that checks run in Pods: %w", s.Name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", archive, err)
