@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"time"
 
@@ -113,6 +114,9 @@ func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) 
 	case ctx.Err() != nil:
 		err = o.cleanUp(ctx, request)
 	default:
+		if errors.Is(err, cluster.ErrNotReady) {
+			fmt.Fprintln(o.Err, "slipway: a slow machine may need a longer --wait")
+		}
 		fmt.Fprintf(o.Err, "slipway: what was made is still there, with its logs in %s; `%s` removes it\n", filepath.Join(request.Dir, request.Name), commandFor("down", request.Name))
 	}
 	if told {
@@ -164,11 +168,35 @@ func quote(path string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
 
-// clusterError is a usage error if the name is one that no cluster can have.
+// clusterHints say what to do about errors of clusters.
+var clusterHints = []struct {
+	err  error
+	hint string
+}{
+	{cluster.ErrOther, "`slipway cluster down` removes it"},
+	{cluster.ErrUnfinished, "make it again with `slipway cluster up`"},
+	{cluster.ErrNoNodes, "`slipway cluster up` makes one with nodes"},
+	{cluster.ErrNotRoot, "run the command with sudo; a cluster that is made with --control-plane-only needs no root"},
+}
+
+// clusterError adds what to do about an error. A name that no cluster can have is a usage error.
 func clusterError(err error) error {
 	var name cluster.NameError
 	if errors.As(err, &name) {
 		return badrequest.Mark(err)
+	}
+	var missing cluster.MissingError
+	switch {
+	case !errors.As(err, &missing):
+	case strings.HasPrefix(missing.File, "kubernetes-test-"):
+		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err, runtime.GOARCH)
+	default:
+		return fmt.Errorf("%w: make quick-release makes it, or name the folder with --from", err)
+	}
+	for _, h := range clusterHints {
+		if errors.Is(err, h.err) {
+			return fmt.Errorf("%w: %s", err, h.hint)
+		}
 	}
 	return err
 }
@@ -207,16 +235,24 @@ interface and _output/cluster/NAME. It does so for a cluster that up did not fin
 // withClusters calls f with the folder of the tree's clusters, while nobody else makes or removes one. If it has none
 // afterwards, the folder goes.
 func (o *options) withClusters(ctx context.Context, root string, f func(dir string) error) error {
-	view := o.view(nil)
-	defer view.Close()
 	dir := filepath.Join(root, filepath.FromSlash(clusters))
-	return action.Locked(ctx, root, clusters, view.Event, func() error {
+	return action.Locked(ctx, root, clusters, o.sayWaiting, func() error {
 		err := f(dir)
 		if entries, _ := os.ReadDir(dir); len(entries) == 1 { // the lock
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 		return err
 	})
+}
+
+// sayWaiting says who holds the lock of the tree's clusters. A view of a run would close by saying that nothing was done.
+func (o *options) sayWaiting(e action.Event) {
+	switch {
+	case o.json:
+		o.view(nil).Event(e)
+	case e.Kind == action.Waiting:
+		fmt.Fprintln(o.Err, "slipway: waiting for "+e.Text)
+	}
 }
 
 // cleanClusters removes all clusters of a tree.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/prove/cluster/conformance"
 )
 
@@ -30,9 +32,9 @@ func newClusterConformance(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run upstream's conformance specs against a cluster",
-		Long: `conformance runs the [Conformance] specs of the release's own e2e.test against a cluster that is up, with the images of the
-release's test tarball, which it imports into the nodes under their upstream names: no registry is asked. It says which specs
-ended, and at the end which did not pass, and why.
+		Long: `conformance runs the [Conformance] specs of the release's own e2e.test against a cluster that is up. Its images come from the
+release's test tarball and are imported into the nodes under their upstream names: no registry is asked. They are substitutes
+for upstream's, which each report lists. It prints each spec as it ends, and then which did not pass, and why.
 
 --focus and --skip choose among the conformance specs, and never add others: a spec runs if its name matches one of the patterns
 of --focus and none of --skip. Several of them can be given.
@@ -79,13 +81,13 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 	}
 	run.Say = func(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
 	color := o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == ""
-	run.Each = func(row conformance.Row, done, total int) {
+	run.Each = func(result report.Result, done, total int) {
 		if !o.json {
-			conformance.WriteRow(o.Out, row, done, total, color)
+			report.WriteCounted(o.Out, result, done, total, color)
 		}
 	}
 	var r conformance.Report
-	// Nobody shall remove the cluster meanwhile, or disturb it.
+	// The lock keeps others from removing the cluster, or disturbing it.
 	err = o.withClusters(ctx, root, func(string) error {
 		r, err = conformance.Run(ctx, s, run.Options)
 		return err
@@ -93,13 +95,13 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 	if errors.Is(err, conformance.ErrNoSpecs) {
 		return badrequest.Mark(fmt.Errorf("--focus %q, --skip %q: %w", run.Focus, run.Skip, err))
 	}
-	if len(r.Rows) > 0 {
+	if len(r.Results) > 0 {
 		err = errors.Join(err, o.reportConformance(r, run.junit))
 	}
 	if err != nil {
-		return err
+		return clusterError(err)
 	}
-	if n := r.Count(conformance.Failed) + r.Count(conformance.NotRun); n > 0 {
+	if n := r.NotPassed(); n > 0 {
 		return shownError{fmt.Errorf("%d specs did not pass", n)}
 	}
 	return nil
@@ -111,7 +113,7 @@ func (o *options) reportConformance(r conformance.Report, junit string) error {
 		err = atomicfile.Write(junit, 0o644, r.JUnit)
 	}
 	if o.json {
-		return errors.Join(err, r.JSON(o.Out))
+		return errors.Join(err, json.NewEncoder(o.Out).Encode(r))
 	}
 	return errors.Join(err, r.Text(o.Out))
 }

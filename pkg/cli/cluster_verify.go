@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/prove/cluster/verify"
 )
@@ -24,21 +26,25 @@ type verification struct {
 	limit time.Duration
 	junit string
 	list  bool
+	keep  bool // going, when a component does not run
 }
 
 func newClusterVerify(o *options) *cobra.Command {
 	var v verification
 	c := &cobra.Command{
 		Use:   "verify",
-		Short: "Look whether a cluster works",
-		Long: `verify makes checks of a cluster that is up: of its API, scheduler, controllers, kubelets, Services and metrics. Each does what a
-user would do, with the release's kubectl, in a namespace of its own, and has a row in a table. For rows that failed it shows
-what explains them: Pods, events, logs.
+		Short: "Check that a cluster works",
+		Long: `verify checks a cluster that is up: its components, API, scheduler, controllers, kubelets, Services and metrics. Each check
+does what a user would do, with the release's kubectl, in a namespace of its own, and has a row in a table. Below the table,
+Pods, events and logs explain the rows that failed.
+
+The components come first. Checks that need a component that does not run fail at once, unless --keep-going is given. A check
+that cannot fail on this cluster is skipped, and says what it needs: a second node, a feature of the kernel.
 
 Some checks disturb what else runs in the cluster for a minute: they stop a kubelet or a controller manager, taint nodes, and
-restart kube-proxy in each of its modes. Only the check of a mode that the kernel does not have is ever skipped.
+restart kube-proxy in each of its modes. They undo that, also after Ctrl-C.
 
-It takes root, and exits with 1 if a row failed.`,
+It takes root, and exits with 1 if a check failed.`,
 		Example: "  sudo slipway cluster verify\n  sudo slipway cluster verify --only scheduler,services/dns --junit verify.xml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,10 +61,14 @@ It takes root, and exits with 1 if a row failed.`,
 				}
 				return nil
 			}
+			if !v.keep {
+				checks = verify.WithComponents(checks)
+			}
 			return o.clusterVerify(c.Context(), v, checks)
 		},
 	}
-	c.Flags().StringSliceVar(&v.only, "only", nil, "make only these checks, or those of these groups")
+	c.Flags().StringSliceVar(&v.only, "only", nil, "make only these checks or groups, and those of the components that they need")
+	c.Flags().BoolVar(&v.keep, "keep-going", false, "make checks even if a component that they need does not run")
 	c.Flags().DurationVar(&v.limit, "timeout", 0, "how long each check may take (default what it needs on a busy machine)")
 	c.Flags().StringVar(&v.junit, "junit", "", "write a report as JUnit's XML to this file, too")
 	c.Flags().BoolVar(&v.list, "list", false, "list the checks and make none")
@@ -78,37 +88,40 @@ func (o *options) clusterVerify(ctx context.Context, v verification, checks []ve
 	if err != nil {
 		return err
 	}
-	// Nobody shall remove the cluster meanwhile, or disturb it in the same ways.
+	defer context.AfterFunc(ctx, func() { fmt.Fprintln(o.Err, "slipway: interrupted: undoing what checks have changed in the cluster") })()
+	// The lock keeps others from removing the cluster, or disturbing it in the same ways.
 	err = o.withClusters(ctx, root, func(string) error {
 		r, err = o.makeChecks(ctx, s, v, checks)
 		return err
 	})
-	if v.junit != "" && len(r.Rows) > 0 {
+	if v.junit != "" && len(r.Results) > 0 {
 		err = errors.Join(err, atomicfile.Write(v.junit, 0o644, r.JUnit))
 	}
 	if err != nil {
-		return err
+		return clusterError(err)
 	}
-	if n := r.Count(verify.Failed); n > 0 {
+	if n := r.Results.Count(report.Failed); n > 0 {
 		return shownError{fmt.Errorf("%d checks failed", n)}
 	}
 	return nil
 }
 
 func (o *options) makeChecks(ctx context.Context, s *cluster.State, v verification, checks []verify.Check) (verify.Report, error) {
-	options := verify.Options{Checks: checks, Limit: v.limit}
+	options := verify.Options{Checks: checks, Limit: v.limit, KeepGoing: v.keep}
 	if o.json {
 		r, err := verify.Run(ctx, s, options)
 		if err != nil {
 			return r, err
 		}
-		return r, r.JSON(o.Out)
+		return r, json.NewEncoder(o.Out).Encode(r)
 	}
 	table := verify.NewTable(o.Out, checks, o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == "")
-	options.Each = table.Row
+	options.Each = table.Write
 	r, err := verify.Run(ctx, s, options)
-	if err != nil && len(r.Rows) == 0 {
+	if err != nil && len(r.Results) == 0 {
 		return r, err
 	}
-	return r, errors.Join(err, table.End(r))
+	explained := r.Results.Explain(o.Out, report.Failed)
+	_, ended := fmt.Fprintf(o.Out, "\n%s\n", r.Summary())
+	return r, errors.Join(err, explained, ended)
 }

@@ -23,7 +23,7 @@ func Down(ctx context.Context, dir, name string) error {
 		return err
 	}
 	if !s.ControlPlaneOnly && os.Geteuid() != 0 {
-		return fmt.Errorf("cluster %s has nodes, which only root can remove: run the command with sudo", name)
+		return fmt.Errorf("remove cluster %s: %w", name, ErrNotRoot)
 	}
 	limit, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -160,7 +160,7 @@ func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, 
 		return false, s.checkAlive()
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("waited for %v (--wait)", s.patience)
+		err = fmt.Errorf("%w: waited for %v", ErrNotReady, s.patience)
 		if last != nil {
 			err = fmt.Errorf("%w: %w", err, last)
 		}

@@ -29,7 +29,7 @@ func serverTarball() string { return "kubernetes-server-linux-" + runtime.GOARCH
 func sumsOf(dir string) (string, error) {
 	for _, name := range []string{"SHA256SUMS", serverTarball()} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("there is no %s in %s: make quick-release makes it, or name the folder with --from", name, dir)
+			return "", MissingError{name, dir}
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))

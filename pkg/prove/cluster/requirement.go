@@ -26,7 +26,7 @@ func requireMachine() error {
 		return errNotLinux
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("nodes need root: run the command with sudo, or add --control-plane-only")
+		return ErrNotRoot
 	}
 	var lacks, packages []string
 	for _, p := range programs {

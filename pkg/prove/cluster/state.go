@@ -44,8 +44,31 @@ type Process struct {
 	Address string `json:"address,omitempty"`
 }
 
-// ErrNone says that there is no cluster of that name.
-var ErrNone = errors.New("there is no such cluster")
+// Errors that a caller can tell apart.
+var (
+	ErrNone       = errors.New("there is no such cluster")
+	ErrOther      = errors.New("is up already, from another release or with other nodes")
+	ErrUnfinished = errors.New("is not finished")
+	ErrNoNodes    = errors.New("is a control plane without nodes, which can run nothing")
+	ErrNotRoot    = errors.New("nodes need root")
+	ErrNotReady   = errors.New("not ready in time") // for the patience that Options give it
+)
+
+// A MissingError is a tarball, or the sums of tarballs, that a folder lacks.
+type MissingError struct{ File, Dir string }
+
+func (e MissingError) Error() string { return fmt.Sprintf("there is no %s in %s", e.File, e.Dir) }
+
+// RequireNodes returns an error unless the cluster is up and has nodes.
+func (s *State) RequireNodes() error {
+	switch {
+	case s.ControlPlaneOnly:
+		return fmt.Errorf("cluster %s %w", s.Name, ErrNoNodes)
+	case !s.Ready:
+		return fmt.Errorf("cluster %s %w", s.Name, ErrUnfinished)
+	}
+	return nil
+}
 
 const stateFile = "state.json"
 

@@ -19,28 +19,27 @@ import (
 	"slipway.build/pkg/mechanism/checksum"
 )
 
-// Tests are what a cluster has of a release's test tarball: the programs, and the images that they run in Pods.
+// Tests are the programs of a release's test tarball, and the images that they run in Pods.
 type Tests struct {
 	state *State
 	sum   string // of the tarball
 }
 
-// testTarball is the one for this machine.
+// testTarball returns the name of the test tarball for this machine.
 func testTarball() string { return "kubernetes-test-linux-" + runtime.GOARCH + ".tar.gz" }
 
-// testsDir is where it is unpacked, relative to the unpacked release, which nodes see.
+// testsDir is the folder that it is unpacked to. Nodes see it, because it is below the unpacked release.
 const testsDir = "tests"
 
-// UnpackTests unpacks the test tarball that a folder has, once its sum is the one in SHA256SUMS and its version the cluster's. Without
-// a folder, it is the one that the cluster was made of. What was unpacked before of the same tarball is taken as it is.
+// UnpackTests unpacks the test tarball in a folder after comparing its sum with SHA256SUMS, and its version with the cluster's. An
+// empty name means the folder that the cluster was made from. A tarball that was unpacked before is not unpacked again.
 func (s *State) UnpackTests(ctx context.Context, tars string) (*Tests, error) {
 	if tars == "" {
 		tars = s.Tarballs
 	}
 	for _, name := range []string{testTarball(), "SHA256SUMS"} {
 		if _, err := os.Stat(filepath.Join(tars, name)); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("there is no %s in %s: `slipway release --platform linux/%s` makes it with the other tarballs, "+
-				"or name the folder with --from", name, tars, runtime.GOARCH)
+			return nil, MissingError{name, tars}
 		}
 	}
 	sums := filepath.Join(tars, "SHA256SUMS")
@@ -58,7 +57,7 @@ func (s *State) UnpackTests(ctx context.Context, tars string) (*Tests, error) {
 	return t, t.unpack(ctx, filepath.Join(tars, testTarball()))
 }
 
-// unpack does so beside the folder, and renames it when it is whole.
+// unpack unpacks the tarball beside the folder, and renames the result when it is complete.
 func (t *Tests) unpack(ctx context.Context, archive string) error {
 	to, tmp := t.path(), t.path()+".tmp"
 	if err := errors.Join(os.RemoveAll(tmp), os.RemoveAll(to), os.MkdirAll(tmp, 0o755)); err != nil {
@@ -69,8 +68,7 @@ func (t *Tests) unpack(ctx context.Context, archive string) error {
 	}
 	version, err := os.ReadFile(filepath.Join(tmp, "kubernetes", "version"))
 	if got := strings.TrimSpace(string(version)); err == nil && got != t.state.Version {
-		err = fmt.Errorf("%s is of %s, and cluster %s of %s: make the cluster of the same release, or name that with --from",
-			archive, got, t.state.Name, t.state.Version)
+		err = fmt.Errorf("%s has version %s, and cluster %s has %s", archive, got, t.state.Name, t.state.Version)
 	}
 	if err == nil {
 		err = atomicfile.WriteFile(filepath.Join(tmp, "sum"), []byte(t.sum), 0o644)
@@ -87,7 +85,7 @@ func wantForTests(name string) bool {
 		strings.HasPrefix(name, "kubernetes/test/images/") && path.Ext(name) == ".tar"
 }
 
-// sumIn is what a checksum file has for a name.
+// sumIn returns the sum that a checksum file has for a name.
 func sumIn(file, name string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -101,27 +99,38 @@ func sumIn(file, name string) (string, error) {
 	return "", fmt.Errorf("%s: no line names %s", file, name)
 }
 
-// path is that of something of what was unpacked.
+// path returns the path of an unpacked file.
 func (t *Tests) path(parts ...string) string {
 	return t.state.path(append([]string{"release", testsDir}, parts...)...)
 }
 
-// Program is the path of one of the tarball's programs.
+// Program returns the path of one of the tarball's programs.
 func (t *Tests) Program(name string) string { return t.path("kubernetes", "test", "bin", name) }
 
-// Import gives the container runtime of each node the tarball's images, under their upstream names, unless it has them, and the
-// server tarball's etcd, which a spec runs on any node. It says how many images there are in the tarball.
-func (t *Tests) Import(ctx context.Context) (int, error) {
+// A TestImage is an image of the test tarball. It has upstream's name, but is built with the release, from other sources than
+// upstream's: a substitute.
+type TestImage struct {
+	Name  string `json:"name"`
+	Title string `json:"title"` // what the image holds, from its label
+}
+
+// Import imports the tarball's images into each node that does not have them, under their upstream names, and the server
+// tarball's etcd, which a spec runs on any node. It returns the images of the tarball.
+func (t *Tests) Import(ctx context.Context) ([]TestImage, error) {
 	images, err := t.images()
 	if err != nil {
-		return 0, err
+		return nil, err
+	}
+	substitutes, err := t.describe(images)
+	if err != nil {
+		return nil, err
 	}
 	all := append(slices.Clone(images), imageFile{path: "kubernetes/addons/images/etcd.tar"})
 	g, ctx := errgroup.WithContext(ctx)
 	for i := range t.state.Nodes() {
 		g.Go(func() error { return t.importInto(ctx, t.state.node(i+1), all) })
 	}
-	return len(images), g.Wait()
+	return substitutes, g.Wait()
 }
 
 func (t *Tests) importInto(ctx context.Context, n node, images []imageFile) error {
@@ -135,6 +144,24 @@ func (t *Tests) importInto(ctx context.Context, n node, images []imageFile) erro
 	return atomicfile.WriteFile(done, []byte(t.sum), 0o644)
 }
 
+// describe returns the names and titles of images.
+func (t *Tests) describe(images []imageFile) ([]TestImage, error) {
+	var all []TestImage
+	for _, i := range images {
+		image, err := tarball.ImageFromPath(t.state.path("release", filepath.FromSlash(i.path)), nil)
+		if err != nil {
+			return nil, fmt.Errorf("image %s: %w", i.path, err)
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			return nil, fmt.Errorf("image %s: %w", i.path, err)
+		}
+		name := slices.MinFunc(i.names, func(a, b string) int { return len(a) - len(b) }) // the others have the architecture in them
+		all = append(all, TestImage{name, config.Config.Labels["org.opencontainers.image.title"]})
+	}
+	return all, nil
+}
+
 // images finds the images of the tarball.
 func (t *Tests) images() ([]imageFile, error) {
 	files, err := filepath.Glob(t.path("kubernetes", "test", "images", "*.tar"))
@@ -142,11 +169,14 @@ func (t *Tests) images() ([]imageFile, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no images for tests: it is of a release that was made before there were any: make another", testTarball())
+		return nil, fmt.Errorf("%s has no images for tests: the release was made by a version of slipway that had none", testTarball())
 	}
 	var images []imageFile
 	for _, file := range files {
 		names, err := namesIn(file)
+		if err == nil && len(names) == 0 {
+			err = fmt.Errorf("image %s: it has no name", file)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +185,7 @@ func (t *Tests) images() ([]imageFile, error) {
 	return images, nil
 }
 
-// namesIn are the names that an archive gives its images.
+// namesIn returns the names that an archive gives its images.
 func namesIn(file string) ([]string, error) {
 	m, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(file) })
 	if err != nil {

@@ -1,15 +1,17 @@
-// Package conformance runs upstream's own conformance specs against a cluster: the e2e.test of the release that the cluster was made
-// of, with the images of its test tarball.
+// Package conformance runs Kubernetes' own conformance specs against a cluster: those of the e2e.test in the test tarball of the
+// cluster's release, with the images of that tarball.
 //
-// A run has three parts. A dry run of e2e.test says which specs there are (Spec). Then these run, in one pass, or, where several run at
-// once, in two: those that are [Serial] by themselves afterwards. As they run, e2e.test tells which ended, and when a pass is over
-// it writes a report, from which the Report here is made, of which summary, JSON and JUnit are views.
+// A run has three parts. A dry run of e2e.test lists the specs (Spec). Then they run: in one pass, or, if several run at once, in
+// two, with those that are [Serial] by themselves at the end. While a pass runs, e2e.test posts which specs ended; when it is
+// over, e2e.test writes a report. The Report here is made from both, and text, JSON and JUnit's XML show it.
 //
-// A spec is chosen by its label Conformance, and among these by patterns that its full name has to match, so that nothing that a user
-// asks for adds a spec that is not conformance.
+// Specs are chosen by their label Conformance, and among these by patterns of their full names. So no pattern adds a spec that is
+// not a conformance spec.
+//
+// The images are substitutes: they have upstream's names, but are built with the release. Each report says so, and lists them.
 //
 // # What must never be in here
 //
-// A list of specs, of images or of reasons why one may fail: e2e.test knows the specs, the tarball the images, and a spec that did not
-// pass is named.
+// A list of specs, of images, or of reasons why a spec may fail: e2e.test knows the specs, the tarball has the images, and each
+// spec that did not pass is named.
 package conformance

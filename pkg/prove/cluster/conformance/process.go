@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// grace is how long a suite that was interrupted has to end the spec that runs, and to remove what that has made.
+// grace is how long an interrupted suite has to end the running spec, and to remove what that has made.
 const grace = time.Minute
 
-// start runs a program to its end, and says in the log what it says. When ctx ends, it and all that it started are interrupted, as by
-// Ctrl-C, and killed after a while. Nothing of them outlives it.
+// start runs a program to its end, with its output in the log. When ctx ends, the program and its children are interrupted, as by
+// Ctrl-C, and killed after a while. No child outlives the program.
 func (r runner) start(ctx context.Context, log *os.File, program string, args ...string) error {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir, c.Stdout, c.Stderr, c.SysProcAttr = r.dir, log, log, apart()
-	// Nothing of this process's environment, which may have a proxy, or other registries for the images.
+	// The environment of this process may name a proxy, or other registries for the images.
 	c.Env = []string{"PATH=" + filepath.Dir(r.kubectl) + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + r.dir, "TMPDIR=" + r.dir, "LANG=C.UTF-8"}
 	c.Cancel = func() error { return interrupt(c.Process.Pid) }
@@ -36,7 +36,7 @@ func (r runner) start(ctx context.Context, log *os.File, program string, args ..
 	return nil
 }
 
-// cleanUp removes the namespaces that specs have made and not removed, without waiting until they are gone.
+// cleanUp deletes the namespaces that specs have left, without waiting until they are gone.
 func (r runner) cleanUp(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -44,7 +44,7 @@ func (r runner) cleanUp(ctx context.Context) error {
 		"delete", "namespaces", "--selector=e2e-run", "--wait=false", "--ignore-not-found")
 	c.Env, c.WaitDelay, c.SysProcAttr = []string{"PATH=/usr/bin:/bin", "HOME=" + r.dir}, time.Second, apart()
 	if said, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("namespaces of specs may be left: kubectl delete namespaces: %w: %s", err, said)
+		return fmt.Errorf("namespaces of specs may remain: kubectl delete namespaces: %w: %s", err, said)
 	}
 	return nil
 }

@@ -8,27 +8,28 @@ import (
 	"path/filepath"
 	"time"
 
+	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/prove/cluster"
 )
 
-// Options say what is wanted of a run.
+// Options say which specs to run, and how.
 type Options struct {
-	Tarballs string   // the folder with the test tarball; empty: the one that the cluster was made of
-	Focus    []string // patterns of which a spec's name has to match one; none: all conformance specs
-	Skip     []string // patterns of which it must match none
+	Tarballs string   // the folder with the test tarball; empty means the one that the cluster was made from
+	Focus    []string // patterns, one of which the name of a spec must match; none means all conformance specs
+	Skip     []string // patterns, none of which it may match
 	Procs    int      // how many specs run at once
 
-	Say  func(string)                   // is told what happens before the first spec; not nil
-	Each func(row Row, done, total int) // is told each spec that ended, one at a time; not nil
+	Say  func(string)                                // receives what happens before the first spec; not nil
+	Each func(result report.Result, done, total int) // receives the result of each spec, one at a time; not nil
 }
 
-// ErrNoSpecs says that there is no conformance spec of such a name.
+// ErrNoSpecs is the error if no conformance spec was chosen.
 var ErrNoSpecs = errors.New("no conformance spec matches")
 
-// Run runs conformance specs. Its error is that of ctx, if it ended before all had run, or says why e2e.test could not go on; that
-// specs failed is none. The report has every spec that was to run.
+// Run runs conformance specs. It returns the error of ctx if that ended first, an error if e2e.test could not go on, and none if
+// specs failed. The report has every spec that was chosen.
 func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
-	if err := runnable(s); err != nil {
+	if err := s.RequireNodes(); err != nil {
 		return Report{}, err
 	}
 	o.Say("unpack the test tarball")
@@ -37,11 +38,11 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 		return Report{}, err
 	}
 	o.Say("import its images into the nodes")
-	n, err := tests.Import(ctx)
+	images, err := tests.Import(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	o.Say(fmt.Sprintf("%d images are there; list the specs", n))
+	o.Say(fmt.Sprintf("imported %d images; list the specs", len(images)))
 	tmp, err := os.MkdirTemp("", "slipway-conformance-")
 	if err != nil {
 		return Report{}, err
@@ -51,28 +52,17 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 		suite: tests.Program("e2e.test"), ginkgo: tests.Program("ginkgo"), kubectl: s.Kubectl(), kubeconfig: s.Kubeconfig(),
 		dir: tmp, log: filepath.Join(filepath.Dir(s.Kubeconfig()), "log", "conformance.log"), options: o,
 	}
-	report, err := r.run(ctx)
-	report.Cluster, report.Version, report.Log = s.Name, s.Version, r.log
-	return report, err
+	all, err := r.run(ctx)
+	all.Cluster, all.Version, all.Log, all.Substitutes = s.Name, s.Version, r.log, images
+	return all, err
 }
 
-// runnable says why a cluster cannot run specs.
-func runnable(s *cluster.State) error {
-	if s.ControlPlaneOnly {
-		return fmt.Errorf("cluster %s is a control plane without nodes, which can run nothing: `slipway cluster up` makes one with nodes", s.Name)
-	}
-	if !s.Ready {
-		return fmt.Errorf("cluster %s is not finished: make it again with `slipway cluster up`", s.Name)
-	}
-	return nil
-}
-
-// A runner has all that specs are run by.
+// A runner runs specs.
 type runner struct {
 	suite, ginkgo       string // programs
 	kubectl, kubeconfig string
 	dir                 string // for reports, temporary
-	log                 string // of what the programs say
+	log                 string // the output of the programs
 	options             Options
 }
 
@@ -87,18 +77,18 @@ func (r runner) run(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	rows := newRows(specs, r.options.Each)
+	results := newResults(specs, r.options.Each)
 	var failure error
 	for _, pass := range passes(specs, r.options.Procs) {
-		if failure = r.pass(ctx, pass, rows, log); failure != nil {
+		if failure = r.pass(ctx, pass, results, log); failure != nil {
 			break
 		}
 	}
 	if failure != nil {
 		failure = errors.Join(failure, r.cleanUp(ctx))
 	}
-	report := Report{Focus: r.options.Focus, Skip: r.options.Skip, Procs: r.options.Procs, Seconds: time.Since(start).Seconds(), Rows: rows.all()}
-	return report, failure
+	o := r.options
+	return Report{Focus: o.Focus, Skip: o.Skip, Procs: o.Procs, Seconds: time.Since(start).Seconds(), Results: results.all()}, failure
 }
 
 func openLog(name string) (*os.File, error) {
@@ -108,7 +98,7 @@ func openLog(name string) (*os.File, error) {
 	return os.Create(name)
 }
 
-// A pass is a part of the specs that e2e.test runs at once.
+// A pass is one run of e2e.test, over a part of the specs.
 type pass struct {
 	name   string
 	filter string // of labels
@@ -117,7 +107,7 @@ type pass struct {
 
 const label = "Conformance"
 
-// passes are two where specs run side by side, as [Serial] ones must not.
+// passes splits the specs: if several run at once, the [Serial] ones need a pass of their own.
 func passes(specs []Spec, procs int) []pass {
 	serial := 0
 	for _, s := range specs {
@@ -136,7 +126,7 @@ func passes(specs []Spec, procs int) []pass {
 	return []pass{{"parallel", label + " && !Serial", procs}, {"serial", label + " && Serial", 1}}
 }
 
-// list asks e2e.test for the specs that would run.
+// list asks e2e.test which specs would run.
 func (r runner) list(ctx context.Context, log *os.File) ([]Spec, error) {
 	file := filepath.Join(r.dir, "list.json")
 	args := append(r.choice(label), "--ginkgo.dry-run", "--ginkgo.succinct", "--ginkgo.no-color", "--ginkgo.json-report="+file)
@@ -154,14 +144,14 @@ func (r runner) list(ctx context.Context, log *os.File) ([]Spec, error) {
 	return specs, nil
 }
 
-// pass runs a part of the specs, and notes what came of them.
-func (r runner) pass(ctx context.Context, p pass, rows *rows, log *os.File) error {
-	progress, err := listen(func(result Result, name string) { rows.told(result, name, p.procs == 1) })
+// pass runs a part of the specs, and notes their results.
+func (r runner) pass(ctx context.Context, p pass, results *results, log *os.File) error {
+	progress, err := listen(func(outcome report.Outcome, name string) { results.posted(outcome, name, p.procs == 1) })
 	if err != nil {
 		return err
 	}
 	defer progress.close()
-	rows.begin()
+	results.begin()
 	name := p.name + ".json"
 	file := filepath.Join(r.dir, name)
 	cluster := append(r.cluster(), "--progress-report-url="+progress.address())
@@ -175,28 +165,28 @@ func (r runner) pass(ctx context.Context, p pass, rows *rows, log *os.File) erro
 	}
 	reports, failed := readReport(file)
 	if failed == nil {
-		rows.reported(reports)
+		results.reported(reports)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if failed != nil {
-		// Without a report the suite has not come to its end, and err says how it ended.
+		// Without a report the suite did not finish, and err says how it ended.
 		return errors.Join(err, fmt.Errorf("e2e.test left no report: %w: see %s", failed, r.log))
 	}
 	if why := reports.failure(); err != nil && why != "" {
 		return fmt.Errorf("e2e.test: %s: see %s", why, r.log)
 	}
-	return nil // that specs failed is in the rows
+	return nil // the results say which specs failed
 }
 
-// limit is how long ginkgo has a pass take: by default an hour, which is not enough for all specs.
+// limit is how long ginkgo allows a pass to take. Its default of an hour is not enough for all specs.
 const limit = "24h"
 
-// choice has e2e.test run some specs: those whose labels a filter takes, of the names that were asked for.
+// choice returns the flags by which e2e.test chooses specs: by labels, and by the options' patterns.
 func (r runner) choice(filter string) []string { return r.chooseBy("--ginkgo.", filter) }
 
-// ginkgoChoice is the same for ginkgo.
+// ginkgoChoice returns the same flags for ginkgo.
 func (r runner) ginkgoChoice(filter string) []string { return r.chooseBy("--", filter) }
 
 func (r runner) chooseBy(prefix, filter string) []string {
@@ -210,7 +200,7 @@ func (r runner) chooseBy(prefix, filter string) []string {
 	return args
 }
 
-// cluster is what e2e.test is told of the cluster.
+// cluster returns the flags by which e2e.test finds the cluster.
 func (r runner) cluster() []string {
 	return []string{
 		"--provider=skeleton", "--kubeconfig=" + r.kubeconfig, "--kubectl-path=" + r.kubectl, "--e2e-output-dir=" + r.dir,

@@ -17,9 +17,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/mechanism/report"
+	"slipway.build/pkg/prove/cluster"
+	"slipway.build/pkg/tree/catalog"
 )
 
-// The test binary is the programs that a runner starts, too, by their names.
+// TestMain makes the test binary act as the programs that a runner starts, if it is called by their names.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "e2e.test", "ginkgo", "kubectl":
@@ -28,13 +32,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakeSpecs are those of the suite that is none. What is in brackets are labels, and what a spec does is in its name.
+// fakeSpecs are the specs of the fake suite. Labels are in brackets, and the name says what the spec does.
 var fakeSpecs = []string{
 	"[sig-a] passes [Conformance]", "[sig-a] fails [Conformance]", "[sig-b] skips [Conformance]", "[sig-b] passes alone [Serial] [Conformance]",
-	"[sig-b] is no conformance", "[sig-c] hangs [Conformance]", "[sig-c] crashes [Conformance]", "[sig-c] is never told of [Conformance]",
+	"[sig-b] is no conformance", "[sig-c] hangs [Conformance]", "[sig-c] crashes [Conformance]", "[sig-c] is never posted [Conformance]",
 }
 
-// fake is a program that understands as much of e2e.test's flags as a runner uses. Each call is a line of the file "calls".
+// fake acts as e2e.test, ginkgo or kubectl, as far as a runner uses their flags. Each call is a line in the file "calls".
 func fake(name string, args []string) int {
 	dir := filepath.Dir(os.Args[0])
 	calls, err := os.OpenFile(filepath.Join(dir, "calls"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -121,7 +125,7 @@ func fake(name string, args []string) int {
 	return code
 }
 
-// fakeRunner is a runner of such programs, and calls reads how they were called.
+// fakeRunner returns a runner of the fake programs, and a function that returns their calls.
 func fakeRunner(t *testing.T, o Options) (r runner, calls func() []string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -136,7 +140,7 @@ func fakeRunner(t *testing.T, o Options) (r runner, calls func() []string) {
 	}
 	o.Procs = max(o.Procs, 1)
 	if o.Each == nil {
-		o.Each = func(Row, int, int) {}
+		o.Each = func(report.Result, int, int) {}
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return runner{
@@ -150,23 +154,23 @@ func fakeRunner(t *testing.T, o Options) (r runner, calls func() []string) {
 		}
 }
 
-func results(r Report) string {
+func outcomes(r Report) string {
 	var b strings.Builder
-	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "%s: %s\n", row.Result, row.Name)
+	for _, result := range r.Results {
+		fmt.Fprintf(&b, "%s: %s\n", result.Outcome, result.Name)
 	}
 	return b.String()
 }
 
 var skips = []string{"hangs", "crashes"}
 
-func TestEverySpecThatWasChosenHasARow(t *testing.T) {
+func TestEveryChosenSpecHasAResult(t *testing.T) {
 	t.Parallel()
-	var told []string
-	r, calls := fakeRunner(t, Options{Skip: skips, Each: func(row Row, done, total int) {
-		told = append(told, fmt.Sprintf("%d/%d %s", done, total, row.Result))
+	var seen []string
+	r, calls := fakeRunner(t, Options{Skip: skips, Each: func(result report.Result, done, total int) {
+		seen = append(seen, fmt.Sprintf("%d/%d %s", done, total, result.Outcome))
 	}})
-	report, err := r.run(t.Context())
+	got, err := r.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,31 +178,31 @@ func TestEverySpecThatWasChosenHasARow(t *testing.T) {
 failed: [sig-a] fails [Conformance]
 skipped: [sig-b] skips [Conformance]
 passed: [sig-b] passes alone [Serial] [Conformance]
-passed: [sig-c] is never told of [Conformance]
+passed: [sig-c] is never posted [Conformance]
 `
-	if got := results(report); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+	if text := outcomes(got); text != want {
+		t.Errorf("got\n%swant\n%s", text, want)
 	}
-	if got := strings.Join(told, ", "); got != "1/5 passed, 2/5 failed, 3/5 passed, 4/5 skipped, 5/5 passed" {
-		t.Errorf("told %s", got)
+	if each := strings.Join(seen, ", "); each != "1/5 passed, 2/5 failed, 3/5 passed, 4/5 skipped, 5/5 passed" {
+		t.Errorf("Each received %s", each)
 	}
 	if n := len(calls()); n != 2 {
 		t.Errorf("%d calls, want one that lists and one that runs: %q", n, calls())
 	}
-	if report.Rows[1].Message != "no luck\nat all" || report.Rows[1].Location != "a.go:7" || report.Rows[1].Seconds != 2 {
-		t.Errorf("row %+v", report.Rows[1])
+	if failed := got.Results[1]; failed.Message != "no luck\nat all" || failed.Location != "a.go:7" || failed.Seconds != 2 {
+		t.Errorf("result %+v", failed)
 	}
 }
 
 func TestFocusChoosesAmongConformanceSpecs(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRunner(t, Options{Focus: []string{"sig-b"}})
-	report, err := r.run(t.Context())
+	got, err := r.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := results(report), "skipped: [sig-b] skips [Conformance]\npassed: [sig-b] passes alone [Serial] [Conformance]\n"; got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+	if text, want := outcomes(got), "skipped: [sig-b] skips [Conformance]\npassed: [sig-b] passes alone [Serial] [Conformance]\n"; text != want {
+		t.Errorf("got\n%swant\n%s", text, want)
 	}
 	r, calls := fakeRunner(t, Options{Focus: []string{"is no conformance"}})
 	if _, err := r.run(t.Context()); !errors.Is(err, ErrNoSpecs) {
@@ -212,12 +216,12 @@ func TestFocusChoosesAmongConformanceSpecs(t *testing.T) {
 func TestSerialSpecsRunByThemselves(t *testing.T) {
 	t.Parallel()
 	r, calls := fakeRunner(t, Options{Skip: skips, Procs: 3})
-	report, err := r.run(t.Context())
+	got, err := r.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Count(Passed) != 3 || report.Count(NotRun) != 0 {
-		t.Errorf("got\n%s", results(report))
+	if got.Results.Count(report.Passed) != 3 || got.Results.Count(report.NotRun) != 0 {
+		t.Errorf("got\n%s", outcomes(got))
 	}
 	c := calls()
 	if len(c) != 3 || !strings.HasPrefix(c[1], "ginkgo --label-filter=Conformance && !Serial ") || !strings.Contains(c[1], "--procs=3") ||
@@ -226,7 +230,7 @@ func TestSerialSpecsRunByThemselves(t *testing.T) {
 	}
 }
 
-func TestInterruptEndsTheSpecAndRemovesNamespaces(t *testing.T) {
+func TestInterruptionEndsTheSpecAndRemovesNamespaces(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -239,36 +243,36 @@ func TestInterruptEndsTheSpecAndRemovesNamespaces(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	report, err := r.run(ctx)
+	got, err := r.run(ctx)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was canceled", err)
 	}
 	want := `passed: [sig-a] passes [Conformance]
 passed: [sig-b] passes alone [Serial] [Conformance]
 not run: [sig-c] hangs [Conformance]
-not run: [sig-c] is never told of [Conformance]
+not run: [sig-c] is never posted [Conformance]
 `
-	if got := results(report); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+	if text := outcomes(got); text != want {
+		t.Errorf("got\n%swant\n%s", text, want)
 	}
 	if c := calls(); !strings.Contains(c[len(c)-1], "delete namespaces --selector=e2e-run") {
 		t.Errorf("calls %q", c)
 	}
 }
 
-func TestSuiteThatCrashes(t *testing.T) {
+func TestSuiteThatCrashesIsAnError(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRunner(t, Options{Skip: []string{"hangs"}})
-	report, err := r.run(t.Context())
+	got, err := r.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "left no report") || !strings.Contains(err.Error(), r.log) {
 		t.Errorf("got %v", err)
 	}
-	if got, want := report.Summary(), "2 passed, 1 failed, 0 skipped, 3 not run"; !strings.HasSuffix(got, want) {
-		t.Errorf("got %s, want %s\n%s", got, want, results(report))
+	if text, want := got.Summary(), "2 passed, 1 failed, 0 skipped, 3 not run"; !strings.HasSuffix(text, want) {
+		t.Errorf("got %s, want %s\n%s", text, want, outcomes(got))
 	}
 }
 
-func TestNothingOfASuiteOutlivesIt(t *testing.T) {
+func TestChildrenOfASuiteDoNotOutliveIt(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRunner(t, Options{})
 	script := filepath.Join(r.dir, "script")
@@ -300,12 +304,12 @@ func TestNothingOfASuiteOutlivesIt(t *testing.T) {
 	t.Errorf("process %d still runs", pid)
 }
 
-func TestReportNamesWhatDidNotPass(t *testing.T) {
+func TestReportNamesSpecsThatDidNotPassAndSubstitutedImages(t *testing.T) {
 	t.Parallel()
-	r := Report{Version: "v1", Seconds: 61, Log: "/log", Rows: []Row{
-		{Name: "a", Result: Passed, Seconds: 1}, {Name: "b", Result: Failed, Message: "one\n2\n3\n4\n5\n6\n7\n8\n9", Location: "b.go:1", Output: "said"},
-		{Name: "c", Result: Skipped, Message: "why"}, {Name: "d", Result: NotRun},
-	}}
+	r := Report{Version: "v1", Seconds: 61, Log: "/log", Results: report.Results{
+		{Name: "a", Outcome: report.Passed, Seconds: 1}, {Name: "b", Outcome: report.Failed, Message: "one\n2\n3\n4\n5\n6\n7\n8\n9", Location: "b.go:1", Output: "said"},
+		{Name: "c", Outcome: report.Skipped, Message: "why"}, {Name: "d", Outcome: report.NotRun},
+	}, Substitutes: []cluster.TestImage{{Name: "registry.k8s.io/e2e/agnhost:2", Title: "Test programs"}, {Name: "registry.k8s.io/e2e/nginx:1", Title: "nginx"}}}
 	var text, junit bytes.Buffer
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)
@@ -319,7 +323,7 @@ failed: b
     4
     5
     6
-    … 3 more lines in the log, and in what --json and --junit write
+    … 3 more lines
 
 skipped: c
     why
@@ -328,6 +332,7 @@ not run: d
 
 4 specs in 1m1s: 1 passed, 1 failed, 1 skipped, 1 not run
 log: /log
+images: 2 of the images are not upstream's, but built with the release: agnhost:2, nginx:1
 `
 	if text.String() != want {
 		t.Errorf("got\n%swant\n%s", text.String(), want)
@@ -335,9 +340,43 @@ log: /log
 	if err := r.JUnit(&junit); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`tests="4" failures="1" skipped="2"`, `<failure message="one">`, "<system-out>said</system-out>", `message="skipped: why"`} {
+	for _, part := range []string{
+		`tests="4" failures="1" skipped="2"`, `<failure message="one">`, "<system-out>said</system-out>", `<skipped message="why">`,
+		`<property name="substitute for registry.k8s.io/e2e/agnhost:2" value="Test programs"></property>`,
+	} {
 		if !strings.Contains(junit.String(), part) {
 			t.Errorf("JUnit lacks %s:\n%s", part, junit.String())
 		}
+	}
+	object, err := json.Marshal(r)
+	if err != nil || !strings.Contains(string(object), `"substitutes":[{"name":"registry.k8s.io/e2e/agnhost:2","title":"Test programs"},`) {
+		t.Errorf("JSON is %s, %v", object, err)
+	}
+}
+
+// The images and their titles are data of release.yaml. The page adds what is in them.
+func TestPageListsTheTestImagesOfTheCatalog(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "..", "..")
+	c, err := catalog.Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := strings.Count(string(page), "\n| `e2e-test-images/")
+	for _, i := range c.Images {
+		if !i.In(catalog.Test) {
+			continue
+		}
+		listed--
+		if row := fmt.Sprintf("\n| `%s:%s` | %s |", i.Name, i.Version, i.Title); !strings.Contains(string(page), row) {
+			t.Errorf("the page lacks%s", row)
+		}
+	}
+	if listed != 0 {
+		t.Errorf("the page has %d images that the catalog does not have", listed)
 	}
 }

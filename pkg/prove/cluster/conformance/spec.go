@@ -7,15 +7,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/mechanism/report"
 )
 
-// A Spec is one of e2e.test's.
+// A Spec is a spec of e2e.test.
 type Spec struct {
 	Name   string
-	Serial bool // nothing may run beside it
+	Serial bool // it must not run beside others
 }
 
-// reports are what ginkgo writes of a run, as far as it matters here.
+// reports is the part of ginkgo's report that is read here.
 type reports []struct {
 	SpecReports                []specReport
 	SpecialSuiteFailureReasons []string
@@ -51,7 +53,7 @@ func readReport(file string) (reports, error) {
 	return r, nil
 }
 
-// isSpec tells specs from what is done before and after them.
+// isSpec reports whether it is a spec, and not a step before or after specs.
 func (s specReport) isSpec() bool { return s.LeafNodeType == "It" }
 
 func (s specReport) name() string {
@@ -63,7 +65,7 @@ func (s specReport) has(label string) bool {
 		slices.ContainsFunc(s.ContainerHierarchyLabels, func(labels []string) bool { return slices.Contains(labels, label) })
 }
 
-// chosen are the specs that a dry run would not skip.
+// chosen returns the specs that a dry run did not skip.
 func chosen(r reports) []Spec {
 	var specs []Spec
 	for _, suite := range r {
@@ -76,7 +78,7 @@ func chosen(r reports) []Spec {
 	return specs
 }
 
-// failure says why a suite failed besides its specs: what was to be done before them, or the time that it had.
+// failure returns why a suite failed apart from its specs: in a step around them, or for lack of time.
 func (r reports) failure() string {
 	var why []string
 	for _, suite := range r {
@@ -90,27 +92,27 @@ func (r reports) failure() string {
 	return strings.Join(why, "; ")
 }
 
-// row is what came of a spec.
-func (s specReport) row() Row {
-	row := Row{Name: s.name(), Result: Failed, Seconds: s.RunTime.Seconds(), Message: strings.TrimSpace(s.Failure.Message)}
+// result returns the result of a spec.
+func (s specReport) result() report.Result {
+	result := report.Result{Name: s.name(), Outcome: report.Failed, Seconds: s.RunTime.Seconds(), Message: strings.TrimSpace(s.Failure.Message)}
 	switch s.State {
 	case "passed":
-		return Row{Name: row.Name, Result: Passed, Seconds: row.Seconds}
+		return report.Result{Name: result.Name, Outcome: report.Passed, Seconds: result.Seconds}
 	case "skipped", "pending":
-		row.Result = Skipped
-		if row.Message == "" { // nobody skipped it: the run ended before it
-			return Row{Name: row.Name, Result: NotRun}
+		result.Outcome = report.Skipped
+		if result.Message == "" { // it did not skip itself: the run ended before it
+			return report.Result{Name: result.Name, Outcome: report.NotRun}
 		}
-		return row
-	case "interrupted": // it has not come to its end, and so has no result
-		return Row{Name: row.Name, Result: NotRun, Seconds: row.Seconds, Message: "interrupted: " + row.Message}
+		return result
+	case "interrupted":
+		return report.Result{Name: result.Name, Outcome: report.NotRun, Seconds: result.Seconds, Message: "interrupted: " + result.Message}
 	case "failed":
 	default: // panicked, aborted, timedout
-		row.Message = strings.TrimSpace(s.State + ": " + row.Message)
+		result.Message = strings.TrimSpace(s.State + ": " + result.Message)
 	}
 	if at := s.Failure.Location; at.FileName != "" {
-		row.Location = fmt.Sprintf("%s:%d", at.FileName, at.LineNumber)
+		result.Location = fmt.Sprintf("%s:%d", at.FileName, at.LineNumber)
 	}
-	row.Output = s.CapturedGinkgoWriterOutput
-	return row
+	result.Output = s.CapturedGinkgoWriterOutput
+	return result
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// What the API server does with a request: who asks, may they, is it right; and what it keeps and tells of objects.
-var apiChecks = group("api",
+// What the API server does with requests, from authentication to validation, and with objects that it stores.
+var apiChecks = group("api", nil,
 	Check{Name: "authentication", run: authentication},
 	Check{Name: "authorization", run: authorization},
 	Check{Name: "admission", run: admission},
@@ -22,11 +22,11 @@ var apiChecks = group("api",
 	Check{Name: "selectors", run: selectors},
 	Check{Name: "patch", run: patch},
 	Check{Name: "custom-resource", run: customResource},
-	Check{Name: "aggregation", run: aggregation},
+	Check{Name: "aggregation", Needs: []string{kubelet, kubeProxy, metricsServer}, run: aggregation},
 	Check{Name: "conversion", run: conversion},
 )
 
-// as runs kubectl with a token and nothing else, in a file that nobody else reads.
+// as runs kubectl with a token and no other credentials, in a kubeconfig that only root can read.
 func (e *env) as(ctx context.Context, token string, args ...string) (string, error) {
 	found, err := e.kubectl(ctx, "config", "view", "--raw", "-o", "jsonpath={.clusters[0].cluster}")
 	if err != nil {
@@ -53,12 +53,13 @@ func (e *env) as(ctx context.Context, token string, args ...string) (string, err
 	return e.kubectlAs(ctx, file, "", args...)
 }
 
+// token returns a token of the namespace's service account.
 func (e *env) token(ctx context.Context) (string, error) {
 	token, err := e.kubectl(ctx, "create", "token", "default")
 	return strings.TrimSpace(token), err
 }
 
-// A service account's token says who asks, and a token with one other letter says nothing.
+// A service account's token authenticates it, and a token with one letter changed does not.
 func authentication(ctx context.Context, e *env) error {
 	token, err := e.token(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func authentication(ctx context.Context, e *env) error {
 		return err
 	}
 	if want := "system:serviceaccount:" + e.namespace + ":default"; who != want {
-		return fmt.Errorf("the token is that of %q, want %q", who, want)
+		return fmt.Errorf("the token belongs to %q, want %q", who, want)
 	}
 	return isRefused("must be logged in")(e.as(ctx, flip(token), "get", "configmaps"))
 }
@@ -84,7 +85,7 @@ func flip(token string) string {
 	return token[:at] + letter + token[at+1:]
 }
 
-// A service account may read nothing until a role binding lets it, and then no more than that.
+// A service account may read nothing until a role binding allows it, and then no more than that.
 func authorization(ctx context.Context, e *env) error {
 	token, err := e.token(ctx)
 	if err != nil {
@@ -106,7 +107,7 @@ func authorization(ctx context.Context, e *env) error {
 	return isRefused("is forbidden")(e.as(ctx, token, "get", "secrets"))
 }
 
-// A LimitRange gives containers a limit, and has none above its own.
+// A LimitRange sets the limit of containers that have none, and refuses higher ones.
 func admission(ctx context.Context, e *env) error {
 	err := e.apply(ctx, `
 apiVersion: v1
@@ -129,7 +130,7 @@ spec:
 	if err != nil {
 		return err
 	}
-	large := strings.Replace(pod("web", "wait"), "args:", "resources: {limits: {memory: 65Mi}}, args:", 1)
+	large := pod("web", "wait", container("resources: {limits: {memory: 65Mi}}"))
 	return e.refused(ctx, "maximum memory usage per Container is 64Mi", e.expand(large), "create", "--dry-run=server", "-f", "-")
 }
 
@@ -153,9 +154,9 @@ spec:
 	return e.apply(ctx, service, "port", "80", "more", "")
 }
 
-// What is stored is read back, is another after an update, and is gone after it was deleted.
+// An object is read back as it was stored, as it was updated, and not after it was deleted.
 func storage(ctx context.Context, e *env) error {
-	for _, text := range []string{"Grüße, 世界\nand a second line", strings.Repeat("0123456789abcdef", 1<<14)} { // short, and a quarter of a MiB
+	for _, text := range []string{"Grüße, 世界\nand a second line", strings.Repeat("0123456789abcdef", 1<<14)} { // short, and 256 KiB
 		quoted, err := json.Marshal(text)
 		if err != nil {
 			return err
@@ -174,7 +175,7 @@ func storage(ctx context.Context, e *env) error {
 			return err
 		}
 		if got != text {
-			return fmt.Errorf("%d bytes were stored, and %d others read back", len(text), len(got))
+			return fmt.Errorf("%d bytes were stored, and %d different ones read back", len(text), len(got))
 		}
 	}
 	if _, err := e.kubectl(ctx, "delete", "configmap/data"); err != nil {
@@ -183,7 +184,7 @@ func storage(ctx context.Context, e *env) error {
 	return e.refused(ctx, "NotFound", "", "get", "configmap/data")
 }
 
-// Who updates what another has changed in between is told so, and the other's change stays.
+// An update of an object that has changed in between is refused, and the other change stays.
 func conflict(ctx context.Context, e *env) error {
 	if _, err := e.kubectl(ctx, "create", "configmap", "data", "--from-literal=by=nobody"); err != nil {
 		return err
@@ -192,7 +193,11 @@ func conflict(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	by := func(who string) string { return strings.Replace(read, `"nobody"`, `"`+who+`"`, 1) }
+	by := func(who string) string {
+		m := parse(read) // with its resource version
+		m["data"] = manifest{"by": who}
+		return document(m)
+	}
 	if _, err := e.feed(ctx, by("one"), "replace", "-f", "-"); err != nil {
 		return err
 	}
@@ -202,7 +207,7 @@ func conflict(ctx context.Context, e *env) error {
 	return e.is(ctx, "configmap/data", "{.data.by}", "one")
 }
 
-// A watch from a resource version tells of all changes since then, in order, and of none before.
+// A watch from a resource version reports all later changes in order, and no earlier one.
 func watch(ctx context.Context, e *env) error {
 	path := "/api/v1/namespaces/" + e.namespace + "/configmaps"
 	if _, err := e.kubectl(ctx, "create", "configmap", "before"); err != nil {
@@ -229,13 +234,13 @@ func watch(ctx context.Context, e *env) error {
 			got = append(got, c.Type+" "+c.Object.Metadata.Name)
 		}
 		if want := []string{"ADDED data", "MODIFIED data", "ADDED more", "DELETED data"}; !slices.Equal(got, want) {
-			return fmt.Errorf("the watch tells %q, want %q", got, want)
+			return fmt.Errorf("the watch reports %q, want %q", got, want)
 		}
 		return nil
 	})
 }
 
-// Lists are narrowed by labels, equal to something or in a set, and by fields.
+// Label selectors, by equality and by set, and field selectors narrow lists.
 func selectors(ctx context.Context, e *env) error {
 	for name, labels := range map[string]string{"one": "tier=front", "two": "tier=back", "three": "tier=back,old=very"} {
 		err := e.apply(ctx, `{apiVersion: v1, kind: Secret, type: $type, metadata: {name: $name, labels: {$labels}}}`,
@@ -264,7 +269,7 @@ func selectors(ctx context.Context, e *env) error {
 	return nil
 }
 
-// All kinds of patches do what they say, and applying on the server keeps what is another manager's.
+// Each kind of patch does what it says, and server-side apply keeps another manager's fields unless forced.
 func patch(ctx context.Context, e *env) error {
 	err := e.apply(ctx, `
 apiVersion: v1
@@ -304,7 +309,7 @@ spec:
 	return e.is(ctx, "configmap/data", "{.data.a}", "2")
 }
 
-// A custom resource is served, with its schema's defaults and limits, until its definition is deleted.
+// A custom resource is served with its schema's defaults and limits until its definition is deleted.
 func customResource(ctx context.Context, e *env) error {
 	api := e.namespace + ".example.com"
 	definition := "crd/things." + api
@@ -346,7 +351,7 @@ spec:
 		return err
 	}
 	const thing = `{apiVersion: $api/v1, kind: Thing, metadata: {name: one}, spec: {size: $size}, status: {phase: none}}`
-	err = until(ctx, func() error { return e.apply(ctx, thing, "api", api, "size", "3") }) // each server learns of it in its time
+	err = until(ctx, func() error { return e.apply(ctx, thing, "api", api, "size", "3") }) // it is served a moment after it is established
 	if err != nil {
 		return err
 	}
@@ -354,7 +359,7 @@ spec:
 	if err := e.is(ctx, what, "{.items[*].spec}", `{"color":"green","size":3}`); err != nil {
 		return err
 	}
-	if err := e.is(ctx, what, "{.items[*].status}", ""); err != nil { // which is written apart from the rest
+	if err := e.is(ctx, what, "{.items[*].status}", ""); err != nil { // only the subresource writes it
 		return err
 	}
 	if err := e.refused(ctx, "should be less than or equal to 10", e.expand(thing, "api", api, "size", "11"), "apply", "-f", "-"); err != nil {
@@ -368,7 +373,7 @@ spec:
 	})
 }
 
-// An API that another server has is served as if it were the API server's own.
+// The API of an aggregated server is served like the API server's own.
 func aggregation(ctx context.Context, e *env) error {
 	if err := e.wait(ctx, "condition=Available", "apiservice/v1beta1.metrics.k8s.io"); err != nil {
 		return err
@@ -383,7 +388,7 @@ func aggregation(ctx context.Context, e *env) error {
 	return nil
 }
 
-// An object that was written in one version of its API is read in another, and the other way round.
+// An object written in one version of its API is read in another, and the other way round.
 func conversion(ctx context.Context, e *env) error {
 	const old = `{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: old},
   spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web, apiVersion: apps/v1}, targetCPUUtilizationPercentage: 40}}`

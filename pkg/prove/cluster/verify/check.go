@@ -13,28 +13,31 @@ type Check struct {
 	Group string
 	Name  string
 	Alone bool          // it disturbs others of its group, and runs after them
-	Skips bool          // it may say that this machine does not have what it checks
-	Limit time.Duration // where defaultLimit is too short
+	Skips bool          // it may lack what it needs on this machine or in this cluster
+	Needs []string      // names of the components that have to run
+	Limit time.Duration // instead of defaultLimit; zero keeps that
 	run   func(context.Context, *env) error
 }
 
-// defaultLimit is how long a check may take: much longer than it does, for machines that have other things to do, too.
+// defaultLimit is how long a check may take. Most take seconds; the rest is for machines that are busy.
 const defaultLimit = 3 * time.Minute
 
-// All are the checks, group by group, in the order in which they run.
+// All returns the checks, group by group, in the order in which they run.
 func All() []Check {
-	return slices.Concat(apiChecks, schedulerChecks, controllerChecks, kubeletChecks, serviceChecks, metricsChecks)
+	return slices.Concat(componentChecks, apiChecks, schedulerChecks, controllerChecks, kubeletChecks, serviceChecks, metricsChecks)
 }
 
-// group gives checks the name of their group.
-func group(name string, checks ...Check) []Check {
+// group sets the group of checks, and adds the components that all of them need. Every check needs the namespace's service
+// account, and with it the API server and the controller manager.
+func group(name string, needs []string, checks ...Check) []Check {
 	for i := range checks {
 		checks[i].Group = name
+		checks[i].Needs = slices.Concat([]string{apiServer, controllerManager}, needs, checks[i].Needs)
 	}
 	return checks
 }
 
-// Select finds the checks that are meant by names: of groups, of checks, or both as GROUP/CHECK. No names mean all.
+// Select returns the checks with the given names: of groups, of checks, or GROUP/CHECK. No names mean all.
 func Select(names []string) ([]Check, error) { return selectFrom(All(), names) }
 
 func selectFrom(all []Check, names []string) ([]Check, error) {
@@ -66,10 +69,48 @@ func selectFrom(all []Check, names []string) ([]Check, error) {
 	return checks, nil
 }
 
-// names are those by which a check can be selected.
+// WithComponents returns checks after those of the components that they need.
+func WithComponents(checks []Check) []Check {
+	wanted := map[string]bool{}
+	for _, c := range checks {
+		for _, name := range c.Needs {
+			wanted[name] = true
+		}
+		if c.Group == components {
+			wanted[c.Name] = true
+		}
+	}
+	var all []Check
+	for _, c := range componentChecks {
+		if wanted[c.Name] {
+			all = append(all, c)
+		}
+	}
+	for _, c := range checks {
+		if c.Group != components {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// names returns the names by which a check can be selected.
 func (c Check) names() []string { return []string{c.Group, c.Name, c.Group + "/" + c.Name} }
 
-// A skip says why a check was not made.
+// A skip is the error of a check that cannot decide anything here. It says what the check needs.
 type skip string
 
 func (s skip) Error() string { return string(s) }
+
+// needs returns a check that is always skipped, because no cluster of this kind has what it needs.
+func needs(what string) func(context.Context, *env) error {
+	return func(context.Context, *env) error { return skip("needs " + what) }
+}
+
+// severalNodes skips a check that one node passes whatever the cluster does.
+func (e *env) severalNodes(why string) error {
+	if len(e.nodes) < 2 {
+		return skip("needs two nodes: " + why)
+	}
+	return nil
+}

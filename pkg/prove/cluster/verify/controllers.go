@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// What controllers do: for workloads, and for objects and nodes that are gone.
-var controllerChecks = group("controllers", slices.Concat(workloadChecks, []Check{
+// What controllers do for workloads, and when objects, nodes or a leader are gone.
+var controllerChecks = group("controllers", nil, slices.Concat(workloadChecks, []Check{
 	{Name: "garbage-collection", run: garbageCollection},
 	{Name: "namespace-deletion", run: namespaceDeletion},
-	{Name: "leader-election", Alone: true, run: leaderElection},
-	{Name: "node-lifecycle", Alone: true, Limit: 5 * time.Minute, run: nodeLifecycle},
+	{Name: "leader-election", Alone: true, Needs: []string{kubelet}, run: leaderElection},
+	{Name: "node-lifecycle", Alone: true, Needs: []string{kubelet}, Limit: 5 * time.Minute, run: nodeLifecycle},
 })...)
 
-// What belongs to an object that is deleted goes after it, or before it, or stays, as is wished.
+// Dependents of a deleted object go after it, before it or not at all: background, foreground or orphan deletion.
 func garbageCollection(ctx context.Context, e *env) error {
 	path := "/api/v1/namespaces/" + e.namespace + "/configmaps"
-	// delete makes an object with another that belongs to it, deletes it, and says what happens.
+	// remove makes an object with a dependent, and deletes it.
 	remove := func(cascade string) error {
 		if _, err := e.kubectl(ctx, "create", "configmap", cascade); err != nil {
 			return err
@@ -38,6 +38,7 @@ func garbageCollection(ctx context.Context, e *env) error {
 		_, err = e.kubectl(ctx, "delete", "configmap/"+cascade, "--cascade="+cascade, "--wait=false")
 		return err
 	}
+	// gone removes an object, and requires that these objects are deleted in this order.
 	gone := func(cascade string, want ...string) error {
 		version, err := e.version(ctx, path)
 		if err != nil {
@@ -72,7 +73,7 @@ func garbageCollection(ctx context.Context, e *env) error {
 	return until(ctx, func() error { return e.is(ctx, "configmap/orphan-child", "{.metadata.ownerReferences}", "") })
 }
 
-// A namespace goes with all that is in it, and waits for what has a finalizer.
+// A namespace goes with everything in it, and stays while an object in it has a finalizer.
 func namespaceDeletion(ctx context.Context, e *env) error {
 	name := e.namespace + "-more"
 	if _, err := e.kubectl(ctx, "create", "namespace", name); err != nil {
@@ -111,74 +112,57 @@ func namespaceDeletion(ctx context.Context, e *env) error {
 	return e.wait(ctx, "delete", "namespace/"+name)
 }
 
-const (
-	manager = "kube-controller-manager"
-	lease   = "lease/" + manager
-)
-
-// A second controller manager waits as long as the first one renews its lease, and takes over when that does not any more.
+// A second controller manager waits as long as the first one renews its lease, and takes over when that stops.
 func leaderElection(ctx context.Context, e *env) error {
 	node := e.controlPlane()
-	processes, err := e.processes(node, manager)
+	processes, err := e.processes(node, controllerManager)
 	if err != nil {
 		return err
 	}
-	first, err := e.held(ctx, "holderIdentity", "")
+	lease := func(ctx context.Context, field, before string) (string, error) {
+		return e.leaseField(ctx, controllerManager, field, before)
+	}
+	first, err := lease(ctx, "holderIdentity", "")
 	if err != nil {
 		return err
 	}
 	if err := e.secondManager(ctx, node); err != nil {
 		return err
 	}
-	renewed, err := e.held(ctx, "renewTime", "")
-	if err != nil {
+	if err := renewsLease(controllerManager)(ctx, e); err != nil {
 		return err
 	}
-	if _, err := e.held(ctx, "renewTime", renewed); err != nil {
-		return err
+	if now, err := lease(ctx, "holderIdentity", ""); err != nil || now != first {
+		return errors.Join(err, fmt.Errorf("%s took the lease that %s renews", now, first))
 	}
-	if now, err := e.held(ctx, "holderIdentity", ""); err != nil || now != first {
-		return errors.Join(err, fmt.Errorf("%s is held by %s, though %s renews it", lease, now, first))
-	}
-	e.cleanup(func(ctx context.Context) error { // the first one, which has lost the lease, ends, and begins again
+	e.cleanup(func(ctx context.Context) error { // the first one has lost the lease, so it ends and is restarted
 		if err := resume(processes); err != nil {
 			return err
 		}
-		second, err := e.held(ctx, "holderIdentity", "")
+		second, err := lease(ctx, "holderIdentity", "")
 		if err != nil || second == first {
 			return err
 		}
 		if _, err := e.kubectl(ctx, "delete", "pod/second", "--now"); err != nil {
 			return err
 		}
-		if _, err := e.kubectl(ctx, "delete", lease, "--namespace=kube-system"); err != nil { // rather than wait until it is over
+		// Without the lease, nobody has to wait until it expires.
+		if _, err := e.kubectl(ctx, "delete", "lease/"+controllerManager, "--namespace=kube-system"); err != nil {
 			return err
 		}
-		_, err = e.held(ctx, "holderIdentity", second)
+		_, err = lease(ctx, "holderIdentity", second)
 		return err
 	})
 	if err := stop(processes); err != nil {
 		return err
 	}
-	_, err = e.held(ctx, "holderIdentity", first)
+	_, err = lease(ctx, "holderIdentity", first)
 	return err
 }
 
-// held is a field of the controller managers' lease, once it is there, and not what it was.
-func (e *env) held(ctx context.Context, field, was string) (now string, err error) {
-	err = until(ctx, func() error {
-		now, err = e.get(ctx, lease, "{.spec."+field+"}", "--namespace=kube-system")
-		if err == nil && (now == "" || now == was) {
-			err = fmt.Errorf("%s of %s is still %q", field, lease, now)
-		}
-		return err
-	})
-	return now, err
-}
-
-// secondManager runs another controller manager, and waits until that waits for the lease.
+// secondManager runs another controller manager, and waits until it tries to get the lease.
 func (e *env) secondManager(ctx context.Context, node string) error {
-	text, err := e.get(ctx, "pod/"+manager+"-"+node, "{.spec}", "--namespace=kube-system")
+	text, err := e.get(ctx, "pod/"+controllerManager+"-"+node, "{.spec}", "--namespace=kube-system")
 	if err != nil {
 		return err
 	}
@@ -191,7 +175,7 @@ func (e *env) secondManager(ctx context.Context, node string) error {
 	}
 	for _, c := range spec.Containers {
 		for _, port := range []string{"ports", "livenessProbe", "startupProbe", "readinessProbe"} {
-			delete(c, port) // they are the first one's
+			delete(c, port) // the first one has these ports
 		}
 		command, _ := c["command"].([]any)
 		c["command"] = append(command, "--secure-port=0")
@@ -209,27 +193,27 @@ func (e *env) secondManager(ctx context.Context, node string) error {
 	return until(ctx, func() error {
 		said, err := e.kubectl(ctx, "logs", "second")
 		if err == nil && !strings.Contains(strings.ToLower(said), "attempting to acquire leader lease") {
-			err = errors.New("the second controller manager does not say that it waits for the lease")
+			err = errors.New("the second controller manager does not log that it tries to get the lease")
 		}
 		return err
 	})
 }
 
-// A node whose kubelet has stopped is not ready, and tainted, until it is back.
+// A node whose kubelet has stopped is not ready and is tainted until the kubelet is back.
 func nodeLifecycle(ctx context.Context, e *env) error {
 	node := e.lastNode()
-	kubelet, err := e.processes(node, "kubelet")
+	processes, err := e.processes(node, kubelet)
 	if err != nil {
 		return err
 	}
 	back := func(ctx context.Context) error {
-		if err := resume(kubelet); err != nil {
+		if err := resume(processes); err != nil {
 			return err
 		}
 		return e.wait(ctx, "condition=Ready", "node/"+node)
 	}
 	e.cleanup(back)
-	if err := stop(kubelet); err != nil {
+	if err := stop(processes); err != nil {
 		return err
 	}
 	if err := e.wait(ctx, "condition=Ready=Unknown", "node/"+node); err != nil {

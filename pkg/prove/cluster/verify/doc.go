@@ -1,11 +1,15 @@
-// Package verify looks whether a cluster works: a table of checks of what a cluster is for, each run for real.
+// Package verify checks that a cluster works, by a table of checks that each use the cluster as a user would.
 //
-// A check is a function that does what a user would do, with the release's own kubectl, and fails with an error that says
-// what was not as it should be. Each has a namespace of its own, a limit of time, and a row in the Report, of which table,
-// JSON and JUnit are views. Checks of a group run side by side, but for those that are Alone because they disturb others.
+// A check is a function that acts through the release's own kubectl and returns an error that says what was wrong. Each has a
+// namespace of its own, a time limit, and a Result in the Report, which the table, JSON and JUnit's XML show. Checks of a
+// group run side by side, except those that are Alone because they disturb others.
 //
-// A check does not trust what it has not seen fail: where something must be refused, it has it refused, and the integration
-// tests break what each one checks and see its row turn red.
+// The checks of the group "components" come first: they find out whether the programs of the cluster run. A check that needs
+// a program which does not run fails at once and names it, instead of waiting until its own time is over.
+//
+// A check passes only if it has looked: where something must be refused, the check requires the refusal, and the integration
+// tests break what each check is about and see it fail. A check that cannot fail on the cluster at hand, because that has one
+// node or has the feature switched off, is skipped, and its message says what it needs.
 //
 // # What must never be in here
 //

@@ -27,16 +27,13 @@ type target struct {
 }
 
 func open(s *cluster.State) (*target, error) {
-	if s.ControlPlaneOnly {
-		return nil, fmt.Errorf("cluster %s is a control plane without nodes, which can run nothing: `slipway cluster up` makes one with nodes", s.Name)
-	}
-	if !s.Ready {
-		return nil, fmt.Errorf("cluster %s is not finished: make it again with `slipway cluster up`", s.Name)
+	if err := s.RequireNodes(); err != nil {
+		return nil, err
 	}
 	archive := s.ReleaseFile("addons/images/probe.tar")
 	m, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("cluster %s is of a release without the image that checks run in Pods: make another with make quick-release: %w", s.Name, err)
+		return nil, fmt.Errorf("cluster %s was made from a release without the image that checks run in Pods: %w", s.Name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", archive, err)
@@ -226,6 +223,7 @@ func until(ctx context.Context, f func() error) error {
 type object struct {
 	Metadata struct {
 		Name              string
+		Labels            map[string]string
 		UID               string
 		ResourceVersion   string
 		DeletionTimestamp string
@@ -234,6 +232,7 @@ type object struct {
 		Replicas int
 	}
 	Status struct {
+		Phase             string
 		AvailableReplicas int
 		Conditions        []struct{ Type, Status string }
 	}
@@ -274,22 +273,6 @@ func (e *env) since(ctx context.Context, path, version string) ([]change, error)
 		changes = append(changes, c)
 	}
 	return changes, nil
-}
-
-// pod is a manifest of a Pod that runs the probe. More fields of its spec are YAML of one line each.
-func pod(name, args string, fields ...string) string {
-	text := fmt.Sprintf(`---
-apiVersion: v1
-kind: Pod
-metadata: {name: %[1]s, labels: {app: %[1]s}}
-spec:
-  containers:
-  - {name: main, image: $image, imagePullPolicy: Never, args: [%[2]s]}
-`, name, args)
-	for _, f := range fields {
-		text += "  " + f + "\n"
-	}
-	return text
 }
 
 // ready waits until Pods are.

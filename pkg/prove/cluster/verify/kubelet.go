@@ -7,13 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -21,8 +19,8 @@ import (
 )
 
 // What a kubelet does for the Pods of its node.
-var kubeletChecks = group("kubelet",
-	Check{Name: "eviction", run: eviction}, // the longest
+var kubeletChecks = group("kubelet", []string{scheduler, kubelet},
+	Check{Name: "eviction", run: eviction}, // takes longest
 	Check{Name: "logs", run: logs},
 	Check{Name: "exec", run: execute},
 	Check{Name: "port-forward", run: portForward},
@@ -32,11 +30,13 @@ var kubeletChecks = group("kubelet",
 	Check{Name: "memory-limit", run: memoryLimit},
 	Check{Name: "static-pod", run: staticPod},
 	Check{Name: "configuration", run: configuration},
+	Check{Name: "node-pressure", Skips: true, run: needs("eviction of Pods from a node that runs short of memory or disk, which is switched off: the disk is this machine's")},
+	Check{Name: "image-garbage-collection", Skips: true, run: needs("removal of unused images, which is switched off: there is no registry to pull them from again")},
 )
 
-// What a container says is its log, as it is said, and what it said before it began again.
+// The log has the output of a container, and that of its previous run.
 func logs(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("web", "serve")+pod("again", "read, /etc/hostname")); err != nil {
+	if err := e.apply(ctx, pod("web", "serve")+pod("again", "read /etc/hostname")); err != nil {
 		return err
 	}
 	if err := e.ready(ctx, "web"); err != nil {
@@ -57,7 +57,7 @@ func logs(ctx context.Context, e *env) error {
 	return says("again", "--previous", "again")
 }
 
-// A command in a container gets what is typed, and its output and exit code come back.
+// A command in a container reads standard input, and its output and exit code come back.
 func execute(ctx context.Context, e *env) error {
 	if err := e.apply(ctx, pod("web", "wait")); err != nil {
 		return err
@@ -70,7 +70,7 @@ func execute(ctx context.Context, e *env) error {
 		return err
 	}
 	if out != "typed" {
-		return fmt.Errorf("of what was typed comes back %q", out)
+		return fmt.Errorf("the command read %q from standard input, want %q", out, "typed")
 	}
 	_, err = e.exec(ctx, "web", "exit", "7")
 	var exit *exec.ExitError
@@ -82,7 +82,7 @@ func execute(ctx context.Context, e *env) error {
 
 // A port of this machine leads to one of a Pod.
 func portForward(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("web", "serve, '127.0.0.1:8080'")); err != nil { // nobody else gets there
+	if err := e.apply(ctx, pod("web", "serve 127.0.0.1:8080")); err != nil { // out of reach for all others
 		return err
 	}
 	if err := e.ready(ctx, "web"); err != nil {
@@ -100,42 +100,25 @@ func portForward(ctx context.Context, e *env) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	defer func() { cancel(); _ = c.Wait() }() // which says that it was killed
+	defer func() { cancel(); _ = c.Wait() }() // the error says that it was killed
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		return fmt.Errorf("kubectl port-forward says nothing: %s", said.String())
+		return fmt.Errorf("kubectl port-forward prints nothing: %s", said.String())
 	}
 	found := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
 	if found == "" {
-		return fmt.Errorf("kubectl port-forward does not say which port: %q", lines.Text())
+		return fmt.Errorf("kubectl port-forward does not name the port: %q", lines.Text())
 	}
 	return until(ctx, func() error {
 		name, err := httpGet(ctx, "http://"+found+"/hostname")
 		if err == nil && name != "web" {
-			err = fmt.Errorf("behind the port is %q, want web", name)
+			err = fmt.Errorf("%q answers at the port, want web", name)
 		}
 		return err
 	})
 }
 
-// httpGet gets a URL from this machine, whatever proxy it has.
-func httpGet(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	var body bytes.Buffer
-	_, err = body.ReadFrom(answer.Body)
-	return strings.TrimSpace(body.String()), err
-}
-
-// probed is a Pod whose health or readiness can be turned off, with a Service.
+// probed is a Pod with a Service, whose health or readiness can be switched off.
 const probed = `
 apiVersion: v1
 kind: Pod
@@ -151,7 +134,7 @@ metadata: {name: web}
 spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 
-// A container that is not well is started again.
+// A container that fails its liveness probe is restarted.
 func liveness(ctx context.Context, e *env) error {
 	if err := e.apply(ctx, probed, "kind", "livenessProbe", "path", "/healthy"); err != nil {
 		return err
@@ -171,11 +154,11 @@ func liveness(ctx context.Context, e *env) error {
 		if err == nil && (!strings.HasPrefix(after, "0 ") && strings.Contains(after, " true ") && !strings.HasSuffix(after, before)) {
 			return nil
 		}
-		return errors.Join(err, fmt.Errorf("the container was not started again: %s", after))
+		return errors.Join(err, fmt.Errorf("the container was not restarted: %s", after))
 	})
 }
 
-// A Pod that is not ready is no endpoint of its Service until it is ready again.
+// A Pod is an endpoint of its Service only while its readiness probe succeeds.
 func readiness(ctx context.Context, e *env) error {
 	if err := e.apply(ctx, probed, "kind", "readinessProbe", "path", "/ready"); err != nil {
 		return err
@@ -200,7 +183,7 @@ func readiness(ctx context.Context, e *env) error {
 	return e.is(ctx, "pod/web", "{.status.containerStatuses[0].restartCount}", "0")
 }
 
-// A container sees what volumes are to hold, and what it writes is seen by others and, in a hostPath, on the node.
+// Volumes hold what they are declared to hold, and other containers and, in a hostPath, the node see what a container writes.
 func volumes(ctx context.Context, e *env) error {
 	host := e.NodeFile(e.lastNode(), "tmp", e.namespace)
 	e.cleanup(func(context.Context) error { return os.RemoveAll(host) })
@@ -253,17 +236,17 @@ spec:
 	}
 	text, err := os.ReadFile(filepath.Join(host, "note"))
 	if err == nil && string(text) != "hello\n" {
-		err = fmt.Errorf("on the node, the hostPath's file holds %q", text)
+		err = fmt.Errorf("on the node, the file in the hostPath holds %q", text)
 	}
 	return err
 }
 
-// A container that uses more memory than its limit is killed; one that does not is not.
+// A container that uses more memory than its limit is killed, and one that uses less is not.
 func memoryLimit(ctx context.Context, e *env) error {
 	limited := func(name, args string) string {
-		return strings.Replace(pod(name, args, "restartPolicy: Never"), "args:", "resources: {limits: {memory: 64Mi}}, args:", 1)
+		return pod(name, args, spec("restartPolicy: Never"), container("resources: {limits: {memory: 64Mi}}"))
 	}
-	if err := e.apply(ctx, limited("small", `allocate, "8"`)+limited("large", `allocate, "256"`)); err != nil {
+	if err := e.apply(ctx, limited("small", "allocate 8")+limited("large", "allocate 256")); err != nil {
 		return err
 	}
 	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated.reason}=OOMKilled", "pod/large"); err != nil {
@@ -275,16 +258,16 @@ func memoryLimit(ctx context.Context, e *env) error {
 	return e.is(ctx, "pod/small", "{.status.phase}", "Running")
 }
 
-// A Pod that fills a volume beyond its limit is evicted.
+// A Pod that fills a volume beyond its size limit is evicted, and one that does not is not.
 func eviction(ctx context.Context, e *env) error {
 	filling := func(name, size string) string {
-		return strings.Replace(pod(name, `fill, /data/file, "`+size+`"`, "securityContext: {runAsUser: 0}", "volumes: [{name: data, emptyDir: {sizeLimit: 4Mi}}]"),
-			"args:", "volumeMounts: [{name: data, mountPath: /data}], args:", 1)
+		return pod(name, "fill /data/file "+size, container("volumeMounts: [{name: data, mountPath: /data}]"),
+			spec("{securityContext: {runAsUser: 0}, volumes: [{name: data, emptyDir: {sizeLimit: 4Mi}}]}"))
 	}
 	if err := e.apply(ctx, filling("large", "16")+filling("small", "1")); err != nil {
 		return err
 	}
-	// Its status does not always say so in the end: one that ends without an error has succeeded.
+	// The event says that it was evicted. Its status may not: a container that ends without an error has succeeded.
 	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated}", "pod/large"); err != nil {
 		return err
 	}
@@ -294,7 +277,7 @@ func eviction(ctx context.Context, e *env) error {
 	return e.is(ctx, "pod/small", "{.status.phase}", "Running")
 }
 
-// A Pod whose manifest is in the node's folder runs as long as it is there, and the API shows it but cannot end it.
+// A Pod runs while its manifest is in the node's folder. The API shows a mirror of it, whose deletion does not end it.
 func staticPod(ctx context.Context, e *env) error {
 	node := e.lastNode()
 	file := e.NodeFile(node, "kubernetes", "manifests", e.namespace+".yaml")
@@ -308,8 +291,8 @@ func staticPod(ctx context.Context, e *env) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	manifest := strings.Replace(e.expand(pod("static", "wait")), "metadata: {", "metadata: {namespace: "+e.namespace+", ", 1)
-	if err := atomicfile.WriteFile(file, []byte(manifest), 0o644); err != nil { // the kubelet ignores temporary names with a dot
+	text := e.expand(pod("static", "wait", metadata("namespace: "+e.namespace)))
+	if err := atomicfile.WriteFile(file, []byte(text), 0o644); err != nil { // the kubelet ignores temporary names with a dot
 		return err
 	}
 	name := "pod/static-" + node
@@ -334,7 +317,7 @@ func staticPod(ctx context.Context, e *env) error {
 	err = until(ctx, func() error {
 		after, err := e.get(ctx, name, uid)
 		if err == nil && after == before {
-			err = errors.New("the mirror Pod was not made again")
+			err = errors.New("the mirror Pod was not recreated")
 		}
 		if err != nil {
 			return err
@@ -350,7 +333,8 @@ func staticPod(ctx context.Context, e *env) error {
 	return e.wait(ctx, "delete", name)
 }
 
-// Each kubelet says that it is configured as its file has it, also of when it evicts Pods and removes images.
+// Each kubelet reports, at its endpoint configz, the configuration of its file. What the kubelet does with it is not checked
+// here.
 func configuration(ctx context.Context, e *env) error {
 	for _, n := range e.nodes {
 		text, err := os.ReadFile(e.NodeFile(n.Name, "kubelet", "config.yaml"))
@@ -371,7 +355,7 @@ func configuration(ctx context.Context, e *env) error {
 		}
 		for _, field := range []string{"evictionHard", "imageGCHighThresholdPercent", "cgroupDriver", "serverTLSBootstrap", "staticPodPath"} {
 			if w, g := fmt.Sprint(want[field]), fmt.Sprint(got.KubeletConfig[field]); want[field] == nil || w != g {
-				return fmt.Errorf("kubelet of %s: %s is %s, want %s as in its file", n.Name, field, g, w)
+				return fmt.Errorf("kubelet of %s: %s is %s, but its file has %s", n.Name, field, g, w)
 			}
 		}
 	}

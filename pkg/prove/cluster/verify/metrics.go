@@ -7,12 +7,12 @@ import (
 )
 
 // What metrics-server measures.
-var metricsChecks = group("metrics",
+var metricsChecks = group("metrics", []string{kubelet, kubeProxy, metricsServer},
 	Check{Name: "nodes", run: metricsOfNodes},
-	Check{Name: "pods", run: metricsOfPods},
+	Check{Name: "pods", Needs: []string{scheduler}, run: metricsOfPods},
 )
 
-// kubectl top tells of each node how busy it is.
+// kubectl top shows how busy each node is.
 func metricsOfNodes(ctx context.Context, e *env) error {
 	return until(ctx, func() error {
 		rows, err := e.top(ctx, "nodes")
@@ -22,16 +22,16 @@ func metricsOfNodes(ctx context.Context, e *env) error {
 		for _, n := range e.nodes {
 			row := rows[n.Name]
 			if len(row) != 5 || !strings.HasSuffix(row[1], "m") || !strings.HasSuffix(row[3], "Mi") || row[3] == "0Mi" {
-				return fmt.Errorf("of node %s it says %q", n.Name, row)
+				return fmt.Errorf("for node %s it prints %q", n.Name, row)
 			}
 		}
 		return nil
 	})
 }
 
-// kubectl top tells of a Pod that it uses the memory that it has taken.
+// kubectl top shows the memory that a Pod has allocated.
 func metricsOfPods(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("large", `allocate, "100"`)); err != nil {
+	if err := e.apply(ctx, pod("large", "allocate 100")); err != nil {
 		return err
 	}
 	if err := e.ready(ctx, "large"); err != nil {
@@ -47,13 +47,13 @@ func metricsOfPods(ctx context.Context, e *env) error {
 			_, err = fmt.Sscanf(row[2], "%dMi", &memory)
 		}
 		if err != nil || memory < 100 || memory > 200 {
-			return fmt.Errorf("of a Pod that uses 100Mi it says %q", rows["large"])
+			return fmt.Errorf("for a Pod that uses 100Mi it prints %q", rows["large"])
 		}
 		return nil
 	})
 }
 
-// top are the rows of kubectl top, by their first cell.
+// top returns the rows of kubectl top by their first cell.
 func (e *env) top(ctx context.Context, what string) (map[string][]string, error) {
 	said, err := e.kubectl(ctx, "top", what, "--no-headers")
 	rows := map[string][]string{}

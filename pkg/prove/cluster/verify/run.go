@@ -1,29 +1,61 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/prove/cluster"
 )
 
-// Options say what is wanted of a run.
+// Options say what to run.
 type Options struct {
-	Checks []Check
-	Limit  time.Duration // for each check, instead of its own; 0 keeps that
-	Each   func(Row)     // is told each row when it is there, one at a time; may be nil
+	Checks    []Check
+	Limit     time.Duration       // for each check, instead of its own; zero keeps that
+	KeepGoing bool                // make checks even if a component that they need does not run
+	Each      func(report.Result) // receives each result as it comes, one at a time; may be nil
 }
 
-// sideBySide is how many checks run at once: they mostly wait, for one another's containers among others.
+// A Report has the results of the checks.
+type Report struct {
+	Cluster string         `json:"cluster"`
+	Version string         `json:"version"`
+	Seconds float64        `json:"seconds"`
+	Results report.Results `json:"checks"`
+}
+
+// Summary returns the last line of the table.
+func (r Report) Summary() string { return r.Results.Summary("checks", r.took()) }
+
+// JUnit writes a report as JUnit's XML, with a suite for each group.
+func (r Report) JUnit(w io.Writer) error {
+	return r.Results.JUnit(w, "slipway cluster verify "+r.Version, "cluster", r.took())
+}
+
+func (r Report) took() time.Duration { return time.Duration(r.Seconds * float64(time.Second)) }
+
+// NewTable returns a table for the results of checks.
+func NewTable(w io.Writer, checks []Check, color bool) *report.Table {
+	var planned report.Results
+	for _, c := range checks {
+		planned = append(planned, report.Result{Group: c.Group, Name: c.Name})
+	}
+	return report.NewTable(w, planned, color)
+}
+
+// sideBySide is how many checks run at once. They mostly wait, among others for containers to start.
 const sideBySide = 4
 
-// Run makes checks of a cluster. Its error is that of ctx, if it ended before all were made; that rows failed is none.
+// Run makes checks of a cluster. It returns the error of ctx if that ended before all checks were made, and no error if
+// checks failed.
 func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	c, err := open(s)
 	if err != nil {
@@ -34,98 +66,136 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	return r, err
 }
 
-// run makes checks by a function that says why one failed, and what explains it.
-func run(ctx context.Context, o Options, try func(context.Context, Check) (string, error)) (Report, error) {
+// A maker makes one check. It returns why the check failed, and details that explain the failure.
+type maker func(context.Context, Check) (details string, err error)
+
+// A runner makes checks and collects their results.
+type runner struct {
+	Options
+	try maker
+
+	mu      sync.Mutex
+	results map[string]report.Result // by GROUP/NAME
+}
+
+func run(ctx context.Context, o Options, try maker) (Report, error) {
 	start := time.Now()
-	var mu sync.Mutex
-	rows := map[string]Row{}
-	one := func(c Check) {
-		if ctx.Err() != nil {
-			return
-		}
-		row := o.row(ctx, c, try)
-		if ctx.Err() != nil {
-			return // it did not fail by itself
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		rows[c.Group+"/"+c.Name] = row
-		if o.Each != nil {
-			o.Each(row)
-		}
-	}
+	r := &runner{Options: o, try: try, results: map[string]report.Result{}}
 	for rest := o.Checks; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(c Check) bool { return c.Group != rest[0].Group })
+		// Within the components, the API server comes before those that can only be asked through it.
+		n := slices.IndexFunc(rest, func(c Check) bool {
+			return c.Group != rest[0].Group || (c.Needs == nil) != (rest[0].Needs == nil)
+		})
 		if n < 0 {
 			n = len(rest)
 		}
-		var together sync.WaitGroup
-		free := newSlots(sideBySide)
-		for _, c := range rest[:n] {
-			if !c.Alone {
-				free <- struct{}{}
-				together.Go(func() { defer func() { <-free }(); one(c) })
-			}
-		}
-		together.Wait()
-		for _, c := range rest[:n] {
-			if c.Alone {
-				one(c)
-			}
-		}
+		r.group(ctx, rest[:n])
 		rest = rest[n:]
 	}
-	r := Report{Seconds: time.Since(start).Seconds()}
+	all := Report{Seconds: time.Since(start).Seconds()}
 	for _, c := range o.Checks {
-		if row, ok := rows[c.Group+"/"+c.Name]; ok {
-			r.Rows = append(r.Rows, row)
+		if result, ok := r.results[c.Group+"/"+c.Name]; ok {
+			all.Results = append(all.Results, result)
 		}
 	}
-	return r, ctx.Err()
+	return all, ctx.Err()
 }
 
-func newSlots(n int) chan struct{} { return make(chan struct{}, n) }
-
-// row makes one check, within its limit.
-func (o Options) row(ctx context.Context, c Check, try func(context.Context, Check) (string, error)) Row {
-	limit := o.Limit
-	if limit == 0 {
-		limit = max(c.Limit, defaultLimit)
+// group makes the checks of a group: most side by side, then those that have to be alone.
+func (r *runner) group(ctx context.Context, checks []Check) {
+	var together sync.WaitGroup
+	free := make(chan struct{}, sideBySide)
+	for _, c := range checks {
+		if !c.Alone {
+			free <- struct{}{}
+			together.Go(func() { defer func() { <-free }(); r.one(ctx, c) })
+		}
 	}
+	together.Wait()
+	for _, c := range checks {
+		if c.Alone {
+			r.one(ctx, c)
+		}
+	}
+}
+
+func (r *runner) one(ctx context.Context, c Check) {
+	if ctx.Err() != nil {
+		return
+	}
+	result := r.result(ctx, c)
+	if ctx.Err() != nil {
+		return // the interruption is not the check's failure
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.results[c.Group+"/"+c.Name] = result
+	if r.Each != nil {
+		r.Each(result)
+	}
+}
+
+// result makes one check within its limit, unless a component that it needs does not run.
+func (r *runner) result(ctx context.Context, c Check) report.Result {
+	result := report.Result{Group: c.Group, Name: c.Name, Outcome: report.Passed}
+	if down := r.down(c); down != "" {
+		result.Outcome, result.Message = report.Failed, "not tried: "+down+" does not run, see "+components+"/"+down
+		return result
+	}
+	limit := cmp.Or(r.Limit, c.Limit, defaultLimit)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %v", limit))
 	defer cancel()
 	start := time.Now()
-	explanation, err := try(limited, c)
-	row := Row{Group: c.Group, Name: c.Name, Result: Passed, Seconds: time.Since(start).Seconds()}
+	details, err := r.try(limited, c)
+	result.Seconds = time.Since(start).Seconds()
 	if err == nil {
-		return row
+		return result
 	}
-	row.Result, row.Message, row.Explanation = Failed, strings.TrimSpace(err.Error()), explanation
+	result.Outcome, result.Message, result.Details = report.Failed, strings.TrimSpace(err.Error()), details
 	var why skip
 	switch {
 	case !errors.As(err, &why):
 	case c.Skips:
-		row.Result = Skipped
+		result.Outcome, result.Details = report.Skipped, ""
 	default:
-		row.Message = "was skipped, but only what a machine may lack can be: " + row.Message
+		result.Message = "skipped, which this check must not be: " + result.Message
 	}
-	return row
+	return result
 }
 
-// make makes a check in a namespace of its own, and cleans up after it.
-func (c *target) make(ctx context.Context, check Check) (explanation string, err error) {
-	e := &env{target: c, namespace: "verify-" + check.Name + "-" + strings.ToLower(rand.Text()[:5])}
+// down returns the first component that a check needs and that has failed, or nothing.
+func (r *runner) down(c Check) string {
+	if r.KeepGoing {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range c.Needs {
+		if r.results[components+"/"+name].Outcome == report.Failed {
+			return name
+		}
+	}
+	return ""
+}
+
+// make makes a check in a namespace of its own, and cleans up after it. Components are looked at where they are: whether a
+// namespace can be made depends on them.
+func (c *target) make(ctx context.Context, check Check) (details string, err error) {
+	e := &env{target: c, namespace: "kube-system"}
+	if check.Group != components {
+		e.namespace = "verify-" + check.Name + "-" + strings.ToLower(rand.Text()[:5])
+	}
 	defer func() {
-		if err != nil {
-			var why skip
-			if !errors.As(err, &why) {
-				explanation = e.explain(ctx, check)
-			}
+		var why skip
+		if err != nil && !errors.As(err, &why) {
+			details = e.explain(ctx, check)
 		}
 		err = errors.Join(err, e.cleanUp(ctx))
 	}()
-	if err := e.begin(ctx); err != nil {
-		return "", err
+	if check.Group != components {
+		if err := e.begin(ctx); err != nil {
+			return "", err
+		}
 	}
 	return "", check.run(ctx, e)
 }

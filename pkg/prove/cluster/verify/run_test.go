@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/prove/cluster"
 )
 
 var fakes = []Check{
@@ -25,10 +26,10 @@ var fakes = []Check{
 	{Group: "farm", Name: "cow"}, {Group: "farm", Name: "dog"},
 }
 
-// results has checks end as a map says.
-func results(of map[string]error) func(context.Context, Check) (string, error) {
+// ending returns a maker whose checks end with these errors.
+func ending(errs map[string]error) maker {
 	return func(_ context.Context, c Check) (string, error) {
-		err := of[c.Group+"/"+c.Name]
+		err := errs[c.Group+"/"+c.Name]
 		if err == nil {
 			return "", nil
 		}
@@ -36,33 +37,38 @@ func results(of map[string]error) func(context.Context, Check) (string, error) {
 	}
 }
 
-func report(t *testing.T) Report {
+func zoo(t *testing.T) Report {
 	t.Helper()
-	r, err := run(t.Context(), Options{Checks: fakes}, results(map[string]error{
-		"pets/unicorn": fmt.Errorf("look: %w", skip("there are none")), "farm/cow": errors.New("does not <moo>"), "farm/dog": skip("no time"),
+	r, err := run(t.Context(), Options{Checks: fakes}, ending(map[string]error{
+		"pets/unicorn": fmt.Errorf("look: %w", skip("needs a horn")), "farm/cow": errors.New("does not <moo>"), "farm/dog": skip("needs time"),
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Cluster, r.Version, r.Seconds = "zoo", "v1.36.3", 61.4
-	for i := range r.Rows {
-		r.Rows[i].Seconds = float64(i)
+	for i := range r.Results {
+		r.Results[i].Seconds = float64(i)
 	}
 	return r
 }
 
-func TestOnlyWhatMayBeSkippedIs(t *testing.T) {
+// lines has a line for each result.
+func lines(r Report) []string {
+	var all []string
+	for _, result := range r.Results {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s/%s %s %s", result.Group, result.Name, result.Outcome, result.Message)))
+	}
+	return all
+}
+
+func TestOnlySomeChecksMayBeSkipped(t *testing.T) {
 	t.Parallel()
-	r := report(t)
-	var got []string
-	for _, row := range r.Rows {
-		got = append(got, fmt.Sprintf("%s/%s %s %s", row.Group, row.Name, row.Result, row.Message))
-	}
+	r := zoo(t)
 	want := []string{
-		"pets/cat passed ", "pets/dog passed ", "pets/unicorn skipped look: there are none",
-		"farm/cow failed does not <moo>", "farm/dog failed was skipped, but only what a machine may lack can be: no time",
+		"pets/cat passed", "pets/dog passed", "pets/unicorn skipped look: needs a horn",
+		"farm/cow failed does not <moo>", "farm/dog failed skipped, which this check must not be: needs time",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, lines(r)); diff != "" {
 		t.Error(diff)
 	}
 	if got, want := r.Summary(), "5 checks in 1m1s: 2 passed, 2 failed, 1 skipped"; got != want {
@@ -70,96 +76,135 @@ func TestOnlyWhatMayBeSkippedIs(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
+func TestReportsHaveEachResult(t *testing.T) {
 	t.Parallel()
-	var b bytes.Buffer
-	table := NewTable(&b, fakes, false)
-	r := report(t)
-	for _, row := range r.Rows {
-		table.Row(row)
-	}
-	if err := table.End(r); err != nil {
-		t.Fatal(err)
-	}
-	want := `RESULT    GROUP   CHECK       TIME
-passed    pets    cat         0.0s
-passed    pets    dog         1.0s
-skipped   pets    unicorn     2.0s   look: there are none
-failed    farm    cow         3.0s   does not <moo>
-failed    farm    dog         4.0s   was skipped, but only what a machine may lack can be: no time
-
-farm/cow: does not <moo>
-    a log
-    of two lines
-
-farm/dog: was skipped, but only what a machine may lack can be: no time
-    a log
-    of two lines
-
-5 checks in 1m1s: 2 passed, 2 failed, 1 skipped
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestJSONHasEachRow(t *testing.T) {
-	t.Parallel()
-	var b bytes.Buffer
-	want := report(t)
-	if err := want.JSON(&b); err != nil {
+	want := zoo(t)
+	text, err := json.Marshal(want)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var got Report
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil || strings.Count(b.String(), "\n") != 1 {
-		t.Fatalf("%v: %s", err, b.String())
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func TestJUnitHasASuiteForEachGroup(t *testing.T) {
-	t.Parallel()
-	var b bytes.Buffer
-	if err := report(t).JUnit(&b); err != nil {
+	var junit bytes.Buffer
+	if err := want.JUnit(&junit); err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
-		Tests    int `xml:"tests,attr"`
-		Failures int `xml:"failures,attr"`
-		Skipped  int `xml:"skipped,attr"`
-		Suites   []struct {
-			Name     string `xml:"name,attr"`
-			Failures int    `xml:"failures,attr"`
-			Cases    []struct {
-				Name    string `xml:"name,attr"`
-				Failure *struct {
-					Message string `xml:"message,attr"`
-					Text    string `xml:",chardata"`
-				} `xml:"failure"`
-				Skipped *struct{} `xml:"skipped"`
-			} `xml:"testcase"`
-		} `xml:"testsuite"`
+	for _, part := range []string{
+		`<testsuites name="slipway cluster verify v1.36.3" tests="5" failures="2" skipped="1" time="61.400">`,
+		`<testsuite name="farm" tests="2" failures="2"`, `<testcase classname="cluster.pets" name="unicorn"`, `<skipped message="look: needs a horn">`,
+	} {
+		if !strings.Contains(junit.String(), part) {
+			t.Errorf("JUnit lacks %s:\n%s", part, junit.String())
+		}
 	}
-	if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatalf("%v: %s", err, b.String())
+}
+
+// withFakeComponents returns checks of which some need components.
+func withFakeComponents() []Check {
+	return []Check{
+		{Group: components, Name: apiServer},
+		{Group: components, Name: scheduler, Needs: []string{apiServer}}, {Group: components, Name: kubelet, Needs: []string{apiServer}},
+		{Group: "scheduler", Name: "fit", Needs: []string{apiServer, scheduler}}, {Group: "scheduler", Name: "taints", Alone: true, Needs: []string{scheduler}},
+		{Group: "kubelet", Name: "logs", Needs: []string{kubelet}},
 	}
-	if got.Tests != 5 || got.Failures != 2 || got.Skipped != 1 || len(got.Suites) != 2 || len(got.Suites[0].Cases) != 3 || got.Suites[1].Failures != 2 {
-		t.Fatalf("%s", b.String())
+}
+
+func TestChecksOfAComponentThatDoesNotRunFailAtOnce(t *testing.T) {
+	t.Parallel()
+	const notTried = "failed not tried: %[1]s does not run, see components/%[1]s"
+	for _, tt := range []struct {
+		down string
+		keep bool
+		want []string
+	}{
+		{scheduler, false, []string{
+			"components/kube-apiserver passed", "components/kube-scheduler failed gone", "components/kubelet passed",
+			"scheduler/fit " + fmt.Sprintf(notTried, scheduler), "scheduler/taints " + fmt.Sprintf(notTried, scheduler), "kubelet/logs passed",
+		}},
+		{scheduler, true, []string{
+			"components/kube-apiserver passed", "components/kube-scheduler failed gone", "components/kubelet passed",
+			"scheduler/fit passed", "scheduler/taints passed", "kubelet/logs passed",
+		}},
+		{apiServer, false, []string{
+			"components/kube-apiserver failed gone",
+			"components/kube-scheduler " + fmt.Sprintf(notTried, apiServer), "components/kubelet " + fmt.Sprintf(notTried, apiServer),
+			"scheduler/fit " + fmt.Sprintf(notTried, apiServer), "scheduler/taints " + fmt.Sprintf(notTried, scheduler), "kubelet/logs " + fmt.Sprintf(notTried, kubelet),
+		}},
+	} {
+		gone := map[string]error{components + "/" + tt.down: errors.New("gone")}
+		r, err := run(t.Context(), Options{Checks: withFakeComponents(), KeepGoing: tt.keep}, ending(gone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, lines(r)); diff != "" {
+			t.Errorf("without %s, keep going %v:\n%s", tt.down, tt.keep, diff)
+		}
 	}
-	if f := got.Suites[1].Cases[0].Failure; f == nil || f.Message != "does not <moo>" || f.Text != "a log\nof two lines\n" {
-		t.Errorf("of a failure it has %+v", f)
+}
+
+// A program that is gone costs one wait, and not one for each check that needs it.
+func TestWaitsForAComponentAreShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		checks, err := Select([]string{"scheduler"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		r, err := run(t.Context(), Options{Checks: WithComponents(checks)}, func(ctx context.Context, c Check) (string, error) {
+			if c.Name != scheduler {
+				return "", nil
+			}
+			return "", until(ctx, func() error { return errors.New("gone") })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		if failed := r.Results.Count(report.Failed); failed != 1+len(checks) {
+			t.Errorf("%d failed, want the component and all of %d checks: %q", failed, len(checks), lines(r))
+		}
+	})
+}
+
+func TestComponentsAreSelectedWithChecks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"api/watch"}, "components/kube-apiserver components/kube-controller-manager api/watch"},
+		{[]string{"node-selector", "components/coredns"}, "components/kube-apiserver components/kube-controller-manager " +
+			"components/kube-scheduler components/kubelet components/coredns scheduler/node-selector"},
+	} {
+		checks, err := Select(tt.names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range WithComponents(checks) {
+			got = append(got, c.Group+"/"+c.Name)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("for %q got %q, want %s", tt.names, got, tt.want)
+		}
 	}
-	if got.Suites[0].Cases[2].Skipped == nil || got.Suites[0].Cases[0].Skipped != nil {
-		t.Errorf("it does not tell who was skipped: %s", b.String())
+	if got, want := len(WithComponents(All())), len(All()); got != want {
+		t.Errorf("all checks are %d, and %d with components", want, got)
 	}
 }
 
 func TestCheckEndsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		checks := []Check{{Group: "a", Name: "short"}, {Group: "a", Name: "long", Limit: time.Hour}}
+		checks := []Check{{Group: "a", Name: "usual"}, {Group: "a", Name: "long", Limit: time.Hour}, {Group: "a", Name: "short", Limit: time.Second}}
 		hang := func(ctx context.Context, c Check) (string, error) {
 			return "", until(ctx, func() error { return errors.New("not yet") })
 		}
@@ -167,23 +212,23 @@ func TestCheckEndsAtItsLimit(t *testing.T) {
 			limit time.Duration
 			want  []string
 		}{
-			{0, []string{"not done after 3m0s: not yet", "not done after 1h0m0s: not yet"}},
-			{time.Minute, []string{"not done after 1m0s: not yet", "not done after 1m0s: not yet"}},
+			{0, []string{"not done after 3m0s: not yet", "not done after 1h0m0s: not yet", "not done after 1s: not yet"}},
+			{time.Minute, []string{"not done after 1m0s: not yet", "not done after 1m0s: not yet", "not done after 1m0s: not yet"}},
 		} {
 			r, err := run(t.Context(), Options{Checks: checks, Limit: tt.limit}, hang)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, row := range r.Rows {
-				if row.Result != Failed || row.Message != tt.want[i] {
-					t.Errorf("with limit %v: %+v, want %q", tt.limit, row, tt.want[i])
+			for i, result := range r.Results {
+				if result.Outcome != report.Failed || result.Message != tt.want[i] {
+					t.Errorf("with limit %v: %+v, want %q", tt.limit, result, tt.want[i])
 				}
 			}
 		}
 	})
 }
 
-func TestChecksRunSideBySideButForThoseAlone(t *testing.T) {
+func TestChecksRunSideBySideExceptThoseAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var checks []Check
@@ -214,12 +259,12 @@ func TestChecksRunSideBySideButForThoseAlone(t *testing.T) {
 			t.Errorf("%d ran at once, want %d", most.Load(), sideBySide)
 		}
 		if got, want := order[8:], []string{"0", "1", "last"}; !slices.Equal(got, want) {
-			t.Errorf("at the end ran %q, want %q", got, want)
+			t.Errorf("the last to run were %q, want %q", got, want)
 		}
 	})
 }
 
-func TestInterruptedRunHasTheRowsThatWereMade(t *testing.T) {
+func TestInterruptedRunHasTheResultsUntilThen(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := run(ctx, Options{Checks: fakes}, func(ctx context.Context, c Check) (string, error) {
@@ -229,7 +274,7 @@ func TestInterruptedRunHasTheRowsThatWereMade(t *testing.T) {
 		}
 		return "", nil
 	})
-	if !errors.Is(err, context.Canceled) || len(r.Rows) != 2 || r.Count(Failed) != 0 {
+	if !errors.Is(err, context.Canceled) || len(r.Results) != 2 || r.Results.Count(report.Failed) != 0 {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
@@ -263,21 +308,88 @@ func TestSelectByGroupAndName(t *testing.T) {
 	}
 }
 
-// Namespaces have the names of checks, and those have a limit.
-func TestChecksHaveNamesOfTheirOwnThatNamespacesCanHave(t *testing.T) {
+// The names of checks are parts of the names of namespaces, whose length is limited.
+func TestChecksHaveUniqueValidNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
+	var skips []string
 	for _, c := range All() {
 		id := c.Group + "/" + c.Name
 		if seen[id] || len("verify-"+c.Name+"-xxxxx-more") > 63 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz-") != "" || c.run == nil {
 			t.Errorf("check %s", id)
 		}
 		seen[id] = true
-		if c.Skips && id != "services/proxy-ipvs" {
-			t.Errorf("%s may be skipped", id)
+		if c.Skips {
+			skips = append(skips, id)
+		}
+		for _, name := range c.Needs {
+			if !seen[components+"/"+name] {
+				t.Errorf("%s needs %s, which is no component", id, name)
+			}
+		}
+		if c.Group != components && (!slices.Contains(c.Needs, apiServer) || !slices.Contains(c.Needs, controllerManager)) {
+			t.Errorf("%s needs %q, but each check needs a namespace", id, c.Needs)
 		}
 	}
-	if len(seen) < 50 {
-		t.Errorf("there are %d checks only", len(seen))
+	if len(seen) < 60 {
+		t.Errorf("there are only %d checks", len(seen))
+	}
+	want := []string{
+		"scheduler/node-affinity-preferred", "controllers/daemonset-each-node", "kubelet/node-pressure", "kubelet/image-garbage-collection",
+		"services/proxy-ipvs",
+	}
+	if diff := cmp.Diff(want, skips); diff != "" {
+		t.Errorf("checks that may be skipped: %s", diff)
 	}
 }
+
+func TestChecksThatNeedSeveralNodesAreSkippedOnOne(t *testing.T) {
+	t.Parallel()
+	for _, check := range []func(context.Context, *env) error{nodeAffinityPreferred, daemonSetEachNode} {
+		e := &env{target: oneNode()}
+		var why skip
+		if err := check(t.Context(), e); !errors.As(err, &why) || !strings.HasPrefix(err.Error(), "needs two nodes: ") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestUnfinishedPodsOfAJobAreCounted(t *testing.T) {
+	t.Parallel()
+	var changes []change
+	on := func(kind, uid, job, phase string) {
+		c := change{Type: kind}
+		c.Object.Metadata.UID, c.Object.Metadata.Labels, c.Object.Status.Phase = uid, map[string]string{"job-name": job}, phase
+		changes = append(changes, c)
+	}
+	on("ADDED", "1", "a", "Pending")
+	on("ADDED", "2", "a", "Pending")
+	on("ADDED", "9", "b", "Pending")
+	on("MODIFIED", "1", "a", "Running")
+	on("MODIFIED", "1", "a", "Succeeded")
+	on("ADDED", "3", "a", "Pending")
+	on("MODIFIED", "2", "a", "Failed")
+	on("DELETED", "3", "a", "Running")
+	on("ADDED", "4", "a", "Running")
+	if got := mostUnfinished(changes, "a"); got != 2 {
+		t.Errorf("%d Pods of a, want 2", got)
+	}
+	on("ADDED", "5", "a", "Pending")
+	on("ADDED", "6", "a", "Pending")
+	if got := mostUnfinished(changes, "a"); got != 3 {
+		t.Errorf("%d Pods of a, want 3", got)
+	}
+}
+
+func TestModeOfKubeProxyIsEditedAsData(t *testing.T) {
+	t.Parallel()
+	changed, before, err := withMode("kind: KubeProxyConfiguration\nmode: \"iptables\" # the usual\nother: {mode: kept}\n", "nftables")
+	if err != nil || before != "iptables" {
+		t.Fatalf("the mode was %q, %v", before, err)
+	}
+	if got, want := parse(changed), parse("{kind: KubeProxyConfiguration, mode: nftables, other: {mode: kept}}"); !cmp.Equal(got, want) {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func oneNode() *target { return &target{nodes: []cluster.Process{{Name: "only"}}} }

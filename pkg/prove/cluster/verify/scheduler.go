@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Where the scheduler puts Pods, and what makes it wait.
-var schedulerChecks = group("scheduler",
+// Where the scheduler puts Pods, and why it leaves them pending.
+var schedulerChecks = group("scheduler", []string{scheduler, kubelet},
 	Check{Name: "node-name", run: nodeName},
 	Check{Name: "node-selector", run: nodeSelector},
 	Check{Name: "node-affinity-required", run: nodeAffinityRequired},
-	Check{Name: "node-affinity-preferred", run: nodeAffinityPreferred},
+	Check{Name: "node-affinity-preferred", Skips: true, run: nodeAffinityPreferred},
 	Check{Name: "pod-affinity", run: podAffinity},
 	Check{Name: "pod-anti-affinity", run: podAntiAffinity},
 	Check{Name: "resource-fit", run: resourceFit},
@@ -19,10 +19,10 @@ var schedulerChecks = group("scheduler",
 	Check{Name: "taints", Alone: true, run: taints},
 )
 
-// label is a name for what a check puts on nodes: no other's.
+// label returns a name, unique to the check, for what it puts on nodes.
 func (e *env) label() string { return "verify.slipway.build/" + e.namespace }
 
-// labelNode labels a node, until the check ends.
+// labelNode labels a node until the check ends.
 func (e *env) labelNode(ctx context.Context, node, value string) error {
 	e.cleanup(func(ctx context.Context) error {
 		_, err := e.kubectl(ctx, "label", "node", node, e.label()+"-")
@@ -32,19 +32,19 @@ func (e *env) labelNode(ctx context.Context, node, value string) error {
 	return err
 }
 
-// waits waits until the scheduler says that there is no node for a Pod, and why.
+// waits requires that the scheduler finds no node for a Pod, for the given reason.
 func (e *env) waits(ctx context.Context, pod, reason string) error {
 	if err := e.wait(ctx, `jsonpath={.status.conditions[?(@.type=="PodScheduled")].reason}=Unschedulable`, "pod/"+pod); err != nil {
 		return err
 	}
 	said, err := e.get(ctx, "pod/"+pod, `{.status.conditions[?(@.type=="PodScheduled")].message}`)
 	if err == nil && !strings.Contains(said, reason) {
-		err = fmt.Errorf("pod %s waits because of %q, want %q", pod, said, reason)
+		err = fmt.Errorf("pod %s is pending because of %q, want %q", pod, said, reason)
 	}
 	return err
 }
 
-// scheduled waits until a Pod has a node.
+// scheduled waits until a Pod has a node, and returns it.
 func (e *env) scheduled(ctx context.Context, pod string) (node string, err error) {
 	if err := e.wait(ctx, "condition=PodScheduled", "pod/"+pod); err != nil {
 		return "", err
@@ -52,7 +52,7 @@ func (e *env) scheduled(ctx context.Context, pod string) (node string, err error
 	return e.get(ctx, "pod/"+pod, "{.spec.nodeName}")
 }
 
-// on requires that a Pod gets onto one node.
+// on requires that a Pod is scheduled to a node.
 func (e *env) on(ctx context.Context, pod, want string) error {
 	node, err := e.scheduled(ctx, pod)
 	if err == nil && node != want {
@@ -61,9 +61,9 @@ func (e *env) on(ctx context.Context, pod, want string) error {
 	return err
 }
 
-// A Pod that names its node runs there without being scheduled.
+// A Pod that names its node runs there without the scheduler.
 func nodeName(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("web", "wait", "nodeName: "+e.lastNode(), "schedulerName: nobody")); err != nil {
+	if err := e.apply(ctx, pod("web", "wait", spec("nodeName: "+e.lastNode()), spec("schedulerName: nobody"))); err != nil {
 		return err
 	}
 	if err := e.ready(ctx, "web"); err != nil {
@@ -72,19 +72,19 @@ func nodeName(ctx context.Context, e *env) error {
 	return e.is(ctx, "events", `{.items[?(@.reason=="Scheduled")].reason}`, "")
 }
 
-// A Pod with a node selector waits until a node has the label, and runs there.
+// A Pod with a node selector is pending until a node has the label, and runs there.
 func nodeSelector(ctx context.Context, e *env) error {
 	return e.waitsForLabel(ctx, "nodeSelector: {"+e.label()+": ssd}")
 }
 
-// So does one that requires it of a node by an expression.
+// So does a Pod whose node affinity requires the label.
 func nodeAffinityRequired(ctx context.Context, e *env) error {
 	return e.waitsForLabel(ctx, "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "+
 		"[{matchExpressions: [{key: "+e.label()+", operator: In, values: [ssd, nvme]}]}]}}}")
 }
 
 func (e *env) waitsForLabel(ctx context.Context, field string) error {
-	if err := e.apply(ctx, pod("web", "wait", field)); err != nil {
+	if err := e.apply(ctx, pod("web", "wait", spec(field))); err != nil {
 		return err
 	}
 	if err := e.waits(ctx, "web", "didn't match Pod's node affinity/selector"); err != nil {
@@ -96,16 +96,19 @@ func (e *env) waitsForLabel(ctx context.Context, field string) error {
 	return e.on(ctx, "web", e.lastNode())
 }
 
-// Pods that prefer a node get there, though there are others, and those that prefer what no node has run anyway.
+// Pods that prefer a node run there although there are others, and a Pod that prefers what no node has runs anyway.
 func nodeAffinityPreferred(ctx context.Context, e *env) error {
+	if err := e.severalNodes("on the only node a Pod runs whatever it prefers"); err != nil {
+		return err
+	}
 	const field = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: %s, operator: In, values: [%s]}]}}]}}"
 	if err := e.labelNode(ctx, e.lastNode(), "ssd"); err != nil {
 		return err
 	}
-	names := []string{"a", "b", "c", "d"} // enough not to be there by chance
-	text := pod("tape", "wait", fmt.Sprintf(field, e.label(), "tape"))
+	names := []string{"a", "b", "c", "d"} // more than chance would put there
+	text := pod("tape", "wait", spec(fmt.Sprintf(field, e.label(), "tape")))
 	for _, name := range names {
-		text += pod(name, "wait", fmt.Sprintf(field, e.label(), "ssd"))
+		text += pod(name, "wait", spec(fmt.Sprintf(field, e.label(), "ssd")))
 	}
 	if err := e.apply(ctx, text); err != nil {
 		return err
@@ -119,10 +122,10 @@ func nodeAffinityPreferred(ctx context.Context, e *env) error {
 	return err
 }
 
-// A Pod that wants to be near another waits for it, and gets onto its node.
+// A Pod that requires to be near another is pending until that exists, and runs on its node.
 func podAffinity(ctx context.Context, e *env) error {
-	err := e.apply(ctx, pod("web", "wait", "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
-		"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}"))
+	err := e.apply(ctx, pod("web", "wait", spec("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+		"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}")))
 	if err != nil {
 		return err
 	}
@@ -139,11 +142,11 @@ func podAffinity(ctx context.Context, e *env) error {
 	return e.on(ctx, "web", node)
 }
 
-// Of Pods that want to be apart there is one on each node, and one more waits.
+// Pods that require to be apart run on different nodes, and one more is pending until one of them is gone.
 func podAntiAffinity(ctx context.Context, e *env) error {
 	apart := func(name string) string {
-		return strings.Replace(pod(name, "wait", "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
-			"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {role: single}}}]}}"), "labels: {", "labels: {role: single, ", 1)
+		return pod(name, "wait", label("role: single"), spec("affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+			"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {role: single}}}]}}"))
 	}
 	seen := map[string]string{}
 	for n := range e.nodes {
@@ -173,14 +176,10 @@ func podAntiAffinity(ctx context.Context, e *env) error {
 	return err
 }
 
-// requesting is a Pod with requests, which are limits, too.
-func requesting(name, resource, amount string, fields ...string) string {
-	return strings.Replace(pod(name, "wait", fields...), "args:", "resources: {requests: {"+resource+": "+amount+"}, limits: {"+resource+": "+amount+"}}, args:", 1)
-}
-
-// A Pod that asks for more than any node has waits, and the scheduler says for what.
+// A Pod that requests more than any node has is pending, and the scheduler says which resource is insufficient.
 func resourceFit(ctx context.Context, e *env) error {
-	err := e.apply(ctx, requesting("processor", "cpu", "1000")+requesting("memory", "memory", "100Ti")+requesting("small", "memory", "8Mi"))
+	err := e.apply(ctx, pod("processor", "wait", requests("cpu", "1000"))+pod("memory", "wait", requests("memory", "100Ti"))+
+		pod("small", "wait", requests("memory", "8Mi")))
 	if err != nil {
 		return err
 	}
@@ -193,7 +192,7 @@ func resourceFit(ctx context.Context, e *env) error {
 	return err
 }
 
-// A Pod of higher priority takes the place of one of lower priority, if there is no other; one of equal priority waits.
+// Where no other place is left, a Pod of higher priority replaces one of lower priority, and one of equal priority is pending.
 func preemption(ctx context.Context, e *env) error {
 	resource := e.label()
 	if err := e.advertise(ctx, e.lastNode(), resource); err != nil {
@@ -211,20 +210,21 @@ func preemption(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	low, high := "priorityClassName: "+e.namespace+"-low", "priorityClassName: "+e.namespace+"-high"
-	if err := e.apply(ctx, requesting("low", resource, "1", low)); err != nil {
+	low, high := spec("priorityClassName: "+e.namespace+"-low"), spec("priorityClassName: "+e.namespace+"-high")
+	one := requests(resource, "1")
+	if err := e.apply(ctx, pod("low", "wait", one, low)); err != nil {
 		return err
 	}
 	if err := e.on(ctx, "low", e.lastNode()); err != nil {
 		return err
 	}
-	if err := e.apply(ctx, requesting("equal", resource, "1", low)); err != nil {
+	if err := e.apply(ctx, pod("equal", "wait", one, low)); err != nil {
 		return err
 	}
 	if err := e.waits(ctx, "equal", "Insufficient "+resource); err != nil {
 		return err
 	}
-	if err := e.apply(ctx, requesting("high", resource, "1", high)); err != nil {
+	if err := e.apply(ctx, pod("high", "wait", one, high)); err != nil {
 		return err
 	}
 	if err := e.on(ctx, "high", e.lastNode()); err != nil {
@@ -233,7 +233,7 @@ func preemption(ctx context.Context, e *env) error {
 	return e.wait(ctx, "delete", "pod/low")
 }
 
-// advertise gives a node one of a resource, until the check ends.
+// advertise gives a node one unit of a resource until the check ends.
 func (e *env) advertise(ctx context.Context, node, resource string) error {
 	patch := func(ctx context.Context, op, value string) error {
 		path := strings.ReplaceAll(resource, "/", "~1")
@@ -246,7 +246,7 @@ func (e *env) advertise(ctx context.Context, node, resource string) error {
 	return patch(ctx, "add", `, "value": "1"`)
 }
 
-// Where all nodes are tainted, only Pods that tolerate the taint are scheduled.
+// While all nodes are tainted, only Pods that tolerate the taint are scheduled.
 func taints(ctx context.Context, e *env) error {
 	untaint := func(ctx context.Context) error {
 		_, err := e.kubectl(ctx, "taint", "nodes", "--all", e.label()+"-")
@@ -262,8 +262,10 @@ func taints(ctx context.Context, e *env) error {
 	if _, err := e.kubectl(ctx, "taint", "nodes", "--all", e.label()+"=gpu:NoSchedule"); err != nil {
 		return err
 	}
-	err := e.apply(ctx, pod("plain", "wait")+pod("other", "wait", "tolerations: [{key: "+e.label()+", operator: Equal, value: other, effect: NoSchedule}]")+
-		pod("tolerant", "wait", "tolerations: [{key: "+e.label()+", operator: Equal, value: gpu, effect: NoSchedule}]"))
+	tolerates := func(value string) edit {
+		return spec("tolerations: [{key: " + e.label() + ", operator: Equal, value: " + value + ", effect: NoSchedule}]")
+	}
+	err := e.apply(ctx, pod("plain", "wait")+pod("other", "wait", tolerates("other"))+pod("tolerant", "wait", tolerates("gpu")))
 	if err != nil {
 		return err
 	}

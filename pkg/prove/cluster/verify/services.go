@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// How Pods, and this machine, reach Services, and by which names.
-var serviceChecks = group("services",
+// How Pods and this machine reach Services, and by which names.
+var serviceChecks = group("services", []string{scheduler, kubelet, kubeProxy, coreDNS},
 	Check{Name: "cluster-ip", run: clusterIP},
 	Check{Name: "node-port", run: nodePort},
 	Check{Name: "headless", run: headless},
@@ -25,12 +26,12 @@ var serviceChecks = group("services",
 	Check{Name: "proxy-iptables", Alone: true, Limit: 5 * time.Minute, run: proxyMode("iptables")},
 )
 
-// web are two Pods that serve, and another one, apart from them, to ask from.
+// web makes two Pods that serve, and a client to ask from.
 func (e *env) web(ctx context.Context) error {
 	names := []string{"web-0", "web-1"}
 	text := pod("client", "wait")
 	for n, name := range names {
-		text += strings.Replace(pod(name, "serve", "hostname: "+name, "subdomain: web", "nodeName: "+e.nodes[n%len(e.nodes)].Name), "app: "+name, "app: web", 1)
+		text += pod(name, "serve", label("app: web"), spec("{hostname: "+name+", subdomain: web, nodeName: "+e.nodes[n%len(e.nodes)].Name+"}"))
 	}
 	if err := e.apply(ctx, text); err != nil {
 		return err
@@ -38,33 +39,34 @@ func (e *env) web(ctx context.Context) error {
 	return e.ready(ctx, append(names, "client")...)
 }
 
-// service makes a Service of them.
+// service makes a Service for the Pods of web.
 func (e *env) service(ctx context.Context, name string, fields ...string) error {
 	return e.apply(ctx, `{apiVersion: v1, kind: Service, metadata: {name: $name},
   spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}], $fields}}`, "name", name, "fields", strings.Join(fields, ", "))
 }
 
-// reaches requires that the client gets an answer of both Pods, and of no other.
+// reaches requires that the client gets answers from both Pods, and from no other.
 func (e *env) reaches(ctx context.Context, url string) error {
 	return until(ctx, func() error {
 		said, err := e.exec(ctx, "client", "fetch", url+"/hostname", "20")
 		if err == nil {
-			err = both(said)
+			err = fromBoth(said)
 		}
 		return err
 	})
 }
 
-func both(said string) error {
+// fromBoth requires that the answers are the names of both Pods.
+func fromBoth(said string) error {
 	names := strings.Fields(said)
 	slices.Sort(names)
 	if names = slices.Compact(names); !slices.Equal(names, []string{"web-0", "web-1"}) {
-		return fmt.Errorf("it leads to %q, want web-0 and web-1", names)
+		return fmt.Errorf("answers come from %q, want web-0 and web-1", names)
 	}
 	return nil
 }
 
-// A cluster IP leads to each Pod of the Service, and nowhere when there is none.
+// A cluster IP leads to each Pod of the Service, and refuses connections when there is none.
 func clusterIP(ctx context.Context, e *env) error {
 	if err := e.web(ctx); err != nil {
 		return err
@@ -110,7 +112,7 @@ func nodePort(ctx context.Context, e *env) error {
 				}
 				said = append(said, name)
 			}
-			return both(strings.Join(said, " "))
+			return fromBoth(strings.Join(said, " "))
 		})
 		if err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
@@ -119,7 +121,7 @@ func nodePort(ctx context.Context, e *env) error {
 	return nil
 }
 
-// resolves requires that names are those of addresses, or of nothing.
+// resolves requires that a name has exactly the wanted addresses; without any, that it does not exist.
 func (e *env) resolves(ctx context.Context, name string, want ...string) error {
 	slices.Sort(want)
 	return until(ctx, func() error {
@@ -134,12 +136,13 @@ func (e *env) resolves(ctx context.Context, name string, want ...string) error {
 	})
 }
 
+// addresses returns the addresses of the Pods that serve.
 func (e *env) addresses(ctx context.Context) ([]string, error) {
 	all, err := e.get(ctx, "pods", "{.items[*].status.podIP}", "--selector=app=web")
 	return strings.Fields(all), err
 }
 
-// The name of a Service without an address is that of its Pods, each of which has one, too.
+// The name of a Service without a cluster IP resolves to its Pods, and each Pod has a name of its own.
 func headless(ctx context.Context, e *env) error {
 	if err := e.web(ctx); err != nil {
 		return err
@@ -161,7 +164,7 @@ func headless(ctx context.Context, e *env) error {
 	return e.resolves(ctx, "web-1.web."+e.namespace+".svc.cluster.local", one)
 }
 
-// A Service can be another name of something.
+// The name of an ExternalName Service is an alias.
 func externalName(ctx context.Context, e *env) error {
 	if err := e.web(ctx); err != nil {
 		return err
@@ -176,7 +179,7 @@ func externalName(ctx context.Context, e *env) error {
 	err := until(ctx, func() error {
 		said, err := e.exec(ctx, "client", "alias", "other."+e.namespace+".svc.cluster.local")
 		if err == nil && said != target+"." {
-			err = fmt.Errorf("other is an alias of %q, want %s", said, target)
+			err = fmt.Errorf("other is an alias for %q, want %s", said, target)
 		}
 		return err
 	})
@@ -186,7 +189,7 @@ func externalName(ctx context.Context, e *env) error {
 	return e.reaches(ctx, "http://other")
 }
 
-// A Service with session affinity leads one client to the same Pod every time.
+// A Service with session affinity leads a client to the same Pod every time.
 func sessionAffinity(ctx context.Context, e *env) error {
 	if err := e.web(ctx); err != nil {
 		return err
@@ -194,7 +197,7 @@ func sessionAffinity(ctx context.Context, e *env) error {
 	if err := e.service(ctx, "web", "sessionAffinity: ClientIP"); err != nil {
 		return err
 	}
-	if err := e.service(ctx, "any"); err != nil { // which tells that both can be reached
+	if err := e.service(ctx, "any"); err != nil { // shows that both can be reached
 		return err
 	}
 	if err := e.reaches(ctx, "http://any"); err != nil {
@@ -203,13 +206,13 @@ func sessionAffinity(ctx context.Context, e *env) error {
 	return until(ctx, func() error {
 		said, err := e.exec(ctx, "client", "fetch", "http://web/hostname", "20")
 		if names := strings.Fields(said); err == nil && len(slices.Compact(names)) != 1 {
-			err = fmt.Errorf("one client is led to %q", names)
+			err = fmt.Errorf("one client gets answers from %q", names)
 		}
 		return err
 	})
 }
 
-// A Service has a name, with and without those of its namespace and the cluster, and records that tell its ports.
+// The short, the qualified and the full name of a Service resolve to its cluster IP, and SRV records have its ports.
 func dns(ctx context.Context, e *env) error {
 	if err := e.web(ctx); err != nil {
 		return err
@@ -239,7 +242,7 @@ func dns(ctx context.Context, e *env) error {
 	})
 }
 
-// A Pod finds Services that were there before it in its environment.
+// The environment of a Pod has the Services that existed before it.
 func environment(ctx context.Context, e *env) error {
 	if err := e.service(ctx, "my-web"); err != nil {
 		return err
@@ -268,22 +271,35 @@ func environment(ctx context.Context, e *env) error {
 
 const proxyConfig = "configmap/kube-proxy"
 
-// modeLine is kube-proxy's setting of how it does its work.
-var modeLine = regexp.MustCompile(`(?m)^mode: .*$`)
+// withMode returns a configuration of kube-proxy in another mode, and the mode that it had.
+func withMode(config, mode string) (changed, before string, err error) {
+	var c map[string]any
+	if err := yaml.Unmarshal([]byte(config), &c); err != nil {
+		return "", "", fmt.Errorf("%s: %w", proxyConfig, err)
+	}
+	before, _ = c["mode"].(string)
+	c["mode"] = mode
+	text, err := yaml.Marshal(c)
+	return string(text), before, err
+}
 
 // In each of kube-proxy's modes, new Services lead to their Pods.
 func proxyMode(mode string) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error {
 		if mode == "ipvs" && !kernelHasIPVS() {
-			return skip("the kernel has no IPVS: there is no /proc/net/ip_vs (modprobe ip_vs, where there is such a module)")
+			return skip("needs IPVS in the kernel: there is no /proc/net/ip_vs (try modprobe ip_vs)")
 		}
 		before, err := e.get(ctx, proxyConfig, `{.data.config\.conf}`, "--namespace=kube-system")
 		if err != nil {
 			return err
 		}
-		if now := modeLine.FindString(before); strings.Trim(now, `mode: "`) != mode {
+		changed, now, err := withMode(before, mode)
+		if err != nil {
+			return err
+		}
+		if now != mode {
 			e.cleanup(func(ctx context.Context) error { return e.configureProxy(ctx, before) })
-			if err := e.configureProxy(ctx, modeLine.ReplaceAllString(before, "mode: "+mode)); err != nil {
+			if err := e.configureProxy(ctx, changed); err != nil {
 				return err
 			}
 		}
@@ -310,7 +326,7 @@ func proxyMode(mode string) func(context.Context, *env) error {
 	}
 }
 
-// configureProxy gives all kube-proxies a configuration, and waits until they run with it.
+// configureProxy changes the configuration of all kube-proxies, and waits until they run with it.
 func (e *env) configureProxy(ctx context.Context, config string) error {
 	patch, err := json.Marshal(map[string]any{"data": map[string]string{"config.conf": config}})
 	if err != nil {
@@ -328,7 +344,7 @@ func (e *env) configureProxy(ctx context.Context, config string) error {
 	return nil
 }
 
-// proxiesSay requires that each kube-proxy says that it runs in a mode.
+// proxiesSay requires that each kube-proxy logs that it runs in a mode.
 func (e *env) proxiesSay(ctx context.Context, mode string) error {
 	return until(ctx, func() error {
 		said, err := e.kubectl(ctx, "--namespace=kube-system", "logs", "--selector=k8s-app=kube-proxy", "--tail=-1", "--prefix")
@@ -336,7 +352,7 @@ func (e *env) proxiesSay(ctx context.Context, mode string) error {
 			return err
 		}
 		if n := strings.Count(said, "Using "+mode+" Proxier"); n != len(e.nodes) {
-			return fmt.Errorf("%d kube-proxies say that they use %s, want %d", n, mode, len(e.nodes))
+			return fmt.Errorf("%d kube-proxies log that they use %s, want %d", n, mode, len(e.nodes))
 		}
 		return nil
 	})

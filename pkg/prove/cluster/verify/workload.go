@@ -8,19 +8,29 @@ import (
 	"strings"
 )
 
-// What the controllers make of objects that want Pods.
-var workloadChecks = []Check{
-	{Name: "deployment-rollout", run: deploymentRollout},
-	{Name: "deployment-pause", run: deploymentPause},
-	{Name: "replicaset", run: replicaSet},
-	{Name: "statefulset-order", run: statefulSetOrder},
-	{Name: "statefulset-partition", run: statefulSetPartition},
-	{Name: "daemonset", run: daemonSet},
-	{Name: "job", run: job},
-	{Name: "cronjob", run: cronJob},
+// What controllers do for objects that make Pods.
+var workloadChecks = withPods(
+	Check{Name: "deployment-rollout", run: deploymentRollout},
+	Check{Name: "deployment-pause", run: deploymentPause},
+	Check{Name: "replicaset", run: replicaSet},
+	Check{Name: "statefulset-order", run: statefulSetOrder},
+	Check{Name: "statefulset-partition", run: statefulSetPartition},
+	Check{Name: "daemonset", run: daemonSet},
+	Check{Name: "daemonset-each-node", Skips: true, run: daemonSetEachNode},
+	Check{Name: "job", run: job},
+	Check{Name: "job-parallelism", run: jobParallelism},
+	Check{Name: "cronjob", run: cronJob},
+)
+
+// withPods adds the components that Pods need.
+func withPods(checks ...Check) []Check {
+	for i := range checks {
+		checks[i].Needs = []string{scheduler, kubelet}
+	}
+	return checks
 }
 
-// workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet whose Pods serve, and say which round of changes they are of.
+// workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet whose Pods serve. ROUND changes with each update.
 const workload = `
 apiVersion: apps/v1
 kind: $kind
@@ -38,10 +48,11 @@ spec:
         args: [serve]
         env: [{name: ROUND, value: "$round"}]
         readinessProbe: {httpGet: {path: /ready, port: 8080}, periodSeconds: 1}
+      $pod
 `
 
 func (e *env) workload(ctx context.Context, kind, spec, round string) error {
-	return e.apply(ctx, workload, "kind", kind, "spec", spec, "round", round)
+	return e.apply(ctx, workload, "kind", kind, "spec", spec, "round", round, "pod", "")
 }
 
 func (e *env) rolledOut(ctx context.Context, what string) error {
@@ -49,7 +60,7 @@ func (e *env) rolledOut(ctx context.Context, what string) error {
 	return err
 }
 
-// A rolling update replaces all Pods, and meanwhile there are never more or fewer of them than it may have.
+// A rolling update replaces all Pods, and never has more or fewer of them than its strategy allows.
 func deploymentRollout(ctx context.Context, e *env) error {
 	const spec = "replicas: 3\n  strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 1}}"
 	const most, fewest = 4, 2
@@ -86,7 +97,7 @@ func deploymentRollout(ctx context.Context, e *env) error {
 			total += n
 		}
 		if total > most {
-			return fmt.Errorf("the ReplicaSets want %v: %d Pods, where there may be %d", wanted, total, most)
+			return fmt.Errorf("the ReplicaSets want %v: %d Pods, at most %d are allowed", wanted, total, most)
 		}
 	}
 	if len(wanted) != 2 || wanted[before] != 0 {
@@ -98,13 +109,13 @@ func deploymentRollout(ctx context.Context, e *env) error {
 	}
 	for _, c := range states {
 		if n := c.Object.Status.AvailableReplicas; n < fewest {
-			return fmt.Errorf("%d Pods were available, where there have to be %d", n, fewest)
+			return fmt.Errorf("%d Pods were available, at least %d are required", n, fewest)
 		}
 	}
 	return nil
 }
 
-// Changes of a Deployment that is paused wait, and one that was undone is as it was before.
+// A paused Deployment does not roll out changes until it is resumed, and undo rolls back to the previous one.
 func deploymentPause(ctx context.Context, e *env) error {
 	round := func(want string) error {
 		if err := e.rolledOut(ctx, "deployment/web"); err != nil {
@@ -148,7 +159,7 @@ func deploymentPause(ctx context.Context, e *env) error {
 	return round("1")
 }
 
-// A ReplicaSet replaces a Pod that is gone by another one, and one that has lost its label, too.
+// A ReplicaSet replaces a Pod that was deleted, and one that has lost its label.
 func replicaSet(ctx context.Context, e *env) error {
 	if err := e.workload(ctx, "ReplicaSet", "replicas: 2", "1"); err != nil {
 		return err
@@ -177,7 +188,7 @@ func replicaSet(ctx context.Context, e *env) error {
 			return err
 		}
 		if now := strings.Fields(after); len(now) != 2 || slices.Contains(now, old[0]) || slices.Contains(now, old[1]) {
-			return fmt.Errorf("pods %q are ready, want two others than %q", now, old)
+			return fmt.Errorf("pods %q are ready, want two that are none of %q", now, old)
 		}
 		return nil
 	})
@@ -185,7 +196,7 @@ func replicaSet(ctx context.Context, e *env) error {
 
 const stateful = "serviceName: web\n  replicas: 3"
 
-// Pods of a StatefulSet are made one after the other, each when the one before is ready, and end in reverse order.
+// A StatefulSet creates its Pods in order, each when the one before is ready, and deletes them in reverse order.
 func statefulSetOrder(ctx context.Context, e *env) error {
 	path := "/api/v1/namespaces/" + e.namespace + "/pods"
 	version, err := e.version(ctx, path)
@@ -237,7 +248,7 @@ func (e *env) inOrder(ctx context.Context, path, version string, want []string) 
 	})
 }
 
-// An update of a StatefulSet goes from the last Pod down to the partition, and on when that is lowered.
+// An update of a StatefulSet replaces Pods from the last one down to the partition, and goes on when that is lowered.
 func statefulSetPartition(ctx context.Context, e *env) error {
 	partition := func(n string) string {
 		return stateful + "\n  podManagementPolicy: Parallel\n  updateStrategy: {rollingUpdate: {partition: " + n + "}}"
@@ -274,39 +285,79 @@ func statefulSetPartition(ctx context.Context, e *env) error {
 	return e.inOrder(ctx, path, version, []string{"web-1 gone", "web-1 made", "web-1 ready", "web-0 gone", "web-0 made", "web-0 ready"})
 }
 
-// A DaemonSet has one Pod on each node, and another if that is gone.
+// A DaemonSet has no Pod where its node selector does not match, and exactly one where it does, which is replaced when deleted.
 func daemonSet(ctx context.Context, e *env) error {
+	node := e.lastNode()
+	if err := e.apply(ctx, workload, "kind", "DaemonSet", "spec", "", "round", "1", "pod", "nodeSelector: {"+e.label()+": here}"); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, "jsonpath={.status.observedGeneration}=1", "daemonset/web"); err != nil {
+		return err
+	}
+	for _, field := range []string{"{.status.desiredNumberScheduled}", "{.status.currentNumberScheduled}", "{.status.numberMisscheduled}"} {
+		if err := e.is(ctx, "daemonset/web", field, "0"); err != nil {
+			return err
+		}
+	}
+	if err := e.labelNode(ctx, node, "here"); err != nil {
+		return err
+	}
+	one := func() error { return e.readyOn(ctx, node) }
+	if err := until(ctx, one); err != nil {
+		return err
+	}
+	before, err := e.get(ctx, "pods", "{.items[*].metadata.uid}", "--selector=app=web")
+	if err != nil {
+		return err
+	}
+	if _, err := e.kubectl(ctx, "delete", "pods", "--now", "--selector=app=web"); err != nil {
+		return err
+	}
+	if err := until(ctx, one); err != nil {
+		return err
+	}
+	after, err := e.get(ctx, "pods", "{.items[*].metadata.uid}", "--selector=app=web")
+	if err == nil && after == before {
+		err = errors.New("the Pod was not replaced")
+	}
+	return err
+}
+
+// A DaemonSet has one Pod on each node.
+func daemonSetEachNode(ctx context.Context, e *env) error {
+	if err := e.severalNodes("on one, a DaemonSet looks like one Pod"); err != nil {
+		return err
+	}
 	if err := e.workload(ctx, "DaemonSet", "", "1"); err != nil {
 		return err
 	}
-	var want []string
+	var nodes []string
 	for _, n := range e.nodes {
-		want = append(want, n.Name)
+		nodes = append(nodes, n.Name)
 	}
-	slices.Sort(want)
-	oneEach := func() error {
-		if err := e.rolledOut(ctx, "daemonset/web"); err != nil {
-			return err
-		}
-		nodes, err := e.get(ctx, "pods", "{.items[?(@.status.containerStatuses[0].ready==true)].spec.nodeName}")
-		got := strings.Fields(nodes)
-		if slices.Sort(got); err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("there are ready Pods on %q, want one on each of %q", got, want)
-		}
-		return err
-	}
-	if err := until(ctx, oneEach); err != nil {
-		return err
-	}
-	if _, err := e.kubectl(ctx, "delete", "pods", "--now", "--selector=app=web", "--field-selector=spec.nodeName="+e.lastNode()); err != nil {
-		return err
-	}
-	return until(ctx, oneEach)
+	return until(ctx, func() error { return e.readyOn(ctx, nodes...) })
 }
 
-// A Job has as many Pods succeed as it says, no more than that at once, and fails when too many failed.
-func job(ctx context.Context, e *env) error {
-	const manifest = `
+// readyOn requires that one Pod of a workload is ready on each of these nodes, and that there are no others.
+func (e *env) readyOn(ctx context.Context, want ...string) error {
+	ready, err := e.get(ctx, "pods", "{.items[?(@.status.containerStatuses[0].ready==true)].spec.nodeName}", "--selector=app=web")
+	if err != nil {
+		return err
+	}
+	all, err := e.get(ctx, "pods", "{.items[*].metadata.name}", "--selector=app=web")
+	if err != nil {
+		return err
+	}
+	got := strings.Fields(ready)
+	slices.Sort(got)
+	slices.Sort(want)
+	if names := strings.Fields(all); !slices.Equal(got, want) || len(names) != len(want) {
+		return fmt.Errorf("of Pods %q there are ready ones on %q, want one on each of %q", names, got, want)
+	}
+	return nil
+}
+
+const jobManifest = `
 apiVersion: batch/v1
 kind: Job
 metadata: {name: $name}
@@ -318,12 +369,15 @@ spec:
     spec:
       restartPolicy: Never
       containers:
-      - {name: main, image: $image, imagePullPolicy: Never, args: [exit, "$code"]}
+      - {name: main, image: $image, imagePullPolicy: Never, args: [$args]}
 `
-	if err := e.apply(ctx, manifest, "name", "good", "completions", "3", "code", "0"); err != nil {
+
+// A Job completes once as many of its Pods have succeeded as it says, and fails when too many have failed.
+func job(ctx context.Context, e *env) error {
+	if err := e.apply(ctx, jobManifest, "name", "good", "completions", "3", "args", `exit, "0"`); err != nil {
 		return err
 	}
-	if err := e.apply(ctx, manifest, "name", "bad", "completions", "1", "code", "3"); err != nil {
+	if err := e.apply(ctx, jobManifest, "name", "bad", "completions", "1", "args", `exit, "3"`); err != nil {
 		return err
 	}
 	if err := e.wait(ctx, "condition=Complete", "job/good"); err != nil {
@@ -338,7 +392,66 @@ spec:
 	return e.is(ctx, "job/bad", `{.status.conditions[?(@.type=="Failed")].reason}`, "BackoffLimitExceeded")
 }
 
-// A CronJob makes a Job at the next full minute.
+// A Job runs as many Pods at the same time as its parallelism, never more, and fewer when that is lowered.
+func jobParallelism(ctx context.Context, e *env) error {
+	path := "/api/v1/namespaces/" + e.namespace + "/pods"
+	version, err := e.version(ctx, path)
+	if err != nil {
+		return err
+	}
+	// None of its four Pods ends by itself, so as many run in the end as the Job allows.
+	if err := e.apply(ctx, jobManifest, "name", "long", "completions", "4", "args", "wait"); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, "jsonpath={.status.ready}=2", "job/long"); err != nil {
+		return err
+	}
+	if err := e.is(ctx, "pods", `{.items[?(@.status.phase=="Running")].metadata.ownerReferences[0].name}`, "long long"); err != nil {
+		return err
+	}
+	if _, err := e.kubectl(ctx, "patch", "job/long", "--type=merge", `--patch={"spec": {"parallelism": 1}}`); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, "jsonpath={.status.active}=1", "job/long"); err != nil {
+		return err
+	}
+	// Four Pods that end at once, two at a time.
+	if err := e.apply(ctx, jobManifest, "name", "short", "completions", "4", "args", `exit, "0"`); err != nil {
+		return err
+	}
+	if err := e.wait(ctx, "condition=Complete", "job/short"); err != nil {
+		return err
+	}
+	changes, err := e.since(ctx, path, version)
+	if err != nil {
+		return err
+	}
+	for name, want := range map[string]int{"long": 2, "short": 2} {
+		if got := mostUnfinished(changes, name); got != want {
+			return fmt.Errorf("job/%s had up to %d unfinished Pods at the same time, want %d", name, got, want)
+		}
+	}
+	return nil
+}
+
+// mostUnfinished returns how many Pods of a Job were unfinished at the same time.
+func mostUnfinished(changes []change, job string) int {
+	most := 0
+	unfinished := map[string]bool{}
+	for _, c := range changes {
+		if c.Object.Metadata.Labels["job-name"] != job {
+			continue
+		}
+		delete(unfinished, c.Object.Metadata.UID)
+		if c.Type != "DELETED" && c.Object.Status.Phase != "Succeeded" && c.Object.Status.Phase != "Failed" {
+			unfinished[c.Object.Metadata.UID] = true
+		}
+		most = max(most, len(unfinished))
+	}
+	return most
+}
+
+// A CronJob creates a Job at the next full minute.
 func cronJob(ctx context.Context, e *env) error {
 	err := e.apply(ctx, `
 apiVersion: batch/v1
@@ -362,7 +475,7 @@ spec:
 	}
 	owners, err := e.get(ctx, "jobs", "{.items[*].metadata.ownerReferences[*].name}")
 	if err == nil && !strings.HasPrefix(owners, "tick") {
-		err = errors.New("there is no Job of the CronJob, though it says so")
+		err = errors.New("the CronJob reports a Job that does not exist")
 	}
 	return err
 }
