@@ -45,7 +45,7 @@ func (e *Engine) Data(ctx context.Context, owner Owner, role, image string, volu
 		}
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: owner.Name(v.Name), Target: v.Path})
 	}
-	config := &container.Config{Image: image, Entrypoint: []string{"true"}, Labels: owner.Labels(role), User: "build"}
+	config := &container.Config{Image: image, Entrypoint: []string{"true"}, Labels: owner.Labels(role), User: user}
 	if _, err := e.Client.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
 		return false, false, errors.Join(fmt.Errorf("create container %s: %w", name, err), e.remove(name))
 	}
