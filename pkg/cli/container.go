@@ -76,7 +76,7 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	road.Work = true
 	alone := func(do func() error) error { return action.Locked(ctx, p.Root, plan.State, view.Event, do) }
 	rep := &says{to: o.Err, quiet: time.Now()}
-	err = alone(func() error { return road.Ready(ctx, rep) })
+	err = alone(func() error { return road.Open(ctx, rep) })
 	if err == nil {
 		err = road.Run(ctx, cmd, rep)
 	}

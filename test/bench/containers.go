@@ -222,7 +222,7 @@ func containerSync(ctx context.Context, b *bench, row *Row) error {
 		}
 		var found syncs
 		sample, err := b.time(ctx, "engine, image, data container, sources and modules looked at", func() error {
-			return project.Containers(project.Catalog.Module).Ready(ctx, &found)
+			return project.Containers(project.Catalog.Module).Open(ctx, &found)
 		})
 		if err != nil {
 			return err

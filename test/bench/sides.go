@@ -135,7 +135,7 @@ func (s *sides) goBuild(ctx context.Context, platform catalog.Platform, binaries
 	if err != nil {
 		return nil, err
 	}
-	c := road.Compilation{Platform: platform, Tags: p.Catalog.Tags, LDFlags: p.Stamp.LDFlags(), Options: p.Settings.Build}
+	c := road.Spec{Platform: platform, Tags: p.Catalog.Tags, LDFlags: p.Stamp.LDFlags(), Options: p.Settings.Build}
 	bin := filepath.Join(s.bin, platform.Dash()) + string(filepath.Separator)
 	args := append(append([]string{"build"}, c.BuildFlags()...), "-o", bin)
 	for _, b := range binaries {

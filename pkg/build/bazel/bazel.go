@@ -3,6 +3,7 @@ package bazel
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,26 +61,11 @@ func Find(ctx context.Context, o Options) (*Bazel, error) {
 		return nil, err
 	}
 	b := &Bazel{options: o}
-	var problems []string // with the programs on PATH
-	for _, name := range []string{"bazel", "bazelisk"} {
-		program, err := exec.LookPath(name)
-		if err != nil {
-			continue
-		}
-		how, err := installed(ctx, program, o.Root, want)
-		if err == nil {
-			b.program, b.How = program, how
-			break
-		}
-		problems = append(problems, err.Error())
-	}
-	if b.program == "" {
-		if len(problems) == 0 {
-			problems = []string{"neither bazel nor bazelisk is on PATH"}
-		}
-		why := strings.Join(problems, "; ")
+	var missing error
+	if b.program, b.How, missing = onPath(ctx, o.Root, want); missing != nil {
+		why := missing.Error()
 		if b.system, err = ensureSystem(ctx, o, want, why); err != nil {
-			return nil, fmt.Errorf("%s: install Bazelisk or Bazel %s; a root of Debian packages cannot be made: %w", why, want, err)
+			return nil, noBazel(missing, want, err)
 		}
 		b.program, b.How = "/usr/bin/bazel", fmt.Sprintf("bazel %s of Debian's %s, in %s (%s)", want, suite, b.system, why)
 	}
@@ -100,6 +86,46 @@ func Find(ctx context.Context, o Options) (*Bazel, error) {
 		return nil, suggest.Unknown("source of rule sets", string(o.Deps), []string{string(Registry), string(Offline), string(Overrides)})
 	}
 	return b, b.remember()
+}
+
+// Ready looks whether Find can succeed on this machine, without making a root.
+func Ready(ctx context.Context, o Options) error {
+	want, err := pinned(o.Root)
+	if err != nil {
+		return err
+	}
+	_, _, missing := onPath(ctx, o.Root, want)
+	if missing == nil {
+		return nil
+	}
+	if err := systemReady(ctx, o, want); err != nil {
+		return noBazel(missing, want, err)
+	}
+	return nil
+}
+
+func noBazel(missing error, want string, err error) error {
+	return fmt.Errorf("%w: install Bazelisk or Bazel %s; a root of Debian packages cannot be made: %w", missing, want, err)
+}
+
+// onPath finds the wanted Bazel on PATH. The error says what is there instead.
+func onPath(ctx context.Context, root, want string) (program, how string, err error) {
+	var problems []string // with the programs on PATH
+	for _, name := range []string{"bazel", "bazelisk"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		how, err := installed(ctx, program, root, want)
+		if err == nil {
+			return program, how, nil
+		}
+		problems = append(problems, err.Error())
+	}
+	if len(problems) == 0 {
+		problems = []string{"neither bazel nor bazelisk is on PATH"}
+	}
+	return "", "", errors.New(strings.Join(problems, "; "))
 }
 
 // pinned reads .bazelversion.

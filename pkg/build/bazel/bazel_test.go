@@ -59,7 +59,11 @@ func TestBazelOnPathIsUsedIfItIsThePinnedOne(t *testing.T) {
 			"/bazel, by its Debian package bazel-bootstrap 7.7.1+ds-8+b1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := Find(t.Context(), machine(t, test.programs))
+			o := machine(t, test.programs)
+			if err := Ready(t.Context(), o); err != nil {
+				t.Error(err)
+			}
+			b, err := Find(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +97,11 @@ func TestErrorsWithoutTheRightBazelSayWhatToDo(t *testing.T) {
 				}
 				o.Mirror = "http://mirror.example.com/debian"
 			}
+			ready := Ready(t.Context(), o)
 			_, err := Find(t.Context(), o)
+			if fine := name == "mmdebstrap that fails"; (ready == nil) != fine || !fine && ready.Error() != err.Error() {
+				t.Errorf("Ready says %v, and Find %v", ready, err)
+			}
 			for _, want := range test.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want %s", err, want)

@@ -41,18 +41,10 @@ var systemOptions = []string{
 
 // ensureSystem returns the root with Bazel, and makes it if it is missing.
 func ensureSystem(ctx context.Context, o Options, version, why string) (dir string, err error) {
-	if runtime.GOOS != "linux" {
-		return "", fmt.Errorf("a root needs Linux, and this is %s", runtime.GOOS)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
+	if dir, err = systemDir(ctx, version); err != nil {
 		return "", err
 	}
-	cache = filepath.Join(cache, "slipway", "bazel")
-	dir = filepath.Join(cache, fmt.Sprintf("root-%x", recipe(version))[:len("root-")+16])
-	if err := canEnter(ctx); err != nil {
-		return "", err
-	}
+	cache := filepath.Dir(dir)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
@@ -68,6 +60,31 @@ func ensureSystem(ctx context.Context, o Options, version, why string) (dir stri
 		o.Progress(fmt.Sprintf("%s: making a root of Debian packages with Bazel %s, once, in %s: 2 GB, some minutes", why, version, dir))
 		return makeSystem(ctx, o, version, dir)
 	})
+}
+
+// systemDir returns where the root with Bazel is, or would be. It fails on a machine that cannot enter one.
+func systemDir(ctx context.Context, version string) (string, error) {
+	if runtime.GOOS != "linux" {
+		return "", fmt.Errorf("a root needs Linux, and this is %s", runtime.GOOS)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("root-%x", recipe(version))[:len("root-")+16]
+	return filepath.Join(cache, "slipway", "bazel", name), canEnter(ctx)
+}
+
+// systemReady looks whether there is a root with Bazel, or one could be made.
+func systemReady(ctx context.Context, o Options, version string) error {
+	dir, err := systemDir(ctx, version)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	return debian.System{Mirror: o.Mirror, Suite: suite}.Ready()
 }
 
 func recipe(version string) []byte {

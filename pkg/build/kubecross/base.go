@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -13,39 +14,62 @@ import (
 
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/tail"
+	"slipway.build/pkg/tree/catalog"
 )
 
-// published is the base that is tried first. It is the Dockerfile's default, too.
+// published is the base that is tried first. It is also the Dockerfile's default.
 const published = "debian:bookworm-slim"
 
 // A base is the image that the build starts from.
 type base struct {
 	name     string
-	complete bool // it has all packages, so the build needs no network
+	complete bool // has all packages, so the build needs no network
 }
 
-// base finds the base, or makes it. What the user names is taken as it is: the engine pulls it where it does not have it.
-func (b builder) base(ctx context.Context, i Image, f folder, names []string) (base, error) {
+// A BaseError reports that there is no image to start the build from.
+type BaseError struct {
+	Name string // of the image that is needed
+	Err  error
+}
+
+func (e *BaseError) Error() string { return fmt.Sprintf("base %s: %v", e.Name, e.Err) }
+func (e *BaseError) Unwrap() error { return e.Err }
+
+// findBase returns the base if there is one already, or if the user named one, which the engine pulls by itself. Otherwise it
+// returns the base that would be made here, and its hash.
+func (b builder) findBase(ctx context.Context, i Image, f folder, names []string) (found bool, at base, sum string, err error) {
 	if i.Base != "" {
-		return base{name: i.Base}, nil
+		return true, base{name: i.Base}, "", nil
 	}
 	have, err := b.has(ctx, published)
-	if err != nil {
-		return base{}, err
-	}
-	if have {
-		return base{name: published}, nil
+	if have || err != nil {
+		return have, base{name: published}, "", err
 	}
 	settings, err := f.text("dpkg.cfg")
 	if err != nil {
-		return base{}, err
+		return false, base{}, "", err
 	}
 	h := sha256.New()
 	add(h, "kube-cross-base", b.engine.Platform.String(), settings, strings.Join(names, " "), debian.Cleanse)
-	sum := hex.EncodeToString(h.Sum(nil))
-	made := base{name: ref(BaseRepository, b.owner, sum), complete: true}
-	if have, err := b.adopt(ctx, BaseRepository, baseLabel, sum); have || err != nil {
-		return made, err
+	sum = hex.EncodeToString(h.Sum(nil))
+	at = base{name: ref(BaseRepository, b.owner, sum), complete: true}
+	id, _, err := b.labeled(ctx, BaseRepository, baseLabel, sum)
+	return id != "", at, sum, err
+}
+
+// base finds, pulls or makes the base.
+func (b builder) base(ctx context.Context, i Image, f folder, names []string) (base, error) {
+	found, at, sum, err := b.findBase(ctx, i, f, names)
+	if err != nil {
+		return base{}, err
+	}
+	if found {
+		if !at.complete {
+			return at, nil
+		}
+		if have, err := b.adopt(ctx, BaseRepository, baseLabel, sum); have || err != nil {
+			return at, err
+		}
 	}
 	pullErr := b.pull(ctx, published)
 	if pullErr == nil {
@@ -55,19 +79,31 @@ func (b builder) base(ctx context.Context, i Image, f folder, names []string) (b
 		return base{}, context.Cause(ctx)
 	}
 	b.progress(fmt.Sprintf("%s cannot be pulled (%v): making a base of Debian packages", published, pullErr))
-	if err := b.bootstrap(ctx, i, settings, names, made.name, sum); err != nil {
-		return base{}, fmt.Errorf("%s cannot be pulled (%w), and none can be made here: %w", published, pullErr, err)
+	if err := b.bootstrap(ctx, i, f, names, at.name, sum); err != nil {
+		return base{}, noBase(pullErr, err)
 	}
-	return made, nil
+	return at, nil
 }
 
-// errStalled is why a pull is given up.
+func noBase(pulling, making error) error {
+	return &BaseError{published, fmt.Errorf("cannot be pulled (%w), and no base can be made here: %w", pulling, making)}
+}
+
+// canMakeBase returns an error if bootstrap would fail for want of something on this machine.
+func (b builder) canMakeBase(i Image) error {
+	if here := catalog.Host(); here != b.engine.Platform {
+		return fmt.Errorf("the engine runs %s and this machine %s", b.engine.Platform, here)
+	}
+	return debian.System{Mirror: i.Mirror}.Ready()
+}
+
+// errStalled is the reason to give up a pull.
 var errStalled = errors.New("the registry does not answer")
 
-// patience is how long a registry may keep silent.
+// patience is how long a registry may be silent.
 const patience = 30 * time.Second
 
-// pull has the engine pull an image, and gives up where nothing moves any more. Some registries are not reached and never say so.
+// pull has the engine pull an image, and gives up when there is no progress: an engine never reports that a registry does not answer.
 func (b builder) pull(ctx context.Context, name string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -90,4 +126,41 @@ func (b builder) pull(ctx context.Context, name string) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// bootstrap makes a base with all packages, and streams it to the engine while it is packed.
+func (b builder) bootstrap(ctx context.Context, i Image, f folder, names []string, ref, sum string) error {
+	if err := b.canMakeBase(i); err != nil {
+		return err
+	}
+	settings, err := f.text("dpkg.cfg")
+	if err != nil {
+		return err
+	}
+	system := debian.System{
+		Mirror:   i.Mirror,
+		Packages: names,
+		Progress: func(step string) { b.progress("base: " + step) },
+	}
+	for line := range strings.Lines(settings) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			system.Options = append(system.Options, "--dpkgopt="+line)
+		}
+	}
+	// The Dockerfile copies the settings as a file, for bases that were not made here.
+	system.Options = append(system.Options, "--customize-hook="+debian.Cleanse+" && rm -f dpkg/dpkg.cfg.d/99mmdebstrap")
+	return system.Pack(ctx, func(tar io.Reader) error { return b.importBase(ctx, tar, ref, sum) })
+}
+
+func (b builder) importBase(ctx context.Context, tar io.Reader, ref, sum string) error {
+	body, err := b.engine.Client.ImageImport(ctx, image.ImportSource{Source: tar, SourceName: "-"}, ref, image.ImportOptions{
+		Message:  "Debian packages for " + Repository,
+		Changes:  []string{"LABEL " + baseLabel + "=" + sum},
+		Platform: b.engine.Platform.String(),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	return read(body, func(message) {})
 }

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A buildContext is what is sent to the engine: the definition, the packages for its architecture, and Go.
+// A buildContext holds what is sent to the engine: the definition, the packages for its architecture, and Go.
 type buildContext struct {
 	folder   folder
 	packages []string
 	goroot   map[string]string // files by their names in an installed Go, see toolchain.Files
 }
 
-// write packs the context. Owners, modes and times are the same wherever it is packed, and nobody but root can write what is in
-// it. The engine's build cache compares contents, so what was built before counts if it is unchanged.
+// write packs the context. Owners, modes and times are the same wherever it is packed, and only root can write its files. The
+// engine's build cache compares contents, so unchanged steps are not built again.
 func (c buildContext) write(w io.Writer) error {
 	p := &packer{tar: tar.NewWriter(w), folders: map[string]bool{".": true}}
 	for _, file := range c.folder {
@@ -52,7 +52,7 @@ func (c buildContext) write(w io.Writer) error {
 
 type packer struct {
 	tar     *tar.Writer
-	folders map[string]bool // those that are in it
+	folders map[string]bool // already written
 }
 
 func (p *packer) add(name string, mode int64, data []byte) error {

@@ -26,7 +26,7 @@ import (
 )
 
 func TestBuildImage(t *testing.T) {
-	t.Setenv("SLIPWAY_TEST_TOKEN", "hunter2") // stands for all that is in the environment of whoever builds
+	t.Setenv("SLIPWAY_TEST_TOKEN", "hunter2") // stands for everything in the environment of the build
 	e, i, owner := connect(t), fresh(t), nobody()
 	tidy(t, e, owner)
 	start := time.Now()
@@ -35,7 +35,7 @@ func TestBuildImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, err := i.Ref(owner, e.Platform); err != nil || ref != want || !built {
-		t.Fatalf("it is %s (built: %v), want %s (%v)", ref, built, want, err)
+		t.Fatalf("image %s (built: %v), want %s (%v)", ref, built, want, err)
 	}
 	img, err := e.Client.ImageInspect(t.Context(), ref)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestBuildImage(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})
-	t.Run("it holds the Go that was released", func(t *testing.T) {
+	t.Run("the Go in it is the released one", func(t *testing.T) {
 		program := filepath.Join(t.TempDir(), "find")
 		c := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./testdata/find")
 		c.Env = append(os.Environ(), "GOOS="+e.Platform.OS, "GOARCH="+e.Platform.Arch, "CGO_ENABLED=0", "GOFLAGS=")
@@ -68,7 +68,7 @@ func TestBuildImage(t *testing.T) {
 		}
 		defer f.Close()
 		got := l.run(t, f, "sh", "-c", `cat >/tmp/find && chmod +x /tmp/find && exec /tmp/find "$@"`, "sh", i.Pin.Version, i.Pin.Sums[e.Platform.Dash()])
-		if got != "/usr/local/go\n" { // and nothing that it says on the way
+		if got != "/usr/local/go\n" { // and no other output
 			t.Errorf("package toolchain finds %s", got)
 		}
 	})
@@ -94,7 +94,7 @@ func TestBuildImage(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
-	t.Run("nothing of this machine is in it", func(t *testing.T) { notOfThisMachine(t, l, img) })
+	t.Run("it holds nothing of this machine", func(t *testing.T) { notOfThisMachine(t, l, img) })
 	t.Run("attended", func(t *testing.T) { attended(t, l) })
 	t.Run("rsync-host", func(t *testing.T) { rsyncHost(t, l) })
 	t.Run("it is built once", func(t *testing.T) {
@@ -111,8 +111,7 @@ func TestBuildImage(t *testing.T) {
 	t.Run("two trees share it, and each removes its own name", func(t *testing.T) { shared(t, e, i, owner, ref, img.ID) })
 }
 
-// notOfThisMachine looks for what the image must not know: in its history and settings, and in its files where they come from
-// outside.
+// notOfThisMachine looks for what must not be in the image: in its history and settings, and in files that may come from outside.
 func notOfThisMachine(t *testing.T, l lab, img image.InspectResponse) {
 	history, err := l.engine.Client.ImageHistory(t.Context(), l.image)
 	if err != nil {
@@ -152,19 +151,19 @@ func attended(t *testing.T, l lab) {
 	}{
 		"success":            {"echo done", nil, 0, "done\n"},
 		"status":             {"echo no >&2; exit 7", nil, 7, "no\n"},
-		"signal":             {"kill -KILL $$", nil, 137, "Killed\n"}, // the shell says so
+		"signal":             {"kill -KILL $$", nil, 137, "Killed\n"}, // by the shell
 		"standard input":     {"cat; echo read", nil, 0, "read\n"},
 		"more processes":     {"(sleep 600; echo late) & exit 3", nil, 3, ""},
-		"input ends":         {"sleep 600 & sleep 600", func(s *subject) error { return s.stream.CloseWrite() }, 129, ""},
-		"the client is gone": {"trap '' HUP TERM; sleep 600 & wait", func(s *subject) error { return s.stream.Conn.Close() }, 129, ""},
-		"SIGTERM": {"trap '' TERM; sleep 600 & wait", func(s *subject) error {
+		"input ends":         {"sleep 600 & echo started; sleep 600", func(s *subject) error { return s.stream.CloseWrite() }, 129, "started\n"},
+		"the client is gone": {"trap '' HUP TERM; sleep 600 & echo started; wait", func(s *subject) error { return s.stream.Conn.Close() }, 129, "started\n"},
+		"SIGTERM": {"trap '' TERM; sleep 600 & echo started; wait", func(s *subject) error {
 			return l.engine.Client.ContainerKill(context.Background(), s.id, "TERM")
-		}, 143, ""},
+		}, 143, "started\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := l.start(t, "attended", "sh", "-c", test.script)
 			if test.do != nil {
-				time.Sleep(500 * time.Millisecond)
+				s.started(t)
 				if err := test.do(s); err != nil {
 					t.Fatal(err)
 				}
@@ -262,13 +261,13 @@ func shared(t *testing.T, e *engine.Engine, i Image, first engine.Owner, ref, id
 		t.Errorf("%s is %s, not %s (%v)", other, img.ID, id, err)
 	}
 
-	if gone, err := Tidy(t.Context(), e, first, ref); err != nil || len(gone) != 0 {
-		t.Errorf("what is kept is gone: %q, %v", gone, err)
+	if removed, err := Tidy(t.Context(), e, first, ref); err != nil || len(removed) != 0 {
+		t.Errorf("the tag to keep was removed: %q, %v", removed, err)
 	}
 	before := list(t, e, first)
-	gone, err := Tidy(t.Context(), e, first, "")
-	if err != nil || !slices.Contains(gone, ref) || len(gone) != len(before) || len(list(t, e, first)) != 0 {
-		t.Errorf("of %q these are gone: %q, %v", before, gone, err)
+	removed, err := Tidy(t.Context(), e, first, "")
+	if err != nil || !slices.Contains(removed, ref) || len(removed) != len(before) || len(list(t, e, first)) != 0 {
+		t.Errorf("of %q these were removed: %q, %v", before, removed, err)
 	}
 	if _, err := e.Client.ImageInspect(t.Context(), other); err != nil {
 		t.Errorf("the other tree lost its image: %v", err)
@@ -277,11 +276,11 @@ func shared(t *testing.T, e *engine.Engine, i Image, first engine.Owner, ref, id
 		t.Error(err)
 	}
 	if _, err := e.Client.ImageInspect(t.Context(), id); !cerrdefs.IsNotFound(err) {
-		t.Errorf("nobody uses the image any more, and it is there: %v", err)
+		t.Errorf("the image has no tags, and still exists: %v", err)
 	}
 }
 
-func TestBuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
+func TestFailedBuildLeavesNothing(t *testing.T) {
 	e, i, owner := connect(t), fresh(t), nobody()
 	tidy(t, e, owner)
 	i.Base = tiny(t, e)
@@ -297,7 +296,7 @@ func TestBuildThatFailsSaysWhyAndLeavesNothing(t *testing.T) {
 	i.Base = "slipway.invalid/base:v1"
 	_, _, err = i.Ensure(t.Context(), e, owner, nil)
 	if err == nil || !strings.Contains(err.Error(), "from slipway.invalid/base:v1") {
-		t.Errorf("error %v for a base that is nowhere", err)
+		t.Errorf("error %v for a base that does not exist", err)
 	}
 }
 
@@ -305,7 +304,7 @@ func TestInterruptedBuildLeavesNothing(t *testing.T) {
 	e, i, owner := connect(t), fresh(t), nobody()
 	tidy(t, e, owner)
 	i.Base = tiny(t, e)
-	// Packing Go takes the engine a while, and what is behind it is never reached.
+	// The engine needs a while to copy Go, so the last step is never reached.
 	write(t, filepath.Join(i.Dir, "Dockerfile"), "ARG BASE\nFROM ${BASE}\nCOPY go /usr/local/go\nCOPY go /usr/local/go2\nCOPY go /usr/local/go3\n", 0o644)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
@@ -323,7 +322,7 @@ func TestInterruptedBuildLeavesNothing(t *testing.T) {
 	within(t, time.Minute, "its containers are gone", func() bool { return count(t, e, i.Base) == 0 })
 }
 
-// Whoever presses Ctrl-C while packages are installed has no folder of them left.
+// An interruption while packages are installed leaves no folder of them.
 func TestInterruptedBootstrapLeavesNothing(t *testing.T) {
 	e, i, owner := connect(t), fresh(t), nobody()
 	tidy(t, e, owner)
@@ -355,12 +354,12 @@ func TestInterruptedBootstrapLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestBaseThatCannotBeMadeSaysWhyWithoutCredentials(t *testing.T) {
+func TestFailedBootstrapKeepsCredentialsSecret(t *testing.T) {
 	e, i, owner := connect(t), fresh(t), nobody()
 	tidy(t, e, owner)
 	i.Mirror = "http://me:hunter2@127.0.0.1:9/debian"
 	err := builder{engine: e, owner: owner, progress: func(string) {}}.
-		bootstrap(t.Context(), i, "path-exclude=/usr/share/doc/*\n", []string{"git"}, ref(BaseRepository, owner, strings.Repeat("0", 64)), "0")
+		bootstrap(t.Context(), i, folder{{name: "dpkg.cfg", data: []byte("path-exclude=/usr/share/doc/*\n")}}, []string{"git"}, ref(BaseRepository, owner, strings.Repeat("0", 64)), "0")
 	if err == nil || !strings.Contains(err.Error(), "mmdebstrap: exit status") || !strings.Contains(err.Error(), "127.0.0.1") {
 		t.Fatalf("error %v", err)
 	}

@@ -4,8 +4,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/engine"
@@ -46,15 +49,15 @@ func TestImageIsNamedByOwnerAndContent(t *testing.T) {
 	}
 	tag, ok := strings.CutPrefix(name, "slipway/kube-cross:0123456789ab-")
 	if !ok || len(tag) != 12 {
-		t.Errorf("it is called %s", name)
+		t.Errorf("its name is %s", name)
 	}
 	again, err := definition(t).Ref(owner, amd64) // in another folder
 	if err != nil || again != name {
-		t.Errorf("elsewhere it is called %s (%v), here %s", again, err, name)
+		t.Errorf("elsewhere its name is %s (%v), here %s", again, err, name)
 	}
 }
 
-func TestWhateverTheImageIsMadeFromChangesItsName(t *testing.T) {
+func TestEveryInputOfTheImageChangesItsName(t *testing.T) {
 	t.Parallel()
 	before, err := definition(t).Ref(owner, amd64)
 	if err != nil {
@@ -103,7 +106,7 @@ func TestWhateverTheImageIsMadeFromChangesItsName(t *testing.T) {
 	}
 }
 
-func TestWhatTheImageIsNotMadeFromLeavesItsName(t *testing.T) {
+func TestOtherSettingsLeaveTheImageItsName(t *testing.T) {
 	t.Parallel()
 	before, err := definition(t).Ref(owner, amd64)
 	if err != nil {
@@ -123,7 +126,7 @@ func TestWhatTheImageIsNotMadeFromLeavesItsName(t *testing.T) {
 	}
 }
 
-func TestDefinitionThatCannotBeUsed(t *testing.T) {
+func TestInvalidDefinitionIsAnError(t *testing.T) {
 	t.Parallel()
 	i := definition(t)
 	_, err := i.Ref(owner, catalog.Platform{OS: "linux", Arch: "s390x"})
@@ -133,7 +136,7 @@ func TestDefinitionThatCannotBeUsed(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(i.Dir, "rootfs", "link")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := i.Ref(owner, amd64); err == nil || !strings.Contains(err.Error(), "link: is not a file") {
+	if _, err := i.Ref(owner, amd64); err == nil || !strings.Contains(err.Error(), "link: not a regular file") {
 		t.Errorf("error %v for a link", err)
 	}
 	i.Dir = filepath.Join(i.Dir, "nowhere")
@@ -142,7 +145,7 @@ func TestDefinitionThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestOnlyAnOwnersNamesAreHis(t *testing.T) {
+func TestTagsOfAnOwner(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"slipway/kube-cross:0123456789ab-0123456789ab":         true,
@@ -153,6 +156,56 @@ func TestOnlyAnOwnersNamesAreHis(t *testing.T) {
 	} {
 		if got := tagged(name, Repository, owner.ID); got != want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestPackagesOfAnArchitecture(t *testing.T) {
+	t.Parallel()
+	const text = "# What is needed.\n\ngit\n  make # to build\ng++-12\ngcc-aarch64-linux-gnu [!arm64]\ngcc-x86-64-linux-gnu\t[!amd64]\nlibc6-i386 [amd64]\n"
+	for arch, want := range map[string][]string{
+		"amd64": {"git", "make", "g++-12", "gcc-aarch64-linux-gnu", "libc6-i386"},
+		"arm64": {"git", "make", "g++-12", "gcc-x86-64-linux-gnu"},
+	} {
+		got, err := (folder{{name: "packages.txt", data: []byte(text)}}).packages(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", arch, diff)
+		}
+	}
+}
+
+func TestInvalidPackageLineIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"two words", "gcc [arm]", "gcc[!arm64]", "gcc [!arm64", "-y", "git;reboot"} {
+		_, err := (folder{{name: "packages.txt", data: []byte("git\n" + line + "\n")}}).packages("amd64")
+		if err == nil || !strings.Contains(err.Error(), "packages.txt:2: ") {
+			t.Errorf("%q: error %v", line, err)
+		}
+	}
+}
+
+// On both kinds of engines the image has a compiler for each server platform.
+func TestRealPackages(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "images", "kube-cross", "packages.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arch, want := range map[string][]string{
+		"amd64": {"gcc", "gcc-aarch64-linux-gnu", "gcc-s390x-linux-gnu", "gcc-powerpc64le-linux-gnu"},
+		"arm64": {"gcc", "gcc-x86-64-linux-gnu", "gcc-s390x-linux-gnu", "gcc-powerpc64le-linux-gnu"},
+	} {
+		got, err := (folder{{name: "packages.txt", data: text}}).packages(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range append(want, "git", "make", "rsync") {
+			if !slices.Contains(got, name) {
+				t.Errorf("%s: no %s among %q", arch, name, got)
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// connect finds this machine's engine. In CI there has to be one.
+// connect connects to this machine's engine. In CI there must be one.
 func connect(t *testing.T) *engine.Engine {
 	t.Helper()
 	e, err := engine.Connect(t.Context())
@@ -38,12 +38,12 @@ func connect(t *testing.T) *engine.Engine {
 	return e
 }
 
-// nobody is an owner that no tree is.
+// nobody returns an owner that is no tree.
 func nobody() engine.Owner {
 	return engine.Owner{ID: fmt.Sprintf("%012x", rand.Uint64()&0xffffffffffff), Folder: "/nowhere"}
 }
 
-// fresh is the build image of this repository with one difference, so that no engine has it, nor its base.
+// fresh returns the build image of this repository with a change, so that no engine has it or its base.
 func fresh(t *testing.T) Image {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
@@ -71,7 +71,7 @@ func fresh(t *testing.T) Image {
 	return Image{Dir: dir, Pin: toolchain.Pin{Version: c.Go.Version, Sums: c.Go.Sums}}
 }
 
-// tidy takes an owner's images away after the test.
+// tidy removes an owner's images after the test.
 func tidy(t *testing.T, e *engine.Engine, owner engine.Owner) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -81,18 +81,19 @@ func tidy(t *testing.T, e *engine.Engine, owner engine.Owner) {
 	})
 }
 
-// A lab runs containers of an image as the container road does: nothing but the volumes can be written, nobody is root.
+// A lab runs containers of an image as the container road does: read-only but for volumes, and not as root.
 type lab struct {
 	engine *engine.Engine
 	image  string
 }
 
-// A subject is a container with somebody at its standard input.
+// A subject is a container whose standard input is open.
 type subject struct {
 	id     string
 	stream types.HijackedResponse
 	output *bytes.Buffer
-	done   chan struct{} // closed when there is no more output
+	first  chan struct{} // closed at the first output
+	done   chan struct{} // closed at the end of the output
 	status <-chan container.WaitResponse
 	failed <-chan error
 }
@@ -116,20 +117,38 @@ func (l lab) start(t *testing.T, command ...string) *subject {
 			t.Error(err)
 		}
 	})
-	s := &subject{id: created.ID, output: &bytes.Buffer{}, done: make(chan struct{})}
+	s := &subject{id: created.ID, output: &bytes.Buffer{}, first: make(chan struct{}), done: make(chan struct{})}
 	s.stream, err = c.ContainerAttach(t.Context(), s.id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		defer close(s.done)
-		_, _ = stdcopy.StdCopy(s.output, s.output, s.stream.Reader)
+		_, _ = stdcopy.StdCopy(s, s, s.stream.Reader)
 	}()
 	s.status, s.failed = c.ContainerWait(t.Context(), s.id, container.WaitConditionNextExit)
 	if err := c.ContainerStart(t.Context(), s.id, container.StartOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Write keeps output. One goroutine calls it.
+func (s *subject) Write(p []byte) (int, error) {
+	if s.output.Len() == 0 {
+		defer close(s.first)
+	}
+	return s.output.Write(p)
+}
+
+// started waits for the first output.
+func (s *subject) started(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.first:
+	case <-s.done:
+		t.Fatal("the container ended without output")
+	}
 }
 
 // end waits for the container's end, and returns its status and output.
@@ -148,7 +167,7 @@ func (s *subject) end(t *testing.T) (int64, string) {
 	return 0, ""
 }
 
-// run gives a container input, and wants it to succeed.
+// run runs a container with input to its end, which must be a success.
 func (l lab) run(t *testing.T, input io.Reader, command ...string) string {
 	t.Helper()
 	s := l.start(t, command...)
@@ -167,7 +186,7 @@ func (l lab) run(t *testing.T, input io.Reader, command ...string) string {
 	return out
 }
 
-// within waits until something holds.
+// within polls the engine until something holds.
 func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !holds(); time.Sleep(50 * time.Millisecond) {
@@ -177,7 +196,7 @@ func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
 	}
 }
 
-// list is of an owner's names.
+// list returns an owner's tags.
 func list(t *testing.T, e *engine.Engine, owner engine.Owner) []string {
 	t.Helper()
 	var names []string
@@ -193,7 +212,7 @@ func list(t *testing.T, e *engine.Engine, owner engine.Owner) []string {
 	return names
 }
 
-// tiny is an image of one small file, to start builds from.
+// tiny makes an image of one small file, to start builds from.
 func tiny(t *testing.T, e *engine.Engine) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -218,8 +237,8 @@ func tiny(t *testing.T, e *engine.Engine) string {
 	return ref
 }
 
-// count is of an image's containers and of those of what is made from it, as an engine's builder gives its own no names or
-// labels.
+// count returns the number of containers of an image and of images made from it. An engine's builder gives its own containers no
+// names or labels.
 func count(t *testing.T, e *engine.Engine, ref string) int {
 	t.Helper()
 	all, err := e.Client.ContainerList(t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("ancestor", ref))})

@@ -12,8 +12,8 @@ import (
 	"slipway.build/pkg/mechanism/engine"
 )
 
-// Tidy takes the owner's names off all build images but keep and the base of that; "" keeps none. An image goes with its last
-// name. One that a container is made of stays for another time. The names that are gone are returned, also with an error.
+// Tidy removes the owner's tags of build images, except keep and the tag of its base; "" keeps none. An image is removed with its
+// last tag. Images that containers use stay until a later call. Tidy returns the removed tags, even with an error.
 func Tidy(ctx context.Context, e *engine.Engine, owner engine.Owner, keep string) ([]string, error) {
 	keepBase := ""
 	if keep != "" {
@@ -25,12 +25,12 @@ func Tidy(ctx context.Context, e *engine.Engine, owner engine.Owner, keep string
 			keepBase = ref(BaseRepository, owner, img.Config.Labels[baseLabel])
 		}
 	}
-	var gone []string
+	var removed []string
 	var errs []error
 	for _, repository := range []string{Repository, BaseRepository} {
 		found, err := e.Client.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository+":"+owner.ID+"-*"))})
 		if err != nil {
-			return gone, fmt.Errorf("tidy build images: %w", err)
+			return removed, fmt.Errorf("tidy build images: %w", err)
 		}
 		for _, img := range found {
 			for _, name := range img.RepoTags {
@@ -40,12 +40,12 @@ func Tidy(ctx context.Context, e *engine.Engine, owner engine.Owner, keep string
 				_, err := e.Client.ImageRemove(ctx, name, image.RemoveOptions{PruneChildren: true})
 				switch {
 				case err == nil:
-					gone = append(gone, name)
+					removed = append(removed, name)
 				case !cerrdefs.IsConflict(err) && !cerrdefs.IsNotFound(err):
 					errs = append(errs, fmt.Errorf("remove image %s: %w", name, err))
 				}
 			}
 		}
 	}
-	return gone, errors.Join(errs...)
+	return removed, errors.Join(errs...)
 }

@@ -10,21 +10,20 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// LinkBin points _output/bin at the host's binaries of the local road, where Kubernetes has them, if there are any. The tree is
-// locked.
+// LinkBin points _output/bin at the host's binaries, where Kubernetes has them, if the road is one for that and there are any. The
+// tree must be locked.
 func (p *Project) LinkBin() error {
-	host := catalog.Host()
-	if p.road.Name() != "local" {
+	if !p.road.Info().Linked {
 		return nil
 	}
-	if _, err := os.Stat(p.abs(localBin(host))); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(p.abs(p.hostBin())); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	link, target := p.abs(slashed(Output, "bin")), strings.TrimPrefix(localBin(host), Output+"/")
+	link, target := p.abs(slashed(Output, "bin")), strings.TrimPrefix(p.hostBin(), Output+"/")
 	if old, err := os.Readlink(link); err == nil && old == target {
 		return nil
 	}
-	if err := p.moveBin(link, host); err != nil {
+	if err := p.moveBin(link); err != nil {
 		return err
 	}
 	tmp := filepath.Join(p.abs(State), "bin.link")
@@ -35,11 +34,12 @@ func (p *Project) LinkBin() error {
 	return os.Rename(tmp, link)
 }
 
-func localBin(host catalog.Platform) string { return slashed(Binaries("local"), host.String()) }
+// hostBin is the folder of the road's binaries for the host.
+func (p *Project) hostBin() string { return slashed(p.road.Info().Output, catalog.Host().String()) }
 
 // moveBin makes way for the link where _output/bin is a folder, as `make slipway` leaves it in a fresh tree: what is in it
 // goes to where the link will lead, unless something of that name is there.
-func (p *Project) moveBin(bin string, host catalog.Platform) error {
+func (p *Project) moveBin(bin string) error {
 	if info, err := os.Lstat(bin); err != nil || !info.IsDir() {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (p *Project) moveBin(bin string, host catalog.Platform) error {
 		return err
 	}
 	for _, e := range entries {
-		to := filepath.Join(p.abs(localBin(host)), e.Name())
+		to := filepath.Join(p.abs(p.hostBin()), e.Name())
 		if _, err := os.Lstat(to); err == nil {
 			continue
 		}

@@ -71,15 +71,12 @@ func (p *Project) roadOf(module string) road.Road {
 
 // binary is the path of a binary.
 func (p *Project) binary(on catalog.Platform, bin catalog.Binary) string {
-	return slashed(Binaries(p.roadOf(bin.Module).Name()), on.String(), on.Exe(bin.Name))
+	return slashed(p.roadOf(bin.Module).Info().Output, on.String(), on.Exe(bin.Name))
 }
 
-// compileID names the compile of a road for a platform. Each road has records of its own: changing between two of them is cheap.
+// compileID names the compile of a road for a platform. Each road has records of its own, so changing between two of them is cheap.
 func compileID(on catalog.Platform, road road.Road) string {
-	if name := road.Name(); name != "local" {
-		return "compile " + on.String() + " by " + name
-	}
-	return "compile " + on.String()
+	return strings.TrimSpace("compile " + on.String() + " " + road.Info().Label)
 }
 
 // compile plans the compile of binaries for one platform: an action, and so a key and a record, for each binary,
@@ -102,7 +99,7 @@ func (b *builder) compile(platform catalog.Platform, binaries []catalog.Binary) 
 		b.add(&action.Action{
 			ID:      id,
 			Phase:   "compile",
-			Recipe:  append(road.Recipe(b.compilation(platform, module)), "main "+bin.ImportPath(), "test "+bin.Test),
+			Recipe:  road.Recipe(b.compileSpec(platform, module), roadBinary(bin)),
 			Inputs:  b.sourcesOf(bin, module),
 			Outputs: []string{b.binary(platform, bin)},
 			Batch:   b.batch(platform, module),
@@ -116,8 +113,8 @@ func (b *builder) batch(platform catalog.Platform, module *goModule) *action.Bat
 	id := compileID(platform, b.roadOf(module.Name))
 	if module.Name != b.Catalog.Module {
 		id += " of " + module.Name
-		if b.road.Name() != "local" {
-			id += " by the local road"
+		if theirs := b.roadOf(module.Name); theirs != b.road {
+			id += " by the " + theirs.Info().Name + " road"
 		}
 	}
 	if b.batches[id] == nil {
@@ -125,18 +122,14 @@ func (b *builder) batch(platform catalog.Platform, module *goModule) *action.Bat
 		b.batches[id].Run = func(ctx context.Context, t *action.Task, stale []*action.Action) error {
 			return b.runCompile(ctx, t, platform, module, stale)
 		}
-		if road, ok := b.roadOf(module.Name).(explainer); ok {
+		if r, ok := b.roadOf(module.Name).(road.Explainer); ok {
 			b.batches[id].Commands = func(stale []*action.Action) []string {
-				return road.Commands(b.request(platform, module, stale, b.abs))
+				return r.Commands(b.request(platform, module, stale, b.abs))
 			}
 		}
+		b.batches[id].Ready = b.ready(b.roadOf(module.Name))
 	}
 	return b.batches[id]
-}
-
-// An explainer is a road that shows how it would compile.
-type explainer interface {
-	Commands(c road.Compilation) []string
 }
 
 // compileCost leaves one processor for what can go on beside a compile (packing, the next platform's start),
@@ -149,11 +142,10 @@ func (b *builder) compileCost(batch string) action.Cost {
 	return cost
 }
 
-// compilation is that of a module for a platform. Components are stamped with the version of the release, other projects'
-// binaries with that of their module, so that they stay as they are from commit to commit.
-func (p *Project) compilation(platform catalog.Platform, module *goModule) road.Compilation {
-	c := road.Compilation{
-		Root:     p.Root,
+// compileSpec describes the compile of a module for a platform. Components are stamped with the version of the release, other
+// projects' binaries with that of their module, so that they stay as they are from commit to commit.
+func (p *Project) compileSpec(platform catalog.Platform, module *goModule) road.Spec {
+	s := road.Spec{
 		Module:   module.Name,
 		Platform: platform,
 		Tags:     p.Catalog.Tags,
@@ -161,21 +153,24 @@ func (p *Project) compilation(platform catalog.Platform, module *goModule) road.
 		Options:  p.Settings.Build,
 	}
 	if module.Name != p.Catalog.Module {
-		c.LDFlags = p.ldflags(module)
+		s.LDFlags = p.ldflags(module)
 	}
-	return c
+	return s
+}
+
+// roadBinary names the package of a binary.
+func roadBinary(bin catalog.Binary) road.Binary {
+	if bin.IsTest() {
+		return road.Binary{Package: bin.Test, Test: true}
+	}
+	return road.Binary{Package: bin.Package}
 }
 
 // request is the compilation of a batch's stale binaries, which go where path says.
 func (b *builder) request(platform catalog.Platform, module *goModule, stale []*action.Action, path func(output string) string) road.Compilation {
-	c := b.compilation(platform, module)
+	c := road.Compilation{Spec: b.compileSpec(platform, module)}
 	for _, a := range stale {
-		bin := b.targets[a.ID]
-		target := road.Target{Package: bin.Package, Output: path(a.Outputs[0])}
-		if bin.IsTest() {
-			target.Package, target.Test = bin.Test, true
-		}
-		c.Targets = append(c.Targets, target)
+		c.Targets = append(c.Targets, road.Target{Binary: roadBinary(b.targets[a.ID]), Output: path(a.Outputs[0])})
 	}
 	return c
 }
@@ -195,10 +190,10 @@ func (b *builder) runCompile(ctx context.Context, t *action.Task, platform catal
 	if road == b.road {
 		return road.Compile(ctx, c, t)
 	}
-	return road.Compile(ctx, c, elsewhere{t, road.Name()})
+	return road.Compile(ctx, c, elsewhere{t, road.Info().Name})
 }
 
-// elsewhere reports a compile by another road than the one that was asked for, and says so.
+// An elsewhere reports a compile by another road than the one of the request, with its name.
 type elsewhere struct {
 	road.Report
 	road string
@@ -231,7 +226,7 @@ func (b *builder) ahead(ctx context.Context) (built func(file string), stop func
 func (b *builder) sourcesOf(bin catalog.Binary, module *goModule) []string {
 	inputs := slices.Clone(module.inputs)
 	if module.Name == b.Catalog.Module {
-		for _, file := range b.config {
+		for _, file := range b.road.Info().Config {
 			if _, err := os.Stat(b.abs(file)); err == nil {
 				inputs = append(inputs, file)
 			}

@@ -170,7 +170,7 @@ type Made struct {
 // has a say.
 func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 	settings := Settings{
-		Road:           "bazel",
+		Road:           bazelroad.Info.Name,
 		DockerRegistry: statusValue(made.Status, registryKey),
 		DockerImageTag: statusValue(made.Status, imageTagKey),
 	}
@@ -179,6 +179,6 @@ func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 		return nil, err
 	}
 	p.licensed, p.others = made.Licenses, true
-	p.road = &bazelroad.Made{Version: p.pin().Version, Files: made.Binaries}
+	p.road = &bazelroad.Made{Root: p.Root, Version: p.pin().Version, Files: made.Binaries}
 	return p, p.identify(ctx)
 }

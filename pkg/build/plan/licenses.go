@@ -197,7 +197,7 @@ func (b *builder) packages(name string, platform catalog.Platform, module *goMod
 
 // listing is how the Go command is asked which packages binaries are compiled from.
 func (b *builder) listing(platform catalog.Platform, module *goModule, binaries []catalog.Binary) (args, mains, tests []string) {
-	c := b.compilation(platform, module)
+	c := b.compileSpec(platform, module)
 	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
 	for _, bin := range binaries {
 		if bin.IsTest() {

@@ -16,7 +16,6 @@ import (
 	"slipway.build/pkg/build/road/local"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/archive"
-	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
@@ -34,18 +33,6 @@ const (
 	// EngineUsed is a file that says that the tree has something in a container engine.
 	EngineUsed = State + "/engine"
 )
-
-// Binaries is where the binaries that a road made are: OS/ARCH/NAME. Those of the container road have the place that
-// Kubernetes gives its own.
-func Binaries(road string) string {
-	switch road {
-	case "container":
-		return Output + "/dockerized/bin"
-	case "bazel":
-		return Output + "/bazel/bin"
-	}
-	return Output + "/local/bin"
-}
 
 // Settings are what a user sets by Kubernetes' variables.
 type Settings struct {
@@ -83,7 +70,6 @@ type Project struct {
 
 	road     road.Road // that compiles the components
 	local    road.Road // that compiles other projects' binaries
-	config   []string  // files besides sources that decide what the road makes of these; some may be missing
 	licensed string    // a folder that has the license files of the components; "" is to take them out of the module cache
 	others   bool      // what Others plans is in its place, and not to be made
 	getenv   func(string) string
@@ -108,9 +94,6 @@ func load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	if err != nil {
 		return nil, err
 	}
-	if err := settings.Build.Validate(); err != nil {
-		return nil, err
-	}
 	if err := settings.validateTags(); err != nil {
 		return nil, err
 	}
@@ -122,27 +105,8 @@ func load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	p.Go = once(func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
 		return toolchain.Find(ctx, pin, progress)
 	})
-	p.local = &local.Road{Pin: pin, Go: p.Go}
+	p.local = &local.Road{Root: root, Pin: pin, Go: p.Go}
 	return p, nil
-}
-
-// chooseRoad takes the road that the settings name.
-func (p *Project) chooseRoad() error {
-	switch p.Settings.Road {
-	case "", "local":
-		p.road = p.local
-	case "container":
-		p.road = p.Containers(p.Catalog.Module)
-	case "bazel":
-		if err := bazelroad.Validate(p.Settings.Build); err != nil {
-			return err
-		}
-		p.road = &bazelroad.Road{Version: p.pin().Version, Bazel: p.findBazel}
-		p.config = bazelroad.Config()
-	default:
-		return suggest.Unknown("road", p.Settings.Road, []string{"local", "container", "bazel"})
-	}
-	return nil
 }
 
 // identify finds out what version the tree is, and which files are its sources.
@@ -189,6 +153,11 @@ func (p *Project) findBazel(ctx context.Context, progress func(string)) (bazelro
 		return nil, err // and no Bazel that is nil in an interface that is not
 	}
 	return b, nil
+}
+
+// checkBazel looks whether findBazel can succeed on this machine.
+func (p *Project) checkBazel(ctx context.Context) error {
+	return bazel.Ready(ctx, bazel.Options{Root: p.Root, Mirror: p.Settings.DebianMirror, Getenv: p.getenv})
 }
 
 // Bazel is the one that the tree is pinned to, with what it needs from where deps says.

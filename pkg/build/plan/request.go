@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	bazelroad "slipway.build/pkg/build/road/bazel"
+	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -45,10 +45,8 @@ func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error)
 		return nil, err
 	}
 	for _, bin := range b.targets {
-		if bin.IsTest() && p.road.Name() == "bazel" {
-			return nil, &bazelroad.OptionError{
-				Option: bin.Name, Instead: "Bazel has no target for tests of a package of another module; make the test set by another road",
-			}
+		if err := road.CheckBinary(b.roadOf(bin.Module), roadBinary(bin)); err != nil {
+			return nil, err
 		}
 	}
 	return b.graph, nil
@@ -89,6 +87,8 @@ type builder struct {
 	packs   bool                      // binaries are for tarballs
 	tars    []string                  // names of the tarballs
 	made    []string                  // of other projects: files, and folders with a final slash
+
+	readies map[road.Road]func(context.Context) error // by road, see ready
 }
 
 func (p *Project) builder(ctx context.Context) *builder {
@@ -100,6 +100,7 @@ func (p *Project) builder(ctx context.Context) *builder {
 		batches: map[string]*action.Batch{},
 		targets: map[string]catalog.Binary{},
 		planned: map[string]bool{},
+		readies: map[road.Road]func(context.Context) error{},
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A FlagError tells a user why a GOFLAGS cannot be used.
+// A FlagError reports a flag in GOFLAGS that cannot be honored.
 type FlagError struct {
-	Flag string // as it was given
+	Flag string // as the user gave it
 	Why  string
 }
 
@@ -17,18 +17,17 @@ func (e *FlagError) Error() string { return fmt.Sprintf("GOFLAGS: %s: %s", e.Fla
 // BadRequest marks the error as the request's fault: see package badrequest.
 func (*FlagError) BadRequest() {}
 
-// reading are flags that name files or programs. What is in those decides bytes and is in no key: a change would go
-// unnoticed, and a release could not be repeated from its sources.
-var reading = []string{"overlay", "modfile", "toolexec", "exec", "pkgdir", "compiler", "C"}
+// fileFlags name files or programs. Their content decides bytes but is part of no key, so a change would go unnoticed, and a
+// release could not be repeated from its sources.
+var fileFlags = []string{"overlay", "modfile", "toolexec", "exec", "pkgdir", "compiler", "C"}
 
-// Validate reports, as a *FlagError, what a compile cannot honor.
-func (o Options) Validate() error {
+// validate returns a *FlagError for a flag that no road can honor.
+func (o Options) validate() error {
 	for _, flag := range strings.Fields(o.GoFlags) {
-		// The Go command lets quotes hold blanks. A flag that needs some is a rare thing, and reading it otherwise than
-		// the Go command does would be a silent loss.
+		// The Go command supports quotes around blanks. Flags that need them are rare, and reading them differently from
+		// the Go command would lose some silently.
 		if strings.ContainsAny(flag, `'"`) {
-			return &FlagError{flag, "quotes are not supported, and no blanks within a flag (build tags are separated by commas, " +
-				"flags for the linker go into GOLDFLAGS)"}
+			return &FlagError{flag, "quotes and blanks within a flag are not supported (separate build tags by commas; flags for the linker go into GOLDFLAGS)"}
 		}
 		name, value, ok := cutFlag(flag)
 		if !ok {
@@ -37,14 +36,14 @@ func (o Options) Validate() error {
 		if name == "n" && value != "false" {
 			return &FlagError{flag, "nothing would be compiled"}
 		}
-		if slices.Contains(reading, name) || name == "pgo" && value != "off" && value != "auto" {
-			return &FlagError{flag, "it names a file or program, and a change there would not be noticed"}
+		if slices.Contains(fileFlags, name) || name == "pgo" && value != "off" && value != "auto" {
+			return &FlagError{flag, "it names a file or program, and a change in that would go unnoticed"}
 		}
 	}
 	return nil
 }
 
-// userTags finds the build tags in GOFLAGS: -tags on the command line would hide them.
+// userTags returns the build tags in GOFLAGS, which -tags on the command line would hide.
 func userTags(goflags string) []string {
 	var tags []string
 	for _, flag := range strings.Fields(goflags) {

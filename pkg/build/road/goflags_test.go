@@ -8,9 +8,9 @@ import (
 	"slipway.build/pkg/mechanism/badrequest"
 )
 
-func TestGoFlagsThatCannotBeHonoredAreRefused(t *testing.T) {
+func TestUnsupportedGoFlagsAreRefused(t *testing.T) {
 	t.Parallel()
-	const reads, quoted, odd = "names a file or program", "quotes are not supported", "not a flag like"
+	const reads, quoted, odd = "names a file or program", "quotes and blanks within a flag are not supported", "not a flag like"
 	for goflags, want := range map[string]string{
 		"-overlay=o.json":                   reads,
 		"--overlay=o.json":                  reads,
@@ -37,7 +37,7 @@ func TestGoFlagsThatCannotBeHonoredAreRefused(t *testing.T) {
 		"-pgo=off -pgo=auto":                "",
 		"-gcflags=all=-N\t-ldflags=-X=a=b ": "",
 	} {
-		err := Options{GoFlags: goflags}.Validate()
+		err := Options{GoFlags: goflags}.validate()
 		if want == "" {
 			if err != nil {
 				t.Errorf("%q: %v", goflags, err)
@@ -51,7 +51,7 @@ func TestGoFlagsThatCannotBeHonoredAreRefused(t *testing.T) {
 	}
 }
 
-func TestEmptyTagsTakeBackEarlierOnes(t *testing.T) {
+func TestEmptyTagsOverrideEarlierTags(t *testing.T) {
 	t.Parallel()
 	if got := userTags("-tags=a -tags="); len(got) > 0 {
 		t.Errorf("tags %q", got)

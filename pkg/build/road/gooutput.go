@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// A GoOutput takes what `go build -v` writes, and tells its package names from what is meant for the user. It may be written
-// to from one goroutine at a time.
+// A GoOutput receives the output of `go build -v`, and separates package names, which are progress, from messages for the user.
+// Only one goroutine at a time may write to it.
 type GoOutput struct {
 	Report Report
 
-	line     []byte       // that is not ended yet
+	line     []byte       // the last one, not ended yet
 	packages atomic.Int64 // compiled so far
-	total    atomic.Int64 // about as many are to be compiled; 0 if nobody knows
+	total    atomic.Int64 // estimate of how many there are to compile; 0 if unknown
 }
 
-// longest is how much of a line is kept, in bytes.
-const longest = 1 << 20
+// maxLine is how much of a line is kept, in bytes.
+const maxLine = 1 << 20
 
 func (o *GoOutput) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		part, after, ended := bytes.Cut(rest, []byte("\n"))
-		o.line = append(o.line, part[:min(len(part), longest-len(o.line))]...)
+		o.line = append(o.line, part[:min(len(part), maxLine-len(o.line))]...)
 		if ended {
 			o.Flush()
 		}
@@ -34,7 +34,7 @@ func (o *GoOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush takes the line that is not ended for a whole one: what writes has ended.
+// Flush handles a last line that has no end, after the writer has ended.
 func (o *GoOutput) Flush() {
 	if len(o.line) > 0 {
 		o.sort(strings.TrimSuffix(string(o.line), "\r"))
@@ -42,7 +42,7 @@ func (o *GoOutput) Flush() {
 	o.line = o.line[:0]
 }
 
-// sort judges one line: one that is nothing but an import path says that the package was compiled.
+// sort handles one line. A line that is nothing but an import path means that the package was compiled.
 func (o *GoOutput) sort(text string) {
 	switch {
 	case strings.HasPrefix(text, "go: downloading "):
@@ -51,7 +51,7 @@ func (o *GoOutput) sort(text string) {
 		done := o.packages.Add(1)
 		total := o.total.Load()
 		if total > 0 {
-			total = max(total, done) // packages that were on their way when they were counted may count twice or not
+			total = max(total, done) // the total is an estimate: packages were being compiled while it was counted
 		}
 		o.Report.Progress(done, total, text)
 	default:
@@ -59,15 +59,15 @@ func (o *GoOutput) sort(text string) {
 	}
 }
 
-// A compile that has gone on for this long is asked how much there is to do, once it has compiled so many packages.
-// Asking costs the Go tool a few seconds of one processor: links alone (after a new commit, say) are better off without.
+// The packages still to compile are counted once a compile has taken this long and compiled so many packages. Counting keeps
+// the Go command busy for a few seconds on one processor, which short compiles, such as links after a new commit, should not pay.
 const (
 	longCompile  = 10 * time.Second
 	manyPackages = 20
 )
 
-// WatchTotal finds out, if the compile goes on for long, of how many packages it is, and tells it in every progress from then
-// on. It asks list, which runs the Go command with arguments and returns what that wrote. The function it returns ends that.
+// WatchTotal counts the packages of a compile that takes long, so that progress from then on has a total. It calls list, which
+// runs the Go command with arguments and returns its output. The function that it returns stops the watch.
 func (o *GoOutput) WatchTotal(ctx context.Context, c Compilation, targets []Target, list func(ctx context.Context, args []string) ([]byte, error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -89,7 +89,7 @@ func (o *GoOutput) WatchTotal(ctx context.Context, c Compilation, targets []Targ
 				return
 			}
 			out, err := list(ctx, args)
-			// It is only for the progress shown; what is wrong, the compile says itself.
+			// The total is for progress only, so errors do not matter: the compile reports its own.
 			if stale := bytes.Count(out, []byte("x")); err == nil && stale > 0 {
 				o.total.Store(before + int64(stale))
 			}
@@ -99,8 +99,8 @@ func (o *GoOutput) WatchTotal(ctx context.Context, c Compilation, targets []Targ
 	return func() { cancel(); watching.Wait() }
 }
 
-// listStale are the arguments by which the Go command writes an x for every package that targets need and that is not in its
-// build cache. There are none for tests: the packages that only a test imports would need another question.
+// listStale returns arguments by which the Go command writes an x for every package that targets need and that is not in its
+// build cache. It returns nil for tests: packages that only a test imports would not be counted.
 func listStale(c Compilation, targets []Target) []string {
 	args := append([]string{"list", "-deps", "-f", "{{if .Stale}}x{{end}}"}, c.BuildFlags()...)
 	for _, t := range targets {

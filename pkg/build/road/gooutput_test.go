@@ -10,20 +10,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// told is a Report that remembers.
-type told struct{ lines []string }
+// A recorder is a Report that keeps what it receives.
+type recorder struct{ lines []string }
 
-func (*told) By(string)                  {}
-func (*told) Memory(int64)               {}
-func (*told) Step(string, time.Duration) {}
-func (r *told) Output(line string)       { r.lines = append(r.lines, "output "+line) }
-func (r *told) Progress(done, total int64, text string) {
+func (*recorder) By(string)                  {}
+func (*recorder) Memory(int64)               {}
+func (*recorder) Step(string, time.Duration) {}
+func (r *recorder) Output(line string)       { r.lines = append(r.lines, "output "+line) }
+func (r *recorder) Progress(done, total int64, text string) {
 	r.lines = append(r.lines, fmt.Sprintf("%d of %d %s", done, total, text))
 }
 
-func TestPackageNamesAreProgressAndTheRestIsForTheUser(t *testing.T) {
+func TestPackageNamesAreProgressAndOtherLinesAreOutput(t *testing.T) {
 	t.Parallel()
-	var r told
+	var r recorder
 	o := &GoOutput{Report: &r}
 	// However it is cut into writes.
 	for _, part := range []string{
@@ -45,34 +45,34 @@ func TestPackageNamesAreProgressAndTheRestIsForTheUser(t *testing.T) {
 	}
 }
 
-func TestALineWithoutEndIsNotKeptForEver(t *testing.T) {
+func TestEndlessLineIsCut(t *testing.T) {
 	t.Parallel()
-	var r told
+	var r recorder
 	o := &GoOutput{Report: &r}
 	for range 3 {
-		_, _ = o.Write([]byte(strings.Repeat("x ", longest/2)))
+		_, _ = o.Write([]byte(strings.Repeat("x ", maxLine/2)))
 	}
 	o.Flush()
-	if len(r.lines) != 1 || len(r.lines[0]) != longest+len("output ") {
+	if len(r.lines) != 1 || len(r.lines[0]) != maxLine+len("output ") {
 		t.Errorf("%d lines, the first of %d bytes", len(r.lines), len(r.lines[0]))
 	}
 }
 
-func TestOfTestsNobodyAsksHowManyPackagesAreStale(t *testing.T) {
+func TestPackagesOfTestsAreNotCounted(t *testing.T) {
 	t.Parallel()
-	c := Compilation{Tags: []string{"selinux"}}
-	if args := listStale(c, []Target{{Package: "./a"}, {Package: "./b"}}); !strings.HasSuffix(strings.Join(args, " "), " ./a ./b") || args[0] != "list" {
+	c := Compilation{Spec: Spec{Tags: []string{"selinux"}}}
+	if args := listStale(c, []Target{{Binary: Binary{Package: "./a"}}, {Binary: Binary{Package: "./b"}}}); !strings.HasSuffix(strings.Join(args, " "), " ./a ./b") || args[0] != "list" {
 		t.Errorf("arguments %q", args)
 	}
-	if args := listStale(c, []Target{{Package: "./a"}, {Package: "./b", Test: true}}); args != nil {
+	if args := listStale(c, []Target{{Binary: Binary{Package: "./a"}}, {Binary: Binary{Package: "./b", Test: true}}}); args != nil {
 		t.Errorf("arguments %q", args)
 	}
 }
 
-func TestWatchingATotalEndsWithTheCompile(t *testing.T) {
+func TestWatchEndsWithTheCompile(t *testing.T) {
 	t.Parallel()
-	stop := (&GoOutput{Report: &told{}}).WatchTotal(t.Context(), Compilation{}, nil, func(context.Context, []string) ([]byte, error) {
-		t.Error("asked at once")
+	stop := (&GoOutput{Report: &recorder{}}).WatchTotal(t.Context(), Compilation{}, nil, func(context.Context, []string) ([]byte, error) {
+		t.Error("packages are counted at once")
 		return nil, nil
 	})
 	stop()

@@ -1,9 +1,12 @@
-// Package road says what a road is: a way to compile Go packages into binaries. The roads themselves are
-// in folders below; nothing here or there knows what a release is.
+// Package road defines roads: ways to compile Go packages into binaries. A road says all of itself here, so that nobody has to
+// know which one it is.
+//
+// What must never be in here: a road itself (they are in the folders below), and what a release holds.
 package road
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,56 +14,127 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A Road compiles Go packages into binaries.
+// A Road compiles Go packages of one tree into binaries. It may also be a [Limiter], a [Preparer] or an [Explainer].
 type Road interface {
-	// Name is what ROAD= and --road call it.
-	Name() string
-	// Recipe says what decides the bytes besides the sources, for the key of a compile. The road's name is
-	// part of it: no release by one road takes a binary that another made.
-	Recipe(c Compilation) []string
-	// Compile makes every target's Output, or returns an error. What the Go tool says of the sources goes
-	// to r.Output as it is.
+	Info() Info
+	// Recipe returns what decides the bytes of a binary besides its sources, for the key of its compile. The road's name is
+	// part of it, so that no release by one road takes a binary that another made.
+	Recipe(spec Spec, bin Binary) []string
+	// Compile makes every target's Output, or returns an error. Messages of the Go command go to r.Output unchanged.
 	Compile(ctx context.Context, c Compilation, r Report) error
+}
+
+// An Info describes a road.
+type Info struct {
+	Name   string   // by which users choose it
+	Output string   // folder of its binaries, OS/ARCH/NAME, relative to the tree's root
+	Config []string // files of the tree, besides sources, that decide what it makes; some may be missing
+	Label  string   // what the names of its compiles end with, so that each road has its own records; empty for the default road
+	Linked bool     // _output/bin leads to its binaries for the host
+}
+
+// A Limiter is a road that does not support everything. Its errors are of type *[UnsupportedError].
+type Limiter interface {
+	CheckOptions(o Options) error
+	CheckBinary(bin Binary) error
+}
+
+// A Preparer is a road that needs programs or services besides Go.
+type Preparer interface {
+	// Ready looks for them, and makes nothing. It returns within seconds, and its error says what is missing.
+	Ready(ctx context.Context) error
+}
+
+// An Explainer is a road that can show how it would compile.
+type Explainer interface {
+	// Commands returns shell command lines that do what Compile would do, in their order. It runs nothing and contacts nobody.
+	Commands(c Compilation) []string
+}
+
+// CheckOptions returns an error, a *[FlagError] or an *[UnsupportedError], if the road cannot honor the options.
+func CheckOptions(r Road, o Options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if l, ok := r.(Limiter); ok {
+		return l.CheckOptions(o)
+	}
+	return nil
+}
+
+// CheckBinary returns an *[UnsupportedError] if the road cannot make a binary.
+func CheckBinary(r Road, bin Binary) error {
+	if l, ok := r.(Limiter); ok {
+		return l.CheckBinary(bin)
+	}
+	return nil
+}
+
+// An UnsupportedError reports something that a road does not support.
+type UnsupportedError struct {
+	Road string
+	What string
+	Why  string // may be empty
+}
+
+func (e *UnsupportedError) Error() string {
+	text := fmt.Sprintf("%s: not supported by the %s road", e.What, e.Road)
+	if e.Why != "" {
+		text += ": " + e.Why
+	}
+	return text
+}
+
+// BadRequest marks the error as the request's fault: see package badrequest.
+func (*UnsupportedError) BadRequest() {}
+
+// A Spec holds what decides the bytes of a compilation's binaries, besides the sources and which packages they are of.
+type Spec struct {
+	Module   string // folder of go.mod, relative to the tree's root
+	Platform catalog.Platform
+	Tags     []string // build tags
+	LDFlags  string   // for the linker: the version stamp
+	Options  Options
+}
+
+// A Binary names the package that a binary is compiled from.
+type Binary struct {
+	Package string // import path, or ./path in the module
+	Test    bool   // the package's compiled tests rather than its main package
 }
 
 // A Compilation is a request for binaries of one module for one platform.
 type Compilation struct {
-	Root     string // of the tree, absolute
-	Module   string // folder of go.mod, relative to Root
-	Platform catalog.Platform
-	Tags     []string // build tags
-	LDFlags  string   // for the linker: the stamp
-	Options  Options
-	Scratch  string // private folder on the file system of the outputs
-	Targets  []Target
+	Spec
+	Targets []Target
+	Scratch string // private folder on the file system of the outputs
 
-	// Built, if not nil, is told of finished binaries while others are still to be made, by roads that can. The file is
-	// for reading, and stays where it is until Scratch is removed.
+	// Built, if not nil, is called with each finished binary while others are still being made, by roads that can do so. The
+	// file is for reading only, and stays in place until Scratch is removed.
 	Built func(file string)
 }
 
-// Options are the user's wishes for a compile, from Kubernetes' variables of these names.
+// Options are what a user may change about a compile, by Kubernetes' variables of these names.
 type Options struct {
 	Debug   bool   // DBG: keep symbols and paths, switch optimizations off
 	GoFlags string // GOFLAGS of the environment (never of a go/env file)
 	LDFlags string // GOLDFLAGS: instead of -s -w
 }
 
-// A Target is a binary to make.
+// A Target is a binary and where to write it.
 type Target struct {
-	Package  string // import path, or ./path in the module
-	Test     bool   // the package's compiled tests rather than its main package
-	Output   string // where to write it, absolute
+	Binary
+	Output   string // absolute
 	Previous string // where the last intact output is, or ""
 }
 
-// A Report is told what happens while a road compiles. An action.Task is one.
+// A Report receives what happens while a road compiles. An action.Task is one.
 type Report interface {
 	By(process string)                       // which process, container or invocation does the work
 	Progress(done, total int64, text string) // packages so far; total 0 is unknown
-	Output(line string)                      // for the user, as the Go tool printed it
+	Output(line string)                      // for the user, as the Go command printed it
 	Step(text string, took time.Duration)    // a part of the work is done
-	Memory(peak int64)                       // most resident memory of all processes at one time, bytes
+	Memory(peak int64)                       // peak resident memory of all processes together, bytes
 }
 
 // A GoCommand is a run of the Go command that makes some of a compilation's targets.
@@ -69,8 +143,8 @@ type GoCommand struct {
 	Targets []Target
 }
 
-// GoCommands are what makes all targets: one run for all main packages, so that the Go tool shares what they have in common
-// and links in parallel, then one for all test packages. Tests are not vetted: all of their dependencies would be looked at.
+// GoCommands returns the runs that make all targets: one for all main packages, so that the Go command shares what they have in
+// common and links in parallel, then one for all test packages. Tests are not vetted, as vet would look at all dependencies.
 func (c Compilation) GoCommands() []GoCommand {
 	mains, tests := GoCommand{Verb: []string{"build"}}, GoCommand{Verb: []string{"test", "-c", "-vet=off"}}
 	for _, t := range c.Targets {
@@ -83,16 +157,29 @@ func (c Compilation) GoCommands() []GoCommand {
 	return slices.DeleteFunc([]GoCommand{mains, tests}, func(g GoCommand) bool { return len(g.Targets) == 0 })
 }
 
-// File is the name that the Go tool gives a target in a folder named by -o.
-func (c Compilation) File(t Target) string { return c.Platform.Exe(catalog.GoName(t.Package, t.Test)) }
+// Args returns the arguments of a run that writes its binaries into a folder, which ends with a separator.
+func (g GoCommand) Args(s Spec, folder string) []string {
+	args := append(slices.Clone(g.Verb), "-v")
+	args = append(args, s.BuildFlags()...)
+	args = append(args, "-o", folder)
+	for _, t := range g.Targets {
+		args = append(args, t.Package)
+	}
+	return args
+}
 
-// BuildFlags are the flags of go build (and go test -c) that all roads that call it share. They are upstream's of
-// its release binaries; -buildvcs and -mod are written out because GOFLAGS may say otherwise.
-func (c Compilation) BuildFlags() []string {
-	tags := slices.Clone(c.Tags)
-	ldflags := c.Options.LDFlags
+// File returns the name that the Go command gives a binary in a folder named by -o.
+func (s Spec) File(bin Binary) string {
+	return s.Platform.Exe(catalog.GoName(bin.Package, bin.Test))
+}
+
+// BuildFlags returns the flags of go build (and go test -c) that all roads that call it share. They are those of upstream's
+// release binaries; -buildvcs and -mod are written out because GOFLAGS may say otherwise.
+func (s Spec) BuildFlags() []string {
+	tags := slices.Clone(s.Tags)
+	ldflags := s.Options.LDFlags
 	flags := []string{"-buildvcs=false", "-mod=readonly"}
-	if c.Options.Debug {
+	if s.Options.Debug {
 		flags = append(flags, "-gcflags=all=-N -l")
 		tags = slices.DeleteFunc(tags, func(t string) bool { return t == "grpcnotrace" })
 	} else {
@@ -101,9 +188,45 @@ func (c Compilation) BuildFlags() []string {
 			ldflags = "-s -w"
 		}
 	}
-	tags = append(tags, userTags(c.Options.GoFlags)...)
+	tags = append(tags, userTags(s.Options.GoFlags)...)
 	if len(tags) > 0 {
 		flags = append(flags, "-tags="+strings.Join(tags, ","))
 	}
-	return append(flags, "-ldflags="+strings.TrimSpace(ldflags+" "+c.LDFlags))
+	return append(flags, "-ldflags="+strings.TrimSpace(ldflags+" "+s.LDFlags))
+}
+
+// A GoKey is all that decides a binary's bytes where the Go command compiles it. The flags follow from the spec by code, so
+// they stand for that code.
+type GoKey struct {
+	Go     string   // version
+	Levels []string // settings of the Go command, see toolchain.Levels
+	Flags  []string // see BuildFlags
+	Spec   Spec
+	Binary Binary
+	Paths  []string `json:",omitempty"` // of this machine, where binaries hold them
+}
+
+// ShellCommand returns a command line for a POSIX shell that runs a command in a folder with an environment.
+func ShellCommand(dir string, env []string, args ...string) string {
+	var words []string
+	if dir != "" {
+		words = append(words, "cd", shellWord(dir), "&&")
+	}
+	if len(env) > 0 {
+		words = append(words, "env")
+	}
+	for _, word := range slices.Concat(env, args) {
+		words = append(words, shellWord(word))
+	}
+	return strings.Join(words, " ")
+}
+
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=+./:,@%", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

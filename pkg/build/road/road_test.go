@@ -20,7 +20,7 @@ func TestBuildFlags(t *testing.T) {
 		{"a release", Options{}, always + "-trimpath\n-tags=selinux,grpcnotrace\n-ldflags=-s -w -X a.b=c"},
 		{"a debug build keeps symbols, paths and tracing", Options{Debug: true},
 			always + "-gcflags=all=-N -l\n-tags=selinux\n-ldflags=-X a.b=c"},
-		{"GOLDFLAGS stands instead of -s -w", Options{LDFlags: "-w -linkmode=internal"},
+		{"GOLDFLAGS replaces -s -w", Options{LDFlags: "-w -linkmode=internal"},
 			always + "-trimpath\n-tags=selinux,grpcnotrace\n-ldflags=-w -linkmode=internal -X a.b=c"},
 		{"GOLDFLAGS in a debug build", Options{Debug: true, LDFlags: "-compressdwarf=false"},
 			always + "-gcflags=all=-N -l\n-tags=selinux\n-ldflags=-compressdwarf=false -X a.b=c"},
@@ -28,20 +28,20 @@ func TestBuildFlags(t *testing.T) {
 			always + "-trimpath\n-tags=selinux,grpcnotrace,acme,fips\n-ldflags=-s -w -X a.b=c"},
 		{"two hyphens are one", Options{GoFlags: "--tags=acme"},
 			always + "-trimpath\n-tags=selinux,grpcnotrace,acme\n-ldflags=-s -w -X a.b=c"},
-		{"of several -tags the last counts, as in the go command", Options{GoFlags: "-tags=one -tags=two"},
+		{"the last of several -tags counts, as in the Go command", Options{GoFlags: "-tags=one -tags=two"},
 			always + "-trimpath\n-tags=selinux,grpcnotrace,two\n-ldflags=-s -w -X a.b=c"},
-		{"other flags of GOFLAGS are left to the go command", Options{GoFlags: "-x -ldflags=-w"},
+		{"other flags of GOFLAGS are left to the Go command", Options{GoFlags: "-x -ldflags=-w"},
 			always + "-trimpath\n-tags=selinux,grpcnotrace\n-ldflags=-s -w -X a.b=c"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := Compilation{Tags: []string{"selinux", "grpcnotrace"}, LDFlags: "-X a.b=c", Options: tt.options}
+			c := Spec{Tags: []string{"selinux", "grpcnotrace"}, LDFlags: "-X a.b=c", Options: tt.options}
 			if diff := cmp.Diff(tt.want, strings.Join(c.BuildFlags(), "\n")); diff != "" {
 				t.Errorf("flags (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([]string{"selinux", "grpcnotrace"}, c.Tags); diff != "" {
-				t.Errorf("the compilation's own tags changed:\n%s", diff)
+				t.Errorf("the spec's own tags changed:\n%s", diff)
 			}
 		})
 	}
@@ -50,42 +50,54 @@ func TestBuildFlags(t *testing.T) {
 func TestBuildFlagsWithoutTagsOrStamp(t *testing.T) {
 	t.Parallel()
 	want := []string{"-buildvcs=false", "-mod=readonly", "-trimpath", "-ldflags=-s -w"}
-	if diff := cmp.Diff(want, Compilation{}.BuildFlags()); diff != "" {
+	if diff := cmp.Diff(want, Spec{}.BuildFlags()); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
 }
 
-func TestNameThatTheGoToolGivesATarget(t *testing.T) {
+func TestNameOfABinary(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		target Target
-		os     string
-		want   string
+		bin  Binary
+		os   string
+		want string
 	}{
-		{Target{Package: "./kubectl"}, "linux", "kubectl"},
-		{Target{Package: "./kubectl"}, "windows", "kubectl.exe"},
-		{Target{Package: "github.com/onsi/ginkgo/v2/ginkgo"}, "linux", "ginkgo"},
-		{Target{Package: "example.com/tool/v2"}, "linux", "tool"},
-		{Target{Package: "gopkg.in/tool.v2"}, "linux", "tool.v2"},
-		{Target{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "linux", "e2e.test"},
-		{Target{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "windows", "e2e.test.exe"},
+		{Binary{Package: "./kubectl"}, "linux", "kubectl"},
+		{Binary{Package: "./kubectl"}, "windows", "kubectl.exe"},
+		{Binary{Package: "github.com/onsi/ginkgo/v2/ginkgo"}, "linux", "ginkgo"},
+		{Binary{Package: "example.com/tool/v2"}, "linux", "tool"},
+		{Binary{Package: "gopkg.in/tool.v2"}, "linux", "tool.v2"},
+		{Binary{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "linux", "e2e.test"},
+		{Binary{Package: "k8s.io/kubernetes/test/e2e", Test: true}, "windows", "e2e.test.exe"},
 	}
 	for _, tt := range tests {
-		c := Compilation{Platform: catalog.Platform{OS: tt.os, Arch: "amd64"}}
-		if got := c.File(tt.target); got != tt.want {
-			t.Errorf("%s on %s is %s, want %s", tt.target.Package, tt.os, got, tt.want)
+		c := Spec{Platform: catalog.Platform{OS: tt.os, Arch: "amd64"}}
+		if got := c.File(tt.bin); got != tt.want {
+			t.Errorf("%s on %s is %s, want %s", tt.bin.Package, tt.os, got, tt.want)
 		}
 	}
 }
 
 func TestMainPackagesAreBuiltTogetherAndThenTests(t *testing.T) {
 	t.Parallel()
-	a, b, e2e := Target{Package: "./a"}, Target{Package: "./b"}, Target{Package: "./e2e", Test: true}
+	a, b := Target{Binary: Binary{Package: "./a"}}, Target{Binary: Binary{Package: "./b"}}
+	e2e := Target{Binary: Binary{Package: "./e2e", Test: true}}
 	want := []GoCommand{{[]string{"build"}, []Target{a, b}}, {[]string{"test", "-c", "-vet=off"}, []Target{e2e}}}
 	if diff := cmp.Diff(want, Compilation{Targets: []Target{a, e2e, b}}.GoCommands()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if got := (Compilation{Targets: []Target{e2e}}).GoCommands(); len(got) != 1 {
 		t.Errorf("commands %v for a test alone", got)
+	}
+}
+
+func TestCommandLinesAreQuotedForAShell(t *testing.T) {
+	t.Parallel()
+	got := ShellCommand("/my tree", []string{"A=", "B=c d"}, "go", "build", "-ldflags=-s -w", "it's", "")
+	if want := `cd '/my tree' && env A= 'B=c d' go build '-ldflags=-s -w' 'it'\''s' ''`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := ShellCommand("", nil, "bazel", "build"); got != "bazel build" {
+		t.Error(got)
 	}
 }

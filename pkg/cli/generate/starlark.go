@@ -134,7 +134,7 @@ func (s starlark) releases() string {
 		var labels, tars []string
 		for _, bin := range s.catalog.Default() {
 			if slices.Contains(s.catalog.PlatformsOf(bin), p) {
-				labels = append(labels, bazelroad.Label(road.Compilation{Module: s.catalog.Module}, road.Target{Package: bin.Package}))
+				labels = append(labels, bazelroad.Label(s.catalog.Module, road.Binary{Package: bin.Package}))
 			}
 		}
 		for _, set := range []catalog.Set{catalog.Server, catalog.Node, catalog.Client} {

@@ -27,6 +27,10 @@ type Batch struct {
 	Cost Cost
 	Run  func(ctx context.Context, t *Task, stale []*Action) error
 
+	// Ready, if not nil, looks for what Run needs on the machine. It is called before anything runs, if the batch waits for no
+	// other action and has something to do. Its error ends the run before any work is done in vain.
+	Ready func(ctx context.Context) error
+
 	// Commands, if not nil, returns shell command lines that do what Run would do. They are for people.
 	Commands func(stale []*Action) []string
 }

@@ -111,3 +111,27 @@ func TestMembersShareRecordsWithOtherGraphs(t *testing.T) {
 	b.ran("a", "c", "all")
 	b.because("letters", "2 of 3: new")
 }
+
+func TestBatchesAreAskedBeforeAnythingRuns(t *testing.T) {
+	t.Parallel()
+	b, _ := newBatchBench(t)
+	ran := false
+	b.Actions = append(b.Actions, &Action{ID: "other", Outputs: []string{"out/other"}, Run: func(_ context.Context, t *Task) error {
+		ran = true
+		return os.WriteFile(t.Path("out/other"), nil, 0o666)
+	}})
+	missing, asked := errors.New("rsync is missing"), 0
+	b.Actions[0].Batch.Ready = func(context.Context) error { asked++; return missing }
+	if err := b.try(t.Context()); !errors.Is(err, missing) || ran || asked != 1 {
+		t.Fatalf("error %v, and another action ran: %v", err, ran)
+	}
+	if diff := cmp.Diff([]string{"letters"}, b.ids(Failed)); diff != "" {
+		t.Error(diff)
+	}
+	missing = nil
+	b.ran("a", "b", "c", "all", "other")
+	b.ran()
+	if asked != 2 {
+		t.Errorf("asked %d times, once without anything to do", asked)
+	}
+}

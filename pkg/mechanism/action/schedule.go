@@ -32,6 +32,7 @@ type scheduler struct {
 	reports chan report
 	errs    []error
 	saved   time.Time
+	looked  bool // machineReady has looked
 }
 
 // A job is a unit that has to run.
@@ -73,7 +74,9 @@ func (s *scheduler) work(ctx context.Context, units []*unit) error {
 	for {
 		if len(s.errs) == 0 && ctx.Err() == nil {
 			s.judgeReady()
-			s.runStale(ctx)
+			if s.machineReady(ctx) {
+				s.runStale(ctx)
+			}
 		}
 		if len(s.judging)+s.running+s.settling == 0 {
 			break
@@ -94,6 +97,29 @@ func (s *scheduler) judgeReady() {
 		s.judging = append(s.judging, u)
 		go func() { s.reports <- s.examineUnit(u) }()
 	}
+}
+
+// machineReady reports whether work may start. It waits until all batches with a Ready are judged that can be judged at first,
+// then calls that of each batch with something to do.
+func (s *scheduler) machineReady(ctx context.Context) bool {
+	looks := func(u *unit) bool { return u.batch != nil && u.batch.Ready != nil }
+	if s.looked {
+		return true
+	}
+	if slices.ContainsFunc(s.ready, looks) || slices.ContainsFunc(s.judging, looks) {
+		return false
+	}
+	s.looked = true
+	for _, j := range s.stale {
+		if !looks(j.unit) {
+			continue
+		}
+		if err := guard(func() error { return j.batch.Ready(ctx) }); err != nil {
+			s.fail(ctx, report{stage: ran, unit: j.unit, err: err})
+			return false
+		}
+	}
+	return true
 }
 
 func (s *scheduler) examineUnit(u *unit) report {

@@ -24,6 +24,19 @@ type System struct {
 	Progress func(string)
 }
 
+const program = "mmdebstrap"
+
+// Ready returns the error with which Pack would fail on this machine for want of mmdebstrap or of a mirror.
+func (s System) Ready() error {
+	if _, err := findArchive(s.Mirror, s.Suite, "/"); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return ErrProgram
+	}
+	return nil
+}
+
 // ErrProgram is for a machine without mmdebstrap.
 var ErrProgram = errors.New("mmdebstrap is not on PATH: install the package mmdebstrap")
 
@@ -38,7 +51,7 @@ func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error 
 	if err != nil {
 		return err
 	}
-	program, err := exec.LookPath("mmdebstrap")
+	program, err := exec.LookPath(program)
 	if err != nil {
 		return ErrProgram
 	}

@@ -13,36 +13,52 @@ import (
 	"slipway.build/pkg/mechanism/platform"
 )
 
-// oldestAPI is the version of the Engine API that is needed: that of Docker Engine 20.10.
+// oldestAPI is the oldest supported version of the Engine API: that of Docker Engine 20.10.
 const oldestAPI = "1.41"
 
-// patience is how long an engine may take to answer a question that costs it nothing.
+// patience is how long an engine may take to answer a simple question.
 const patience = 10 * time.Second
 
-// An Engine is a Docker Engine that answered.
+// An Engine is a connection to a Docker Engine.
 type Engine struct {
 	Client   *client.Client
-	Address  string            // its socket, or DOCKER_HOST
-	Local    bool              // reached by a socket of this machine
-	Version  string            // of the engine
-	Platform platform.Platform // that it runs containers for by itself
+	Address  string // its socket, or DOCKER_HOST
+	Local    bool   // reached by a socket of this machine
+	Version  string
+	Platform platform.Platform // of its containers
 	CPUs     int
-	gone     atomic.Bool // it stopped answering
-	Memory   int64       // bytes
+	Memory   int64 // bytes
+
+	gone atomic.Bool // it stopped answering
 }
 
+// A ConnectError reports that no usable engine was found.
+type ConnectError struct {
+	Address string // empty if the environment names none that is valid
+	Err     error
+}
+
+func (e *ConnectError) Error() string {
+	if e.Address == "" {
+		return fmt.Sprintf("docker engine: %v", e.Err)
+	}
+	return fmt.Sprintf("docker engine at %s: %v", e.Address, e.Err)
+}
+
+func (e *ConnectError) Unwrap() error { return e.Err }
+
 // Connect finds the engine as the docker command does, by DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH and
-// DOCKER_API_VERSION of the environment, and looks whether it will do. The error says what was tried and what to do.
+// DOCKER_API_VERSION in the environment, and checks that it is usable. The error is a *ConnectError.
 func Connect(ctx context.Context) (*Engine, error) {
 	c, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err != nil {
-		return nil, fmt.Errorf("docker engine: %w: look at DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH", err)
+		return nil, &ConnectError{"", fmt.Errorf("%w: look at DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH", err)}
 	}
 	e := &Engine{Client: c, Address: c.DaemonHost()}
 	e.Local = strings.HasPrefix(e.Address, "unix:") || strings.HasPrefix(e.Address, "npipe:")
 	if err := e.ask(ctx); err != nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("docker engine at %s: %w", e.Address, err)
+		return nil, &ConnectError{e.Address, err}
 	}
 	return e, nil
 }
@@ -62,18 +78,18 @@ func (e *Engine) ask(ctx context.Context) error {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("%w: start one (systemctl start docker), name another by DOCKER_HOST, or compile here with ROAD=local", err)
+		return fmt.Errorf("%w: start it (systemctl start docker), or name another one by DOCKER_HOST", err)
 	}
 	e.Version, e.CPUs, e.Memory = info.ServerVersion, info.NCPU, info.MemTotal
 	if api := e.Client.ClientVersion(); versionLess(api, oldestAPI) {
-		return fmt.Errorf("version %s speaks API %s, and %s is needed: update it to 20.10 or newer", e.Version, api, oldestAPI)
+		return fmt.Errorf("version %s has API %s, and %s is needed: update it to 20.10 or newer", e.Version, api, oldestAPI)
 	}
 	if info.OSType != "linux" {
-		return fmt.Errorf("it runs %s containers: one that runs linux containers is needed", info.OSType)
+		return fmt.Errorf("it runs %s containers, and linux containers are needed", info.OSType)
 	}
 	arch, ok := map[string]string{"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}[info.Architecture]
 	if !ok {
-		return fmt.Errorf("its machine is a %s: an engine on amd64 or arm64 is needed", info.Architecture)
+		return fmt.Errorf("its machine is %s, and amd64 or arm64 is needed", info.Architecture)
 	}
 	e.Platform = platform.Platform{OS: "linux", Arch: arch}
 	return nil
@@ -83,12 +99,12 @@ func (e *Engine) ask(ctx context.Context) error {
 func versionLess(a, b string) bool {
 	var major, minor [2]int
 	for i, v := range []string{a, b} {
-		_, _ = fmt.Sscanf(v, "%d.%d", &major[i], &minor[i]) // one that cannot be read is the oldest
+		_, _ = fmt.Sscanf(v, "%d.%d", &major[i], &minor[i]) // an unreadable one counts as the oldest
 	}
 	return major[0] < major[1] || major[0] == major[1] && minor[0] < minor[1]
 }
 
-// String names the engine for the user.
+// String describes the engine for the user.
 func (e *Engine) String() string {
 	return fmt.Sprintf("Docker Engine %s at %s, %s, %d CPUs, %d GiB", e.Version, e.Address, e.Platform, e.CPUs, e.Memory>>30)
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,49 +20,50 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// A Spec is what a container is to be.
+// A Spec describes a container.
 type Spec struct {
 	Role    string // for its label and its name
 	Image   string
-	Command []string // all of it, the image's own is not used
-	Env     []string // NAME=value; nothing secret, it is there for all to see who can ask the engine
+	Command []string // replaces the image's own
+	Env     []string // NAME=value; nothing secret, as everybody with access to the engine can read it
 	Dir     string
 	Volumes []Volume
-	Scratch map[string]int64 // folders in memory, with how large they may get: bytes
-	Passing bool             // the engine removes it when it ends: nobody wants to know how
+	Scratch map[string]int64 // folders in memory, with their largest size in bytes
+
+	AutoRemove bool // the engine removes the container when it ends
 }
 
 // A Volume is a folder that outlives containers.
 type Volume struct {
-	Name     string // of the thing, see Owner.Name
-	Path     string // where containers have it
+	Name     string // see Owner.Name
+	Path     string // in containers
 	ReadOnly bool
-	Filled   bool // it is a copy of what the image has at Path, see Data
+	Filled   bool // with a copy of the image's files at Path, see Data
 }
 
-// Streams are a container's. Any of them may be nil.
+// Streams are the input and output of a container. Any of them may be nil.
 type Streams struct {
 	In       io.Reader // ends with the container, at the latest
 	Out, Err io.Writer
 }
 
-// A Container runs, or has run. It has no network and no capability, is not root and cannot become it, and writes nowhere
-// but in its volumes and scratch folders.
+// A Container runs or has run. It has no network and no capabilities, cannot become root, and can write only to its volumes and
+// scratch folders.
 type Container struct {
 	ID, Name string
 
 	engine *Engine
 	stream types.HijackedResponse
-	copied chan error // what came of handing on all that it says
+	copied chan error // the error of copying its output
 	ended  <-chan container.WaitResponse
 	failed <-chan error
 }
 
-// An Exit is how a container came to its end.
+// An Exit reports how a container ended, other than with success.
 type Exit struct {
-	Code   int            // as a shell says it: 128 and the signal's number for one that was killed
-	Signal syscall.Signal // 0 if none ended it
-	Memory bool           // it was killed for want of memory
+	Code   int            // as a shell has it: 128 plus the signal's number for a killed one
+	Signal syscall.Signal // 0 if none
+	Memory bool           // killed because memory ran out
 }
 
 func (e Exit) Error() string {
@@ -68,7 +71,7 @@ func (e Exit) Error() string {
 	case e.Memory:
 		return "killed: the engine's machine is out of memory"
 	case e.Signal == syscall.SIGKILL:
-		return "killed by signal 9: somebody stopped it, or memory ran out"
+		return "killed by signal 9: it was stopped, or memory ran out"
 	case e.Signal != 0:
 		return fmt.Sprintf("ended by signal %d (%v)", int(e.Signal), e.Signal)
 	}
@@ -83,13 +86,13 @@ func exitOf(code int64) Exit {
 	return exit
 }
 
-// Start runs a container. Its input stays open until streams.In ends, or until this process does: what runs in it can, and
-// should, end with that.
+// Start runs a container. Its input stays open until streams.In or this process ends; what runs in the container should end
+// then, too.
 func (e *Engine) Start(ctx context.Context, owner Owner, spec Spec, streams Streams) (*Container, error) {
 	name := owner.Name(spec.Role + "-" + strings.ToLower(rand.Text()[:6]))
 	created, err := e.Client.ContainerCreate(ctx, e.config(owner, spec), hostConfig(owner, spec), nil, nil, name)
 	if err != nil {
-		// Who gives up waiting does not know whether it was made.
+		// If ctx ended first, the engine may have made it.
 		return nil, errors.Join(fmt.Errorf("create container %s: %w", name, err), e.remove(name))
 	}
 	c := &Container{ID: created.ID, Name: name, engine: e, copied: make(chan error, 1)}
@@ -106,7 +109,7 @@ func (e *Engine) config(owner Owner, spec Spec) *container.Config {
 		Cmd:          spec.Command[1:],
 		Env:          withoutRepeats(spec.Env),
 		WorkingDir:   spec.Dir,
-		User:         "build",
+		User:         user,
 		Labels:       owner.Labels(spec.Role),
 		OpenStdin:    true,
 		StdinOnce:    true,
@@ -116,7 +119,10 @@ func (e *Engine) config(owner Owner, spec Spec) *container.Config {
 	}
 }
 
-// withoutRepeats leaves of several values of a variable the last, as programs would see the first.
+// user is the name of the unprivileged user in images.
+const user = "build"
+
+// withoutRepeats keeps the last value of each variable, since programs would see the first.
 func withoutRepeats(env []string) []string {
 	last := map[string]int{}
 	for i, kv := range env {
@@ -139,8 +145,8 @@ func hostConfig(owner Owner, spec Spec) *container.HostConfig {
 		CapDrop:        []string{"ALL"},
 		SecurityOpt:    []string{"no-new-privileges"},
 		Tmpfs:          map[string]string{},
-		AutoRemove:     spec.Passing,
-		LogConfig:      container.LogConfig{Type: "none"}, // who started it reads all it says
+		AutoRemove:     spec.AutoRemove,
+		LogConfig:      container.LogConfig{Type: "none"}, // its output is read as it comes
 	}
 	for _, v := range spec.Volumes {
 		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeVolume, Source: owner.Name(v.Name), Target: v.Path, ReadOnly: v.ReadOnly})
@@ -149,6 +155,33 @@ func hostConfig(owner Owner, spec Spec) *container.HostConfig {
 		h.Tmpfs[folder] = fmt.Sprintf("rw,exec,nosuid,nodev,mode=1777,size=%d", size)
 	}
 	return h
+}
+
+// DockerRun returns the docker command line that runs such a container.
+func (s Spec) DockerRun(owner Owner) []string {
+	h := hostConfig(owner, s)
+	args := []string{"docker", "run", "--rm", "--interactive", "--network=" + string(h.NetworkMode), "--read-only", "--user=" + user}
+	for _, capability := range h.CapDrop {
+		args = append(args, "--cap-drop="+capability)
+	}
+	for _, option := range h.SecurityOpt {
+		args = append(args, "--security-opt="+option)
+	}
+	for _, m := range h.Mounts {
+		volume := fmt.Sprintf("--mount=type=volume,source=%s,target=%s", m.Source, m.Target)
+		if m.ReadOnly {
+			volume += ",readonly"
+		}
+		args = append(args, volume)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(h.Tmpfs)) {
+		args = append(args, "--tmpfs="+folder+":"+h.Tmpfs[folder])
+	}
+	for _, kv := range withoutRepeats(s.Env) {
+		args = append(args, "--env="+kv)
+	}
+	args = append(args, "--workdir="+s.Dir, "--entrypoint="+s.Command[0], s.Image)
+	return append(args, s.Command[1:]...)
 }
 
 func (c *Container) start(ctx context.Context, streams Streams) error {
@@ -184,8 +217,8 @@ func orDiscard(w io.Writer) io.Writer {
 	return w
 }
 
-// Wait waits for the container's end, and until all that it said is handed on. The error is an Exit if it ended otherwise
-// than with success. When ctx ends first, Wait returns; the container is the caller's to remove.
+// Wait waits until the container has ended and all of its output is copied. The error is an Exit unless it succeeded. When ctx
+// ends first, Wait returns; the caller removes the container.
 func (c *Container) Wait(ctx context.Context) error {
 	var status int64
 	select {
@@ -217,8 +250,7 @@ func (c *Container) exit(ctx context.Context, status int64) error {
 	return exit
 }
 
-// Remove ends the container, if it still runs, and removes it. It takes its own time, as it is what remains to be done when
-// all else is canceled.
+// Remove removes the container, running or not. It takes no context, because it must happen after a cancellation, too.
 func (c *Container) Remove() error {
 	if c.stream.Conn != nil {
 		c.stream.Close()
@@ -234,18 +266,18 @@ func (e *Engine) remove(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := e.Client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})
-	for err != nil && errdefs.IsConflict(err) && ctx.Err() == nil { // its removal is under way already
+	for err != nil && errdefs.IsConflict(err) && ctx.Err() == nil { // it is being removed already
 		time.Sleep(50 * time.Millisecond)
 		err = e.Client.ContainerRemove(ctx, id, container.RemoveOptions{Force: true})
 	}
-	if err != nil && !errdefs.IsNotFound(err) && !gone { // the next run will find it
+	if err != nil && !errdefs.IsNotFound(err) && !gone { // the next run finds it
 		return fmt.Errorf("remove container %.12s: %w", id, err)
 	}
 	return nil
 }
 
-// WatchMemory looks every second or so how much memory a container's processes have resident, and returns a function that
-// stops it and tells the most it saw, in bytes; 0 if the engine does not say.
+// WatchMemory samples the resident memory of a container's processes about every second. The function that it returns stops
+// this and returns the peak in bytes, or 0 if the engine has no such figures.
 func (c *Container) WatchMemory() (peak func() int64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan int64, 1)

@@ -10,14 +10,14 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// A Terminal is one that a process in a container shares with the user.
+// A Terminal is a user's terminal that a process in a container uses.
 type Terminal struct {
 	Size    func() (width, height int)                      // characters
 	Resized func(set func(width, height int)) (stop func()) // calls set whenever the size changes
 }
 
-// Do runs a command in the container to its end, with input and output; with terminal, if not nil, as its own. The error is
-// an Exit if it ended otherwise than with success. When ctx ends first, Do returns; the process ends with the container.
+// Do runs a command in the container to its end, with input and output, at terminal unless that is nil. The error is an Exit if the
+// command failed. When ctx ends first, Do returns; the process ends with the container.
 func (c *Container) Do(ctx context.Context, command []string, streams Streams, terminal *Terminal) error {
 	options := container.ExecOptions{Cmd: command, AttachStdin: true, AttachStdout: true, AttachStderr: true}
 	if terminal != nil {
@@ -36,7 +36,7 @@ func (c *Container) Do(ctx context.Context, command []string, streams Streams, t
 	defer conn.Close()
 	if terminal != nil {
 		size := func(width, height int) {
-			// It may have ended meanwhile; then its size is nobody's concern.
+			// An error means that the process has ended.
 			_ = c.engine.Client.ContainerExecResize(ctx, created.ID, container.ResizeOptions{Width: uint(width), Height: uint(height)})
 		}
 		size(terminal.Size())
@@ -61,7 +61,7 @@ func (c *Container) Do(ctx context.Context, command []string, streams Streams, t
 	select {
 	case <-ctx.Done():
 		conn.Close()
-		<-copied // nobody writes to the streams any more
+		<-copied // after this, nothing writes to the streams
 		return context.Cause(ctx)
 	case err := <-copied:
 		if err != nil {
@@ -71,7 +71,7 @@ func (c *Container) Do(ctx context.Context, command []string, streams Streams, t
 	return c.execExit(ctx, created.ID)
 }
 
-// execExit tells how a process ended whose output has ended.
+// execExit returns the Exit of a process whose output has ended, or nil for success.
 func (c *Container) execExit(ctx context.Context, id string) error {
 	for range 40 { // two seconds
 		info, err := c.engine.Client.ContainerExecInspect(ctx, id)
@@ -86,5 +86,5 @@ func (c *Container) execExit(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("container %s: the connection broke while the command ran", c.Name)
+	return fmt.Errorf("container %s: the connection broke while the command was running", c.Name)
 }

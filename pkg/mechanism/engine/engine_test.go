@@ -11,15 +11,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAnEngineThatIsNotThereIsNamed(t *testing.T) {
+func TestMissingEngineIsNamed(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix://"+t.TempDir()+"/none.sock")
 	_, err := Connect(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "none.sock") || !strings.Contains(err.Error(), "ROAD=local") {
+	if err == nil || !strings.Contains(err.Error(), "none.sock") || !strings.Contains(err.Error(), "systemctl start docker") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestAnEngineThatNeverAnswersIsGivenUp(t *testing.T) {
+func TestSilentEngineIsGivenUp(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestAnEngineThatNeverAnswersIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatCannotBeUsedIsRefused(t *testing.T) {
+func TestUnusableAddressIsRefused(t *testing.T) {
 	for host, want := range map[string]string{
 		"nonsense":           "DOCKER_HOST",
 		"ssh://user@machine": "forward its socket",
@@ -57,19 +57,19 @@ func TestVersionsOfTheAPIAreCompared(t *testing.T) {
 	}
 }
 
-func TestTreesAreToldApart(t *testing.T) {
+func TestTreesHaveDifferentOwners(t *testing.T) {
 	t.Parallel()
 	a, b := t.TempDir(), t.TempDir()
 	first := OwnerOf(a)
 	if again := OwnerOf(a + "/."); again.ID != first.ID {
-		t.Errorf("a tree has two names, %s and %s", first.ID, again.ID)
+		t.Errorf("a tree has two IDs, %s and %s", first.ID, again.ID)
 	}
 	if OwnerOf(a).ID == OwnerOf(b).ID {
-		t.Error("two trees have one name")
+		t.Error("two trees have one ID")
 	}
 }
 
-func TestHowAContainerEndedIsSaid(t *testing.T) {
+func TestExitDescribesHowAContainerEnded(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[int64]string{1: "exit status 1", 2: "exit status 2", 137: "signal 9", 143: "signal 15", 255: "exit status 255"} {
 		if got := exitOf(code).Error(); !strings.Contains(got, want) {
@@ -84,7 +84,7 @@ func TestHowAContainerEndedIsSaid(t *testing.T) {
 	}
 }
 
-func TestTheLastValueOfAVariableCounts(t *testing.T) {
+func TestLastValueOfAVariableCounts(t *testing.T) {
 	t.Parallel()
 	got := withoutRepeats([]string{"A=1", "B=2", "A=3", "C"})
 	if diff := cmp.Diff([]string{"B=2", "A=3", "C"}, got); diff != "" {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A LostError says that an engine stopped answering while something was done with it.
+// A LostError reports that an engine stopped answering while it was used.
 type LostError struct {
 	Address string
-	Err     error // how that showed
+	Err     error // the first that followed
 }
 
 func (e *LostError) Error() string {
@@ -19,7 +19,7 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() error { return e.Err }
 
-// Lost makes a *LostError of an error if the engine does not answer any more.
+// Lost turns an error into a *LostError if the engine does not answer any more.
 func (e *Engine) Lost(err error) error {
 	var lost *LostError
 	if err == nil || errors.As(err, &lost) {
@@ -32,14 +32,14 @@ func (e *Engine) Lost(err error) error {
 	return err
 }
 
-// pulse is how often an engine is asked for a sign of life: a network that swallows everything would look like a long compile.
-// It is given up when it has not answered twice in a row, as one that is busy with a build may be slow.
+// pulse is how often the engine is pinged, since a broken network would otherwise look like a long compile. The engine counts as
+// lost after two pings in a row without an answer, as one that is busy with a build may be slow.
 const (
 	pulse  = 5 * time.Second
 	misses = 2
 )
 
-// Watch returns a context that ends when the engine stops answering; its cause is a *LostError then.
+// Watch returns a context that ends when the engine stops answering. Its cause is then a *LostError.
 func (e *Engine) Watch(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -76,8 +76,8 @@ func (e *Engine) ping(ctx context.Context) error {
 	return err
 }
 
-// await does what the client library does not end with a context: it waits for the engine's first words on a connection that
-// becomes a stream. What comes too late is given to late.
+// await calls do, and returns early when ctx ends; the client library does not, while it waits for the answer that turns a
+// connection into a stream. A value that comes too late is passed to late.
 func await[T any](ctx context.Context, do func() (T, error), late func(T)) (T, error) {
 	type answer struct {
 		value T

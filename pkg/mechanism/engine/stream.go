@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,7 +20,7 @@ type Stream struct {
 	out  *io.PipeReader
 
 	mu  sync.Mutex
-	err bytes.Buffer // what the process wrote for people: its first lines
+	err bytes.Buffer // the beginning of its error output
 }
 
 // Exec starts a process in the container.
@@ -37,7 +38,7 @@ func (c *Container) Exec(ctx context.Context, command ...string) (*Stream, error
 	out, w := io.Pipe()
 	s := &Stream{conn: conn, out: out}
 	go func() {
-		_, err := stdcopy.StdCopy(w, (*complaints)(s), conn.Reader)
+		_, err := stdcopy.StdCopy(w, (*errorOutput)(s), conn.Reader)
 		_ = w.CloseWithError(err) // nil is io.EOF
 	}()
 	return s, nil
@@ -53,10 +54,10 @@ func (c *Container) attachExec(ctx context.Context, id string, options container
 	return conn, nil
 }
 
-// complaints keeps the beginning of what a process says on its error output.
-type complaints Stream
+// An errorOutput keeps the beginning of a process's error output.
+type errorOutput Stream
 
-func (c *complaints) Write(p []byte) (int, error) {
+func (c *errorOutput) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if room := 4096 - c.err.Len(); room > 0 {
@@ -71,23 +72,23 @@ func (s *Stream) Write(p []byte) (int, error) { return s.conn.Conn.Write(p) }
 // CloseWrite ends the process's input.
 func (s *Stream) CloseWrite() error { return s.conn.CloseWrite() }
 
-// Close ends the connection. The error is what the process complained of, if anything.
+// Close ends the connection. It returns what the process wrote to its error output as an error.
 func (s *Stream) Close() error {
 	s.conn.Close()
 	_ = s.out.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text := strings.TrimSpace(s.err.String()); text != "" {
-		return fmt.Errorf("%s", text)
+		return errors.New(text)
 	}
 	return nil
 }
 
-// Run runs a command in the container to its end, and returns what it wrote.
+// Run runs a command in the container to its end, and returns its output.
 func (c *Container) Run(ctx context.Context, command ...string) ([]byte, error) {
-	var out, complaints bytes.Buffer
-	if err := c.Do(ctx, command, Streams{Out: &out, Err: &complaints}, nil); err != nil {
-		return nil, fmt.Errorf("%s in container %s: %w: %s", command[0], c.Name, err, bytes.TrimSpace(complaints.Bytes()))
+	var out, problem bytes.Buffer
+	if err := c.Do(ctx, command, Streams{Out: &out, Err: &problem}, nil); err != nil {
+		return nil, fmt.Errorf("%s in container %s: %w: %s", command[0], c.Name, err, bytes.TrimSpace(problem.Bytes()))
 	}
 	return out.Bytes(), nil
 }

@@ -54,6 +54,28 @@ var always = []string{
 	"--remote-option=--no-msgs2stderr",
 }
 
+// Flags of each kind of call.
+var (
+	mirrorFlags = []string{"--recursive", "--checksum", "--delete", "--filter=merge -"} // rules on the input
+	addFlags    = []string{"--files-from=-"}                                            // names on the input
+	fetchFlags  = []string{"--recursive", "--files-from=-", "--safe-links"}             // names on the input
+)
+
+// MirrorArgs returns the arguments with which Mirror runs rsync, by a port of its tunnel.
+func (r *Remote) MirrorArgs(port int, module string) []string {
+	return r.args(transfer{module: module, send: true, flags: mirrorFlags}, port)
+}
+
+// AddArgs returns the arguments with which Add runs rsync.
+func (r *Remote) AddArgs(port int, module string) []string {
+	return r.args(transfer{module: module, send: true, flags: addFlags}, port)
+}
+
+// FetchArgs returns the arguments with which Fetch runs rsync, without a basis.
+func (r *Remote) FetchArgs(port int, module string) []string {
+	return r.args(transfer{module: module, flags: fetchFlags}, port)
+}
+
 // Mirror makes the module hold exactly these files of the local folder dir: changed ones travel, and all else is deleted,
 // except what is at or below the protected paths. Names are relative to dir and slash-separated, and so are protected.
 func (r *Remote) Mirror(ctx context.Context, module, dir string, names []string, protected ...string) (Stats, error) {
@@ -65,7 +87,7 @@ func (r *Remote) Mirror(ctx context.Context, module, dir string, names []string,
 	if t.input, err = mirrorRules(s, protected); err != nil {
 		return Stats{}, fmt.Errorf("%s: %w", t.what, err)
 	}
-	t.flags = []string{"--recursive", "--checksum", "--delete", "--filter=merge -"}
+	t.flags = mirrorFlags
 	return r.send(ctx, t, s)
 }
 
@@ -81,7 +103,7 @@ func (r *Remote) Add(ctx context.Context, module, dir string, names []string) (S
 		return Stats{}, fmt.Errorf("%s: %w", t.what, err)
 	}
 	t.input = list(names)
-	t.flags = []string{"--files-from=-"}
+	t.flags = addFlags
 	return r.send(ctx, t, s)
 }
 
@@ -112,7 +134,7 @@ func (r *Remote) fetch(ctx context.Context, t transfer, from string, names []str
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return Stats{}, err
 	}
-	t.flags = []string{"--recursive", "--files-from=-", "--safe-links"}
+	t.flags = slices.Clone(fetchFlags)
 	if basis != "" {
 		path, err := filepath.Abs(basis) // rsync takes a relative one as relative to the destination
 		if err != nil {

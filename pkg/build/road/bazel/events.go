@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// An event is one of the build event protocol, as far as it is of use here.
+// An event holds the parts of a build event that are used here.
 // Source: src/main/java/com/google/devtools/build/lib/buildeventstream/proto/build_event_stream.proto of Bazel.
 type event struct {
 	ID struct {
@@ -37,15 +37,15 @@ type fileSet struct {
 	FileSets []setID `json:"fileSets"`
 }
 
-// EventOptions are the options by which bazel build writes the events that [Outputs] reads. What was asked for is brought here from a
-// remote cache, and told by where it is here.
+// EventOptions returns the options with which bazel build writes the events that [Outputs] reads. Requested files are downloaded
+// from a remote cache, and events hold their local paths.
 func EventOptions(file string) []string {
 	return []string{
 		"--build_event_json_file=" + file, "--remote_download_outputs=toplevel", "--experimental_build_event_upload_strategy=local",
 	}
 }
 
-// Outputs reads which files each label that was built is, from a file of build events in JSON.
+// Outputs returns the files that were built for each label, from build events in JSON.
 func Outputs(r io.Reader) (map[string][]string, error) {
 	sets := map[string]*fileSet{}
 	made := map[string][]string{}
@@ -59,7 +59,7 @@ func Outputs(r io.Reader) (map[string][]string, error) {
 		if e.ID.NamedSet != nil && e.NamedSetOfFiles != nil {
 			sets[e.ID.NamedSet.ID] = e.NamedSetOfFiles
 		}
-		// A set is told of before what refers to it.
+		// The event of a set precedes those that refer to it.
 		if e.ID.TargetCompleted != nil && e.Completed != nil && e.Completed.Success {
 			for _, group := range e.Completed.OutputGroup {
 				if group.Name != "default" {
@@ -78,7 +78,7 @@ func Outputs(r io.Reader) (map[string][]string, error) {
 	}
 }
 
-// filesOf are the paths of all files in a set.
+// filesOf returns the paths of all files in a set.
 func filesOf(sets map[string]*fileSet, id string) ([]string, error) {
 	set := sets[id]
 	if set == nil {
@@ -88,7 +88,7 @@ func filesOf(sets map[string]*fileSet, id string) ([]string, error) {
 	for _, file := range set.Files {
 		u, err := url.Parse(file.URI)
 		if err != nil || u.Scheme != "file" {
-			return nil, fmt.Errorf("%q is no file here: was it left on the remote server?", file.URI)
+			return nil, fmt.Errorf("%q is no local file: was it left on the remote server?", file.URI)
 		}
 		files = append(files, u.Path)
 	}

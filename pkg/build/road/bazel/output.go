@@ -9,10 +9,10 @@ import (
 	"slipway.build/pkg/build/road"
 )
 
-// An output takes what Bazel writes, and tells progress from what is meant for the user. It is written to from one goroutine.
+// An output receives what Bazel writes, and separates progress from messages for the user. One goroutine writes to it.
 type output struct {
 	report road.Report
-	line   []byte // that is not ended yet
+	line   []byte // the last one, not ended yet
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -37,23 +37,23 @@ func (o *output) flush() {
 // "[1,188 / 1,190] GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox", the brackets also with 4 or 5 words.
 var actions = regexp.MustCompile(`^\[([\d,]+) / ([\d,]+)\] ?(.*)`)
 
-// Lines that say nothing a user would miss.
-var passing = regexp.MustCompile(`^(INFO:( |$)|Loading:|Analyzing:|Computing main repo mapping|Starting local Bazel server|    (Fetching|currently loading|\d+ packages|\[))`)
+// Lines that are shown as progress only.
+var transient = regexp.MustCompile(`^(INFO:( |$)|Loading:|Analyzing:|Computing main repo mapping|Starting local Bazel server|    (Fetching|currently loading|\d+ packages|\[))`)
 
 func (o *output) sort(line string) {
 	if m := actions.FindStringSubmatch(line); m != nil {
 		o.report.Progress(number(m[1]), number(m[2]), strings.TrimSpace(m[3]))
 		return
 	}
-	if passing.MatchString(line) {
+	if transient.MatchString(line) {
 		o.report.Progress(0, 0, strings.TrimSpace(strings.TrimPrefix(line, "INFO: ")))
 		return
 	}
 	o.report.Output(line)
 }
 
-// number reads one with commas.
+// number parses a number with commas.
 func number(text string) int64 {
-	n, _ := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64) // it is of digits and commas
+	n, _ := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64) // it consists of digits and commas
 	return n
 }

@@ -14,81 +14,117 @@ import (
 	"time"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
 
+// Info describes the Bazel road.
+var Info = road.Info{
+	Name:   "bazel",
+	Output: "_output/bazel/bin",
+	Label:  "by bazel",
+	Config: []string{
+		".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "BUILD.bazel", "build/bazel/",
+		"go.mod", "go.sum", "cmd/BUILD.bazel",
+	},
+}
+
 // A Road is the Bazel road.
 type Road struct {
+	traits
+	Root    string // of the tree, absolute
 	Version string // of the Go that release.yaml pins, as runtime.Version has it
 	Bazel   func(ctx context.Context, progress func(string)) (Bazel, error)
+	Check   func(ctx context.Context) error // returns what Bazel would fail for on this machine
 
-	mu sync.Mutex // Bazel does one command at a time in a tree
+	mu sync.Mutex // Bazel runs one command at a time in a tree
 }
 
 // A Bazel runs commands in the tree.
 type Bazel interface {
 	// Command prepares a run; args begin with the command, such as build.
 	Command(ctx context.Context, args ...string) *exec.Cmd
-	// String says which one it is, and where it is from.
+	// String describes the program and where it is from.
 	String() string
 }
 
-func (*Road) Name() string { return "bazel" }
-
-// Config are the files of a tree, besides sources, that decide what Bazel makes of them. Those that are not there are missing by
-// intent.
-func Config() []string {
-	return []string{
-		".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "BUILD.bazel", "build/bazel/",
-		"go.mod", "go.sum", "cmd/BUILD.bazel",
-	}
+// A key holds what decides a binary's bytes: everything else is in files.
+type key struct {
+	Go     string
+	Spec   road.Spec
+	Binary road.Binary
+	Files  map[string]string `json:",omitempty"` // that were made before, by label
 }
 
-// Recipe names the Go, the platform and the stamp: all else is in files.
-func (r *Road) Recipe(c road.Compilation) []string {
-	return []string{"road bazel", r.Version, c.Platform.String(), c.LDFlags}
+// Recipe returns the recipe of a binary, from its key.
+func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
+	return recipe.Spec(key{Go: r.Version, Spec: spec, Binary: bin}, "road bazel")
 }
 
-// An OptionError says that an option is none of this road.
-type OptionError struct{ Option, Instead string }
+// Ready looks for Bazel, or what it would be made from.
+func (r *Road) Ready(ctx context.Context) error { return r.Check(ctx) }
 
-func (e *OptionError) Error() string {
-	return fmt.Sprintf("%s: not on the Bazel road (ROAD=bazel): %s", e.Option, e.Instead)
+// Commands returns the one bazel build of a compilation.
+func (r *Road) Commands(c road.Compilation) []string {
+	args := append(append([]string{"bazel"}, buildArgs(c.Platform)...), "--")
+	return []string{road.ShellCommand(r.Root, nil, append(args, labels(c)...)...)}
 }
 
-// BadRequest marks the error as the request's fault: see package badrequest.
-func (*OptionError) BadRequest() {}
+// traits are common to the roads of this package.
+type traits struct{}
 
-// Validate says whether Bazel can do what options want.
-func Validate(o road.Options) error {
-	const instead = "take another road, or set a flag of Bazel in user.bazelrc"
+// Info returns the package's Info.
+func (traits) Info() road.Info { return Info }
+
+// CheckOptions refuses all options: they are flags of the Go command, and Bazel takes its own from .bazelrc and user.bazelrc.
+func (traits) CheckOptions(o road.Options) error {
+	var what string
 	switch {
 	case o.Debug:
-		return &OptionError{"DBG=1", instead}
+		what = "DBG=1"
 	case o.GoFlags != "":
-		return &OptionError{"GOFLAGS=" + o.GoFlags, instead}
+		what = "GOFLAGS=" + o.GoFlags
 	case o.LDFlags != "":
-		return &OptionError{"GOLDFLAGS=" + o.LDFlags, instead}
+		what = "GOLDFLAGS=" + o.LDFlags
+	default:
+		return nil
+	}
+	return &road.UnsupportedError{Road: Info.Name, What: what, Why: "Bazel takes flags from user.bazelrc"}
+}
+
+// CheckBinary refuses test binaries.
+func (traits) CheckBinary(bin road.Binary) error {
+	if bin.Test {
+		return &road.UnsupportedError{
+			Road: Info.Name, What: catalog.GoName(bin.Package, true), Why: "Bazel has no target for tests of a package of another module",
+		}
 	}
 	return nil
 }
 
-// Label is what Bazel calls a target. Those that are main packages of other modules have an alias in the components' folder.
-func Label(c road.Compilation, t road.Target) string {
-	if rel, ok := strings.CutPrefix(t.Package, "./"); ok {
-		return fmt.Sprintf("//%s:%s", path.Join(c.Module, rel), path.Base(rel))
+// Label returns Bazel's name of a binary. Main packages of other modules have an alias in the folder of the module.
+func Label(module string, bin road.Binary) string {
+	if rel, ok := strings.CutPrefix(bin.Package, "./"); ok {
+		return fmt.Sprintf("//%s:%s", path.Join(module, rel), path.Base(rel))
 	}
-	return fmt.Sprintf("//%s:%s", c.Module, path.Base(t.Package))
+	return fmt.Sprintf("//%s:%s", module, path.Base(bin.Package))
+}
+
+func labels(c road.Compilation) []string {
+	labels := make([]string, len(c.Targets))
+	for i, t := range c.Targets {
+		labels[i] = Label(c.Module, t.Binary)
+	}
+	return labels
 }
 
 // Compile runs bazel build for all targets, and copies what it made.
 func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report) error {
-	labels := make([]string, len(c.Targets))
-	for i, t := range c.Targets {
-		if t.Test {
-			return &OptionError{"tests of " + t.Package, "Bazel has no target for them; take another road"}
+	for _, t := range c.Targets {
+		if err := r.CheckBinary(t.Binary); err != nil {
+			return err
 		}
-		labels[i] = Label(c, t)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,19 +132,44 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	if err != nil {
 		return err
 	}
-	made, err := build(ctx, b, c, labels, rep)
+	made, err := build(ctx, b, c, rep)
 	if err != nil {
 		return err
 	}
-	return take(c, labels, made, r.Version)
+	return take(r.Root, c, made, r.Version)
 }
 
-// take checks the files that Bazel made of labels, and copies them to where the targets want them.
-func take(c road.Compilation, labels, made []string, goVersion string) error {
-	selected, err := module.Load(c.Root, c.Module)
+// A Made is the Bazel road inside of one of Bazel's actions: Bazel has compiled the binaries before.
+type Made struct {
+	traits
+	Root    string            // of the tree, absolute
+	Version string            // of the Go that release.yaml pins, as runtime.Version has it
+	Files   map[string]string // by label: the binaries for one platform
+}
+
+// Recipe returns the recipe of a binary. It holds all files, since all are for one platform.
+func (m *Made) Recipe(spec road.Spec, bin road.Binary) []string {
+	return recipe.Spec(key{Go: m.Version, Spec: spec, Binary: bin, Files: m.Files}, "road bazel, made")
+}
+
+// Compile copies the files, after the same checks as in the Bazel road.
+func (m *Made) Compile(_ context.Context, c road.Compilation, _ road.Report) error {
+	files := make([]string, len(c.Targets))
+	for i, label := range labels(c) {
+		if files[i] = m.Files[label]; files[i] == "" {
+			return fmt.Errorf("%s: the release holds it, and Bazel did not make it: generated files are out of date", label)
+		}
+	}
+	return take(m.Root, c, files, m.Version)
+}
+
+// take checks the files that Bazel made for the targets, and copies them to the targets' outputs.
+func take(root string, c road.Compilation, made []string, goVersion string) error {
+	selected, err := module.Load(root, c.Module)
 	if err != nil {
 		return err
 	}
+	labels := labels(c)
 	for i, t := range c.Targets {
 		binary, err := module.ReadBinary(made[i])
 		if err != nil {
@@ -127,18 +188,21 @@ func take(c road.Compilation, labels, made []string, goVersion string) error {
 	return nil
 }
 
-// build builds labels, and returns the file that each is.
-func build(ctx context.Context, b Bazel, c road.Compilation, labels []string, rep road.Report) ([]string, error) {
-	events := filepath.Join(c.Scratch, "events.json")
-	args := append([]string{
-		"build", "--config=release", "--platforms=//build/bazel/platforms:" + c.Platform.OS + "_" + c.Platform.Arch,
-		"--color=no", "--curses=no", "--show_progress_rate_limit=1", "--show_result=0", "--noshow_loading_progress",
-	}, EventOptions(events)...)
-	args = append(args, "--")
+// buildArgs returns the arguments that decide what bazel build makes.
+func buildArgs(platform catalog.Platform) []string {
+	return []string{"build", "--config=release", "--platforms=//build/bazel/platforms:" + platform.OS + "_" + platform.Arch}
+}
+
+// build builds the targets, and returns the file that was made for each.
+func build(ctx context.Context, b Bazel, c road.Compilation, rep road.Report) ([]string, error) {
+	labels, events := labels(c), filepath.Join(c.Scratch, "events.json")
+	args := append(buildArgs(c.Platform),
+		"--color=no", "--curses=no", "--show_progress_rate_limit=1", "--show_result=0", "--noshow_loading_progress")
+	args = append(append(args, EventOptions(events)...), "--")
 	cmd := b.Command(ctx, append(args, labels...)...)
 	output := &output{report: rep}
-	cmd.Stdout, cmd.Stderr = output, output // one and the same: it is written to by one goroutine
-	// Bazel's client then tells the server to stop, which keeps what is done.
+	cmd.Stdout, cmd.Stderr = output, output // the same value, so that one goroutine writes to it
+	// Bazel's client then makes the server stop the build, which keeps what is done.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	unlock := dieWithParent(cmd)
@@ -164,26 +228,26 @@ func build(ctx context.Context, b Bazel, c road.Compilation, labels []string, re
 	files := make([]string, len(labels))
 	for i, label := range labels {
 		if len(made[label]) != 1 {
-			return nil, fmt.Errorf("%s: Bazel made %d files of it (%s), not one", label, len(made[label]), strings.Join(made[label], ", "))
+			return nil, fmt.Errorf("%s: Bazel made %d files for it (%s), not one", label, len(made[label]), strings.Join(made[label], ", "))
 		}
 		files[i] = made[label][0]
 	}
 	return files, nil
 }
 
-// explain says what an exit code of Bazel means and what to do. The numbers are from https://bazel.build/run/scripts#exit-codes.
+// explain adds the meaning of Bazel's exit code to an error. The numbers are from https://bazel.build/run/scripts#exit-codes.
 func explain(err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return fmt.Errorf("bazel build: %w", err)
 	}
 	hint := map[int]string{
-		2:  "it did not understand its options: look at .bazelrc and user.bazelrc",
-		9:  "another command has the lock: wait for it",
-		34: "the remote server failed or went away: the same command goes on where it was; without --config=remote it builds here",
+		2:  "invalid options: look at .bazelrc and user.bazelrc",
+		9:  "another command holds the lock: wait for it",
+		34: "the remote server failed: run the same command again, or build here, without the configuration remote",
 		37: "Bazel itself failed",
 		38: "the build events could not be written",
-		39: "the remote cache lost what it had: run the same command again",
+		39: "the remote cache lost results: run the same command again",
 	}[exit.ExitCode()]
 	if hint == "" {
 		return fmt.Errorf("bazel build: %w", err)

@@ -2,6 +2,7 @@ package bazel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,11 +16,12 @@ import (
 
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
 
-// A fake stands in for Bazel: a shell script that gets its arguments.
+// A fake is a shell script that runs in place of Bazel, with its arguments.
 type fake string
 
 func (f fake) String() string { return "a fake" }
@@ -28,7 +30,7 @@ func (f fake) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "/bin/sh", append([]string{"-euc", string(f), "bazel"}, args...)...)
 }
 
-// A recorder keeps what it is told.
+// A recorder is a Report that keeps what it receives.
 type recorder struct {
 	by       string
 	lines    []string
@@ -43,10 +45,10 @@ func (r *recorder) Output(line string)         { r.lines = append(r.lines, line)
 func (r *recorder) Step(string, time.Duration) {}
 func (r *recorder) Memory(int64)               {}
 
-// compile has a fake compile kubectl and kube-log-runner.
-func compile(t *testing.T, script string) (c road.Compilation, rep *recorder, err error) {
+// compile compiles kubectl and kube-log-runner with a fake, in a tree in root.
+func compile(t *testing.T, script string) (root string, c road.Compilation, rep *recorder, err error) {
 	t.Helper()
-	root := t.TempDir()
+	root = t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "cmd"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +63,10 @@ func compile(t *testing.T, script string) (c road.Compilation, rep *recorder, er
 	}
 	binary := program(t)
 	c = road.Compilation{
-		Root: root, Module: "cmd", Scratch: t.TempDir(), Platform: catalog.Platform{OS: "linux", Arch: "arm64"},
+		Spec: road.Spec{Module: "cmd", Platform: catalog.Platform{OS: "linux", Arch: "arm64"}}, Scratch: t.TempDir(),
 		Targets: []road.Target{
-			{Package: "./kubectl", Output: filepath.Join(root, "kubectl")},
-			{Package: "k8s.io/component-base/logs/kube-log-runner", Output: filepath.Join(root, "kube-log-runner")},
+			{Binary: road.Binary{Package: "./kubectl"}, Output: filepath.Join(root, "kubectl")},
+			{Binary: road.Binary{Package: "k8s.io/component-base/logs/kube-log-runner"}, Output: filepath.Join(root, "kube-log-runner")},
 		},
 	}
 	rep = &recorder{}
@@ -72,17 +74,17 @@ func compile(t *testing.T, script string) (c road.Compilation, rep *recorder, er
 set_of() { echo '{"id":{"namedSet":{"id":"'$1'"}},"namedSetOfFiles":{"files":[{"name":"x","uri":"file://'$2'"}]}}'; }
 made() { echo '{"id":{"targetCompleted":{"label":"'$1'"}},"completed":{"success":true,"outputGroup":[{"name":"default","fileSets":[{"id":"'$2'"}]}]}}'; }
 self=` + binary + "\n" + script
-	r := &Road{Version: runtime.Version(), Bazel: func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }}
+	r := &Road{Root: root, Version: runtime.Version(), Bazel: func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }}
 	err = r.Compile(t.Context(), c, rep)
-	return c, rep, err
+	return root, c, rep, err
 }
 
 func TestCompileTakesWhatBazelMade(t *testing.T) {
 	t.Parallel()
-	c, rep, err := compile(t, `
+	_, c, rep, err := compile(t, `
 echo "INFO: Analyzed 2 targets" >&2
 echo "[1,188 / 1,190] GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox" >&2
-echo "cmd/kubectl/main.go:3: something to tell" >&2
+echo "cmd/kubectl/main.go:3: something to report" >&2
 printf '%s ' "$@" >&2
 {
 	echo '{"id":{"started":{}},"started":{"uuid":"u"}}'
@@ -110,7 +112,7 @@ printf '%s ' "$@" >&2
 	if want := "1188 of 1190 GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox"; !slices.Contains(rep.progress, want) {
 		t.Errorf("the progress is %q", rep.progress)
 	}
-	if rep.lines[0] != "cmd/kubectl/main.go:3: something to tell" {
+	if rep.lines[0] != "cmd/kubectl/main.go:3: something to report" {
 		t.Errorf("the user sees %q", rep.lines)
 	}
 	if rep.by != "a fake: bazel build" {
@@ -121,19 +123,19 @@ printf '%s ' "$@" >&2
 func TestCompileFailsWhereBazelDoes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ script, want string }{
-		"a compile error":      {"echo main.go:1: wrong >&2; exit 1", "bazel build: exit status 1"},
-		"a server that left":   {"exit 34", "the same command goes on where it was"},
-		"a cache that forgot":  {"exit 39", "run the same command again"},
-		"an unknown option":    {"exit 2", "look at .bazelrc"},
-		"no events":            {": >$events", "Bazel made 0 files of it"},
-		"one target only":      {"{ set_of 0 $self; made //cmd/kubectl:kubectl 0; } >$events", "//cmd:kube-log-runner: Bazel made 0 files of it"},
-		"a file that is away":  {`{ echo '{"id":{"namedSet":{"id":"0"}},"namedSetOfFiles":{"files":[{"uri":"bytestream://h/b"}]}}'; made //cmd/kubectl:kubectl 0; } >$events`, "no file here"},
-		"events that end":      {`printf '{"id":{"namedSet"' >$events`, "unexpected EOF"},
-		"something without Go": {"{ set_of 0 /bin/sh; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events", "//cmd/kubectl:kubectl: "},
+		"a compile error":            {"echo main.go:1: wrong >&2; exit 1", "bazel build: exit status 1"},
+		"a remote server that fails": {"exit 34", "run the same command again"},
+		"a cache that lost results":  {"exit 39", "run the same command again"},
+		"an unknown option":          {"exit 2", "look at .bazelrc"},
+		"no events":                  {": >$events", "Bazel made 0 files for it"},
+		"one target only":            {"{ set_of 0 $self; made //cmd/kubectl:kubectl 0; } >$events", "//cmd:kube-log-runner: Bazel made 0 files for it"},
+		"a file elsewhere":           {`{ echo '{"id":{"namedSet":{"id":"0"}},"namedSetOfFiles":{"files":[{"uri":"bytestream://h/b"}]}}'; made //cmd/kubectl:kubectl 0; } >$events`, "no local file"},
+		"events that break off":      {`printf '{"id":{"namedSet"' >$events`, "unexpected EOF"},
+		"something without Go":       {"{ set_of 0 /bin/sh; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events", "//cmd/kubectl:kubectl: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, _, err := compile(t, test.script)
+			_, c, _, err := compile(t, test.script)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want %q in it", err, test.want)
 			}
@@ -146,7 +148,7 @@ func TestCompileFailsWhereBazelDoes(t *testing.T) {
 	}
 }
 
-func TestModulesHaveToBeTheSelectedOnes(t *testing.T) {
+func TestModulesMustBeTheSelectedOnes(t *testing.T) {
 	t.Parallel()
 	selected, err := module.Load("../../../..", ".")
 	if err != nil {
@@ -186,19 +188,19 @@ func TestModulesHaveToBeTheSelectedOnes(t *testing.T) {
 	fails(selected, "go1.2.3", "does not say which modules are in it")
 }
 
-func TestOptionsOfOtherRoadsAreRefused(t *testing.T) {
+func TestOptionsOfTheGoCommandAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, o := range []road.Options{{Debug: true}, {GoFlags: "-race"}, {LDFlags: "-w"}} {
-		if err := Validate(o); !badrequest.Is(err) {
+		if err := road.CheckOptions(&Road{}, o); !badrequest.Is(err) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if err := Validate(road.Options{}); err != nil {
+	if err := road.CheckOptions(&Road{}, road.Options{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// program is a Go binary that says which modules are in it, one of them of the toolchain's own go.mod.
+// program returns a Go binary with build information that names modules, one of them in the toolchain's own go.mod.
 var program = func() func(t *testing.T) string {
 	var once sync.Once
 	var file string
@@ -228,9 +230,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func TestWhatBazelMadeIsTakenAfterTheSameChecks(t *testing.T) {
+func TestMadeChecksBinariesLikeTheBazelRoad(t *testing.T) {
 	t.Parallel()
-	c, _, err := compile(t, `{ set_of 0 $self; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events`)
+	root, c, _, err := compile(t, `{ set_of 0 $self; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func TestWhatBazelMadeIsTakenAfterTheSameChecks(t *testing.T) {
 			for i := range into.Targets {
 				into.Targets[i].Output = filepath.Join(dir, fmt.Sprint(i))
 			}
-			err := (&Made{Version: test.goIs, Files: test.files}).Compile(t.Context(), into, &recorder{})
+			err := (&Made{Root: root, Version: test.goIs, Files: test.files}).Compile(t.Context(), into, &recorder{})
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the error is %v, want %q in it", err, test.want)
@@ -267,5 +269,43 @@ func TestWhatBazelMadeIsTakenAfterTheSameChecks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTestBinariesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, r := range []road.Road{&Road{}, &Made{}} {
+		err := road.CheckBinary(r, road.Binary{Package: "k8s.io/kubernetes/test/e2e", Test: true})
+		var unsupported *road.UnsupportedError
+		if !errors.As(err, &unsupported) || unsupported.What != "e2e.test" {
+			t.Errorf("%T: error %v", r, err)
+		}
+		if err := road.CheckBinary(r, road.Binary{Package: "./kubectl"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRecipesHoldEveryField(t *testing.T) {
+	t.Parallel()
+	type input struct {
+		Spec   road.Spec
+		Binary road.Binary
+	}
+	for _, r := range []road.Road{&Road{}, &Made{}} {
+		recipetest.EachFieldOf(t, input{}, func(in input) []string { return r.Recipe(in.Spec, in.Binary) })
+	}
+	recipetest.EachField(t, key{})
+}
+
+func TestCommandsAreThoseOfACompile(t *testing.T) {
+	t.Parallel()
+	got := (&Road{Root: "/src/tree"}).Commands(road.Compilation{
+		Spec:    road.Spec{Module: "cmd", Platform: catalog.Platform{OS: "linux", Arch: "arm64"}},
+		Targets: []road.Target{{Binary: road.Binary{Package: "./kubectl"}}},
+	})
+	const want = "cd /src/tree && bazel build --config=release --platforms=//build/bazel/platforms:linux_arm64 -- //cmd/kubectl:kubectl"
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"slipway.build/pkg/mechanism/engine"
 )
 
-// Where things are in containers. images/kube-cross has these folders, and the programs.
+// Paths in containers. images/kube-cross has these folders and programs.
 const (
 	treeFolder    = "/tree"
 	outputFolder  = "/tree/_output"
@@ -16,19 +16,19 @@ const (
 	cacheFolder   = "/cache"
 	outFolderRoot = "/out"
 	goFolder      = "/usr/local/go"
-	workFolder    = "/work" // where rsync containers have the tree of somebody's own commands
+	workFolder    = "/work" // the tree of user commands, in rsync containers
 
 	attended  = "/usr/local/bin/attended"   // runs a command until it ends or its own input does
-	rsyncHost = "/usr/local/bin/rsync-host" // gets ready for rsync daemons
+	rsyncHost = "/usr/local/bin/rsync-host" // prepares for rsync daemons
 	secrets   = "/run/rsync"
 )
 
-// What containers are for.
+// Roles of containers.
 const (
 	roleData  = "data"
 	roleRsync = "rsync"
 	roleBuild = "build"
-	roleUser  = "run" // somebody's own command
+	roleUser  = "run" // a user's command
 )
 
 // A mounted volume.
@@ -36,8 +36,8 @@ type mounted engine.Volume
 
 var (
 	treeVolume    = mounted{Name: "tree", Path: treeFolder}
-	workVolume    = mounted{Name: "work", Path: workFolder}     // the tree again, for commands: they may change it
-	outputVolume  = mounted{Name: "output", Path: outputFolder} // what is made by somebody's own command
+	workVolume    = mounted{Name: "work", Path: workFolder}     // the tree again, for user commands, which may change it
+	outputVolume  = mounted{Name: "output", Path: outputFolder} // what user commands make
 	modulesVolume = mounted{Name: "modules", Path: modulesFolder}
 	cacheVolume   = mounted{Name: "cache", Path: cacheFolder} // GOCACHE, GOMODCACHE, HOME
 	outVolume     = mounted{Name: "out", Path: outFolderRoot} // binaries
@@ -46,8 +46,8 @@ var (
 func (m mounted) reading() mounted         { m.ReadOnly = true; return m }
 func (m mounted) at(folder string) mounted { m.Path = folder; return m }
 
-// goVolume holds GOROOT: in the image's layers, an engine whose storage is slow takes longer to read the headers of a thousand
-// packages than Go takes to compile one. It belongs to the image.
+// goVolume returns the volume that holds the image's GOROOT. Reading the headers of a thousand packages from an image's layers
+// can take longer than compiling one, if the engine's storage is slow.
 func goVolume(image string) mounted {
 	return mounted{Name: "go-" + image[strings.LastIndex(image, "-")+1:], Path: goFolder, Filled: true}
 }
@@ -64,10 +64,10 @@ func volumes(all ...mounted) []engine.Volume {
 	return volumes
 }
 
-// scratch are the folders in memory. What is large goes to a volume (GOTMPDIR).
+// scratch lists the folders in memory, with their sizes in bytes. Large temporary files are in a volume (GOTMPDIR).
 var scratch = map[string]int64{"/tmp": 1 << 30}
 
-// environment is that of Go commands in containers: nothing of this machine is in it.
+// environment returns the environment of Go commands in containers. Nothing in it depends on this machine.
 func environment(goflags string) []string {
 	return append(slices.DeleteFunc(toolchain.Constructed(), func(kv string) bool { return kv == "CGO_ENABLED=0" }),
 		"PATH="+goFolder+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -14,7 +15,13 @@ import (
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/engine"
+	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/mechanism/transfer"
+	"slipway.build/pkg/tree/catalog"
 )
+
+// Info describes the container road. Kubernetes has the binaries of its own container builds in the same place.
+var Info = road.Info{Name: "container", Output: "_output/dockerized/bin", Label: "by container"}
 
 // A Road is the container road.
 type Road struct {
@@ -25,7 +32,7 @@ type Road struct {
 	Go      func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // of this machine, for downloads
 	Sources func(ctx context.Context) ([]string, error)                             // the tree's files, relative to Root
 
-	Work bool // the sources are for somebody's own commands, which have a copy of their own
+	Work bool // for user commands, which get a copy of the sources that they may change
 
 	// Used, if not nil, is called before anything is made in an engine.
 	Used func() error
@@ -34,19 +41,54 @@ type Road struct {
 	session *session // of this run, once it is open
 }
 
-func (*Road) Name() string { return "container" }
+// Info returns the package's Info.
+func (*Road) Info() road.Info { return Info }
 
-// Recipe holds nothing of the engine and the image but the Go in it: the rest does not reach the bytes. Debug builds carry
-// paths, and these are the same in every container.
-func (r *Road) Recipe(c road.Compilation) []string {
-	recipe := []string{"road container", r.Pin.Version, c.Platform.String(), "GOFLAGS=" + c.Options.GoFlags}
-	recipe = append(recipe, toolchain.Levels()...)
-	return append(recipe, c.BuildFlags()...)
+// Recipe holds nothing of the engine and the image but the Go version: nothing else reaches the bytes. Debug builds contain paths,
+// which are the same in every container.
+func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
+	return recipe.Spec(road.GoKey{
+		Go: r.Pin.Version, Levels: toolchain.Levels(), Flags: spec.BuildFlags(), Spec: spec, Binary: bin,
+	}, "road container")
+}
+
+// Ready looks for rsync here, for an engine, and for the build image or what it would be built from.
+func (r *Road) Ready(ctx context.Context) error {
+	e, err := dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	return e.Lost(r.Image.Ready(ctx, e, engine.OwnerOf(r.Root)))
+}
+
+// Commands shows the transfers with a port that stands for the tunnel through the engine, and the Go command without the script
+// that runs it.
+func (r *Road) Commands(c road.Compilation) []string {
+	const port = 873
+	owner := engine.OwnerOf(r.Root)
+	image, err := r.Image.Ref(owner, catalog.Platform{OS: "linux", Arch: runtime.GOARCH})
+	if err != nil {
+		image = kubecross.Repository
+	}
+	remote := &transfer.Remote{}
+	rsync := func(args []string) []string { return append([]string{"rsync"}, args...) }
+	lines := []string{
+		`cd "$(go env GOMODCACHE)/cache/download" && ` + road.ShellCommand("", nil, rsync(remote.AddArgs(port, "modules"))...),
+		road.ShellCommand(r.Root, nil, rsync(remote.MirrorArgs(port, r.sourceModule()))...),
+	}
+	for _, command := range c.GoCommands() {
+		spec := buildContainer(image, c.Spec)
+		spec.Command = append([]string{"go"}, command.Args(c.Spec, outFolder(c.Spec)+"/bin/")...)
+		lines = append(lines, road.ShellCommand("", nil, spec.DockerRun(owner)...))
+	}
+	fetch := rsync(remote.FetchArgs(port, "out"))
+	return append(lines, road.ShellCommand(filepath.Dir(c.Targets[0].Output), nil, fetch...))
 }
 
 // Compile runs go build for all main packages at once, then go test -c for the test packages, and fetches the results.
 func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report) (err error) {
-	var later chores
+	var later background
 	defer func() { err = errors.Join(err, later.wait()) }()
 	s, first, err := r.open(ctx, rep)
 	if err != nil {
@@ -59,20 +101,20 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	host := s.hostBeside(ctx, first, &later, over)
 	output := &road.GoOutput{Report: rep}
 	for _, command := range c.GoCommands() {
-		if err := s.compile(ctx, c, command.Verb, command.Targets, output, rep, &later); err != nil {
+		if err := s.compile(ctx, c, command, output, rep, &later); err != nil {
 			return err
 		}
 	}
 	h, err := host()
 	if err != nil {
-		return s.said(ctx, err)
+		return s.cause(ctx, err)
 	}
-	return s.said(ctx, fetch(ctx, h, c, rep))
+	return s.cause(ctx, fetch(ctx, h, c, rep))
 }
 
-// hostBeside gets the rsync container for the results: the one that has brought the sources, or one that is started beside the
-// compile, so that nobody has to wait for it afterwards. It is removed when all is over.
-func (s *session) hostBeside(ctx context.Context, first *host, later *chores, over <-chan struct{}) func() (*host, error) {
+// hostBeside returns a function that waits for the rsync container for the results: the first one, which received the sources, or
+// one that starts beside the compile, so that nobody waits for it afterwards. It is removed when over is closed.
+func (s *session) hostBeside(ctx context.Context, first *host, later *background, over <-chan struct{}) func() (*host, error) {
 	type started struct {
 		h   *host
 		err error
@@ -85,7 +127,7 @@ func (s *session) hostBeside(ctx context.Context, first *host, later *chores, ov
 		}
 		result <- started{h, err}
 		if err != nil {
-			return nil // it is told to who asks for the container
+			return nil // it is returned to the caller of the function
 		}
 		<-over
 		return h.remove()
@@ -96,37 +138,39 @@ func (s *session) hostBeside(ctx context.Context, first *host, later *chores, ov
 	}
 }
 
-// compile runs the Go command in a build container. What it makes stays in a folder of the volume, so that the Go tool, which
-// does not cache links, can skip those that would make the same again. A binary that this machine does not have, or no
-// longer has as it was made, is made again.
-func (s *session) compile(ctx context.Context, c road.Compilation, verb []string, targets []road.Target, output *road.GoOutput, rep road.Report, later *chores) error {
-	folder := outFolder(c)
-	args := append([]string{"go"}, verb...)
-	args = append(args, "-v")
-	args = append(args, c.BuildFlags()...)
-	args = append(args, "-o", folder+"/bin/")
+// buildContainer returns a container for Go commands that compile spec, without its command.
+func buildContainer(image string, spec road.Spec) engine.Spec {
+	return engine.Spec{
+		Role:  roleBuild,
+		Image: image,
+		Env: append(environment(spec.Options.GoFlags),
+			"GOOS="+spec.Platform.OS, "GOARCH="+spec.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+outFolder(spec)+"/tmp"),
+		Dir:     path.Join(treeFolder, filepath.ToSlash(spec.Module)),
+		Volumes: volumes(treeVolume.reading(), modulesVolume.reading(), goVolume(image).reading(), cacheVolume, outVolume),
+		Scratch: scratch,
+	}
+}
+
+// compile runs the Go command in a build container. The binaries stay in a folder of the volume, so that the Go command, which
+// does not cache links, can skip those that would make the same again. A binary whose output is missing here, or was changed, is
+// linked again.
+func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, output *road.GoOutput, rep road.Report, later *background) error {
+	folder := outFolder(c.Spec)
 	var again []string
-	for _, t := range targets {
-		args = append(args, t.Package)
+	for _, t := range command.Targets {
 		if t.Previous == "" {
-			again = append(again, folder+"/bin/"+c.File(t))
+			again = append(again, folder+"/bin/"+c.File(t.Binary))
 		}
 	}
-	env := append(environment(c.Options.GoFlags), "GOOS="+c.Platform.OS, "GOARCH="+c.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+folder+"/tmp")
-	build, err := s.engine.Start(ctx, s.owner, engine.Spec{
-		Role:    roleBuild,
-		Image:   s.image,
-		Command: append([]string{attended, "/bin/sh", "-euc", prepare, folder, fmt.Sprint(len(again))}, append(again, args...)...),
-		Env:     env,
-		Dir:     path.Join(treeFolder, filepath.ToSlash(c.Module)),
-		Volumes: volumes(treeVolume.reading(), modulesVolume.reading(), goVolume(s.image).reading(), cacheVolume, outVolume),
-		Scratch: scratch,
-	}, engine.Streams{Out: output, Err: output})
+	spec := buildContainer(s.image, c.Spec)
+	spec.Command = append([]string{attended, "/bin/sh", "-euc", prepare, folder, fmt.Sprint(len(again))}, again...)
+	spec.Command = append(append(spec.Command, "go"), command.Args(c.Spec, folder+"/bin/")...)
+	build, err := s.engine.Start(ctx, s.owner, spec, engine.Streams{Out: output, Err: output})
 	if err != nil {
-		return s.said(ctx, err)
+		return s.cause(ctx, err)
 	}
-	rep.By(fmt.Sprintf("container %s of %s: %s", build.Name, s.image, strings.Join(args[:2], " ")))
-	stopTotal := output.WatchTotal(ctx, c, targets, func(ctx context.Context, args []string) ([]byte, error) {
+	rep.By(fmt.Sprintf("container %s of %s: go %s", build.Name, s.image, command.Verb[0]))
+	stopTotal := output.WatchTotal(ctx, c, command.Targets, func(ctx context.Context, args []string) ([]byte, error) {
 		return build.Run(ctx, append([]string{"go"}, args...)...)
 	})
 	memory := build.WatchMemory()
@@ -136,17 +180,17 @@ func (s *session) compile(ctx context.Context, c road.Compilation, verb []string
 	later.do(build.Remove)
 	var exit engine.Exit
 	ended := errors.As(err, &exit)
-	if err == nil || ended { // all that it said is here
+	if err == nil || ended { // its output is complete
 		output.Flush()
 	}
 	if ended {
-		err = fmt.Errorf("container %s: go %s: %w", build.Name, strings.Join(verb, " "), exit)
+		err = fmt.Errorf("container %s: go %s: %w", build.Name, strings.Join(command.Verb, " "), exit)
 	}
-	return s.said(ctx, err)
+	return s.cause(ctx, err)
 }
 
-// prepare is what runs before the Go command: $0 is the folder, $1 how many files are to go, which follow, and then the
-// command. What a build that was killed left in the folder for temporary files goes, too.
+// prepare is a script that runs before the Go command. $0 is the folder, $1 the number of files to remove, which follow, and then
+// the command. It also removes temporary files that a killed build left.
 const prepare = `rm -rf "$0/tmp"
 mkdir -p "$0/tmp" "$0/bin"
 n=$1
@@ -158,7 +202,7 @@ while [ "$n" -gt 0 ]; do
 done
 exec "$@"`
 
-// fetch gets the targets' binaries out of the engine.
+// fetch fetches the targets' binaries from the engine.
 func fetch(ctx context.Context, h *host, c road.Compilation, rep road.Report) error {
 	to, err := os.MkdirTemp(c.Scratch, "bin")
 	if err != nil {
@@ -167,28 +211,28 @@ func fetch(ctx context.Context, h *host, c road.Compilation, rep road.Report) er
 	var names []string
 	previous := ""
 	for _, t := range c.Targets {
-		names = append(names, c.File(t))
+		names = append(names, c.File(t.Binary))
 		if t.Previous != "" {
 			previous = filepath.Dir(t.Previous)
 		}
 	}
-	from := path.Join(strings.TrimPrefix(outFolder(c), outFolderRoot+"/"), "bin")
+	from := path.Join(strings.TrimPrefix(outFolder(c.Spec), outFolderRoot+"/"), "bin")
 	if err := h.fetchFrom(ctx, rep, "out", from, names, to, previous); err != nil {
 		return err
 	}
 	for _, t := range c.Targets {
-		if err := os.Rename(filepath.Join(to, c.File(t)), t.Output); err != nil {
+		if err := os.Rename(filepath.Join(to, c.File(t.Binary)), t.Output); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// outFolder is where the binaries of a platform are in build containers. Those of debug builds stand apart, so that changing
+// outFolder returns the folder of a platform's binaries in build containers. Debug builds have one of their own, so that changing
 // between the two is cheap.
-func outFolder(c road.Compilation) string {
-	name := c.Platform.Dash()
-	if c.Options.Debug {
+func outFolder(spec road.Spec) string {
+	name := spec.Platform.Dash()
+	if spec.Options.Debug {
 		name += "-debug"
 	}
 	return outFolderRoot + "/" + name

@@ -6,14 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/road/local"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/mechanism/transfer"
 	"slipway.build/pkg/tree/catalog"
 )
 
-// silent is a report to nobody.
+// silent is a Report that ignores everything.
 type silent struct{}
 
 func (silent) By(string)                     {}
@@ -22,16 +24,16 @@ func (silent) Output(string)                 {}
 func (silent) Step(string, time.Duration)    {}
 func (silent) Memory(int64)                  {}
 
-var compilation = road.Compilation{Root: "/src/tree", Platform: catalog.Platform{OS: "windows", Arch: "amd64"}, Tags: []string{"selinux"}}
+var spec = road.Spec{Platform: catalog.Platform{OS: "windows", Arch: "amd64"}, Tags: []string{"selinux"}}
 
 func TestRoadsNeverTakeEachOthersBinaries(t *testing.T) {
 	t.Parallel()
-	pin := toolchain.Pin{Version: "go1.26.8"}
-	ours, theirs := (&Road{Pin: pin}).Recipe(compilation), (&local.Road{Pin: pin}).Recipe(compilation)
+	pin, bin := toolchain.Pin{Version: "go1.26.8"}, road.Binary{Package: "./kubectl"}
+	ours, theirs := (&Road{Pin: pin}).Recipe(spec, bin), (&local.Road{Pin: pin}).Recipe(spec, bin)
 	if slices.Equal(ours, theirs) {
 		t.Errorf("both have the recipe %q", ours)
 	}
-	// But for its name, what decides the bytes is the same.
+	// All but the road's name is the same.
 	if !slices.Equal(ours[1:], theirs[1:]) {
 		t.Errorf("recipes %q and %q", ours, theirs)
 	}
@@ -39,18 +41,18 @@ func TestRoadsNeverTakeEachOthersBinaries(t *testing.T) {
 
 func TestRecipesNameNoPathsOfThisMachine(t *testing.T) {
 	t.Parallel()
-	c := compilation
-	c.Options.Debug = true
-	for _, part := range (&Road{Root: "/src/tree"}).Recipe(c) {
+	debug := spec
+	debug.Options.Debug = true
+	for _, part := range (&Road{Root: "/src/tree"}).Recipe(debug, road.Binary{}) {
 		if strings.Contains(part, "/src/tree") {
 			t.Errorf("%q", part)
 		}
 	}
 }
 
-func TestDebugBuildsStandApart(t *testing.T) {
+func TestDebugBuildsHaveTheirOwnFolder(t *testing.T) {
 	t.Parallel()
-	c := compilation
+	c := spec
 	if got := outFolder(c); got != "/out/windows-amd64" {
 		t.Error(got)
 	}
@@ -60,7 +62,7 @@ func TestDebugBuildsStandApart(t *testing.T) {
 	}
 }
 
-func TestEnvironmentLeavesTheUserHisChoiceOfCgo(t *testing.T) {
+func TestEnvironmentOfUserCommandsLeavesCgoToThem(t *testing.T) {
 	t.Parallel()
 	env := environment("-v")
 	for _, want := range []string{"GOPROXY=file:///modules", "GOENV=off", "GOFLAGS=-v", "GOAMD64=v1"} {
@@ -73,7 +75,7 @@ func TestEnvironmentLeavesTheUserHisChoiceOfCgo(t *testing.T) {
 	}
 }
 
-func TestWhatWasSentIsSaid(t *testing.T) {
+func TestTransfersAreReported(t *testing.T) {
 	t.Parallel()
 	for want, stats := range map[string]transfer.Stats{
 		"sources are up to date":                 {Sent: 1000},
@@ -83,5 +85,43 @@ func TestWhatWasSentIsSaid(t *testing.T) {
 		if got := sent("sources", stats); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+func TestRecipeHoldsEveryField(t *testing.T) {
+	t.Parallel()
+	type input struct {
+		Spec   road.Spec
+		Binary road.Binary
+	}
+	recipetest.EachFieldOf(t, input{}, func(in input) []string { return (&Road{}).Recipe(in.Spec, in.Binary) })
+}
+
+func TestCommandsAreThoseOfACompile(t *testing.T) {
+	t.Parallel()
+	got := (&Road{Root: "/src/tree", Image: kubecross.Image{Dir: t.TempDir()}}).Commands(road.Compilation{
+		Spec:    road.Spec{Module: "cmd", Platform: catalog.Platform{OS: "linux", Arch: "s390x"}},
+		Targets: []road.Target{{Binary: road.Binary{Package: "./kubectl"}, Output: "/src/tree/_output/dockerized/bin/linux/s390x/kubectl"}},
+	})
+	for i, want := range [][]string{
+		{`cd "$(go env GOMODCACHE)/cache/download" && rsync `, " ./ rsync://slipway@127.0.0.1:873/modules/"},
+		{"cd /src/tree && rsync ", " --checksum --delete ", " ./ rsync://slipway@127.0.0.1:873/tree/"},
+		{"docker run --rm ", " --network=none ", "-tree,target=/tree,readonly ", " --env=GOARCH=s390x ", " --workdir=/tree/cmd ",
+			" slipway/kube-cross build -v ", " -o /out/linux-s390x/bin/ ./kubectl"},
+		{"cd /src/tree/_output/dockerized/bin/linux/s390x && rsync ", " rsync://slipway@127.0.0.1:873/out/ ./"},
+	} {
+		for _, part := range want {
+			if len(got) != 4 || !strings.Contains(got[i], part) {
+				t.Fatalf("%q is not in command %d of %q", part, i, got)
+			}
+		}
+	}
+}
+
+func TestMissingRsyncIsReportedBeforeAnythingElse(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("DOCKER_HOST", "unix://"+t.TempDir()+"/none.sock")
+	if err := (&Road{Root: t.TempDir()}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "rsync is not in PATH") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -1,34 +1,34 @@
 package container
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/go-units"
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/transfer"
 )
 
-// A session is the engine made ready for the tree as it is now.
+// A session is an engine that is ready for compiles of the tree as it is now.
 type session struct {
 	engine *engine.Engine
 	owner  engine.Owner
 	image  string
-	empty  bool // the volumes have just been made
+	empty  bool // the volumes are new
 }
 
-// open makes the engine ready at the first call of a run; later ones get the same session. What failed is tried again. The
-// first caller also gets the rsync container that has brought the sources, which it may fetch files from, and has to remove.
+// open makes the engine ready at the first call of a run; later calls return the same session, unless the first failed. The
+// first caller also gets the rsync container that received the sources; it may fetch files from it, and must remove it.
 func (r *Road) open(ctx context.Context, rep road.Report) (*session, *host, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,37 +43,42 @@ func (r *Road) open(ctx context.Context, rep road.Report) (*session, *host, erro
 	defer stop()
 	h, err := r.send(watched, s, rep)
 	if err != nil {
-		return nil, nil, s.said(watched, err)
+		return nil, nil, s.cause(watched, err)
 	}
 	r.session = s
 	return s, h, nil
 }
 
-// Ready does all that comes before the first command or compile, so that it can be done apart from it.
-func (r *Road) Ready(ctx context.Context, rep road.Report) error {
+// Open makes the engine ready before the first command, for callers that must do so while they hold a lock.
+func (r *Road) Open(ctx context.Context, rep road.Report) error {
 	_, h, err := r.open(ctx, rep)
 	return errors.Join(err, h.remove())
 }
 
-// copy is the rsync module that gets the sources.
-func (r *Road) copy() string {
+// sourceModule returns the rsync module that receives the sources.
+func (r *Road) sourceModule() string {
 	if r.Work {
 		return "work"
 	}
 	return "tree"
 }
 
-// connect finds the engine, clears what killed runs left there, and sees to the image and the data container.
-func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
+// dial checks this machine's rsync, and connects to the engine.
+func dial(ctx context.Context) (*engine.Engine, error) {
 	if runtime.GOOS == "windows" {
-		return nil, errors.New("the container road needs a Unix here: run slipway in WSL, or use ROAD=local")
+		return nil, errors.New("the container road needs a Unix machine, such as WSL")
 	}
-	s := &session{owner: engine.OwnerOf(r.Root)}
-	if _, err := transfer.Client(ctx); err != nil { // before an image is built for nothing
+	if _, err := transfer.Client(ctx); err != nil {
 		return nil, err
 	}
+	return engine.Connect(ctx)
+}
+
+// connect connects to the engine, removes what killed runs left there, and makes the image and the data container.
+func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
+	s := &session{owner: engine.OwnerOf(r.Root)}
 	err := step(rep, "looking for a container engine", func() (text string, err error) {
-		if s.engine, err = engine.Connect(ctx); err != nil {
+		if s.engine, err = dial(ctx); err != nil {
 			return "", err
 		}
 		return s.engine.String(), nil
@@ -90,10 +95,10 @@ func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
 		left = append(left, ended...)
 	}
 	if err != nil {
-		return nil, s.said(ctx, err)
+		return nil, s.cause(ctx, err)
 	}
 	if len(left) > 0 {
-		rep.Step(fmt.Sprintf("removed what a run that was killed had left: %s", strings.Join(left, ", ")), 0)
+		rep.Step(fmt.Sprintf("removed what a killed run left: %s", strings.Join(left, ", ")), 0)
 	}
 	if r.Used != nil {
 		if err := r.Used(); err != nil {
@@ -109,7 +114,7 @@ func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
 		return "", err
 	})
 	if err != nil {
-		return nil, s.said(ctx, err)
+		return nil, s.cause(ctx, err)
 	}
 	err = step(rep, "looking for the data container", func() (string, error) {
 		made, empty, err := s.engine.Data(ctx, s.owner, roleData, s.image, allVolumes(s.image))
@@ -120,24 +125,40 @@ func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
 		return "", err
 	})
 	if err != nil {
-		return nil, s.said(ctx, err)
+		return nil, s.cause(ctx, err)
 	}
-	return s, r.tidy(ctx, s)
+	// Build images of this tree that no longer match images/kube-cross go.
+	_, err = kubecross.Tidy(ctx, s.engine, s.owner, s.image)
+	return s, s.cause(ctx, err)
 }
 
-// step does a part of the work, and tells of it if it has something to tell.
-func step(rep road.Report, doing string, do func() (told string, err error)) error {
+// Clean removes all that the tree in root has in an engine, and returns the names.
+func Clean(ctx context.Context, root string) (removed []string, err error) {
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	owner := engine.OwnerOf(root)
+	containers, err1 := e.RemoveContainers(ctx, owner)
+	volumes, err2 := e.RemoveVolumes(ctx, owner)
+	images, err3 := kubecross.Tidy(ctx, e, owner, "")
+	return slices.Concat(containers, volumes, images), errors.Join(err1, err2, err3)
+}
+
+// step does a part of the work, and reports what was done unless that is empty.
+func step(rep road.Report, doing string, do func() (done string, err error)) error {
 	rep.Progress(0, 0, doing)
 	start := time.Now()
-	told, err := do()
-	if err == nil && told != "" {
-		rep.Step(told, time.Since(start))
+	done, err := do()
+	if err == nil && done != "" {
+		rep.Step(done, time.Since(start))
 	}
 	return err
 }
 
-// said puts in the place of an error what it came of: the end of a context, or of the engine.
-func (s *session) said(ctx context.Context, err error) error {
+// cause returns what caused an error: the end of a context, the loss of the engine, or the error itself.
+func (s *session) cause(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		var lost *engine.LostError
 		if errors.As(context.Cause(ctx), &lost) {
@@ -148,14 +169,14 @@ func (s *session) said(ctx context.Context, err error) error {
 	return s.engine.Lost(err)
 }
 
-// How much free disk space there has to be in the engine, in bytes: at first, when caches and binaries of a platform's components
-// are still to come (about 5 GiB), and later.
+// Free disk space that the engine must have, in bytes: at first, before caches and binaries of a platform's components fill about
+// 5 GiB, and later.
 const (
 	leastAtFirst = 6 << 30
 	leastLater   = 512 << 20
 )
 
-// send brings the engine's copies of the tree and of the modules up to date, by an rsync container that it leaves running.
+// send updates the engine's copies of the tree and of the modules, and returns the running rsync container that it used.
 func (r *Road) send(ctx context.Context, s *session, rep road.Report) (h *host, err error) {
 	if err := r.checkModules(); err != nil {
 		return nil, err
@@ -181,7 +202,7 @@ func (r *Road) send(ctx context.Context, s *session, rep road.Report) (h *host, 
 	if err := s.enoughSpace(h.free); err != nil {
 		return h, err
 	}
-	// Side by side, as both are spent on waiting for each other's ends.
+	// Both mostly wait for the other end, so they run side by side.
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error {
 		return step(rep, "sending modules", func() (string, error) {
@@ -191,7 +212,7 @@ func (r *Road) send(ctx context.Context, s *session, rep road.Report) (h *host, 
 	})
 	both.Go(func() error {
 		return step(rep, "sending sources", func() (string, error) {
-			stats, err := h.Mirror(ctx, r.copy(), r.Root, names, "_output")
+			stats, err := h.Mirror(ctx, r.sourceModule(), r.Root, names, "_output")
 			return sent("sources", stats), err
 		})
 	})
@@ -215,101 +236,31 @@ func (s *session) enoughSpace(free int64) error {
 		least = leastAtFirst
 	}
 	if free < least {
-		return fmt.Errorf("docker engine at %s: it has %s of disk space left, and a build needs about %s: make room there (docker system df, docker system prune)",
+		return fmt.Errorf("docker engine at %s: %s of disk space left, and a build needs about %s: free some (docker system df, docker system prune)",
 			s.engine.Address, units.HumanSize(float64(free)), units.HumanSize(float64(least)))
 	}
 	return nil
 }
 
-// fetchFrom gets files out of the engine.
-func (h *host) fetchFrom(ctx context.Context, rep road.Report, module, from string, names []string, to, basis string) error {
-	return step(rep, "fetching results", func() (string, error) {
-		stats, err := h.Fetch(ctx, module, from, names, to, basis)
-		return fmt.Sprintf("fetched %d files, %s", stats.Files, units.HumanSize(float64(stats.Received))), err
+// A background runs tasks beside the main work, such as removing a container while the next one starts.
+type background struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	errs    []error
+}
+
+func (b *background) do(task func() error) {
+	b.running.Go(func() {
+		if err := task(); err != nil {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.errs = append(b.errs, err)
+		}
 	})
 }
 
-// A host is an rsync container that is ready.
-type host struct {
-	*transfer.Remote
-	container *engine.Container
-	end       io.Closer // of its input
-	free      int64     // bytes on the disk of the volumes, when it started
-}
-
-// host starts an rsync container. Its password is for this one, and is told to nobody else.
-func (s *session) host(ctx context.Context) (*host, error) {
-	password := rand.Text()
-	in, end := io.Pipe()
-	ready := &firstLine{came: make(chan struct{})}
-	c, err := s.engine.Start(ctx, s.owner, engine.Spec{
-		Role:    roleRsync,
-		Image:   s.image,
-		Command: []string{rsyncHost},
-		Dir:     "/",
-		Volumes: volumes(treeVolume, workVolume, outputVolume.reading(), modulesVolume, outVolume.reading()),
-		Scratch: map[string]int64{secrets: 1 << 20, "/tmp": 1 << 20},
-	}, engine.Streams{In: in, Out: ready, Err: ready})
-	if err != nil {
-		_ = end.Close()
-		return nil, err
-	}
-	h := &host{container: c, end: end, Remote: &transfer.Remote{
-		Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
-			return c.Exec(ctx, "rsync", "--server", "--daemon", "--config=/etc/slipway/rsyncd.conf", ".")
-		},
-		Password: password,
-		Whole:    s.engine.Local,
-	}}
-	go func() { _, _ = io.WriteString(end, password+"\n") }() // if it is never read, the pipe's end ends it
-	if h.free, err = ready.wait(ctx, c); err != nil {
-		return nil, errors.Join(err, h.remove())
-	}
-	return h, nil
-}
-
-// remove removes the container, if there is one.
-func (h *host) remove() error {
-	if h == nil {
-		return nil
-	}
-	_ = h.end.Close()
-	return h.container.Remove()
-}
-
-// patience is how long an rsync container may take to get ready.
-const patience = 30 * time.Second
-
-// A firstLine waits for the first thing that a container says.
-type firstLine struct {
-	text []byte
-	came chan struct{}
-}
-
-func (f *firstLine) Write(p []byte) (int, error) {
-	if len(f.text) == 0 && len(p) > 0 {
-		f.text = append(f.text, p...)
-		close(f.came)
-	}
-	return len(p), nil
-}
-
-// wait returns how much disk space rsync-host says there is, in bytes.
-func (f *firstLine) wait(ctx context.Context, c *engine.Container) (free int64, err error) {
-	ended := make(chan error, 1)
-	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("container %s: it was not ready within %v", c.Name, patience))
-	defer cancel()
-	go func() { ended <- c.Wait(waiting) }()
-	select {
-	case <-f.came:
-	case err := <-ended:
-		if err == nil {
-			err = errors.New("it ended at once")
-		}
-		return 0, fmt.Errorf("container %s: %w", c.Name, err)
-	}
-	if _, err := fmt.Sscanf(string(f.text), "ready %d\n", &free); err != nil {
-		return 0, fmt.Errorf("container %s: %s", c.Name, bytes.TrimSpace(f.text))
-	}
-	return free, nil
+// wait waits for all tasks, and returns their errors.
+func (b *background) wait() error {
+	b.running.Wait()
+	return errors.Join(b.errs...)
 }

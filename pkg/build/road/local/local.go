@@ -1,4 +1,4 @@
-// Package local is the road over the Go toolchain of this machine: one `go build` per module and platform.
+// Package local is the road that runs the Go command on this machine: one `go build` per module and platform.
 package local
 
 import (
@@ -7,37 +7,41 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/recipe"
 )
+
+// Info describes the local road, the default.
+var Info = road.Info{Name: "local", Output: "_output/local/bin", Linked: true}
 
 // A Road is the local road.
 type Road struct {
-	Pin toolchain.Pin
-	Go  func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // finds the pinned Go, once
+	Root string // of the tree, absolute
+	Pin  toolchain.Pin
+	Go   func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // finds the pinned Go, once
 }
 
-func (*Road) Name() string { return "local" }
+// Info returns the package's Info.
+func (*Road) Info() road.Info { return Info }
 
-// Recipe holds no path and nothing of the machine, except for debug builds: without -trimpath these carry the paths of
-// the tree, of the standard library and of the modules.
-func (r *Road) Recipe(c road.Compilation) []string {
-	recipe := []string{"road local", r.Pin.Version, c.Platform.String(), "GOFLAGS=" + c.Options.GoFlags}
-	recipe = append(recipe, toolchain.Levels()...)
-	recipe = append(recipe, c.BuildFlags()...)
-	if c.Options.Debug {
-		recipe = append(recipe, c.Root)
-		recipe = append(recipe, r.paths()...)
+// Recipe holds no path and nothing of the machine, except for debug builds: without -trimpath their binaries contain the paths
+// of the tree, of the standard library and of the modules.
+func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
+	key := road.GoKey{Go: r.Pin.Version, Levels: toolchain.Levels(), Flags: spec.BuildFlags(), Spec: spec, Binary: bin}
+	if spec.Options.Debug {
+		key.Paths = append([]string{r.Root}, r.paths()...)
 	}
-	return recipe
+	return recipe.Spec(key, "road local")
 }
 
-// paths are those of the pinned Go. Where there is none yet, it is fetched for them: it is needed anyway. If that fails,
-// so will the compile, which says why; no compile that works has such a recipe.
+// paths returns those of the pinned Go. A Go that is missing is fetched for them, as the compile needs it anyway. If that fails,
+// so does the compile, which reports why; no compile that succeeds has such a recipe.
 func (r *Road) paths() []string {
 	g, err := r.Go(context.Background(), nil)
 	if err != nil {
@@ -46,35 +50,54 @@ func (r *Road) paths() []string {
 	return []string{"GOROOT=" + g.Root, "GOMODCACHE=" + g.ModCache}
 }
 
-// Compile runs go build for all main packages at once, so that the Go tool shares what they have in common
-// and links in parallel, then go test -c for the test packages.
+// Commands returns a go build for all main packages and a go test -c for each test package, with their whole environment but
+// what the pinned Go takes over from the user's settings (GOPROXY, caches).
+func (r *Road) Commands(c road.Compilation) []string {
+	var lines []string
+	for _, command := range c.GoCommands() {
+		env := slices.DeleteFunc(toolchain.Constructed(), func(kv string) bool { return strings.HasPrefix(kv, "GOTOOLCHAIN=") })
+		env = append(env, "GOTOOLCHAIN="+r.Pin.Version, "GOOS="+c.Platform.OS, "GOARCH="+c.Platform.Arch, "GOFLAGS="+c.Options.GoFlags)
+		folder := filepath.Dir(command.Targets[0].Output) + string(filepath.Separator)
+		lines = append(lines, road.ShellCommand(r.dir(c.Spec), env, append([]string{"go"}, command.Args(c.Spec, folder)...)...))
+	}
+	return lines
+}
+
+// dir returns the folder of the module.
+func (r *Road) dir(spec road.Spec) string {
+	return filepath.Join(r.Root, filepath.FromSlash(spec.Module))
+}
+
+// Compile runs go build for all main packages at once, so that the Go command shares what they have in common and links in
+// parallel, then go test -c for the test packages.
 //
-// The Go tool does not cache links; it skips one only where the output is there already and current. So it
-// writes into a private folder in which the previous outputs stand as hard links. It replaces a file there by
-// rename, so the previous output itself stays as it is.
+// The Go command does not cache links; it skips one only if the output exists and is current. So it writes into a private
+// folder that holds hard links to the previous outputs. It replaces a file there by rename, so the previous output itself does
+// not change.
 func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report) error {
 	g, err := r.Go(ctx, func(text string) { rep.Progress(0, 0, text) })
 	if err != nil {
 		return err
 	}
-	run := &run{g: g, c: c, rep: rep, output: road.GoOutput{Report: rep}}
+	run := &run{g: g, c: c, dir: r.dir(c.Spec), rep: rep, output: road.GoOutput{Report: rep}}
 	for _, command := range c.GoCommands() {
-		if err := run.build(ctx, command.Verb, command.Targets); err != nil {
+		if err := run.build(ctx, command); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// A run is one Compile on its way.
+// A run is one call of Compile.
 type run struct {
 	g      *toolchain.Go
 	c      road.Compilation
+	dir    string // of the module
 	rep    road.Report
 	output road.GoOutput
 }
 
-func (r *run) build(ctx context.Context, verb []string, targets []road.Target) error {
+func (r *run) build(ctx context.Context, command road.GoCommand) error {
 	bin, err := os.MkdirTemp(r.c.Scratch, "bin")
 	if err != nil {
 		return err
@@ -83,20 +106,16 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 	if err != nil {
 		return err
 	}
-	args := append(append([]string{}, verb...), "-v")
-	args = append(args, r.c.BuildFlags()...)
-	args = append(args, "-o", bin+string(filepath.Separator))
-	for _, t := range targets {
+	for _, t := range command.Targets {
 		if t.Previous != "" {
-			// It saves a link if there is nothing to do. File systems without hard links (exFAT, some shares) do without.
-			_ = os.Link(t.Previous, filepath.Join(bin, r.c.File(t)))
+			// This saves a link if nothing changed. It fails on file systems without hard links (exFAT, some shares).
+			_ = os.Link(t.Previous, filepath.Join(bin, r.c.File(t.Binary)))
 		}
-		args = append(args, t.Package)
 	}
-	cmd := r.g.Command(ctx, filepath.Join(r.c.Root, filepath.FromSlash(r.c.Module)), r.c.Platform.OS, r.c.Platform.Arch, args...)
-	// GOTMPDIR on the file system of the outputs lets the Go tool rename what it has linked.
+	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, command.Args(r.c.Spec, bin+string(filepath.Separator))...)
+	// GOTMPDIR on the file system of the outputs lets the Go command rename what it has linked.
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp)
-	stopTotal, stopBuilt := r.output.WatchTotal(ctx, r.c, targets, r.list), r.watchBuilt(bin, targets)
+	stopTotal, stopBuilt := r.output.WatchTotal(ctx, r.c, command.Targets, r.list), r.watchBuilt(bin, command.Targets)
 	err = r.stream(cmd)
 	stopTotal()
 	stopBuilt()
@@ -104,26 +123,26 @@ func (r *run) build(ctx context.Context, verb []string, targets []road.Target) e
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("go %s: %w", strings.Join(verb, " "), err)
+		return fmt.Errorf("go %s: %w", strings.Join(command.Verb, " "), err)
 	}
-	for _, t := range targets {
-		if err := os.Rename(filepath.Join(bin, r.c.File(t)), t.Output); err != nil {
+	for _, t := range command.Targets {
+		if err := os.Rename(filepath.Join(bin, r.c.File(t.Binary)), t.Output); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// list runs the Go command for what it writes.
+// list runs the Go command and returns its output.
 func (r *run) list(ctx context.Context, args []string) ([]byte, error) {
-	cmd := r.g.Command(ctx, filepath.Join(r.c.Root, filepath.FromSlash(r.c.Module)), r.c.Platform.OS, r.c.Platform.Arch, args...)
+	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags)
 	return cmd.Output()
 }
 
-// stream runs the Go tool, whose output goes to r.output.
+// stream runs the Go command, whose output goes to r.output.
 func (r *run) stream(cmd *exec.Cmd) error {
-	cmd.Stdout, cmd.Stderr = &r.output, &r.output // one and the same: it is written to by one goroutine
+	cmd.Stdout, cmd.Stderr = &r.output, &r.output // the same value, so that one goroutine writes to it
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = 5 * time.Second
 	err := start(cmd, func(pid int) (stop func() int64) {

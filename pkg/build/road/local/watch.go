@@ -8,23 +8,23 @@ import (
 	"slipway.build/pkg/build/road"
 )
 
-// watchBuilt tells c.Built of each binary as the Go tool finishes it, while it links the others. The Go tool renames a
-// finished binary into bin, so one that is there is complete; one that stood there before is told apart by its inode. Built
-// gets a link of its own, as the binary is about to move on.
+// watchBuilt calls c.Built with each binary that the Go command finishes, while it links the others. The Go command renames a
+// finished binary into bin, so one that exists is complete; a previous one is recognized by its inode. Built gets a hard link,
+// since the binary itself is moved later.
 func (r *run) watchBuilt(bin string, targets []road.Target) (stop func()) {
 	if r.c.Built == nil {
 		return func() {}
 	}
 	before := map[string]os.FileInfo{}
 	for _, t := range targets {
-		if info, err := os.Stat(filepath.Join(bin, r.c.File(t))); err == nil {
-			before[r.c.File(t)] = info
+		if info, err := os.Stat(filepath.Join(bin, r.c.File(t.Binary))); err == nil {
+			before[r.c.File(t.Binary)] = info
 		}
 	}
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		told := map[string]bool{}
+		seen := map[string]bool{}
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -34,14 +34,14 @@ func (r *run) watchBuilt(bin string, targets []road.Target) (stop func()) {
 			case <-tick.C:
 			}
 			for _, t := range targets {
-				name := r.c.File(t)
+				name := r.c.File(t.Binary)
 				info, err := os.Stat(filepath.Join(bin, name))
-				if err != nil || told[name] || before[name] != nil && os.SameFile(info, before[name]) {
+				if err != nil || seen[name] || before[name] != nil && os.SameFile(info, before[name]) {
 					continue
 				}
-				told[name] = true
+				seen[name] = true
 				link := filepath.Join(r.c.Scratch, "built-"+name)
-				if os.Link(filepath.Join(bin, name), link) == nil { // without it, nobody is told, and nothing is lost
+				if os.Link(filepath.Join(bin, name), link) == nil { // without hard links Built is not called, which loses nothing
 					r.c.Built(link)
 				}
 			}

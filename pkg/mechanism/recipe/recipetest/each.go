@@ -15,14 +15,20 @@ import (
 // get one element, pointers a value, so that nothing is passed over. The paths in except decide no bytes; each must be there.
 func EachField(t *testing.T, spec any, except ...string) {
 	t.Helper()
+	EachFieldOf(t, spec, func(spec any) []string { return recipe.Spec(spec) }, except...)
+}
+
+// EachFieldOf does so for a function that makes a recipe from more than the spec.
+func EachFieldOf[T any](t *testing.T, spec T, of func(T) []string, except ...string) {
+	t.Helper()
 	v := reflect.New(reflect.TypeOf(spec)).Elem()
 	fill(v)
-	before := recipe.Spec(v.Interface())
+	before := of(v.Interface().(T))
 	seen := map[string]bool{}
 	visit(v, reflect.TypeOf(spec).Name(), func(path string, change func()) {
 		seen[path] = true
 		change()
-		after := recipe.Spec(v.Interface())
+		after := of(v.Interface().(T))
 		if same := slices.Equal(before, after); same != slices.Contains(except, path) {
 			if same {
 				t.Errorf("%s: another value leaves the recipe as it was, so stale bytes would be kept", path)

@@ -15,10 +15,9 @@ import (
 	"github.com/docker/docker/api/types/volume"
 )
 
-// Data makes the owner's data container, if there is none of that image: one that never runs, and holds the volumes, so that
-// they are in use, whoever prunes the engine. Volumes that are there keep what is in them, but for those that are filled from
-// the image; ones that are not among volumes any more go. It tells whether it made the container, and whether all volumes
-// are new.
+// Data makes the owner's data container unless there is one of that image. It never runs; it holds the volumes, so that pruning the
+// engine does not remove them. Existing volumes keep their content, except for those that are filled from the image; volumes that
+// are no longer listed are removed. Data reports whether it made the container, and whether all volumes are new.
 func (e *Engine) Data(ctx context.Context, owner Owner, role, image string, volumes []Volume) (made, empty bool, err error) {
 	name := owner.Name(role)
 	if info, err := e.Client.ContainerInspect(ctx, name); err == nil {
@@ -31,7 +30,7 @@ func (e *Engine) Data(ctx context.Context, owner Owner, role, image string, volu
 	} else if !errdefs.IsNotFound(err) {
 		return false, false, fmt.Errorf("look for container %s: %w", name, err)
 	}
-	// A volume is filled while the container is created. So one without the container may be filled by half.
+	// A volume is filled while the container is created. So if there is no container, it may be half full.
 	kept, err := e.removeVolumes(ctx, owner, func(name string) bool {
 		return !slices.ContainsFunc(volumes, func(v Volume) bool { return owner.Name(v.Name) == name && !v.Filled })
 	})
@@ -45,7 +44,7 @@ func (e *Engine) Data(ctx context.Context, owner Owner, role, image string, volu
 		}
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Source: owner.Name(v.Name), Target: v.Path})
 	}
-	config := &container.Config{Image: image, Entrypoint: []string{"true"}, Labels: owner.Labels(role), User: "build"}
+	config := &container.Config{Image: image, Entrypoint: []string{"true"}, Labels: owner.Labels(role), User: user}
 	if _, err := e.Client.ContainerCreate(ctx, config, host, nil, nil, name); err != nil {
 		return false, false, errors.Join(fmt.Errorf("create container %s: %w", name, err), e.remove(name))
 	}
@@ -61,17 +60,18 @@ func holds(mounts []container.MountPoint, owner Owner, volumes []Volume) bool {
 	return true
 }
 
-// RemoveContainers removes the owner's containers of some roles, or of all if none is named, running or not, and names them.
+// RemoveContainers removes the owner's containers of some roles, or of all if none is named, running or not, and returns their
+// names.
 func (e *Engine) RemoveContainers(ctx context.Context, owner Owner, roles ...string) (removed []string, err error) {
 	return e.removeContainers(ctx, owner, func(c container.Summary) bool {
 		return len(roles) == 0 || slices.Contains(roles, c.Labels[RoleLabel])
 	})
 }
 
-// RemoveEnded removes the owner's containers of a role that do not run, and names them.
+// RemoveEnded removes the owner's containers of a role that do not run, and returns their names.
 func (e *Engine) RemoveEnded(ctx context.Context, owner Owner, role string) (removed []string, err error) {
 	return e.removeContainers(ctx, owner, func(c container.Summary) bool {
-		// One that was made, and never started, may be about to be.
+		// One that was just created may be about to start.
 		never := c.State == container.StateCreated && time.Since(time.Unix(c.Created, 0)) > 10*time.Minute
 		return c.Labels[RoleLabel] == role && (never || c.State == container.StateExited || c.State == container.StateDead)
 	})
@@ -94,7 +94,7 @@ func (e *Engine) removeContainers(ctx context.Context, owner Owner, which func(c
 	return removed, nil
 }
 
-// RemoveVolumes removes the owner's volumes, and names them. No container must use them any more.
+// RemoveVolumes removes the owner's volumes, and returns their names. No container may use them any more.
 func (e *Engine) RemoveVolumes(ctx context.Context, owner Owner) (removed []string, err error) {
 	all, err := e.volumes(ctx, owner)
 	if err != nil {
@@ -109,15 +109,14 @@ func (e *Engine) RemoveVolumes(ctx context.Context, owner Owner) (removed []stri
 	return removed, nil
 }
 
-// removeVolumes removes those of the owner's volumes that are not of use any more, and that no container uses, and tells how many
-// are left.
-func (e *Engine) removeVolumes(ctx context.Context, owner Owner, useless func(name string) bool) (left int, err error) {
+// removeVolumes removes the owner's obsolete volumes, except those that a container uses, and returns how many others there are.
+func (e *Engine) removeVolumes(ctx context.Context, owner Owner, obsolete func(name string) bool) (left int, err error) {
 	all, err := e.volumes(ctx, owner)
 	if err != nil {
 		return 0, err
 	}
 	for _, name := range all {
-		if !useless(name) {
+		if !obsolete(name) {
 			left++
 			continue
 		}

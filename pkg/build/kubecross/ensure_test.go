@@ -20,7 +20,7 @@ func TestStreamIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-func TestStreamThatTellsOfAnError(t *testing.T) {
+func TestErrorsInAStream(t *testing.T) {
 	t.Parallel()
 	for stream, want := range map[string]string{
 		`{"stream":"x"}{"errorDetail":{"code":1,"message":"returned a non-zero code: 1"},"error":"short"}{"stream":"y"}`: "returned a non-zero code: 1",

@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"context"
+	"sync"
+
+	"slipway.build/pkg/build/road"
+	bazelroad "slipway.build/pkg/build/road/bazel"
+	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/build/road/local"
+	"slipway.build/pkg/mechanism/suggest"
+)
+
+// roads lists the roads by their names. The first is the default.
+var roads = []struct {
+	info road.Info
+	of   func(p *Project) road.Road
+}{
+	{local.Info, func(p *Project) road.Road { return p.local }},
+	{container.Info, func(p *Project) road.Road { return p.Containers(p.Catalog.Module) }},
+	{bazelroad.Info, func(p *Project) road.Road {
+		return &bazelroad.Road{Root: p.Root, Version: p.pin().Version, Bazel: p.findBazel, Check: p.checkBazel}
+	}},
+}
+
+// Roads returns the names of the roads.
+func Roads() []string {
+	var names []string
+	for _, r := range roads {
+		names = append(names, r.info.Name)
+	}
+	return names
+}
+
+// Binaries returns the folder of a road's binaries, which are in OS/ARCH/NAME below, or "" if there is no such road.
+func Binaries(name string) string {
+	for i, r := range roads {
+		if r.info.Name == name || name == "" && i == 0 {
+			return r.info.Output
+		}
+	}
+	return ""
+}
+
+// chooseRoad takes the road that the settings name.
+func (p *Project) chooseRoad() error {
+	for i, r := range roads {
+		if name := p.Settings.Road; r.info.Name == name || name == "" && i == 0 {
+			p.road = r.of(p)
+			return road.CheckOptions(p.road, p.Settings.Build)
+		}
+	}
+	return suggest.Unknown("road", p.Settings.Road, Roads())
+}
+
+// ready returns the Ready of a road, or nil if it has none. Batches share it, so that it looks only once.
+func (b *builder) ready(r road.Road) func(ctx context.Context) error {
+	preparer, ok := r.(road.Preparer)
+	if !ok {
+		return nil
+	}
+	if b.readies[r] == nil {
+		var once sync.Once
+		var err error
+		b.readies[r] = func(ctx context.Context) error {
+			once.Do(func() { err = preparer.Ready(ctx) })
+			return err
+		}
+	}
+	return b.readies[r]
+}
