@@ -198,6 +198,8 @@ func TestErrorOfTheFailedActionIsLast(t *testing.T) {
 			oneError, oneError},
 		"two failures": {[]action.Event{start("a"), start("b"), output("a", "in a"), output("b", "in b"), failed("a"), failed("b"), finished("a: one\nb: two")},
 			"a printed:\nin a\nb printed:\nin b\nerror: a: one\nb: two\n", "error:"},
+		"the second failure's output": {[]action.Event{start("a"), start("b"), output("a", "in a"), failed("a"), output("b", "in b"), failed("b"), finished("a: one\nb: two")},
+			"a printed:\nin a\nb printed:\nin b\nerror: a: one\nb: two\n", "error:"},
 		"killed before the end": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), done},
 			"a printed:\nmain.go:3: undefined\n" + oneError, "a printed:"},
 	} {

@@ -99,17 +99,18 @@ func (r *run) tally(took time.Duration) string {
 	return strings.Join(parts, ", ") + " in " + duration(took)
 }
 
-// failures returns what stands last after a run that failed: for each failed job the last lines of its output, unless no
-// other line came after them, and then the run's error. A run that was cut short has none; there, the jobs' errors follow.
-// Each error starts with the word error, as it is given.
+// failures returns the end of a run that failed: the last lines of each failed job's output, unless no other line came after
+// them, and then the run's error or, if the run was cut short, the jobs' errors. The word that starts an error is given.
 func (r *run) failures(word string) string {
 	var output, errs strings.Builder
-	for _, j := range r.over {
-		if !j.failed {
-			continue
+	failed := slices.DeleteFunc(slices.Clone(r.over), func(j *job) bool { return !j.failed })
+	if slices.ContainsFunc(failed, func(j *job) bool { return j.buried }) {
+		for _, j := range failed {
+			output.WriteString(j.lastOutput())
 		}
-		output.WriteString(j.repeated())
-		if !r.finished {
+	}
+	if !r.finished {
+		for _, j := range failed {
 			errs.WriteString(word + " " + ended(j.id+": "+j.failure))
 		}
 	}
@@ -119,10 +120,9 @@ func (r *run) failures(word string) string {
 	return output.String() + errs.String()
 }
 
-// repeated returns the last lines of a failed job's output under a heading. It returns "" if they were the last lines
-// printed, or if the error contains them.
-func (j *job) repeated() string {
-	if !j.buried || strings.Contains(j.failure, strings.TrimSpace(j.output[len(j.output)-1])) {
+// lastOutput returns the last lines of a failed job's output under a heading, or "" if the error contains them.
+func (j *job) lastOutput() string {
+	if len(j.output) == 0 || strings.Contains(j.failure, strings.TrimSpace(j.output[len(j.output)-1])) {
 		return ""
 	}
 	heading := oneLine(j.id) + " printed:"

@@ -32,7 +32,7 @@ type verdict struct {
 	key    string
 	inputs []content // of member.inputs
 	record *record   // nil if there is none that can be read
-	reason Reason    // zero if it is to be skipped
+	reason Reason    // zero if the action is skipped
 }
 
 func (g *Graph) judge() (*judge, error) {

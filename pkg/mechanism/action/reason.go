@@ -160,8 +160,8 @@ func (u *unit) started(stale []*verdict) Event {
 	return e
 }
 
-// shownDigest is how many characters of the digests inside of directories are kept: enough to tell versions of
-// one file apart, which is all they are for.
+// shownDigest is how many characters an origin keeps of the digests inside of directories: enough to see that a file
+// changed.
 const shownDigest = 16
 
 // lines lists the inputs for an origin.
