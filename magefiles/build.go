@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 
@@ -62,7 +63,11 @@ func slipway(ctx context.Context, command string, args ...string) error {
 	if dryRun() {
 		args = append(args, "--dry-run")
 	}
-	return cli.Run(ctx, cli.Std(), append([]string{command}, args...)...)
+	err := cli.Run(ctx, cli.Std(), append([]string{command}, args...)...)
+	if exit, ok := errors.AsType[*cli.ExitError](err); ok && exit.Shown {
+		os.Exit(exit.Code) // mage would print the error once more
+	}
+	return err
 }
 
 // orSay runs a subcommand of slipway that has no plan. Under `make -n`, it prints the command line.

@@ -36,16 +36,10 @@ func Std() IO { return IO{os.Stdout, os.Stderr, os.Getenv} }
 type ExitError struct {
 	Err   error
 	Code  int
-	Shown bool // the user has seen it
+	Shown bool // the output ends with the error already; printing it again would bury it
 }
 
-func (e *ExitError) Error() string {
-	if e.Shown {
-		return "not finished: see above"
-	}
-	return e.Err.Error()
-}
-
+func (e *ExitError) Error() string   { return e.Err.Error() }
 func (e *ExitError) Unwrap() error   { return e.Err }
 func (e *ExitError) ExitStatus() int { return e.Code } // mage asks by this name
 

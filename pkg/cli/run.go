@@ -91,13 +91,14 @@ func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
 		lines := json.NewEncoder(o.Out)
 		for _, d := range decisions {
 			line := struct {
-				Action   string   `json:"action"`
-				Phase    string   `json:"phase"`
-				Certain  bool     `json:"certain"`
-				Reason   string   `json:"reason"`
-				Outputs  []string `json:"outputs"`
-				Commands []string `json:"commands,omitempty"`
-			}{d.Action.ID, d.Action.Phase, d.Certain, d.Reason, d.Action.Outputs, commands[d.Action]}
+				Action   string          `json:"action"`
+				Phase    string          `json:"phase"`
+				Certain  bool            `json:"certain"`
+				Reason   string          `json:"reason"`
+				Reasons  []action.Reason `json:"reasons"` // as an Event has them; there is one
+				Outputs  []string        `json:"outputs"`
+				Commands []string        `json:"commands,omitempty"`
+			}{d.Action.ID, d.Action.Phase, d.Certain, d.Reason.String(), []action.Reason{d.Reason}, d.Action.Outputs, commands[d.Action]}
 			if err := lines.Encode(line); err != nil {
 				return err
 			}

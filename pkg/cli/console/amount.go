@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// duration is d as a person says it: three significant places at most.
+// duration returns d with at most three significant places: "12.3s".
 func duration(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 999500*time.Microsecond:
@@ -18,7 +18,7 @@ func duration(d time.Duration) string {
 	return clock(d.Round(time.Second))
 }
 
-// clock is d in whole seconds that have passed: what a running clock shows.
+// clock returns d in whole seconds that have passed, as a running clock shows it.
 func clock(d time.Duration) string {
 	switch d = max(d, 0).Truncate(time.Second); {
 	case d < time.Minute:
@@ -29,19 +29,19 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// size is n bytes in binary units.
+// size returns n bytes in binary units.
 func size(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
 	value, units := float64(n)/1024, "KMGTPE"
-	for value >= 1023.95 && len(units) > 1 { // what would be printed as 1024.0
+	for value >= 1023.95 && len(units) > 1 { // it would be printed as 1024.0
 		value, units = value/1024, units[1:]
 	}
 	return fmt.Sprintf("%.1f %ciB", value, units[0])
 }
 
-// count is n with its thousands set apart.
+// count returns n with separated thousands.
 func count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var b strings.Builder

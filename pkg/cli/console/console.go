@@ -18,8 +18,8 @@ type View interface {
 	// Event shows one event. It may be called by several goroutines.
 	Event(action.Event)
 
-	// Close leaves the terminal as it should be left, whether or not the run came to its end, and returns the
-	// first error met when writing. Calling it twice is harmless. No Event may follow.
+	// Close restores the terminal, whether or not the run ended, and returns the first error of writing. It may be called
+	// twice. No Event may follow.
 	Close() error
 }
 
@@ -27,13 +27,13 @@ type View interface {
 type Mode string
 
 const (
-	Auto     Mode = "auto" // Terminal if Out is one that can be drawn on, else Plain
+	Auto     Mode = "auto" // Terminal if Out is one whose cursor can be moved, else Plain
 	Terminal Mode = "terminal"
 	Plain    Mode = "plain"
 	JSON     Mode = "json"
 )
 
-// Set is the flag's way to set a mode.
+// Set sets the mode by its name.
 func (m *Mode) Set(name string) error {
 	switch mode := Mode(name); mode {
 	case Auto, Terminal, Plain, JSON:
@@ -45,31 +45,31 @@ func (m *Mode) Set(name string) error {
 
 func (m *Mode) String() string { return string(*m) }
 
-// Type is what pflag shows as the kind of the flag's value.
+// Type returns what pflag shows as the kind of the flag's value.
 func (m *Mode) Type() string { return "mode" }
 
-// Options choose and furnish a view. The zero value is right for a command: os.Stdout, os.Stderr, automatic.
+// Options configure a view. The zero value suits a command: it writes to os.Stdout and os.Stderr, and chooses the mode.
 type Options struct {
 	Out io.Writer // progress and the closing report; nil is os.Stdout
-	Err io.Writer // what the tools print, and the run's error; nil is os.Stderr
+	Err io.Writer // the tools' output and the run's error; nil is os.Stderr
 
 	Mode    Mode
-	Verbose int // 1 and above: skipped actions, members of batches, outputs and what made them are listed, too
+	Verbose int // 1 and above: list skipped actions, outputs and what made them, too
 
-	// Artifacts tells which of the outputs are what the user asked for, and so belong into the closing table.
-	// The path is an action.File's. Nil shows no table.
+	// Artifacts reports whether the output at a path (an action.File's) is one that the user asked for. The closing table
+	// lists those. Nil shows no table.
 	Artifacts func(path string) bool
 
-	// The rest is found out from Out and the process's environment when nil.
+	// If the rest is nil, it is found out from Out and the process's environment.
 
-	Size   func() (width, height int) // of the terminal, in cells; asked for every frame
-	Now    func() time.Time           // for what happens between events
+	Size   func() (width, height int) // of the terminal, in cells; called for every frame
+	Now    func() time.Time           // the time between events
 	Getenv func(string) string        // NO_COLOR, TERM, CI
 }
 
-// New returns the view that the options ask for. Close it.
+// New returns the view that the options ask for. The caller closes it.
 func New(o Options) View {
-	o = o.furnished()
+	o = o.withDefaults()
 	switch o.Mode {
 	case JSON:
 		return &jsonLines{out: o.Out}
@@ -81,8 +81,8 @@ func New(o Options) View {
 	panic("console: unknown mode " + string(o.Mode))
 }
 
-// furnished is o with everything set, and a mode that is not Auto.
-func (o Options) furnished() Options {
+// withDefaults returns o with everything set, and a mode that is not Auto.
+func (o Options) withDefaults() Options {
 	if o.Out == nil {
 		o.Out = os.Stdout
 	}
@@ -111,8 +111,8 @@ func (o Options) furnished() Options {
 	return o
 }
 
-// drawable tells whether lines can be redrawn on Out. A user who asked for it is believed that Out is a
-// terminal, but not that a dumb one can move its cursor.
+// drawable reports whether lines can be redrawn on Out. If the user asked for it, Out need not look like a terminal, but a
+// dumb terminal still cannot move its cursor.
 func (o Options) drawable(asked bool) bool {
 	if o.Getenv("TERM") == "dumb" {
 		return false
@@ -120,8 +120,8 @@ func (o Options) drawable(asked bool) bool {
 	if asked {
 		return true
 	}
-	// CI systems that allocate a terminal keep a log all the same. Windows' consoles understand escape
-	// sequences only when told to, which is not worth it here.
+	// CI systems that allocate a terminal still keep a log. Windows' consoles understand escape sequences only after a system
+	// call, which is not worth it here.
 	if ci := o.Getenv("CI"); ci != "" && ci != "false" || o.Getenv("TERM") == "" || runtime.GOOS == "windows" {
 		return false
 	}
@@ -129,7 +129,7 @@ func (o Options) drawable(asked bool) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// sizeOf is the terminal's size, or that of the classic one if w won't tell.
+// sizeOf returns the terminal's size, or 80x24 if w is not a terminal.
 func sizeOf(w io.Writer) (width, height int) {
 	if file, ok := w.(*os.File); ok {
 		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
@@ -139,7 +139,7 @@ func sizeOf(w io.Writer) (width, height int) {
 	return 80, 24
 }
 
-// A sink writes until the first error, and keeps that.
+// A sink writes until the first error, which it keeps.
 type sink struct {
 	w   io.Writer
 	err error
@@ -152,7 +152,7 @@ func (s *sink) print(text string) {
 	_, s.err = io.WriteString(s.w, text)
 }
 
-// ended is text with a newline at its end.
+// ended returns text with a newline at its end.
 func ended(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text

@@ -6,22 +6,22 @@ import (
 	"testing"
 )
 
-func TestModeIsFound(t *testing.T) {
+func TestModeSuitsTheOutput(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		mode Mode
 		env  map[string]string
 		want Mode
 	}{
-		"a pipe":                 {"", map[string]string{"TERM": "xterm"}, Plain},
-		"auto":                   {Auto, map[string]string{"TERM": "xterm"}, Plain},
-		"asked for":              {Terminal, map[string]string{"TERM": "xterm", "CI": "true"}, Terminal},
-		"asked of a dumb one":    {Terminal, map[string]string{"TERM": "dumb"}, Plain},
-		"plain is always plain":  {Plain, map[string]string{"TERM": "xterm"}, Plain},
-		"JSON needs no terminal": {JSON, nil, JSON},
+		"a pipe":                  {"", map[string]string{"TERM": "xterm"}, Plain},
+		"auto":                    {Auto, map[string]string{"TERM": "xterm"}, Plain},
+		"asked for":               {Terminal, map[string]string{"TERM": "xterm", "CI": "true"}, Terminal},
+		"asked for on a dumb one": {Terminal, map[string]string{"TERM": "dumb"}, Plain},
+		"plain is always plain":   {Plain, map[string]string{"TERM": "xterm"}, Plain},
+		"JSON needs no terminal":  {JSON, nil, JSON},
 	} {
 		o := Options{Out: &bytes.Buffer{}, Mode: test.mode, Getenv: func(key string) string { return test.env[key] }}
-		if got := o.furnished().Mode; got != test.want {
+		if got := o.withDefaults().Mode; got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
@@ -38,13 +38,13 @@ func TestModeIsAFlag(t *testing.T) {
 	}
 }
 
-func TestZeroOptionsServeACommand(t *testing.T) {
+func TestZeroOptionsSuitACommand(t *testing.T) {
 	t.Parallel()
-	o := Options{}.furnished()
+	o := Options{}.withDefaults()
 	if o.Out != os.Stdout || o.Err != os.Stderr || o.Artifacts("x") {
-		t.Errorf("furnished: %+v", o)
+		t.Errorf("withDefaults: %+v", o)
 	}
 	if width, height := sizeOf(&bytes.Buffer{}); width != 80 || height != 24 {
-		t.Errorf("size of what is no terminal: %dx%d", width, height)
+		t.Errorf("the size of a buffer is %dx%d", width, height)
 	}
 }

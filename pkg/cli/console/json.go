@@ -13,7 +13,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// jsonLines writes every event as a line of JSON, at once: who reads them may be watching.
+// jsonLines writes every event as a line of JSON at once, because a reader may be watching.
 type jsonLines struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -35,7 +35,7 @@ func (j *jsonLines) Event(ev action.Event) {
 		j.err = fmt.Errorf("write event: %w", err)
 		return
 	}
-	// One write per line: lines stay whole for whoever reads a file that is still growing.
+	// One write per line, so that readers of a growing file see whole lines.
 	_, j.err = j.out.Write(line.Bytes())
 }
 
@@ -45,8 +45,8 @@ func (j *jsonLines) Close() error {
 	return j.err
 }
 
-// ReadJSON reads back what the JSON view wrote. It ends at the first error, which comes with a zero Event.
-// A last line without its newline is one, wrapping io.ErrUnexpectedEOF: the run that wrote it was killed.
+// ReadJSON reads events that the JSON view wrote. It ends at the first error, which comes with a zero Event. A last line
+// without a newline is an error that wraps io.ErrUnexpectedEOF: the run that wrote it was killed.
 func ReadJSON(r io.Reader) iter.Seq2[action.Event, error] {
 	return func(yield func(action.Event, error) bool) {
 		in := bufio.NewReader(r)

@@ -12,7 +12,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-func TestJSONComesBack(t *testing.T) {
+func TestJSONIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	events := append(release(), broken()...)
 	var out, errs bytes.Buffer
@@ -27,7 +27,7 @@ func TestJSONComesBack(t *testing.T) {
 		t.Errorf("%d lines for %d events", lines, len(events))
 	}
 	if errs.Len() > 0 {
-		t.Errorf("Err got %q: the events have it all", errs.String())
+		t.Errorf("Err got %q, but the events have all of it", errs.String())
 	}
 	var got []action.Event
 	for ev, err := range ReadJSON(&out) {
@@ -41,7 +41,7 @@ func TestJSONComesBack(t *testing.T) {
 	}
 }
 
-func TestReadJSONTellsWhereItFailed(t *testing.T) {
+func TestReadJSONNamesTheLineOfAnError(t *testing.T) {
 	t.Parallel()
 	good := `{"time":"2026-11-03T10:00:00Z","kind":"planned","total":3}` + "\n"
 	for name, test := range map[string]struct {

@@ -8,11 +8,11 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// calm is how long Plain is silent about what runs: long enough for a log that can be read from top to bottom,
-// short enough for CI systems that end jobs which say nothing.
+// calm is the time between lines about a long job. It is long enough for a log that people read from top to bottom, and
+// short enough for CI systems that end silent jobs.
 const calm = 30 * time.Second
 
-// plain writes lines that stay as they are.
+// plain writes lines and never changes them.
 type plain struct {
 	out, err   sink
 	verbose    int
@@ -20,7 +20,7 @@ type plain struct {
 	now        func() time.Time
 
 	run    run
-	spoken time.Time // when it last told how far things are
+	spoken time.Time // of the last line about a long job
 	closed bool
 }
 
@@ -52,14 +52,14 @@ func (p *plain) Event(ev action.Event) {
 	}
 }
 
-// tick speaks while no event comes: a link of ten minutes must not look like a hang.
+// tick writes a line about long jobs even if no event comes: a link of ten minutes must not look like a hang.
 func (p *plain) tick() {
 	if !p.run.finished {
 		p.speak(p.now())
 	}
 }
 
-// speak tells how far everything is that runs for long, if that was not told lately.
+// speak writes the progress of jobs that have run for long, if it did not do so lately.
 func (p *plain) speak(now time.Time) {
 	if now.Sub(p.spoken) < calm {
 		return
@@ -72,6 +72,7 @@ func (p *plain) speak(now time.Time) {
 		parts := slices.DeleteFunc([]string{j.state(), clock(took)}, func(part string) bool { return part == "" })
 		p.say(oneLine(j.id) + ": " + strings.Join(parts, ", "))
 		p.spoken = now
+		p.run.bury(nil)
 	}
 }
 
@@ -92,7 +93,7 @@ func (p *plain) over(j *job) {
 func (p *plain) finish() {
 	if p.run.err != "" {
 		p.say(p.run.tally(p.run.took))
-		p.err.print("error: " + ended(p.run.err))
+		p.err.print(p.run.failures("error:"))
 		return
 	}
 	p.out.print(p.run.report(p.isArtifact, 0))
@@ -102,9 +103,7 @@ func (p *plain) finish() {
 func (p *plain) Close() error {
 	if !p.closed && !p.run.began.IsZero() && !p.run.finished {
 		p.say("interrupted: " + p.run.tally(p.now().Sub(p.run.began)))
-		for _, failure := range p.run.failures() {
-			p.err.print("error: " + ended(failure))
-		}
+		p.err.print(p.run.failures("error:"))
 	}
 	p.closed = true
 	if p.out.err != nil {

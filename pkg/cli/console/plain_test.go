@@ -3,6 +3,8 @@ package console
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,12 +29,12 @@ func TestPlainReadsAsALog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage()
+			s := newFixture()
 			o := s.options()
 			o.Verbose = test.verbose
 			view := newPlain(o)
-			s.play(view, test.events)
-			for range 2 { // the second must not say anything
+			s.show(view, test.events)
+			for range 2 { // the second must not print anything
 				if err := view.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -42,11 +44,11 @@ func TestPlainReadsAsALog(t *testing.T) {
 	}
 }
 
-func TestPlainSpeaksWhileNoEventComes(t *testing.T) {
+func TestPlainReportsLongJobsWhileNoEventComes(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newFixture()
 	view := newPlain(s.options())
-	s.play(view, []action.Event{
+	s.show(view, []action.Event{
 		{Time: at(0), Kind: action.Planned, Total: 2},
 		{Time: at(0), Kind: action.Started, Action: "link", Phase: "compile"},
 		{Time: at(5), Kind: action.Started, Action: "pull", Phase: "image"},
@@ -64,19 +66,16 @@ func TestPlainSpeaksWhileNoEventComes(t *testing.T) {
 
 func TestOutputAndErrorGoToErrAlone(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newFixture()
 	var errs bytes.Buffer
-	for name, make := range map[string]func(Options) ticker{
-		"plain":    func(o Options) ticker { return newPlain(o) },
-		"terminal": func(o Options) ticker { return newTerminal(o) },
-	} {
+	for name, make := range views {
 		s.env["NO_COLOR"] = "1"
 		o := s.options()
 		errs.Reset()
 		o.Err = &errs
-		s.play(make(o), broken())
+		s.show(make(o), broken())
 		output, cause := broken()[4].Text, broken()[7].Text
-		if want := output + "error: " + cause + "\n"; errs.String() != want {
+		if want := output + "compile linux/arm64 printed:\n" + output + "error: " + cause + "\n"; errs.String() != want {
 			t.Errorf("%s: Err got %q, want %q", name, errs.String(), want)
 		}
 		if out := s.String(); strings.Contains(out, "main.go:9") || strings.Contains(out, "release-tars") {
@@ -91,10 +90,10 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 var errFull = errors.New("no space left")
 
-func TestCloseTellsThatWritingFailed(t *testing.T) {
+func TestCloseReturnsErrorsOfWriting(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []Mode{Plain, Terminal, JSON} {
-		o := newStage().options()
+		o := newFixture().options()
 		o.Out, o.Mode = fullDisk{}, mode
 		view := New(o)
 		for _, ev := range release() {
@@ -128,36 +127,111 @@ func TestPhaseTimesAreUnions(t *testing.T) {
 	}
 }
 
-func TestBatchFailureIsToldOnce(t *testing.T) {
+func TestFailedBatchCountsAllItsActions(t *testing.T) {
 	t.Parallel()
-	started := action.Event{Time: at(0), Kind: action.Started, Action: "compile x", Phase: "compile", Text: "2 of 2: new"}
-	failed := func(id string) action.Event {
-		return action.Event{Time: at(1), Kind: action.Failed, Action: id, Batch: "compile x", Phase: "compile", Text: id + ": exit status 1"}
-	}
-	for name, events := range map[string][]action.Event{
-		"batch alone":      {started, failed("compile x")},
-		"members":          {started, failed("compile x a"), failed("compile x b")},
-		"batch and member": {started, failed("compile x"), failed("compile x a"), failed("compile x b")},
+	started := action.Event{Time: at(0), Kind: action.Started, Action: "compile x", Phase: "compile", Text: "2 of 3: new", Stale: 2, Members: 3}
+	done := action.Event{Time: at(1), Kind: action.Done, Action: "compile x a", Batch: "compile x", Phase: "compile"}
+	failed := action.Event{Time: at(1), Kind: action.Failed, Action: "compile x", Phase: "compile", Text: "exit status 1"}
+	for name, test := range map[string]struct {
+		events []action.Event
+		tally  string
+	}{
+		"none done": {[]action.Event{started, failed}, "1 failed in 1.0s"},
+		"one done":  {[]action.Event{started, done, failed}, "1 done, 1 failed in 1.0s"},
 	} {
-		s := newStage()
-		s.play(newPlain(s.options()), events)
-		if got, want := s.String(), "compile x (2 of 2: new)\ncompile x FAILED after 1.0s: exit status 1\n"; got != want {
+		s := newFixture()
+		events := append([]action.Event{{Time: at(0), Kind: action.Planned, Total: 2}}, test.events...)
+		s.show(newPlain(s.options()), append(events, action.Event{Time: at(1), Kind: action.Finished, Text: "compile x: exit status 1"}))
+		want := "compile x (2 of 3: new)\ncompile x FAILED after 1.0s: exit status 1\n" + test.tally + "\nerror: compile x: exit status 1\n"
+		if got := s.String(); got != want {
 			t.Errorf("%s: got\n%swant\n%s", name, got, want)
 		}
 	}
 }
 
-// Two batches run side by side, and the actions of the one are called as if they were the other's.
+// views are the views that people read.
+var views = map[string]func(Options) ticker{
+	"plain":    func(o Options) ticker { return newPlain(o) },
+	"terminal": func(o Options) ticker { return newTerminal(o) },
+}
+
+// The output of the failed action comes last if lines of other actions followed it, and is not repeated if none did.
+func TestErrorOfTheFailedActionIsLast(t *testing.T) {
+	t.Parallel()
+	start := func(id string) action.Event {
+		return action.Event{Time: at(0), Kind: action.Started, Action: id, Phase: "compile", Text: "new"}
+	}
+	output := func(id, text string) action.Event {
+		return action.Event{Time: at(1), Kind: action.Output, Action: id, Text: text}
+	}
+	failed := func(id string) action.Event {
+		return action.Event{Time: at(2), Kind: action.Failed, Action: id, Phase: "compile", Text: "go build: exit status 1"}
+	}
+	done := action.Event{Time: at(13), Kind: action.Done, Action: "other", Phase: "compile"}
+	finished := func(text string) action.Event {
+		return action.Event{Time: at(14), Kind: action.Finished, Text: text}
+	}
+	var many []action.Event
+	for i := range 25 {
+		many = append(many, output("a", fmt.Sprintf("line %d\n", i)))
+	}
+	last20 := ""
+	for i := 5; i < 25; i++ {
+		last20 += fmt.Sprintf("line %d\n", i)
+	}
+	const oneError = "error: a: go build: exit status 1\n"
+	for name, test := range map[string]struct {
+		events []action.Event
+		want   string // the end of what is printed
+		once   string // has to be printed once
+	}{
+		"nothing after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), finished("a: go build: exit status 1")},
+			oneError, "undefined"},
+		"another action ends after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), done, finished("a: go build: exit status 1")},
+			"a printed:\nmain.go:3: undefined\n" + oneError, "a printed:"},
+		"another action prints after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), output("other", "warning"), failed("a"), finished("a: go build: exit status 1")},
+			"a printed:\nmain.go:3: undefined\n" + oneError, "warning"},
+		"too long": {slices.Concat([]action.Event{start("other"), start("a")}, many, []action.Event{failed("a"), done, finished("a: go build: exit status 1")}),
+			"a printed, in its last 20 lines:\n" + last20 + oneError, "line 4\n"},
+		"no output": {[]action.Event{start("other"), start("a"), failed("a"), done, finished("a: go build: exit status 1")}, oneError, oneError},
+		"output in the error": {[]action.Event{start("other"), start("a"), output("a", "exit status 1"), failed("a"), done, finished("a: go build: exit status 1")},
+			oneError, oneError},
+		"two failures": {[]action.Event{start("a"), start("b"), output("a", "in a"), output("b", "in b"), failed("a"), failed("b"), finished("a: one\nb: two")},
+			"a printed:\nin a\nb printed:\nin b\nerror: a: one\nb: two\n", "error:"},
+		"the second failure's output": {[]action.Event{start("a"), start("b"), output("a", "in a"), failed("a"), output("b", "in b"), failed("b"), finished("a: one\nb: two")},
+			"a printed:\nin a\nb printed:\nin b\nerror: a: one\nb: two\n", "error:"},
+		"killed before the end": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), done},
+			"a printed:\nmain.go:3: undefined\n" + oneError, "a printed:"},
+	} {
+		for kind, newView := range views {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				s := newFixture()
+				s.env["NO_COLOR"] = "1"
+				view := newView(s.options())
+				s.show(view, test.events)
+				if err := view.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.String(); !strings.HasSuffix(got, test.want) || strings.Count(got, test.once) != 1 {
+					t.Errorf("got\n%s\nwant at its end\n%sand %q once", got, test.want, test.once)
+				}
+			})
+		}
+	}
+}
+
+// Two batches run side by side, and the actions of one have names as if they were the other's.
 func TestActionBelongsToTheBatchThatMadeIt(t *testing.T) {
 	t.Parallel()
 	start := func(id, why string) action.Event {
-		return action.Event{Time: at(0), Kind: action.Started, Action: id, Phase: "compile", Text: why}
+		return action.Event{Time: at(0), Kind: action.Started, Action: id, Phase: "compile", Text: why, Stale: 2, Members: 2}
 	}
 	done := func(second float64, id, batch string, memory int64) action.Event {
 		return action.Event{Time: at(second), Kind: action.Done, Action: id, Batch: batch, Phase: "compile", Memory: memory}
 	}
-	s := newStage()
-	s.play(newPlain(s.options()), []action.Event{
+	s := newFixture()
+	s.show(newPlain(s.options()), []action.Event{
 		start("compile x", "2 of 2: new"), start("compile x of y", "2 of 2: new"),
 		done(1, "compile x c", "compile x of y", 1<<20), done(2, "compile x d", "compile x of y", 1<<20),
 		done(3, "compile x a", "compile x", 1<<30), done(4, "compile x b", "compile x", 1<<30),
@@ -170,11 +244,11 @@ func TestActionBelongsToTheBatchThatMadeIt(t *testing.T) {
 	}
 }
 
-func TestFailureBeforeTheStartHasNoTime(t *testing.T) {
+func TestFailureBeforeTheStartHasOneLineAndNoTime(t *testing.T) {
 	t.Parallel()
-	s := newStage()
-	s.play(newPlain(s.options()), []action.Event{{Time: at(1), Kind: action.Failed, Action: "pack", Text: "pack: input x: missing"}})
-	if got, want := s.String(), "pack FAILED: input x: missing\n"; got != want {
+	s := newFixture()
+	s.show(newPlain(s.options()), []action.Event{{Time: at(1), Kind: action.Failed, Action: "pack", Text: "input x: missing:\nlook elsewhere"}})
+	if got, want := s.String(), "pack FAILED: input x: missing …\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -7,14 +7,13 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// A ticker is a view that also has something to show while no event comes. It need not be safe for
-// concurrent use.
+// A ticker is a view that changes between events, too, because time passes. It need not be safe for concurrent use.
 type ticker interface {
 	View
 	tick()
 }
 
-// A pulse makes a ticker tick, and lets any goroutine use it.
+// A pulse makes a ticker tick, and makes it safe for concurrent use.
 type pulse struct {
 	mu   sync.Mutex
 	view ticker

@@ -9,43 +9,44 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// Sentences that Plain and Terminal share, and the closing report.
+// This file has the sentences that Plain and Terminal share, and the closing report.
 
-// title names a job and why it runs.
-func (j *job) title() string {
+// title returns a job's name and why it runs.
+func (j *job) title() string { return oneLine(j.id) + j.reasons() }
+
+// reasons returns why a job runs, in parentheses.
+func (j *job) reasons() string {
 	if j.why == "" {
-		return oneLine(j.id)
+		return ""
 	}
-	return oneLine(j.id) + " (" + j.why + ")"
+	return " (" + j.why + ")"
 }
 
-// state tells how far a job is: "1,204 of 3,310 packages", "1.2 GiB", "linking kubectl".
+// state returns the progress of a job: "1,204 of 3,310 packages · k8s.io/api/core/v1", "1.2 GiB", "linking kubectl".
 func (j *job) state() string {
-	amount := count
-	unit := j.text
-	if unit == "bytes" {
-		amount, unit = size, ""
-	}
-	switch {
-	case j.done == 0 && j.total == 0:
+	if j.done == 0 && j.total == 0 {
 		return j.text
-	case isUnit(unit):
-		unit = " " + unit
-	case unit != "":
-		unit = " · " + unit
 	}
-	if j.total == 0 {
-		return amount(j.done) + unit
+	amount, unit := count, ""
+	switch j.unit {
+	case "":
+	case action.Bytes:
+		amount = size
+	default:
+		unit = " " + string(j.unit)
 	}
-	return amount(j.done) + " of " + amount(j.total) + unit
+	text := amount(j.done)
+	if j.total > 0 {
+		text += " of " + amount(j.total)
+	}
+	text += unit
+	if j.text != "" {
+		text += " · " + j.text
+	}
+	return text
 }
 
-// isUnit tells a plural ("packages") from the name of what is worked on ("k8s.io/api/core/v1").
-func isUnit(text string) bool {
-	return strings.HasSuffix(text, "s") && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz") == ""
-}
-
-// details lists what the user gets to see of a finished job when asking for more.
+// details lists what did the work of a finished job, and its outputs.
 func (j *job) details() string {
 	var b strings.Builder
 	if j.by != "" {
@@ -57,7 +58,7 @@ func (j *job) details() string {
 	return b.String()
 }
 
-// reason is the first line of a failure: tools' errors can be pages, and the whole of it comes last.
+// reason returns the first line of a failure. Errors of tools can be pages long; the end of the run shows all of it.
 func (j *job) reason() string {
 	first, _, more := strings.Cut(strings.TrimSpace(j.failure), "\n")
 	if first = oneLine(first); more {
@@ -66,7 +67,7 @@ func (j *job) reason() string {
 	return first
 }
 
-// failedAfter is " after 12.0s", or nothing if the job failed before it ran (an input is missing).
+// failedAfter returns " after 12.0s", or "" if the job failed before it ran because an input is missing.
 func (j *job) failedAfter() string {
 	if j.took() <= 0 {
 		return ""
@@ -74,7 +75,7 @@ func (j *job) failedAfter() string {
 	return " after " + duration(j.took())
 }
 
-// tally is the run in one line: "23 unchanged, 4 done in 12.3s".
+// tally returns the run in one line: "23 unchanged, 4 done in 12.3s".
 func (r *run) tally(took time.Duration) string {
 	var parts []string
 	for _, part := range []struct {
@@ -98,18 +99,40 @@ func (r *run) tally(took time.Duration) string {
 	return strings.Join(parts, ", ") + " in " + duration(took)
 }
 
-// failures are the errors of a run that did not live to tell its own.
-func (r *run) failures() []string {
-	var all []string
-	for _, j := range r.over {
-		if j.failed {
-			all = append(all, j.id+": "+j.failure)
+// failures returns the end of a run that failed: the last lines of each failed job's output, unless no other line came after
+// them, and then the run's error or, if the run was cut short, the jobs' errors. The word that starts an error is given.
+func (r *run) failures(word string) string {
+	var output, errs strings.Builder
+	failed := slices.DeleteFunc(slices.Clone(r.over), func(j *job) bool { return !j.failed })
+	if slices.ContainsFunc(failed, func(j *job) bool { return j.buried }) {
+		for _, j := range failed {
+			output.WriteString(j.lastOutput())
 		}
 	}
-	return all
+	if !r.finished {
+		for _, j := range failed {
+			errs.WriteString(word + " " + ended(j.id+": "+j.failure))
+		}
+	}
+	if r.err != "" {
+		errs.WriteString(word + " " + ended(r.err))
+	}
+	return output.String() + errs.String()
 }
 
-// report is the end of a run that went well: artifacts, times, memory. Tables wider than width are stacked.
+// lastOutput returns the last lines of a failed job's output under a heading, or "" if the error contains them.
+func (j *job) lastOutput() string {
+	if len(j.output) == 0 || strings.Contains(j.failure, strings.TrimSpace(j.output[len(j.output)-1])) {
+		return ""
+	}
+	heading := oneLine(j.id) + " printed:"
+	if j.cut {
+		heading = fmt.Sprintf("%s printed, in its last %d lines:", oneLine(j.id), len(j.output))
+	}
+	return heading + "\n" + strings.Join(j.output, "\n") + "\n"
+}
+
+// report returns the end of a run that succeeded: artifacts, times, memory. A table wider than width is stacked.
 func (r *run) report(isArtifact func(string) bool, width int) string {
 	var b strings.Builder
 	var artifacts []action.File
@@ -129,13 +152,13 @@ func (r *run) report(isArtifact func(string) bool, width int) string {
 		}
 		b.WriteString(strings.Join(parts, " · ") + "\n")
 	}
-	if j := r.hungriest(); j != nil {
+	if j := r.mostMemory(); j != nil {
 		fmt.Fprintf(&b, "peak memory %s (%s)\n", size(j.memory), oneLine(j.id))
 	}
 	return b.String()
 }
 
-// table lists files with their sizes and sums, aligned. The sums are whole: they are there to be copied.
+// table lists files with their sizes and sums, aligned. The sums are whole, so that they can be copied.
 func table(files []action.File, width int) string {
 	rows := [][3]string{{"artifact", "size", "sha256"}}
 	for _, file := range files {
@@ -160,7 +183,7 @@ func table(files []action.File, width int) string {
 	return b.String()
 }
 
-// stepped is a part of a job that is done: "sources sent, in 212ms".
+// stepped returns a part of a job that is done: "sources sent, in 212ms".
 func stepped(ev action.Event) string {
 	return oneLine(ev.Text) + ", in " + duration(ev.Duration)
 }

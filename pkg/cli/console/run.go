@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,49 +9,54 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// A run is what the events so far add up to. All views but JSON, which is the events, are views of it.
+// A run is the sum of its events. All views but JSON, which shows the events themselves, are views of it.
 type run struct {
 	began    time.Time     // of the first event
 	last     time.Time     // of the latest
 	took     time.Duration // once it is finished
-	waiting  string        // for whom, while another run holds the lock
+	waiting  string        // the holder of the lock, while another run holds it
 	planned  int           // actions in the graph
 	done     int           // actions
 	skipped  int           // actions
 	failed   int           // jobs
-	lost     int           // actions that failed with their job
+	lost     int           // actions of the failed jobs
 	running  []*job        // in the order they started
 	over     []*job        // in the order they ended
 	files    map[string]action.File
 	finished bool
-	err      string // of the run, when it is finished
+	err      string // the error of a finished run
 }
 
-// A job is what a person waits for: an action, or the actions that a batch makes together.
+// A job is an action, or the actions that a batch makes together: a person waits for the batch.
 type job struct {
 	id     string
 	phase  string
-	why    string // it was not skipped
-	by     string // what did the work
+	why    string // why it runs
+	by     string // what does the work
 	start  time.Time
 	end    time.Time
 	memory int64 // peak, bytes; 0 if not measured
 	files  []action.File
 
-	done, total int64  // progress; total is 0 if unknown
-	text        string // unit of progress, or the latest
+	done, total int64 // progress; total is 0 if unknown
+	unit        action.Unit
+	text        string // the latest of what is counted
 
-	batch   int      // number of actions made together; 0 if this is a single action
-	members []string // those of them that ended
+	batch   int      // number of actions that the batch makes; 0 for a single action
+	members []string // those that ended
 	failed  bool
 	failure string // the error
+
+	output []string // the last lines of what its tools printed
+	cut    bool     // there were lines before these
+	buried bool     // other lines were printed after these
 }
 
 func (j *job) took() time.Duration { return j.end.Sub(j.start) }
 
-// add takes in the next event, and returns the job that ended with it, if one did.
+// add adds the next event, and returns the job that it ended, if any.
 func (r *run) add(ev action.Event) (ended *job) {
-	if r.finished { // the same view shows one run after the other
+	if r.finished { // a view may show one run after another
 		*r = run{}
 	}
 	if r.began.IsZero() {
@@ -70,9 +74,15 @@ func (r *run) add(ev action.Event) (ended *job) {
 	case action.Skipped:
 		r.skipped++
 	case action.Started:
-		r.running = append(r.running, started(ev))
+		j := &job{id: ev.Action, phase: ev.Phase, why: oneLine(ev.Text), by: ev.By, start: ev.Time, batch: ev.Stale}
+		r.running = append(r.running, j)
+		r.bury(j)
 	case action.Progress:
 		r.progress(ev)
+	case action.Output:
+		r.output(ev)
+	case action.Step:
+		r.bury(r.jobOf(ev))
 	case action.Done:
 		return r.finish(ev)
 	case action.Failed:
@@ -84,32 +94,39 @@ func (r *run) add(ev action.Event) (ended *job) {
 	return nil
 }
 
-// started is the job that begins with ev. Of a batch, the event says how many of its actions are made:
-// "3 of 11: inputs changed".
-func started(ev action.Event) *job {
-	j := &job{id: ev.Action, phase: ev.Phase, why: oneLine(ev.Text), by: ev.By, start: ev.Time}
-	var stale, all int
-	if n, _ := fmt.Sscanf(j.why, "%d of %d", &stale, &all); n == 2 {
-		j.batch = stale
-	}
-	return j
-}
-
 func (r *run) progress(ev action.Event) {
 	i := slices.IndexFunc(r.running, func(j *job) bool { return j.id == ev.Action })
 	if i < 0 {
 		return
 	}
 	j := r.running[i]
-	j.done, j.total, j.text, j.by = ev.Done, ev.Total, oneLine(ev.Text), cmp.Or(ev.By, j.by)
+	j.done, j.total, j.unit, j.text, j.by = ev.Done, ev.Total, ev.Unit, oneLine(ev.Text), cmp.Or(ev.By, j.by)
 }
 
-// finish takes in a Done event: the end of an action's job, or of one of a batch's actions.
+// outputLines is how many lines of a job's output are kept.
+const outputLines = 20
+
+func (r *run) output(ev action.Event) {
+	j := r.jobOf(ev)
+	j.output = append(j.output, strings.Split(strings.TrimRight(ev.Text, "\n"), "\n")...)
+	if excess := len(j.output) - outputLines; excess > 0 {
+		j.output, j.cut = slices.Delete(j.output, 0, excess), true
+	}
+	r.bury(j)
+}
+
+// bury notes that a line about a job was printed below the output of all others. A nil job is none of them.
+func (r *run) bury(by *job) {
+	for _, jobs := range [][]*job{r.running, r.over} {
+		for _, j := range jobs {
+			j.buried = j.buried || j != by && len(j.output) > 0
+		}
+	}
+}
+
+// finish adds a Done event, of an action by itself or of one in a batch.
 func (r *run) finish(ev action.Event) (ended *job) {
 	j := r.jobOf(ev)
-	if j.id == ev.Action && len(j.members) > 0 { // the batch itself, after its actions
-		return r.close(j, ev)
-	}
 	r.done++
 	j.memory = max(j.memory, ev.Memory)
 	j.by = cmp.Or(ev.By, j.by)
@@ -124,23 +141,17 @@ func (r *run) finish(ev action.Event) (ended *job) {
 	return r.close(j, ev)
 }
 
-// fail takes in a Failed event. When a batch fails, its actions fail for one and the same reason: that is told
-// once.
+// fail adds a Failed event, of an action by itself or of a batch.
 func (r *run) fail(ev action.Event) (ended *job) {
 	j := r.jobOf(ev)
-	if j.failed {
-		j.members = append(j.members, ev.Action)
-		return nil
-	}
 	r.failed++
 	r.lost += max(1, j.batch-len(j.members))
-	j.failed, j.by = true, cmp.Or(ev.By, j.by)
-	j.failure = strings.TrimPrefix(strings.TrimPrefix(ev.Text, ev.Action+": "), j.id+": ")
+	j.failed, j.failure, j.by = true, ev.Text, cmp.Or(ev.By, j.by)
 	return r.close(j, ev)
 }
 
-// jobOf is the job that an action's end belongs to: its own, or that of the batch that it is in. An action of which no start
-// was seen gets a job of its own.
+// jobOf returns the job that an event is about: the action's, or that of its batch. If there was no event of its start, it
+// returns a new job.
 func (r *run) jobOf(ev action.Event) *job {
 	id := cmp.Or(ev.Batch, ev.Action)
 	if i := slices.IndexFunc(r.running, func(j *job) bool { return j.id == id }); i >= 0 {
@@ -154,11 +165,12 @@ func (r *run) jobOf(ev action.Event) *job {
 	return &job{id: ev.Action, phase: ev.Phase, start: ev.Time.Add(-ev.Duration)}
 }
 
-// close moves j from running to over. It is nil for a job that is over already.
+// close moves j from running to over, and returns it. It returns nil if j was over already.
 func (r *run) close(j *job, ev action.Event) *job {
 	if !j.end.IsZero() {
 		return nil
 	}
+	r.bury(j)
 	j.end, j.phase = ev.Time, cmp.Or(j.phase, ev.Phase)
 	r.running = slices.DeleteFunc(r.running, func(other *job) bool { return other == j })
 	r.over = append(r.over, j)
@@ -171,10 +183,10 @@ type phaseTime struct {
 	took  time.Duration
 }
 
-// phases tells where the time went, the most first.
+// phases returns the time that each phase took, longest first.
 func (r *run) phases() []phaseTime {
 	var times []phaseTime
-	reached := map[string]time.Time{} // up to when a phase's time is counted
+	reached := map[string]time.Time{} // the end of what is counted of each phase
 	for _, j := range slices.SortedStableFunc(slices.Values(r.over), func(a, b *job) int { return a.start.Compare(b.start) }) {
 		i := slices.IndexFunc(times, func(t phaseTime) bool { return t.phase == j.phase })
 		if i < 0 {
@@ -193,8 +205,8 @@ func (r *run) phases() []phaseTime {
 	return times
 }
 
-// hungriest is the job with the highest peak of memory, nil if none was measured.
-func (r *run) hungriest() *job {
+// mostMemory returns the job with the highest peak of memory, or nil if none was measured.
+func (r *run) mostMemory() *job {
 	var most *job
 	for _, j := range r.over {
 		if j.memory > 0 && (most == nil || j.memory > most.memory) {

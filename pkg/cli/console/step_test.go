@@ -8,7 +8,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-func TestPartsOfAnActionAreToldWhenTheyAreDone(t *testing.T) {
+func TestStepsAreShownWhenTheyAreDone(t *testing.T) {
 	t.Parallel()
 	events := []action.Event{
 		{Time: at(0), Kind: action.Planned, Total: 1},
@@ -16,14 +16,11 @@ func TestPartsOfAnActionAreToldWhenTheyAreDone(t *testing.T) {
 		{Time: at(2), Kind: action.Step, Action: "compile linux/amd64", Text: "sent sources: 33 files", Duration: 212 * time.Millisecond},
 	}
 	const want = "compile linux/amd64: sent sources: 33 files, in 212ms"
-	for name, newView := range map[string]func(Options) ticker{
-		"plain":    func(o Options) ticker { return newPlain(o) },
-		"terminal": func(o Options) ticker { return newTerminal(o) },
-	} {
+	for name, newView := range views {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage()
-			s.play(newView(s.options()), events)
+			s := newFixture()
+			s.show(newView(s.options()), events)
 			if !strings.Contains(s.String(), want) {
 				t.Errorf("it says %q, not %q", s.String(), want)
 			}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// fills are Paul Tol's "light" qualitative colors: distinct for color-blind readers, too, and light enough
-// for black text. Phases take them in order of appearance.
+// fills are Paul Tol's "light" qualitative colors, which color-blind readers can tell apart and which are light enough for
+// black text. Phases take them in order of appearance.
 var fills = []string{"#77aadd", "#ee8866", "#eedd88", "#44bb99", "#ffaabb", "#99ddff", "#bbcc33", "#dddddd"}
 
-// svgStyle is plain CSS; a viewer that doesn't know media queries shows the light variant.
+// svgStyle is plain CSS. A viewer that does not know media queries shows the light variant.
 const svgStyle = `
 svg { background: #ffffff; }
 text { font: 12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2328; }
@@ -89,7 +89,7 @@ func (b *box) draw(w io.Writer, fill string) {
 		inside, b.labelX, b.y+17, b.anchor, escaped(b.label))
 }
 
-// tip is what pointing at a bar shows.
+// tip returns the text that pointing at a bar shows.
 func (b *box) tip() string {
 	j := b.job
 	lines := []string{j.title()}
@@ -113,9 +113,9 @@ func (b *box) tip() string {
 	return strings.Join(lines, "\n")
 }
 
-// escaped is text for XML: between tags and in attributes.
+// escaped returns text for XML, between tags and in attributes.
 func escaped(text string) string {
 	var b strings.Builder
-	xml.EscapeText(&b, []byte(text)) // a strings.Builder takes everything
+	xml.EscapeText(&b, []byte(text)) // writing to a strings.Builder cannot fail
 	return b.String()
 }

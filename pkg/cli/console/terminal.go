@@ -16,7 +16,7 @@ const (
 	barCells      = 20
 )
 
-// Escape sequences: all that are used, besides colors.
+// These are all escape sequences besides colors.
 const (
 	toStart   = "\r"
 	eraseLine = "\x1b[K" // from the cursor to the line's end
@@ -25,8 +25,8 @@ const (
 
 func up(rows int) string { return fmt.Sprintf("\x1b[%dA", rows) }
 
-// terminal draws what runs below what is over. Between two calls the cursor is at the start of the line below
-// the live lines, so that whatever ends the process, and whatever else is printed, starts on a line of its own.
+// terminal draws live lines about running jobs below lines that stay. Between two calls the cursor is at the start of the
+// line below the live lines, so that anything else that is printed, even after a kill, starts on a line of its own.
 type terminal struct {
 	out, err   sink
 	verbose    int
@@ -36,10 +36,10 @@ type terminal struct {
 	now        func() time.Time
 
 	run    run
-	live   []line    // what is drawn at the bottom
+	live   []line    // the lines at the bottom
 	frame  string    // the same, as written
-	width  int       // of the terminal when that was drawn
-	drawn  time.Time // when
+	width  int       // of the terminal when they were drawn
+	drawn  time.Time // when they were drawn
 	closed bool
 }
 
@@ -92,12 +92,11 @@ func (t *terminal) over(j *job) {
 		t.drawSoon()
 		return
 	}
-	said := line{{green, "✓ "}, {normal, oneLine(j.id)}, {dim, strings.TrimPrefix(j.title(), oneLine(j.id))},
-		{normal, "  " + duration(j.took())}}
+	end := line{{green, "✓ "}, {normal, oneLine(j.id)}, {dim, j.reasons()}, {normal, "  " + duration(j.took())}}
 	if j.failed {
-		said = line{{red, "✗ " + oneLine(j.id) + " failed"}, {normal, j.failedAfter() + ": " + j.reason()}}
+		end = line{{red, "✗ " + oneLine(j.id) + " failed"}, {normal, j.failedAfter() + ": " + j.reason()}}
 	}
-	text := said.render(t.color) + "\n"
+	text := end.render(t.color) + "\n"
 	if t.verbose > 0 {
 		text += j.details()
 	}
@@ -108,7 +107,7 @@ func (t *terminal) finish() {
 	t.erase()
 	if t.run.err != "" {
 		t.out.print(t.run.tally(t.run.took) + "\n")
-		t.err.print(line{{red, "error:"}}.render(t.color) + " " + ended(t.run.err))
+		t.err.print(t.failures())
 		return
 	}
 	width, _ := t.size()
@@ -116,13 +115,15 @@ func (t *terminal) finish() {
 	t.out.print(line{{bold, t.run.tally(t.run.took)}}.render(t.color) + "\n")
 }
 
+func (t *terminal) failures() string {
+	return t.run.failures(line{{red, "error:"}}.render(t.color))
+}
+
 func (t *terminal) Close() error {
 	if !t.closed && !t.run.began.IsZero() && !t.run.finished {
 		t.erase()
 		t.out.print("interrupted: " + t.run.tally(t.now().Sub(t.run.began)) + "\n")
-		for _, failure := range t.run.failures() {
-			t.err.print(line{{red, "error:"}}.render(t.color) + " " + ended(failure))
-		}
+		t.err.print(t.failures())
 	}
 	t.closed = true
 	if t.out.err != nil {
@@ -131,10 +132,10 @@ func (t *terminal) Close() error {
 	return t.err.err
 }
 
-// draw writes scrolled, which is whole lines that stay, and the live lines below, over what was live before.
+// draw replaces the live lines by scrolled, which is whole lines that stay, and by the live lines of now.
 func (t *terminal) draw(scrolled string) {
 	width, height := t.size()
-	live := t.lines(width-1, height) // the last column is left free: some terminals wrap when it is filled
+	live := t.lines(width-1, height) // the last column stays free: some terminals wrap when it is filled
 	var frame strings.Builder
 	for _, l := range live {
 		frame.WriteString(l.render(t.color) + eraseLine + "\n")
@@ -147,8 +148,7 @@ func (t *terminal) draw(scrolled string) {
 	t.live, t.frame, t.width = live, frame.String(), width
 }
 
-// erase takes the live lines away, one by one: a screen that is erased from its very first cell goes into
-// tmux's history as it was.
+// erase removes the live lines, one by one: if a screen is erased from its first cell, tmux keeps it in its history.
 func (t *terminal) erase() {
 	if len(t.live) == 0 {
 		return
@@ -167,8 +167,8 @@ func (t *terminal) back(width int) string {
 	return toStart + up(t.rows(width))
 }
 
-// rows is how many rows of the terminal the live lines take by now. They are more than the lines when it has
-// become narrower since: terminals wrap what no longer fits.
+// rows returns how many rows of the terminal the live lines take. They are more than the lines if the terminal became
+// narrower, because it wraps lines that no longer fit.
 func (t *terminal) rows(width int) int {
 	n := 0
 	for _, l := range t.live {
@@ -177,7 +177,7 @@ func (t *terminal) rows(width int) int {
 	return n
 }
 
-// lines is what is live now, in at most width cells, and fewer lines than a screen of that height has.
+// lines returns the live lines of now, with at most width cells, and fewer than a screen of that height has.
 func (t *terminal) lines(width, height int) []line {
 	jobs := t.run.running
 	space := min(maxJobs, height-3) // a line for the rest, one for the run, one for the cursor
@@ -205,8 +205,8 @@ func (t *terminal) lines(width, height int) []line {
 	return lines
 }
 
-// jobLine is "  compile linux/amd64  1m30s ━━━━━━──────  1,204 of 3,310 packages". What matters least is cut
-// first: it's at the end.
+// jobLine returns "  compile linux/amd64  1m30s ━━━━━━──────  1,204 of 3,310 packages". What matters least is at the end,
+// where lines are cut.
 func (t *terminal) jobLine(j *job, name, width int) line {
 	l := line{{normal, "  " + pad(truncate(oneLine(j.id), name), name)}, {dim, padLeft(clock(t.now().Sub(j.start)), 7)}}
 	if j.total > 0 && width >= 60 {
@@ -218,7 +218,7 @@ func (t *terminal) jobLine(j *job, name, width int) line {
 	return l
 }
 
-// runLine is "━━━━━━━━━──  35 of 40 · 23 unchanged · 1m42s".
+// runLine returns "━━━━━━━━━──  35 of 40 · 23 unchanged · 1m42s".
 func (t *terminal) runLine(width int) line {
 	r, took := &t.run, clock(t.now().Sub(t.run.began))
 	if r.waiting != "" {

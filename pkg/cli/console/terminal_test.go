@@ -29,7 +29,7 @@ func TestTerminalDrawsTheseBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage()
+			s := newFixture()
 			s.width = test.width
 			for key, value := range test.env {
 				s.env[key] = value
@@ -37,7 +37,7 @@ func TestTerminalDrawsTheseBytes(t *testing.T) {
 			o := s.options()
 			o.Verbose = test.verbose
 			view := newTerminal(o)
-			s.play(view, test.events)
+			s.show(view, test.events)
 			for range 2 {
 				if err := view.Close(); err != nil {
 					t.Fatal(err)
@@ -52,18 +52,18 @@ func TestTerminalDrawsTheseBytes(t *testing.T) {
 	}
 }
 
-// Whenever the process dies, the cursor is visible and at the start of an empty line, no live line wraps, and
-// nothing but what is live now is on screen besides lines that stay.
+// Whenever the process dies, the cursor is visible and at the start of an empty line, no live line wraps, and the screen
+// has nothing but lines that stay and the live lines of now.
 func TestTerminalKeepsTheScreenWhole(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{1, 2, 7, 20, 41, 79, 80, 132} {
 		for _, height := range []int{1, 2, 3, 5, 24} {
-			s := newStage()
+			s := newFixture()
 			s.width, s.height = width, height
 			view := newTerminal(s.options())
 			screen := &screen{width: width}
 			for i, ev := range release() {
-				s.play(view, []action.Event{ev})
+				s.show(view, []action.Event{ev})
 				screen.write(t, s.String())
 				s.Reset()
 				if screen.col != 0 || screen.row != len(screen.rows)-1 || screen.rows[screen.row] != "" {
@@ -91,10 +91,10 @@ func TestTerminalKeepsTheScreenWhole(t *testing.T) {
 
 func TestTerminalFollowsResizing(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newFixture()
 	s.width = 100
 	view := newTerminal(s.options())
-	s.play(view, release()[1:8])
+	s.show(view, release()[1:8])
 	before := len(view.live)
 	s.Reset()
 	s.width = 30 // the lines of before wrap now: into four rows, at 100 cells
@@ -107,9 +107,9 @@ func TestTerminalFollowsResizing(t *testing.T) {
 
 func TestTerminalSkipsFramesThatShowNothingNew(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newFixture()
 	view := newTerminal(s.options())
-	s.play(view, release()[1:7])
+	s.show(view, release()[1:7])
 	drawn := s.Len()
 	view.tick()
 	if s.Len() != drawn {
@@ -124,13 +124,13 @@ func TestTerminalSkipsFramesThatShowNothingNew(t *testing.T) {
 	s.now = s.now.Add(frameMinimum)
 	view.tick()
 	if s.Len() == drawn {
-		t.Error("news are never drawn")
+		t.Error("what is new is never drawn")
 	}
 }
 
 func TestTerminalShowsManyJobsInFewLines(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newFixture()
 	view := newTerminal(s.options())
 	for n := range 40 {
 		view.Event(action.Event{Time: at(0), Kind: action.Started, Action: fmt.Sprintf("image %d", n), Phase: "image"})
@@ -145,10 +145,10 @@ func TestTerminalShowsManyJobsInFewLines(t *testing.T) {
 	}
 }
 
-// A view that is pulsed may be used by many goroutines and closed at any moment; -race looks on.
+// Many goroutines may use a pulse, and it may be closed at any moment; -race checks it.
 func TestPulseIsSafe(t *testing.T) {
 	t.Parallel()
-	s := newStage()
+	s := newFixture()
 	o := s.options()
 	o.Now = time.Now
 	view := pulsed(newTerminal(o), time.Millisecond)
@@ -176,7 +176,7 @@ func TestPulseIsSafe(t *testing.T) {
 	}
 }
 
-// A screen is a terminal of unlimited height: just enough of one to see what is left on it.
+// A screen is a terminal of unlimited height, with just enough functions to see what is left on it.
 type screen struct {
 	width    int
 	rows     []string

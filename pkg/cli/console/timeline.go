@@ -10,10 +10,10 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// Timeline writes an SVG picture of a run's events: a bar for every action that ran (one for those that were
-// made together), from start to end, by phase. The picture stands alone: no script, no font, no network. It
-// follows the reader's light or dark preference, tells nothing by color alone, and pointing at a bar shows
-// its details. A run that was cut short is drawn up to its last event; of several runs, the last is drawn.
+// Timeline writes an SVG picture of a run's events: a bar for every action or batch that ran, from start to end, by phase.
+// The picture needs no script, font or network. It follows the reader's light or dark preference, shows nothing by color
+// alone, and pointing at a bar shows its details. A run that was cut short is drawn up to its last event. If there are
+// several runs, the last one is drawn.
 func Timeline(w io.Writer, events []action.Event) error {
 	var r run
 	for _, ev := range events {
@@ -34,10 +34,10 @@ const (
 	barMinimum  = 2.0
 )
 
-// A chart is the picture as data: what is where.
+// A chart is the picture as data.
 type chart struct {
 	title, subtitle string
-	left, right     float64 // of the area that bars are in
+	left, right     float64 // of the area of the bars
 	height          float64
 	ticks           []tick
 	groups          []group
@@ -49,14 +49,14 @@ type tick struct {
 	text string
 }
 
-// A group is the bars of a phase.
+// A group holds the bars of a phase.
 type group struct {
 	phase     string
 	y, height float64
 	boxes     []box
 }
 
-// A box is a bar, and the label in it or beside it.
+// A box is a bar and its label, which is in it or beside it.
 type box struct {
 	job         *job
 	x, y, width float64
@@ -83,7 +83,7 @@ func newChart(r *run) *chart {
 		c.left = max(c.left, 2*margin+textWidth(oneLine(j.phase)))
 	}
 	length := max(took, time.Millisecond)
-	for _, j := range jobs { // clocks that were set back must not draw outside of the picture
+	for _, j := range jobs { // a clock that is set back must not draw outside of the picture
 		length = max(length, endOf(j, r).Sub(r.began))
 	}
 	xOf := func(at time.Time) float64 {
@@ -113,7 +113,7 @@ func newChart(r *run) *chart {
 	return c
 }
 
-// endOf is when j ended, or when it was last heard of.
+// endOf returns when j ended, or the time of the last event.
 func endOf(j *job, r *run) time.Time {
 	if j.end.IsZero() {
 		return r.last
@@ -136,13 +136,13 @@ func subtitle(r *run) string {
 	for _, t := range r.phases() {
 		parts = append(parts, t.phase+" "+duration(t.took))
 	}
-	if j := r.hungriest(); j != nil {
+	if j := r.mostMemory(); j != nil {
 		parts = append(parts, "peak memory "+size(j.memory)+" ("+j.id+")")
 	}
 	return truncate(oneLine(strings.Join(parts, " · ")), 169) // what fits between the margins
 }
 
-// label names j within its phase: the phase's own name stands beside the group already.
+// label names j without its phase, whose name is beside the group already.
 func label(j *job, r *run) string {
 	name := truncate(cmp.Or(strings.TrimPrefix(oneLine(j.id), oneLine(j.phase)+" "), oneLine(j.id)), 40)
 	took := duration(endOf(j, r).Sub(j.start))
@@ -171,7 +171,7 @@ func (b *box) place(left, right float64) {
 	}
 }
 
-// extent is what b and its label cover.
+// extent returns the range that b and its label cover.
 func (b *box) extent() (from, to float64) {
 	from, to = b.x, b.x+b.width
 	switch {
@@ -184,8 +184,8 @@ func (b *box) extent() (from, to float64) {
 	return from, to
 }
 
-// pack gives every box the topmost lane where neither it nor its label is in the way of another, and returns
-// the number of lanes.
+// pack gives every box the topmost lane in which neither it nor its label overlaps another, and returns the number of
+// lanes.
 func (g *group) pack() int {
 	type reach struct{ from, to float64 }
 	var lanes [][]reach
@@ -204,7 +204,7 @@ func (g *group) pack() int {
 	return len(lanes)
 }
 
-// tickStep is a round time such that length has at most a dozen of it.
+// tickStep returns a round time of which length has at most a dozen.
 func tickStep(length time.Duration) time.Duration {
 	for unit := time.Microsecond; unit < time.Second; unit *= 10 {
 		for _, n := range []time.Duration{1, 2, 5} {
@@ -221,7 +221,7 @@ func tickStep(length time.Duration) time.Duration {
 	return (length / 12).Truncate(time.Hour) + time.Hour
 }
 
-// tickText is a time on the axis: exact, where duration rounds.
+// tickText returns a time on the axis, exact where duration rounds.
 func tickText(at time.Duration) string {
 	text := at.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -2,16 +2,16 @@ package action
 
 import "context"
 
-// An Action makes files from files. What it will make is decided by its Recipe and the contents of its
-// Inputs alone; when both are as they were and the outputs are intact, it is skipped.
+// An Action makes files from files. Its Recipe and the contents of its Inputs alone decide what it makes; if both are as
+// they were and the outputs are intact, it is skipped.
 type Action struct {
 	ID     string   // unique in its graph and the same from run to run: "compile linux/amd64 kubectl"
 	Phase  string   // the kind of work, for reports: "compile", "image", "package"
-	Recipe []string // everything besides inputs that decides the outputs' bytes: flags, stamps, versions of tools
+	Recipe []string // everything besides inputs that decides the outputs' bytes, best as field=value: flags, stamps, versions of tools
 
-	// Inputs and Outputs are slash-separated paths relative to the graph's root (or absolute, for inputs
-	// outside of it). One that ends in "/" is a directory with everything below it. An input that is, holds
-	// or lies in another action's output makes this action wait for that one.
+	// Inputs and Outputs are slash-separated paths relative to the graph's root (or absolute, for inputs outside of it).
+	// One that ends in "/" is a directory with everything below it. An action waits for those whose outputs are, hold or
+	// lie in its inputs.
 	Inputs  []string
 	Outputs []string
 
@@ -20,8 +20,8 @@ type Action struct {
 	Batch *Batch                                   // runs this action together with others
 }
 
-// A Batch runs several actions in one go, because one process makes all their outputs. Each action keeps
-// a key and a record of its own; Run gets those that are stale.
+// A Batch runs several actions together, because one process makes all their outputs. Each action has a key and a record
+// of its own; Run gets those that are stale.
 type Batch struct {
 	ID   string
 	Cost Cost
@@ -35,8 +35,8 @@ type Batch struct {
 	Commands func(stale []*Action) []string
 }
 
-// Cost is what an action needs while it runs. Actions run side by side as long as the sums stay within the
-// Budget; one that alone is above it runs alone.
+// Cost is what an action needs while it runs. Actions run side by side as long as their sums are within the Budget; an
+// action that exceeds it by itself runs alone.
 type Cost struct {
 	CPU    int   // busy threads; 0 counts as 1
 	Memory int64 // bytes

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// letters is a batch of three actions; got is what it was last asked for.
+// letters returns a batch of three actions; got lists those that it last ran.
 func letters(root string) (actions []*Action, got *[]string) {
 	got = new([]string)
 	batch := &Batch{ID: "letters", Run: func(_ context.Context, t *Task, stale []*Action) error {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A kind says what stands under a name.
+// A kind is the type of a file system entry.
 type kind byte
 
 const (
@@ -22,7 +22,7 @@ const (
 	executable kind = 'x' // a file its owner may execute
 	symlink    kind = 'l'
 	directory  kind = 'd'
-	other      kind = 'o' // a socket, a device, …: known by its name alone
+	other      kind = 'o' // a socket, a device, …: only its name counts
 )
 
 // A digest identifies content: what it is, and a hash.
@@ -33,28 +33,28 @@ type digest struct {
 
 func (d digest) String() string { return string(rune(d.kind)) + hex.EncodeToString(d.sum[:]) }
 
-// hex is the hash alone.
+// hex returns the hash alone.
 func (d digest) hex() string { return hex.EncodeToString(d.sum[:]) }
 
-// A content is what stands under a path.
+// A content is what a path holds.
 type content struct {
 	digest
-	file    [sha256.Size]byte // of a file, or of the file a link leads to: the SHA-256 of its bytes
-	size    int64             // bytes; of a directory, of all files in it
-	entries []entry           // of a directory: everything below it, in a fixed order
+	file    [sha256.Size]byte // SHA-256 of the bytes of the file, or of the file that the link leads to
+	size    int64             // bytes; for a directory, of all files in it
+	entries []entry           // for a directory: everything below it, in a fixed order
 }
 
-// An entry is something below a directory.
+// An entry is a file, link or folder below a directory.
 type entry struct {
-	path string // with the directory's path in front
+	path string // begins with the directory's path
 	digest
 }
 
-// A reader finds out the contents of paths, and reads files only if it has to.
+// A reader finds out the contents of paths, and reads a file only if its content is not remembered.
 type reader struct {
 	root  string
 	stats *statCache
-	slots chan struct{} // bounds how many files are read at the same time
+	slots chan struct{} // as many as files may be read at the same time
 }
 
 func (r *reader) absolute(p string) string {
@@ -65,14 +65,14 @@ func (r *reader) absolute(p string) string {
 	return r.root + "/" + p
 }
 
-// input returns the content of a path that an action reads. A symbolic link counts with what it leads to.
+// input returns the content of a path that an action reads. That of a symbolic link includes the file it leads to.
 func (r *reader) input(p string) (content, error) { return r.look(p, true) }
 
-// output returns the content of a path that an action wrote. A symbolic link counts by itself, because
-// what it leads to is another action's.
+// output returns the content of a path that an action wrote. That of a symbolic link is its target alone, because the file
+// it leads to is another action's.
 func (r *reader) output(p string) (content, error) { return r.look(p, false) }
 
-// look returns errors that name the path as it is given, relative to the root.
+// look returns the content of a path. Its errors name the path as it is given, relative to the root.
 func (r *reader) look(p string, follow bool) (content, error) {
 	abs := r.absolute(p)
 	wantDir := strings.HasSuffix(p, "/")
@@ -91,7 +91,7 @@ func (r *reader) look(p string, follow bool) (content, error) {
 	case wantDir:
 		return r.directory(p, abs, follow)
 	case st.kind == directory:
-		return content{}, fmt.Errorf("%s: is a directory, to be declared as %s/", p, p)
+		return content{}, fmt.Errorf("%s: is a directory: declare it as %s/", p, p)
 	case st.kind == symlink && follow:
 		return r.linked(p, abs)
 	case st.kind == other:
@@ -101,7 +101,7 @@ func (r *reader) look(p string, follow bool) (content, error) {
 	return content{digest: d, file: d.sum, size: st.size}, err
 }
 
-// linked returns the content of a symbolic link together with the file it leads to, if it leads to one.
+// linked returns the content of a symbolic link, including the file it leads to, if any.
 func (r *reader) linked(p, abs string) (content, error) {
 	d, err := r.leaf(p, abs, status{kind: symlink})
 	if err != nil {
@@ -136,8 +136,8 @@ func (r *reader) directory(p, abs string, follow bool) (content, error) {
 	return c, nil
 }
 
-// walk adds what is below a directory to c. Links to files count with what they lead to if follow is set: the Go
-// command, for one, compiles a .go file that is a link. Links to directories it does not follow, and nor does walk.
+// walk adds everything below a directory to c. If follow is set, the content of a link includes the file it leads to: the
+// Go command, for one, compiles a .go file that is a link. Neither it nor walk follows links to directories.
 func (r *reader) walk(p, abs string, follow bool, c *content) error {
 	names, err := os.ReadDir(abs)
 	if err != nil {
@@ -174,8 +174,7 @@ func (r *reader) entry(p, abs string, st status, follow bool) (digest, error) {
 	return r.leaf(p, abs, st)
 }
 
-// leaf returns the digest of anything but a directory. Files are read if what is remembered of them is not to
-// be trusted.
+// leaf returns the digest of anything but a directory. It reads a file unless a valid digest is remembered.
 func (r *reader) leaf(p, abs string, st status) (digest, error) {
 	switch st.kind {
 	case other:
@@ -192,7 +191,7 @@ func (r *reader) leaf(p, abs string, st status) (digest, error) {
 		if sum, ok := r.stats.lookup(p, st); ok {
 			return digest{st.kind, sum}, nil
 		}
-		// The entry's time is from before the reading: an edit in the midst of it must make the entry untrustworthy.
+		// The entry gets the time before the read, so that an edit during the read makes it invalid.
 		now := time.Now().UnixNano()
 		sum, err := r.hash(abs)
 		if err != nil {
@@ -229,7 +228,7 @@ func (r *reader) hash(abs string) (sum [sha256.Size]byte, err error) {
 	buffer := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buffer)
 	h := sha256.New()
-	// Without the struct, the file would do the copying itself, with a buffer of its own.
+	// The struct hides the file's WriteTo, which would allocate a buffer of its own.
 	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, buffer[:]); err != nil {
 		return sum, err
 	}

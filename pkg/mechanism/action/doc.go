@@ -1,5 +1,5 @@
-// Package action runs a graph of actions, each of which makes files from files: side by side within a
-// budget of processors and memory, each once, and none whose inputs and outputs are as they were.
+// Package action runs a graph of actions, each of which makes files from files. Actions run side by side within a budget
+// of processors and memory, each at most once, and are skipped if their inputs and outputs are as they were.
 //
 //	g := &action.Graph{Root: "/src/tree", State: "_output/.slipway", Actions: actions}
 //	err := g.Run(ctx, action.Options{Budget: action.Budget{CPU: 8, Memory: 16 << 30}, Events: print})
@@ -11,47 +11,50 @@
 // run skips it if the key is the same and the outputs are still what the record says. So
 //
 //   - touching a file, or checking out another commit and coming back, runs nothing;
-//   - an action that makes the same bytes as before stops the rebuild there: what is downstream has its old key;
-//   - an output that somebody edited, cut short or removed is made again.
+//   - an action that makes the same bytes as before ends the rebuild there: the actions downstream have their old keys;
+//   - an output that was edited, cut short or removed is made again.
 //
-// What counts as content: of a file, its bytes and whether its owner may execute it; of a symbolic link, its
-// target, and in inputs also the file it leads to, if it leads to one; of a directory, the names and contents of
-// everything below it. Links to directories are not followed. Times, owners and the other mode bits do not count.
+// The content of a file is its bytes and whether its owner may execute it. The content of a symbolic link is its target
+// and, for inputs, the file it leads to, if any. The content of a directory is the names and contents of everything below
+// it. Links to directories are not followed. Times, owners and the other mode bits do not count.
 //
-// If an input is edited while its action runs, nobody can say what the action saw. The run says so and
+// If an input is edited while its action runs, it is unknown which version the action read. The run reports that and
 // carries on, and the next run makes that action's outputs again.
 //
 // # Why a no-op is fast
 //
-// Contents are remembered by path, size, times, inode and mode, in one file. An entry is believed only if
-// the file's times are older than the moment it was read by more than a clock's tick, as git does: a file can
-// be edited twice within one tick, and the second edit leaves the same times. For the same reason the runner
-// waits a tick before it reads an output it has just set into place; otherwise the next run would read it again.
-// Putting a file's modification time back after an edit fools nobody, because its change time moves on.
+// Contents are remembered by path, size, times, inode and mode, in one file. As in git, an entry is valid only if the
+// file's times were more than a clock tick old when it was read: a file can be edited twice within one tick, and the
+// second edit leaves the same times. For the same reason the runner waits a tick before it reads an output that it has
+// just renamed into place; otherwise the next run would read it again. An edit is noticed even if the file's modification
+// time is put back, because its change time moves on.
 //
 // # What an interruption leaves behind
 //
-// An action writes to temporary names (Task.Path) on the file system of its outputs. Only when it has returned
-// without an error are they renamed into place, and only then is it recorded. A run can be killed at any moment:
-// nothing half-written has its final name, and the same graph run again ends in the same bytes. When an action
-// fails or the user interrupts, no other starts, those that run finish or notice their context, and what they
-// finished is kept.
+// An action writes to temporary names (Task.Path) on the file system of its outputs. After it has returned without an
+// error, they are renamed into place, and then it is recorded. A run can be killed at any moment: nothing half-written
+// has its final name, and another run of the same graph ends in the same bytes. When an action fails or the user
+// interrupts, no other action starts, those that run finish or notice the end of their context, and finished work is kept.
 //
-// One run at a time works in a tree. A second one waits for the lock and says for whom.
+// One run at a time works in a tree. A second one waits for the lock and names its holder.
 //
 // # The state folder
 //
 //	lock                the lock, holding the process ID of its holder
 //	stat                remembered contents of files
 //	actions/<id>.json   an action's record; <id> is the SHA-256 of the action's ID
-//	actions/<id>.from   its recipe and inputs at that time, read only to say why an action runs
-//	actions/<id>.batch  what a batch needed the last time it ran
-//	tmp/                what running actions write; emptied when a run starts
+//	actions/<id>.from   its recipe and inputs at that time, read only to explain why an action runs
+//	actions/<id>.batch  the memory that a batch needed the last time it ran
+//	tmp/                files that running actions write; emptied when a run starts
 //
-// It can be deleted at any time; then everything runs once.
+// Whenever it is deleted, everything runs once more.
+//
+// # Reports
+//
+// A run reports only through its stream of events. What a program needs of an event is in fields: why an action runs is a
+// [Reason], what its progress counts is a [Unit]. Nobody has to parse the text that goes with them.
 //
 // # What must never be in here
 //
-// Anything that knows what an action does: no Kubernetes, no Go command, no git, no containers; and nothing
-// that prints. The stream of events is all that a run tells.
+// Anything that knows what an action does: no Kubernetes, no Go command, no git, no containers. Nothing here prints.
 package action

@@ -14,14 +14,14 @@ import (
 type Graph struct {
 	Root    string    // absolute; the paths of actions are relative to it
 	State   string    // folder for records, locks and temporary files, relative to Root: "_output/.slipway"
-	Actions []*Action // of two that are equally urgent, the earlier one starts first
+	Actions []*Action // the order decides which of two equally urgent ones starts first
 }
 
-// A unit is what is scheduled: an action by itself, or a batch with its members.
+// A unit is what the scheduler starts: an action by itself, or a batch with its members.
 type unit struct {
 	rank       int // position in the order of preference
 	first      int // index in Graph.Actions of its first member
-	height     int // units on the longest chain that starts here and leads downstream
+	height     int // length of the longest chain of dependents, in units
 	id, phase  string
 	batch      *Batch // nil for an action by itself
 	cost       Cost
@@ -34,17 +34,17 @@ type unit struct {
 type member struct {
 	*Action
 	unit            *unit
-	inputs, outputs []string // sorted, each once
+	inputs, outputs []string // sorted, without duplicates
 	needs           []need
 }
 
-// A need says that an input is, holds or lies in what another action makes.
+// A need is an input that is, holds or lies in an output of another action.
 type need struct {
 	input string
 	maker *member
 }
 
-// prefix names a member in an error of its unit, if the unit's ID does not do so already.
+// prefix returns the start of an error of the unit that concerns one member: its name, if the unit's ID is another.
 func (u *unit) prefix(m *member) string {
 	if u.batch == nil {
 		return ""
@@ -52,8 +52,8 @@ func (u *unit) prefix(m *member) string {
 	return m.ID + ": "
 }
 
-// arrange checks the graph and returns its units in the order of preference: those with the longest chain of
-// dependents first. As a unit's chain is longer than those of its dependents, the order is topological too.
+// arrange checks the graph and returns its units in the order of preference: those with the longest chain of dependents
+// first. A unit's chain is longer than those of its dependents, so the order is topological, too.
 func (g *Graph) arrange() ([]*unit, error) {
 	if err := g.checkFolders(); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (g *Graph) checkFolders() error {
 	return nil
 }
 
-// units groups the actions by batch, and checks each by itself.
+// units groups the actions by batch and checks each of them.
 func (g *Graph) units() (units []*unit, members []*member, err error) {
 	var errs []error
 	ids := make(map[string]bool)
@@ -131,7 +131,7 @@ func (g *Graph) units() (units []*unit, members []*member, err error) {
 		if u == nil {
 			claim(a.Batch.ID)
 			if a.Batch.Run == nil {
-				errs = append(errs, fmt.Errorf("%s: a batch without Run", a.Batch.ID))
+				errs = append(errs, fmt.Errorf("%s: batch has no Run", a.Batch.ID))
 			}
 			u = &unit{id: a.Batch.ID, phase: a.Phase, first: i, cost: a.Batch.Cost, batch: a.Batch}
 			batches[a.Batch] = u
@@ -157,8 +157,8 @@ func (g *Graph) normal(paths []string) ([]string, error) {
 	return slices.Compact(normal), nil
 }
 
-// normalPath is relative to root if p is below it, clean, slash-separated, and ends in "/" if p does.
-// It is empty for an empty path.
+// normalPath returns a path that is clean, slash-separated, relative to root if p is below it, and ends in "/" if p does.
+// For an empty path it returns "".
 func normalPath(root, p string) string {
 	if p == "" {
 		return ""
@@ -176,8 +176,8 @@ func normalPath(root, p string) string {
 	return p
 }
 
-// makers returns who makes each output, by path without a final slash. No two outputs overlap, none is outside
-// of the root, and neither inputs nor outputs touch the state folder.
+// makers returns the maker of each output, by path without a final slash. It returns an error if outputs overlap or are
+// outside of the root, or if an input or output touches the state folder.
 func (g *Graph) makers(members []*member) (map[string]*member, error) {
 	var errs []error
 	state := path.Clean(filepath.ToSlash(g.State))
@@ -231,7 +231,7 @@ func parents(p string) func(func(string) bool) {
 	}
 }
 
-// link finds the needs of every member, and from them what each unit waits for.
+// link finds the needs of every member and the dependents of every unit.
 func link(members []*member, makers map[string]*member) error {
 	var errs []error
 	made := make([]string, 0, len(makers))
@@ -258,7 +258,7 @@ func link(members []*member, makers map[string]*member) error {
 			wantDir := p != in
 			if maker := makers[p]; maker != nil {
 				if wantDir != isDir[p] {
-					errs = append(errs, fmt.Errorf("%s: input %s: of it and the output of %s, one is a file and one a directory",
+					errs = append(errs, fmt.Errorf("%s: input %s and the output of %s: one is a file, the other a directory",
 						m.ID, in, maker.ID))
 				}
 				add(in, maker)
@@ -283,7 +283,7 @@ func link(members []*member, makers map[string]*member) error {
 	return errors.Join(errs...)
 }
 
-// acyclic computes the height of every unit, or names the actions of a cycle.
+// acyclic computes the height of every unit, or returns an error that names the actions of a cycle.
 func acyclic(units []*unit) error {
 	const (
 		unseen = iota

@@ -37,8 +37,8 @@ func TestGraphsThatCannotRun(t *testing.T) {
 		"reads state":     {[]*Action{one("a", list("./"), nil)}, "a: input ./ holds or lies in the state folder out/state"},
 		"no Run":          {[]*Action{{ID: "a"}}, "a: needs either Run or Batch"},
 		"Run and Batch":   {[]*Action{{ID: "a", Run: nothing, Batch: batch}}, "a: needs either Run or Batch"},
-		"batch, no Run":   {[]*Action{in(&Batch{ID: "b"}, one("a", nil, nil))}, "b: a batch without Run"},
-		"file, directory": {[]*Action{one("a", nil, list("x/")), one("b", list("x"), nil)}, "b: input x: of it and the output of a, one is a file and one a directory"},
+		"batch, no Run":   {[]*Action{in(&Batch{ID: "b"}, one("a", nil, nil))}, "b: batch has no Run"},
+		"file, directory": {[]*Action{one("a", nil, list("x/")), one("b", list("x"), nil)}, "b: input x and the output of a: one is a file, the other a directory"},
 		"inside a file":   {[]*Action{one("a", nil, list("x")), one("b", list("x/y"), nil)}, "b: input x/y lies in x, which a makes as a file"},
 		"own input":       {[]*Action{one("a", list("x"), list("x"))}, "cycle: a needs x of a"},
 		"cycle": {[]*Action{one("a", list("z"), list("x")), one("b", list("x"), list("y/")), one("c", list("y/q"), list("z"))},
@@ -62,7 +62,7 @@ func TestGraphsThatCannotRun(t *testing.T) {
 	}
 }
 
-func TestFoldersOfAGraph(t *testing.T) {
+func TestGraphChecksItsFolders(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	for _, g := range []Graph{{"relative", "state", nil}, {root, "", nil}, {root, ".", nil}, {root, "../state", nil}, {root, filepath.Join(root, "x"), nil}} {

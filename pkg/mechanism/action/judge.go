@@ -19,8 +19,7 @@ type judge struct {
 	inputs map[string]*inputContent
 }
 
-// An inputContent is looked up once per run, however many actions share it. Nobody looks before its makers
-// are done.
+// An inputContent is read once per run, however many actions share it, and only after its makers are done.
 type inputContent struct {
 	once sync.Once
 	content
@@ -33,7 +32,7 @@ type verdict struct {
 	key    string
 	inputs []content // of member.inputs
 	record *record   // nil if there is none that can be read
-	reason string    // why it has to run; empty if it has not
+	reason Reason    // zero if the action is skipped
 }
 
 func (g *Graph) judge() (*judge, error) {
@@ -48,7 +47,7 @@ func (g *Graph) judge() (*judge, error) {
 	}, nil
 }
 
-// present reports inputs that do not exist and that no action makes, before anything has run.
+// present returns an error for inputs that neither exist nor are made by an action, before anything runs.
 func (j *judge) present(units []*unit) error {
 	var errs []error
 	seen := make(map[string]bool)
@@ -87,7 +86,7 @@ func (j *judge) content(input string) (content, error) {
 	return c.content, c.err
 }
 
-// examine judges an action whose inputs are all there.
+// examine judges an action whose inputs exist.
 func (j *judge) examine(m *member) (*verdict, error) {
 	v := &verdict{member: m, inputs: make([]content, len(m.inputs))}
 	for i, in := range m.inputs {
@@ -99,47 +98,47 @@ func (j *judge) examine(m *member) (*verdict, error) {
 	}
 	v.key = keyOf(m, v.inputs)
 	v.record, v.reason = j.recall(m)
-	if v.reason == "" && v.record.Key != v.key {
+	if v.reason.Kind == "" && v.record.Key != v.key {
 		v.reason = j.explain(v, nil)
 	}
-	if v.reason == "" {
-		v.reason = j.damage(m, v.record)
+	if v.reason.Kind == "" {
+		v.reason = j.damage(v.record)
 	}
 	return v, nil
 }
 
-// recall reads an action's record, or says why there is none to go by.
-func (j *judge) recall(m *member) (*record, string) {
+// recall reads an action's record, or returns why it does not count.
+func (j *judge) recall(m *member) (*record, Reason) {
 	r := new(record)
 	err := j.ledger.read(m.ID, ".json", r)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "new"
+		return nil, Reason{Kind: New}
 	case err != nil:
-		return nil, "its record cannot be read"
+		return nil, Reason{Kind: RecordDamaged}
 	case r.Format != recordFormat || r.ID != m.ID:
-		return nil, "its record is of another version"
+		return nil, Reason{Kind: RecordOutdated}
 	case r.Edited != "":
-		return r, "input " + r.Edited + " was edited while it was made"
+		return r, Reason{Kind: InputEdited, Path: r.Edited}
 	}
-	return r, ""
+	return r, Reason{}
 }
 
-// damage says which output is not what the record says.
-func (j *judge) damage(m *member, r *record) string {
+// damage returns which output differs from the record, if one does.
+func (j *judge) damage(r *record) Reason {
 	for _, o := range r.Outputs {
 		c, err := j.output(o.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return "output " + o.Path + " is missing"
+			return Reason{Kind: OutputMissing, Path: o.Path}
 		case err != nil || !o.is(c):
-			return "output " + o.Path + " was edited"
+			return Reason{Kind: OutputEdited, Path: o.Path}
 		}
 	}
-	return ""
+	return Reason{}
 }
 
-// intact returns whether an output is as the action's record says.
+// intact reports whether an output is as the action's record says.
 func (j *judge) intact(r *record, out string) bool {
 	if r == nil {
 		return false

@@ -13,15 +13,14 @@ import (
 	"time"
 )
 
-// errLocked is what tryLock returns when somebody else holds the lock.
+// errLocked is tryLock's error while another process holds the lock.
 var errLocked = errors.New("locked")
 
-// retryLock is the time between two attempts at a lock. The lock of the kernel that could be waited for
-// cannot be waited for until a context ends.
+// retryLock is the time between two attempts at a lock: a wait in the kernel would not end with a context.
 const retryLock = 50 * time.Millisecond
 
-// Locked calls f while no run and no other Locked works in the same tree, as a `clean` must. While it waits for
-// one, it says so in a Waiting event (events may be nil). f may delete the state folder.
+// Locked calls f while no Run and no other Locked works in the same tree. If it has to wait for one, it emits a Waiting
+// event (events may be nil). f may delete the state folder.
 func Locked(ctx context.Context, root, state string, events func(Event), f func() error) error {
 	e := &emitter{to: events}
 	defer e.close()
@@ -33,14 +32,14 @@ func locked(ctx context.Context, state string, e *emitter, f func() error) error
 	if err != nil {
 		return err
 	}
-	// The end of the process gives up the lock, whatever ends it. Closing the file would, too, but not at once if another
-	// process is just being started: until its program runs, it has all files of this one.
+	// The lock ends with the process, in any case. Closing the file would end it, too, but not at once if a child process is
+	// being started: until its program runs, the child has all files of this process open.
 	defer unlock(lock)
 	return f()
 }
 
 func acquire(ctx context.Context, name string, e *emitter) (*os.File, error) {
-	for told := false; ; {
+	for reported := false; ; {
 		lock, err := attempt(name)
 		if err == nil {
 			return lock, nil
@@ -51,8 +50,8 @@ func acquire(ctx context.Context, name string, e *emitter) (*os.File, error) {
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("lock %s: %w", name, cause(err))
 		}
-		if !told {
-			told = true
+		if !reported {
+			reported = true
 			e.emit(Event{Kind: Waiting, Text: holder(name)})
 		}
 		select {
@@ -82,7 +81,7 @@ func claim(f *os.File, name string) error {
 	if err := tryLock(f); err != nil {
 		return err
 	}
-	// The holder before may have deleted the state folder. A lock on a file without a name keeps nobody out.
+	// The last holder may have deleted the state folder. A lock on a file without a name excludes nobody.
 	mine, err := f.Stat()
 	if err != nil {
 		return err
@@ -101,7 +100,7 @@ func claim(f *os.File, name string) error {
 	return err
 }
 
-// holder describes who holds the lock, as far as its file tells.
+// holder describes the run that holds the lock, by its file.
 func holder(name string) string {
 	data, _ := os.ReadFile(name)
 	if pid := strings.TrimSpace(string(data)); pid != "" {

@@ -106,7 +106,7 @@ func TestLockOutlivesItsFile(t *testing.T) {
 	b.ran()
 }
 
-func TestLockOnADeletedFileIsNone(t *testing.T) {
+func TestLockOnADeletedFileDoesNotCount(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "lock")
 	for _, successor := range []bool{false, true} {
@@ -217,7 +217,7 @@ func TestKilledAtAnyMomentTheNextRunEndsInTheSameBytes(t *testing.T) {
 		killed.write("src", text)
 		whole.write("src", text)
 		c := startChild(t, "many", killed.Root)
-		// Events bring it to somewhere in the run, and a little work of our own to a moment between two of them.
+		// Reading events takes it somewhere into the run, and some hashing to a moment between two events.
 		for range r.IntN(24) {
 			c.events.Scan()
 		}
@@ -234,7 +234,7 @@ func TestKilledAtAnyMomentTheNextRunEndsInTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestAFileInThePlaceOfTheOutputFolderIsNamed(t *testing.T) {
+func TestFileInPlaceOfTheOutputFolderIsNamed(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "_output"), nil, 0o666); err != nil {

@@ -70,7 +70,7 @@ func startChild(t *testing.T, graph, root string) *child {
 	return &child{cmd, stdin, bufio.NewScanner(stdout)}
 }
 
-// A bench is a tree with a graph, and what its last run did.
+// A bench is a tree with a graph, and the events of its last run.
 type bench struct {
 	t *testing.T
 	*Graph
@@ -118,7 +118,7 @@ func (b *bench) run() {
 	}
 }
 
-// ids are the actions that the last run had events of a kind for, sorted.
+// ids returns the actions of the last run's events of a kind, sorted.
 func (b *bench) ids(k EventKind) []string {
 	var ids []string
 	for _, e := range b.events {
@@ -130,7 +130,7 @@ func (b *bench) ids(k EventKind) []string {
 	return ids
 }
 
-// ran runs the graph and compares what it ran. Everything else must have been skipped.
+// ran runs the graph, which must run these actions and skip all others.
 func (b *bench) ran(want ...string) {
 	b.t.Helper()
 	b.run()
@@ -143,7 +143,7 @@ func (b *bench) ran(want ...string) {
 	}
 }
 
-// because compares why the last run ran an action or a batch.
+// because compares the reason, in words, for which the last run ran an action or a batch.
 func (b *bench) because(id, want string) {
 	b.t.Helper()
 	for _, e := range b.events {
@@ -157,7 +157,7 @@ func (b *bench) because(id, want string) {
 	b.t.Fatalf("%s did not run", id)
 }
 
-// join makes an output of its recipe and its input files.
+// join returns an action that writes its recipe and its input files to an output.
 func join(id, output string, inputs ...string) *Action {
 	a := &Action{ID: id, Inputs: inputs, Outputs: []string{output}}
 	a.Run = func(ctx context.Context, t *Task) error {

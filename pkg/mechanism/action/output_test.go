@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestTaskOffersPlacesAndSums(t *testing.T) {
+func TestTaskHasPlacesAndSums(t *testing.T) {
 	t.Parallel()
 	var scratch string
 	a := &Action{ID: "a", Inputs: []string{"src", "dir/", "link"}, Outputs: []string{"out/deep/a", "out/tree/"}}
@@ -73,7 +73,7 @@ func TestPreviousIsTheLastOutputIfIntact(t *testing.T) {
 	}
 }
 
-func TestOutputSeededWithALinkToThePreviousOne(t *testing.T) {
+func TestOutputMayBeALinkToThePreviousOne(t *testing.T) {
 	t.Parallel()
 	a := join("a", "out/a", "src")
 	run := a.Run
@@ -95,7 +95,7 @@ func TestOutputSeededWithALinkToThePreviousOne(t *testing.T) {
 	}
 }
 
-// trusts tells whether a file needs not be read.
+// trusts reports whether the cache has a valid entry of a file.
 func (c *statCache) trusts(t *testing.T, root, p string) bool {
 	t.Helper()
 	st, err := lstat(filepath.Join(root, p))
@@ -109,26 +109,26 @@ func (c *statCache) trusts(t *testing.T, root, p string) bool {
 func TestOutputsAreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, join("read", "out/read", "src"), &Action{
-		ID: "told", Outputs: []string{"out/told"}, Run: func(_ context.Context, t *Task) error {
-			t.Known("out/told", strings.Repeat("12", 32)) // a lie, to see that nobody reads
-			return os.WriteFile(t.Path("out/told"), []byte("text"), 0o666)
+		ID: "known", Outputs: []string{"out/known"}, Run: func(_ context.Context, t *Task) error {
+			t.Known("out/known", strings.Repeat("12", 32)) // wrong, so that reading the file would show
+			return os.WriteFile(t.Path("out/known"), []byte("text"), 0o666)
 		},
 	})
 	b.write("src", "s")
-	b.ran("read", "told")
+	b.ran("read", "known")
 	stats, err := loadStats(filepath.Join(b.Root, b.State, "stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []string{"out/read", "out/told"} {
+	for _, p := range []string{"out/read", "out/known"} {
 		if !stats.trusts(t, b.Root, p) {
 			t.Errorf("%s has to be read again", p)
 		}
 	}
 	b.ran()
 	for _, e := range b.events {
-		if e.Action == "told" && e.Files[0].SHA256 != strings.Repeat("12", 32) {
-			t.Errorf("told: %v", e.Files)
+		if e.Action == "known" && e.Files[0].SHA256 != strings.Repeat("12", 32) {
+			t.Errorf("files: %v", e.Files)
 		}
 	}
 }

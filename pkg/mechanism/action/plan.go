@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// A Decision is that an action has to run.
+// A Decision says that an action has to run.
 type Decision struct {
 	Action  *Action
-	Certain bool   // false: it runs only if an input that is made again comes out differently
-	Reason  string // as in the Started event
+	Certain bool // false: it runs only if an input that is made again comes out differently
+	Reason  Reason
 }
 
-// Plan returns the actions that Run would run, in the order it prefers, and why. It runs nothing, waits for
-// nobody and writes nothing.
+// Plan returns the actions that Run would run, in the order it prefers, and why. It runs nothing, does not wait for other
+// runs and writes nothing.
 func (g *Graph) Plan(ctx context.Context) ([]Decision, error) {
 	units, err := g.arrange()
 	if err != nil {
@@ -37,7 +37,7 @@ func (g *Graph) Plan(ctx context.Context) ([]Decision, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.ID, err)
 			}
-			if d.Reason == "" {
+			if d.Reason.Kind == "" {
 				continue
 			}
 			decided[m] = d
@@ -47,9 +47,9 @@ func (g *Graph) Plan(ctx context.Context) ([]Decision, error) {
 	return plan, nil
 }
 
-// foresee judges an action some of whose inputs may be made again first.
+// foresee judges an action whose inputs may be made again first.
 func (j *judge) foresee(m *member, decided map[*member]Decision) (Decision, error) {
-	pending := make(map[string]string) // what to say of an input, by path
+	pending := make(map[string]ReasonKind) // by input
 	first := ""
 	for _, n := range m.needs {
 		d, ok := decided[n.maker]
@@ -60,9 +60,9 @@ func (j *judge) foresee(m *member, decided map[*member]Decision) (Decision, erro
 			first = n.input
 		}
 		if d.Certain {
-			pending[n.input] = "will be made again"
+			pending[n.input] = InputRemade
 		} else if pending[n.input] == "" {
-			pending[n.input] = "may be made again"
+			pending[n.input] = InputMaybeRemade
 		}
 	}
 	if len(pending) == 0 {
@@ -85,16 +85,16 @@ func (j *judge) foresee(m *member, decided map[*member]Decision) (Decision, erro
 		v.member.inputs = append(v.member.inputs, in)
 		v.inputs = append(v.inputs, c)
 	}
-	var reason string
+	var reason Reason
 	v.record, reason = j.recall(m)
-	if reason == "" {
+	if reason.Kind == "" {
 		reason = j.explain(v, pending)
 	}
-	if reason == "" {
-		reason = j.damage(m, v.record)
+	if reason.Kind == "" {
+		reason = j.damage(v.record)
 	}
-	if reason != "" {
+	if reason.Kind != "" {
 		return Decision{m.Action, true, reason}, nil
 	}
-	return Decision{m.Action, false, "input " + first + " " + pending[first]}, nil
+	return Decision{m.Action, false, Reason{Kind: pending[first], Path: first}}, nil
 }

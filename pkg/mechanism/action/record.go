@@ -17,7 +17,7 @@ import (
 // recordFormat is part of every key and record. Raising it makes everything run once.
 const recordFormat = 1
 
-// A record is what is left of an action that finished: enough to know whether it has to run again.
+// A record is kept of every action that finished, to find out whether it has to run again.
 type record struct {
 	Format   int           `json:"format"`
 	ID       string        `json:"id"`
@@ -28,7 +28,7 @@ type record struct {
 	Memory   int64         `json:"memory,omitempty"` // peak, bytes
 }
 
-// An output is a File with what a digest has besides.
+// An output is a File and its kind.
 type output struct {
 	File
 	Kind string `json:"kind"`
@@ -48,15 +48,15 @@ func (r *record) files() []File {
 	return files
 }
 
-// An origin is what a record's key was made of. It stands in a file of its own because it may list thousands
-// of inputs, and a no-op has no use for it.
+// An origin is what a record's key was computed from. It has a file of its own because it may list thousands of inputs, and
+// a no-op does not need it.
 type origin struct {
 	Key    string   `json:"key"`
 	Recipe []string `json:"recipe"`
-	Inputs []string `json:"inputs"` // digest, space, path; for those inside of directories only the digest's beginning
+	Inputs []string `json:"inputs"` // digest, space, path; inside of directories, only the beginning of the digest
 }
 
-// A batchRecord is what a batch needed the last time.
+// A batchRecord is the memory that a batch needed the last time.
 type batchRecord struct {
 	ID      string `json:"id"`
 	Members int    `json:"members"` // how many of them ran
@@ -105,7 +105,7 @@ func replaceFile(name, tmp string, data []byte) error {
 	})
 }
 
-// keyOf identifies everything that decides an action's outputs.
+// keyOf returns the digest of everything that decides an action's outputs.
 func keyOf(m *member, inputs []content) string {
 	var b []byte
 	text := func(s string) {
@@ -131,9 +131,8 @@ func keyOf(m *member, inputs []content) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Measured returns the peak memory, in bytes, that an action or a batch reported through Task.Memory the last
-// time it ran. Of a batch, a run of only some of its members does not lower what all of them needed.
-// Only Root and State of the graph have to be set.
+// Measured returns the peak memory, in bytes, that an action or a batch reported through Task.Memory the last time it ran.
+// A run of some members of a batch does not lower the peak of all. Only Root and State of the graph must be set.
 func (g *Graph) Measured(id string) (peak int64, ok bool) {
 	l := g.ledger()
 	var r record

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Options are what a run may be told besides its graph.
+// Options configure a run.
 type Options struct {
 	Budget Budget      // CPU 0 means as many as the machine has
 	Events func(Event) // called from one goroutine at a time, in order; nil if nobody listens
-	Locked bool        // the caller holds the tree's lock: it calls Run from within Locked
+	Locked bool        // the caller holds the tree's lock, because it calls Run within Locked
 }
 
 // A run is one call of Graph.Run.
@@ -28,9 +28,9 @@ type run struct {
 	tmp   string // absolute; this run's own
 }
 
-// Run makes every output of the graph, running those actions that have to. It waits until no other run works
-// in the same tree. After a failure or the end of ctx it starts no other action, waits for those that run, and
-// returns all their errors; what finished is kept, and the same call again carries on from there.
+// Run makes every output of the graph by running the actions that are stale. It waits until no other run works in the same
+// tree. After a failure or the end of ctx it starts no other action, waits for those that run, and returns all errors.
+// Finished work is kept, and another call carries on from there.
 func (g *Graph) Run(ctx context.Context, opts Options) error {
 	start := time.Now()
 	e := &emitter{to: opts.Events}
@@ -58,8 +58,8 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 			return err
 		}
 		r := &run{judge: j, emitter: e, state: g.state()}
-		// What dead runs left behind goes first. A tool that outlived its killed run may still be writing,
-		// so this run's folder has a name that none had before.
+		// Remove what killed runs left behind. A tool that outlived its run may still be writing, so this run's folder has a
+		// name of its own.
 		tmp := filepath.Join(r.state, "tmp")
 		r.tmp = filepath.Join(tmp, strconv.Itoa(os.Getpid())+"-"+strconv.FormatInt(time.Now().UnixNano(), 36))
 		r.remove(tmp)
@@ -77,7 +77,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 	return locked(ctx, g.state(), e, work)
 }
 
-// remove removes a temporary folder. If it cannot, that is worth a line but not a failure: the next run tries again.
+// remove removes a temporary folder. An error is reported but does not fail the run: the next one tries again.
 func (r *run) remove(dir string) {
 	if err := removeAll(dir); err != nil {
 		r.emit(Event{Kind: Output, Text: fmt.Sprintf("temporary files stay behind: %v", err)})
@@ -88,7 +88,7 @@ func (r *run) saveStats() error {
 	return r.stats.save(filepath.Join(r.state, "stat"), r.tmp)
 }
 
-// removeAll also removes folders that their maker made read-only, as the Go command does in a module cache.
+// removeAll removes read-only folders, too, such as the Go command's module cache.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
@@ -103,7 +103,7 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// advise adds what to do to an error that only the user can do something about.
+// advise adds to an error of a full disk what the user can do.
 func advise(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: free some and run the same command again; finished work is kept", err)
@@ -111,7 +111,7 @@ func advise(err error) error {
 	return err
 }
 
-// guard calls f, and makes an error of a panic and of the end of its goroutine.
+// guard calls f and turns a panic, or the end of its goroutine, into an error.
 func guard(f func() error) error {
 	result := make(chan error, 1)
 	go func() {

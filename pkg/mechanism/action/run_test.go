@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestEventsTellTheWholeRun(t *testing.T) {
+func TestEventsReportTheWholeRun(t *testing.T) {
 	t.Parallel()
 	a := join("a", "out/a", "src")
 	a.Phase = "join"
@@ -28,6 +28,8 @@ func TestEventsTellTheWholeRun(t *testing.T) {
 	a.Run = func(ctx context.Context, t *Task) error {
 		t.By("test")
 		t.Progress(1, 2, "half")
+		t.Counts(Packages)
+		t.Progress(2, 2, "whole")
 		t.Output("a line")
 		t.Memory(3)
 		t.Memory(2)
@@ -39,8 +41,9 @@ func TestEventsTellTheWholeRun(t *testing.T) {
 	files := []File{{Path: "out/a", Size: 3, SHA256: sumOf("[s]")}}
 	want := []Event{
 		{Kind: Planned, Total: 1},
-		{Kind: Started, Action: "a", Phase: "join", Text: "new"},
+		{Kind: Started, Action: "a", Phase: "join", Text: "new", Reasons: []Reason{{Kind: New}}},
 		{Kind: Progress, Action: "a", Phase: "join", By: "test", Done: 1, Total: 2, Text: "half"},
+		{Kind: Progress, Action: "a", Phase: "join", By: "test", Done: 2, Total: 2, Unit: Packages, Text: "whole"},
 		{Kind: Output, Action: "a", Phase: "join", By: "test", Text: "a line"},
 		{Kind: Done, Action: "a", Phase: "join", By: "test", Memory: 3, Files: files},
 		{Kind: Finished},
@@ -81,7 +84,7 @@ func TestFailureKeepsFinishedWorkAndStartsNothingElse(t *testing.T) {
 	good := join("good", "out/good", "src")
 	run := good.Run
 	good.Run = func(ctx context.Context, t *Task) error {
-		<-failed // it runs when the other fails, and finishes all the same
+		<-failed // it runs when the other fails, and still finishes
 		return run(ctx, t)
 	}
 	bad := join("bad", "out/bad", "src")
@@ -130,7 +133,7 @@ func TestAllFailuresAreReturned(t *testing.T) {
 	}
 }
 
-func TestWhatAnActionDoesWrongIsAnError(t *testing.T) {
+func TestMistakesOfAnActionAreErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		run  func(context.Context, *Task) error
@@ -144,7 +147,7 @@ func TestWhatAnActionDoesWrongIsAnError(t *testing.T) {
 		"undeclared path": {func(_ context.Context, t *Task) error { t.Path("out/b"); return nil },
 			`a: panic: a: "out/b" is not among its outputs`},
 		"not a sum": {func(_ context.Context, t *Task) error { t.Known("out/a", "12"); return nil },
-			`a: panic: a: "12" is no SHA-256 of out/a`},
+			`a: panic: a: "12" is not a SHA-256 of out/a`},
 		"full disk": {func(context.Context, *Task) error { return &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC} },
 			"a: write x: no space left on device: free some and run the same command again; finished work is kept"},
 	} {
@@ -201,7 +204,7 @@ func TestInterruptedRunRecordsNothingThatFailed(t *testing.T) {
 	b.ran("a", "b")
 }
 
-func TestInterruptedRunKeepsWhatFinishes(t *testing.T) {
+func TestInterruptedRunKeepsFinishedWork(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	a := join("a", "out/a", "src")
@@ -305,7 +308,7 @@ func TestLongestChainStartsFirstThenOrderOfTheGraph(t *testing.T) {
 	}
 }
 
-func TestEditWhileTheActionRunsIsMadeAgain(t *testing.T) {
+func TestInputEditedDuringARunIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	a := join("a", "out/a", "src")
 	b := newBench(t, a)
@@ -321,7 +324,7 @@ func TestEditWhileTheActionRunsIsMadeAgain(t *testing.T) {
 	b.write("src", "early")
 	b.ran("a")
 	if lines := b.ids(Output); len(lines) != 1 {
-		t.Errorf("it was told %d times", len(lines))
+		t.Errorf("it was reported %d times", len(lines))
 	}
 	b.write("src", "early") // as the key says, but not as the action may have seen it
 	b.ran("a")
@@ -329,7 +332,7 @@ func TestEditWhileTheActionRunsIsMadeAgain(t *testing.T) {
 	b.ran()
 }
 
-func TestLeftoversOfDeadRunsGo(t *testing.T) {
+func TestLeftoversOfKilledRunsAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, join("a", "out/a"))
 	b.write(b.State+"/tmp/123-dead/0/out/x", "half")
@@ -342,7 +345,7 @@ func TestLeftoversOfDeadRunsGo(t *testing.T) {
 	}
 }
 
-func TestNothingIsHeardAfterTheRun(t *testing.T) {
+func TestNoEventComesAfterFinished(t *testing.T) {
 	t.Parallel()
 	var task *Task
 	b := newBench(t, &Action{ID: "a", Run: func(_ context.Context, t *Task) error { task = t; return nil }})

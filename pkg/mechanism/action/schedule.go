@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// saveEvery is how often a long run saves what it remembers of files, lest a killed one has to read them again.
+// saveEvery is how often a long run saves the contents it remembers, so that they survive if it is killed.
 const saveEvery = 10 * time.Second
 
-// A scheduler takes the units of a graph through their stages: waiting for others, ready to be judged, stale
-// and ready to run, running, settling (the work is done and its outputs are read), done. It alone knows who
-// is where; what takes time happens in other goroutines, which report to it.
+// A scheduler takes the units of a graph through their stages: waiting for others, ready to be judged, stale and ready to
+// run, running, settling (the outputs are in place and are read), done. Only its goroutine changes the stages; other
+// goroutines do what takes time, and report to it.
 type scheduler struct {
 	*run
 	budget Budget
@@ -26,8 +26,8 @@ type scheduler struct {
 	running  int
 	settling int
 	done     int
-	cpu      int   // of what runs
-	memory   int64 // of what runs
+	cpu      int   // threads of all that runs
+	memory   int64 // bytes of all that runs
 
 	reports chan report
 	errs    []error
@@ -39,10 +39,10 @@ type scheduler struct {
 type job struct {
 	*unit
 	task   *Task
-	passed int // how many with a lower rank have started in the meantime
+	passed int // how many jobs of a later rank have started before it
 }
 
-// A stage is what a report tells the end of.
+// A stage of a unit has ended when it is reported.
 type stage int
 
 const (
@@ -89,7 +89,7 @@ func (s *scheduler) work(ctx context.Context, units []*unit) error {
 	return errors.Join(s.errs...)
 }
 
-// judgeReady keeps as many judges busy as there are processors.
+// judgeReady judges units in as many goroutines as there are processors.
 func (s *scheduler) judgeReady() {
 	for len(s.ready) > 0 && len(s.judging) < runtime.GOMAXPROCS(0) {
 		u := s.ready[0]
@@ -123,14 +123,14 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 }
 
 func (s *scheduler) examineUnit(u *unit) report {
-	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), so: told{known: make(map[string][32]byte)}}
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{known: make(map[string][32]byte)}}
 	for _, m := range u.members {
 		v, err := s.examine(m)
 		if err != nil {
 			return report{stage: judged, unit: u, err: fmt.Errorf("%s%w", u.prefix(m), err)}
 		}
 		t.all = append(t.all, v)
-		if v.reason == "" {
+		if v.reason.Kind == "" {
 			s.emit(Event{Kind: Skipped, Action: m.ID, Phase: m.Phase, Files: v.record.files()})
 			continue
 		}
@@ -142,11 +142,11 @@ func (s *scheduler) examineUnit(u *unit) report {
 	return report{stage: judged, unit: u, task: t}
 }
 
-// maxPassed bounds how often a job that does not fit is passed by smaller ones, so that it starts some time.
+// maxPassed is how many smaller jobs may start before one that does not fit, so that it starts eventually.
 const maxPassed = 16
 
-// runStale starts what fits into the budget. A job waits for a judge that is busy with a unit of higher rank,
-// so that who comes first does not depend on who is judged faster.
+// runStale starts the jobs that fit into the budget. A job waits while a unit that ranks before it is being judged, so
+// that the order does not depend on how long judging takes.
 func (s *scheduler) runStale(ctx context.Context) {
 	for i := 0; i < len(s.stale); {
 		j := s.stale[i]
@@ -181,7 +181,7 @@ func (s *scheduler) start(ctx context.Context, j *job) {
 	s.memory += j.cost.Memory
 	t := j.task
 	t.start = time.Now()
-	s.emit(Event{Kind: Started, Action: j.id, Phase: j.phase, Text: j.reasons(t.stale)})
+	s.emit(j.started(t.stale))
 	go func() {
 		err := t.work(ctx)
 		s.reports <- report{stage: ran, unit: j.unit, task: t, err: err}
@@ -216,7 +216,7 @@ func (s *scheduler) take(ctx context.Context, r report) {
 	}
 }
 
-// finish lets those that waited for a unit go ahead.
+// finish makes the units ready that waited only for this one.
 func (s *scheduler) finish(u *unit) {
 	s.done++
 	for _, d := range u.dependents {
@@ -235,14 +235,14 @@ func (s *scheduler) finish(u *unit) {
 
 func (s *scheduler) fail(ctx context.Context, r report) {
 	err := advise(r.err)
-	// A tool that the interruption killed says only that it was killed.
+	// The error of a tool that the interruption killed does not say so.
 	if r.stage == ran && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	e := Event{Kind: Failed, Action: r.unit.id, Phase: r.unit.phase, Text: err.Error()}
 	if r.task != nil {
 		e.Duration = time.Since(r.task.start)
-		e.By = r.task.told().by
+		e.By = r.task.snapshot().by
 	}
 	s.emit(e)
 	s.errs = append(s.errs, fmt.Errorf("%s: %w", r.unit.id, err))

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// work runs the action and sets its outputs into place.
+// work runs the action and renames its outputs into place.
 func (t *Task) work(ctx context.Context) error {
 	err := guard(func() error {
 		if t.unit.batch == nil {
@@ -29,15 +29,15 @@ func (t *Task) work(ctx context.Context) error {
 	if err == nil {
 		err = t.place()
 	}
-	// Before the outputs are read: what the action linked to them elsewhere would change their change times later.
+	// This comes before the outputs are read: removing a hard link to an output changes the output's change time.
 	t.run.remove(t.folder)
 	if err != nil {
-		err = errors.Join(t.told().err, err)
+		err = errors.Join(t.snapshot().err, err)
 	}
 	return err
 }
 
-// place gives the outputs their final names, once all of them are there.
+// place checks that all outputs exist and gives them their final names.
 func (t *Task) place() error {
 	for _, v := range t.stale {
 		for _, out := range v.outputs {
@@ -52,7 +52,7 @@ func (t *Task) place() error {
 			old := filepath.Join(t.folder, "old", strconv.Itoa(moved))
 			moved++
 			if err := replace(t.run.absolute(out), t.temporary(out), old); err != nil {
-				return fmt.Errorf("set %s into place: %w", out, err)
+				return fmt.Errorf("rename %s into place: %w", out, err)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (t *Task) made(v *verdict, out string) error {
 	return nil
 }
 
-// replace renames fresh to final. A directory that is in the way, or is to be replaced, is moved to old.
+// replace renames fresh to final. If either is a directory, it first moves what has the final name to old.
 func replace(final, fresh, old string) error {
 	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
 		return err
@@ -97,16 +97,16 @@ func replace(final, fresh, old string) error {
 	return os.Rename(fresh, final)
 }
 
-// settle reads the outputs in their final place and records the action.
+// settle reads the outputs in their final place and records the actions.
 func (t *Task) settle() error {
-	told := t.told()
-	before := t.statuses(told)
+	facts := t.snapshot()
+	before := t.statuses(facts)
 	time.Sleep(tick + tick/4)
 	outputs := make([][]content, len(t.stale))
 	var g errgroup.Group
 	for i, v := range t.stale {
 		g.Go(func() (err error) {
-			outputs[i], err = t.read(v, told, before)
+			outputs[i], err = t.read(v, facts, before)
 			return err
 		})
 	}
@@ -115,17 +115,17 @@ func (t *Task) settle() error {
 	}
 	looked := make(map[string]digest)
 	for i, v := range t.stale {
-		if err := t.record(v, told, outputs[i], t.edited(v, looked)); err != nil {
+		if err := t.record(v, facts, outputs[i], t.edited(v, looked)); err != nil {
 			return err
 		}
 	}
-	return t.recordBatch(told)
+	return t.recordBatch(facts)
 }
 
-// statuses are those of the outputs whose contents the action told.
-func (t *Task) statuses(told told) map[string]status {
+// statuses returns those of the outputs whose digests the action reported.
+func (t *Task) statuses(facts facts) map[string]status {
 	statuses := make(map[string]status)
-	for out := range told.known {
+	for out := range facts.known {
 		if st, err := lstat(t.run.absolute(out)); err == nil && (st.kind == file || st.kind == executable) {
 			statuses[out] = st
 		}
@@ -133,12 +133,12 @@ func (t *Task) statuses(told told) map[string]status {
 	return statuses
 }
 
-func (t *Task) read(v *verdict, told told, before map[string]status) ([]content, error) {
+func (t *Task) read(v *verdict, facts facts, before map[string]status) ([]content, error) {
 	contents := make([]content, len(v.outputs))
 	for i, out := range v.outputs {
 		if st, ok := before[out]; ok {
 			if now, err := lstat(t.run.absolute(out)); err == nil && now == st {
-				t.run.stats.remember(out, st, told.known[out], time.Now().UnixNano())
+				t.run.stats.remember(out, st, facts.known[out], time.Now().UnixNano())
 			}
 		}
 		c, err := t.run.output(out)
@@ -150,12 +150,12 @@ func (t *Task) read(v *verdict, told told, before map[string]status) ([]content,
 	return contents, nil
 }
 
-// edited returns an input that is not any more what the action's key says.
+// edited returns an input that differs from the action's key by now, or "".
 func (t *Task) edited(v *verdict, looked map[string]digest) string {
 	for i, in := range v.member.inputs {
 		d, ok := looked[in]
 		if !ok {
-			// An input that is gone has no digest, and so differs too.
+			// An input that is gone has no digest, and so differs, too.
 			c, _ := t.run.input(in)
 			d = c.digest
 			looked[in] = d
@@ -167,13 +167,13 @@ func (t *Task) edited(v *verdict, looked map[string]digest) string {
 	return ""
 }
 
-func (t *Task) record(v *verdict, told told, outputs []content, edited string) error {
+func (t *Task) record(v *verdict, facts facts, outputs []content, edited string) error {
 	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Duration: time.Since(t.start)}
 	for i, c := range outputs {
 		r.Outputs = append(r.Outputs, newOutput(v.outputs[i], c))
 	}
 	if t.unit.batch == nil {
-		r.Memory = told.memory
+		r.Memory = facts.memory
 		if r.Memory == 0 && v.record != nil {
 			r.Memory = v.record.Memory
 		}
@@ -189,7 +189,7 @@ func (t *Task) record(v *verdict, told told, outputs []content, edited string) e
 		t.run.emit(Event{Kind: Output, Action: t.unit.id, Phase: t.unit.phase,
 			Text: fmt.Sprintf("input %s was edited while %s was made; the next run makes it again", edited, v.ID)})
 	}
-	done := Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: told.by, Duration: r.Duration, Memory: told.memory, Files: r.files()}
+	done := Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: facts.by, Duration: r.Duration, Memory: facts.memory, Files: r.files()}
 	if t.unit.batch != nil {
 		done.Batch = t.unit.id
 	}
@@ -197,14 +197,14 @@ func (t *Task) record(v *verdict, told told, outputs []content, edited string) e
 	return nil
 }
 
-func (t *Task) recordBatch(told told) error {
-	if t.unit.batch == nil || told.memory == 0 {
+func (t *Task) recordBatch(facts facts) error {
+	if t.unit.batch == nil || facts.memory == 0 {
 		return nil
 	}
 	var last batchRecord
-	if err := t.run.ledger.read(t.unit.id, ".batch", &last); err == nil && len(t.stale) < last.Members && told.memory < last.Memory {
+	if err := t.run.ledger.read(t.unit.id, ".batch", &last); err == nil && len(t.stale) < last.Members && facts.memory < last.Memory {
 		return nil
 	}
-	now := batchRecord{ID: t.unit.id, Members: len(t.stale), Memory: told.memory}
+	now := batchRecord{ID: t.unit.id, Members: len(t.stale), Memory: facts.memory}
 	return t.run.ledger.write(t.unit.id, ".batch", t.run.tmp, now)
 }

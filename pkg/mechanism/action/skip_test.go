@@ -43,6 +43,8 @@ func TestReasonsToRun(t *testing.T) {
 		{"executable", func() { must(os.Chmod(path("src/one"), 0o755)) }, []string{"a"}, "inputs changed: src/one"},
 		{"recipe", func() { a.Recipe = []string{"v1"} }, []string{"a", "b"}, "recipe changed"},
 		{"recipe's element", func() { a.Recipe = []string{"v2"} }, []string{"a", "b"}, "recipe changed: v2, was v1"},
+		{"recipe's field", func() { a.Recipe = []string{"v2", `Tag="1"`} }, []string{"a", "b"}, `recipe changed: Tag="1" (new)`},
+		{"field's value", func() { a.Recipe = []string{"v2", `Tag="2"`} }, []string{"a", "b"}, `recipe changed: Tag="2", was "1"`},
 		{"output edited", func() { b.write("out/a", "v2[?][y]") }, []string{"a"}, "output out/a was edited"},
 		{"output truncated", func() { must(os.Truncate(path("out/a"), 1)) }, []string{"a"}, "output out/a was edited"},
 		{"output executable", func() { must(os.Chmod(path("out/a"), 0o755)) }, []string{"a"}, "output out/a was edited"},
@@ -54,7 +56,7 @@ func TestReasonsToRun(t *testing.T) {
 		step.do()
 		plan, err := b.Plan(t.Context())
 		must(err)
-		if len(plan) > 0 != (len(step.want) > 0) || (len(plan) > 0 && (plan[0].Reason != step.why || !plan[0].Certain)) {
+		if len(plan) > 0 != (len(step.want) > 0) || (len(plan) > 0 && (plan[0].Reason.String() != step.why || !plan[0].Certain)) {
 			t.Fatalf("%s: plan %+v", step.name, plan)
 		}
 		b.run()
@@ -67,7 +69,7 @@ func TestReasonsToRun(t *testing.T) {
 	}
 }
 
-func TestPlanTellsWhatMayRun(t *testing.T) {
+func TestPlanNamesWhatMayRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t,
 		join("package", "out/package", "out/image"),
@@ -108,8 +110,8 @@ func TestPlanTellsWhatMayRun(t *testing.T) {
 		"package false: input out/image will be made again")
 }
 
-// A model is a random graph whose actions' outputs are computed without running it. Their few values make
-// outputs come out unchanged now and then.
+// A model is a random graph whose outputs are computed without running it. They have few values, so that an action makes
+// the same output from other inputs now and then.
 type model struct {
 	sources map[string]int
 	inputs  map[string][]string // of each action, whose ID is its output's name
@@ -226,7 +228,7 @@ func TestExactlyWhatChangedRuns(t *testing.T) {
 	}
 }
 
-// checkPlan: what ran was planned, and what was certain to run did.
+// checkPlan requires that everything that ran was planned, and that everything that was certain to run ran.
 func checkPlan(t *testing.T, plan []Decision, ran []string) {
 	t.Helper()
 	planned := make(map[string]bool)
@@ -243,7 +245,7 @@ func checkPlan(t *testing.T, plan []Decision, ran []string) {
 	}
 }
 
-func TestModificationTimePutBackFoolsNobody(t *testing.T) {
+func TestEditIsNoticedIfItsModificationTimeIsPutBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, join("a", "out/a", "src"))
 	b.write("src", "1")
@@ -273,7 +275,7 @@ func TestEditWithinOneTickIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if first != nil {
-			// Kernels with exact times never leave the same status, others do now and then: see to it here.
+			// Only kernels with coarse times leave the same status, and not always: make it so.
 			if first.status, err = lstat(name); err != nil {
 				t.Fatal(err)
 			}
@@ -391,7 +393,7 @@ func TestLinksBelowADirectoryCountWithTheFileTheyLeadTo(t *testing.T) {
 	}
 }
 
-// An output's link leads to what another action makes.
+// The file that an output's link leads to is another action's.
 func TestLinksInADirectoryThatIsAnOutputCountByThemselves(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &Action{ID: "link", Outputs: []string{"out/dir/"}, Run: func(_ context.Context, t *Task) error {
@@ -422,7 +424,7 @@ func TestInputOutsideOfTheRoot(t *testing.T) {
 	b.want("out/b", "[[2][i]]")
 }
 
-func TestStatCacheSurvivesSaving(t *testing.T) {
+func TestStatCacheIsReadAsItWasSaved(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	c := &statCache{entries: make(map[string]*statEntry)}

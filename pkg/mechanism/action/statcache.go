@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A status is what the file system tells about a file without reading it.
+// A status is what the file system knows about a file without reading it.
 type status struct {
 	kind  kind
 	size  int64
@@ -24,18 +24,18 @@ type status struct {
 }
 
 const (
-	// tick is more than the granularity of the clock that file systems take their times from: 10 ms on Linux
-	// built for 100 Hz, 15.6 ms on Windows.
+	// tick is longer than a tick of the clock that file systems take their times from: 10 ms on Linux built for 100 Hz,
+	// 15.6 ms on Windows.
 	tick = 20 * time.Millisecond
 
-	// coarseTick is the same for file systems that keep whole or even seconds.
+	// coarseTick is the same for file systems whose times are whole or even seconds.
 	coarseTick = 2 * time.Second
 
-	// unusedFor is how long an entry that no run asked for is kept.
+	// unusedFor is how long an entry is kept that no run looks up.
 	unusedFor = 30 * 24 * time.Hour
 )
 
-// granularity guesses from a change time how exact the file system's times are.
+// granularity guesses the precision of a file system's times, in nanoseconds, from a change time.
 func granularity(ctime int64) int64 {
 	if ctime%int64(time.Second) == 0 {
 		return int64(coarseTick)
@@ -43,8 +43,8 @@ func granularity(ctime int64) int64 {
 	return int64(tick)
 }
 
-// evident tells whether a file with this status, read at the given time, cannot have been edited since without
-// showing it. It is git's racy rule.
+// evident reports whether every edit of a file with this status after the given time changes the status. It is git's rule
+// against races.
 func evident(st status, read int64) bool {
 	before := read - granularity(st.ctime)
 	return st.mtime < before && st.ctime < before
@@ -61,7 +61,7 @@ type statEntry struct {
 	status
 	sum  [sha256.Size]byte
 	read int64 // nanoseconds since 1970
-	used bool  // asked for in this run; not saved
+	used bool  // looked up in this run; not saved
 }
 
 func (c *statCache) lookup(p string, st status) ([sha256.Size]byte, bool) {
@@ -82,7 +82,7 @@ func (c *statCache) remember(p string, st status, sum [sha256.Size]byte, read in
 	c.dirty = true
 }
 
-// The file starts with this line, and ends with a checksum of everything before it.
+// statHeader is the first line of the file, which ends with a checksum of everything before it.
 const statHeader = "slipway stat 1\n"
 
 // statSize is the size of an entry after its path: kind, mode, size, mtime, ctime, inode, read, sum.
@@ -94,7 +94,7 @@ var (
 	errStat    = errors.New("not a stat cache")
 )
 
-// loadStats returns an empty cache if there is none or it is damaged: it only saves time.
+// loadStats returns an empty cache if the file is missing or damaged: the cache only saves time.
 func loadStats(abs string) (*statCache, error) {
 	data, err := os.ReadFile(abs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func decodeStats(data []byte) (map[string]*statEntry, error) {
 	if n > len(body)/statSize {
 		return nil, errStat
 	}
-	// One string and one slice for all: a cache of many thousand entries is loaded by every no-op.
+	// One string and one slice hold all entries: every no-op loads a cache of many thousand.
 	text := string(body)
 	all := make([]statEntry, n)
 	entries := make(map[string]*statEntry, n)
@@ -150,7 +150,7 @@ func decodeStats(data []byte) (map[string]*statEntry, error) {
 	return entries, nil
 }
 
-// encode also forgets what no run has asked for in a long time.
+// encode returns the file's content. It leaves out entries that no run has looked up in a long time.
 func (c *statCache) encode(now time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func (c *statCache) encode(now time.Time) []byte {
 	return statOrder.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// save writes the cache to a file if anything is new. A temporary file is in the folder tmp.
+// save writes the cache to a file if it has new entries, by way of a temporary file in the folder tmp.
 func (c *statCache) save(abs, tmp string) error {
 	c.mu.Lock()
 	dirty := c.dirty

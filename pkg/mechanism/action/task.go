@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// A Task is what a running action, or batch, gets to work with: where to write, what is known already, and
-// whom to tell. Its methods may be called from several goroutines. Paths are given as the action declares
-// them; those of a batch may be any member's. A path that is not declared is a mistake in the program: panic.
+// A Task is what a running action, or batch, works with: places to write to, digests that are known already, and ways to
+// report. Its methods may be called from several goroutines. Paths are those that the action declares; for a batch, those
+// that any member declares. A path that is not declared is a mistake in the program and panics.
 type Task struct {
 	run    *run
 	unit   *unit
@@ -24,21 +24,21 @@ type Task struct {
 	folder string     // absolute; holds everything temporary of this task
 	start  time.Time
 
-	mu sync.Mutex
-	so told
+	mu    sync.Mutex
+	facts facts
 }
 
-// told is what an action has told its task.
-type told struct {
+// facts are what an action has reported to its task.
+type facts struct {
 	known  map[string][sha256.Size]byte
 	memory int64 // peak, bytes
 	by     string
-	err    error // a temporary folder that could not be made
+	unit   Unit
+	err    error // why a temporary folder could not be made
 }
 
-// Path returns the absolute path under which the action writes an output. It is on the file system of the
-// output's final place and keeps its base name. Its parent folders exist; of an output that is a directory,
-// the directory does, and is empty.
+// Path returns the absolute path at which the action writes an output. It is on the file system of the output's final place
+// and has its base name. Its parent folders exist; an output that is a directory exists itself, and is empty.
 func (t *Task) Path(output string) string {
 	out := t.declared(output)
 	p := t.temporary(out)
@@ -54,8 +54,8 @@ func (t *Task) temporary(out string) string {
 	return filepath.Join(t.folder, "out", filepath.FromSlash(out))
 }
 
-// Previous returns the absolute path of an output as the last run left it, if it is still that, and "" if not.
-// It stays as it is until the action has returned, and nobody may write to it: not through a hard link either.
+// Previous returns the absolute path of an output that is still as the last run left it, and "" if it is not. The file
+// stays until the action has returned, and nobody may write to it, not even through a hard link.
 func (t *Task) Previous(output string) string {
 	out := t.declared(output)
 	if v := t.maker(out); !t.run.intact(v.record, out) {
@@ -64,21 +64,21 @@ func (t *Task) Previous(output string) string {
 	return t.run.absolute(out)
 }
 
-// Known tells the SHA-256, in hexadecimal, of an output that is a file, as the action computed it while it
-// wrote. The runner believes it and does not read the file again.
+// Known sets the SHA-256, in hexadecimal, of an output that is a file, for actions that compute it while they write. The
+// runner trusts it and does not read the file.
 func (t *Task) Known(output, sum string) {
 	out := t.declared(output)
 	var known [sha256.Size]byte
 	if n, err := hex.Decode(known[:], []byte(sum)); err != nil || n != len(known) || len(sum) != 2*len(known) {
-		panic(fmt.Sprintf("%s: %q is no SHA-256 of %s", t.unit.id, sum, output))
+		panic(fmt.Sprintf("%s: %q is not a SHA-256 of %s", t.unit.id, sum, output))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.so.known[out] = known
+	t.facts.known[out] = known
 }
 
-// Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, as it is
-// known without reading it. It is "" if the input leads to no file.
+// Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, without reading it. It
+// returns "" if the input leads to no file.
 func (t *Task) Sum(input string) string {
 	p := normalPath(t.run.root, input)
 	for _, v := range t.all {
@@ -89,65 +89,75 @@ func (t *Task) Sum(input string) string {
 	return ""
 }
 
-// Dir returns an absolute path to a folder for whatever the action needs while it runs.
+// Dir returns the absolute path of a folder for the action's temporary files.
 func (t *Task) Dir() string {
 	dir := filepath.Join(t.folder, "dir")
 	t.mkdir(dir)
 	return dir
 }
 
-// Progress tells that done of total (0: unknown) units of work are done; text names the unit or the latest.
+// Progress reports that done of total (0: unknown) units of work are done; text names the latest.
 func (t *Task) Progress(done, total int64, text string) {
 	t.emit(Event{Kind: Progress, Done: done, Total: total, Text: text})
 }
 
-// Output passes a line of a tool's output on.
+// Counts sets what Progress counts from now on.
+func (t *Task) Counts(unit Unit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.facts.unit = unit
+}
+
+// Output reports a line of a tool's output.
 func (t *Task) Output(line string) { t.emit(Event{Kind: Output, Text: line}) }
 
-// Step tells that a part of the work is done, and how long it took.
+// Step reports that a part of the work is done, and how long it took.
 func (t *Task) Step(text string, took time.Duration) {
 	t.emit(Event{Kind: Step, Text: text, Duration: took})
 }
 
-// By names what does the work from now on, in every event of the task: "go build, pid 4711".
+// By sets what does the work from now on, for every event of the task: "go build, pid 4711".
 func (t *Task) By(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.so.by = text
+	t.facts.by = text
 }
 
-// Memory reports the peak resident memory, in bytes, of what the action started. Of several reports the
-// highest counts.
+// Memory reports the peak resident memory, in bytes, of the processes that the action started. The highest of several
+// reports counts.
 func (t *Task) Memory(peak int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.so.memory = max(t.so.memory, peak)
+	t.facts.memory = max(t.facts.memory, peak)
 }
 
 func (t *Task) emit(e Event) {
 	e.Action, e.Phase = t.unit.id, t.unit.phase
-	e.By = t.told().by
+	facts := t.snapshot()
+	if e.By = facts.by; e.Kind == Progress {
+		e.Unit = facts.unit
+	}
 	t.run.emit(e)
 }
 
-// mkdir keeps the error for later: the action's own attempt to write fails too, with a less telling one.
+// mkdir keeps its error for later: the action's own attempt to write fails, too, with a less clear one.
 func (t *Task) mkdir(dir string) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.so.err == nil {
-			t.so.err = err
+		if t.facts.err == nil {
+			t.facts.err = err
 		}
 	}
 }
 
-// told returns what the action has told so far.
-func (t *Task) told() told {
+// snapshot returns a copy of what the action has reported until now.
+func (t *Task) snapshot() facts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	so := t.so
-	so.known = maps.Clone(so.known)
-	return so
+	f := t.facts
+	f.known = maps.Clone(f.known)
+	return f
 }
 
 func (t *Task) declared(output string) string {

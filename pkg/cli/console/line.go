@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// wide holds the characters that take two cells on a terminal: East Asian wide and fullwidth ones, and
-// emoji. Where Unicode's list has holes within a block, the block is taken whole: a line that is cut a cell
-// early looks better than one that wraps.
+// wide holds the characters that take two cells on a terminal: East Asian wide and fullwidth ones, and emoji. It includes
+// whole blocks where Unicode's list has gaps: a line that is cut a cell early looks better than one that wraps.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1100, Hi: 0x115f, Stride: 1},                                      // Hangul initial consonants
@@ -40,7 +39,7 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// runeCells is the number of cells r takes: 2 if it is wide, 0 if it joins the one before.
+// runeCells returns the number of cells that r takes: 2 if it is wide, 0 if it joins the rune before it.
 func runeCells(r rune) int {
 	switch {
 	case r < 0x300 && r != 0xad:
@@ -53,7 +52,7 @@ func runeCells(r rune) int {
 	return 1
 }
 
-// cells is the number of cells that text takes.
+// cells returns the number of cells that text takes.
 func cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -62,8 +61,8 @@ func cells(text string) int {
 	return n
 }
 
-// truncate cuts text to at most width cells, the last of them an ellipsis if anything was cut. Marks stay with
-// the letter they belong to.
+// truncate cuts text to at most width cells. If it cuts anything, the last cell is an ellipsis. Marks stay with their
+// letter.
 func truncate(text string, width int) string {
 	if cells(text) <= width {
 		return text
@@ -80,18 +79,18 @@ func truncate(text string, width int) string {
 	return text
 }
 
-// pad adds blanks up to width cells.
+// pad appends blanks up to width cells.
 func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-cells(text)))
 }
 
-// padLeft adds blanks in front, up to width cells.
+// padLeft prepends blanks up to width cells.
 func padLeft(text string, width int) string {
 	return strings.Repeat(" ", max(0, width-cells(text))) + text
 }
 
-// oneLine is text without what would move the cursor or change colors: only the last of several lines (what a
-// tool is at now), and no control characters.
+// oneLine returns the last line of text, which says what a tool does now, without control characters: they would move the
+// cursor or change colors.
 func oneLine(text string) string {
 	text = strings.TrimSpace(text)
 	text = text[strings.LastIndexAny(text, "\r\n")+1:]
@@ -101,4 +100,75 @@ func oneLine(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// A style is the parameter of an SGR escape sequence. It uses the terminal's own 16 colors only, which the user made legible
+// on the background.
+type style string
+
+const (
+	normal style = ""
+	bold   style = "1"
+	dim    style = "2"
+	red    style = "31"
+	green  style = "32"
+	cyan   style = "36"
+)
+
+// A piece is text in one style.
+type piece struct {
+	style style
+	text  string
+}
+
+// A line consists of pieces. It has no control characters, so it is as wide as its cells.
+type line []piece
+
+func (l line) cells() int {
+	n := 0
+	for _, p := range l {
+		n += cells(p.text)
+	}
+	return n
+}
+
+// fit returns l cut to at most width cells.
+func (l line) fit(width int) line {
+	if l.cells() <= width {
+		return l
+	}
+	var cut line
+	for _, p := range l {
+		n := cells(p.text)
+		if n >= width { // at least one cell is left for the ellipsis
+			if n == width {
+				p.text += " " // more follows, so the cut must show
+			}
+			return append(cut, piece{p.style, truncate(p.text, width)})
+		}
+		cut, width = append(cut, p), width-n
+	}
+	return cut
+}
+
+// render returns l as text, with escape sequences if color is on.
+func (l line) render(color bool) string {
+	var b strings.Builder
+	for _, p := range l {
+		if !color || p.style == normal || p.text == "" {
+			b.WriteString(p.text)
+			continue
+		}
+		b.WriteString("\x1b[" + string(p.style) + "m" + p.text + "\x1b[0m")
+	}
+	return b.String()
+}
+
+// bar draws done of total in width cells, the rest dimmed.
+func bar(done, total int64, width int) line {
+	full := 0
+	if total > 0 {
+		full = int(float64(width) * float64(min(max(done, 0), total)) / float64(total))
+	}
+	return line{{cyan, strings.Repeat("━", full)}, {dim, strings.Repeat("─", width-full)}}
 }

@@ -2,9 +2,30 @@
 
 package action
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+	"os"
 
-// lstat and stat bypass package os: a no-op asks for a thousand files, and os.FileInfo is most of the time.
+	"golang.org/x/sys/unix"
+)
+
+func unlock(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	_ = f.Close()
+}
+
+func tryLock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for err == unix.EINTR {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return errLocked
+	}
+	return err
+}
+
+// lstat and stat bypass package os: a no-op asks for a thousand files, and most of the time would go into os.FileInfo.
 
 func lstat(abs string) (status, error) { return ask(unix.Lstat, abs) }
 
