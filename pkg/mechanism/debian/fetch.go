@@ -16,14 +16,14 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// maxPackage is more than any package of an image has: bytes.
+// maxPackage is a limit that no package of an image reaches, in bytes.
 const maxPackage = 256 << 20
 
-// parallel is how many packages are fetched at once.
+// parallel is the number of packages that are fetched at once.
 const parallel = 4
 
-// Fetch returns the files of packages, in their order, below the user's cache folder. What is not there, or damaged, is fetched from
-// the mirror, or, without one, from where this machine's apt has packages.
+// Fetch returns the files of packages, in their order, below the user's cache folder. Missing and damaged ones are fetched
+// from the mirror, or, without one, from the mirrors of this machine's apt.
 func Fetch(ctx context.Context, mirror string, packages []Package, progress func(string)) ([]string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -86,8 +86,7 @@ func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
 	})
 	switch {
 	case errors.Is(err, errGone):
-		return fmt.Errorf("the Debian package %s %s: %w: the mirror may have a newer version only; `make update-debian-locks` takes that, "+
-			"or set SLIPWAY_DEBIAN_MIRROR to an archive that keeps old versions", p.Name, p.Version, err)
+		return fmt.Errorf("the Debian package %s %s: %w: %w, or the mirror keeps no old versions", p.Name, p.Version, err, ErrLock)
 	case err != nil:
 		return fmt.Errorf("the Debian package %s %s: %w", p.Name, p.Version, err)
 	}
