@@ -68,7 +68,7 @@ func TestBazelOnPathIsUsedIfItIsThePinnedOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.HasSuffix(b.How, test.want) || b.deps != Registry || b.system != "" {
-				t.Errorf("it is %s, with dependencies by %s", b.How, b.deps)
+				t.Errorf("found %s, dependencies by %s", b.How, b.deps)
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func TestErrorsWithoutTheRightBazelSayWhatToDo(t *testing.T) {
 				}
 			}
 			if made, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "slipway/bazel/*-*")); made != nil {
-				t.Errorf("it left %q", made)
+				t.Errorf("leftover files %q", made)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestRootOfAnotherBazelIsNotKept(t *testing.T) {
 					t.Errorf("root %s: %v, dependencies by %s, progress %q", b.system, err, b.deps, progress)
 				}
 				if again, err := Find(t.Context(), o); err != nil || again.system != b.system || len(progress) != 1 {
-					t.Errorf("the second time: %v, progress %q", err, progress)
+					t.Errorf("second call: %v, progress %q", err, progress)
 				}
 				return
 			}
@@ -151,7 +151,7 @@ func TestRootOfAnotherBazelIsNotKept(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			if left, _ := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "slipway/bazel/*-*")); left != nil {
-				t.Errorf("it left %q", left)
+				t.Errorf("leftover files %q", left)
 			}
 		})
 	}

@@ -28,22 +28,22 @@ type Go struct {
 	env      []string
 }
 
-// handedOn are the user's Go settings that the pinned Go gets as they are: where modules come from and where caches are. None of
-// them changes an output's bytes. The Makefile and Bazel's repository rules hand on the same ones, by files that are generated
-// from this list.
+// handedOn lists the user's Go settings that the pinned Go gets unchanged: where modules come from, and where caches are. None
+// of them changes an output's bytes. The Makefile and Bazel's repository rules pass on the same ones, by files that are
+// generated from this list.
 var handedOn = []string{
 	"GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOINSECURE", "GOAUTH", "GOVCS",
 	"GOCACHE", "GOCACHEPROG", "GOMODCACHE", "GOPATH",
 }
 
-// HandedOn returns the names of the user's Go settings that the pinned Go gets as they are.
+// HandedOn returns the names of the user's Go settings that the pinned Go gets unchanged.
 func HandedOn() []string { return slices.Clone(handedOn) }
 
-// asked is what the installed Go says of itself.
+// asked lists what the installed Go is asked about itself.
 var asked = []string{"GOVERSION", "GOROOT"}
 
-// ordinary are the variables of the user's environment that processes need to work at all: to find programs,
-// credentials and certificates, and to reach the network.
+// ordinary lists the variables of the user's environment that any process needs: to find programs, credentials and
+// certificates, and to reach the network.
 var ordinary = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",

@@ -65,13 +65,13 @@ func (c *checker) checkModule() {
 	if m == nil {
 		return
 	}
-	kubernetes := m.requires["k8s.io/kubernetes"]
-	if kubernetes == "" {
-		c.add(c.line(&c.Module), "module: %s does not require k8s.io/kubernetes, whose version is a release's", filepath.Join(m.dir, "go.mod"))
+	kubernetes, ok := m.Require("k8s.io/kubernetes")
+	if !ok {
+		c.add(c.line(&c.Module), "module: %s does not require k8s.io/kubernetes, whose version is a release's", filepath.Join(m.Dir, "go.mod"))
 		c.modules[folder] = nil
 		return
 	}
-	c.Module, c.ModulePath, c.Kubernetes = m.name, m.path, kubernetes
+	c.Module, c.ModulePath, c.Kubernetes = m.Name, m.Path, kubernetes.Version
 }
 
 // module returns the module in a folder, or nil if there is something wrong with it, which it reports once.
@@ -97,8 +97,8 @@ func (c *checker) checkToolchain() {
 		c.add(line, "%q is not a Go version like go1.26.8", version)
 	default:
 		for _, name := range slices.Sorted(maps.Keys(c.modules)) {
-			if m := c.modules[name]; m != nil && goversion.Compare(version, "go"+m.goVersion) < 0 {
-				c.add(line, "%s is older than the Go that %s asks for, %s", version, m.file(), m.goVersion)
+			if m := c.modules[name]; m != nil && goversion.Compare(version, "go"+m.Go) < 0 {
+				c.add(line, "%s is older than the Go that %s asks for, %s", version, m.file(), m.Go)
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (c *checker) checkBinary(b *Binary) {
 	}
 	b.Module = ""
 	if m != nil {
-		b.Module, b.ModulePath = m.name, m.path
+		b.Module, b.ModulePath = m.Name, m.Path
 	}
 	c.checkPackage(b, m)
 	c.checkStamp(b, m)
@@ -254,12 +254,12 @@ var variable = regexp.MustCompile(`^[A-Za-z0-9._~/-]+\.[\pL_][\pL\pN_]*$`)
 func (c *checker) checkStamp(b *Binary, m *module) {
 	switch line := c.line(&b.Stamp); {
 	case b.Stamp == "":
-	case m != nil && m.name == c.Module:
+	case m != nil && m.Name == c.Module:
 		c.add(line, "binary %s: stamp is for other projects; components have the release's version", b.Name)
 	case !variable.MatchString(b.Stamp):
 		c.add(line, "binary %s: %q is not a variable like example.com/project/version.Version", b.Name, b.Stamp)
-	case m != nil && b.Package != "" && m.version(b.Package) == "":
-		c.add(line, "binary %s: its package is in %s itself, which has no version", b.Name, m.name)
+	case m != nil && b.Package != "" && m.Version(b.Package) == "":
+		c.add(line, "binary %s: its package is in %s itself, which has no version", b.Name, m.Name)
 	}
 }
 
@@ -401,7 +401,7 @@ func (c *checker) checkVersion(im *Image) {
 	case line == 0:
 		c.add(c.line(im), "image %s: it needs a version: binary %s is of another project", im.Name, b.Name)
 	case im.Version != "":
-		version := c.modules[b.Module].version(b.Package)
+		version := c.modules[b.Module].Version(b.Package)
 		rest, same := strings.CutPrefix(strings.TrimPrefix(im.Version, "v"), strings.TrimPrefix(version, "v"))
 		if version != "" && (!same || rest != "" && rest[0] != '-') {
 			c.add(line, "image %s: %s is not of version %s, which %s requires", im.Name, im.Version, version, path.Join(b.Module, "go.mod"))
