@@ -8,8 +8,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/suggest"
 )
 
@@ -25,6 +28,10 @@ func advice(err error) string {
 	var unknown *suggest.UnknownError
 	var goflag *road.FlagError
 	var noTree *plan.NoTreeError
+	var unsupported *road.UnsupportedError
+	var outside *container.OutsideError
+	var base *kubecross.BaseError
+	var connect *engine.ConnectError
 	switch {
 	case errors.As(err, &unknown) && (unknown.Kind == "component" || unknown.Kind == "platform"):
 		return "see slipway catalog " + unknown.Kind + "s"
@@ -32,6 +39,14 @@ func advice(err error) string {
 		return "--dry-run, or make -n, shows a plan"
 	case errors.As(err, &noTree):
 		return "run slipway inside a tree, or name one with -C"
+	case errors.As(err, &unsupported):
+		return "choose another road, such as ROAD=local"
+	case errors.As(err, &outside):
+		return "move it into the tree, or compile here with ROAD=local"
+	case errors.As(err, &base):
+		return "set KUBE_CROSS_BASE to an image of Debian that the engine has or can pull"
+	case errors.As(err, &connect):
+		return "without an engine, compile here with ROAD=local"
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ type OutsideError struct {
 }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s: %s, which is outside of the tree: containers get the tree only; move it into the tree, or use ROAD=local", e.Where, e.What)
+	return fmt.Sprintf("%s: %s, which is outside of the tree, and containers get the tree only", e.Where, e.What)
 }
 
 // checkModules reports, as an *OutsideError, modules that are replaced by a folder outside of the tree.
