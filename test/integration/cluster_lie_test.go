@@ -110,6 +110,12 @@ func newLie(lie string) func(*http.Request) *http.Response {
 			query.Set("dryRun", "All")
 		case lie == "custom-resource" && strings.Contains(r.URL.Path, ".example.com/v1"):
 			return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+		case lie == "readyz" && r.URL.Path == "/readyz":
+			return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+		case lie == "parallelism" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs"):
+			replaceBody(r, `"parallelism":2`, `"parallelism":3`)
+		case lie == "daemonset" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/daemonsets"):
+			replaceBody(r, `"nodeSelector":\{[^}]*\}`, `"nodeSelector":{}`)
 		case lie == "conversion" && r.Method == http.MethodGet:
 			r.URL.Path = strings.Replace(r.URL.Path, "/autoscaling/v1/", "/autoscaling/v2/", 1)
 		}

@@ -117,7 +117,8 @@ func TestClusterRunsConformanceSpecs(t *testing.T) {
 	}
 	got := tr.slipway(t, args...)
 	var report struct {
-		Specs []struct{ Name, Result, Message string }
+		Specs       []struct{ Name, Result, Message string }
+		Substitutes []struct{ Name, Title string }
 	}
 	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
 		t.Fatalf("%v: %v", err, got)
@@ -138,6 +139,9 @@ func TestClusterRunsConformanceSpecs(t *testing.T) {
 	}
 	if err := xml.Unmarshal([]byte(tr.read(t, "conformance.xml")), &junit); err != nil || junit.Suite.Tests != len(aDozen) || junit.Suite.Failures != 0 {
 		t.Errorf("JUnit: %v, %+v", err, junit)
+	}
+	if len(report.Substitutes) < 8 || !strings.HasPrefix(report.Substitutes[0].Name, "registry.k8s.io/e2e-test-images/") || report.Substitutes[0].Title == "" {
+		t.Errorf("the substituted images are %+v", report.Substitutes)
 	}
 	t.Logf("%d specs in %v", len(report.Specs), got.took)
 	tr.eventually(t, func() string {

@@ -17,17 +17,17 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// lifetime of certificates: a cluster of this kind lives for an afternoon.
+// lifetime is that of certificates. It is long for a cluster that does not outlive the machine's next boot.
 const lifetime = 365 * 24 * time.Hour
 
-// An authority signs certificates. Its own is ca.crt, with its key ca.key.
+// An authority signs certificates. Its own is ca.crt, with the key ca.key.
 type authority struct {
 	dir  string
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// newAuthority makes one, in a folder that nobody else can read.
+// newAuthority makes an authority in a folder that only its owner can read.
 func newAuthority(dir string) (*authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func newAuthority(dir string) (*authority, error) {
 	return a, a.sign("ca", self)
 }
 
-// server makes a certificate for who listens on loopback, and connects to others of the kind: NAME.crt and NAME.key.
+// server makes a certificate, NAME.crt and NAME.key, for a program that listens on loopback and connects to its peers.
 func (a *authority) server(name string, dns ...string) error {
 	return a.sign(name, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
@@ -51,7 +51,7 @@ func (a *authority) server(name string, dns ...string) error {
 	})
 }
 
-// client makes a certificate for a user, and for a group that it is a member of.
+// client makes a certificate for a user and its groups.
 func (a *authority) client(name, user string, groups ...string) error {
 	return a.sign(name, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
@@ -60,7 +60,7 @@ func (a *authority) client(name, user string, groups ...string) error {
 	})
 }
 
-// sign makes a key and a certificate of it. The first one is the authority's own.
+// sign makes a key and its certificate. The first one is the authority's own.
 func (a *authority) sign(name string, c *x509.Certificate) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *authority) sign(name string, c *x509.Certificate) error {
 }
 
 func writeKey(file string, key *ecdsa.PrivateKey) error {
-	der, err := x509.MarshalECPrivateKey(key) // PKCS #8 is not what signs service accounts' tokens
+	der, err := x509.MarshalECPrivateKey(key) // the key that signs service accounts' tokens must not be PKCS #8
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestCertificatesAreTheAuthorityS(t *testing.T) {
+func TestCertificatesAreSignedByTheAuthority(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "pki")
 	a, err := newAuthority(dir)

@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// cgroups are the hierarchies of control groups that are mounted. Of version 1 there are many, one for each controller or
-// so, and maybe one of version 2 without controllers beside them; of version 2 alone there is one.
+// cgroups are the mounted hierarchies of control groups. Version 1 has about one for each controller, and maybe one of version 2
+// without controllers beside them. Version 2 alone has one.
 type cgroups struct {
 	v1, v2 []string // mount points
 }
 
-// findCgroups reads /proc/self/mountinfo.
+// findCgroups finds the hierarchies in /proc/self/mountinfo.
 func findCgroups(mountinfo io.Reader) (cgroups, error) {
 	var c cgroups
 	lines := bufio.NewScanner(mountinfo)
@@ -57,10 +57,10 @@ func machineCgroups() (cgroups, error) {
 	return c, err
 }
 
-// onlyV2 tells whether version 2 is the one that has the controllers.
+// onlyV2 reports whether version 2 has the controllers.
 func (c cgroups) onlyV2() bool { return len(c.v1) == 0 }
 
-// add makes the group of a node, below that of its cluster, in every hierarchy.
+// add makes a group, and those above it, in every hierarchy.
 func (c cgroups) add(group string) error {
 	for _, point := range slices.Concat(c.v1, c.v2) {
 		if err := os.MkdirAll(filepath.Join(point, group), 0o755); err != nil {
@@ -70,22 +70,22 @@ func (c cgroups) add(group string) error {
 	if !c.onlyV2() {
 		return nil
 	}
-	// In version 2 a group has the controllers that its parent hands on.
+	// In version 2, a group has only the controllers that its parent delegates.
 	at := c.v2[0]
 	for _, part := range strings.Split(group, "/") {
-		if err := handOnControllers(at); err != nil {
+		if err := delegate(at); err != nil {
 			return err
 		}
 		at = filepath.Join(at, part)
 	}
-	return handOnControllers(at)
+	return delegate(at)
 }
 
-// controllers are those that the kubelet and runc set limits by, where the kernel has them.
+// controllers are those by which the kubelet and runc set limits, if the kernel has them.
 var controllers = []string{"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}
 
-// keptBack lists the controllers that a group has and does not hand on to those in it.
-func keptBack(group string) ([]string, error) {
+// undelegated returns the controllers that a group has and does not delegate to its children.
+func undelegated(group string) ([]string, error) {
 	has, err := os.ReadFile(filepath.Join(group, "cgroup.controllers"))
 	if err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func keptBack(group string) ([]string, error) {
 
 const subtreeControl = "cgroup.subtree_control"
 
-func handOnControllers(group string) error {
-	kept, err := keptBack(group)
+func delegate(group string) error {
+	kept, err := undelegated(group)
 	if err != nil {
 		return err
 	}
@@ -109,33 +109,33 @@ func handOnControllers(group string) error {
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(group, subtreeControl), []byte("+"+controller), 0o644); err != nil {
-			return fmt.Errorf("hand on the cgroup controller %s: %w", controller, err)
+			return fmt.Errorf("delegate the cgroup controller %s: %w", controller, err)
 		}
 	}
 	return nil
 }
 
-// willHandOn lists the controllers that the machine's own group may hand on once there is a node, and does not yet: what the node does
-// not ask for, runc does, which hands on all there are.
-func (c cgroups) willHandOn() ([]string, error) {
+// toDelegate returns the controllers that the machine's own group does not delegate yet, and may once there is a node: runc delegates
+// all, beyond those that the node asks for.
+func (c cgroups) toDelegate() ([]string, error) {
 	if !c.onlyV2() {
 		return nil, nil
 	}
-	return keptBack(c.v2[0])
+	return undelegated(c.v2[0])
 }
 
-// keepBack has the machine's own group hand on controllers no longer, but for those that others have groups with by now.
-func (c cgroups) keepBack(controllers []string) error {
+// revoke ends the delegation of controllers by the machine's own group, except of those that other groups use by now.
+func (c cgroups) revoke(controllers []string) error {
 	for _, controller := range controllers {
 		err := os.WriteFile(filepath.Join(c.v2[0], subtreeControl), []byte("-"+controller), 0o644)
 		if err != nil && !errors.Is(err, syscall.EBUSY) {
-			return fmt.Errorf("keep back the cgroup controller %s: %w", controller, err)
+			return fmt.Errorf("revoke the cgroup controller %s: %w", controller, err)
 		}
 	}
 	return nil
 }
 
-// remove removes a group and all below it from every hierarchy. Its processes are dying.
+// remove removes a group and those below it from every hierarchy, once their processes have ended.
 func (c cgroups) remove(ctx context.Context, group string) error {
 	for _, point := range slices.Concat(c.v1, c.v2) {
 		top := filepath.Join(point, group)
@@ -150,7 +150,7 @@ func (c cgroups) remove(ctx context.Context, group string) error {
 	return nil
 }
 
-// removeGroups removes folders from below, and tells whether one is still busy. The files in them go with them.
+// removeGroups removes folders from the bottom up, and reports whether one is still busy. Their files go with them.
 func removeGroups(top string) (busy bool, err error) {
 	var groups []string
 	err = filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestCgroupVersionIsWhatIsMounted(t *testing.T) {
+func TestCgroupVersionIsFoundByMounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, mountinfo string
@@ -32,7 +32,7 @@ func TestCgroupVersionIsWhatIsMounted(t *testing.T) {
 	}
 }
 
-func TestControllersAreHandedOnToANodeInVersion2(t *testing.T) {
+func TestControllersAreDelegatedToANodeInVersion2(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()
 	c := cgroups{v2: []string{top}}
@@ -48,7 +48,7 @@ func TestControllersAreHandedOnToANodeInVersion2(t *testing.T) {
 			}
 		}
 	}
-	added, err := c.willHandOn()
+	added, err := c.toDelegate()
 	if err != nil || !slices.Equal(added, []string{"memory", "rdma"}) {
 		t.Errorf("%q will be handed on, %v", added, err)
 	}
@@ -64,7 +64,7 @@ func TestControllersAreHandedOnToANodeInVersion2(t *testing.T) {
 			t.Errorf("%s was told %q", group, text)
 		}
 	}
-	if err := c.keepBack(added); err != nil || told(".") != "-rdma" {
+	if err := c.revoke(added); err != nil || told(".") != "-rdma" {
 		t.Errorf("in the end the machine's group was told %q, %v", told("."), err)
 	}
 }
@@ -94,7 +94,7 @@ func TestCgroupsAreRemovedFromEveryHierarchy(t *testing.T) {
 	}
 }
 
-func TestUntilGivesUpWithItsContext(t *testing.T) {
+func TestUntilEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

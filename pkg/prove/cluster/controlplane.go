@@ -12,17 +12,14 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// A control plane without nodes: programs on loopback, on ports that were free.
-
-// controlPlane are the steps to a control plane without nodes.
+// controlPlane returns the steps to a control plane without nodes: programs on free ports of loopback.
 func (s *State) controlPlane(o Options) []step {
 	var r *release
 	var at endpoints
 	return []step{
 		s.unpackStep(o, &r),
 		{"certificates", []string{"unpack"}, func(context.Context) error {
-			err := r.require("addons/bin/etcd", "server/bin/kube-apiserver", "server/bin/kube-controller-manager", "server/bin/kube-scheduler", "server/bin/kubectl")
-			if err != nil {
+			if err := r.require(controlPlaneMembers...); err != nil {
 				return err
 			}
 			if err := freePorts(&at.etcd, &at.peer, &at.api, &at.manager, &at.scheduler); err != nil {
@@ -52,19 +49,19 @@ func (s *State) controlPlane(o Options) []step {
 	}
 }
 
-// endpoints are the ports that the programs of the control plane listen on; peer is etcd's second one.
+// endpoints are the ports that the programs of the control plane listen on. Port peer is etcd's second one.
 type endpoints struct {
 	etcd, peer, api, manager, scheduler int
 }
 
-// freePorts finds ports of loopback that nobody listens on.
+// freePorts finds unused ports of loopback.
 func freePorts(ports ...*int) error {
 	for _, port := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
 		}
-		defer l.Close() // until then nobody gets the same
+		defer l.Close() // until then no other process gets the port
 		*port = l.Addr().(*net.TCPAddr).Port
 	}
 	return nil
@@ -72,7 +69,7 @@ func freePorts(ports ...*int) error {
 
 func loopback(port int) string { return "https://127.0.0.1:" + strconv.Itoa(port) }
 
-// makeCertificates makes what the programs know each other by, and their kubeconfigs.
+// makeCertificates makes the certificates of the programs, and their kubeconfigs.
 func (s *State) makeCertificates(at endpoints) error {
 	a, err := newAuthority(s.path("pki"))
 	if err != nil {
@@ -96,7 +93,7 @@ func (s *State) makeCertificates(at endpoints) error {
 	return nil
 }
 
-// writeKubeconfig writes one for the holder of a client's certificate, with all that it needs inside.
+// writeKubeconfig writes a kubeconfig for the holder of a client certificate, with the certificates and the key in it.
 func (s *State) writeKubeconfig(file, holder string, port int) error {
 	data := map[string][]byte{}
 	for _, name := range []string{"ca.crt", holder + ".crt", holder + ".key"} {
@@ -118,7 +115,7 @@ func (s *State) writeKubeconfig(file, holder string, port int) error {
 	return atomicfile.WriteFile(file, config, 0o600)
 }
 
-// startProgram starts one of the control plane, with flags.
+// startProgram starts a program of the control plane.
 func (s *State) startProgram(program, address string, flags ...string) error {
 	return s.start(Process{Name: filepath.Base(program), Address: address}, 0, s.dir, append([]string{program}, flags...)...)
 }
@@ -137,7 +134,7 @@ func (s *State) startAPIServer(r *release, at endpoints) error {
 	pki := func(name string) string { return s.path("pki", name) }
 	return s.startProgram(r.path("server/bin/kube-apiserver"), loopback(at.api),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.api), "--advertise-address=127.0.0.1",
-		"--endpoint-reconciler-type=none", // nobody may have an Endpoint on loopback
+		"--endpoint-reconciler-type=none", // an Endpoint must not be on loopback
 		"--etcd-servers="+loopback(at.etcd), "--etcd-cafile="+pki("ca.crt"), "--etcd-certfile="+pki("etcd.crt"), "--etcd-keyfile="+pki("etcd.key"),
 		"--tls-cert-file="+pki("apiserver.crt"), "--tls-private-key-file="+pki("apiserver.key"), "--client-ca-file="+pki("ca.crt"),
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
@@ -154,7 +151,7 @@ func (s *State) startControllerManager(r *release, at endpoints) error {
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.manager), "--leader-elect=false", "--use-service-account-credentials",
 		"--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
 		"--root-ca-file="+pki("ca.crt"), "--service-account-private-key-file="+pki("service-account.key"),
-		"--flex-volume-plugin-dir="+s.path("volumeplugins"), // it would make the default one, in /usr
+		"--flex-volume-plugin-dir="+s.path("volumeplugins"), // the default one, in /usr, would be made
 		"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"))
 }
 
@@ -165,11 +162,11 @@ func (s *State) startScheduler(r *release, at endpoints) error {
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.scheduler), "--leader-elect=false")
 }
 
-// answers waits until a program of the control plane says that it is well.
+// answers waits until a program of the control plane reports that it is healthy.
 func (s *State) answers(ctx context.Context, program, server, path string) error {
 	args := []string{"get", "--raw=" + path}
 	if server != "" {
-		args = append(args, "--server="+server, "--insecure-skip-tls-verify") // a certificate that it made itself
+		args = append(args, "--server="+server, "--insecure-skip-tls-verify") // the program made its certificate itself
 	}
 	err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
 		_, err := s.kubectl(ctx, args...)

@@ -1,28 +1,29 @@
-// Package cluster boots a cluster from the release tarballs, on this machine, and removes it without a trace.
+// Package cluster boots a cluster from release tarballs on this machine, and removes it without a trace.
 //
-// Nothing is taken from the tree: the server tarball is verified against SHA256SUMS and unpacked into the cluster's folder,
-// and what runs is what was in it. There are two kinds of cluster:
+// A cluster takes nothing from the tree: the server tarball is compared with SHA256SUMS and unpacked into the cluster's folder, and
+// the programs in it run. There are two kinds of cluster:
 //
-//   - One with nodes, for which root is needed. A node is a set of namespaces on this machine (node.sh is its init) with
-//     containerd and runc of the system; kubeadm sets up the cluster as on any other machine. The container runtime of each
-//     node is given the images of the tarball, under their upstream names, and no registry is asked for any.
-//   - A control plane only: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as plain processes on loopback.
-//     No root, no containers.
+//   - One with nodes, which needs root. A node is a set of namespaces on this machine (node.sh is its init) with the system's
+//     containerd and runc; kubeadm sets up the cluster as on any other machine. The tarball's images are imported into each
+//     node's container runtime under their upstream names, so that no registry is asked.
+//   - A control plane only: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as plain processes on loopback,
+//     without root and containers.
 //
-// # What is where
+// # Folders
 //
-// Everything is in one folder for each cluster: state.json says what was made, kubeconfig is the administrator's, release is
-// what was unpacked, log has what processes say, and nodes has a folder for each node, with its own logs in var-log. What
-// else there is of a cluster is in the kernel: processes, one network interface (slwID), and control groups (slipway-ID).
-// Mounts, the rest of the network and firewall rules are in namespaces, and go with the last process of a node. The kubelet
-// wants to set what belongs to the machine (sysctls that no namespace holds): a node has files in their place, and so they
-// never change.
+// Each cluster has one folder: state.json says what was made, kubeconfig is the administrator's, release holds what was unpacked,
+// log holds the output of processes, and nodes has a folder for each node, with the node's logs in var-log. The rest of a cluster
+// is in the kernel: processes, one network interface (slwID), and control groups (slipway-ID). Mounts, the rest of the network and
+// firewall rules are in namespaces, and go with the last process of a node. The kubelet sets sysctls that no namespace holds and
+// that belong to the machine: a node has files in their place, so that they never change.
 //
-// Each thing that outlives the process is written to state.json before it is made; a process waits for that before it does
-// anything. So Down removes everything, whatever has been killed when.
+// # Removal
+//
+// Anything that outlives this process is written to state.json before it is made, and a new process waits for that before it does
+// anything. So Down can remove everything, whenever any process was killed.
 //
 // # What must never be in here
 //
-// How tarballs are made, and a second list of what is in them: kubeadm says which images it wants, and the archives of
-// images say what they are called.
+// How tarballs are made, and which images there are: kubeadm says which it wants, and the archives of images have their names. The
+// programs and folders that a cluster uses are named once, in release.go.
 package cluster

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Down removes a cluster and everything of it: if there is none, it does nothing. It can be repeated, whatever happened before.
+// Down removes a cluster and everything that was made for it. Without a cluster it does nothing. It can be repeated after any failure.
 func Down(ctx context.Context, dir, name string) error {
 	s, err := Load(dir, name)
 	if errors.Is(err, ErrNone) {
-		// The folder may be there without a state: it is made before, and removed after.
+		// The folder may exist without a state, which is written later and removed earlier.
 		where, err := folder(dir, name)
 		if err != nil {
 			return err
@@ -44,14 +44,14 @@ func Down(ctx context.Context, dir, name string) error {
 		if err := groups.remove(limit, s.clusterCgroup()); err != nil {
 			return err
 		}
-		if err := groups.keepBack(s.Controllers); err != nil {
+		if err := groups.revoke(s.Controllers); err != nil {
 			return err
 		}
 	}
 	return s.removeFolder()
 }
 
-// removeFolder removes the folder of a cluster, the state last: as long as anything is there, it says what.
+// removeFolder removes the folder of a cluster. The state goes last, as it says what else there is.
 func (s *State) removeFolder() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

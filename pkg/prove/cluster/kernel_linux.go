@@ -6,19 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespaces of a node. What ends its init ends all in it, and with the last process its mounts and interfaces go.
+// Namespaces of a node. When its init ends, all its processes end, and its mounts and interfaces go with the last one.
 const (
 	nodeNamespaces   = unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWPID
 	switchNamespaces = unix.CLONE_NEWNET
 )
 
-// apart keeps signals of this process's terminal from a process, and puts it into new namespaces.
+// apart puts a process into new namespaces, out of reach of this terminal's signals.
 func apart(namespaces uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Cloneflags: namespaces}
 }
 
-// snapshotterFor is how containerd can keep the layers of images below a folder. The kernel stacks no overlay on one, as
-// there is in a container.
+// snapshotterFor returns the snapshotter by which containerd can keep the layers of images below a folder. The kernel stacks no
+// overlay on another one, and in a container the folder is on one.
 func snapshotterFor(dir string) (string, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {

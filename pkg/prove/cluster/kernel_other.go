@@ -4,7 +4,7 @@ package cluster
 
 import "syscall"
 
-// Clusters need Linux, which Up has looked for before these are used.
+// Clusters need Linux. Up returns an error before it uses these.
 const (
 	nodeNamespaces   = 0
 	switchNamespaces = 0

@@ -18,16 +18,16 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// What kubeadm looks for, and what does not matter here: kernels it knows, a service manager, memory that is not swapped,
-// a machine that is large enough.
+// ignoredChecks are kubeadm's checks of what does not matter here: known kernels, a service manager, no swap, the size of the
+// machine.
 const ignoredChecks = "--ignore-preflight-errors=SystemVerification,Service-kubelet,Swap,NumCPU,Mem"
 
-// volumePlugins is a folder of the node: the one that Kubernetes has by default is in /usr, which is the machine's.
+// volumePlugins is a folder of the node. The default one is in /usr, which belongs to the machine.
 const volumePlugins = "/var/lib/kubelet/volumeplugins"
 
 type object = map[string]any
 
-// A setup is what kubeadm is told of a cluster.
+// A setup is kubeadm's configuration of a cluster and a node.
 type setup struct {
 	cluster    string
 	version    string
@@ -41,7 +41,7 @@ type setup struct {
 	wait       time.Duration
 }
 
-// config is the file for kubeadm init.
+// config returns the file for kubeadm init.
 func (c setup) config() ([]byte, error) {
 	return documents(
 		object{
@@ -59,24 +59,25 @@ func (c setup) config() ([]byte, error) {
 		object{
 			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 			"cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false, "volumePluginDir": volumePlugins,
-			// Where CAP_SYS_RESOURCE is missing, neither can be better than what the kubelet was started with.
+			// Without CAP_SYS_RESOURCE, the kubelet cannot raise these above what it was started with.
 			"oomScoreAdj": 0, "maxOpenFiles": 20000,
-			// The certificate for kubelets' own servers comes from the cluster's CA, so that metrics-server can verify it.
+			// The cluster's CA signs the certificates of kubelets' servers, so that metrics-server can verify them.
 			"serverTLSBootstrap": true,
-			// The disk is the machine's. No image could be had again, and no Pod has to go because the disk is almost full.
+			// The disk belongs to the machine: that it is almost full is no reason to evict Pods. An image that is removed could
+			// not be pulled again.
 			"imageGCHighThresholdPercent": 100,
 			"evictionHard":                object{"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"},
 		},
 		object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 			"mode": "iptables",
-			// How many connections are tracked is set for the whole machine.
+			// The limit of tracked connections applies to the whole machine.
 			"conntrack": object{"maxPerCore": 0, "min": 0},
 		},
 	)
 }
 
-// joinConfig is the file for kubeadm join.
+// joinConfig returns the file for kubeadm join.
 func (c setup) joinConfig() ([]byte, error) {
 	return documents(object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "JoinConfiguration",
@@ -87,8 +88,7 @@ func (c setup) joinConfig() ([]byte, error) {
 	})
 }
 
-// timeouts are kubeadm's. It begins to wait before there is anything to wait for, while images are still read, so it waits for longer
-// than others do.
+// timeouts returns kubeadm's timeouts. It starts to wait while images are still being imported, so it waits longer than others.
 func (c setup) timeouts() object {
 	long := (2 * c.wait).String()
 	return object{"kubernetesAPICall": long, "controlPlaneComponentHealthCheck": long, "kubeletHealthCheck": long, "tlsBootstrap": long}
@@ -98,7 +98,7 @@ func (c setup) registration() object {
 	return object{
 		"name": c.name, "criSocket": "unix:///run/containerd/containerd.sock",
 		"imagePullPolicy":  "Never",
-		"taints":           []object{}, // Pods run on every node, the first one too
+		"taints":           []object{}, // Pods run on every node, including the first
 		"kubeletExtraArgs": arguments("node-ip", c.address, "cgroup-root", "/"+c.cgroupRoot),
 	}
 }
@@ -111,7 +111,7 @@ func arguments(pairs ...string) []object {
 	return args
 }
 
-// documents is YAML of several: JSON is YAML, too.
+// documents returns objects as documents of a YAML file. JSON is YAML.
 func documents(objects ...object) ([]byte, error) {
 	var b bytes.Buffer
 	for _, o := range objects {
@@ -124,13 +124,13 @@ func documents(objects ...object) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// newToken is one for nodes that join: six and sixteen letters and digits.
+// newToken returns a token for nodes that join: 6 letters and digits, a dot, and 16 more.
 func newToken() string {
 	text := strings.ToLower(rand.Text())
 	return text[:6] + "." + text[6:22]
 }
 
-// kubeadm runs it in a node, with a configuration. What it says is kept in a log.
+// kubeadm runs a command of kubeadm in a node, with its output in a log.
 func (s *State) kubeadm(ctx context.Context, n node, command string, config []byte) error {
 	if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "kubeadm.yaml"), config, 0o600); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (s *State) kubeadm(ctx context.Context, n node, command string, config []by
 	return fmt.Errorf("%w; see %s", err, filepath.Dir(log))
 }
 
-// initialize makes the first node the control plane, and fetches the administrator's kubeconfig.
+// initialize makes the first node the control plane, and copies the administrator's kubeconfig.
 func (s *State) initialize(ctx context.Context, n node, c setup) error {
 	config, err := c.config()
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *State) initialize(ctx context.Context, n node, c setup) error {
 	return atomicfile.WriteFile(s.Kubeconfig(), text, 0o600)
 }
 
-// join makes another node one of the cluster.
+// join adds a node to the cluster.
 func (s *State) join(ctx context.Context, n, first node, c setup) error {
 	var err error
 	if c.caHash, err = certificateHash(filepath.Join(s.nodeDir(first), "kubernetes", "pki", "ca.crt")); err != nil {
@@ -172,7 +172,7 @@ func (s *State) join(ctx context.Context, n, first node, c setup) error {
 	return s.kubeadm(ctx, n, "join", config)
 }
 
-// certificateHash is what kubeadm knows a CA by: the SHA-256 of its public key.
+// certificateHash returns the SHA-256 of a CA's public key, by which kubeadm identifies it.
 func certificateHash(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -190,19 +190,19 @@ func certificateHash(file string) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// wantedImages are those that kubeadm would have the nodes run.
+// wantedImages returns the images that kubeadm has the nodes run.
 func wantedImages(ctx context.Context, r *release, registry string) ([]string, error) {
 	out, err := output(ctx, "", r.path("server/bin/kubeadm"), "config", "images", "list",
 		"--kubernetes-version="+r.version, "--image-repository="+registry)
 	return strings.Fields(out), err
 }
 
-// kubectl runs the release's kubectl as administrator. What it keeps goes with the cluster.
+// kubectl runs the release's kubectl as administrator, with its cache in the cluster's folder.
 func (s *State) kubectl(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, "", append([]string{s.Kubectl(), "--kubeconfig=" + s.Kubeconfig(), "--cache-dir=" + s.path("kubectl")}, args...)...)
 }
 
-// approveKubelets signs the certificates of the nodes' own servers, as an administrator does who knows the nodes.
+// approveKubelets approves the certificates of the kubelets' servers, as an administrator does who knows the nodes.
 func (s *State) approveKubelets(ctx context.Context, nodes []node) error {
 	approved := map[string]bool{}
 	return s.eventually(ctx, func(ctx context.Context) (bool, error) {

@@ -25,7 +25,7 @@ func decode(t *testing.T, text []byte) map[string]map[string]any {
 	}
 }
 
-func TestKubeadmIsToldTheWholeVersion(t *testing.T) {
+func TestKubeadmConfigurationHasTheFullVersion(t *testing.T) {
 	t.Parallel()
 	c := setup{cluster: "c", version: "v1.36.3+acme.1", registry: "registry.example", token: newToken(), name: "c-1", address: "198.18.0.2", cgroupRoot: "slipway-x/c-1", wait: 5 * time.Minute}
 	text, err := c.config()
@@ -50,7 +50,7 @@ func TestKubeadmIsToldTheWholeVersion(t *testing.T) {
 	}
 }
 
-func TestTokensAreKubeadms(t *testing.T) {
+func TestTokensHaveTheFormOfKubeadm(t *testing.T) {
 	t.Parallel()
 	if token := newToken(); !regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`).MatchString(token) || token == newToken() {
 		t.Error(token)

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// How the nodes of a cluster reach one another, and this machine them:
+// The nodes of a cluster and this machine reach one another over a switch:
 //
 //	this machine ── slwID ──┐
 //	node 1 ── eth0 ──────── br0 in a network namespace of its own, the switch
 //	node 2 ── eth0 ─────────┘
 //
-// Of all that this machine's network namespace has the one interface. No firewall rule and no route of the machine's own
-// has a say in what passes between nodes, nor is there one to be removed. Nothing leads out of the cluster.
+// Only the interface slwID is in this machine's network namespace. So the machine's firewall rules and routes do not apply between
+// nodes, and none has to be removed. Nothing leads out of the cluster.
 const switchName = "switch"
 
-// The subnets to choose from, each for a cluster: a block that RFC 2544 gives to tests, so that nobody's network has it.
+// subnets holds the subnets of clusters. RFC 2544 reserves it for tests, so that no real network uses it.
 var subnets = netip.MustParsePrefix("198.18.0.0/15")
 
 // Pods of a node have addresses from a part of podNetwork that the controller manager chooses.
@@ -31,10 +31,10 @@ const (
 	serviceNetwork = "10.96.0.0/12"
 )
 
-// hostInterface is the name of the machine's interface to a cluster.
+// hostInterface returns the name of the machine's interface to a cluster.
 func (s *State) hostInterface() string { return "slw" + s.ID }
 
-// address is that of a node, or with 0 that of the machine: the first one of the subnet.
+// address returns the address of a node by its number. The machine has number 0.
 func (s *State) address(node int) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s.Subnet)
 	if err != nil {
@@ -47,13 +47,13 @@ func (s *State) address(node int) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, p.Bits()), nil
 }
 
-// makeSwitch chooses a subnet, and connects the machine to it.
+// makeSwitch chooses a subnet and connects the machine to it.
 func (s *State) makeSwitch(ctx context.Context) error {
 	if err := s.start(Process{Name: switchName}, switchNamespaces, s.dir, "sleep", "infinity"); err != nil {
 		return err
 	}
 	p, _ := s.process(switchName)
-	// Two clusters that choose at the same time would choose the same.
+	// Without the lock, two clusters that choose at the same time would choose the same subnet.
 	unlock, err := lockNetwork(ctx)
 	if err != nil {
 		return err
@@ -102,18 +102,18 @@ func (s *State) plug(ctx context.Context, node Process, number int) error {
 	if err := ipIn(ctx, p, fmt.Sprintf("link add %s type veth peer name eth0 netns %d", port, node.PID), "link set "+port+" master br0 up"); err != nil {
 		return err
 	}
-	// Connections to a Service are routed before kube-proxy's rules give them another destination.
+	// Connections to a Service need a route before kube-proxy's rules change their destination.
 	return ipIn(ctx, node, "link set lo up", "address add "+address.String()+" dev eth0", "link set eth0 up", "route add "+serviceNetwork+" dev eth0")
 }
 
-// unplug removes the machine's interface. The rest of the network is in namespaces, and goes with them.
+// unplug removes the machine's interface. The rest of the network goes with its namespaces.
 func (s *State) unplug(ctx context.Context) error {
 	if _, err := net.InterfaceByName(s.hostInterface()); err != nil {
 		return nil
 	}
 	err := ip(ctx, "link delete "+s.hostInterface())
 	if _, gone := net.InterfaceByName(s.hostInterface()); gone != nil {
-		return nil // the kernel was faster: the other end has gone with the switch
+		return nil // it went with its other end, which the switch had
 	}
 	return err
 }
@@ -123,13 +123,13 @@ func ip(ctx context.Context, lines ...string) error {
 	return err
 }
 
-// ipIn is ip in a process's network namespace.
+// ipIn runs ip in a process's network namespace.
 func ipIn(ctx context.Context, p Process, lines ...string) error {
 	_, err := output(ctx, strings.Join(lines, "\n"), "nsenter", "--target", strconv.Itoa(p.PID), "--net", "ip", "-batch", "-")
 	return err
 }
 
-// takenPrefixes are those that the machine has a route to, but for the default one.
+// takenPrefixes returns the prefixes that the machine has a route to, except the default route.
 func takenPrefixes(routes string) ([]netip.Prefix, error) {
 	var list []struct{ Dst string }
 	if err := json.Unmarshal([]byte(routes), &list); err != nil {
@@ -152,7 +152,7 @@ func takenPrefixes(routes string) ([]netip.Prefix, error) {
 	return taken, nil
 }
 
-// freeSubnet is the first /24 that nothing taken overlaps.
+// freeSubnet returns the first /24 that overlaps no taken prefix.
 func freeSubnet(taken []netip.Prefix) (netip.Prefix, error) {
 	for a := subnets.Addr(); subnets.Contains(a); {
 		p := netip.PrefixFrom(a, 24)
@@ -172,8 +172,8 @@ func freeSubnet(taken []netip.Prefix) (netip.Prefix, error) {
 	return netip.Prefix{}, fmt.Errorf("every subnet of %s has a route: remove a cluster or a route", subnets)
 }
 
-// lockNetwork keeps other clusters from choosing a subnet. The lock is a name that one process at a time can have, in the
-// machine's network namespace; it leaves no file, and ends with the process.
+// lockNetwork keeps other clusters from choosing a subnet. The lock is an abstract socket, which one process at a time can have; it
+// leaves no file, and goes with the process.
 func lockNetwork(ctx context.Context) (unlock func(), err error) {
 	var l net.Listener
 	err = until(ctx, 20*time.Millisecond, func() (bool, error) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSubnetIsOneThatNothingHasARouteTo(t *testing.T) {
+func TestSubnetHasNoRoute(t *testing.T) {
 	t.Parallel()
 	taken, err := takenPrefixes(`[{"dst":"default","gateway":"192.0.2.1"},{"dst":"198.18.0.0/24","dev":"a"},{"dst":"198.18.1.7","dev":"b"},{"dst":"0.0.0.0/0"}]`)
 	if err != nil {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 //go:embed node.sh
 var nodeInit string
 
-// A node is a machine of the cluster: namespaces on this one.
+// A node is a machine of the cluster: a set of namespaces on this one.
 type node struct {
 	name   string
 	number int // from 1
@@ -24,15 +25,15 @@ type node struct {
 
 func (s *State) node(number int) node { return node{fmt.Sprintf("%s-%d", s.Name, number), number} }
 
-// nodeDir is the folder of a node: what it writes. In the node it is /run/slipway/node.
+// nodeDir returns the folder that a node writes to. In the node it is /run/slipway/node.
 func (s *State) nodeDir(n node) string { return s.path("nodes", n.name) }
 
-// cgroup is the group of all containers of a node, below that of the cluster.
+// cgroup returns the control group of a node's containers, which is below that of the cluster.
 func (s *State) cgroup(n node) string { return s.clusterCgroup() + "/" + n.name }
 
 func (s *State) clusterCgroup() string { return "slipway-" + s.ID }
 
-// startNode starts a node, up to a container runtime that answers.
+// startNode starts a node, and waits until its container runtime answers.
 func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	dir := s.nodeDir(n)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -46,7 +47,7 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err != nil {
 		return err
 	}
-	added, err := groups.willHandOn()
+	added, err := groups.toDelegate()
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	return err
 }
 
-// importImages gives a node's container runtime the images of the release, so that it asks no registry for one.
+// importImages imports images into a node's container runtime, so that it asks no registry for them.
 func (s *State) importImages(ctx context.Context, n node, images []imageFile) error {
 	for _, i := range images {
 		if _, err := s.inNode(ctx, n, "ctr", "--namespace=k8s.io", "images", "import", "/run/slipway/release/"+i.path); err != nil {
@@ -102,7 +103,7 @@ func (s *State) inNode(ctx context.Context, n node, command ...string) (string, 
 	return output(ctx, "", append(enter, command...)...)
 }
 
-// connectPods tells the nodes where each one's Pods are, and each node how its Pods get addresses, by which it gets ready.
+// connectPods adds routes to the Pods of other nodes, and configures the network of each node's Pods, which makes the node ready.
 func (s *State) connectPods(ctx context.Context, nodes []node) error {
 	ranges := make([]string, len(nodes))
 	for i, n := range nodes {
@@ -140,4 +141,45 @@ func (s *State) connectPods(ctx context.Context, nodes []node) error {
 		}
 	}
 	return nil
+}
+
+// containerdConfig returns the configuration of a node's container runtime, in the format that containerd 1.3 to 2 reads.
+func containerdConfig(sandbox, snapshotter string) string {
+	return fmt.Sprintf(`version = 2
+
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = %q
+  # Without CAP_SYS_RESOURCE, a process cannot make another one harder to kill than itself.
+  restrict_oom_score_adj = true
+
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = "/run/slipway/release/kubernetes/addons/cni/bin"
+  conf_dir = "/etc/cni/net.d"
+
+[plugins."io.containerd.grpc.v1.cri".containerd]
+  snapshotter = %q
+
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+`, sandbox, snapshotter)
+}
+
+// podNetworkConfig returns the configuration of a node's network plugins. Each Pod has a link to the node, which routes between them.
+// With a bridge instead, packets between Pods would pass kube-proxy's rules only where the kernel has br_netfilter.
+func podNetworkConfig(podRange string) ([]byte, error) {
+	return json.MarshalIndent(object{
+		"cniVersion": "1.0.0",
+		"name":       "slipway",
+		"plugins": []object{
+			{
+				"type": "ptp",
+				"ipam": object{
+					"type":   "host-local",
+					"ranges": [][]object{{{"subnet": podRange}}},
+					"routes": []object{{"dst": "0.0.0.0/0"}},
+				},
+			},
+			{"type": "portmap", "capabilities": object{"portMappings": true}},
+		},
+	}, "", "  ")
 }

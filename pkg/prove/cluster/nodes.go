@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// nodes are the steps to a cluster with nodes.
+// nodes returns the steps to a cluster with nodes.
 func (s *State) nodes(o Options) []step {
 	var r *release
 	var images []imageFile
@@ -17,7 +17,7 @@ func (s *State) nodes(o Options) []step {
 	}
 	first := nodes[0]
 	c := setup{cluster: s.Name, token: newToken(), wait: s.patience}
-	of := func(n node) setup { // the setup with what is the node's
+	of := func(n node) setup { // the setup of a node
 		c := c
 		own, _ := s.process(n.name)
 		control, _ := s.process(first.name)
@@ -27,9 +27,7 @@ func (s *State) nodes(o Options) []step {
 	steps := []step{
 		s.unpackStep(o, &r),
 		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
-			err = r.require("server/bin/kubeadm", "server/bin/kubelet", "server/bin/kubectl", "server/bin/kube-apiserver.tar", "addons/images/pause.tar",
-				"addons/cni/bin/ptp", "addons/cni/bin/host-local", "addons/cni/bin/loopback", "addons/cni/bin/portmap")
-			if err != nil {
+			if err := r.require(nodeMembers...); err != nil {
 				return err
 			}
 			if images, err = r.images(); err != nil {
@@ -41,8 +39,8 @@ func (s *State) nodes(o Options) []step {
 		}},
 		{"network", []string{"images"}, s.makeSwitch},
 	}
-	// The first node's static Pods need their images before its other Pods need theirs; other nodes have no static Pods.
-	apart := func(controlPlane bool) []imageFile {
+	// The first node imports the images of its static Pods first. Other nodes have no static Pods.
+	split := func(controlPlane bool) []imageFile {
 		return slices.DeleteFunc(slices.Clone(images), func(i imageFile) bool { return i.controlPlane() != controlPlane })
 	}
 	var joined, ready []string
@@ -53,12 +51,12 @@ func (s *State) nodes(o Options) []step {
 		if n == first {
 			before, join = "images of the control plane", "kubeadm init"
 			steps = append(steps,
-				step{before, []string{start}, func(ctx context.Context) error { return s.importImages(ctx, n, apart(true)) }},
+				step{before, []string{start}, func(ctx context.Context) error { return s.importImages(ctx, n, split(true)) }},
 				step{join, []string{before}, func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
 		} else {
 			steps = append(steps, step{join, []string{start, "kubeadm init"}, func(ctx context.Context) error { return s.join(ctx, n, first, of(n)) }})
 		}
-		steps = append(steps, step{load, []string{before}, func(ctx context.Context) error { return s.importImages(ctx, n, apart(false)) }})
+		steps = append(steps, step{load, []string{before}, func(ctx context.Context) error { return s.importImages(ctx, n, split(false)) }})
 		joined, ready = append(joined, join), append(ready, load)
 	}
 	return append(steps,
@@ -83,7 +81,7 @@ func (s *State) nodes(o Options) []step {
 	)
 }
 
-// addAddons adds what the release has besides that which kubeadm adds by itself.
+// addAddons installs the addons that kubeadm does not install.
 func (s *State) addAddons(ctx context.Context, r *release, images []imageFile) error {
 	if !hasImage(images, "metrics-server") {
 		return nil
@@ -94,10 +92,10 @@ func (s *State) addAddons(ctx context.Context, r *release, images []imageFile) e
 	})
 }
 
-// timeout is kubectl's flag for how long it waits.
+// timeout returns kubectl's flag for how long to wait.
 func (s *State) timeout() string { return "--timeout=" + s.patience.String() }
 
-// wait runs a kubectl that waits. If it fails, what the nodes run is worth to be seen.
+// wait runs a kubectl command that waits. If that fails, the error lists nodes and Pods.
 func (s *State) wait(ctx context.Context, args ...string) error {
 	_, err := s.kubectl(ctx, args...)
 	if err == nil || ctx.Err() != nil {

@@ -15,10 +15,10 @@ import (
 	"slipway.build/pkg/mechanism/tail"
 )
 
-// waitForGo has a process wait until it is written down. If who started it dies before, it ends.
+// waitForGo is a script that waits until its process is in the state, and ends if the process that started it dies before.
 const waitForGo = `read -r go && exec "$@" </dev/null`
 
-// start starts a command that outlives this process, and writes it down before it does anything.
+// start starts a command that outlives this process, and writes it to the state before the command does anything.
 func (s *State) start(p Process, namespaces uintptr, dir string, command ...string) error {
 	if err := os.MkdirAll(s.path("log"), 0o755); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *State) start(p Process, namespaces uintptr, dir string, command ...stri
 	if err := c.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	go func() { _ = c.Wait() }() // what ends while this process lives must not stay as a zombie
+	go func() { _ = c.Wait() }() // it must not remain as a zombie while this process lives
 	defer stdin.Close()
 	p.PID = c.Process.Pid
 	if p.Start, err = startTime(p.PID); err != nil {
@@ -52,17 +52,17 @@ func (s *State) start(p Process, namespaces uintptr, dir string, command ...stri
 
 func (s *State) log(name string) string { return s.path("log", name+".log") }
 
-// environment is what commands of a cluster get of this process's environment: nothing. A proxy, for one, would go into
-// the manifests that kubeadm writes.
+// environment returns the environment of a cluster's commands. It has nothing of this process's environment: kubeadm, for example,
+// would write a proxy into its manifests.
 func environment(more ...string) []string {
 	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"}, more...)
 }
 
-// output runs a command to its end. The error has its last lines.
+// output runs a command and returns its output. The error has the last lines that it wrote.
 func output(ctx context.Context, stdin string, command ...string) (string, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env, c.Stdin, c.WaitDelay = environment(), strings.NewReader(stdin), time.Second
-	c.SysProcAttr = apart(0) // the end of ctx is to end it, and not the same Ctrl-C a moment before
+	c.SysProcAttr = apart(0) // ctx ends it, and not Ctrl-C a moment before
 	var out bytes.Buffer
 	var errs tail.Lines
 	c.Stdout, c.Stderr = &out, &errs
@@ -75,13 +75,13 @@ func output(ctx context.Context, stdin string, command ...string) (string, error
 	return out.String(), nil
 }
 
-// alive tells whether it runs.
+// alive reports whether the process runs.
 func (p Process) alive() bool {
 	start, err := startTime(p.PID)
 	return err == nil && start == p.Start
 }
 
-// startTime is when a process started, in ticks since boot. A zombie is none any more.
+// startTime returns when a process started, in ticks since boot. A zombie has ended.
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -95,7 +95,7 @@ func startTime(pid int) (uint64, error) {
 	return strconv.ParseUint(string(fields[19]), 10, 64)
 }
 
-// bootID tells this boot of the machine from others.
+// bootID identifies this boot of the machine.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -104,7 +104,7 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// endProcesses kills what runs for a cluster. The end of a node's init is that of all in the node.
+// endProcesses kills the processes of a cluster. When the init of a node ends, everything in the node ends.
 func (s *State) endProcesses(ctx context.Context) error {
 	if s.Boot != bootID() {
 		return nil
@@ -129,7 +129,7 @@ func (s *State) endProcesses(ctx context.Context) error {
 	return nil
 }
 
-// until asks again and again, until the answer is yes.
+// until asks repeatedly until the answer is yes.
 func until(ctx context.Context, pause time.Duration, is func() (bool, error)) error {
 	for {
 		if yes, err := is(); yes || err != nil {
@@ -143,8 +143,8 @@ func until(ctx context.Context, pause time.Duration, is func() (bool, error)) er
 	}
 }
 
-// eventually asks again and again, as long as the cluster's processes live. An error of the question means no, and is told at
-// the end.
+// eventually asks repeatedly while the cluster's processes live. An error of the question means no; the last one is part of the
+// error that is returned.
 func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, error)) error {
 	limit, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -168,7 +168,7 @@ func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, 
 	return err
 }
 
-// checkAlive is an error if one of the cluster's processes has ended, with what it said last.
+// checkAlive returns an error if one of the cluster's processes has ended, with the last lines of its output.
 func (s *State) checkAlive() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

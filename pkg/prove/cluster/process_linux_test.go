@@ -18,7 +18,7 @@ func testState(t *testing.T) *State {
 	return s
 }
 
-func TestProcessIsWrittenDownAndDownEndsIt(t *testing.T) {
+func TestProcessIsInTheStateAndEndedByDown(t *testing.T) {
 	t.Parallel()
 	s := testState(t)
 	if err := s.start(Process{Name: "sleeper"}, 0, "/", "sleep", "1000"); err != nil {
@@ -41,7 +41,7 @@ func TestProcessIsWrittenDownAndDownEndsIt(t *testing.T) {
 	}
 }
 
-func TestProcessThatIsNotWrittenDownDoesNothing(t *testing.T) {
+func TestProcessThatIsNotInTheStateDoesNothing(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "mark")
 	c := exec.Command("/bin/sh", "-c", waitForGo, "sh", "touch", mark)
@@ -54,7 +54,7 @@ func TestProcessThatIsNotWrittenDownDoesNothing(t *testing.T) {
 	}
 }
 
-func TestALaterProcessOfTheSameIDIsNotTouched(t *testing.T) {
+func TestLaterProcessWithTheSamePIDSurvives(t *testing.T) {
 	t.Parallel()
 	other := exec.Command("sleep", "1000")
 	if err := other.Start(); err != nil {
@@ -82,7 +82,7 @@ func TestALaterProcessOfTheSameIDIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestWhatAProgramSaidLastIsInTheError(t *testing.T) {
+func TestErrorHasTheLastLinesOfAProgram(t *testing.T) {
 	t.Parallel()
 	s := testState(t)
 	if err := s.start(Process{Name: "program"}, 0, "/", "sh", "-c", "echo address already in use; exit 1"); err != nil {
@@ -94,7 +94,7 @@ func TestWhatAProgramSaidLastIsInTheError(t *testing.T) {
 	}
 }
 
-func TestCommandsGetNothingOfTheEnvironment(t *testing.T) {
+func TestCommandsDoNotInheritTheEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://proxy.example")
 	out, err := output(t.Context(), "", "env")
 	if err != nil || strings.Contains(out, "proxy") || !strings.Contains(out, "PATH=/") {

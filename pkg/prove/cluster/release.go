@@ -16,16 +16,16 @@ import (
 	"slipway.build/pkg/mechanism/checksum"
 )
 
-// A release is what was unpacked for a cluster: the server tarball holds everything.
+// A release is the part of a server tarball that was unpacked for a cluster.
 type release struct {
 	dir     string // has the folder kubernetes
 	version string // with build metadata, such as v1.36.3+acme.1
 }
 
-// serverTarball is the one for this machine.
+// serverTarball returns the name of the server tarball for this machine.
 func serverTarball() string { return "kubernetes-server-linux-" + runtime.GOARCH + ".tar.gz" }
 
-// sumsOf identifies the release in a folder: by the SHA-256 of its SHA256SUMS.
+// sumsOf identifies the release in a folder by the SHA-256 of its SHA256SUMS.
 func sumsOf(dir string) (string, error) {
 	for _, name := range []string{"SHA256SUMS", serverTarball()} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
@@ -45,7 +45,7 @@ func verifyTarball(dir string) error {
 	return checksum.VerifyFiles(dir, filepath.Join(dir, "SHA256SUMS"), serverTarball())
 }
 
-// unpackRelease unpacks of the server tarball what a cluster needs.
+// unpackRelease unpacks the members of the server tarball that a cluster needs.
 func unpackRelease(ctx context.Context, tars, dir string, controlPlaneOnly bool) (*release, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func unpackRelease(ctx context.Context, tars, dir string, controlPlaneOnly bool)
 	return openRelease(dir)
 }
 
-// openRelease looks at what was unpacked.
+// openRelease opens what was unpacked.
 func openRelease(dir string) (*release, error) {
 	version, err := os.ReadFile(filepath.Join(dir, "kubernetes", "version"))
 	if err != nil {
@@ -69,27 +69,41 @@ func openRelease(dir string) (*release, error) {
 	return &release{dir, strings.TrimSpace(string(version))}, nil
 }
 
-// Programs of the control plane run as they are only where it runs without containers.
+// controlPlaneMembers are the members that a control plane without nodes uses, relative to the folder kubernetes.
+var controlPlaneMembers = []string{
+	"addons/bin/etcd", "server/bin/kube-apiserver", "server/bin/kube-controller-manager", "server/bin/kube-scheduler", "server/bin/kubectl",
+}
+
+// nodeMembers are the members that a cluster with nodes uses by name. It also uses all images and the folder addons.
+var nodeMembers = []string{
+	"server/bin/kubeadm", "server/bin/kubelet", "server/bin/kubectl", "server/bin/kube-apiserver.tar", "addons/images/pause.tar",
+	"addons/cni/bin/ptp", "addons/cni/bin/host-local", "addons/cni/bin/loopback", "addons/cni/bin/portmap",
+}
+
 func wantForControlPlane(name string) bool {
-	if bin, ok := strings.CutPrefix(name, "kubernetes/server/bin/"); ok {
-		return slices.Contains([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"}, bin)
-	}
-	return name == "kubernetes/version" || name == "kubernetes/addons/bin/etcd"
+	member, ok := strings.CutPrefix(name, "kubernetes/")
+	return ok && (member == "version" || slices.Contains(controlPlaneMembers, member))
 }
 
 func wantForNodes(name string) bool {
-	if bin, ok := strings.CutPrefix(name, "kubernetes/server/bin/"); ok {
-		return slices.Contains([]string{"kubelet", "kubeadm", "kubectl"}, bin) || strings.HasSuffix(bin, ".tar") && bin != "kubectl.tar"
+	member, ok := strings.CutPrefix(name, "kubernetes/")
+	switch folder := path.Dir(member); {
+	case !ok:
+		return false
+	case folder == "server/bin" && path.Ext(member) == ".tar":
+		return member != "server/bin/kubectl.tar" // nothing runs it
+	case strings.HasPrefix(member, "addons/"):
+		return folder != "addons/bin"
 	}
-	return name == "kubernetes/version" || strings.HasPrefix(name, "kubernetes/addons/") && !strings.HasPrefix(name, "kubernetes/addons/bin/")
+	return member == "version" || slices.Contains(nodeMembers, member)
 }
 
-// path is that of a member of the tarball.
+// path returns the path of a member of the tarball.
 func (r *release) path(name string) string {
 	return filepath.Join(r.dir, "kubernetes", filepath.FromSlash(name))
 }
 
-// require says which of some members the tarball lacks.
+// require returns an error that names the members that the tarball lacks.
 func (r *release) require(names ...string) error {
 	var lacks []string
 	for _, name := range names {
@@ -98,18 +112,18 @@ func (r *release) require(names ...string) error {
 		}
 	}
 	if len(lacks) > 0 {
-		return fmt.Errorf("%s lacks %s: it is of a release that cannot boot: make another", serverTarball(), strings.Join(lacks, ", "))
+		return fmt.Errorf("%s lacks %s: its release cannot boot", serverTarball(), strings.Join(lacks, ", "))
 	}
 	return nil
 }
 
-// An imageFile is an archive of an image, and the names that it gives it.
+// An imageFile is an archive of an image, with the names in it.
 type imageFile struct {
 	path  string // relative to what was unpacked of the release, slash-separated
 	names []string
 }
 
-// images finds the images of the release.
+// images returns the images of the release.
 func (r *release) images() ([]imageFile, error) {
 	var images []imageFile
 	for _, folder := range []string{"server/bin", "addons/images"} {
@@ -128,15 +142,15 @@ func (r *release) images() ([]imageFile, error) {
 	return images, nil
 }
 
-// controlPlane tells whether it is run by the first node only, as a static Pod.
+// controlPlane reports whether only the first node runs the image, as a static Pod.
 func (i imageFile) controlPlane() bool {
 	return slices.ContainsFunc([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}, func(short string) bool {
 		return len(i.repositories(short)) > 0
 	})
 }
 
-// repositories are those of its names whose last part is so, without it: of registry.k8s.io/coredns/coredns:v1.14.2 that is
-// registry.k8s.io/coredns.
+// repositories returns the parts before a short name in the image's names: for coredns in
+// registry.k8s.io/coredns/coredns:v1.14.2, registry.k8s.io/coredns.
 func (i imageFile) repositories(short string) []string {
 	var all []string
 	for _, name := range i.names {
@@ -148,13 +162,13 @@ func (i imageFile) repositories(short string) []string {
 	return all
 }
 
-// hasImage tells whether there is one of that name.
+// hasImage reports whether an image has a short name.
 func hasImage(images []imageFile, short string) bool {
 	return slices.ContainsFunc(images, func(i imageFile) bool { return len(i.repositories(short)) > 0 })
 }
 
-// chooseRegistry finds the registry in whose name the release has all images that kubeadm wants, and says which one is for
-// the containers that hold Pods' namespaces. A release can carry several registries' names.
+// chooseRegistry returns the registry under whose name the release has all images that kubeadm wants, and the image for the
+// containers that hold Pods' namespaces. Images may have the names of several registries.
 func chooseRegistry(ctx context.Context, r *release, images []imageFile) (registry, sandbox string, err error) {
 	err = r.require("server/bin/kube-apiserver.tar")
 	for _, i := range images {
@@ -176,7 +190,7 @@ func chooseRegistry(ctx context.Context, r *release, images []imageFile) (regist
 	return "", "", err
 }
 
-// requireImages says which images the tarball lacks.
+// requireImages returns an error that names the images that the tarball lacks.
 func requireImages(images []imageFile, names []string) error {
 	var lacks []string
 	for _, name := range names {
@@ -185,7 +199,7 @@ func requireImages(images []imageFile, names []string) error {
 		}
 	}
 	if len(lacks) > 0 {
-		return fmt.Errorf("%s lacks images that kubeadm wants: %s: it is of a release that cannot boot: make another", serverTarball(), strings.Join(lacks, ", "))
+		return fmt.Errorf("%s lacks images that kubeadm wants: %s: its release cannot boot", serverTarball(), strings.Join(lacks, ", "))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -82,7 +81,7 @@ func TestTarballWithoutASumIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatATarballLacksIsNamed(t *testing.T) {
+func TestErrorNamesWhatATarballLacks(t *testing.T) {
 	t.Parallel()
 	_, s, err := up(t, publish(t, file("kubernetes/version", "v1\n"), file("kubernetes/server/bin/kubectl", "")))
 	if err == nil || !strings.Contains(err.Error(), "lacks kubernetes/addons/bin/etcd, kubernetes/server/bin/kube-apiserver") || s == nil {
@@ -94,7 +93,7 @@ func TestWhatATarballLacksIsNamed(t *testing.T) {
 	}
 }
 
-func TestImagesAreKnownByTheLastPartOfTheirNames(t *testing.T) {
+func TestImagesHaveShortNames(t *testing.T) {
 	t.Parallel()
 	images := []imageFile{
 		{"a", []string{"registry.example:5000/kube-apiserver-amd64:v1", "registry.example:5000/kube-apiserver:v1"}},
@@ -115,27 +114,5 @@ func TestImagesAreKnownByTheLastPartOfTheirNames(t *testing.T) {
 	}
 	if !images[0].controlPlane() || images[1].controlPlane() {
 		t.Error("the API server alone is of the control plane here")
-	}
-}
-
-func TestStepsWaitForOthersAndTheFirstErrorEndsThem(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	var order []string
-	var kinds []string
-	events := func(e action.Event) { kinds = append(kinds, string(e.Kind)+" "+e.Action) }
-	note := func(name string, err error) step {
-		return step{name: name, run: func(context.Context) error { order = append(order, name); return err }}
-	}
-	one, two, three := note("one", nil), note("two", broken), note("three", nil)
-	two.after, three.after = []string{"one"}, []string{"two"}
-	if err := take(t.Context(), []step{three, two, one}, events); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "two: ") {
-		t.Errorf("error %v", err)
-	}
-	if got := strings.Join(order, " "); got != "one two" {
-		t.Errorf("taken were %s", got)
-	}
-	if got := strings.Join(kinds, ", "); got != "planned , started one, done one, started two, failed two, finished " {
-		t.Errorf("told was %s", got)
 	}
 }

@@ -16,31 +16,31 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// A State is what is known of a cluster. It is written before each thing is made that outlives the process, so that whoever
-// reads it can remove everything, whatever happened.
+// A State describes a cluster. It is written before anything is made that outlives the process, so that a reader can remove
+// everything.
 type State struct {
 	Name             string    `json:"name"`
-	ID               string    `json:"id"`                 // part of the names of what the kernel has of this cluster
+	ID               string    `json:"id"`                 // in the names of the interface and the control groups
 	Version          string    `json:"version"`            // of Kubernetes
 	Release          string    `json:"release"`            // the SHA-256 of its SHA256SUMS
-	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made of
-	Boot             string    `json:"boot"`               // the machine's: after another one nothing runs
+	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made from
+	Boot             string    `json:"boot"`               // of the machine; after the next boot nothing of the cluster runs
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
-	Subnet           string    `json:"subnet,omitempty"`      // that nodes have their addresses in
-	Ready            bool      `json:"ready"`                 // up came to its end
-	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group handed on only since up
+	Subnet           string    `json:"subnet,omitempty"`      // of the nodes' addresses
+	Ready            bool      `json:"ready"`                 // Up has finished
+	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group did not delegate before Up
 	Processes        []Process `json:"processes"`             // the inits of nodes, or the control plane's programs
 
 	dir      string
-	patience time.Duration // how long Up waits for a thing to happen
-	mu       sync.Mutex    // held while it is changed and written
+	patience time.Duration // how long Up waits for each part
+	mu       sync.Mutex    // held while the state is changed and written
 }
 
-// A Process is one that runs for a cluster.
+// A Process is a process of a cluster.
 type Process struct {
 	Name    string `json:"name"`
 	PID     int    `json:"pid"`
-	Start   uint64 `json:"start"` // in ticks since boot: with the PID it is this process and no later one
+	Start   uint64 `json:"start"` // in ticks since boot; tells the process from a later one with its PID
 	Address string `json:"address,omitempty"`
 }
 
@@ -72,10 +72,10 @@ func (s *State) RequireNodes() error {
 
 const stateFile = "state.json"
 
-// goodName is what node names, and folders, can begin with.
+// goodName matches names that the names of nodes and folders can begin with.
 var goodName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
-// folder is where everything of a cluster is.
+// folder returns the folder of a cluster.
 func folder(dir, name string) (string, error) {
 	if !goodName.MatchString(name) {
 		return "", NameError(name)
@@ -90,7 +90,7 @@ func (e NameError) Error() string {
 	return fmt.Sprintf("cluster name %q: not 1 to 32 of a-z, 0-9 and -, beginning and ending with a letter or digit", string(e))
 }
 
-// Load reads the state of a cluster: its error is ErrNone if there is none.
+// Load reads the state of a cluster. It returns ErrNone if there is none.
 func Load(dir, name string) (*State, error) {
 	where, err := folder(dir, name)
 	if err != nil {
@@ -124,13 +124,13 @@ func Names(dir string) ([]string, error) {
 	return names, nil
 }
 
-// newState makes the folder of a cluster, and writes what is known of it, which says that there may be one.
+// newState makes the folder and the first state of a cluster. From then on, there may be something to remove.
 func newState(dir, name, release string, controlPlaneOnly bool) (*State, error) {
 	where, err := folder(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	// The folder's path is no other cluster's on this machine.
+	// No other cluster on this machine has the folder's path.
 	sum := sha256.Sum256([]byte(where))
 	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID()}
 	if err := os.MkdirAll(where, 0o755); err != nil {
@@ -151,28 +151,28 @@ func (s *State) change(f func()) error {
 	return atomicfile.WriteFile(s.path(stateFile), append(text, '\n'), 0o644)
 }
 
-// path is that of something in the cluster's folder.
+// path returns a path in the cluster's folder.
 func (s *State) path(parts ...string) string {
 	return filepath.Join(append([]string{s.dir}, parts...)...)
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (s *State) Kubeconfig() string { return s.path("kubeconfig") }
 
-// Kubectl is the path of the release's kubectl.
+// Kubectl returns the path of the release's kubectl.
 func (s *State) Kubectl() string { return s.path("release", "kubernetes", "server", "bin", "kubectl") }
 
-// ReleaseFile is the path of a file of the unpacked release, by its name in the tarball's folder kubernetes.
+// ReleaseFile returns the path of a file of the unpacked release, by its name in the tarball's folder kubernetes.
 func (s *State) ReleaseFile(name string) string {
 	return s.path("release", "kubernetes", filepath.FromSlash(name))
 }
 
-// NodeFile is the path, on this machine, of something that a node writes: var-log, kubelet, kubernetes, tmp.
+// NodeFile returns the path, on this machine, of a file that a node writes: in var-log, kubelet, kubernetes or tmp.
 func (s *State) NodeFile(node string, parts ...string) string {
 	return s.path(append([]string{"nodes", node}, parts...)...)
 }
 
-// process finds one by its name.
+// process returns a process by its name.
 func (s *State) process(name string) (Process, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,10 +183,10 @@ func (s *State) process(name string) (Process, bool) {
 	return s.Processes[i], true
 }
 
-// running tells whether the cluster is ready, and nothing of it has ended since.
+// running reports whether the cluster was ready and none of its processes has ended since.
 func (s *State) running() bool { return s.Ready && s.Boot == bootID() && s.checkAlive() == nil }
 
-// Nodes are the processes that are nodes.
+// Nodes returns the processes that are the inits of nodes.
 func (s *State) Nodes() []Process {
 	var nodes []Process
 	for _, p := range s.Processes {

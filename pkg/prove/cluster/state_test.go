@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestStateIsReadAsItWasWritten(t *testing.T) {
+func TestLoadReadsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if _, err := Load(dir, "a"); !errors.Is(err, ErrNone) {
@@ -34,7 +34,7 @@ func TestStateIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestClustersOfOneNameInTwoFoldersHaveOtherIDs(t *testing.T) {
+func TestClustersInTwoFoldersHaveDifferentIDs(t *testing.T) {
 	t.Parallel()
 	a, err := newState(t.TempDir(), "a", "", false)
 	if err != nil {
@@ -45,11 +45,11 @@ func TestClustersOfOneNameInTwoFoldersHaveOtherIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.ID == b.ID {
-		t.Error("both are", a.ID)
+		t.Error("both have", a.ID)
 	}
 }
 
-func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
+func TestNamesThatLeadOutOfTheFolderAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "/etc", "A", "a_b", "-a", "a-", "0123456789012345678901234567890123"} {
@@ -63,7 +63,7 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 	}
 }
 
-func TestDownRemovesAFolderThatHasNoStateYet(t *testing.T) {
+func TestDownRemovesAFolderWithoutAState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(dir+"/a/release", 0o755); err != nil {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A Status is what a cluster is like at the moment.
+// A Status is the condition of a cluster at one moment.
 type Status struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
-	State      string `json:"state"` // ready, broken: something has ended, or unfinished: up was cut off
+	State      string `json:"state"` // ready, broken (a process has ended) or unfinished (Up was cut off)
 	Kubeconfig string `json:"kubeconfig"`
 	Parts      []Part `json:"parts"`
 }
@@ -24,10 +24,10 @@ type Part struct {
 	Name    string `json:"name"`
 	Address string `json:"address,omitempty"`
 	PID     int    `json:"pid"`
-	State   string `json:"state"` // running or ended; of a node also what the API server says of it: Ready, NotReady, unknown
+	State   string `json:"state"` // running or ended; for a node, also Ready, NotReady or unknown by the API server
 }
 
-// Status looks at a cluster.
+// Status returns the status of a cluster.
 func (s *State) Status(ctx context.Context) Status {
 	st := Status{Name: s.Name, Version: s.Version, State: "unfinished", Kubeconfig: s.Kubeconfig()}
 	if s.Ready {
@@ -50,7 +50,7 @@ func (s *State) Status(ctx context.Context) Status {
 	return st
 }
 
-// nodesReady asks the API server for the nodes.
+// nodesReady returns the states of the nodes by the API server.
 func (s *State) nodesReady(ctx context.Context) map[string]string {
 	ready := map[string]string{}
 	for _, n := range s.Nodes() {

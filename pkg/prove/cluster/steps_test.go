@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -35,5 +36,27 @@ func TestStepsOfClustersAreInOrder(t *testing.T) {
 		if err := checkOrder(steps); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestStepsWaitForOthersAndTheFirstErrorEndsThem(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	var order []string
+	var kinds []string
+	events := func(e action.Event) { kinds = append(kinds, string(e.Kind)+" "+e.Action) }
+	note := func(name string, err error) step {
+		return step{name: name, run: func(context.Context) error { order = append(order, name); return err }}
+	}
+	one, two, three := note("one", nil), note("two", broken), note("three", nil)
+	two.after, three.after = []string{"one"}, []string{"two"}
+	if err := take(t.Context(), []step{three, two, one}, events); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "two: ") {
+		t.Errorf("error %v", err)
+	}
+	if got := strings.Join(order, " "); got != "one two" {
+		t.Errorf("the steps taken were %s", got)
+	}
+	if got := strings.Join(kinds, ", "); got != "planned , started one, done one, started two, failed two, finished " {
+		t.Errorf("the events were %s", got)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// What an archive may be at most. A server tarball holds 1.5 GB in 2,000 files.
+// Limits of an archive. A server tarball holds 1.5 GB in 2,000 files.
 const (
-	mostBytes   = 16 << 30 // unpacked, the files that are not wanted included
+	mostBytes   = 16 << 30 // unpacked, including files that are not wanted
 	mostEntries = 200_000
 )
 
@@ -25,9 +25,8 @@ var (
 	errUnsafe   = errors.New("does not stay in its folder")
 )
 
-// unpack writes the wanted members of a .tar.gz into a folder, which has to be empty. Nothing is ever written out of it:
-// it is an os.Root. An archive with a name, a link or a kind of file that no release has is refused, and what it left in
-// the folder must not be used.
+// unpack writes the wanted members of a .tar.gz into an empty folder, and nothing outside of it: it is an os.Root. It refuses an
+// archive with a name, a link or a kind of file that no release has. After an error, the folder must not be used.
 func unpack(ctx context.Context, archive, dir string, want func(name string) bool) error {
 	return unpackAtMost(ctx, archive, dir, want, mostBytes, mostEntries)
 }
@@ -48,7 +47,7 @@ func unpackAtMost(ctx context.Context, archive, dir string, want func(name strin
 	}
 	defer root.Close()
 	u := &unpacker{root: root}
-	// It is unzipped ahead, while files are written.
+	// Unzip ahead while files are written.
 	ahead, end := io.Pipe()
 	defer ahead.Close()
 	go func() {
@@ -103,7 +102,7 @@ func (u *unpacker) add(name string, h *tar.Header, content io.Reader) error {
 		u.links = append(u.links, file)
 		return u.root.Symlink(h.Linkname, file)
 	}
-	return fmt.Errorf("%w: it is of kind %q, not a file, a folder or a symbolic link", errUnsafe, h.Typeflag)
+	return fmt.Errorf("%w: its type is %q, and not a file, a folder or a symbolic link", errUnsafe, h.Typeflag)
 }
 
 func (u *unpacker) write(file string, mode os.FileMode, content io.Reader) error {
@@ -118,7 +117,7 @@ func (u *unpacker) write(file string, mode os.FileMode, content io.Reader) error
 	return f.Close()
 }
 
-// checkLinks looks where links lead once everything is there: what one leads to may come later in the archive.
+// checkLinks checks the targets of links, which may come later in the archive than the links.
 func (u *unpacker) checkLinks() error {
 	for _, link := range u.links {
 		if _, err := u.root.Stat(link); err != nil {
@@ -128,7 +127,7 @@ func (u *unpacker) checkLinks() error {
 	return nil
 }
 
-// limited reads so many bytes and no more, and only until its context ends.
+// limited is a reader with a limit, which fails once its context has ended.
 type limited struct {
 	ctx  context.Context
 	r    io.Reader

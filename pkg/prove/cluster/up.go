@@ -5,31 +5,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"slipway.build/pkg/mechanism/action"
 )
 
-// Options say which cluster is wanted.
+// Options say which cluster to make.
 type Options struct {
-	Dir              string // where clusters have their folders
+	Dir              string // the folder of the clusters' folders
 	Name             string
 	Tarballs         string // the folder with the server tarball and SHA256SUMS
 	Nodes            int
 	ControlPlaneOnly bool
-	Wait             time.Duration      // for each thing that has to happen before the next; 0 is DefaultWait
-	Events           func(action.Event) // is told what happens; not nil
+	Wait             time.Duration      // for each part to become ready; zero means DefaultWait
+	Events           func(action.Event) // receives what happens; not nil
 }
 
-// DefaultWait is long for what takes seconds on a machine that is not slow.
+// DefaultWait is how long Up waits for each part, which takes seconds on a machine that is not slow.
 const DefaultWait = 2 * time.Minute
 
-// Up makes a cluster, and returns when it is ready. What an Up that did not come to its end has left is removed first. If the
-// cluster is there already, nothing is done. Whoever calls it sees to it that one Up or Down runs at a time in a folder.
+// Up makes a cluster, and returns when it is ready. It first removes what an unfinished Up has left. If the cluster is up already,
+// it does nothing. The caller makes sure that one Up or Down runs at a time in a folder.
 //
-// When it fails, what was made stays, to be looked at; Down removes it. The state is nil if nothing was made.
+// After a failure, what was made remains for inspection, and Down removes it. The state is nil if nothing was made.
 func Up(ctx context.Context, o Options) (*State, error) {
 	if err := o.Require(); err != nil {
 		return nil, err
@@ -76,7 +80,7 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	return s, s.change(func() { s.Ready = true })
 }
 
-// Require says what keeps this machine, or this user, from having such a cluster. Up asks it first, too.
+// Require returns an error if this machine or this user cannot have such a cluster. Up calls it first.
 func (o Options) Require() error {
 	if _, err := folder(o.Dir, o.Name); err != nil {
 		return err
@@ -98,4 +102,43 @@ func (s *State) unpackStep(o Options, r **release) step {
 		}
 		return s.change(func() { s.Version = (*r).version })
 	}}
+}
+
+// programs are those that a cluster with nodes needs on this machine, with their Debian packages.
+var programs = []struct{ name, debian string }{
+	{"containerd", "containerd"}, {"ctr", "containerd"}, {"runc", "runc"},
+	{"ip", "iproute2"}, {"iptables", "iptables"},
+	{"nsenter", "util-linux"}, {"losetup", "mount"}, {"mount", "mount"}, {"hostname", "hostname"},
+}
+
+var errNotLinux = errors.New("a cluster needs Linux: run slipway in a virtual machine")
+
+// requireMachine returns an error that names what a cluster with nodes needs and this machine or this user does not have.
+func requireMachine() error {
+	if runtime.GOOS != "linux" {
+		return errNotLinux
+	}
+	if os.Geteuid() != 0 {
+		return ErrNotRoot
+	}
+	var lacks, packages []string
+	for _, p := range programs {
+		if !findProgram(p.name) {
+			lacks, packages = append(lacks, p.name), append(packages, p.debian)
+		}
+	}
+	if len(lacks) > 0 {
+		slices.Sort(packages)
+		return fmt.Errorf("nodes need %s: install the Debian packages: apt-get install %s", strings.Join(lacks, ", "), strings.Join(slices.Compact(packages), " "))
+	}
+	return nil
+}
+
+// findProgram looks in the PATH of a cluster's commands, and not in that of this process.
+func findProgram(name string) bool {
+	path, _ := strings.CutPrefix(environment()[0], "PATH=")
+	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
+		_, err := exec.LookPath(filepath.Join(dir, name))
+		return err == nil
+	})
 }

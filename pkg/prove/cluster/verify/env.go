@@ -22,10 +22,11 @@ import (
 // A target is the cluster that is checked.
 type target struct {
 	*cluster.State
-	image string            // that Pods run
-	nodes []cluster.Process // the control plane's is the first
+	image string            // for Pods
+	nodes []cluster.Process // the first is the control plane's
 }
 
+// open finds the image and the nodes of a cluster.
 func open(s *cluster.State) (*target, error) {
 	if err := s.RequireNodes(); err != nil {
 		return nil, err
@@ -54,20 +55,20 @@ func open(s *cluster.State) (*target, error) {
 	return t, nil
 }
 
-// controlPlane is the node that has it.
+// controlPlane returns the node of the control plane.
 func (t *target) controlPlane() string { return t.nodes[0].Name }
 
-// lastNode is another one, if there are several.
+// lastNode returns another node, if there are several.
 func (t *target) lastNode() string { return t.nodes[len(t.nodes)-1].Name }
 
-// An env is what a check has: the cluster, and a namespace.
+// An env is the cluster and the namespace that a check works in.
 type env struct {
 	*target
 	namespace string
 	after     []func(context.Context) error
 }
 
-// begin makes the namespace, and waits for what every Pod needs.
+// begin makes the namespace, and waits for the objects that every Pod needs.
 func (e *env) begin(ctx context.Context) error {
 	if _, err := e.kubectl(ctx, "create", "namespace", e.namespace); err != nil {
 		return err
@@ -76,7 +77,7 @@ func (e *env) begin(ctx context.Context) error {
 		_, err := e.kubectl(ctx, "delete", "namespace", e.namespace, "--wait=false", "--ignore-not-found")
 		return err
 	})
-	for _, what := range []string{"serviceaccount/default", "configmap/kube-root-ca.crt"} { // of several, kubectl does not wait for any
+	for _, what := range []string{"serviceaccount/default", "configmap/kube-root-ca.crt"} { // one at a time: given several, kubectl waits for none
 		if err := e.wait(ctx, "create", what); err != nil {
 			return err
 		}
@@ -84,10 +85,10 @@ func (e *env) begin(ctx context.Context) error {
 	return nil
 }
 
-// cleanup has something done at the end of the check, whatever comes of it.
+// cleanup registers what to do at the end of the check, whatever its result.
 func (e *env) cleanup(f func(context.Context) error) { e.after = append(e.after, f) }
 
-// cleanUp does so, in reverse order, even if there is no time left for the check.
+// cleanUp does what was registered, in reverse order, even if the time of the check is over.
 func (e *env) cleanUp(ctx context.Context) error {
 	limited, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), 2*time.Minute, errors.New("not cleaned up after 2 minutes"))
 	defer cancel()
@@ -98,12 +99,12 @@ func (e *env) cleanUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// kubectl runs the release's, as administrator, in the check's namespace.
+// kubectl runs the release's kubectl as administrator in the check's namespace.
 func (e *env) kubectl(ctx context.Context, args ...string) (string, error) {
 	return e.feed(ctx, "", args...)
 }
 
-// feed is kubectl with something to read.
+// feed runs kubectl with standard input.
 func (e *env) feed(ctx context.Context, stdin string, args ...string) (string, error) {
 	return e.kubectlAs(ctx, e.Kubeconfig(), stdin, args...)
 }
@@ -125,7 +126,7 @@ func (e *env) kubectlAs(ctx context.Context, kubeconfig, stdin string, args ...s
 	return out.String(), nil
 }
 
-// command is kubectl to be started. It has nothing of this process's environment, which may have a proxy.
+// command returns a command of kubectl, without this process's environment, which may name a proxy.
 func (e *env) command(ctx context.Context, kubeconfig string, args ...string) *exec.Cmd {
 	cache := filepath.Join(filepath.Dir(e.Kubeconfig()), "kubectl")
 	c := exec.CommandContext(ctx, e.Kubectl(), append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + cache, "--namespace=" + e.namespace}, args...)...)
@@ -133,7 +134,7 @@ func (e *env) command(ctx context.Context, kubeconfig string, args ...string) *e
 	return c
 }
 
-// apply applies a manifest, in which $image and $namespace, and what pairs name and say, are replaced.
+// apply applies a manifest after expanding $image, $namespace and the names in pairs.
 func (e *env) apply(ctx context.Context, manifest string, pairs ...string) error {
 	_, err := e.feed(ctx, e.expand(manifest, pairs...), "apply", "-f", "-")
 	return err
@@ -151,31 +152,31 @@ func (e *env) expand(manifest string, pairs ...string) string {
 	})
 }
 
-// refused requires that kubectl fails, and says some words.
+// refused requires that kubectl fails with some words.
 func (e *env) refused(ctx context.Context, words, stdin string, args ...string) error {
 	return isRefused(words)(e.feed(ctx, stdin, args...))
 }
 
-// isRefused is an error unless there was one with some words.
+// isRefused requires that a result is an error with some words.
 func isRefused(words string) func(string, error) error {
 	return func(out string, err error) error {
 		if err == nil {
-			return fmt.Errorf("it was not refused, as it had to be (%q): %s", words, strings.TrimSpace(out))
+			return fmt.Errorf("not refused, want an error with %q: %s", words, strings.TrimSpace(out))
 		}
 		if !strings.Contains(err.Error(), words) {
-			return fmt.Errorf("it was not refused with %q: %w", words, err)
+			return fmt.Errorf("refused, but not with %q: %w", words, err)
 		}
 		return nil
 	}
 }
 
-// get is what a JSONPath finds.
+// get returns what a JSONPath finds.
 func (e *env) get(ctx context.Context, what, path string, flags ...string) (string, error) {
 	out, err := e.kubectl(ctx, append([]string{"get", what, "-o", "jsonpath=" + path}, flags...)...)
 	return strings.TrimSpace(out), err
 }
 
-// is requires that a JSONPath finds something.
+// is requires that a JSONPath finds a value.
 func (e *env) is(ctx context.Context, what, path, want string) error {
 	got, err := e.get(ctx, what, path)
 	if err == nil && got != want {
@@ -184,14 +185,14 @@ func (e *env) is(ctx context.Context, what, path, want string) error {
 	return err
 }
 
-// wait waits for a condition of objects, as kubectl wait knows them, but for as long as the check may take.
+// wait runs kubectl wait for as long as the check may take.
 func (e *env) wait(ctx context.Context, condition string, what ...string) error {
 	args := append([]string{"wait", "--for=" + condition, patience(ctx)}, what...)
 	_, err := e.kubectl(ctx, args...)
 	return err
 }
 
-// patience has kubectl end a moment before the check, so that it can say what it has waited for.
+// patience returns a timeout for kubectl that ends before the check does, so that kubectl can say what it has waited for.
 func patience(ctx context.Context) string {
 	limit := defaultLimit
 	if end, ok := ctx.Deadline(); ok {
@@ -200,7 +201,7 @@ func patience(ctx context.Context) string {
 	return fmt.Sprintf("--timeout=%ds", int(limit.Seconds()))
 }
 
-// until asks again and again, until there is no error or the check's time is over.
+// until repeats f until it returns no error or the check's time is over.
 func until(ctx context.Context, f func() error) error {
 	var last error
 	for {
@@ -209,7 +210,7 @@ func until(ctx context.Context, f func() error) error {
 			return nil
 		}
 		if ctx.Err() == nil || last == nil {
-			last = err // and not that of a question that was cut off
+			last = err // not the error of a call that was cut off
 		}
 		select {
 		case <-ctx.Done():
@@ -219,7 +220,7 @@ func until(ctx context.Context, f func() error) error {
 	}
 }
 
-// An object is what checks read of any.
+// An object has the fields of objects that checks read.
 type object struct {
 	Metadata struct {
 		Name              string
@@ -242,13 +243,13 @@ func (o object) ready() bool {
 	return slices.ContainsFunc(o.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
 }
 
-// A change is one that a watch tells of.
+// A change is an event of a watch.
 type change struct {
 	Type   string // ADDED, MODIFIED or DELETED
 	Object object
 }
 
-// version is the resource version of a collection, given by its path.
+// version returns the resource version of the collection at a path.
 func (e *env) version(ctx context.Context, path string) (string, error) {
 	var list object
 	text, err := e.kubectl(ctx, "get", "--raw", path)
@@ -258,7 +259,7 @@ func (e *env) version(ctx context.Context, path string) (string, error) {
 	return list.Metadata.ResourceVersion, err
 }
 
-// since are the changes of a collection after a version, up to now.
+// since returns the changes of a collection after a version.
 func (e *env) since(ctx context.Context, path, version string) ([]change, error) {
 	text, err := e.kubectl(ctx, "get", "--raw", path+"?watch=1&timeoutSeconds=1&resourceVersion="+version)
 	if err != nil {
@@ -275,7 +276,7 @@ func (e *env) since(ctx context.Context, path, version string) ([]change, error)
 	return changes, nil
 }
 
-// ready waits until Pods are.
+// ready waits until Pods are ready.
 func (e *env) ready(ctx context.Context, pods ...string) error {
 	return e.wait(ctx, "condition=Ready", prefixed("pod/", pods)...)
 }

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// apart has a command not get the Ctrl-C that is meant for slipway.
+// apart keeps the Ctrl-C that is meant for slipway from a command.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// stop has processes stop, as if they hung.
+// stop stops processes, as if they hung.
 func stop(pids []int) error { return signal(pids, syscall.SIGSTOP) }
 
-// resume has them go on.
+// resume continues stopped processes.
 func resume(pids []int) error { return signal(pids, syscall.SIGCONT) }
 
 func signal(pids []int, sig syscall.Signal) error {
@@ -28,7 +28,7 @@ func signal(pids []int, sig syscall.Signal) error {
 	return nil
 }
 
-// processes are those of a program in a node.
+// processes returns the processes of a program in a node.
 func (e *env) processes(node, program string) ([]int, error) {
 	for _, n := range e.nodes {
 		if n.Name == node {
@@ -42,7 +42,7 @@ func (e *env) processes(node, program string) ([]int, error) {
 	return nil, fmt.Errorf("there is no node %s", node)
 }
 
-// descendants are the processes below one that run a program.
+// descendants returns the processes below one that run a program.
 func descendants(root int, program string) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
