@@ -26,15 +26,14 @@ func newBazel(o *options) *cobra.Command {
 		Use:   "bazel [flags] [--] command [argument...]",
 		Short: "Run the pinned Bazel in the tree",
 		Long: `bazel runs the Bazel that .bazelversion pins, at the top of the tree: the one on PATH (bazel or bazelisk) if it is that
-version, or else one in a root file system of Debian packages, which is made at first use (2 GB in the user's cache folder;
-as root, or where users can make namespaces; mmdebstrap is needed).
+version, or else one in a root file system of Debian packages. That is made at first use, takes 2 GB in the user's cache
+folder, and needs mmdebstrap, and root or namespaces that users can make.
 
 rules_go, gazelle and the rule sets that they need come from Bazel's registry if Bazel is on PATH, and from Debian's
 packages and Go modules if it is in such a root; --deps says otherwise. The Go is the one that release.yaml pins, and
 --config=release stamps the version that "slipway version" prints. The exit code is Bazel's.
 
-With --output, what a build of labels makes is put into that folder, too, under its own names and all or nothing of a file;
-unless the tree has changed meanwhile.`,
+With --output, the files that a build makes are also put into that folder, unless the tree changed during the build.`,
 		Example: "  slipway bazel -- build //cmd/...\n  slipway bazel -- build --config=release --platforms=//build/bazel/platforms:linux_arm64 //cmd/kubectl\n" +
 			"  slipway bazel --output dist -- build --config=release //release:release-tars\n  slipway bazel -- shutdown",
 		Args: cobra.MinimumNArgs(1),
@@ -44,13 +43,13 @@ unless the tree has changed meanwhile.`,
 	}
 	c.Flags().StringVar(&deps, "deps", "", "where rule sets come from: registry, offline, overrides (default as above)")
 	c.Flags().StringVarP(&output, "output", "o", "", "put what the command build makes into this folder, too")
-	c.Flags().SetInterspersed(false) // flags behind the command are Bazel's
+	c.Flags().SetInterspersed(false) // flags after the command are Bazel's
 	return c
 }
 
 // bazel runs Bazel with this process's terminal.
 func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, args []string) error {
-	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }) // behind startup options
+	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }) // after startup options
 	if output != "" && (command < 0 || args[command] != "build") {
 		return badrequest.Mark(fmt.Errorf("--output is for Bazel's command build, and this is %s", strings.Join(args, " ")))
 	}
@@ -98,7 +97,7 @@ func (o *options) runBazel(ctx context.Context, b *bazel.Bazel, args []string) e
 	return err
 }
 
-// takeOutputs puts the files that a build made, by its events, into a folder, and tells their names.
+// takeOutputs reads a build's events, puts the files that it made into a folder, and prints their names.
 func (o *options) takeOutputs(events, dir string) error {
 	f, err := os.Open(events)
 	if err != nil {

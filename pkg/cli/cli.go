@@ -3,7 +3,12 @@
 // Flags have the Kubernetes variables of the same meaning as defaults, so that `make` and `slipway` do the same
 // thing: mage targets call Run with the arguments that a person would type.
 //
-// Exit codes: 0 success, 1 failure, 2 a request that cannot be understood; of run and shell, that of the command.
+// Exit codes: 0 success, 1 failure, 2 a request that cannot be understood. The subcommands run, shell and bazel end with the exit
+// code of the command that they ran.
+//
+// # What must never be in here
+//
+// How anything is done: each subcommand asks the package that knows. Reading files by names that another package made up.
 package cli
 
 import (
@@ -23,16 +28,16 @@ import (
 	"slipway.build/pkg/mechanism/badrequest"
 )
 
-// An IO is what a command reads from its surroundings. Tests give their own.
+// An IO connects a command to its process: output, and the environment. Tests make their own.
 type IO struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
 }
 
-// Std is the process's own.
+// Std returns this process's IO.
 func Std() IO { return IO{os.Stdout, os.Stderr, os.Getenv} }
 
-// An ExitError is an error with the exit code that it calls for.
+// An ExitError is an error with an exit code.
 type ExitError struct {
 	Err   error
 	Code  int
@@ -41,7 +46,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string   { return e.Err.Error() }
 func (e *ExitError) Unwrap() error   { return e.Err }
-func (e *ExitError) ExitStatus() int { return e.Code } // mage asks by this name
+func (e *ExitError) ExitStatus() int { return e.Code } // mage calls it
 
 // Run runs slipway with arguments. Its error, if any, is an *ExitError.
 func Run(ctx context.Context, s IO, args ...string) error {

@@ -25,12 +25,12 @@ func newRun(o *options) *cobra.Command {
 		Use:   "run [flags] [--] command [argument...]",
 		Short: "Run a command in the build container, with the tree",
 		Long: `run sends the tree to the container engine, and runs a command at its top in a build container: without network, as
-the user build, with the Go that release.yaml pins and compilers for the server platforms. The modules that the tree
-requires are there. What the command writes into _output stays in the engine for the next one, but for what --fetch
-names; what it changes elsewhere in the tree is undone by the next run.
+the user build, with the Go that release.yaml pins, compilers for the server platforms, and the modules that the tree
+requires. What the command writes into _output stays in the engine for the next run, which undoes other changes to the
+tree. --fetch copies folders of _output here.
 
-The variables that make targets take (KUBE_BUILD_PLATFORMS and others, WHAT, GOFLAGS, GOLDFLAGS, DBG) are handed on, and the version of the tree. The
-exit code is the command's.`,
+The command gets the variables of make targets (WHAT, KUBE_BUILD_PLATFORMS, GOFLAGS and the others in
+docs/variables.md) and the version of the tree. The exit code is the command's.`,
 		Example: "  slipway run -- make test WHAT=./pkg/mechanism/archive\n  slipway run --fetch release-tars -- make quick-release",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -38,7 +38,7 @@ exit code is the command's.`,
 		},
 	}
 	c.Flags().StringSliceVar(&fetch, "fetch", nil, "folders of the container's _output to put into this one, if the command succeeds")
-	c.Flags().SetInterspersed(false) // flags behind the command are the command's
+	c.Flags().SetInterspersed(false) // flags after the command are the command's
 	return c
 }
 
@@ -54,7 +54,7 @@ func newShell(o *options) *cobra.Command {
 	}
 }
 
-// inContainer runs a command in the build container, at a terminal if this process has one, and fetches folders of what it made.
+// inContainer runs a command in the build container, at a terminal if this process has one, and then fetches folders.
 func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch []string) error {
 	p, err := o.open(ctx)
 	if err != nil {
@@ -71,11 +71,11 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	}
 	view := o.view(nil)
 	defer view.Close()
-	// While files travel, no other run must: it would take the rsync container for one that was left behind.
+	// No other run may start during a transfer: it would remove the rsync container as one that a killed run left.
 	road := p.Containers(modules...)
 	road.Work = true
 	alone := func(do func() error) error { return action.Locked(ctx, p.Root, plan.State, view.Event, do) }
-	rep := &says{to: o.Err, quiet: time.Now()}
+	rep := &notices{to: o.Err, quiet: time.Now()}
 	err = alone(func() error { return road.Open(ctx, rep) })
 	if err == nil {
 		err = road.Run(ctx, cmd, rep)
@@ -90,7 +90,7 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	return err
 }
 
-// A commandError is how somebody's own command ended.
+// A commandError is the failure of the user's own command.
 type commandError struct {
 	error
 	code int
@@ -98,22 +98,22 @@ type commandError struct {
 
 func (e commandError) Unwrap() error { return e.error }
 
-// says tells a person what goes on before the command starts.
-type says struct {
+// notices prints what happens before the command starts.
+type notices struct {
 	to    io.Writer
 	mu    sync.Mutex
-	quiet time.Time // since when nothing was said
+	quiet time.Time // when something was last printed
 }
 
-func (*says) By(string)            {}
-func (*says) Memory(int64)         {}
-func (s *says) Output(line string) { s.say(line) }
-func (s *says) Step(text string, took time.Duration) {
+func (*notices) By(string)            {}
+func (*notices) Memory(int64)         {}
+func (s *notices) Output(line string) { s.say(line) }
+func (s *notices) Step(text string, took time.Duration) {
 	s.say(fmt.Sprintf("slipway: %s, in %v", text, took.Round(time.Millisecond)))
 }
 
-// Progress speaks when nothing else was said for some time: an image takes minutes.
-func (s *says) Progress(_, _ int64, text string) {
+// Progress prints only if nothing was printed for some time: an image takes minutes.
+func (s *notices) Progress(_, _ int64, text string) {
 	s.mu.Lock()
 	long := time.Since(s.quiet) > 5*time.Second
 	s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *says) Progress(_, _ int64, text string) {
 	}
 }
 
-func (s *says) say(line string) {
+func (s *notices) say(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.quiet = time.Now()

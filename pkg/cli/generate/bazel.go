@@ -18,19 +18,19 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// Where what Bazel reads is generated, relative to the root.
+// Folders of the files that Bazel reads, relative to the root.
 const (
 	bazelFolder     = "build/bazel/generated"
 	platformsFolder = "build/bazel/platforms"
 )
 
-// Modules of Starlark code, by the names that they have in Bazel's registry.
+// Go modules that hold Starlark code, too.
 const (
 	rulesGo = "github.com/bazelbuild/rules_go"
 	gazelle = "github.com/bazelbuild/bazel-gazelle"
 )
 
-// A goModule is a module that the components are made of, as Bazel gets it.
+// A goModule is a module of the components, as Bazel gets it.
 type goModule struct {
 	path     string // import path
 	replace  string // the module that is taken for it, if that has another path
@@ -42,7 +42,7 @@ type goModule struct {
 	visitors []string
 }
 
-// repository is the name that gazelle expects for a module.
+// repository returns the name that gazelle expects for a module.
 func (m goModule) repository() string { return label.ImportPathToBazelRepoName(m.path) }
 
 // bazel makes the files that Bazel reads.
@@ -128,7 +128,7 @@ func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goMod
 	return modules, nil
 }
 
-// languages asks for the language versions of modules.
+// languages returns the language versions of modules, by path.
 func languages(ctx context.Context, g *toolchain.Go, dir string, paths []string) (map[string]string, error) {
 	out, err := run(ctx, g, dir, append([]string{"list", "-m", "-mod=readonly", "-json=Path,GoVersion,Replace"}, paths...)...)
 	if err != nil {
@@ -151,14 +151,14 @@ func languages(ctx context.Context, g *toolchain.Go, dir string, paths []string)
 	return found, nil
 }
 
-// languageOf is the language that a go line means: "1.22" for "1.22.3", and Go 1.16 where there is none, as the go command has it.
+// languageOf returns the language version of a go line: "1.22" for "1.22.3". Without a go line it is Go 1.16, as for the go command.
 func languageOf(version string) string {
 	parts := strings.SplitN(cmp.Or(version, "1.16"), ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// godebug is the default that the go command would give to binaries by cmd/go.mod. A component with settings of its own
-// (//go:debug) would need one of its own.
+// godebug returns the GODEBUG that the go command gives to the components by cmd/go.mod. All must have the same: a component with
+// settings of its own (//go:debug) is an error.
 func godebug(ctx context.Context, g *toolchain.Go, dir string, c *catalog.Catalog) (string, error) {
 	args := []string{"list", "-mod=readonly", "-find", "-f={{.ImportPath}} {{.DefaultGODEBUG}}"}
 	for _, b := range c.Binaries {
@@ -181,7 +181,7 @@ func godebug(ctx context.Context, g *toolchain.Go, dir string, c *catalog.Catalo
 	return slices.Collect(maps.Keys(settings))[0], nil
 }
 
-// run runs the pinned Go for what it writes.
+// run returns what the pinned go command prints.
 func run(ctx context.Context, g *toolchain.Go, dir string, args ...string) (string, error) {
 	var stderr strings.Builder
 	c := g.Command(ctx, dir, "", "", args...)

@@ -13,8 +13,8 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// DebianLocks resolves every images/NAME/packages.txt that has a debian.lock beside it, or should have one, for the platforms of the
-// server set. Unlike everything else that is generated, a lock depends on what a mirror has today.
+// DebianLocks writes a debian.lock beside every images/NAME/packages.txt, for the platforms of the server set. Unlike all other
+// generated files, a lock depends on what a mirror has today.
 func DebianLocks(ctx context.Context, root, mirror string, w io.Writer) error {
 	c, err := catalog.Load(root)
 	if err != nil {

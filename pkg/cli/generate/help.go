@@ -12,7 +12,6 @@ import (
 	"unicode"
 
 	"github.com/magefile/mage/parse"
-	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/mechanism/suggest"
@@ -97,13 +96,16 @@ func Goal(root, name string, err error) error {
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	names := unknown.Near
 	for _, t := range all {
 		if t.name == name && !t.argument {
 			return fmt.Errorf("target %s is not in %s: run make update", name, targetsFile)
 		}
-		names.AddCommand(&cobra.Command{Use: t.name, Run: func(*cobra.Command, []string) {}})
+		names = append(names, t.name)
 	}
-	near := append(names.SuggestionsFor(name), unknown.Near...)
-	return &cli.ExitError{Err: &suggest.UnknownError{Kind: "target or component", Name: name, Near: near}, Code: 2}
+	near := "; see make help and slipway catalog"
+	if found := suggest.Near(name, names); len(found) > 0 {
+		near = suggest.DidYouMean(found)
+	}
+	return &cli.ExitError{Err: fmt.Errorf("unknown target or component %q%s", name, near), Code: 2}
 }

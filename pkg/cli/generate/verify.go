@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// A check is one thing that make verify looks at. Its problem is empty if all is well.
+// A check is one step of make verify.
 type check struct {
 	name string
-	run  func(ctx context.Context, root string) (problem string, err error)
-	// tool is a program that the check needs and that the toolchain does not bring. Without it the check is skipped,
-	// loudly; in CI (CI=true) it must be there.
+	run  func(ctx context.Context, root string) (problem string, err error) // no problem, no error: ok
+	// tool is a program that the check needs and that go.mod does not provide. If it is missing, the check is skipped and
+	// Verify says so; in CI (CI=true) the check fails.
 	tool string
 }
 
@@ -62,7 +62,7 @@ var checks = []check{
 	{name: "buildifier", run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
 }
 
-// Checks names what Verify checks.
+// Checks returns the names of the checks.
 func Checks() []string {
 	var names []string
 	for _, c := range checks {
@@ -71,7 +71,7 @@ func Checks() []string {
 	return names
 }
 
-// Verify runs every check, says on w how each went, and returns an error if one found a problem.
+// Verify runs every check, writes to w how each went, and returns an error if one failed.
 func Verify(ctx context.Context, root string, w io.Writer) error {
 	var failed []error
 	for _, c := range checks {
@@ -99,7 +99,7 @@ func Verify(ctx context.Context, root string, w io.Writer) error {
 	return errors.Join(failed...)
 }
 
-// problemsOf is a check by a command that fails when it finds a problem.
+// problemsOf returns a check by a command that fails if it finds a problem.
 func problemsOf(name string, args ...string) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, dir string) (string, error) {
 		out, err := output(ctx, dir, name, args...)
@@ -110,7 +110,7 @@ func problemsOf(name string, args ...string) func(context.Context, string) (stri
 	}
 }
 
-// overTracked is a check by a command over the files that git knows and that match.
+// overTracked returns a check by a command over the files that git knows and that match.
 func overTracked(command string, patterns ...string) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, root string) (string, error) {
 		names, err := tracked(ctx, root, patterns...)
