@@ -11,6 +11,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/prove/cluster"
 )
 
 // advise adds to an error which command or flag to use next. The packages below this one only say what failed.
@@ -25,6 +26,7 @@ func advice(err error) string {
 	var unknown *suggest.UnknownError
 	var goflag *road.FlagError
 	var noTree *plan.NoTreeError
+	var missing *cluster.MissingError
 	switch {
 	case errors.As(err, &unknown) && (unknown.Kind == "component" || unknown.Kind == "platform"):
 		return "see slipway catalog " + unknown.Kind + "s"
@@ -32,6 +34,14 @@ func advice(err error) string {
 		return "--dry-run, or make -n, shows a plan"
 	case errors.As(err, &noTree):
 		return "run slipway inside a tree, or name one with -C"
+	case errors.As(err, &missing):
+		return "make quick-release makes the server tarball, make release all; or name their folder with --from"
+	case errors.Is(err, cluster.ErrRoot):
+		return "run the command with sudo, or add --control-plane-only"
+	case errors.Is(err, cluster.ErrOther):
+		return "slipway cluster down removes it"
+	case errors.Is(err, cluster.ErrNotReady):
+		return "on a slow machine, --wait gives it more time"
 	}
 	return ""
 }

@@ -55,7 +55,11 @@ func Run(ctx context.Context, s IO, args ...string) error {
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		var shown shownError
-		return &ExitError{advise(err), exitCode(err), errors.As(err, &shown)}
+		exit := &ExitError{advise(err), exitCode(err), errors.As(err, &shown)}
+		if text := advice(err); exit.Shown && text != "" {
+			fmt.Fprintln(s.Err, "slipway:", text)
+		}
+		return exit
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (o *options) clusterUp(ctx context.Context, request cluster.Options) error 
 	}
 	request.Dir = filepath.Join(root, filepath.FromSlash(clusters))
 	if err := request.Require(); err != nil {
-		return clusterError(err)
+		return err
 	}
 	return o.withClusters(ctx, root, func(string) error { return o.clusterUpLocked(ctx, request) })
 }
@@ -109,7 +109,7 @@ func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) 
 	case err == nil:
 		return o.sayUp(s, request)
 	case s == nil:
-		return clusterError(err)
+		return err
 	case ctx.Err() != nil:
 		err = o.cleanUp(ctx, request)
 	default:
@@ -164,15 +164,6 @@ func quote(path string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
 
-// clusterError is a usage error if the name is one that no cluster can have.
-func clusterError(err error) error {
-	var name cluster.NameError
-	if errors.As(err, &name) {
-		return badrequest.Mark(err)
-	}
-	return err
-}
-
 func newClusterDown(o *options) *cobra.Command {
 	var name string
 	c := &cobra.Command{
@@ -192,7 +183,7 @@ interface and _output/cluster/NAME. It does so for a cluster that up did not fin
 			return o.withClusters(c.Context(), root, func(dir string) error {
 				_, none := cluster.Load(dir, name)
 				if err := cluster.Down(c.Context(), dir, name); err != nil {
-					return clusterError(err)
+					return err
 				}
 				if none == nil {
 					fmt.Fprintf(o.Out, "nothing of cluster %s is left\n", name)
@@ -292,5 +283,5 @@ func (o *options) cluster(name string) (*cluster.State, error) {
 	if errors.Is(err, cluster.ErrNone) {
 		return nil, fmt.Errorf("%w: `%s` makes it", err, commandFor("up", name))
 	}
-	return s, clusterError(err)
+	return s, err
 }

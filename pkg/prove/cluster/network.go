@@ -169,7 +169,7 @@ func freeSubnet(taken []netip.Prefix) (netip.Prefix, error) {
 		}
 		a = netip.AddrFrom4(b)
 	}
-	return netip.Prefix{}, fmt.Errorf("every subnet of %s has a route: remove a cluster (slipway cluster down) or a route", subnets)
+	return netip.Prefix{}, fmt.Errorf("every subnet of %s has a route: remove a cluster or a route", subnets)
 }
 
 // lockNetwork keeps other clusters from choosing a subnet. The lock is a name that one process at a time can have, in the

@@ -143,6 +143,9 @@ func until(ctx context.Context, pause time.Duration, is func() (bool, error)) er
 	}
 }
 
+// ErrNotReady is the error for a part of a cluster that did not become ready in time.
+var ErrNotReady = errors.New("not ready")
+
 // eventually asks again and again, as long as the cluster's processes live. An error of the question means no, and is told at
 // the end.
 func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, error)) error {
@@ -160,7 +163,7 @@ func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, 
 		return false, s.checkAlive()
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("waited for %v (--wait)", s.patience)
+		err = fmt.Errorf("%w after %v", ErrNotReady, s.patience)
 		if last != nil {
 			err = fmt.Errorf("%w: %w", err, last)
 		}

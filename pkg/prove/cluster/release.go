@@ -29,7 +29,7 @@ func serverTarball() string { return "kubernetes-server-linux-" + runtime.GOARCH
 func sumsOf(dir string) (string, error) {
 	for _, name := range []string{"SHA256SUMS", serverTarball()} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("there is no %s in %s: make quick-release makes it, or name the folder with --from", name, dir)
+			return "", &MissingError{name, dir}
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
@@ -39,6 +39,11 @@ func sumsOf(dir string) (string, error) {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
 }
+
+// A MissingError is a file of a release that is not in its folder.
+type MissingError struct{ Name, Dir string }
+
+func (e *MissingError) Error() string { return fmt.Sprintf("there is no %s in %s", e.Name, e.Dir) }
 
 // verifyTarball compares the server tarball with its line in SHA256SUMS.
 func verifyTarball(dir string) error {

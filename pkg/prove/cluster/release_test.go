@@ -77,7 +77,7 @@ func TestTarballWithoutASumIsRefused(t *testing.T) {
 	if err := os.Remove(sums); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := up(t, tarballs); err == nil || !strings.Contains(err.Error(), "there is no SHA256SUMS in "+tarballs+": make quick-release") {
+	if _, _, err := up(t, tarballs); !errors.As(err, new(*MissingError)) || err.Error() != "there is no SHA256SUMS in "+tarballs {
 		t.Errorf("error %v", err)
 	}
 }

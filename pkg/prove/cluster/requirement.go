@@ -18,15 +18,18 @@ var programs = []struct{ name, debian string }{
 	{"nsenter", "util-linux"}, {"losetup", "mount"}, {"mount", "mount"}, {"hostname", "hostname"},
 }
 
-var errNotLinux = errors.New("a cluster needs Linux: run slipway in a virtual machine")
+var errNotLinux = errors.New("a cluster needs Linux, perhaps in a virtual machine")
 
-// requireMachine says what a cluster with nodes needs that this machine or this user does not have.
+// ErrRoot is the error for a cluster with nodes that a user other than root asks for.
+var ErrRoot = errors.New("nodes need root")
+
+// requireMachine returns an error if a cluster with nodes needs what this machine or this user does not have.
 func requireMachine() error {
 	if runtime.GOOS != "linux" {
 		return errNotLinux
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("nodes need root: run the command with sudo, or add --control-plane-only")
+		return ErrRoot
 	}
 	var lacks, packages []string
 	for _, p := range programs {

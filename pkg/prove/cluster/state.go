@@ -67,6 +67,9 @@ func (e NameError) Error() string {
 	return fmt.Sprintf("cluster name %q: not 1 to 32 of a-z, 0-9 and -, beginning and ending with a letter or digit", string(e))
 }
 
+// BadRequest marks the error as the request's fault: see package badrequest.
+func (NameError) BadRequest() {}
+
 // Load reads the state of a cluster: its error is ErrNone if there is none.
 func Load(dir, name string) (*State, error) {
 	where, err := folder(dir, name)

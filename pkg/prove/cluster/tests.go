@@ -39,8 +39,7 @@ func (s *State) UnpackTests(ctx context.Context, tars string) (*Tests, error) {
 	}
 	for _, name := range []string{testTarball(), "SHA256SUMS"} {
 		if _, err := os.Stat(filepath.Join(tars, name)); errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("there is no %s in %s: `slipway release --platform linux/%s` makes it with the other tarballs, "+
-				"or name the folder with --from", name, tars, runtime.GOARCH)
+			return nil, &MissingError{name, tars}
 		}
 	}
 	sums := filepath.Join(tars, "SHA256SUMS")
@@ -69,7 +68,7 @@ func (t *Tests) unpack(ctx context.Context, archive string) error {
 	}
 	version, err := os.ReadFile(filepath.Join(tmp, "kubernetes", "version"))
 	if got := strings.TrimSpace(string(version)); err == nil && got != t.state.Version {
-		err = fmt.Errorf("%s is of %s, and cluster %s of %s: make the cluster of the same release, or name that with --from",
+		err = fmt.Errorf("%s is of %s, and cluster %s of %s: both have to be of the same release",
 			archive, got, t.state.Name, t.state.Version)
 	}
 	if err == nil {

@@ -26,8 +26,8 @@ type Options struct {
 // DefaultWait is long for what takes seconds on a machine that is not slow.
 const DefaultWait = 2 * time.Minute
 
-// ErrOther says that a cluster is up already, and is not what was asked for.
-var ErrOther = errors.New("is up already, from another release or with other nodes: slipway cluster down removes it")
+// ErrOther is the error for a cluster that is up already, and is not what was asked for.
+var ErrOther = errors.New("is up already, from another release or with other nodes")
 
 // Up makes a cluster, and returns when it is ready. What an Up that did not come to its end has left is removed first. If the
 // cluster is there already, nothing is done. Whoever calls it sees to it that one Up or Down runs at a time in a folder.
