@@ -54,13 +54,11 @@ func Run(ctx context.Context, s IO, args ...string) error {
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		var shown shownError
-		if errors.As(err, &shown) {
-			if text := advice(err); text != "" { // the error itself has been shown without it
-				fmt.Fprintln(s.Err, "slipway:", text)
-			}
-			return &ExitError{err, exitCode(err), true}
+		exit := &ExitError{advise(err), exitCode(err), errors.As(err, &shown)}
+		if text := advice(err); exit.Shown && text != "" {
+			fmt.Fprintln(s.Err, "slipway:", text)
 		}
-		return &ExitError{advise(err), exitCode(err), false}
+		return exit
 	}
 	return nil
 }

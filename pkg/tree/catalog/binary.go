@@ -12,18 +12,18 @@ import (
 type Binary struct {
 	Name string `json:"name" file:"required"` // of the file, without ".exe"
 
-	// The module that it is compiled in: the components', or another project's.
+	// The module that it is compiled in: the components' or another project's.
 	Module     string `json:"module" file:"optional"` // a folder below the root, slash-separated; left out: the components'
-	ModulePath string `json:"modulePath"`             // what its go.mod calls it
+	ModulePath string `json:"modulePath"`             // its path in go.mod
 
 	// One of the two is set, as declared: "./kubectl" in the module, or a dependency's import path.
 	Package string `json:"package,omitempty" file:"optional"`
 	Test    string `json:"test,omitempty" file:"optional"`
 
-	Stamp  string     `json:"stamp,omitempty" file:"optional"`  // a variable of another project that is set to the version of its module
-	Sets   []Set      `json:"sets,omitempty" file:"optional"`   // whose tarballs hold it
-	Folder string     `json:"folder,omitempty" file:"optional"` // where these have it; empty: SET/bin
-	Only   []Platform `json:"only,omitempty" file:"optional"`   // if not empty: no other platform
+	Stamp  string     `json:"stamp,omitempty" file:"optional"`  // a variable of another project, set to the version of its module
+	Sets   []Set      `json:"sets,omitempty" file:"optional"`   // the sets whose tarballs hold it
+	Folder string     `json:"folder,omitempty" file:"optional"` // in these tarballs; empty: SET/bin
+	Only   []Platform `json:"only,omitempty" file:"optional"`   // if not empty: for these platforms alone
 }
 
 // IsTest reports whether the binary is made by `go test -c` and not by `go build`.
@@ -42,7 +42,7 @@ func (b Binary) ImportPath() string {
 func GoName(pkg string, test bool) string {
 	name := path.Base(pkg)
 	if prefix, major, ok := gomodule.SplitPathVersion(pkg); ok && strings.HasPrefix(major, "/") {
-		name = path.Base(prefix) // the Go command does not call a program v2
+		name = path.Base(prefix) // the Go command never names a program v2
 	}
 	if test {
 		name += ".test"

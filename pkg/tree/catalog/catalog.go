@@ -39,9 +39,9 @@ type Toolchain struct {
 // An Image is a container image for the platforms of the server set: a binary on a base, or what the base has.
 type Image struct {
 	Name   string   `json:"name" file:"required"`             // in the registry, folders included
-	Title  string   `json:"title" file:"required"`            // for people
-	Base   string   `json:"base,omitempty" file:"optional"`   // the folder below images/ that describes the base; empty: the binary is all there is
-	Binary string   `json:"binary,omitempty" file:"optional"` // that is started; empty: the base has what is started
+	Title  string   `json:"title" file:"required"`            // for people to read
+	Base   string   `json:"base,omitempty" file:"optional"`   // the folder in images/ that describes the base; empty: the image holds nothing but binaries
+	Binary string   `json:"binary,omitempty" file:"optional"` // the program that is started; empty: it is in the base
 	With   []string `json:"with,omitempty" file:"optional"`   // other binaries that the image holds
 	User   string   `json:"user,omitempty" file:"optional"`   // UID:GID to run as; empty: root
 
@@ -52,10 +52,10 @@ type Image struct {
 	Revision string    `json:"revision,omitempty" file:"optional"` // its commit, if that is known
 	Source   string    `json:"source,omitempty" file:"optional"`   // https URL of the repository with the commit
 
-	Set        Set      `json:"set,omitempty" file:"optional"`        // whose tarballs hold it: Test, or, if empty, Server
-	Entrypoint []string `json:"entrypoint,omitempty" file:"optional"` // what is started, if it is not the binary by its own name
-	Arguments  []string `json:"arguments,omitempty" file:"optional"`  // that it gets where nobody gives others
-	SetUID     bool     `json:"setuid,omitempty" file:"optional"`     // the binary runs as root, whoever starts it
+	Set        Set      `json:"set,omitempty" file:"optional"`        // the set whose tarballs hold it: Test, or, if empty, Server
+	Entrypoint []string `json:"entrypoint,omitempty" file:"optional"` // the command, if it is not the binary alone
+	Arguments  []string `json:"arguments,omitempty" file:"optional"`  // defaults, which a Pod can replace
+	SetUID     bool     `json:"setuid,omitempty" file:"optional"`     // the binary runs as root for every user
 }
 
 // File returns the name of the image's archive, without ".tar". Images for tests have their version in it, as a test may
@@ -67,13 +67,13 @@ func (i Image) File() string {
 	return path.Base(i.Name)
 }
 
-// Addon reports whether the image is of another project, and so has a version of its own.
+// Addon reports whether the image has a version of its own, as those of other projects and those for tests have.
 func (i Image) Addon() bool { return i.Version != "" }
 
 // In reports whether a set's tarballs hold the image.
 func (i Image) In(set Set) bool { return cmp.Or(i.Set, Server) == set }
 
-// Binaries returns the names of all binaries that the image holds, the one that is started first.
+// Binaries returns the names of all binaries that the image holds, beginning with the one that is started.
 func (i Image) Binaries() []string {
 	if i.Binary == "" {
 		return nil
@@ -97,7 +97,7 @@ func Load(root string) (*Catalog, error) {
 	return c, nil
 }
 
-// IsComponent reports whether a binary is Kubernetes' own, of the components' module, and not of another project.
+// IsComponent reports whether a binary is of the components' module, and not of another project.
 func (c *Catalog) IsComponent(b Binary) bool { return b.Module == c.Module }
 
 // Binary returns the binary of that name.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -219,4 +220,17 @@ func join(platforms []Platform) string {
 		s = append(s, p.String())
 	}
 	return strings.Join(s, " ")
+}
+
+// A tag with a slip in it would make a field optional, or unknown.
+func TestTagsOfDeclaredFields(t *testing.T) {
+	t.Parallel()
+	for _, declared := range []any{Catalog{}, Toolchain{}, Binary{}, Image{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(declared)) {
+			how, ok := f.Tag.Lookup("file")
+			if derived := f.Name == "ModulePath" || f.Name == "Kubernetes"; derived == ok || ok && how != "required" && how != "optional" || f.Tag.Get("json") == "" {
+				t.Errorf("%T.%s has the tag %s", declared, f.Name, f.Tag)
+			}
+		}
+	}
 }

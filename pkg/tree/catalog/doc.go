@@ -1,7 +1,7 @@
 // Package catalog answers what can be built, for which platforms, and into which artifacts.
 //
-// It reads release/release.yaml, the one list of components, platforms and artifacts. Whoever needs such a list
-// (a make target, Starlark, CI, the docs) asks a Catalog or is generated from one.
+// It reads release/release.yaml, the one list of components, platforms and artifacts. Everything else that needs such a list,
+// such as make targets, Starlark, CI and the docs, asks a Catalog or is generated from one.
 //
 // # The file
 //
@@ -21,28 +21,36 @@
 //	   sets: [server], folder: addons/bin}                                       # not in server/bin
 //	images:
 //	- {name: kubectl, base: static, binary: kubectl, with: [kube-log-runner], title: Kubernetes command line}
-//	- {name: etcd, base: static, binary: etcd, version: 3.6.8-0, title: etcd}   # of another project, with its version
-//	- {name: e2e-test-images/busybox, set: test, base: busybox, entrypoint: [sh], version: 1.37.0-1, title: BusyBox} # for tests
+//	- {name: etcd, base: static, binary: etcd, title: etcd,                     # of another project, with its version
+//	   version: 3.6.8-0, created: 2026-02-13T18:39:11Z, source: https://github.com/etcd-io/etcd}
+//	- {name: e2e-test-images/busybox, set: test, base: busybox, entrypoint: [sh], title: BusyBox,  # for tests
+//	   version: 1.37.0-1, created: 2026-11-22T07:43:18Z}
 //	registry: registry.k8s.io   # the images' names begin with it
 //
-// `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out and says with `only`
-// what it can be built for; it is built when it is asked for by name. An image with `set: test` is in the test tarballs, under the
-// version that the tests call it by; `entrypoint` and `arguments` are what it starts, where that is not the binary.
+// The fields are those of [Catalog], [Binary] and [Image] that have a tag `file`. To add one, add it to its struct and check its
+// value in check.go.
+//
+// `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out, lists in `only` the platforms
+// that it can be built for, and is built when it is asked for by name. An image with `set: test` is in the test tarballs, under
+// the version that the tests call it by. `entrypoint` and `arguments` are what an image starts, where that is not the binary.
+//
+// An image with a `version` has a time when that was `created`, and may have a `revision` (a commit) and a `source` (a
+// repository). It is labeled with these instead of the release's, so that every release has the same image.
 //
 // # Validation
 //
-// Load checks the file against itself, against the tree (are the packages and image bases there?) and against the
-// modules' go.mod files (is there a module with that package?). All problems come at once, as an *InvalidError, by line,
-// each with what was probably meant. Main packages of a module are compiled into one folder for a platform, and so are tests, so no
-// two of them may have import paths that end alike. A Catalog that Load returned is trusted from there on and must not be changed.
+// Load checks the file against itself, against the tree (do the packages and image bases exist?) and against the
+// modules' go.mod files (does a module have that package?). It returns all problems at once, as an *InvalidError, by line,
+// each with what was probably meant. Main packages of a module are compiled into one folder for a platform, and so are tests, so
+// import paths of no two of them may end alike. A Catalog that Load returned is trusted from there on and must not be changed.
 //
 // # Names from the command line
 //
 // Match reads what users write in WHAT, upstream's spellings included, and Platforms what they write in
-// KUBE_BUILD_PLATFORMS. A name that is not in the catalog is an *UnknownError.
+// KUBE_BUILD_PLATFORMS. The error for a name that is not in the catalog is a *suggest.UnknownError.
 //
 // # What must never be in here
 //
-// How something is built: flags, commands, paths of outputs, versions of a build. No other package of the toolchain
-// is imported here, nothing is executed, and nothing outside of the given tree is read.
+// How something is built: flags, commands, paths of outputs, versions of a build. No package of the build is imported here,
+// nothing is executed, and nothing outside of the given tree is read.
 package catalog

@@ -10,7 +10,7 @@ import (
 	"slipway.build/pkg/mechanism/suggest"
 )
 
-// Match returns the binaries that the words of WHAT name, each once, in the catalog's order: none for no words.
+// Match returns the binaries that the words of WHAT name, each once, in the catalog's order. Without words it returns none.
 //
 // A word is a binary's name, its folder ("cmd/kubectl", "./cmd/kubectl/"), its import path, or one of upstream's
 // spellings: below vendor/ or staging/src/, or relative to its repository ("test/e2e/e2e.test"). Another project's folder
@@ -42,7 +42,7 @@ func (c *Catalog) Match(what string) ([]Binary, error) {
 }
 
 // Platforms returns the platforms that KUBE_BUILD_PLATFORMS names, separated by spaces or commas, each once, in the
-// order of AllPlatforms: none for an empty string. The error joins a *suggest.UnknownError for each that is in no set.
+// order of AllPlatforms. For an empty string it returns none. The error joins a *suggest.UnknownError for each that is in no set.
 func (c *Catalog) Platforms(words string) ([]Platform, error) {
 	all := c.AllPlatforms()
 	names := make([]string, len(all))
@@ -83,7 +83,7 @@ func (b Binary) spellings(module string) []string {
 			paths = append(paths, path.Join(b.Module, dir))
 		}
 	case local:
-		// Upstream has it below its cmd/, or, if it is an API server of its own, as a staging module.
+		// Upstream has it in cmd/, or, if it is an API server of its own, as a staging module.
 		staged := "k8s.io/" + dir
 		paths = append(paths, dir, path.Join(module, dir), "cmd/"+dir, "k8s.io/kubernetes/cmd/"+dir,
 			staged, "vendor/"+staged, "staging/src/"+staged)

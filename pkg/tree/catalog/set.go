@@ -19,7 +19,7 @@ type Set string
 const (
 	Server Set = "server" // runs the control plane
 	Node   Set = "node"   // runs on every machine
-	Client Set = "client" // runs on people's machines
+	Client Set = "client" // runs on users' machines
 	Test   Set = "test"   // checks a cluster
 )
 
