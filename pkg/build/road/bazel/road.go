@@ -12,9 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/child"
 )
 
 // A Road is the Bazel road.
@@ -138,13 +140,9 @@ func build(ctx context.Context, b Bazel, c road.Compilation, labels []string, re
 	cmd := b.Command(ctx, append(args, labels...)...)
 	output := &output{report: rep}
 	cmd.Stdout, cmd.Stderr = output, output // one and the same: it is written to by one goroutine
-	// Bazel's client then tells the server to stop, which keeps what is done.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
-	unlock := dieWithParent(cmd)
-	defer unlock()
+	child.Interrupt(cmd, time.Minute)       // Bazel's client then stops the server, which keeps what is done
 	rep.By(fmt.Sprintf("%s: bazel build", b))
-	err := cmd.Run()
+	err := child.Run(cmd, syscall.SIGINT, nil)
 	output.flush()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

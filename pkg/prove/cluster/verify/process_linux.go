@@ -10,9 +10,6 @@ import (
 	"syscall"
 )
 
-// apart has a command not get the Ctrl-C that is meant for slipway.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
 // stop has processes stop, as if they hung.
 func stop(pids []int) error { return signal(pids, syscall.SIGSTOP) }
 
