@@ -35,6 +35,6 @@
 //
 // # What must never be in here
 //
-// Knowledge of what is packed: names of releases, images or platforms. Unpacking. Any choice that depends on
-// the machine, the clock or the environment.
+// Knowledge of what is packed: names of releases, images or platforms. Unpacking of archives that others made: [ReadTar] only
+// reads back what [Tar] wrote. Any choice that depends on the machine, the clock or the environment.
 package archive

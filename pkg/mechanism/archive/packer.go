@@ -42,11 +42,38 @@ func (p *Packer) TarGz(ctx context.Context, w io.Writer, entries []Entry) error 
 	if err != nil {
 		return err
 	}
-	threads := p.Workers
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
+	return newPacking(cache, p.newWorkers(), members).run(ctx, w)
+}
+
+// Prepare compresses a file's content into the cache before TarGz packs it, while processors would otherwise be idle. TarGz
+// compresses what was not prepared.
+func (p *Packer) Prepare(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
 	}
-	return newPacking(cache, newWorkers(threads), members).run(ctx, w)
+	if info.Size() < minSegment || p.Cache == "" {
+		return nil // the cache keeps large contents only
+	}
+	members, err := layout([]Entry{{Name: "content", Path: path}}, time.Time{})
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", path, err)
+	}
+	cache, err := openCache(p.Cache)
+	if err != nil {
+		return err
+	}
+	if err := newPacking(cache, p.newWorkers(), members).prepare(ctx); err != nil {
+		return err
+	}
+	return ctx.Err() // prepare does not report it
+}
+
+func (p *Packer) newWorkers() workers {
+	if p.Workers > 0 {
+		return newWorkers(p.Workers)
+	}
+	return newWorkers(runtime.GOMAXPROCS(0))
 }
 
 // A packing is one TarGz at work, in three stages: prepare cuts the large contents and compresses them into
