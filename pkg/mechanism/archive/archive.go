@@ -14,8 +14,8 @@ var sources embed.FS
 // every action that packs. The cache keeps what each recipe made in a folder of its own.
 var Recipe = recipe.Of(sources, "github.com/klauspost/compress")
 
-// An Entry is a member of an archive: a directory, a symbolic link, or a file whose content is Data, or
-// else the file at Path.
+// An Entry describes a member of an archive: a directory, a symbolic link, or a file whose content is Data or is read from
+// Path.
 type Entry struct {
 	Name string      // slash-separated, relative, clean
 	Mode fs.FileMode // type (fs.ModeDir, fs.ModeSymlink or regular), a file's 0100 and fs.ModeSetuid, a directory's fs.ModeSticky; the rest is ignored

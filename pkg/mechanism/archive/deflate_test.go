@@ -12,7 +12,7 @@ import (
 )
 
 // A compressor that has worked on other chunks must make the same of a chunk as a new one.
-func TestAUsedCompressorLeavesNoTrace(t *testing.T) {
+func TestReusedCompressorMakesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestAUsedCompressorLeavesNoTrace(t *testing.T) {
 	}
 }
 
-func TestCombinedCRCIsThatOfTheWhole(t *testing.T) {
+func TestCombinedCRCMatchesTheWhole(t *testing.T) {
 	t.Parallel()
 	p := noise(1, 100_000)
 	whole := crc32.ChecksumIEEE(p)

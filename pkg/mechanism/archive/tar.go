@@ -23,15 +23,14 @@ func Tar(w io.Writer, entries []Entry, t time.Time) error {
 	return err
 }
 
-// A Tarball is an uncompressed tar file that exists only when it is read, as often as needed: an image's
-// layer does not have to be on disk. It fails when a file it is made of is no longer the one it was made
-// with.
+// A Tarball is an uncompressed tar file that is made while it is read, as often as needed, so an image's layer need not be on
+// disk. Reading fails if one of its files has changed since NewTarball.
 type Tarball struct {
 	members []member
 	size    int64
 }
 
-// NewTarball is the tar file that Tar would write.
+// NewTarball returns the tar file that Tar would write.
 func NewTarball(entries []Entry, t time.Time) (*Tarball, error) {
 	members, err := layout(entries, t)
 	if err != nil {
@@ -44,7 +43,7 @@ func NewTarball(entries []Entry, t time.Time) (*Tarball, error) {
 	return &Tarball{members: members, size: size}, nil
 }
 
-// Size is the length of the tar file.
+// Size returns the length of the tar file in bytes.
 func (b *Tarball) Size() int64 { return b.size }
 
 // Open returns a reader of the tar file from its start. The reader holds at most one file open.
@@ -125,7 +124,7 @@ func (r *tarReader) Close() error {
 	return err
 }
 
-// ReadTar reads what Tar wrote into memory: the files and links, without folders that only lead to them.
+// ReadTar reads a file that Tar wrote into memory. It returns the files and links, without folders.
 func ReadTar(name string) ([]Entry, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -23,7 +23,7 @@ var sources embed.FS
 // Recipe identifies the code here that decides what a checksum file holds.
 var Recipe = recipe.Of(sources)
 
-// A Digest is what identifies a file's content.
+// A Digest identifies a file's content.
 type Digest struct {
 	SHA256 string // in hex
 	SHA512 string // in hex
@@ -32,34 +32,33 @@ type Digest struct {
 // Sums are the digests of files by their slash-separated names.
 type Sums map[string]Digest
 
-// A Digester hands on what is written to it, and computes its digest, so that a file need not be read again for its sums. The
-// writer, the sums and who it is handed to work beside each other, in goroutines that Digest ends.
+// A Digester passes on what is written to it and computes its digest, so a file need not be read again for its sums. The
+// underlying writer and the sums work in goroutines of their own, which Digest ends.
 type Digester struct {
 	sha256, sha512 hash.Hash
-	block          *block      // what was written last, until it is full
-	free           chan *block // those that nobody reads
+	block          *block      // is being filled
+	free           chan *block // blocks that nobody reads
 	readers        []chan *block
 	done           sync.WaitGroup
 	failed         atomic.Pointer[error]
 }
 
-// A writer is ahead of the slowest reader by at most so many blocks.
 const (
 	blockSize = 64 << 10 // bytes: in the processor's cache until all have read it
-	blocks    = 16
+	blocks    = 16       // how far a writer may be ahead of the slowest reader
 
-	// Of what is written to a file at once, Linux makes one folio. Where a virtual machine gives free memory back to its host, large
-	// ones are those that have to be had again: 400 MB in pieces of 8 KiB took half the time of those in pieces of 256 KiB.
+	// Linux makes one folio of what is written to a file at once. In a virtual machine that gives free memory back to its host,
+	// large folios have to be requested again: writing 400 MB in pieces of 8 KiB took half the time that pieces of 256 KiB took.
 	pieceSize = 8 << 10 // bytes
 )
 
-// A block is a piece of what was written, until all have read it.
+// A block is a piece of the data, until all readers are done with it.
 type block struct {
 	data    []byte
 	readers atomic.Int32
 }
 
-// NewDigester starts one.
+// NewDigester returns a Digester that passes data on to a writer. The caller must call Digest, which ends its goroutines.
 func NewDigester(to io.Writer) *Digester {
 	d := &Digester{sha256: sha256.New(), sha512: sha512.New(), free: make(chan *block, blocks)}
 	for range blocks {
@@ -96,7 +95,7 @@ func (d *Digester) err() error {
 	return nil
 }
 
-// Write fails if what was written before could not be handed on.
+// Write fails if earlier data could not be passed on.
 func (d *Digester) Write(p []byte) (int, error) {
 	size := len(p)
 	for len(p) > 0 {
@@ -125,8 +124,8 @@ func (d *Digester) flush() {
 	}
 }
 
-// Digest is that of all that was written, once it has been handed on. It has to be called once, at the end, even if nobody needs
-// it. It fails if something could not be handed on.
+// Digest waits until all data has been passed on, and returns the data's digest. It must be called exactly once, after the last
+// Write. It fails if some data could not be passed on.
 func (d *Digester) Digest() (Digest, error) {
 	if d.block != nil {
 		d.flush()
@@ -138,12 +137,12 @@ func (d *Digester) Digest() (Digest, error) {
 	return Digest{hex.EncodeToString(d.sha256.Sum(nil)), hex.EncodeToString(d.sha512.Sum(nil))}, d.err()
 }
 
-// SHA256SUMS is the content of a file for sha256sum -c, sorted by name.
+// SHA256SUMS returns the content of a file for sha256sum -c, sorted by name.
 func (s Sums) SHA256SUMS() []byte {
 	return s.format(func(d Digest) string { return d.SHA256 })
 }
 
-// SHA512SUMS is the content of a file for sha512sum -c, sorted by name.
+// SHA512SUMS returns the content of a file for sha512sum -c, sorted by name.
 func (s Sums) SHA512SUMS() []byte {
 	return s.format(func(d Digest) string { return d.SHA512 })
 }
