@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/child"
 )
 
 func newBazel(o *options) *cobra.Command {
@@ -87,9 +89,8 @@ func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, arg
 func (o *options) runBazel(ctx context.Context, b *bazel.Bazel, args []string) error {
 	c := b.Command(ctx, args...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, o.Out, o.Err
-	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // Bazel then ends what it runs, and keeps what is done
-	c.WaitDelay = time.Minute
-	err := c.Run()
+	child.Interrupt(c, time.Minute) // Bazel then ends what it runs, and keeps what is done
+	err := child.Run(c, syscall.SIGINT, nil)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return commandError{fmt.Errorf("bazel: %w", err), exit.ExitCode()}

@@ -25,7 +25,7 @@ without the addresses in them, then all data, and what was recorded of the build
   different   everything else, and what can't be proven
 
 Each kind of difference is listed, the worst first. The exit code is 0 if A and B are identical or equivalent, 1 if they are
-different, and 2 if one can't be read.`,
+different, and 2 if one can't be read or has a program of a version of Go that diff does not know.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := diff.Compare(c.Context(), args[0], args[1])

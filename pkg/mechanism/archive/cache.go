@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	keepUnused = 5 * 24 * time.Hour // what nobody used for so long, Trim removes
-	touchEvery = time.Hour          // how exactly uses are recorded
+	keepUnused = 5 * 24 * time.Hour // after this time without use, Trim removes a file
+	touchEvery = time.Hour          // a use is recorded if the last one is older
 
 	packedExt = ".deflate" // compressed forms, named by the SHA-256 of the content
 	splitExt  = ".split"   // lists of segments, named by the SHA-256 of the tar file
 	tempExt   = ".tmp"     // files that are not complete
 )
 
-// errDamaged says that a file in the cache is not what was written.
+// errDamaged says that a file in the cache differs from what was written.
 var errDamaged = errors.New("damaged")
 
-// A cache is a folder of compressed forms and lists of segments, made by one recipe. A file in it is complete
-// and never changes; it can vanish at any time.
+// A cache is a folder of compressed forms and lists of segments that one recipe made. Each file in it is complete and never
+// changes, but may disappear at any time.
 type cache struct {
 	dir string
 }
@@ -56,7 +56,7 @@ type trailer struct {
 	CRC        uint32            // of the content
 	PackedCRC  uint32
 	PackedSize int64
-	TrailerCRC uint32 // of what is above
+	TrailerCRC uint32 // of the fields above
 }
 
 var (
@@ -102,7 +102,7 @@ func (c *cache) stat(seg segment) (*os.File, trailer, error) {
 	return f, t, nil
 }
 
-// open is stat, with every byte checked.
+// open does the same as stat, and checks every byte.
 func (c *cache) open(seg segment) (*os.File, trailer, error) {
 	f, t, err := c.stat(seg)
 	if err != nil {
@@ -133,10 +133,9 @@ func (c *cache) has(seg segment) bool {
 	return true
 }
 
-// making holds the compressed forms that this process makes at the moment, by path, and a channel that is
-// closed when it's done. It is not a Packer's or a TarGz's own: several that use one cache at a time are to
-// compress a content once, too. A compressed form is made without waiting for any other, so waiting for it is
-// always safe.
+// making maps the paths of compressed forms that this process is making to channels that are closed when they are done. It is
+// global so that several packers with one cache also compress a content only once. Making a compressed form never waits for
+// another one, so waiting cannot deadlock.
 var making struct {
 	sync.Mutex
 	done map[string]chan struct{}
@@ -164,14 +163,14 @@ func (c *cache) ensure(ctx context.Context, w workers, con *content, seg segment
 				close(done)
 			}()
 			if c.has(seg) {
-				return nil // made between the look and the lock
+				return nil // made between the check and the lock
 			}
 			return c.make(ctx, w, con, seg)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-done: // or failed, in a way that need not concern us: look again
+		case <-done: // or it failed, perhaps for a reason of the other packer only: check again
 		}
 	}
 	return nil
@@ -246,15 +245,15 @@ func (c *cache) putSplit(s split) error {
 	})
 }
 
-// touch records a use. That it fails, in a cache that others own, makes the file look unused and no more.
+// touch records a use. It may fail in a cache that others own; then the file only looks unused.
 func touch(path string, info fs.FileInfo) {
 	if now := time.Now(); now.Sub(info.ModTime()) > touchEvery {
 		os.Chtimes(path, now, now)
 	}
 }
 
-// Trim removes from the cache what nobody used for five days, whichever recipe made it. It may run while
-// others use the cache.
+// Trim removes files from the cache that were not used for five days, whichever recipe made them. It may run while others
+// use the cache.
 func (p *Packer) Trim() error {
 	if p.Cache == "" {
 		return nil
@@ -293,8 +292,8 @@ func (p *Packer) Trim() error {
 	return errors.Join(errs...)
 }
 
-// isRecipe and isCached recognize what openCache and write create: the user may have named a folder that
-// holds other things.
+// isRecipe and isCached recognize the folders and files of a cache, because the user may have chosen a folder that holds other
+// things, too.
 func isRecipe(e fs.DirEntry) bool {
 	_, err := hex.DecodeString(e.Name())
 	return e.IsDir() && err == nil && len(e.Name()) == 16

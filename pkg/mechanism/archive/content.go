@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// errChanged says that a file is not, or no longer, what the caller said or what was seen at first.
+// errChanged says that a file differs from what the caller said, or from what it was before.
 var errChanged = errors.New("changed while being packed")
 
-// A content is what a regular file holds: data, or the file at path.
+// A content is the content of a regular file: data, or the file at path.
 type content struct {
 	name    string // of the member, for errors
 	path    string
@@ -52,8 +52,8 @@ func (c *content) open() (contentReader, error) {
 	return f, nil
 }
 
-// checkStat compares the file with what layout saw. A file with a known sum may be touched or replaced by
-// an equal one; of any other the time is all there is to go by.
+// checkStat compares the file with what layout saw. A file with a known sum may be touched or replaced by an equal one; for
+// any other file the time must be the same, since nothing else identifies its content.
 func (c *content) checkStat(r contentReader) error {
 	f, ok := r.(*os.File)
 	if !ok {
@@ -69,7 +69,7 @@ func (c *content) checkStat(r contentReader) error {
 	return nil
 }
 
-// fail names the content in an error that may not do so itself.
+// fail adds the content's name to an error that may lack it.
 func (c *content) fail(err error) error {
 	if c.path == "" || errors.As(err, new(*os.PathError)) {
 		return fmt.Errorf("pack %s: %w", c.name, err)
@@ -77,7 +77,7 @@ func (c *content) fail(err error) error {
 	return fmt.Errorf("pack %s: %s: %w", c.name, c.path, err)
 }
 
-// whole is the content as one segment.
+// whole returns the content as one segment.
 func (c *content) whole() segment {
 	return segment{Size: c.size, Sum: c.sum}
 }
@@ -92,9 +92,8 @@ type segment struct {
 
 func (s segment) end() int64 { return s.Off + s.Size }
 
-// A segmentReader reads a segment from its content and fails, instead of ending, if it was not what the
-// segment says. Where both sums are known the cheaper one is checked: the other was computed a moment ago by
-// the scan that found both.
+// A segmentReader reads a segment from its content. At its end it fails if the data differs from what the segment says. If
+// both sums are known it checks the cheaper one, since a scan computed both a moment ago.
 type segmentReader struct {
 	ctx  context.Context
 	c    *content
@@ -142,7 +141,7 @@ func (r *segmentReader) Read(p []byte) (int, error) {
 	return n, r.last
 }
 
-// check returns io.EOF if what was read is what the segment says.
+// check returns io.EOF if the data that was read matches the segment.
 func (r *segmentReader) check() error {
 	if err := r.c.checkStat(r.src); err != nil {
 		return err

@@ -12,9 +12,8 @@ import (
 )
 
 const (
-	// chunkSize is how much is compressed in one go, without knowledge of what is before. Larger chunks
-	// compress Go binaries no better than by a thousandth (as does a dictionary of the 32 KiB before);
-	// smaller ones share better among cores.
+	// chunkSize is how much is compressed at once, without knowledge of what is before it. Larger chunks compress Go binaries
+	// better by at most a thousandth, as does a dictionary of the 32 KiB before. Smaller ones are easier to share among cores.
 	chunkSize = 1 << 20
 
 	// level of the compressor. Measured with kube-apiserver and kubelet (149 MB; one core of a Xeon;
@@ -40,8 +39,8 @@ type chunk struct {
 	err    error
 }
 
-// Compressors and the buffers that are read into are used again: each is as large as a chunk, and a release has hundreds
-// of chunks. A compressor that was reset makes the same of a chunk as a new one, which a test holds it to.
+// Compressors and read buffers are reused: each is as large as a chunk, and a release has hundreds of chunks. A test checks
+// that a reset compressor makes the same bytes as a new one.
 var (
 	compressors = sync.Pool{New: func() any {
 		w, err := flate.NewWriter(io.Discard, level)
@@ -74,7 +73,7 @@ func storedSize(n int) int {
 	return n + (n+maxStored-1)/maxStored*5
 }
 
-// store puts content that is not compressible into blocks as it is.
+// store puts incompressible content into stored blocks.
 func store(p []byte) []byte {
 	out := make([]byte, 0, storedSize(len(p)))
 	for len(p) > 0 {
@@ -99,9 +98,9 @@ func newWorkers(n int) workers {
 	return w
 }
 
-// start waits for a free worker, has it compress what fill returns and puts the result into done, which has
-// room for it; then it calls release, if that is not nil, when what fill returned is no longer used. Nothing blocks while it holds a worker,
-// so no wait can be circular.
+// start waits for a free worker, compresses what fill returns and sends the result to done, which must have room for it. It
+// calls release, if that is not nil, when the data from fill is no longer used. Nothing blocks while it holds a worker, so
+// there is no deadlock.
 func (w workers) start(ctx context.Context, done chan<- chunk, fill func() ([]byte, error), release func()) {
 	if release == nil {
 		release = func() {}
@@ -128,7 +127,7 @@ func (w workers) start(ctx context.Context, done chan<- chunk, fill func() ([]by
 	}()
 }
 
-// deflateAll compresses everything that r holds and gives it to emit, chunk by chunk and in order.
+// deflateAll compresses everything in r and passes it to emit, chunk by chunk and in order.
 func (w workers) deflateAll(ctx context.Context, r io.Reader, emit func(chunk) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	pending := make(chan chan chunk, cap(w))
@@ -167,4 +166,37 @@ func (w workers) deflateAll(ctx context.Context, r io.Reader, emit func(chunk) e
 		}
 	}
 	return ctx.Err()
+}
+
+// combineCRC returns the CRC-32 of a content whose first part has the CRC-32 a and whose rest, of n bytes,
+// has b.
+//
+// A CRC is a remainder modulo a polynomial P over GF(2). Appending n bytes multiplies what was before by x^8n and adds what is
+// new, where addition is xor. The inversions of the CRCs at both ends cancel out.
+func combineCRC(a, b uint32, n int64) uint32 {
+	shift := uint32(1) << 31  // x^0
+	square := uint32(1) << 23 // x^8, then its square, and so on
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
+			shift = multiply(shift, square)
+		}
+		square = multiply(square, square)
+	}
+	return multiply(shift, a) ^ b
+}
+
+// multiply multiplies modulo P. As in CRC-32 the highest bit is the coefficient of x^0.
+func multiply(a, b uint32) uint32 {
+	var product uint32
+	for ; a != 0; a <<= 1 {
+		if a>>31 != 0 {
+			product ^= b
+		}
+		carry := b & 1
+		b >>= 1 // times x
+		if carry != 0 {
+			b ^= crc32.IEEE
+		}
+	}
+	return product
 }

@@ -22,14 +22,14 @@ const (
 
 var zeros [endSize]byte
 
-// A member is an entry as it will be in the archive.
+// A member is an entry in its final form.
 type member struct {
 	name    string
 	header  []byte   // one or more whole blocks
 	content *content // of a regular file, else nil
 }
 
-// size is how much of the tar file the member takes.
+// size returns how many bytes of the tar file the member takes.
 func (m *member) size() int64 {
 	if m.content == nil {
 		return int64(len(m.header))
@@ -37,12 +37,12 @@ func (m *member) size() int64 {
 	return int64(len(m.header)) + m.content.size + padding(m.content.size)
 }
 
-// padding is the number of zeros that follow a content of the given size.
+// padding returns the number of zeros that follow a content of the given size.
 func padding(size int64) int64 {
 	return -size & (blockSize - 1)
 }
 
-// layout checks the entries, adds the directories they lack and puts all in order.
+// layout checks the entries, adds missing directories, and sorts all.
 func layout(entries []Entry, t time.Time) ([]member, error) {
 	names := make(map[string]bool, len(entries)) // to whether it is a directory
 	for _, e := range entries {
@@ -102,7 +102,7 @@ func newMember(e Entry, t time.Time) (member, error) {
 	case fs.ModeDir:
 		h.Typeflag, h.Name, h.Mode = tar.TypeDir, e.Name+"/", 0o755
 		if e.Mode&fs.ModeSticky != 0 {
-			h.Mode = 0o1777 // a folder like /tmp: for everyone to write in
+			h.Mode = 0o1777 // a folder like /tmp, which everyone may write to
 		}
 	case fs.ModeSymlink:
 		if e.Link == "" {
@@ -111,7 +111,7 @@ func newMember(e Entry, t time.Time) (member, error) {
 		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.Link, 0o777
 	case 0:
 		h.Typeflag, h.Mode = tar.TypeReg, 0o644
-		if e.Mode&0o100 != 0 { // as git has it; the other bits are the umask's, or an accident
+		if e.Mode&0o100 != 0 { // git keeps only this bit; the others depend on the umask
 			h.Mode = 0o755
 		}
 		if e.Mode&fs.ModeSetuid != 0 {
@@ -156,14 +156,14 @@ func newContent(e Entry) (*content, error) {
 	}, nil
 }
 
-// header is the member's header as the blocks it takes in the tar file.
+// header returns the member's header as blocks of the tar file.
 func header(h tar.Header, t time.Time) ([]byte, error) {
 	h.ModTime = time.Unix(0, 0)
 	if !t.IsZero() {
 		h.ModTime = time.Unix(t.Unix(), 0)
 	}
 	var b bytes.Buffer
-	// A writer of its own: it would not write a next header before it saw this one's content.
+	// Each header needs its own writer, which would otherwise wait for the content before the next header.
 	if err := tar.NewWriter(&b).WriteHeader(&h); err != nil {
 		return nil, err
 	}

@@ -16,15 +16,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A Packer writes .tar.gz files. Any number of them, and of calls of one, may work at a time; those with one
-// Cache compress a content once.
+// A Packer writes .tar.gz files. Its methods may be called concurrently. All packers that share a Cache compress a content
+// only once.
 type Packer struct {
-	Cache   string    // folder of compressed forms by content; "" forgets them when TarGz returns
-	Workers int       // how many threads compress; 0 is GOMAXPROCS
-	Time    time.Time // of every member, in whole seconds; the zero time is 1970
+	Cache   string    // folder for compressed contents; "" keeps them only until TarGz returns
+	Workers int       // number of threads that compress; 0 means GOMAXPROCS
+	Time    time.Time // time of every member, in whole seconds; the zero time means 1970
 }
 
-// TarGz writes the entries as a .tar.gz. When it fails, what was written is not a complete archive.
+// TarGz writes the entries as a .tar.gz. If it fails, what it has written is not a complete archive.
 func (p *Packer) TarGz(ctx context.Context, w io.Writer, entries []Entry) error {
 	members, err := layout(entries, p.Time)
 	if err != nil {
@@ -42,16 +42,43 @@ func (p *Packer) TarGz(ctx context.Context, w io.Writer, entries []Entry) error 
 	if err != nil {
 		return err
 	}
-	threads := p.Workers
-	if threads <= 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	return newPacking(cache, newWorkers(threads), members).run(ctx, w)
+	return newPacking(cache, p.newWorkers(), members).run(ctx, w)
 }
 
-// A packing is one TarGz at work, in three stages: prepare cuts the large contents and compresses them into
-// the cache, glue compresses what is between them, write puts both together. Each is ahead of the next by as
-// much as it likes (prepare, which fills the disk only) or by a few chunks (glue).
+// Prepare compresses a file's content into the cache before TarGz packs it, while processors would otherwise be idle. TarGz
+// compresses what was not prepared.
+func (p *Packer) Prepare(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() < minSegment || p.Cache == "" {
+		return nil // the cache keeps large contents only
+	}
+	members, err := layout([]Entry{{Name: "content", Path: path}}, time.Time{})
+	if err != nil {
+		return fmt.Errorf("prepare %s: %w", path, err)
+	}
+	cache, err := openCache(p.Cache)
+	if err != nil {
+		return err
+	}
+	if err := newPacking(cache, p.newWorkers(), members).prepare(ctx); err != nil {
+		return err
+	}
+	return ctx.Err() // prepare does not report it
+}
+
+func (p *Packer) newWorkers() workers {
+	if p.Workers > 0 {
+		return newWorkers(p.Workers)
+	}
+	return newWorkers(runtime.GOMAXPROCS(0))
+}
+
+// A packing is the state of one TarGz. It works in three stages: prepare cuts the large contents and compresses them into the
+// cache, glue compresses what is between them, and write joins both. Prepare, which only fills the disk, runs ahead without
+// a limit; glue runs ahead by a few chunks.
 type packing struct {
 	cache     *cache
 	workers   workers
@@ -66,7 +93,7 @@ type largeContent struct {
 	split split
 }
 
-// A fragment is the next piece of the output: glue, or else a segment of a content.
+// A fragment is the next piece of the output: glue, or a segment of a content.
 type fragment struct {
 	glue    <-chan chunk
 	content *content
@@ -97,7 +124,7 @@ func (p *packing) run(ctx context.Context, w io.Writer) error {
 	return g.Wait()
 }
 
-// prepare works on a few contents at a time, so that there are chunks for all workers at a content's end.
+// prepare works on a few contents at a time, so that all workers have chunks while one content ends.
 func (p *packing) prepare(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(min(cap(p.workers), 4))
@@ -121,7 +148,7 @@ func (p *packing) prepare(ctx context.Context) error {
 	return g.Wait()
 }
 
-// ensureAll makes the compressed forms of a content's segments that are missing, several at a time.
+// ensureAll compresses those segments of a content that the cache lacks, several at a time.
 func (p *packing) ensureAll(ctx context.Context, large *largeContent) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(cap(p.workers))
@@ -152,7 +179,7 @@ func (p *packing) glue(ctx context.Context) error {
 	return nil
 }
 
-// A gluer collects glue until it makes up a chunk or a segment follows.
+// A gluer collects glue until it fills a chunk or a segment follows.
 type gluer struct {
 	*packing
 	ctx context.Context
@@ -226,7 +253,7 @@ func (g *gluer) add(r io.Reader) error {
 	}
 }
 
-// flush makes a fragment of the glue.
+// flush turns the glue into a fragment.
 func (g *gluer) flush() error {
 	if len(g.buf) == 0 {
 		return nil
@@ -287,7 +314,7 @@ func (p *packing) write(ctx context.Context, w io.Writer) error {
 	return b.Flush()
 }
 
-// emit writes a fragment and returns what it was.
+// emit writes a fragment and returns its size and checksum.
 func (p *packing) emit(ctx context.Context, w io.Writer, f fragment) (chunk, error) {
 	if f.glue == nil {
 		return p.emitSegment(ctx, w, f.content, f.segment)
@@ -304,8 +331,8 @@ func (p *packing) emit(ctx context.Context, w io.Writer, f fragment) (chunk, err
 	}
 }
 
-// emitSegment copies a compressed form from the cache, once it is there. Somebody may remove or damage it at
-// any time; it is made again, but not forever.
+// emitSegment waits for a compressed form in the cache and copies it. Another process may remove or damage it at any time;
+// then it is made again, a limited number of times.
 func (p *packing) emitSegment(ctx context.Context, w io.Writer, c *content, seg segment) (chunk, error) {
 	var last error
 	for range 3 {

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// minSegment is the size from which on a content, or part of it, is a fragment of its own.
+	// minSegment is the least size of a content, or of a part of it, that is a fragment of its own.
 	minSegment = 64 << 10
 
 	maxDepth = 4 // of tar files within tar files: a layer in an image archive is the second
 )
 
-// A split says how a content is cut into fragments: at its segments, which are in order and do not overlap.
-// Between them are gaps of less than minSegment bytes. How a content is cut depends on nothing but itself.
-// Segments are about a chunk long, so that of a binary that was linked anew for another version only those
-// are compressed again that differ: a few, as the version's length is the same.
+// A split says how a content is cut into segments, which are in order and do not overlap, with gaps of less than minSegment
+// bytes between them. It depends on the content alone. Segments are about a chunk long, so that only a few must be compressed
+// again when a binary is linked for another version of the same length.
 type split struct {
 	Sum      string    `json:"sum"`
 	Size     int64     `json:"size"`
@@ -29,7 +28,7 @@ type split struct {
 	Segments []segment `json:"segments"`
 }
 
-// valid reports whether a split can be used. One that was kept knows all sums.
+// valid reports whether a split can be used. One from the cache has all sums.
 func (s *split) valid() bool {
 	if s.CRC == nil {
 		return false
@@ -49,9 +48,8 @@ func (s *split) valid() bool {
 	return s.Size-pos < minSegment
 }
 
-// combine calls read for each gap, and with the segment that follows it (nil after the last). It returns the
-// CRC-32 of the whole content, which is what read returned for the gaps and what the segments say; if these
-// do not, it is meaningless.
+// combine calls read for each gap with the segment that follows it, or nil after the last. It returns the CRC-32 of the whole
+// content, combined from the results of read and the CRCs of the segments. It is meaningless if a segment has none.
 func (s *split) combine(read func(gap segment, next *segment) (uint32, error)) (uint32, error) {
 	var pos int64
 	var crc uint32
@@ -73,8 +71,8 @@ func (s *split) combine(read func(gap segment, next *segment) (uint32, error)) (
 	return combineCRC(crc, c, gap.Size), err
 }
 
-// splitContent finds out how a content is cut. It reads the content at most once, and not at all when the
-// sum is known and the cache tells the rest.
+// splitContent returns how a content is cut. It reads the content at most once, and not at all if the sum is known and the
+// cache has its split.
 func (c *cache) splitContent(ctx context.Context, con *content) (split, error) {
 	src, err := con.open()
 	if err != nil {
@@ -97,8 +95,8 @@ func (c *cache) splitContent(ctx context.Context, con *content) (split, error) {
 	return s, c.putSplit(s)
 }
 
-// fits reports whether a split from the cache is that of the content, as far as can be told by reading the
-// gaps only: these and the segments have to make up the whole.
+// fits reports whether a split from the cache matches the content. It reads the gaps only: together with the segments they
+// must make up the whole.
 func (s *split) fits(ctx context.Context, con *content, src contentReader) bool {
 	crc, err := s.combine(func(gap segment, _ *segment) (uint32, error) {
 		h := crc32.NewIEEE()
@@ -143,14 +141,14 @@ func (s *split) scan(ctx context.Context, con *content, src contentReader) error
 	s.CRC = &crc
 	s.Sum = hex.EncodeToString(whole.Sum(nil))
 	for i := range s.Segments {
-		if s.Segments[i].Sum == "" { // it is all there is
+		if s.Segments[i].Sum == "" { // the only segment
 			s.Segments[i].Sum = s.Sum
 		}
 	}
 	return nil
 }
 
-// isTar reports whether there is a tar file's magic number where it has to be.
+// isTar reports whether the content has a tar file's magic number.
 func isTar(r io.ReaderAt, off, size int64) bool {
 	var p [5]byte
 	if size < blockSize {
@@ -160,10 +158,10 @@ func isTar(r io.ReaderAt, off, size int64) bool {
 	return string(p[:n]) == "ustar"
 }
 
-// cut returns the segments of a content, each of about a chunk: of the large members of a tar file, of members of these
-// if they are tar files, and of the large gaps between; or else of all of it.
+// cut returns the segments of a content, each about a chunk long. It cuts a tar file at its large members, these at their
+// members if they are tar files, and large gaps between them; it cuts any other content everywhere.
 //
-// A wrong cut, in a file that only looks like a tar, would be no error: any cut gives the same content.
+// A file that only looks like a tar file may be cut anywhere, which is no error: any cut gives the same content.
 func cut(r io.ReaderAt, size int64) []segment {
 	var segs []segment
 	var pos int64
@@ -190,7 +188,7 @@ func appendChunks(segs []segment, s segment) []segment {
 	return append(segs, s)
 }
 
-// largeMembers returns the members of a tar file that are fragments, none if it is not a flawless one.
+// largeMembers returns the members of a tar file that are fragments, or none if the tar file has any flaw.
 func largeMembers(r io.ReaderAt, off, size int64, depth int) []segment {
 	if depth == maxDepth || !isTar(r, off, size) {
 		return nil

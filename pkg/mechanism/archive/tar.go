@@ -1,9 +1,14 @@
 package archive
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path"
 	"time"
 )
 
@@ -18,15 +23,14 @@ func Tar(w io.Writer, entries []Entry, t time.Time) error {
 	return err
 }
 
-// A Tarball is an uncompressed tar file that exists only when it is read, as often as needed: an image's
-// layer does not have to be on disk. It fails when a file it is made of is no longer the one it was made
-// with.
+// A Tarball is an uncompressed tar file that is made while it is read, as often as needed, so an image's layer need not be on
+// disk. Reading fails if one of its files has changed since NewTarball.
 type Tarball struct {
 	members []member
 	size    int64
 }
 
-// NewTarball is the tar file that Tar would write.
+// NewTarball returns the tar file that Tar would write.
 func NewTarball(entries []Entry, t time.Time) (*Tarball, error) {
 	members, err := layout(entries, t)
 	if err != nil {
@@ -39,7 +43,7 @@ func NewTarball(entries []Entry, t time.Time) (*Tarball, error) {
 	return &Tarball{members: members, size: size}, nil
 }
 
-// Size is the length of the tar file.
+// Size returns the length of the tar file in bytes.
 func (b *Tarball) Size() int64 { return b.size }
 
 // Open returns a reader of the tar file from its start. The reader holds at most one file open.
@@ -118,4 +122,33 @@ func (r *tarReader) Close() error {
 	err := r.src.Close()
 	r.src = nil
 	return err
+}
+
+// ReadTar reads a file that Tar wrote into memory. It returns the files and links, without folders.
+func ReadTar(name string) ([]Entry, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var entries []Entry
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			continue
+		}
+		e := Entry{Name: path.Clean(h.Name), Mode: h.FileInfo().Mode(), Link: h.Linkname}
+		if h.Typeflag == tar.TypeReg {
+			if e.Data, err = io.ReadAll(r); err != nil {
+				return nil, fmt.Errorf("read %s: %s: %w", name, h.Name, err)
+			}
+		}
+		entries = append(entries, e)
+	}
 }

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What is wrong with a line of a checksum file. A file that is missing is fs.ErrNotExist.
+// These errors say what is wrong with a line of a checksum file. For a missing file the error is fs.ErrNotExist.
 var (
 	ErrMalformed = errors.New("malformed line")
 	ErrDiffers   = errors.New("content differs")
@@ -32,13 +32,12 @@ type claim struct {
 	new  func() hash.Hash
 }
 
-// Verify checks the files in dir against a checksum file: SHA-256 or SHA-512, told apart by their length.
-// Every line has to be right, and there has to be one. The error joins what is wrong with each line, as
-// "sumsFile:line: name: cause". Files that the checksum file does not name are not looked at.
+// Verify checks the files in dir against a checksum file with SHA-256 or SHA-512 sums, which differ in length. There must
+// be at least one line, and every line must be right. The error lists all wrong lines as "sumsFile:line: name: cause".
+// Files that the checksum file does not name are ignored.
 func Verify(dir, sumsFile string) error { return verify(dir, sumsFile, nil) }
 
-// VerifyFiles is Verify for some of the files, by the names that the checksum file has for them: all have to be there and
-// right, and the others need not be.
+// VerifyFiles checks some of the files, by their names in the checksum file, as Verify does. The other files need not exist.
 func VerifyFiles(dir, sumsFile string, names ...string) error { return verify(dir, sumsFile, names) }
 
 // verify checks some files, or all if none is named.

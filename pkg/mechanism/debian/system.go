@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/tail"
 )
 
@@ -74,8 +76,8 @@ func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error 
 	c.Env = append(c.Env, a.proxies...)
 	c.Stdin = strings.NewReader(a.sources)
 	c.Stderr = output
-	ownGroup(c)
-	c.Cancel = func() error { return endGroup(c) } // it removes what it has unpacked, once its children have ended
+	child.Group(c)
+	c.Cancel = func() error { return child.SignalGroup(c, syscall.SIGTERM) } // it removes what it has unpacked, once its children have ended
 	c.WaitDelay = 30 * time.Second
 	stdout, err := c.StdoutPipe()
 	if err != nil {
@@ -87,7 +89,7 @@ func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error 
 	tar := &commandOutput{Reader: stdout, wait: sync.OnceValue(func() error {
 		err := c.Wait()
 		if err != nil {
-			killGroup(c)
+			_ = child.SignalGroup(c, syscall.SIGKILL) // there may be none left
 		}
 		return err
 	})}

@@ -1,9 +1,11 @@
-// Package recipe names the code that makes an output, for the key of the action that runs it: when a packer changes, what
-// it packed is packed again.
+// Package recipe identifies what makes an output, for the key of the action that makes it. When the code of a packer
+// changes, for example, all that it packed is packed again.
 //
 // A package that decides bytes embeds its own sources (`//go:embed *.go`) and declares
 //
 //	var Recipe = recipe.Of(sources, "github.com/klauspost/compress")
+//
+// What must never be in here: what the outputs are.
 package recipe
 
 import (
@@ -17,9 +19,9 @@ import (
 	"strings"
 )
 
-// Of is the SHA-256, in hex, of a package's sources without tests, of the versions that modules have in this program, and
-// of the Go version it was compiled by, whose standard library takes part in everything. Modules of programs that do not
-// say (tests do not) count as unknown.
+// Of returns the SHA-256, in hex, of a package's sources without tests, of the versions of modules in this program, and of
+// the version of Go, whose standard library is part of everything. In a program without build information, such as a test,
+// the modules' versions count as unknown.
 func Of(sources embed.FS, modules ...string) string {
 	h := sha256.New()
 	names, err := fs.Glob(sources, "*.go")

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Spec returns the recipe of an action that is described by a spec: the names of the code that carries it out, then a line
-// "field=value" for each value that the spec holds, by its JSON. So a field that is added to a spec is part of the key
-// without another word, and a changed one can be named. It panics if the spec cannot be marshaled.
+// Spec returns the recipe of an action: the recipes of the code that runs it, then a line "field=value" for each value in the
+// spec's JSON. So a new field of a spec is part of the key automatically, and a changed field can be named. Spec panics if
+// the spec cannot be marshaled.
 func Spec(spec any, code ...string) []string {
 	data, err := json.Marshal(spec)
 	if err != nil {
@@ -25,7 +25,7 @@ func Spec(spec any, code ...string) []string {
 	return flatten(slices.Clone(code), "", value)
 }
 
-// flatten appends a line for each value below path. Empty lists and objects have a line, too: they differ from missing ones.
+// flatten appends a line for each value below path. Empty lists and objects have a line, too, because they differ from missing ones.
 func flatten(lines []string, path string, value any) []string {
 	switch v := value.(type) {
 	case map[string]any:

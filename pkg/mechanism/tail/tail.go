@@ -1,6 +1,8 @@
 // Package tail keeps the last lines of a program's output, which say why it failed.
 //
-// Addresses lose user names and passwords on the way: the lines are for logs and terminals that others see.
+// It removes user names and passwords from addresses, because others may see the logs and terminals that the lines go to.
+//
+// What must never be in here: which programs these are, and what their lines mean.
 package tail
 
 import (
@@ -9,9 +11,9 @@ import (
 	"strings"
 )
 
-// Lines are the output of something, of which the last ones say why it failed.
+// Lines is a writer for a program's output that keeps the last lines.
 type Lines struct {
-	Each func(string) // is told each whole line; may be nil
+	Each func(string) // is called with each whole line that is not blank; may be nil
 	last []string
 	rest string
 }
@@ -41,7 +43,7 @@ func (l *Lines) add(line string) {
 	}
 }
 
-// Explain adds the last lines to an error.
+// Explain returns err with the last lines, if there are any.
 func (l *Lines) Explain(err error) error {
 	if l.rest != "" {
 		l.add(l.rest)
@@ -55,5 +57,5 @@ func (l *Lines) Explain(err error) error {
 
 var credentials = regexp.MustCompile(`://[^/@\s]+@`)
 
-// Redact takes user names and passwords out of addresses.
+// Redact replaces user names and passwords in addresses by asterisks.
 func Redact(text string) string { return credentials.ReplaceAllString(text, "://***@") }

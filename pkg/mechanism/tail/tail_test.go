@@ -9,11 +9,11 @@ import (
 	"slipway.build/pkg/mechanism/tail"
 )
 
-func TestLastLinesSayWhy(t *testing.T) {
+func TestExplainAddsTheLastLines(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("it failed")
-	var told []string
-	l := &tail.Lines{Each: func(line string) { told = append(told, line) }}
+	var lines []string
+	l := &tail.Lines{Each: func(line string) { lines = append(lines, line) }}
 	if got := l.Explain(failed); !errors.Is(got, failed) || got.Error() != "it failed" {
 		t.Errorf("without output: %v", got)
 	}
@@ -26,7 +26,7 @@ func TestLastLinesSayWhy(t *testing.T) {
 	if !strings.HasPrefix(got, "it failed; its last lines:\n  line 6\n") || !strings.HasSuffix(got, "\n  E: http://***@example.com/debian is not there") {
 		t.Errorf("it says %s", got)
 	}
-	if len(told) != 21 || told[0] != "line 0" {
-		t.Errorf("it told %q", told)
+	if len(lines) != 21 || lines[0] != "line 0" {
+		t.Errorf("lines are %q", lines)
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
+
+	"slipway.build/pkg/mechanism/child"
 )
 
 // A transfer is one run of the host's rsync.
@@ -43,10 +46,10 @@ func (r *Remote) run(parent context.Context, t transfer) (counts, error) {
 	// The folder is given as where rsync runs: as an argument, a:b would be a host's.
 	cmd.Dir, cmd.Env = t.dir, environment(r.Password)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(t.input), &out, &problem
+	child.Group(cmd)                                                             // Ctrl-C is for this process, which then ends rsync
+	cmd.Cancel = func() error { return child.SignalGroup(cmd, syscall.SIGTERM) } // it removes its temporary files
 	cmd.WaitDelay = 3 * time.Second
-	unlock := orphanless(cmd)
-	err = cmd.Run()
-	unlock()
+	err = child.Run(cmd, syscall.SIGKILL, nil)
 	complaint := tunnel.finish()
 
 	if err == nil {

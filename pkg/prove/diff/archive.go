@@ -295,7 +295,7 @@ func (c *walker) images(x, y *unpacked, f File) error {
 	for i := range a.Layers {
 		m, n := x.members[path.Clean(a.Layers[i])], y.members[path.Clean(b.Layers[i])]
 		if err := c.files(fmt.Sprintf("%s:layer%d.tar", f.Name, i+1), m, n, nil); err != nil {
-			return err
+			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}
 	worst := Identical

@@ -3,15 +3,23 @@ package diff
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 )
 
-// compareBytes compares the contents of two files: as programs of Go, if they are.
-func compareBytes(a, b []byte, f *File) {
+// compareBytes compares the contents of two files, as programs if Go made them. The error is an UnknownGoError.
+func compareBytes(a, b []byte, f *File) error {
 	if bytes.Equal(a, b) {
-		return
+		return nil
 	}
 	x, errA := openExe(a)
 	y, errB := openExe(b)
+	if errors.As(errA, new(UnknownGoError)) {
+		return fmt.Errorf("in A: %w", errA)
+	}
+	if errors.As(errB, new(UnknownGoError)) {
+		return fmt.Errorf("in B: %w", errB)
+	}
 	err := cmp.Or(errA, errB)
 	if err == nil {
 		err = compareExes(x, y, f)
@@ -25,6 +33,7 @@ func compareBytes(a, b []byte, f *File) {
 	default:
 		f.add(Different, "content", "%v", err)
 	}
+	return nil
 }
 
 // isProgram says whether data looks like an executable of a system that Go knows.

@@ -25,7 +25,7 @@ type comparison struct {
 	mask     []bool
 	numbers  map[uint64]bool // words of .noptrdata that are addresses, compared as such
 
-	explained []uint64 // bit set over .rodata: bytes that hold addresses, compared as such
+	explained []uint64 // bit set over the sections of constants: bytes that hold addresses, compared as such
 	problems  []dataDiff
 }
 
@@ -42,11 +42,14 @@ func compareExes(a, b *exe, f *File) error {
 		return err
 	}
 	c := &comparison{
-		layout: &layout{a: a, b: b}, file: f, numbers: map[uint64]bool{}, explained: make([]uint64, a.rodata.size/64+1),
+		layout: &layout{a: a, b: b}, file: f, numbers: map[uint64]bool{}, explained: make([]uint64, (a.constants[len(a.constants)-1].end()-a.constants[0].addr)/64+1),
 		text: map[int32]*textDiff{}, meta: map[int32]string{}, paths: map[[2]string]int{},
 	}
 	c.findHoles()
 	compareInfo(a, b, f)
+	if a.goVersion != b.goVersion {
+		return nil // that they differ is said already
+	}
 	c.compareUnloaded()
 	c.matchFunctions()
 	c.compareFunctions()
@@ -55,7 +58,7 @@ func compareExes(a, b *exe, f *File) error {
 		return nil
 	}
 	for _, s := range a.sections {
-		if s != a.rodata {
+		if !slices.Contains(a.constants, s) {
 			c.laid(c.lay(s, c.refers))
 		}
 	}
@@ -84,10 +87,14 @@ func compareExes(a, b *exe, f *File) error {
 	slices.Sort(c.targetsB)
 	c.targetsB = slices.Compact(c.targetsB)
 	types.regions()
-	c.laid(c.lay(a.rodata, c.refers))
+	for _, s := range a.constants {
+		c.laid(c.lay(s, c.refers))
+	}
 	c.compareNumbers(a.noptrdata, b.noptrdata)
 	c.compareNumbers(a.data, b.data)
-	c.compareConstants()
+	for _, s := range a.constants {
+		c.compareConstants(s)
+	}
 	c.compareOtherSections()
 	c.report()
 	return nil
@@ -281,7 +288,10 @@ func (c *comparison) compareModules() {
 func (c *comparison) compareOtherSections() {
 	for _, s := range c.a.sections {
 		switch s {
-		case c.a.rodata, c.a.data, c.a.noptrdata, c.a.bss, c.a.noptrbss, c.a.typelink, c.a.itablink:
+		case c.a.data, c.a.noptrdata, c.a.bss, c.a.noptrbss, c.a.typelink, c.a.itablink:
+			continue
+		}
+		if slices.Contains(c.a.constants, s) {
 			continue
 		}
 		t := c.other[s]

@@ -27,16 +27,16 @@ func (c *comparison) problem(a, b uint64, what string) {
 	c.problems = append(c.problems, dataDiff{a, b, what})
 }
 
-// explain notes that n bytes of A's .rodata hold an address, which is compared as one.
+// explain notes that n bytes of A's constants hold an address, which is compared as one.
 func (c *comparison) explain(a uint64, n int) {
 	for i := range uint64(n) {
-		off := a + i - c.a.rodata.addr
+		off := a + i - c.a.constants[0].addr
 		c.explained[off/64] |= 1 << (off % 64)
 	}
 }
 
 func (c *comparison) isExplained(a uint64) bool {
-	off := a - c.a.rodata.addr
+	off := a - c.a.constants[0].addr
 	return c.explained[off/64]&(1<<(off%64)) != 0
 }
 
@@ -242,13 +242,14 @@ func (c *comparison) compareList(a, b, n uint64) {
 // a type, a function value, or of another such address.
 func (x *exe) leadsSomewhere(addr uint64, depth int) bool {
 	const deepest = 8
-	if depth == deepest || addr%8 != 0 || !x.rodata.has(addr) || x.rodata.end()-addr < 8 {
+	s := x.constant(addr, 8)
+	if depth == deepest || addr%8 != 0 || s == nil {
 		return false
 	}
 	if x.plausibleType(addr) {
 		return true
 	}
-	to := x.rodata.word(addr)
+	to := s.word(addr)
 	if f := x.funcAt(to); f >= 0 {
 		return x.funcs[f].entry == to
 	}
@@ -265,9 +266,9 @@ func (c *comparison) isKnown(a, b uint64) bool {
 	return inA && inB
 }
 
-// compareConstants compares .rodata, after refs have been sorted by address.
-func (c *comparison) compareConstants() {
-	a, b := c.a.rodata, c.b.rodata
+// compareConstants compares a section of constants, after refs have been sorted by address.
+func (c *comparison) compareConstants(a *section) {
+	b := c.other[a]
 	for _, p := range c.pieces[a] {
 		if p.b+p.n > b.end() || p.b < b.addr {
 			c.problem(p.a, p.b, "objects that do not fit")
@@ -286,7 +287,7 @@ func (c *comparison) compareConstants() {
 			}
 			wa, wb := binary.LittleEndian.Uint64(da[i:]), binary.LittleEndian.Uint64(db[i:])
 			if wa != wb || wa>>32 == 0 && wa >= c.a.text.addr {
-				if !c.sameConstant(at, p.b+uint64(i), wa, wb, aligned) {
+				if !c.sameConstant(a, at, p.b+uint64(i), wa, wb, aligned) {
 					first := uint64(bits.TrailingZeros64(wa^wb)) / 8 % 8
 					c.problem(at+first, p.b+uint64(i)+first, "")
 				}
@@ -296,8 +297,8 @@ func (c *comparison) compareConstants() {
 	}
 }
 
-// sameConstant compares words of .rodata at a and b that differ, or may be an address.
-func (c *comparison) sameConstant(a, b, wa, wb uint64, aligned bool) bool {
+// sameConstant compares words of a section at a and b that differ, or may be an address.
+func (c *comparison) sameConstant(s *section, a, b, wa, wb uint64, aligned bool) bool {
 	differ := false
 	for i := range uint64(8) {
 		x, y := byte(wa>>(8*i)), byte(wb>>(8*i))
@@ -315,7 +316,7 @@ func (c *comparison) sameConstant(a, b, wa, wb uint64, aligned bool) bool {
 		if !isEntry && !c.refersTo(a, int32(f)) {
 			return !differ
 		}
-	} else if !c.isKnown(wa, wb) && !(differ && c.isHeader(c.a.rodata, c.b.rodata, a, b)) &&
+	} else if !c.isKnown(wa, wb) && !(differ && c.isHeader(s, c.other[s], a, b)) &&
 		!(differ && c.a.leadsSomewhere(wa, 0) && c.b.leadsSomewhere(wb, 0)) {
 		return !differ
 	}

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"debug/elf"
 	"encoding/binary"
@@ -13,8 +14,15 @@ import (
 	"strings"
 )
 
-// errUnsupported is what a program is that can only be compared byte by byte.
+// errUnsupported says of a program that it can be compared byte by byte only.
 var errUnsupported = errors.New("can be compared byte by byte only")
+
+// An UnknownGoError says that nothing can be said of a program, because its version of Go may lay out programs in another way.
+type UnknownGoError struct{ Version string }
+
+func (e UnknownGoError) Error() string {
+	return fmt.Sprintf("compiled by %s, whose tables are not known: only those of %s are", e.Version, strings.Join(goVersions, " and "))
+}
 
 // A section is a part of a program that is loaded into memory.
 type section struct {
@@ -24,13 +32,23 @@ type section struct {
 	data []byte // nil if it is all zeros
 }
 
+// isSlice says whether the three words of a slice are all of a section; none, if there is no such section.
+func (s *section) isSlice(words []uint64, size uint64) bool {
+	if s == nil {
+		return words[0] == 0 && words[1] == 0 && words[2] == 0
+	}
+	return words[0] == s.addr && words[1]*size == s.size && words[2] == words[1]
+}
+
 func (s *section) end() uint64             { return s.addr + s.size }
 func (s *section) has(addr uint64) bool    { return addr >= s.addr && addr < s.end() }
 func (s *section) at(addr uint64) []byte   { return s.data[addr-s.addr:] }
 func (s *section) word(addr uint64) uint64 { return binary.LittleEndian.Uint64(s.at(addr)) }
 
-// An exe is a Go program of which every table is known.
+// An exe is a Go program whose tables are all known.
 type exe struct {
+	goVersion string // of the tables: one of goVersions
+
 	machine  elf.Machine
 	entry    uint64
 	info     *debug.BuildInfo
@@ -39,12 +57,24 @@ type exe struct {
 	segments string // what is loaded how, in words; without addresses and sizes
 	symbols  []elf.Symbol
 
-	text, rodata, pclntab, typelink, itablink, module, noptrdata, data, bss, noptrbss *section
+	text, rodata, pclntab, module, noptrdata, data, bss, noptrbss *section
 
-	mod   []uint64 // words of the runtime's moduledata
+	types              *section   // holds types and tables of methods: .rodata in Go 1.26
+	values             *section   // holds function values: .rodata in Go 1.26
+	typelink, itablink *section   // list types and tables of methods, in Go 1.26
+	constants          []*section // all that are read-only and may hold addresses, by address: .rodata and, since Go 1.27, types and values
+
+	mod   []uint64 // words of the runtime's moduledata, at the places that they have in Go 1.26
+	lists typeLists
 	funcs []function
 	paths map[uint32]string // of filetab, by offset
 }
+
+// A typeLists says where types and tables of methods are listed in Go 1.27: within types, in bytes from its beginning.
+type typeLists struct{ typesEnd, itabs, itabsSize uint64 }
+
+// goVersions are the versions whose tables are known.
+var goVersions = []string{"go1.26", "go1.27"}
 
 // Words of moduledata in Go 1.26: see type moduledata in runtime/symtab.go.
 const (
@@ -78,9 +108,8 @@ const (
 	modHasMain     = 67
 	modWords       = 74
 	pclntabMagic   = 0xfffffff1
-	goVersion      = "go1.26" // the version whose tables are known
-	textAlignment  = 64       // bytes; nothing in a Go program has a larger alignment than its sections' 64
-	maxProgramSize = 1 << 31  // bytes
+	textAlignment  = 64      // bytes; nothing in a Go program has a larger alignment than its sections' 64
+	maxProgramSize = 1 << 31 // bytes
 )
 
 // A function is an entry of the function table.
@@ -100,14 +129,17 @@ func openExe(data []byte) (*exe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: no build information of Go: %v", errUnsupported, err)
 	}
-	if v := info.GoVersion; v != goVersion && !strings.HasPrefix(v, goVersion+".") && !strings.HasPrefix(v, goVersion+" ") {
-		return nil, fmt.Errorf("%w: tables of %s are not known, only those of %s", errUnsupported, v, goVersion)
+	i := slices.IndexFunc(goVersions, func(v string) bool {
+		return info.GoVersion == v || strings.HasPrefix(info.GoVersion, v+".") || strings.HasPrefix(info.GoVersion, v+" ")
+	})
+	if i < 0 {
+		return nil, UnknownGoError{info.GoVersion}
 	}
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%w: not an ELF file", errUnsupported)
 	}
-	x := &exe{machine: f.Machine, entry: f.Entry, info: info, paths: map[uint32]string{}}
+	x := &exe{goVersion: goVersions[i], machine: f.Machine, entry: f.Entry, info: info, paths: map[uint32]string{}}
 	switch {
 	case f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 && f.Machine != elf.EM_AARCH64:
 		return nil, fmt.Errorf("%w: instructions of %s are not known", errUnsupported, f.Machine)
@@ -128,8 +160,13 @@ func openExe(data []byte) (*exe, error) {
 
 func (x *exe) addSections(f *elf.File, file []byte) error {
 	known := map[string]**section{
-		".text": &x.text, ".rodata": &x.rodata, ".gopclntab": &x.pclntab, ".typelink": &x.typelink, ".itablink": &x.itablink,
-		".go.module": &x.module, ".noptrdata": &x.noptrdata, ".data": &x.data, ".bss": &x.bss, ".noptrbss": &x.noptrbss,
+		".text": &x.text, ".rodata": &x.rodata, ".gopclntab": &x.pclntab, ".go.module": &x.module, ".noptrdata": &x.noptrdata,
+		".data": &x.data, ".bss": &x.bss, ".noptrbss": &x.noptrbss,
+	}
+	if x.goVersion == "go1.26" {
+		known[".typelink"], known[".itablink"] = &x.typelink, &x.itablink
+	} else {
+		known[".go.type"], known[".go.func"] = &x.types, &x.values
 	}
 	for _, s := range f.Sections {
 		if s.Flags&elf.SHF_ALLOC == 0 {
@@ -169,6 +206,14 @@ func (x *exe) addSections(f *elf.File, file []byte) error {
 		if bss := strings.HasSuffix(name, "bss"); bss != ((*p).data == nil) && (*p).size > 0 {
 			return fmt.Errorf("%w: section %s is of an unusual kind", errUnsupported, name)
 		}
+	}
+	if x.types == nil {
+		x.types, x.values, x.constants = x.rodata, x.rodata, []*section{x.rodata}
+	} else {
+		x.constants = []*section{x.rodata, x.types, x.values}
+	}
+	if !slices.IsSortedFunc(x.constants, func(a, b *section) int { return cmp.Compare(a.addr, b.addr) }) {
+		return fmt.Errorf("%w: its sections are in an unusual order", errUnsupported)
 	}
 	x.symbols, _ = f.Symbols() // none, if it is stripped
 	return nil
@@ -219,13 +264,35 @@ func (x *exe) section(addr uint64) *section {
 	return x.sections[i]
 }
 
+// constant returns the section of constants that has the n bytes at addr, or nil.
+func (x *exe) constant(addr, n uint64) *section {
+	for _, s := range x.constants {
+		if s.has(addr) && n <= s.end()-addr {
+			return s
+		}
+	}
+	return nil
+}
+
 // readModule reads moduledata, and checks that it says of the sections what they are.
 func (x *exe) readModule() error {
-	if x.module.size != modWords*8 {
-		return fmt.Errorf("%w: .go.module has %d bytes, want %d", errUnsupported, x.module.size, modWords*8)
+	words := modWords
+	if x.goVersion != "go1.26" {
+		words -= 3 // three more between the addresses, and two slices less
 	}
-	for i := range modWords {
+	if x.module.size != uint64(words)*8 {
+		return fmt.Errorf("%w: .go.module has %d bytes, want %d", errUnsupported, x.module.size, words*8)
+	}
+	for i := range words {
 		x.mod = append(x.mod, binary.LittleEndian.Uint64(x.module.data[i*8:]))
+	}
+	if x.goVersion != "go1.26" {
+		n := x.mod // types, typedesclen, etypes, itaboffset, itabsize, rodata, and so on
+		x.lists = typeLists{n[modTypes+1], n[modTypes+3], n[modTypes+4]}
+		x.mod = slices.Concat(n[:modTypes+1], n[modTypes+2:modTypes+3], n[modTypes+5:modTypes+11], make([]uint64, 6), n[modTypes+11:])
+		if l := x.lists; l.typesEnd > l.itabs || l.itabs > x.types.size || l.itabsSize > x.types.size-l.itabs {
+			return fmt.Errorf("%w: its lists of types are unusual", errUnsupported)
+		}
 	}
 	m := x.mod
 	for _, s := range []struct {
@@ -243,10 +310,9 @@ func (x *exe) readModule() error {
 	case m[modPCHeader] != x.pclntab.addr, m[modEPCLn] != x.pclntab.end(), !x.pclntab.has(m[modFindFunc]), !x.pclntab.has(m[modGoFunc]),
 		binary.LittleEndian.Uint32(x.pclntab.data) != pclntabMagic,
 		m[modText] != x.text.addr, m[modMinPC] != x.text.addr, m[modEText] > x.text.end(), m[modMaxPC] > m[modEText], m[modMaxPC] <= m[modMinPC],
-		m[modTypes] != x.rodata.addr, m[modRodata] != x.rodata.addr, m[modETypes] != x.rodata.end(),
+		m[modTypes] != x.types.addr, m[modRodata] != x.rodata.addr, m[modETypes] != x.types.end(),
 		!x.rodata.has(m[modGCData]), !x.rodata.has(m[modGCBSS]),
-		m[modTypelinks] != x.typelink.addr, m[modTypelinks+1]*4 != x.typelink.size, m[modTypelinks+2] != m[modTypelinks+1],
-		m[modItablinks] != x.itablink.addr, m[modItablinks+1]*8 != x.itablink.size, m[modItablinks+2] != m[modItablinks+1],
+		!x.typelink.isSlice(m[modTypelinks:], 4), !x.itablink.isSlice(m[modItablinks:], 8),
 		m[modTextSects+1] != 1, m[modTextSects+2] != 1, !x.rodata.has(m[modTextSects]), !x.rodata.has(m[modTextSects] + 23),
 		m[modInittasks+1] != m[modInittasks+2], m[modInittasks+1] > x.noptrdata.size,
 		m[modInittasks] < x.noptrdata.addr, m[modInittasks]+m[modInittasks+1]*8 > x.noptrdata.end(),

@@ -2,12 +2,15 @@ package diff_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"slipway.build/pkg/prove/diff"
@@ -106,8 +109,40 @@ func edited(edits ...string) map[string]string {
 	return p
 }
 
-// build compiles a program, and returns its file.
+// go127 returns the Go command of a toolchain whose linker lays out programs in another way than Go 1.26. It comes through the
+// module proxy; without it the test is skipped, in CI it fails.
+func go127(t *testing.T) string {
+	t.Helper()
+	root, err := findGo127()
+	if err != nil && os.Getenv("SLIPWAY_CI") == "1" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	return filepath.Join(root, "bin", "go")
+}
+
+var findGo127 = sync.OnceValues(func() (string, error) {
+	const version = "go1.27.1"
+	c := exec.Command("go", "env", "GOROOT")
+	c.Env = append(os.Environ(), "GOTOOLCHAIN="+version)
+	var problem bytes.Buffer
+	c.Stderr = &problem
+	root, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", version, err, &problem)
+	}
+	return strings.TrimSpace(string(root)), nil
+})
+
+// build compiles a program with the Go on PATH, and returns its file.
 func build(t *testing.T, files map[string]string, env []string, flags ...string) string {
+	t.Helper()
+	return buildWith(t, "go", files, env, flags...)
+}
+
+func buildWith(t *testing.T, goTool string, files map[string]string, env []string, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -120,7 +155,7 @@ func build(t *testing.T, files map[string]string, env []string, flags ...string)
 		}
 	}
 	out := filepath.Join(dir, "program")
-	c := exec.Command("go", append(append([]string{"build", "-o", out}, flags...), ".")...)
+	c := exec.Command(goTool, append(append([]string{"build", "-o", out}, flags...), ".")...)
 	c.Dir = dir
 	c.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-mod=mod", "GOPROXY=off", "GOTOOLCHAIN=local")
 	c.Env = append(c.Env, env...)
@@ -141,6 +176,12 @@ func compare(t *testing.T, a, b string) (diff.Verdict, string) {
 		t.Fatal(err)
 	}
 	return r.Verdict, text.String()
+}
+
+// commands returns the Go command of each version whose programs are compared.
+var commands = map[string]func(*testing.T) string{
+	"go1.26": func(*testing.T) string { return "go" },
+	"go1.27": go127,
 }
 
 const stripped = "-ldflags=-s -w"
@@ -165,20 +206,32 @@ func TestEquivalentPrograms(t *testing.T) {
 		{"another text address", program, nil, []string{stripped}, []string{"-ldflags=-s -w -T=0x600000"}, "addresses: "},
 		{"arm64", program, []string{"GOARCH=arm64"}, []string{stripped}, []string{"-ldflags=-s -w -randlayout=9"}, "addresses: "},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			a, b := build(t, program, tt.env, tt.a...), build(t, tt.files, tt.env, tt.b...)
-			verdict, text := compare(t, a, b)
-			if verdict != diff.Equivalent || !strings.Contains(text, tt.want) {
-				t.Errorf("%s; want equivalent, with %q:\n%s", verdict, tt.want, text)
-			}
-		})
+		for name, command := range commands {
+			t.Run(name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				goTool := command(t)
+				a, b := buildWith(t, goTool, program, tt.env, tt.a...), buildWith(t, goTool, tt.files, tt.env, tt.b...)
+				verdict, text := compare(t, a, b)
+				if verdict != diff.Equivalent || !strings.Contains(text, tt.want) {
+					t.Errorf("%s; want equivalent, with %q:\n%s", verdict, tt.want, text)
+				}
+			})
+		}
 	}
 }
 
 func TestDifferentPrograms(t *testing.T) {
 	t.Parallel()
-	base := build(t, program, nil, stripped)
+	for name, command := range commands {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testDifferentPrograms(t, command(t))
+		})
+	}
+}
+
+func testDifferentPrograms(t *testing.T, goTool string) {
+	base := buildWith(t, goTool, program, nil, stripped)
 	for _, tt := range []struct {
 		name  string
 		files map[string]string
@@ -213,7 +266,7 @@ func TestDifferentPrograms(t *testing.T) {
 			// Addresses differ, too, so that the comparison can't be one of bytes.
 			for _, extra := range []string{"", " -randlayout=3"} {
 				flags := "-ldflags=-s -w" + extra + " " + strings.Join(tt.flags, " ")
-				verdict, text := compare(t, base, build(t, tt.files, nil, flags))
+				verdict, text := compare(t, base, buildWith(t, goTool, tt.files, nil, flags))
 				if verdict != diff.Different {
 					t.Errorf("%q: %s; want different:\n%s", flags, verdict, text)
 				}
@@ -224,6 +277,42 @@ func TestDifferentPrograms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestProgramsOfTwoVersionsOfGoAreDifferent(t *testing.T) {
+	t.Parallel()
+	verdict, text := compare(t, build(t, program, nil, stripped), buildWith(t, go127(t), program, nil, stripped))
+	if verdict != diff.Different || !strings.Contains(text, "Go: go1.26") || !strings.Contains(text, "and go1.27") {
+		t.Errorf("%s:\n%s", verdict, text)
+	}
+}
+
+// Nothing can be said of a program of a Go whose tables are not known, unless the bytes are the same.
+func TestUnknownGoIsAnError(t *testing.T) {
+	t.Parallel()
+	known := build(t, program, nil, stripped)
+	data, err := os.ReadFile(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := bytes.ReplaceAll(data, []byte("go1.26"), []byte("go1.99"))
+	other := bytes.Clone(unknown)
+	other[len(other)-1] ^= 1
+	file := write(t, t.TempDir(), "program", unknown)
+	for _, pair := range [][2]string{{known, file}, {file, known}, {file, write(t, t.TempDir(), "program", other)}} {
+		r, err := diff.Compare(t.Context(), pair[0], pair[1])
+		if !errors.As(err, new(diff.UnknownGoError)) || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "compiled by go1.99") {
+			t.Errorf("%+v, %v; want an error with %s and its version of Go", r, err, file)
+		}
+	}
+	if verdict, text := compare(t, file, write(t, t.TempDir(), "program", unknown)); verdict != diff.Identical {
+		t.Errorf("the same bytes are %s:\n%s", verdict, text)
+	}
+	inside := func(data []byte) string { return release(t, pack(t, 6, content{"bin/kubelet", 0o755, data})) }
+	_, err = diff.Compare(t.Context(), inside(data), inside(unknown))
+	if err == nil || !strings.Contains(err.Error(), "kubernetes.tar.gz: bin/kubelet: in B: compiled by go1.99") {
+		t.Errorf("%v; want an error with the binary and its version of Go", err)
 	}
 }
 
@@ -239,7 +328,16 @@ func TestOneChangedFunctionIsTheOnlyOneNamed(t *testing.T) {
 
 func TestBrokenPrograms(t *testing.T) {
 	t.Parallel()
-	file := build(t, program, nil, stripped)
+	for name, command := range commands {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testBrokenPrograms(t, buildWith(t, command(t), program, nil, stripped))
+		})
+	}
+}
+
+// testBrokenPrograms damages a program in many places. Hardly any damage goes unnoticed.
+func testBrokenPrograms(t *testing.T, file string) {
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

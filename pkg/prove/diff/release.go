@@ -195,8 +195,7 @@ func (c *walker) contents(a, b member) (File, error) {
 	if err != nil {
 		return f, err
 	}
-	compareBytes(x, y, &f)
-	return f, nil
+	return f, compareBytes(x, y, &f)
 }
 
 func isSums(name string) bool { return name == "SHA256SUMS" || name == "SHA512SUMS" }

@@ -34,20 +34,26 @@ type typeWalker struct {
 
 	lastA, lastB   uint64 // descriptors
 	equalA, equalB uint64 // the first function values of types
+	bitsA, bitsB   uint64 // the first maps of pointers in .rodata
 }
 
-// regions finds what is behind the types: strings, then function values, of which some belong to types.
+// regions finds strings and function values. In Go 1.26, .rodata has types, strings, and function values, some of which belong to
+// types; since Go 1.27 it begins with strings, and maps of pointers follow.
 func (w *typeWalker) regions() {
 	w.valuesA, w.valuesB = w.a.functionValues(w.equalA), w.b.functionValues(w.equalB)
-	w.stringsA, w.stringsB = extent{w.lastA, w.valuesA.from}, extent{w.lastB, w.valuesB.from}
+	if w.a.types == w.a.rodata {
+		w.stringsA, w.stringsB = extent{w.lastA, w.valuesA.from}, extent{w.lastB, w.valuesB.from}
+		return
+	}
+	w.stringsA, w.stringsB = extent{w.a.rodata.addr, w.bitsA}, extent{w.b.rodata.addr, w.bitsB}
 }
 
-// functionValues are the addresses of functions in .rodata around one of them.
+// functionValues returns where there are only addresses of functions around one of them.
 func (x *exe) functionValues(at uint64) extent {
-	if at%8 != 0 || !x.rodata.has(at) {
+	if at%8 != 0 || !x.values.has(at) {
 		return extent{}
 	}
-	is := func(at uint64) bool { return x.rodata.has(at) && x.rodata.has(at+7) && x.isEntry(x.rodata.word(at)) }
+	is := func(at uint64) bool { return x.values.has(at) && x.values.has(at+7) && x.isEntry(x.values.word(at)) }
 	e := extent{at, at}
 	for is(e.to) {
 		e.to += 8
@@ -68,7 +74,7 @@ func (w *typeWalker) maybe(a, b uint64) {
 
 // plausibleType says whether a type may be at an address.
 func (x *exe) plausibleType(at uint64) bool {
-	r := x.rodata
+	r := x.types
 	if at%8 != 0 || !r.has(at) || r.end()-at < typeSize {
 		return false
 	}
@@ -90,10 +96,10 @@ func (x *exe) plausibleType(at uint64) bool {
 	return n[0] < 16 && k > 0 && size > 0 && size < uint64(len(n)-1-k) && utf8.Valid(n[1+k:][:size])
 }
 
-// pointer notes a pair of pointers at the same place of two objects in .rodata, and returns them.
+// pointer notes a pair of pointers at the same place of two constants, and returns them.
 func (w *typeWalker) pointer(a, b uint64) (uint64, uint64) {
-	ra, rb := w.a.rodata, w.b.rodata
-	if !ra.has(a+7) || !rb.has(b+7) {
+	ra, rb := w.a.constant(a, 8), w.b.constant(b, 8)
+	if ra == nil || rb == nil {
 		return 0, 0
 	}
 	ta, tb := ra.word(a), rb.word(b)
@@ -110,8 +116,8 @@ func (w *typeWalker) pointer(a, b uint64) (uint64, uint64) {
 
 // offset notes a pair of offsets from a base, and returns what they lead to.
 func (w *typeWalker) offset(a, b, baseA, baseB uint64) (uint64, uint64) {
-	ra, rb := w.a.rodata, w.b.rodata
-	if !ra.has(a+3) || !rb.has(b+3) {
+	ra, rb := w.a.constant(a, 4), w.b.constant(b, 4)
+	if ra == nil || rb == nil {
 		return 0, 0
 	}
 	oa, ob := binary.LittleEndian.Uint32(ra.at(a)), binary.LittleEndian.Uint32(rb.at(b))
@@ -144,7 +150,7 @@ func (w *typeWalker) walk(a, b uint64) {
 }
 
 func (w *typeWalker) fields(a, b uint64, push func(a, b uint64)) {
-	da, db := w.a.rodata.at(a), w.b.rodata.at(b)
+	da, db := w.a.types.at(a), w.b.types.at(b)
 	types, typesB := w.a.mod[modTypes], w.b.mod[modTypes]
 	if !bytes.Equal(da[:typeEqual], db[:typeEqual]) {
 		return // the bytes are compared later
@@ -160,8 +166,8 @@ func (w *typeWalker) fields(a, b uint64, push func(a, b uint64)) {
 		w.name(w.offset(x, y, types, typesB))
 	}
 	count := func(off uint64) uint64 { // of a list; too many are as good as none
-		if x := a + off; w.a.rodata.has(x + 7) {
-			return min(w.a.rodata.word(x), 1<<16)
+		if x := a + off; w.a.types.has(x + 7) {
+			return min(w.a.types.word(x), 1<<16)
 		}
 		return 0
 	}
@@ -169,7 +175,9 @@ func (w *typeWalker) fields(a, b uint64, push func(a, b uint64)) {
 	if ea, eb := w.pointer(at(typeEqual)); ea != 0 && (w.equalA == 0 || ea < w.equalA) {
 		w.equalA, w.equalB = ea, eb
 	}
-	w.pointer(at(typeGCData))
+	if ga, gb := w.pointer(at(typeGCData)); w.a.rodata.has(ga) && (w.bitsA == 0 || ga < w.bitsA) {
+		w.bitsA, w.bitsB = ga, gb
+	}
 	nameOff(typeStr)
 	typeOff(typePtrTo)
 	size := uint64(typeSize)
@@ -189,7 +197,7 @@ func (w *typeWalker) fields(a, b uint64, push func(a, b uint64)) {
 		follow(56)
 		follow(64)
 		w.pointer(at(72)) // hash function
-		size = 112
+		size = w.a.mapTypeSize()
 	case kindInterface:
 		w.name(w.pointer(at(48)))
 		ma, mb := w.pointer(at(56))
@@ -238,8 +246,8 @@ func (w *typeWalker) fields(a, b uint64, push func(a, b uint64)) {
 // name notes the package that a name belongs to, which is all of it that is not text.
 func (w *typeWalker) name(a, b uint64) {
 	const hasTag, hasPackage = 2, 4
-	ra, rb := w.a.rodata, w.b.rodata
-	if !ra.has(a) || !rb.has(b) {
+	ra, rb := w.a.constant(a, 1), w.b.constant(b, 1)
+	if ra == nil || rb == nil {
 		return
 	}
 	d := ra.at(a)
@@ -263,6 +271,10 @@ func (w *typeWalker) name(a, b uint64) {
 // links walks the types and tables of methods that the linker lists.
 func (w *typeWalker) links() {
 	a, b := w.a, w.b
+	if a.typelink == nil {
+		w.lists()
+		return
+	}
 	if a.typelink.size != b.typelink.size || a.itablink.size != b.itablink.size {
 		w.problem(a.typelink.addr, b.typelink.addr, "another number of types")
 		return
@@ -278,21 +290,113 @@ func (w *typeWalker) links() {
 	}
 }
 
+// lists walks the types, and the tables of methods behind them, that follow each other since Go 1.27: see
+// runtime.moduleTypelinks and runtime.addModuleItabs.
+func (w *typeWalker) lists() {
+	a, b := w.a.types, w.b.types
+	if w.a.lists != w.b.lists {
+		w.problem(a.addr, b.addr, "another number of types")
+		return
+	}
+	at := uint64(8)
+	for at < w.a.lists.typesEnd {
+		at = (at + 7) &^ 7
+		size, ok := w.a.descriptorSize(a.addr + at)
+		if sizeB, okB := w.b.descriptorSize(b.addr + at); !ok || !okB || size != sizeB {
+			w.problem(a.addr+at, b.addr+at, "another list of types")
+			return
+		}
+		w.refers = append(w.refers, ref{uint32(a.addr + at), uint32(b.addr + at), noFunction, uint32(a.addr + at)})
+		w.walk(a.addr+at, b.addr+at)
+		at += size
+	}
+	for at = w.a.lists.itabs; at < w.a.lists.itabs+w.a.lists.itabsSize; {
+		size, ok := w.a.itabSize(a.addr + at)
+		if sizeB, okB := w.b.itabSize(b.addr + at); !ok || !okB || size != sizeB {
+			w.problem(a.addr+at, b.addr+at, "another list of tables of methods")
+			return
+		}
+		w.itab(a.addr+at, b.addr+at, a.addr+at)
+		at += size
+	}
+}
+
+// mapTypeSize is the size of abi.MapType.
+func (x *exe) mapTypeSize() uint64 {
+	if x.goVersion == "go1.26" {
+		return 112
+	}
+	return 136
+}
+
+// descriptorSize is how many bytes the type at an address has, with what follows it: see abi.Type.DescriptorSize.
+func (x *exe) descriptorSize(at uint64) (uint64, bool) {
+	if !x.plausibleType(at) {
+		return 0, false
+	}
+	d := x.types.at(at)
+	le := binary.LittleEndian
+	size, list := uint64(typeSize), uint64(0)
+	switch d[typeKind] {
+	case kindArray:
+		size = 72
+	case kindChan:
+		size = 64
+	case kindPointer, kindSlice:
+		size = 56
+	case kindMap:
+		size = x.mapTypeSize()
+	case kindFunc:
+		size = 56
+		if len(d) >= 56 {
+			list = 8 * (uint64(le.Uint16(d[48:])) + uint64(le.Uint16(d[50:])&0x7FFF))
+		}
+	case kindInterface, kindStruct:
+		size = 80
+		each := map[bool]uint64{true: 8, false: 24}[d[typeKind] == kindInterface] // bytes of a method, of a field
+		if len(d) >= 72 {
+			list = each * min(le.Uint64(d[64:]), 1<<16)
+		}
+	}
+	if d[typeTFlag]&tflagUncommon != 0 {
+		if uint64(len(d)) < size+uncommonSize {
+			return 0, false
+		}
+		list += uncommonSize + methodSize*uint64(le.Uint16(d[size+4:]))
+	}
+	return size + list, size+list <= uint64(len(d))
+}
+
+// itabSize is how many bytes the table of methods at an address has: see abi.ITab.Size.
+func (x *exe) itabSize(at uint64) (uint64, bool) {
+	const smallest = 32 // bytes: with one method
+	s := x.constant(at, smallest)
+	if s == nil {
+		return 0, false
+	}
+	inter := x.types
+	if s.word(at+24) == 0 || !inter.has(s.word(at)) || !inter.has(s.word(at)+typeSize+23) {
+		return smallest, true
+	}
+	n := min(max(inter.word(s.word(at)+64), 1), 1<<16) // methods
+	return smallest + 8*(n-1), true
+}
+
 // itab walks a table of methods that implement an interface.
 func (w *typeWalker) itab(a, b, from uint64) {
 	const methods = 24 // offset of the first
 	w.refers = append(w.refers, ref{uint32(a), uint32(b), noFunction, uint32(from)})
-	if !w.a.rodata.has(a+methods-1) || !w.b.rodata.has(b+methods-1) {
+	if w.a.constant(a, methods) == nil || w.b.constant(b, methods) == nil {
 		w.problem(from, from, "a table of methods that is not read-only")
 		return
 	}
 	ia, ib := w.pointer(a, b)
 	w.walk(ia, ib)
 	w.walk(w.pointer(a+8, b+8))
-	if !w.a.rodata.has(ia + 71) {
+	if !w.a.types.has(ia + 71) {
 		return
 	}
-	for i := range min(w.a.rodata.word(ia+64), 1<<16) {
+	for i := range min(w.a.types.word(ia+64), 1<<16) {
 		w.pointer(a+methods+8*i, b+methods+8*i)
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
@@ -202,13 +204,9 @@ func build(ctx context.Context, b Bazel, c road.Compilation, rep road.Report) ([
 	cmd := b.Command(ctx, append(args, labels...)...)
 	output := &output{report: rep}
 	cmd.Stdout, cmd.Stderr = output, output // the same value, so that one goroutine writes to it
-	// Bazel's client then makes the server stop the build, which keeps what is done.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = time.Minute
-	unlock := dieWithParent(cmd)
-	defer unlock()
+	child.Interrupt(cmd, time.Minute)       // Bazel's client then makes the server stop the build, which keeps what is done
 	rep.By(fmt.Sprintf("%s: bazel build", b))
-	err := cmd.Run()
+	err := child.Run(cmd, syscall.SIGINT, nil)
 	output.flush()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

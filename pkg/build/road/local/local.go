@@ -14,6 +14,7 @@ import (
 
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
 )
 
@@ -145,28 +146,12 @@ func (r *run) stream(cmd *exec.Cmd) error {
 	cmd.Stdout, cmd.Stderr = &r.output, &r.output // the same value, so that one goroutine writes to it
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = 5 * time.Second
-	err := start(cmd, func(pid int) (stop func() int64) {
+	stop := func() int64 { return 0 }
+	err := child.Run(cmd, syscall.SIGKILL, func(pid int) {
 		r.rep.By(fmt.Sprintf("%s, pid %d", strings.Join(cmd.Args[:2], " "), pid))
-		return WatchMemory(pid)
-	}, r.rep.Memory)
+		stop = WatchMemory(pid)
+	})
+	r.rep.Memory(stop())
 	r.output.Flush()
-	return err
-}
-
-// start runs cmd to its end. On Linux it dies with this process, even by kill -9.
-func start(cmd *exec.Cmd, started func(pid int) (stop func() int64), memory func(int64)) error {
-	unlock := dieWithParent(cmd)
-	defer unlock()
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	stop := started(cmd.Process.Pid)
-	err := cmd.Wait()
-	memory(stop())
-	if exit, ok := err.(*exec.ExitError); ok {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
-			return fmt.Errorf("%w (killed: out of memory, perhaps)", err)
-		}
-	}
 	return err
 }

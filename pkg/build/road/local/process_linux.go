@@ -3,20 +3,10 @@ package local
 import (
 	"bytes"
 	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
 )
-
-// dieWithParent makes the kernel kill cmd's process when this one ends, however it ends. The kernel means
-// the thread that started it, so that thread has to stay until unlock.
-func dieWithParent(cmd *exec.Cmd) (unlock func()) {
-	runtime.LockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return runtime.UnlockOSThread
-}
 
 // WatchMemory looks four times a second how much memory a process and its descendants have resident, and
 // returns a function that stops it and tells the most it saw, in bytes.

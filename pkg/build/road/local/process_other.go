@@ -2,13 +2,7 @@
 
 package local
 
-import (
-	"os"
-	"os/exec"
-)
-
-// dieWithParent has no counterpart outside Linux: there the Go tool ends with its terminal.
-func dieWithParent(*exec.Cmd) (unlock func()) { return func() {} }
+import "os"
 
 // WatchMemory measures nothing outside Linux.
 func WatchMemory(int) (stop func() int64) { return func() int64 { return 0 } }

@@ -6,7 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
+
+	"slipway.build/pkg/mechanism/child"
 )
 
 // grace is how long an interrupted suite has to end the running spec, and to remove what that has made.
@@ -16,17 +19,18 @@ const grace = time.Minute
 // Ctrl-C, and killed after a while. No child outlives the program.
 func (r runner) start(ctx context.Context, log *os.File, program string, args ...string) error {
 	c := exec.CommandContext(ctx, program, args...)
-	c.Dir, c.Stdout, c.Stderr, c.SysProcAttr = r.dir, log, log, apart()
+	c.Dir, c.Stdout, c.Stderr = r.dir, log, log
+	child.Group(c)
 	// The environment of this process may name a proxy, or other registries for the images.
 	c.Env = []string{"PATH=" + filepath.Dir(r.kubectl) + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME=" + r.dir, "TMPDIR=" + r.dir, "LANG=C.UTF-8"}
-	c.Cancel = func() error { return interrupt(c.Process.Pid) }
+	c.Cancel = func() error { return child.SignalGroup(c, syscall.SIGINT) }
 	c.WaitDelay = grace
 	if err := c.Start(); err != nil {
 		return err
 	}
 	err := c.Wait()
-	end(c.Process.Pid)
+	_ = child.SignalGroup(c, syscall.SIGKILL) // there may be none left
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -42,7 +46,8 @@ func (r runner) cleanUp(ctx context.Context) error {
 	defer cancel()
 	c := exec.CommandContext(limited, r.kubectl, "--kubeconfig="+r.kubeconfig, "--cache-dir="+filepath.Join(r.dir, "kubectl"),
 		"delete", "namespaces", "--selector=e2e-run", "--wait=false", "--ignore-not-found")
-	c.Env, c.WaitDelay, c.SysProcAttr = []string{"PATH=/usr/bin:/bin", "HOME=" + r.dir}, time.Second, apart()
+	c.Env, c.WaitDelay = []string{"PATH=/usr/bin:/bin", "HOME=" + r.dir}, time.Second
+	child.Group(c)
 	if said, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("namespaces of specs may remain: kubectl delete namespaces: %w: %s", err, said)
 	}

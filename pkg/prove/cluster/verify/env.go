@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/prove/cluster"
 )
 
@@ -130,7 +131,8 @@ func (e *env) kubectlAs(ctx context.Context, kubeconfig, stdin string, args ...s
 func (e *env) command(ctx context.Context, kubeconfig string, args ...string) *exec.Cmd {
 	cache := filepath.Join(filepath.Dir(e.Kubeconfig()), "kubectl")
 	c := exec.CommandContext(ctx, e.Kubectl(), append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + cache, "--namespace=" + e.namespace}, args...)...)
-	c.Env, c.WaitDelay, c.SysProcAttr = []string{"PATH=/usr/bin:/bin", "HOME=/root", "LANG=C.UTF-8"}, time.Second, apart()
+	c.Env, c.WaitDelay = []string{"PATH=/usr/bin:/bin", "HOME=/root", "LANG=C.UTF-8"}, time.Second
+	child.Group(c) // it must not get the Ctrl-C that is meant for slipway
 	return c
 }
 

@@ -10,9 +10,6 @@ import (
 	"syscall"
 )
 
-// apart keeps the Ctrl-C that is meant for slipway from a command.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
-
 // stop stops processes, as if they hung.
 func stop(pids []int) error { return signal(pids, syscall.SIGSTOP) }
 

@@ -2,14 +2,9 @@
 
 package verify
 
-import (
-	"errors"
-	"syscall"
-)
+import "errors"
 
 var errNotLinux = errors.New("nodes are on Linux only")
-
-func apart() *syscall.SysProcAttr { return nil }
 
 func stop([]int) error                              { return errNotLinux }
 func resume([]int) error                            { return errNotLinux }

@@ -61,7 +61,7 @@ func sumsOf(t *testing.T, dir string, names []string) Sums {
 			}
 		}
 		if sums[name], err = d.Digest(); err != nil || !bytes.Equal(to.Bytes(), data) {
-			t.Fatalf("%q: %d bytes were handed on, not %d (%v)", name, to.Len(), len(data), err)
+			t.Fatalf("%q: %d bytes were passed on, not %d (%v)", name, to.Len(), len(data), err)
 		}
 	}
 	return sums
@@ -78,7 +78,7 @@ func (w *full) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestAFullDiskStopsTheWriter(t *testing.T) {
+func TestFullDiskStopsTheWriter(t *testing.T) {
 	t.Parallel()
 	for _, room := range []int{0, 1, 3 * blockSize} {
 		d := NewDigester(&full{room})
@@ -92,7 +92,7 @@ func TestAFullDiskStopsTheWriter(t *testing.T) {
 	}
 	d := NewDigester(&full{1})
 	if n, err := d.Write([]byte("two bytes")); n != 9 || err != nil {
-		t.Errorf("%d, %v", n, err) // it is not handed on yet
+		t.Errorf("%d, %v", n, err) // not passed on yet
 	}
 	if _, err := d.Digest(); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("the digest says %v", err)
@@ -103,7 +103,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func TestADigestIsThatOfTheContent(t *testing.T) {
+func TestDigestMatchesTheContent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sums := sumsOf(t, dir, writeFiles(t, dir, sample))
@@ -208,7 +208,7 @@ func TestVerifyNamesEveryWrongLine(t *testing.T) {
 	}
 }
 
-func TestTheRealToolsAgree(t *testing.T) {
+func TestCoreutilsAgree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	names := writeFiles(t, dir, sample)
@@ -240,7 +240,7 @@ func TestTheRealToolsAgree(t *testing.T) {
 	}
 }
 
-func TestVerifyFilesLooksAtThoseThatAreNamedAlone(t *testing.T) {
+func TestVerifyFilesChecksOnlyTheNamedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	sums := filepath.Join(dir, "SHA256SUMS")

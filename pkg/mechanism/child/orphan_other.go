@@ -1,0 +1,10 @@
+//go:build !linux
+
+package child
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func signalWhenOrphaned(*exec.Cmd, syscall.Signal) {}
