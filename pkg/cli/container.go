@@ -106,6 +106,7 @@ type says struct {
 }
 
 func (*says) By(string)            {}
+func (*says) Counts(action.Unit)   {}
 func (*says) Memory(int64)         {}
 func (s *says) Output(line string) { s.say(line) }
 func (s *says) Step(text string, took time.Duration) {
