@@ -106,6 +106,7 @@ type notices struct {
 }
 
 func (*notices) By(string)            {}
+func (*notices) Counts(action.Unit)   {}
 func (*notices) Memory(int64)         {}
 func (s *notices) Output(line string) { s.say(line) }
 func (s *notices) Step(text string, took time.Duration) {

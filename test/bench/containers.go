@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 )
 
@@ -248,6 +249,7 @@ type syncs struct {
 }
 
 func (*syncs) By(string)                     {}
+func (*syncs) Counts(action.Unit)            {}
 func (*syncs) Progress(int64, int64, string) {}
 func (*syncs) Output(string)                 {}
 func (*syncs) Memory(int64)                  {}

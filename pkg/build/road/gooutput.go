@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"slipway.build/pkg/mechanism/action"
 )
 
 // A GoOutput receives the output of `go build -v`, and separates package names, which are progress, from messages for the user.
@@ -53,6 +55,7 @@ func (o *GoOutput) sort(text string) {
 		if total > 0 {
 			total = max(total, done) // the total is an estimate: packages were being compiled while it was counted
 		}
+		o.Report.Counts(action.Packages)
 		o.Report.Progress(done, total, text)
 	default:
 		o.Report.Output(text)

@@ -8,15 +8,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/action"
 )
 
 // A recorder is a Report that keeps what it receives.
-type recorder struct{ lines []string }
+type recorder struct {
+	lines []string
+	unit  action.Unit
+}
 
 func (*recorder) By(string)                  {}
 func (*recorder) Memory(int64)               {}
 func (*recorder) Step(string, time.Duration) {}
 func (r *recorder) Output(line string)       { r.lines = append(r.lines, "output "+line) }
+func (r *recorder) Counts(unit action.Unit)  { r.unit = unit }
 func (r *recorder) Progress(done, total int64, text string) {
 	r.lines = append(r.lines, fmt.Sprintf("%d of %d %s", done, total, text))
 }
@@ -42,6 +48,9 @@ func TestPackageNamesAreProgressAndOtherLinesAreOutput(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, r.lines); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if r.unit != action.Packages {
+		t.Errorf("the progress counts %q", r.unit)
 	}
 }
 

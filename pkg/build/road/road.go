@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -131,7 +132,8 @@ type Target struct {
 // A Report receives what happens while a road compiles. An action.Task is one.
 type Report interface {
 	By(process string)                       // which process, container or invocation does the work
-	Progress(done, total int64, text string) // packages so far; total 0 is unknown
+	Counts(unit action.Unit)                 // what Progress counts from now on
+	Progress(done, total int64, text string) // total 0 is unknown
 	Output(line string)                      // for the user, as the Go command printed it
 	Step(text string, took time.Duration)    // a part of the work is done
 	Memory(peak int64)                       // peak resident memory of all processes together, bytes

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/action"
 )
 
 // An output receives what Bazel writes, and separates progress from messages for the user. One goroutine writes to it.
@@ -42,6 +43,7 @@ var transient = regexp.MustCompile(`^(INFO:( |$)|Loading:|Analyzing:|Computing m
 
 func (o *output) sort(line string) {
 	if m := actions.FindStringSubmatch(line); m != nil {
+		o.report.Counts(action.Steps)
 		o.report.Progress(number(m[1]), number(m[2]), strings.TrimSpace(m[3]))
 		return
 	}

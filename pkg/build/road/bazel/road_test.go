@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/catalog"
@@ -35,9 +36,11 @@ type recorder struct {
 	by       string
 	lines    []string
 	progress []string
+	unit     action.Unit
 }
 
-func (r *recorder) By(process string) { r.by = process }
+func (r *recorder) By(process string)       { r.by = process }
+func (r *recorder) Counts(unit action.Unit) { r.unit = unit }
 func (r *recorder) Progress(done, total int64, text string) {
 	r.progress = append(r.progress, fmt.Sprintf("%d of %d %s", done, total, text))
 }
@@ -108,6 +111,9 @@ printf '%s ' "$@" >&2
 		if !strings.Contains(args, want) {
 			t.Errorf("Bazel was run with %s, without %s", args, want)
 		}
+	}
+	if rep.unit != action.Steps {
+		t.Errorf("the progress counts %q", rep.unit)
 	}
 	if want := "1188 of 1190 GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox"; !slices.Contains(rep.progress, want) {
 		t.Errorf("the progress is %q", rep.progress)

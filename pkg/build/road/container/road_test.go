@@ -10,6 +10,7 @@ import (
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/road/local"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/mechanism/transfer"
 	"slipway.build/pkg/tree/catalog"
@@ -19,6 +20,7 @@ import (
 type silent struct{}
 
 func (silent) By(string)                     {}
+func (silent) Counts(action.Unit)            {}
 func (silent) Progress(int64, int64, string) {}
 func (silent) Output(string)                 {}
 func (silent) Step(string, time.Duration)    {}

@@ -13,6 +13,7 @@ import (
 
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -84,6 +85,7 @@ func TestCommandsAreThoseOfACompile(t *testing.T) {
 type silent struct{}
 
 func (silent) By(string)                     {}
+func (silent) Counts(action.Unit)            {}
 func (silent) Progress(int64, int64, string) {}
 func (silent) Output(string)                 {}
 func (silent) Step(string, time.Duration)    {}
