@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -166,4 +167,94 @@ func TestDirectoryOutputReplacesTheOldOne(t *testing.T) {
 	b.write("out/tree", "a file in its place")
 	b.ran("a")
 	b.want("out/tree/one", "1")
+}
+
+// remembered fails the test if the next run would have to read one of these files.
+func (b *bench) remembered(t *testing.T, names ...string) {
+	t.Helper()
+	stats, err := loadStats(filepath.Join(b.Root, b.State, "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		st, err := lstat(filepath.Join(b.Root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum, ok := stats.lookup(name, st); !ok || hex.EncodeToString(sum[:]) != b.sum(t, name) {
+			t.Errorf("%s: its content has to be read again", name)
+		}
+	}
+}
+
+func (b *bench) sum(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.Root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sumOf(string(data))
+}
+
+func TestSumsOfFilesInAnOutputDirectoryAreTrusted(t *testing.T) {
+	t.Parallel()
+	a := &Action{ID: "a", Inputs: []string{"src"}, Outputs: []string{"out/"}, Run: func(_ context.Context, task *Task) error {
+		task.Known("out/deep/file", sumOf("another text"))
+		return writeFile(filepath.Join(task.Path("out/"), "deep", "file"), "text")
+	}}
+	b := newBench(t, a)
+	b.write("src", "s")
+	b.ran("a")
+	stats, err := loadStats(filepath.Join(b.Root, b.State, "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stats.entries["out/deep/file"]; got == nil || hex.EncodeToString(got.sum[:]) != sumOf("another text") {
+		t.Errorf("the runner read the file: %+v", got)
+	}
+	b.ran()
+}
+
+func TestLinkedFilesAreNotReadAgain(t *testing.T) {
+	t.Parallel()
+	part := &Action{ID: "part", Inputs: []string{"src"}, Outputs: []string{"part/"}}
+	part.Run = func(_ context.Context, task *Task) error {
+		data, err := os.ReadFile(task.run.absolute("src"))
+		if err != nil {
+			return err
+		}
+		return writeFile(filepath.Join(task.Path("part/"), "blob"), string(data))
+	}
+	whole := &Action{ID: "whole", Inputs: []string{"part/", "other"}, Outputs: []string{"whole/"}}
+	whole.Run = func(_ context.Context, task *Task) error { return task.Link("part/blob", "whole/blobs/blob") }
+	b := newBench(t, part, whole)
+	b.write("src", "1")
+	b.write("other", "1")
+	b.ran("part", "whole")
+	b.want("whole/blobs/blob", "1")
+	b.remembered(t, "part/blob", "whole/blobs/blob")
+	b.ran()
+
+	// The old directory goes, and with it a link to the file that stays.
+	b.write("other", "2")
+	b.ran("whole")
+	b.remembered(t, "part/blob", "whole/blobs/blob")
+	b.write("src", "2")
+	b.ran("part", "whole")
+	b.want("whole/blobs/blob", "2")
+
+	// An edit of one name is an edit of both, and is noticed.
+	f, err := os.OpenFile(filepath.Join(b.Root, "whole/blobs/blob"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.ran("part", "whole")
+	b.want("part/blob", "2")
+	b.want("whole/blobs/blob", "2")
 }

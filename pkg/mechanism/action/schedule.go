@@ -123,7 +123,7 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 }
 
 func (s *scheduler) examineUnit(u *unit) report {
-	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), so: told{known: make(map[string][32]byte)}}
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), so: told{known: make(map[string][32]byte), linked: make(map[string]linked)}}
 	for _, m := range u.members {
 		v, err := s.examine(m)
 		if err != nil {

@@ -102,11 +102,12 @@ func (t *Task) settle() error {
 	told := t.told()
 	before := t.statuses(told)
 	time.Sleep(tick + tick/4)
+	t.remember(told, before)
 	outputs := make([][]content, len(t.stale))
 	var g errgroup.Group
 	for i, v := range t.stale {
 		g.Go(func() (err error) {
-			outputs[i], err = t.read(v, told, before)
+			outputs[i], err = t.read(v)
 			return err
 		})
 	}
@@ -122,7 +123,8 @@ func (t *Task) settle() error {
 	return t.recordBatch(told)
 }
 
-// statuses are those of the outputs whose contents the action told.
+// statuses are those of the files whose contents are known: outputs that the action reported, and inputs that it linked
+// to, unless they differ from what they were before the link in more than the change time.
 func (t *Task) statuses(told told) map[string]status {
 	statuses := make(map[string]status)
 	for out := range told.known {
@@ -130,17 +132,34 @@ func (t *Task) statuses(told told) map[string]status {
 			statuses[out] = st
 		}
 	}
+	for in, was := range told.linked {
+		st, err := lstat(t.run.absolute(in))
+		was.ctime = st.ctime
+		if err == nil && st == was.status {
+			statuses[in] = st
+		}
+	}
 	return statuses
 }
 
-func (t *Task) read(v *verdict, told told, before map[string]status) ([]content, error) {
+// remember keeps the contents of known files that stayed as they were for a tick.
+func (t *Task) remember(told told, before map[string]status) {
+	now := time.Now().UnixNano()
+	for p, st := range before {
+		if after, err := lstat(t.run.absolute(p)); err != nil || after != st {
+			continue
+		}
+		sum, ok := told.known[p]
+		if !ok {
+			sum = told.linked[p].sum
+		}
+		t.run.stats.remember(p, st, sum, now)
+	}
+}
+
+func (t *Task) read(v *verdict) ([]content, error) {
 	contents := make([]content, len(v.outputs))
 	for i, out := range v.outputs {
-		if st, ok := before[out]; ok {
-			if now, err := lstat(t.run.absolute(out)); err == nil && now == st {
-				t.run.stats.remember(out, st, told.known[out], time.Now().UnixNano())
-			}
-		}
 		c, err := t.run.output(out)
 		if err != nil {
 			return nil, fmt.Errorf("output %w", err)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,12 +29,19 @@ type Task struct {
 	so told
 }
 
-// told is what an action has told its task.
+// told is what an action has reported to its task.
 type told struct {
-	known  map[string][sha256.Size]byte
-	memory int64 // peak, bytes
+	known  map[string][sha256.Size]byte // by path: outputs, and files in output directories
+	linked map[string]linked            // by path: inputs that have one more link now
+	memory int64                        // peak, bytes
 	by     string
 	err    error // a temporary folder that could not be made
+}
+
+// A linked file is an input as it was before it got one more link.
+type linked struct {
+	status
+	sum [sha256.Size]byte
 }
 
 // Path returns the absolute path under which the action writes an output. It is on the file system of the
@@ -64,10 +72,10 @@ func (t *Task) Previous(output string) string {
 	return t.run.absolute(out)
 }
 
-// Known tells the SHA-256, in hexadecimal, of an output that is a file, as the action computed it while it
-// wrote. The runner believes it and does not read the file again.
+// Known reports the SHA-256, in hexadecimal, of an output that is a file, or of a file in an output directory, as
+// the action computed it while it wrote. The runner trusts it and does not read the file again.
 func (t *Task) Known(output, sum string) {
-	out := t.declared(output)
+	out := t.within(output)
 	var known [sha256.Size]byte
 	if n, err := hex.Decode(known[:], []byte(sum)); err != nil || n != len(known) || len(sum) != 2*len(known) {
 		panic(fmt.Sprintf("%s: %q is no SHA-256 of %s", t.unit.id, sum, output))
@@ -75,6 +83,49 @@ func (t *Task) Known(output, sum string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.so.known[out] = known
+}
+
+// Link makes an input file, or a file in an input directory, a file in an output directory by a hard link, or by a
+// copy where the file system has no links. A linked file is not read or written, neither now nor by the next run. Its
+// parent folders are made.
+func (t *Task) Link(input, output string) error {
+	in, out := normalPath(t.run.root, input), t.within(output)
+	from, to := t.run.absolute(in), t.temporary(out)
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	before, err := lstat(from)
+	if err != nil {
+		return err
+	}
+	if before.kind == symlink || os.Link(from, to) != nil {
+		return copyFile(to, from)
+	}
+	sum, ok := t.run.stats.lookup(in, before)
+	if !ok || hex.EncodeToString(sum[:]) != t.Sum(in) {
+		return nil // it was edited: the runner reads it and says so
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.so.known[out], t.so.linked[in] = sum, linked{before, sum}
+	return nil
+}
+
+func copyFile(to, from string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	w, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, r); err != nil {
+		_ = w.Close()
+		return err
+	}
+	return w.Close()
 }
 
 // Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, as it is
@@ -146,7 +197,7 @@ func (t *Task) told() told {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	so := t.so
-	so.known = maps.Clone(so.known)
+	so.known, so.linked = maps.Clone(so.known), maps.Clone(so.linked)
 	return so
 }
 
@@ -156,6 +207,19 @@ func (t *Task) declared(output string) string {
 		panic(fmt.Sprintf("%s: %q is not among its outputs", t.unit.id, output))
 	}
 	return out
+}
+
+// within is declared, for files in output directories, too.
+func (t *Task) within(output string) string {
+	out := normalPath(t.run.root, output)
+	for _, v := range t.all {
+		for _, o := range v.outputs {
+			if strings.HasSuffix(o, "/") && len(out) > len(o) && strings.HasPrefix(out, o) && !strings.HasSuffix(out, "/") {
+				return out
+			}
+		}
+	}
+	return t.declared(output)
 }
 
 func (t *Task) maker(out string) *verdict {
