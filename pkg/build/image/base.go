@@ -12,18 +12,21 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// Base reads the base called name, as a catalog's images name it, in the repository at root. No name is the empty base. Bases
-// other than static lie on that, and are what images/NAME/rootfs holds, with the links of links.txt and the files of Debian packages
+// staticBase is the base that all other bases stand on.
+const staticBase = "static"
+
+// Base reads the layers of a base in the folder of all bases. No name is the empty base. Bases other than static stand on
+// static, and hold the files in their folder's rootfs, the links that its links.txt lists, and the files of Debian packages
 // if there are any: packages is a tar of these, or "".
-func Base(root, name, packages string) ([]Layer, error) {
+func Base(bases, name, packages string) ([]Layer, error) {
 	if name == "" {
 		return nil, nil
 	}
-	static, err := Static(root)
-	if err != nil || name == "static" {
+	static, err := Static(bases)
+	if err != nil || name == staticBase {
 		return []Layer{static}, err
 	}
-	dir := filepath.Join(root, "images", name)
+	dir := filepath.Join(bases, name)
 	links, err := readLinks(filepath.Join(dir, "links.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("base %s: %w", name, err)
@@ -46,8 +49,8 @@ func Base(root, name, packages string) ([]Layer, error) {
 	return []Layer{static, {Entries: entries, Comment: "base " + name}}, nil
 }
 
-// readLinks reads a list of symbolic links: on each line a name, an arrow and where it leads. They would be many in a rootfs, and a
-// program that has as many names has a list of them.
+// readLinks reads a list of symbolic links: on each line a name, an arrow and its target. A program with hundreds of names
+// has a list of them instead of hundreds of links in a rootfs.
 func readLinks(file string) ([]archive.Entry, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -70,7 +73,7 @@ func readLinks(file string) ([]archive.Entry, error) {
 	return links, nil
 }
 
-// behindLinks reports a file below what is a link in the same layer: whoever unpacks it would have one or the other.
+// behindLinks reports a file below a link in the same layer: unpacked, only one of them would be there.
 func behindLinks(entries []archive.Entry) error {
 	links := map[string]bool{}
 	for _, e := range entries {
@@ -88,10 +91,10 @@ func behindLinks(entries []archive.Entry) error {
 	return nil
 }
 
-// Static is the base for statically linked programs: users, name service, certificates and folders to write to.
-// images/static/README.md of the repository at root describes it.
-func Static(root string) (Layer, error) {
-	entries, err := rootfs(filepath.Join(root, "images", "static", "rootfs"))
+// Static reads the base for statically linked programs in the folder of all bases: users, name service, certificates and
+// folders to write to. Its README.md describes it.
+func Static(bases string) (Layer, error) {
+	entries, err := rootfs(filepath.Join(bases, staticBase, "rootfs"))
 	if err != nil {
 		return Layer{}, fmt.Errorf("base static: %w", err)
 	}

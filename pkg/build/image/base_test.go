@@ -22,7 +22,7 @@ import (
 
 func TestStaticBaseHoldsUsersCertificatesAndTmp(t *testing.T) {
 	t.Parallel()
-	base, err := Base(filepath.Join("..", "..", ".."), "static", "")
+	base, err := Base(bases, "static", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestStaticBaseHoldsUsersCertificatesAndTmp(t *testing.T) {
 
 func TestUnknownBaseIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Base(filepath.Join("..", "..", ".."), "debian", ""); err == nil || !strings.Contains(err.Error(), "base debian: ") {
+	if _, err := Base(bases, "debian", ""); err == nil || !strings.Contains(err.Error(), "base debian: ") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Static(t.TempDir()); err == nil || !strings.Contains(err.Error(), "rootfs") {
@@ -125,7 +125,7 @@ func TestCertificatesAreAllUnconstrainedRootsUnderTheirName(t *testing.T) {
 			break
 		}
 		if !want[string(block.Bytes)] {
-			t.Errorf("certificate %d is none of the unconstrained roots, or is there twice", i)
+			t.Errorf("certificate %d is none of the unconstrained roots, or a duplicate", i)
 		}
 		delete(want, string(block.Bytes))
 		sum := sha256.Sum256(block.Bytes)
@@ -153,11 +153,11 @@ func TestCertificatesAreAllUnconstrainedRootsUnderTheirName(t *testing.T) {
 
 func TestNoBaseHasTheProgramAtTheRoot(t *testing.T) {
 	t.Parallel()
-	base, err := Base(filepath.Join("..", "..", ".."), "", "")
+	base, err := Base(bases, "", "")
 	if err != nil || base != nil {
 		t.Fatalf("base %v, error %v", base, err)
 	}
-	s := Component(base, Program{Binaries: []Binary{{"pause", "pause"}}, User: "65535:65535", OS: "linux", Arch: "amd64", Created: created})
+	s := Component(base, Program{Binaries: []Binary{{Name: "pause", File: "pause"}}, User: "65535:65535", OS: "linux", Arch: "amd64", Created: created})
 	if len(s.Layers) != 1 || len(s.Layers[0].Entries) != 1 || s.Layers[0].Entries[0].Name != "pause" {
 		t.Errorf("layers %+v", s.Layers)
 	}
@@ -166,7 +166,7 @@ func TestNoBaseHasTheProgramAtTheRoot(t *testing.T) {
 	}
 }
 
-func TestBasesLieOnStatic(t *testing.T) {
+func TestBasesStandOnStatic(t *testing.T) {
 	t.Parallel()
 	packages := filepath.Join(t.TempDir(), "packages.tar")
 	f, err := os.Create(packages)
@@ -177,7 +177,7 @@ func TestBasesLieOnStatic(t *testing.T) {
 	if err := archive.Tar(f, []archive.Entry{{Name: "usr/sbin/xtables-nft-multi", Mode: 0o755, Data: []byte("program")}}, created); err != nil {
 		t.Fatal(err)
 	}
-	base, err := Base(filepath.Join("..", "..", ".."), "debian-iptables", packages)
+	base, err := Base(bases, "debian-iptables", packages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,12 +202,12 @@ func TestBasesLieOnStatic(t *testing.T) {
 func TestFileBelowALinkIsRefused(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	for _, dir := range []string{"images/static/rootfs", "images/odd/rootfs/lib"} {
+	for _, dir := range []string{"static/rootfs", "odd/rootfs/lib"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(root, "images", "odd", "rootfs", "lib", "a"), "")
+	write(t, filepath.Join(root, "odd", "rootfs", "lib", "a"), "")
 	packages := filepath.Join(root, "packages.tar")
 	f, err := os.Create(packages)
 	if err != nil {
@@ -221,7 +221,7 @@ func TestFileBelowALinkIsRefused(t *testing.T) {
 	if _, err := Base(root, "odd", packages); err != nil {
 		t.Errorf("nothing is below a link: %v", err)
 	}
-	if err := os.Symlink("usr/sbin", filepath.Join(root, "images", "odd", "rootfs", "sbin")); err != nil {
+	if err := os.Symlink("usr/sbin", filepath.Join(root, "odd", "rootfs", "sbin")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Base(root, "odd", packages); err == nil || !strings.Contains(err.Error(), "base odd: sbin/a/b is a file below sbin, which is a link") {

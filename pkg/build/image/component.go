@@ -16,33 +16,34 @@ type Program struct {
 	User     string   // UID:GID; empty is root
 
 	Entrypoint []string // instead of the first binary
-	Arguments  []string // that it gets where nobody gives others
+	Arguments  []string // default arguments
 	SetUID     bool     // the first binary runs as root, whoever starts it
 
 	OS, Arch string // as GOOS and GOARCH
 
-	Version  string // v1.36.0
-	Licenses string // SPDX expression; empty if there are too many for one
-	Revision string // commit; may be empty
-	Source   string // URL of the repository; may be empty
-	Created  time.Time
+	Version  string    // v1.36.0
+	Licenses string    // SPDX expression; may be empty
+	Revision string    // commit; may be empty
+	Source   string    // URL of the repository; may be empty
+	Created  time.Time // of the image, and of every file in it
 }
 
-// A Binary is one in an image.
+// A Binary is a program's file.
 type Binary struct {
 	Name string // in the image
 	File string
+	Sum  string // SHA-256 of the file, in hexadecimal; empty: not known
 }
 
-// Component is the image of one program on a base, as Kubernetes has its own: the program is the entrypoint and in
-// PATH (kubeadm's static pods run it by its name alone). kube-log-runner, where it goes with it, is also /go-runner, which is
-// what existing manifests call to send output to a file. Without a base, the program is at the root: runtimes that start
-// sandboxes themselves call it /pause.
+// Component returns the contents of an image that starts a program, in the form of Kubernetes' own images: the program is
+// the entrypoint and in PATH, as kubeadm's static pods run it by its name alone. kube-log-runner is also /go-runner, which
+// existing manifests call to send output to a file. Without a base, the program is at the root: container runtimes call
+// the sandbox's program /pause.
 //
-// A program without binaries is one of the base, and has an entrypoint.
+// A program without binaries is one of the base's, and has an entrypoint.
 //
 // The program is the last layer, so that images of one release and platform share the others.
-func Component(base []Layer, p Program) Spec {
+func Component(base []Layer, p Program) Contents {
 	folder := "usr/local/bin/"
 	if len(base) == 0 {
 		folder = ""
@@ -57,13 +58,13 @@ func Component(base []Layer, p Program) Spec {
 		if p.SetUID && i == 0 {
 			mode |= fs.ModeSetuid
 		}
-		layer := Layer{Comment: b.Name, Entries: []archive.Entry{{Name: folder + b.Name, Mode: mode, Path: b.File}}}
+		layer := Layer{Comment: b.Name, Entries: []archive.Entry{{Name: folder + b.Name, Mode: mode, Path: b.File, Sum: b.Sum}}}
 		if b.Name == "kube-log-runner" {
 			layer.Entries = append(layer.Entries, archive.Entry{Name: "go-runner", Mode: fs.ModeSymlink | 0o777, Link: "/" + folder + b.Name})
 		}
 		layers = append(layers, layer)
 	}
-	return Spec{
+	return Contents{
 		OS:         p.OS,
 		Arch:       p.Arch,
 		Layers:     layers,
@@ -77,22 +78,23 @@ func Component(base []Layer, p Program) Spec {
 	}
 }
 
+const labelPrefix = "org.opencontainers.image."
+
 func (p Program) labels() map[string]string {
-	const prefix = "org.opencontainers.image."
 	labels := map[string]string{
-		prefix + "title":    p.Title,
-		prefix + "version":  p.Version,
-		prefix + "revision": p.Revision,
-		prefix + "source":   p.Source,
-		prefix + "created":  p.Created.UTC().Format(time.RFC3339),
-		prefix + "licenses": p.Licenses,
+		labelPrefix + "title":    p.Title,
+		labelPrefix + "version":  p.Version,
+		labelPrefix + "revision": p.Revision,
+		labelPrefix + "source":   p.Source,
+		labelPrefix + "created":  p.Created.UTC().Format(time.RFC3339),
+		labelPrefix + "licenses": p.Licenses,
 	}
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	return labels
 }
 
-// Tags are the names an image is known by: one that is the same for all architectures, as manifests have it, and one
-// that is its own, for machines that hold several.
+// Tags returns the names of an image in a docker archive: one for its architecture alone, for machines that hold several,
+// and one that is the same for all architectures, for manifests.
 func Tags(registry, name, arch, tag string) []string {
 	return []string{
 		registry + "/" + name + "-" + arch + ":" + tag,

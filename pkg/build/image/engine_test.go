@@ -24,12 +24,12 @@ func hello(t *testing.T) (path, tag string) {
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	base, err := Static(filepath.Join("..", "..", ".."))
+	base, err := Static(bases)
 	if err != nil {
 		t.Fatal(err)
 	}
 	img := build(t, Component([]Layer{base}, Program{
-		Binaries: []Binary{{"hello", binary}, {"kube-log-runner", binary}}, Title: "A greeting",
+		Binaries: []Binary{{Name: "hello", File: binary}, {Name: "kube-log-runner", File: binary}}, Title: "A greeting",
 		OS: "linux", Arch: runtime.GOARCH, Version: "v1.2.3", Created: created,
 	}))
 	name := "slipway.test/hello-" + strings.ToLower(filepath.Base(dir)) + "-" + time.Now().Format("150405.000000000")

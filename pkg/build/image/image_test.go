@@ -22,18 +22,18 @@ import (
 var created = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 // program is a component on the static base, with files below a folder of its own that have times of their own.
-func program(t *testing.T, arch string) Spec {
+func program(t *testing.T, arch string) Contents {
 	t.Helper()
 	dir := t.TempDir()
 	p := Program{
 		Binaries: []Binary{
-			{"hello", write(t, filepath.Join(dir, "hello"), strings.Repeat("the program\n", 5000))},
-			{"kube-log-runner", write(t, filepath.Join(dir, "runner"), "the log runner\n")},
+			{Name: "hello", File: write(t, filepath.Join(dir, "hello"), strings.Repeat("the program\n", 5000))},
+			{Name: "kube-log-runner", File: write(t, filepath.Join(dir, "runner"), "the log runner\n")},
 		},
 		Title: "A greeting", Licenses: "Apache-2.0", OS: "linux", Arch: arch,
 		Version: "v1.2.3", Revision: "0123456789abcdef", Created: created,
 	}
-	base, err := Static(filepath.Join("..", "..", ".."))
+	base, err := Static(bases)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func write(t *testing.T, path, content string) string {
 	return path
 }
 
-func build(t *testing.T, s Spec) v1.Image {
+func build(t *testing.T, s Contents) v1.Image {
 	t.Helper()
 	img, err := Build(s)
 	if err != nil {
@@ -212,13 +212,13 @@ func TestComponentHoldsItsFiles(t *testing.T) {
 func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change func(*Spec)
+		change func(*Contents)
 		want   string
 	}{
-		"no platform": {func(s *Spec) { s.Arch = "" }, `build image: platform "linux"/"" is incomplete`},
-		"no time":     {func(s *Spec) { s.Created = time.Time{} }, "build image: no creation time"},
-		"no layers":   {func(s *Spec) { s.Layers = nil }, "build image: no layers"},
-		"missing file": {func(s *Spec) {
+		"no platform": {func(s *Contents) { s.Arch = "" }, `build image: platform "linux"/"" is incomplete`},
+		"no time":     {func(s *Contents) { s.Created = time.Time{} }, "build image: no creation time"},
+		"no layers":   {func(s *Contents) { s.Layers = nil }, "build image: no layers"},
+		"missing file": {func(s *Contents) {
 			s.Layers[2].Entries = []archive.Entry{{Name: "lost", Mode: 0o644, Path: filepath.Join("no", "such", "file")}}
 		}, `build image: layer "hello": `},
 	}
@@ -246,3 +246,6 @@ func TestTagsAreWithAndWithoutArchitecture(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// bases is the folder of this repository's bases.
+var bases = filepath.Join("..", "..", "..", "images")

@@ -29,8 +29,14 @@ func TestInputs(t *testing.T) {
 		{"compile linux/arm64 smoke.test", append([]string{"cmd/smoke/"}, module...)},
 		{"compile linux/arm64 e2e.test", module},
 		{"compile linux/arm64 dns", []string{"images/dns/dns/", "images/dns/go.mod", "images/dns/go.sum", "fake/dns/LICENSE", "fake/dns/ctl/", "fake/dns/go.mod", "fake/dns/version/"}},
-		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/"}},
-		{"image linux/arm64 kube-apiserver", []string{bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/"}},
+		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/", "_output/release-stage/spdx/dns/linux-arm64.json"}},
+		{"image linux/arm64 kube-apiserver", []string{
+			bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/", "_output/release-stage/spdx/components/linux-arm64.json",
+		}},
+		{"image layout", []string{"_output/release-stage/images/linux-arm64/dns/", "_output/release-stage/images/linux-arm64/kube-apiserver/"}},
+		{"spdx linux/arm64 components", append([]string{
+			"_output/release-stage/sources/LICENSE", "_output/release-stage/packages/components/linux-arm64.json",
+		}, module...)},
 		{"licenses linux/arm64 components", append([]string{
 			"_output/release-stage/sources/LICENSE", "_output/release-stage/modules/components/linux-arm64.json",
 			"_output/release-stage/packages/components/linux-arm64.json",
@@ -113,18 +119,18 @@ func recipes(g *action.Graph) map[string][]string {
 
 func TestWhatASettingRebuilds(t *testing.T) {
 	t.Parallel()
-	every := []string{"checksums", "compile", "image", "licenses", "package", "packages"}
+	every := []string{"checksums", "compile", "image", "licenses", "package", "packages", "spdx"}
 	tests := []struct {
 		variable string
 		want     []string // first words of the actions' names
 	}{
 		// A client tarball says nothing, and another project's binaries and images have versions of their own.
 		{"KUBE_GIT_VERSION=v1.36.3+acme.2", []string{"compile (some)", "image (some)", "package (some)"}},
-		{"SOURCE_DATE_EPOCH=1700000000", []string{"compile (some)", "image", "package"}},
+		{"SOURCE_DATE_EPOCH=1700000000", []string{"compile (some)", "image (some)", "package"}},
 		{"DBG=1", []string{"compile", "packages"}},
 		{"GOFLAGS=-tags=acme", []string{"compile", "packages"}},
 		{"GOLDFLAGS=-w", []string{"compile"}},
-		{"KUBE_DOCKER_REGISTRY=registry.acme.example", []string{"image"}},
+		{"KUBE_DOCKER_REGISTRY=registry.acme.example", []string{"image (some)"}},
 		{"KUBE_DOCKER_IMAGE_TAG=nightly", []string{"image (some)"}},
 		{"KUBE_VERBOSE=2", nil},
 	}
@@ -191,8 +197,13 @@ func TestImageTags(t *testing.T) {
 			t.Parallel()
 			b := &builder{Project: open(t, root, tt.env...)}
 			want := append(slices.Clone(own), tt.more...)
-			if diff := cmp.Diff(want, b.imageTags(catalog.Image{Name: "kubectl"}, "arm64")); diff != "" {
-				t.Errorf("tags (-want +got):\n%s", diff)
+			archive, index := b.imageTags(catalog.Image{Name: "kubectl"}, "arm64")
+			if diff := cmp.Diff(want, archive); diff != "" {
+				t.Errorf("tags in the archive (-want +got):\n%s", diff)
+			}
+			ofAll := slices.DeleteFunc(want, func(tag string) bool { return strings.Contains(tag, "-arm64:") })
+			if diff := cmp.Diff(ofAll, index); diff != "" {
+				t.Errorf("tags of the index (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -207,9 +218,12 @@ func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
 		t.Errorf("it is compiled by %s", compile)
 	}
 	image := all["image linux/arm64 dns"]
-	for _, tag := range []string{"registry.example.com/dns/dns:v1.2.3", "registry.example.com/dns/dns-arm64:v1.2.3"} {
-		if !slices.Contains(image, tag) {
-			t.Errorf("no tag %s in %q", tag, image)
+	for _, line := range []string{
+		`ArchiveTags[0]="registry.example.com/dns/dns-arm64:v1.2.3"`, `ArchiveTags[1]="registry.example.com/dns/dns:v1.2.3"`,
+		`Tags[0]="registry.example.com/dns/dns:v1.2.3"`, `Version="v1.2.3"`,
+	} {
+		if !slices.Contains(image, line) {
+			t.Errorf("no %s in %q", line, image)
 		}
 	}
 	server := strings.Join(all["package kubernetes-server-linux-arm64.tar.gz"], "\n")
@@ -258,7 +272,7 @@ func TestBaseOfDebianPackages(t *testing.T) {
 		}
 	}
 	if got := find(t, g, "image linux/arm64 kube-apiserver").Inputs; !slices.Contains(got, "_output/release-stage/sources/images/static/") {
-		t.Errorf("the image is made of %v, and its base lies on static", got)
+		t.Errorf("the image is made of %v, and its base stands on static", got)
 	}
 	if got := recipes(g)["package kubernetes-server-linux-arm64.tar.gz"]; !slices.Contains(got, "member _output/release-stage/licenses/debian/linux-arm64/ LICENSES/debian") {
 		t.Errorf("the server tarball holds %q", got)

@@ -1,23 +1,16 @@
 package plan
 
 import (
-	"bufio"
 	"cmp"
-	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"slipway.build/pkg/build/image"
-	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
 )
-
-// staticBase is what all other bases lie on.
-const staticBase = "static"
 
 // images plans the images for some platforms, without tarballs.
 func (b *builder) images(platforms []catalog.Platform) error {
@@ -36,126 +29,102 @@ func (b *builder) images(platforms []catalog.Platform) error {
 	return nil
 }
 
-// image plans an image for a platform, and returns the files that go into a tarball: the docker archive, and the
-// file with its tag that Kubernetes has beside it.
+// image plans an image for a platform, and returns the files that go into a tarball: the docker archive, and beside it the
+// file with its tag, as Kubernetes has it.
 func (b *builder) image(platform catalog.Platform, im catalog.Image) ([]string, error) {
-	dir := slashed(Images, platform.Arch)
-	tar, tag := slashed(dir, im.File()+".tar"), slashed(dir, im.File()+".docker_tag")
-	id := "image " + platform.String() + " " + im.File()
-	if b.planned[id] {
-		return []string{tar, tag}, nil
+	spec := b.imageSpec(platform, im)
+	files := []string{spec.Archive, spec.DockerTag}
+	if slices.Contains(b.parts, spec.Part) {
+		return files, nil
 	}
-	b.planned[id] = true
+	b.parts = append(b.parts, spec.Part)
 	var binaries []catalog.Binary
 	for _, name := range im.Binaries() {
-		bin, _ := b.Catalog.Binary(name) // the catalog has seen to it that it is there
+		bin, _ := b.Catalog.Binary(name) // guaranteed by catalog.Load
 		binaries = append(binaries, bin)
+		spec.Binaries = append(spec.Binaries, image.Binary{Name: bin.Name, File: b.binary(platform, bin)})
 	}
 	if err := b.compile(platform, binaries); err != nil {
 		return nil, err
 	}
-	b.add(b.imageAction(id, platform, im, binaries, tar, tag))
-	return []string{tar, tag}, nil
-}
-
-func (b *builder) imageAction(id string, platform catalog.Platform, im catalog.Image, binaries []catalog.Binary, tar, tag string) *action.Action {
-	program := image.Program{
-		Title:    im.Title,
-		User:     im.User,
-		OS:       platform.OS,
-		Arch:     platform.Arch,
-		Version:  cmp.Or(im.Version, b.Stamp.Version),
-		Revision: b.Stamp.Commit,
-		Created:  b.Stamp.Date,
-
-		Entrypoint: im.Entrypoint,
-		Arguments:  im.Arguments,
-		SetUID:     im.SetUID,
-	}
-	var inputs []string
-	for _, bin := range binaries {
-		file := b.binary(platform, bin)
-		inputs = append(inputs, file)
-		program.Binaries = append(program.Binaries, image.Binary{Name: bin.Name, File: b.abs(file)})
-	}
-	if im.Base != "" {
-		inputs = append(inputs, slashed(sourceDir, "images", im.Base)+"/")
-	}
-	if im.Base != "" && im.Base != staticBase {
-		inputs = append(inputs, slashed(sourceDir, "images", staticBase)+"/")
-	}
-	packages := ""
-	program.Licenses = "Apache-2.0"
 	if b.hasPackages(im.Base) {
-		tar := b.debianPackages(platform, im.Base)
-		inputs = append(inputs, tar)
-		packages, program.Licenses = b.abs(tar), ""
-	}
-	tags := b.imageTags(im, platform.Arch)
-	return &action.Action{
-		ID:    id,
-		Phase: "image",
-		Recipe: slices.Concat([]string{
-			Recipe, image.Recipe, platform.String(), im.Title, im.Base, im.User, program.Version, b.Stamp.Commit, fmt.Sprint(b.Stamp.Date.Unix()),
-		}, im.Binaries(), started(im), []string{"tags"}, tags),
-		Inputs:  inputs,
-		Outputs: []string{tar, tag},
-		Run: func(ctx context.Context, t *action.Task) error {
-			base, err := image.Base(b.abs(sourceDir), im.Base, packages)
-			if err != nil {
-				return err
-			}
-			img, err := image.Build(image.Component(base, program))
-			if err != nil {
-				return err
-			}
-			err = write(t.Path(tar), func(w *bufio.Writer) error { return image.Save(ctx, w, img, tags) })
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(t.Path(tag), []byte(b.imageTag(im)+"\n"), 0o644)
-		},
-	}
-}
-
-// started is what a recipe says of how an image starts, where there is something to say.
-func started(im catalog.Image) []string {
-	var said []string
-	if len(im.Entrypoint)+len(im.Arguments) > 0 {
-		said = slices.Concat([]string{"entrypoint"}, im.Entrypoint, []string{"arguments"}, im.Arguments)
-	}
-	if im.SetUID {
-		said = append(said, "setuid")
-	}
-	return said
-}
-
-// imageTag is the tag of an image: its own, or the release's.
-func (b *builder) imageTag(im catalog.Image) string { return cmp.Or(im.Version, b.Stamp.ImageTag()) }
-
-// imageTags are the names an image is saved under: the release's own, and those that the user adds.
-func (b *builder) imageTags(im catalog.Image, arch string) []string {
-	tag := b.imageTag(im)
-	tags := image.Tags(b.Catalog.Registry, im.Name, arch, tag)
-	registry, version := b.Settings.DockerRegistry, b.Settings.DockerImageTag
-	if registry == "" && version == "" {
-		return tags
-	}
-	if registry == "" {
-		registry = b.Catalog.Registry
-	}
-	if version == "" || im.Addon() { // another project's image is what its version says
-		version = tag
-	}
-	for _, tag := range image.Tags(registry, im.Name, arch, version) {
-		if !slices.Contains(tags, tag) {
-			tags = append(tags, tag)
+		spec.Packages = b.debianPackages(platform, im.Base).Output // whose licenses no SPDX expression names
+	} else {
+		var err error
+		if spec.LicenseNames, err = b.licenseNames(cmp.Or(im.Set, catalog.Server), platform, binaries); err != nil {
+			return nil, err
 		}
 	}
-	return tags
+	b.add(image.Action(b.Root, b.abs(archives), spec))
+	return files, nil
 }
 
-// validateTags checks what image names are made of before anything is compiled for them.
+// imageSpec describes an image, but for what it is made of. An image of another project says nothing about the release, so
+// it is the same in all releases.
+func (b *builder) imageSpec(platform catalog.Platform, im catalog.Image) image.Spec {
+	dir := slashed(Images, platform.Arch)
+	spec := image.Spec{
+		Name: im.File(),
+		Program: image.Program{
+			Title:      im.Title,
+			User:       im.User,
+			Entrypoint: im.Entrypoint,
+			Arguments:  im.Arguments,
+			SetUID:     im.SetUID,
+			OS:         platform.OS,
+			Arch:       platform.Arch,
+			Version:    b.Stamp.Version,
+			Revision:   b.Stamp.Commit,
+			Created:    b.Stamp.Date.UTC(),
+		},
+		Base:      im.Base,
+		Bases:     slashed(sourceDir, "images"),
+		Tag:       b.imageTag(im),
+		Archive:   slashed(dir, im.File()+".tar"),
+		DockerTag: slashed(dir, im.File()+".docker_tag"),
+		Part:      slashed(stage, "images", platform.Dash(), im.File()),
+	}
+	spec.ArchiveTags, spec.Tags = b.imageTags(im, platform.Arch)
+	if im.Addon() {
+		spec.Version, spec.Revision, spec.Source, spec.Created = im.Version, im.Revision, im.Source, im.Created.UTC()
+	}
+	return spec
+}
+
+// layout plans the OCI layout of all images that are planned.
+func (b *builder) layout() {
+	if len(b.parts) > 0 {
+		b.add(image.LayoutAction(b.Root, image.LayoutSpec{Parts: b.parts, Output: Layout}))
+	}
+}
+
+// imageTag returns the tag of an image: its own, or the release's.
+func (b *builder) imageTag(im catalog.Image) string { return cmp.Or(im.Version, b.Stamp.ImageTag()) }
+
+// imageTags returns the names of an image: those in its docker archive, and those of its index of platforms. They are the
+// release's own, and those that the user adds.
+func (b *builder) imageTags(im catalog.Image, arch string) (archive, index []string) {
+	add := func(registry, tag string) {
+		for _, name := range image.Tags(registry, im.Name, arch, tag) {
+			if !slices.Contains(archive, name) {
+				archive = append(archive, name)
+			}
+		}
+		if name := registry + "/" + im.Name + ":" + tag; !slices.Contains(index, name) {
+			index = append(index, name)
+		}
+	}
+	tag := b.imageTag(im)
+	add(b.Catalog.Registry, tag)
+	version := b.Settings.DockerImageTag
+	if version == "" || im.Addon() { // the version is the other project's
+		version = tag
+	}
+	add(cmp.Or(b.Settings.DockerRegistry, b.Catalog.Registry), version)
+	return archive, index
+}
+
+// validateTags checks the parts of image names before anything is compiled.
 func (s Settings) validateTags() error {
 	if s.DockerRegistry != "" {
 		if _, err := name.NewRepository(s.DockerRegistry+"/image", name.WeakValidation); err != nil {
@@ -172,22 +141,5 @@ func (s Settings) validateTags() error {
 
 // badSetting returns the error for a variable whose value cannot be used.
 func badSetting(variable, value, want string) error {
-	return badrequest.Mark(fmt.Errorf("%s=%q: it has to be %s", variable, value, want))
-}
-
-// write makes a file of what a function writes.
-func write(name string, to func(*bufio.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := to(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return f.Close()
+	return badrequest.Mark(fmt.Errorf("%s=%q: want %s", variable, value, want))
 }

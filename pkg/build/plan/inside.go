@@ -101,8 +101,8 @@ func (p *Project) GatherLicenses(ctx context.Context, dir string, platform catal
 		return err
 	}
 	b := &builder{Project: p}
-	_, binaries := b.shipped(catalog.Server, platform)
-	if len(binaries) == 0 {
+	components := b.components(catalog.Server, platform)
+	if len(components.binaries) == 0 {
 		return fmt.Errorf("%s: the release has no binaries for it", platform)
 	}
 	tmp, err := os.MkdirTemp("", "slipway-licenses-")
@@ -111,13 +111,14 @@ func (p *Project) GatherLicenses(ctx context.Context, dir string, platform catal
 	}
 	defer os.RemoveAll(tmp)
 	packages := filepath.Join(tmp, "packages.json")
-	if err := b.list(ctx, packages, platform, module, binaries); err != nil {
+	if err := license.ListPackages(ctx, packages, p.Root, p.Go, b.listSpec(components, platform, module)); err != nil {
 		return err
 	}
-	src, err := b.licenseSource(ctx, module, packages)
+	g, err := p.Go(ctx, nil)
 	if err != nil {
 		return err
 	}
+	src := license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root, Packages: packages}
 	return license.Gather(ctx, dir, src)
 }
 

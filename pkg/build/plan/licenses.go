@@ -1,26 +1,19 @@
 package plan
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"fmt"
-	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/build/toolchain"
-	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
-	"slipway.build/pkg/tree/module"
 )
 
-// shipped lists the binaries that share one LICENSES folder with those of a set, and names them. The test set has its own: it
-// links far more.
+// shipped lists the components that share one LICENSES folder with those of a set, and names them. The test set has its own
+// folder, as it links many more modules.
 func (b *builder) shipped(set catalog.Set, platform catalog.Platform) (name string, binaries []catalog.Binary) {
 	name, sets := "components", []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
 	if set == catalog.Test {
@@ -42,219 +35,176 @@ func (b *builder) shipped(set catalog.Set, platform catalog.Platform) (name stri
 	return name, binaries
 }
 
-// inImages lists the binaries that are in the images of a set's tarball. Of components, those of the server set's images are in it
-// besides.
+// inImages lists the binaries in the images of a set's tarball.
 func (b *builder) inImages(set catalog.Set, platform catalog.Platform) []catalog.Binary {
 	var binaries []catalog.Binary
 	for _, im := range b.Catalog.ImagesFor(set, platform) {
 		for _, name := range im.Binaries() {
-			bin, _ := b.Catalog.Binary(name) // the catalog has seen to it that it is there
+			bin, _ := b.Catalog.Binary(name) // guaranteed by catalog.Load
 			binaries = append(binaries, bin)
 		}
 	}
 	return binaries
 }
 
-// licenses plans the LICENSES folder of a set's tarball, and returns where it is made. It covers every component that a
-// release ships for the platform, so it is the same whichever tarballs are asked for.
-func (b *builder) licenses(set catalog.Set, platform catalog.Platform) (string, error) {
-	name, binaries := b.shipped(set, platform)
-	return b.licensesOf(name, platform, binaries)
+// A group is the binaries of one module that share a LICENSES folder.
+type group struct {
+	license.Group
+	module   string
+	binaries []catalog.Binary
 }
 
-// addonLicenses plans the licenses of the other projects that a set's tarball has programs of: a folder for each.
-func (b *builder) addonLicenses(set catalog.Set, platform catalog.Platform) ([]content, error) {
+// components is the group of the release's own binaries that a set ships.
+func (b *builder) components(set catalog.Set, platform catalog.Platform) group {
+	name, binaries := b.shipped(set, platform)
+	return group{license.Group{Name: name, OS: platform.OS, Arch: platform.Arch}, b.Catalog.Module, binaries}
+}
+
+// addons are the groups of other projects' binaries that a set ships.
+func (b *builder) addons(set catalog.Set, platform catalog.Platform) []group {
 	shipped := map[string]bool{} // by name
 	for _, bin := range append(b.Catalog.BinariesFor(set, platform), b.inImages(set, platform)...) {
 		shipped[bin.Name] = true
 	}
-	var order []string
-	binaries := map[string][]catalog.Binary{} // by module
+	var groups []group
 	for _, bin := range b.Catalog.Binaries {
 		if !shipped[bin.Name] || b.Catalog.IsComponent(bin) {
 			continue
 		}
-		if binaries[bin.Module] == nil {
-			order = append(order, bin.Module)
+		i := slices.IndexFunc(groups, func(g group) bool { return g.module == bin.Module })
+		if i < 0 {
+			i = len(groups)
+			name := license.Group{Name: path.Base(bin.Module), OS: platform.OS, Arch: platform.Arch}
+			groups = append(groups, group{Group: name, module: bin.Module})
 		}
-		binaries[bin.Module] = append(binaries[bin.Module], bin)
+		groups[i].binaries = append(groups[i].binaries, bin)
 	}
+	return groups
+}
+
+// licenses plans the LICENSES folder of a set's tarball, and returns where it is made. It covers every component that a
+// release ships for the platform, so it is the same for all requests.
+func (b *builder) licenses(set catalog.Set, platform catalog.Platform) (string, error) {
+	return b.licensesOf(b.components(set, platform), platform)
+}
+
+// addonLicenses plans the licenses of the other projects whose programs a set's tarball holds: a folder for each.
+func (b *builder) addonLicenses(set catalog.Set, platform catalog.Platform) ([]content, error) {
 	var holds []content
-	for _, module := range order {
-		name := path.Base(module)
-		dir, err := b.licensesOf(name, platform, binaries[module])
+	for _, g := range b.addons(set, platform) {
+		dir, err := b.licensesOf(g, platform)
 		if err != nil {
 			return nil, err
 		}
-		holds = append(holds, content{from: dir + "/", to: "LICENSES/" + name})
+		holds = append(holds, content{from: dir + "/", to: "LICENSES/" + g.Name})
 	}
 	return holds, nil
 }
 
-// licensesOf plans a folder with the licenses of binaries of one module, and returns where it is made.
-func (b *builder) licensesOf(name string, platform catalog.Platform, binaries []catalog.Binary) (string, error) {
-	dir := slashed(stage, "licenses", name, platform.Dash())
-	id := "licenses " + platform.String() + " " + name
-	if b.planned[id] {
+// licensesOf plans a folder with the licenses of a group, and returns where it is made.
+func (b *builder) licensesOf(g group, platform catalog.Platform) (string, error) {
+	dir := b.licenseDir(g)
+	spec := license.Spec{Group: g.Group, Modules: slashed(stage, "modules", g.Name, platform.Dash()+".json"), Output: dir}
+	if !b.first(license.Action(b.Root, b.Go, spec).ID) {
 		return dir, nil
 	}
-	b.planned[id] = true
-	module, err := b.module(binaries[0].Module)
-	if err != nil {
+	if err := b.compile(platform, g.binaries); err != nil {
 		return "", err
 	}
-	if err := b.compile(platform, binaries); err != nil {
-		return "", err
-	}
-	component := module.Name == b.Catalog.Module
-	if !component && b.ofOthers(dir+"/") {
+	if g.module != b.Catalog.Module && b.ofOthers(dir+"/") {
 		return dir, nil
 	}
-	ours := sourceDir + "/LICENSE"
-	list := b.linked(name, platform, binaries)
-	inputs := []string{ours, list}
-	var lay func(ctx context.Context, to string) error
-	if b.licensed != "" && component {
-		inputs = append(inputs, filepath.ToSlash(b.licensed)+"/")
-		lay = func(ctx context.Context, to string) error {
-			return license.Select(ctx, to, b.licensed, b.abs(ours), b.abs(list))
-		}
-	} else {
-		packages := b.packages(name, platform, module, binaries)
-		inputs = slices.Concat([]string{packages}, inputs, module.inputs)
-		lay = func(ctx context.Context, to string) error {
-			src, err := b.licenseSource(ctx, module, b.abs(packages))
-			if err != nil {
-				return err
-			}
-			src.License, src.Modules = b.abs(ours), b.abs(list)
-			return license.Write(ctx, to, src)
-		}
+	modules := license.ModulesSpec{Group: g.Group, Output: spec.Modules}
+	for _, bin := range g.binaries {
+		modules.Binaries = append(modules.Binaries, b.binary(platform, bin))
 	}
-	b.add(&action.Action{
-		ID:      id,
-		Phase:   "licenses",
-		Recipe:  []string{license.Recipe, b.Catalog.Go.Version},
-		Inputs:  inputs,
-		Outputs: []string{dir + "/"},
-		Run:     func(ctx context.Context, t *action.Task) error { return lay(ctx, t.Path(dir+"/")) },
-	})
+	b.add(license.ModulesAction(b.Root, modules))
+	var err error
+	if spec.Texts, err = b.texts(g, platform); err != nil {
+		return "", err
+	}
+	b.add(license.Action(b.Root, b.Go, spec))
 	return dir, nil
 }
 
-// linked plans the list of modules that are in binaries: nearly always that of before, whatever was edited in them.
-func (b *builder) linked(name string, platform catalog.Platform, binaries []catalog.Binary) string {
-	out := slashed(stage, "modules", name, platform.Dash()+".json")
-	var inputs, files []string
-	for _, bin := range binaries {
-		inputs = append(inputs, b.binary(platform, bin))
-		files = append(files, b.abs(b.binary(platform, bin)))
-	}
-	b.add(&action.Action{
-		ID:      "modules " + platform.String() + " " + name,
-		Phase:   "licenses",
-		Recipe:  []string{module.Recipe},
-		Inputs:  inputs,
-		Outputs: []string{out},
-		Run:     func(_ context.Context, t *action.Task) error { return module.WriteList(t.Path(out), files) },
-	})
-	return out
+func (b *builder) licenseDir(g group) string {
+	return slashed(stage, "licenses", g.Name, g.OS+"-"+g.Arch)
 }
 
-// licenseSource says where the license files are of packages of a module that a file lists.
-func (b *builder) licenseSource(ctx context.Context, of *goModule, packages string) (license.Source, error) {
-	g, err := b.Go(ctx, nil)
-	if err != nil {
-		return license.Source{}, err
-	}
-	return license.Source{ModCache: g.ModCache, ModRoot: of.Dir, GOROOT: g.Root, Packages: packages}, nil
-}
-
-// packages plans the list of packages that binaries are compiled from. Build information in a binary names modules
-// only, and a license may lie in the folder of a package.
-func (b *builder) packages(name string, platform catalog.Platform, module *goModule, binaries []catalog.Binary) string {
-	out := slashed(stage, "packages", name, platform.Dash()+".json")
-	// The sources themselves are no inputs: an edit below the imports must not have the Go tool list everything again.
-	var heads []string
-	for _, bin := range binaries {
-		heads = append(heads, module.Heads(cmp.Or(bin.Package, bin.Test)))
-	}
-	args, mains, tests := b.listing(platform, module, binaries)
-	recipe := []string{Recipe, b.Catalog.Go.Version, platform.String(), "GOFLAGS=" + b.Settings.Build.GoFlags}
-	recipe = slices.Concat(recipe, toolchain.Levels(), args, mains, []string{"-test"}, tests, heads)
-	b.add(&action.Action{
-		ID:      "packages " + platform.String() + " " + name,
-		Phase:   "licenses",
-		Recipe:  recipe,
-		Inputs:  module.inputs,
-		Outputs: []string{out},
-		Run: func(ctx context.Context, t *action.Task) error {
-			return b.list(ctx, t.Path(out), platform, module, binaries)
-		},
-	})
-	return out
-}
-
-// listing is how the Go command is asked which packages binaries are compiled from.
-func (b *builder) listing(platform catalog.Platform, module *goModule, binaries []catalog.Binary) (args, mains, tests []string) {
-	c := b.compileSpec(platform, module)
-	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
-	for _, bin := range binaries {
-		if bin.IsTest() {
-			tests = append(tests, bin.Test)
-		} else {
-			mains = append(mains, bin.Package)
-		}
-	}
-	return append([]string{"list", "-deps", "-json=ImportPath,Module,Standard"}, c.BuildFlags()...), mains, tests
-}
-
-// list writes that list to a file.
-func (b *builder) list(ctx context.Context, file string, platform catalog.Platform, module *goModule, binaries []catalog.Binary) error {
-	args, mains, tests := b.listing(platform, module, binaries)
-	var list bytes.Buffer
-	for _, part := range [][]string{mains, append([]string{"-test"}, tests...)} {
-		if len(part) == 0 || part[0] == "-test" && len(part) == 1 {
+// licenseNames plans the names of the licenses of everything that binaries may link, and returns the files that hold them.
+func (b *builder) licenseNames(set catalog.Set, platform catalog.Platform, binaries []catalog.Binary) ([]string, error) {
+	var files []string
+	for _, g := range append(b.addons(set, platform), b.components(set, platform)) {
+		if !slices.ContainsFunc(binaries, func(bin catalog.Binary) bool { return bin.Module == g.module }) {
 			continue
 		}
-		if err := b.goCommand(ctx, module, platform, &list, append(args, part...)...); err != nil {
-			return err
+		spec := license.NamesSpec{Group: g.Group, Output: slashed(stage, "spdx", g.Name, platform.Dash()+".json")}
+		files = append(files, spec.Output)
+		if !b.first(license.NamesAction(b.Root, b.Go, spec).ID) {
+			continue
 		}
+		var err error
+		if spec.Texts, err = b.texts(g, platform); err != nil {
+			return nil, err
+		}
+		b.add(license.NamesAction(b.Root, b.Go, spec))
 	}
-	return os.WriteFile(file, list.Bytes(), 0o644)
+	return files, nil
 }
 
-// goCommand runs the pinned Go in a module.
-func (b *builder) goCommand(ctx context.Context, module *goModule, platform catalog.Platform, out io.Writer, args ...string) error {
+// texts says where the license texts of a group are, and plans the list of packages that leads to them.
+func (b *builder) texts(g group, platform catalog.Platform) (license.Texts, error) {
+	texts := license.Texts{Own: sourceDir + "/LICENSE"}
+	switch component := g.module == b.Catalog.Module; {
+	case component && b.licensed != "":
+		texts.Gathered = filepath.ToSlash(b.licensed)
+	case !component && b.others:
+		texts.Gathered = b.licenseDir(g)
+	default:
+		module, err := b.module(g.module)
+		if err != nil {
+			return texts, err
+		}
+		list := b.listSpec(g, platform, module)
+		if a := license.ListAction(b.Root, b.Go, list); b.first(a.ID) {
+			b.add(a)
+		}
+		texts.Packages, texts.Module, texts.ModuleFiles, texts.GoVersion = list.Output, g.module, module.inputs, b.Catalog.Go.Version
+	}
+	return texts, nil
+}
+
+// listSpec describes the list of packages that a group is compiled from. Build information in a binary names modules only,
+// and a license may lie in the folder of a package.
+func (b *builder) listSpec(g group, platform catalog.Platform, module *goModule) license.ListSpec {
+	c := b.compileSpec(platform, module)
+	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
+	spec := license.ListSpec{
+		Group:       g.Group,
+		Module:      g.module,
+		ModuleFiles: module.inputs,
+		GoVersion:   b.Catalog.Go.Version,
+		GoFlags:     b.Settings.Build.GoFlags,
+		Flags:       c.BuildFlags(),
+		Levels:      toolchain.Levels(),
+		Output:      slashed(stage, "packages", g.Name, platform.Dash()+".json"),
+	}
+	for _, bin := range g.binaries {
+		spec.Heads = append(spec.Heads, module.Heads(cmp.Or(bin.Package, bin.Test)))
+		if bin.IsTest() {
+			spec.Tests = append(spec.Tests, bin.Test)
+		} else {
+			spec.Mains = append(spec.Mains, bin.Package)
+		}
+	}
+	return spec
+}
+
+// moduleDir returns the folder of a module that another one requires.
+func (b *builder) moduleDir(ctx context.Context, of *goModule, path string) (string, error) {
 	g, err := b.Go(ctx, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var stderr bytes.Buffer
-	cmd := g.Command(ctx, module.Dir, platform.OS, platform.Arch, args...)
-	cmd.Env = append(cmd.Env, "GOFLAGS="+b.Settings.Build.GoFlags)
-	cmd.Stdout, cmd.Stderr = out, &stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
-	}
-	return nil
-}
-
-// moduleDir is the folder of a module that another one requires. It is fetched if it is not there.
-func (b *builder) moduleDir(ctx context.Context, of *goModule, path string) (string, error) {
-	for _, fetch := range []bool{false, true} {
-		if fetch {
-			if err := b.goCommand(ctx, of, catalog.Host(), io.Discard, "mod", "download", path); err != nil {
-				return "", err
-			}
-		}
-		var out bytes.Buffer
-		if err := b.goCommand(ctx, of, catalog.Host(), &out, "list", "-m", "-f", "{{.Dir}}", path); err != nil {
-			return "", err
-		}
-		if dir := strings.TrimSpace(out.String()); dir != "" {
-			return dir, nil
-		}
-	}
-	return "", fmt.Errorf("module %s was fetched into the module cache, and is not there", path)
+	return g.ModuleDir(ctx, of.Dir, path, b.Settings.Build.GoFlags)
 }

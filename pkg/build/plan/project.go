@@ -26,6 +26,7 @@ const (
 	Output   = "_output"
 	State    = Output + "/.slipway"       // what is needed to skip work: records, caches, temporary files, the lock
 	Images   = Output + "/release-images" // ARCH/NAME.tar
+	Layout   = Images + "/oci"            // an OCI image layout of all images
 	Tars     = Output + "/release-tars"
 	stage    = Output + "/release-stage"
 	archives = State + "/archive" // compressed forms by content

@@ -27,7 +27,7 @@ type Request struct {
 // Graph plans a request.
 func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error) {
 	b := p.builder(ctx)
-	b.packs = req.Tars
+	b.packs = req.Tars || req.Images
 	if req.Images || req.Tars {
 		b.sources()
 	}
@@ -44,6 +44,7 @@ func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error)
 	if err != nil {
 		return nil, err
 	}
+	b.layout()
 	for _, bin := range b.targets {
 		if err := road.CheckBinary(b.roadOf(bin.Module), roadBinary(bin)); err != nil {
 			return nil, err
@@ -84,8 +85,9 @@ type builder struct {
 	batches map[string]*action.Batch  // by ID
 	targets map[string]catalog.Binary // by the ID of the action that compiles it
 	planned map[string]bool           // IDs of other actions that several tarballs need
-	packs   bool                      // binaries are for tarballs
+	packs   bool                      // binaries are for tarballs or images
 	tars    []string                  // names of the tarballs
+	parts   []string                  // folders of images, for the layout
 	made    []string                  // of other projects: files, and folders with a final slash
 
 	readies map[road.Road]func(context.Context) error // by road, see ready
@@ -102,6 +104,13 @@ func (p *Project) builder(ctx context.Context) *builder {
 		planned: map[string]bool{},
 		readies: map[road.Road]func(context.Context) error{},
 	}
+}
+
+// first reports whether an action is planned for the first time.
+func (b *builder) first(id string) bool {
+	planned := b.planned[id]
+	b.planned[id] = true
+	return !planned
 }
 
 func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }

@@ -19,12 +19,13 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		"compile linux/arm64 kubelet",
 	}
 	release := append([]string{
-		"checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
+		"checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "image layout", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
 		"licenses linux/arm64 components", "licenses linux/arm64 dns",
 		"modules linux/arm64 components", "modules linux/arm64 dns",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
 		"package kubernetes-node-linux-arm64.tar.gz", "package kubernetes-server-linux-arm64.tar.gz",
 		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "sources",
+		"spdx linux/arm64 components", "spdx linux/arm64 dns",
 	}, server...)
 	tests := []struct {
 		name string
@@ -60,8 +61,9 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			name: "images, with what they hold",
 			req:  Request{Images: true, Platforms: []catalog.Platform{linuxARM64}},
 			want: []string{
-				"compile linux/arm64 dns", "compile linux/arm64 kube-apiserver", "compile linux/arm64 kube-log-runner", "image linux/arm64 dns",
-				"image linux/arm64 kube-apiserver", "sources",
+				"compile linux/arm64 dns", "compile linux/arm64 kube-apiserver", "compile linux/arm64 kube-log-runner", "image layout",
+				"image linux/arm64 dns", "image linux/arm64 kube-apiserver", "packages linux/arm64 components", "packages linux/arm64 dns",
+				"sources", "spdx linux/arm64 components", "spdx linux/arm64 dns",
 			},
 		},
 		{

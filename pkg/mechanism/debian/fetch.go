@@ -86,8 +86,7 @@ func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
 	})
 	switch {
 	case errors.Is(err, errGone):
-		return fmt.Errorf("the Debian package %s %s: %w: the mirror may have a newer version only; `make update-debian-locks` takes that, "+
-			"or set SLIPWAY_DEBIAN_MIRROR to an archive that keeps old versions", p.Name, p.Version, err)
+		return fmt.Errorf("the Debian package %s %s: %w: %w, or the mirror keeps no old versions", p.Name, p.Version, err, ErrLock)
 	case err != nil:
 		return fmt.Errorf("the Debian package %s %s: %w", p.Name, p.Version, err)
 	}

@@ -71,7 +71,7 @@ func TestPackagesAreFetchedOnce(t *testing.T) {
 	}
 }
 
-func TestFetchSaysWhatToDo(t *testing.T) {
+func TestFetchNamesWhatFailed(t *testing.T) {
 	t.Parallel()
 	none := func() (*mirrors, error) { return findMirrors("", machine(t, nil)) }
 	gone, _ := serve(t, nil)
@@ -84,7 +84,7 @@ func TestFetchSaysWhatToDo(t *testing.T) {
 		want []string
 	}{
 		"no mirror":   {none, []string{"package iptables 1.8 is not in ", "there is no mirror to fetch it from", "set SLIPWAY_DEBIAN_MIRROR to a Debian mirror"}},
-		"moved on":    {func() (*mirrors, error) { return gone, nil }, []string{"package iptables 1.8", "404", "make update-debian-locks"}},
+		"moved on":    {func() (*mirrors, error) { return gone, nil }, []string{"package iptables 1.8", "404", "debian.lock is out of date"}},
 		"another sum": {func() (*mirrors, error) { return other, nil }, []string{"package iptables 1.8", "its SHA-256 is ", "debian.lock says " + packageOf("text").SHA256}},
 		"too long":    {func() (*mirrors, error) { return longer, nil }, []string{"its SHA-256 is "}},
 		"unreachable": {func() (*mirrors, error) {

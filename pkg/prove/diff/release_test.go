@@ -72,7 +72,7 @@ func write(t *testing.T, dir, name string, data []byte) string {
 // saved is a container image with one file.
 func saved(t *testing.T, text, user string) []byte {
 	t.Helper()
-	img, err := image.Build(image.Spec{
+	img, err := image.Build(image.Contents{
 		OS: "linux", Arch: "amd64", User: user, Created: time.Unix(1e9, 0),
 		Layers: []image.Layer{{Entries: []archive.Entry{{Name: "file", Data: []byte(text)}}, Comment: "a file"}},
 	})

@@ -1,0 +1,207 @@
+package license
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/licensecheck"
+
+	"slipway.build/pkg/tree/module"
+)
+
+// Names are the SPDX identifiers of licenses that programs may be under.
+type Names struct {
+	Own     []string               `json:"own"` // of the repository's own code
+	Go      []string               `json:"go"`  // of Go's standard library and runtime
+	Modules map[string]ModuleNames `json:"modules"`
+}
+
+// ModuleNames are the licenses of the code of a module.
+type ModuleNames struct {
+	Revision string   `json:"revision"` // as the index has it
+	Licenses []string `json:"licenses"`
+}
+
+// Names names the licenses of every module in the list of packages.
+func (src Source) Names(ctx context.Context) (Names, error) {
+	packages, err := readPackages(src.Packages)
+	if err != nil {
+		return Names{}, err
+	}
+	byModule := map[Module][]Package{}
+	for _, p := range packages {
+		if p.Module.Code().Version == "" && p.Module.Folder() == "" {
+			continue // of the repository
+		}
+		byModule[p.Module] = append(byModule[p.Module], p)
+	}
+	n, err := own(src.License, filepath.Join(src.GOROOT, "LICENSE"))
+	if err != nil {
+		return Names{}, err
+	}
+	for m, packages := range byModule {
+		if err := ctx.Err(); err != nil {
+			return Names{}, err
+		}
+		if err := src.locate(&m); err != nil {
+			return Names{}, fmt.Errorf("license: %w", err)
+		}
+		files, err := find(m, packages)
+		if err != nil && !errors.Is(err, errUnlicensed) { // Write refuses those that are linked
+			return Names{}, err
+		}
+		if n.Modules[m.Path], err = named(m.Path, m.revision(), m.Dir, files); err != nil {
+			return Names{}, err
+		}
+	}
+	return n, nil
+}
+
+// GatheredNames names the licenses of every module in a folder that Gather or Write made.
+func GatheredNames(ctx context.Context, license, dir string) (Names, error) {
+	index, err := readIndex(filepath.Join(dir, indexFile))
+	if err != nil {
+		return Names{}, err
+	}
+	n, err := own(license, filepath.Join(dir, filepath.FromSlash(goLicense)))
+	if err != nil {
+		return Names{}, err
+	}
+	for p, m := range index {
+		if err := ctx.Err(); err != nil {
+			return Names{}, err
+		}
+		root := filepath.Join(dir, filepath.FromSlash("vendor/"+p))
+		if n.Modules[p], err = named(p, m.revision, root, m.files); err != nil {
+			return Names{}, err
+		}
+	}
+	return n, nil
+}
+
+// own begins names with those of the repository's and Go's licenses.
+func own(license, golang string) (Names, error) {
+	n := Names{Modules: map[string]ModuleNames{}}
+	repository, err := named("repository", "", filepath.Dir(license), []string{filepath.Base(license)})
+	if err != nil {
+		return n, err
+	}
+	std, err := named("go", "", filepath.Dir(golang), []string{filepath.Base(golang)})
+	n.Own, n.Go = repository.Licenses, std.Licenses
+	return n, err
+}
+
+// recognized is the least part of a text, in percent of its words, that known licenses must cover. The rest are copyright
+// lines, titles, and lists of the files that the license is for.
+const recognized = 75
+
+// named recognizes the license files of a module, which are relative to dir. Files that accompany a license grant nothing,
+// and neither does a list of copyright holders beside a license. Any other text that is not recognized becomes a
+// LicenseRef with the module's name.
+func named(name, revision, dir string, files []string) (ModuleNames, error) {
+	var found []string
+	known := map[string]bool{} // folders with a recognized license
+	var unknown []string
+	for _, f := range files {
+		if !begins(path.Base(f), grants) || strings.HasSuffix(f, ".docs") { // documentation is not linked
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f)))
+		if err != nil {
+			return ModuleNames{}, fmt.Errorf("license: %w", err)
+		}
+		covered := licensecheck.Scan(text)
+		for _, m := range covered.Match {
+			if isSPDX(m.ID) {
+				found = append(found, m.ID)
+			} else {
+				unknown = append(unknown, f)
+			}
+		}
+		if covered.Percent >= recognized {
+			known[path.Dir(f)] = true
+		} else {
+			unknown = append(unknown, f)
+		}
+	}
+	for _, f := range unknown {
+		if !known[path.Dir(f)] || !begins(path.Base(f), []string{"copyright"}) {
+			found = append(found, reference(name))
+		}
+	}
+	if len(found) == 0 {
+		found = []string{reference(name)}
+	}
+	slices.Sort(found)
+	return ModuleNames{revision, slices.Compact(found)}, nil
+}
+
+// isSPDX reports whether a name of package licensecheck is on SPDX' list. It has names of its own for some texts.
+func isSPDX(id string) bool {
+	return !slices.Contains([]string{
+		"Aladdin-9", "Anti996", "BSD-1-Clause-Clear", "BSD-3-Clause-NoTrademark", "CC-BY-NC-SA-3.0-US", "CommonsClause",
+		"GooglePatentClause", "GooglePatentsFile", "LGPL-2.0-or-3.0", "MIT-NoAd", "Prosperity-3.0.0",
+	}, id)
+}
+
+var notInReference = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+
+// reference is the name that SPDX has for a license that is not on its list.
+func reference(name string) string {
+	return "LicenseRef-" + notInReference.ReplaceAllString(name, "-")
+}
+
+func (n Names) write(file string) error {
+	text, err := json.MarshalIndent(n, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// Expression returns the SPDX expression for what is linked into binaries: the licenses of their modules, of Go, and of
+// the repository, joined by AND. The names are in files that NamesAction makes, for all of their modules.
+//
+// A choice that a module offers is not taken: its licenses are joined by AND, too.
+func Expression(names, binaries []string) (string, error) {
+	known := map[string]ModuleNames{}
+	var all []string
+	for _, file := range names {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("license: %w", err)
+		}
+		var n Names
+		if err := json.Unmarshal(data, &n); err != nil {
+			return "", fmt.Errorf("license %s: %w", file, err)
+		}
+		all = append(append(all, n.Own...), n.Go...)
+		for path, m := range n.Modules {
+			known[path+"@"+m.Revision] = m
+		}
+	}
+	for _, b := range binaries {
+		read, err := module.ReadBinary(b)
+		if err != nil {
+			return "", fmt.Errorf("license: %w", err)
+		}
+		for _, d := range read.Modules {
+			m := Module{Dependency: d}
+			n, ok := known[m.String()]
+			if !ok {
+				return "", fmt.Errorf("license %s: %s is linked, and its license is not named", b, m)
+			}
+			all = append(all, n.Licenses...)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), " AND "), nil
+}

@@ -1,0 +1,153 @@
+package debian
+
+import (
+	"bufio"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/recipe"
+)
+
+//go:embed *.go
+var sources embed.FS
+
+// Recipe stands for the code here and in its libraries that decides which files of a package are unpacked.
+var Recipe = recipe.Of(sources, "github.com/ulikunitz/xz", "github.com/klauspost/compress")
+
+// Files beside a base's rootfs: what it needs of Debian, and the exact packages whose files it has.
+const (
+	WishFile = "packages.txt"
+	LockFile = "debian.lock"
+)
+
+// ErrLock is in the errors about a lock that no longer fits: it has to be made again, or a mirror has to be named that keeps
+// old packages.
+var ErrLock = errors.New("debian.lock is out of date")
+
+// A Spec describes a tar of the files of a base's packages for a platform. In a tar they are the same on every file system:
+// there are names that differ only in case, and links. Paths are slash-separated and relative to the tree's root.
+type Spec struct {
+	Name, OS, Arch string
+	Dir            string // of the base: it holds the lock
+	Output         string
+}
+
+// Action returns the action that fetches and unpacks the packages, and writes the tar. They come from the mirror, if there
+// is one; which, decides no bytes.
+func Action(root, mirror string, s Spec) *action.Action {
+	return &action.Action{
+		ID:      fmt.Sprintf("debian %s/%s %s", s.OS, s.Arch, s.Name),
+		Phase:   "image",
+		Recipe:  recipe.Spec(s, Recipe, archive.Recipe),
+		Inputs:  []string{s.Dir + "/" + LockFile},
+		Outputs: []string{s.Output},
+		Run: func(ctx context.Context, t *action.Task) error {
+			lock, err := s.lock(root)
+			if err != nil {
+				return err
+			}
+			t.By(fmt.Sprintf("%d packages of Debian's %s", len(lock.Packages), lock.Suite))
+			files, err := Fetch(ctx, mirror, lock.Packages, func(text string) { t.Progress(0, 0, text) })
+			if err != nil {
+				return err
+			}
+			entries, err := Unpack(files)
+			if err != nil {
+				return err
+			}
+			return writeTar(t.Path(s.Output), entries)
+		},
+	}
+}
+
+// lock reads the packages for the spec's platform.
+func (s Spec) lock(root string) (*Lock, error) {
+	file := filepath.Join(root, filepath.FromSlash(s.Dir), LockFile)
+	lock, err := ReadLock(file)
+	if err != nil {
+		return nil, err
+	}
+	packages := lock.For(s.Arch)
+	if len(packages) == 0 {
+		return nil, fmt.Errorf("%w: %s has no packages for %s", ErrLock, file, Arch(s.Arch))
+	}
+	return &Lock{Suite: lock.Suite, Packages: packages}, nil
+}
+
+func writeTar(name string, entries []archive.Entry) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err := archive.Tar(w, entries, time.Time{}); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// A CopyrightSpec describes a folder with the copyright files of packages.
+type CopyrightSpec struct {
+	Name, OS, Arch string
+	Bases          []Spec // that have the packages; their outputs are made
+	Output         string // a folder
+}
+
+// CopyrightAction returns the action that makes the folder.
+func CopyrightAction(root string, s CopyrightSpec) *action.Action {
+	var inputs []string
+	for _, base := range s.Bases {
+		inputs = append(inputs, base.Output, base.Dir+"/"+LockFile)
+	}
+	return &action.Action{
+		ID:      fmt.Sprintf("licenses %s/%s %s", s.OS, s.Arch, s.Name),
+		Phase:   "licenses",
+		Recipe:  recipe.Spec(s, Recipe),
+		Inputs:  inputs,
+		Outputs: []string{s.Output + "/"},
+		Run: func(_ context.Context, t *action.Task) error {
+			for _, base := range s.Bases {
+				if err := base.writeCopyrights(root, t.Path(s.Output+"/")); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (s Spec) writeCopyrights(root, dir string) error {
+	lock, err := s.lock(root)
+	if err != nil {
+		return err
+	}
+	entries, err := archive.ReadTar(filepath.Join(root, filepath.FromSlash(s.Output)))
+	if err != nil {
+		return err
+	}
+	owed, err := Copyrights(entries, lock.Packages)
+	if err != nil {
+		return err
+	}
+	for _, e := range owed {
+		file := filepath.Join(dir, filepath.FromSlash(e.Name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, e.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
