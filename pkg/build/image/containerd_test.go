@@ -6,9 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/mechanism/archive"
 )
 
 // missing skips a test, or fails it where nothing may be missing.
@@ -81,6 +85,37 @@ address = %q
 	out, _ := os.ReadFile(log.Name())
 	t.Fatalf("containerd doesn't answer\n%s", out)
 	return ""
+}
+
+func TestContainerdImportsTheLayout(t *testing.T) {
+	t.Parallel()
+	ctr := []string{"--address", containerd(t), "--namespace", "slipway-test"}
+	spec := spec("hello", runtime.GOARCH)
+	b := newBench(t, spec).run(t)
+	path := filepath.Join(t.TempDir(), "layout.tar")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var entries []archive.Entry
+	for name, data := range files(t, b.layout) {
+		entries = append(entries, archive.Entry{Name: name, Data: []byte(data)})
+	}
+	if err := archive.Tar(f, entries, created); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "ctr", append(ctr, "images", "import", "--snapshotter", "native", path)...)
+	list := string(run(t, "ctr", append(ctr, "images", "list")...))
+	index, err := b.images(t)[spec.Tags[0]].Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range spec.Tags {
+		if !regexp.MustCompile(regexp.QuoteMeta(tag) + " .* " + index.String() + " ").MatchString(list) {
+			t.Errorf("no %s with the digest %s in\n%s", tag, index, list)
+		}
+	}
 }
 
 func TestContainerdImportsAndUnpacksAComponent(t *testing.T) {

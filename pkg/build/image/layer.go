@@ -10,7 +10,7 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// A layer is an uncompressed tar that is made from its files each time it is read.
+// A layer is an uncompressed tar, made from its files each time it is read.
 type layer struct {
 	tarball *archive.Tarball
 	digest  v1.Hash
