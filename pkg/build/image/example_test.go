@@ -2,31 +2,48 @@ package image_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"log"
+	"os"
+	"path/filepath"
 	"time"
 
 	"slipway.build/pkg/build/image"
 )
 
-// This writes a docker archive of a program on the base of the repository in the current folder.
+// This makes a docker archive of a program on the base static.
 func Example() {
-	save := func(ctx context.Context, w io.Writer) error {
-		base, err := image.Base("images", "static", "")
-		if err != nil {
-			return err
-		}
-		img, err := image.Build(image.Component(base, image.Program{
-			Binaries: []image.Binary{{Name: "kube-scheduler", File: "_output/bin/kube-scheduler"}},
-			Title:    "Kubernetes scheduler",
-			OS:       "linux",
-			Arch:     "amd64",
-			Version:  "v1.36.0",
-			Created:  time.Unix(1_700_000_000, 0),
-		}))
-		if err != nil {
-			return err
-		}
-		return image.Save(ctx, w, img, image.Tags("registry.k8s.io", "kube-scheduler", "amd64", "v1.36.0"))
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
 	}
-	_ = save
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "kube-scheduler")
+	if err := os.WriteFile(program, []byte("an executable"), 0o755); err != nil {
+		log.Fatal(err)
+	}
+
+	base, err := image.Base("../../../images", "static", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	contents := image.Component(base, image.Program{
+		Binaries: []image.Binary{{Name: "kube-scheduler", File: program}},
+		Title:    "Kubernetes scheduler",
+		OS:       "linux",
+		Arch:     "amd64",
+		Version:  "v1.36.0",
+		Created:  time.Unix(1_700_000_000, 0),
+	})
+	img, err := image.Build(contents)
+	if err != nil {
+		log.Fatal(err)
+	}
+	tags := image.Tags("registry.k8s.io", "kube-scheduler", "amd64", "v1.36.0")
+	if err := image.Save(context.Background(), io.Discard, img, tags); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(contents.Entrypoint, tags)
+	// Output: [/usr/local/bin/kube-scheduler] [registry.k8s.io/kube-scheduler-amd64:v1.36.0 registry.k8s.io/kube-scheduler:v1.36.0]
 }

@@ -236,6 +236,21 @@ func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
 	}
 }
 
+func TestImageOfAnotherProjectIsTheSameInEveryRelease(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	req := Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}}
+	release := graph(t, open(t, root), req)
+	next := graph(t, open(t, root, "KUBE_GIT_VERSION=v1.36.3+acme.2", "KUBE_GIT_COMMIT=fedcba9876543210fedcba9876543210fedcba98", "SOURCE_DATE_EPOCH=1700000000"), req)
+	const own, other = "image linux/arm64 kube-apiserver", "image linux/arm64 dns"
+	if diff := cmp.Diff(find(t, release, other).Recipe, find(t, next, other).Recipe); diff != "" {
+		t.Errorf("the recipe (-release +next):\n%s", diff)
+	}
+	if slices.Equal(find(t, release, own).Recipe, find(t, next, own).Recipe) {
+		t.Error("the image of a component does not follow the release")
+	}
+}
+
 func TestAnotherProjectIsCompiledByTheLocalRoad(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
