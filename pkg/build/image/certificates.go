@@ -14,8 +14,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// certificates is Mozilla's set of root certificates as PEM, sorted by name, each below a comment with name and sum.
-// A root that is trusted only for certificates issued before some date is left out: the file couldn't say so.
+// certificates returns Mozilla's set of root certificates as PEM, sorted by name, each below a comment with name and sum.
+// Roots that are trusted only for certificates issued before some date are left out: the file cannot say so.
 func certificates() ([]byte, error) {
 	var roots []*x509.Certificate
 	for r := range bundle.Roots() {
@@ -45,8 +45,8 @@ func certificates() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// holder names a root for readers. It is put together here, because pkix.Name's String differs between Go versions
-// for the rarer attributes, and the file must not.
+// holder names a root for readers. pkix.Name's String would differ between Go versions for the rarer attributes, and the
+// file must not.
 func holder(c *x509.Certificate) string {
 	parts := append([]string{c.Subject.CommonName}, c.Subject.OrganizationalUnit...)
 	parts = append(parts, c.Subject.Organization...)

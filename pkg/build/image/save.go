@@ -17,8 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Save writes img as a docker archive that names it by tags, in the order given. Tags are complete: with registry and
-// version.
+// Save writes an image as a docker archive with the given tags, in their order. Tags are complete: with registry and version.
 func Save(ctx context.Context, w io.Writer, img v1.Image, tags []string) error {
 	for _, t := range tags {
 		if _, err := name.NewTag(t, name.StrictValidation); err != nil {
@@ -35,7 +34,7 @@ func Save(ctx context.Context, w io.Writer, img v1.Image, tags []string) error {
 	return nil
 }
 
-// An archived image: its members in order, and the time of all of them.
+// An archived image is the members of its archive, in order, and the time of all of them.
 type archived struct {
 	created time.Time
 	members []member
@@ -87,7 +86,7 @@ func plan(img v1.Image, tags []string) (archived, error) {
 	return archived{file.Created.Time, append([]member{first}, members...)}, nil
 }
 
-// inMemory is a member with content that is named by its sum.
+// inMemory returns a member that is named by the sum of its content.
 func inMemory(ext string, content []byte) member {
 	sum := sha256.Sum256(content)
 	digest := hex.EncodeToString(sum[:])
@@ -96,7 +95,7 @@ func inMemory(ext string, content []byte) member {
 	}}
 }
 
-// uncompressed is a layer's member. The size of a layer is known beforehand only if it is stored as it is.
+// uncompressed returns a layer's member. Only the size of a plain layer is known beforehand.
 func uncompressed(l v1.Layer) (member, error) {
 	digest, err := l.Digest()
 	if err != nil {

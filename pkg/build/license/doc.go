@@ -1,5 +1,5 @@
-// Package license lays out the license texts of everything that is linked into a set of binaries, as a
-// folder that a tarball or an image can carry:
+// Package license collects the license texts of everything that is linked into a set of binaries, in a folder that a
+// tarball or an image can carry, and names the licenses:
 //
 //	LICENSES/LICENSE                     the repository's own; covers its thin mains too
 //	LICENSES/go/LICENSE, PATENTS         Go's standard library and runtime, which every binary holds
@@ -7,17 +7,18 @@
 //	LICENSES/vendor/MODULE/FOLDER/FILE   those of code that a module took over from elsewhere
 //	LICENSES/modules.txt                 an index
 //
+// [Action] makes the folder that a [Spec] describes, from the lists that [ListAction] and [ModulesAction] write.
+//
 // # Which modules
 //
-// Those that the binaries name in their build information, and no others: go.mod requires many more than
-// are linked, and owing a text is a matter of what is shipped. Package module makes a list of them, of
-// binaries of one Go module. Binaries of several Go modules (the cluster's, etcd's, CoreDNS') have several
-// lists, and a folder each.
+// Those that the binaries name in their build information, and no others: go.mod requires many more, and only what is
+// shipped needs a license text. Package module lists them; all binaries of a list come from one Go module. Binaries of
+// several Go modules (the cluster's, etcd's, CoreDNS') have a folder each.
 //
-// The binaries' own main module is not in the list if it was compiled from a working folder; its license
-// is the repository's. A main package of a dependency (kube-log-runner of k8s.io/component-base) is not.
+// The binaries' own main module is not in the list if it was compiled from a working folder, as its license is the
+// repository's. The module of another main package (kube-log-runner of k8s.io/component-base) is in the list.
 //
-// A module that is replaced is looked up where its code was really from: another module, or a folder.
+// The files of a replaced module are taken from the code's real origin: another module, or a folder.
 //
 // # Which files
 //
@@ -27,16 +28,16 @@
 // (k8s.io/kubernetes/third_party/forked/golang/LICENSE). Packages that are not linked add nothing.
 //
 // A module must have at its root a file that grants something. NOTICE and PATENTS only accompany a license
-// and don't count. Write refuses to go on without, and names all such modules at once.
+// and don't count. Write names all modules without such a file in one error.
 //
 // # The list of packages
 //
-// Build information names modules and no packages, so the caller adds the output of
+// Build information names modules and no packages, so [ListAction] runs
 //
 //	go list -deps -json=ImportPath,Module,Standard PACKAGE...
 //
-// with the binaries' build tags and without -e, run once per platform; the outputs are simply joined. It may
-// list more than was linked, but a linked module that is not in it is an error: it was made for another
+// with the binaries' build tags, once per platform; the outputs for main packages and for tests are joined. The list may
+// hold more than was linked, but a linked module that is not in it is an error: the list was made for another
 // platform, or with other tags. Folders in it (Dir) are ignored; import paths say the same on every machine.
 //
 // # The index
@@ -45,12 +46,20 @@
 // below vendor/PATH. A fork's version reads FORK@VERSION, that of a folder "local". No path of the
 // machine is ever in it: the same binaries give the same bytes anywhere.
 //
+// # Names
+//
+// [NamesAction] names the licenses of all modules that a group of binaries may link, by their SPDX identifiers: it
+// recognizes texts with package licensecheck, and reads them again only when modules change. [Expression] joins those of
+// the modules that binaries do link. What accompanies a license, and a list of copyright holders beside one, has no name. A
+// text that is not recognized is named LicenseRef-MODULE: SPDX requires a name for it, and an error would stop a release
+// for a label.
+//
 // # In two steps
 //
-// Write needs the module cache. Where there is none, as in a sandbox, a folder that was made beforehand does: Gather makes it, for
-// all modules in a list of packages, and Select takes out of it what binaries need. The result is what Write would make.
+// Write needs the module cache. In a sandbox there is none, so a folder is made beforehand: [Gather] fills it with the files
+// of all modules in a list of packages, and [Select] takes out of it what binaries need. The result is the same as Write's.
 //
-// # What must never be here
+// # What must never be in here
 //
 // Judging: which licenses are acceptable is policy. Downloading: a module that is not in the module cache
 // is an error. Texts of our own for modules that lack one.

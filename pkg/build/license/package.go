@@ -14,14 +14,14 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// A Package is one of the list that the Go command printed.
+// A Package is one in a list that the Go command printed.
 type Package struct {
 	ImportPath string
 	Module     Module // without Sum and Dir
 }
 
-// Packages reads the output of `go list -deps -json=ImportPath,Module,Standard`, or several joined: all
-// packages but those of the standard library, each once, sorted.
+// Packages reads the output of `go list -deps -json=ImportPath,Module,Standard`, or several of them joined. It returns all
+// packages but those of the standard library, sorted and without duplicates.
 func Packages(r io.Reader) ([]Package, error) {
 	type version struct{ Path, Version string }
 	var listed struct {
@@ -62,8 +62,8 @@ func Packages(r io.Reader) ([]Package, error) {
 	return tidy(packages), nil
 }
 
-// ofFolder is the import path that belongs to a package's folder. In a list made with -test, there are also
-// "a/b [a/b.test]", a package as compiled for its test, and "a/b_test [a/b.test]", the test outside of it.
+// ofFolder returns the import path of a package's folder. A list made with -test has also "a/b [a/b.test]", the package
+// compiled for its test, and "a/b_test [a/b.test]", the test outside of it.
 func ofFolder(importPath string) string {
 	name, test, _ := strings.Cut(importPath, " [")
 	tested := strings.TrimSuffix(test, ".test]")
@@ -73,8 +73,8 @@ func ofFolder(importPath string) string {
 	return name
 }
 
-// tidy sorts packages, and leaves out repetitions and the main package "a/b.test" that the Go command makes up
-// for the tests of "a/b".
+// tidy sorts packages, and drops duplicates and the main package "a/b.test", which the Go command makes up for the tests of
+// "a/b".
 func tidy(packages []Package) []Package {
 	listed := make(map[string]bool, len(packages))
 	for _, p := range packages {
@@ -90,8 +90,8 @@ func tidy(packages []Package) []Package {
 	return slices.Compact(packages)
 }
 
-// folders is the slash-separated folder of each package of a module and all above, relative to the module's root,
-// sorted. The root "." is among them in any case.
+// folders returns the slash-separated folders of a module's packages and all folders above them, relative to the module's
+// root, sorted. The root "." is always among them.
 func folders(m Module, packages []Package) []string {
 	set := map[string]bool{".": true}
 	for _, p := range packages {

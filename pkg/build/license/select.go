@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Gather fills dir with the files of every module in the list of packages, for Select: a folder as Write makes it, but without
-// the repository's own license. It needs no binaries.
+// Gather fills dir with the files of every module in the list of packages, for Select: a folder in the form of Write's, but
+// without the repository's own license. It needs no binaries.
 func Gather(ctx context.Context, dir string, src Source) error {
 	packages, err := readPackages(src.Packages)
 	if err != nil {
@@ -35,11 +35,11 @@ func Gather(ctx context.Context, dir string, src Source) error {
 		}
 	}
 	src.License = ""
-	return src.lay(ctx, dir, modules, packages)
+	return src.write(ctx, dir, modules, packages)
 }
 
-// Select fills dir with what binaries need of a folder that Gather made, and the repository's own license. Their modules are in a
-// list that package module made.
+// Select fills dir with the files in a folder of Gather that binaries need, and with the repository's own license. The
+// modules of the binaries are in a list of module.WriteList.
 func Select(ctx context.Context, dir, gathered, license, list string) error {
 	modules, err := readList(list)
 	if err != nil {
@@ -71,16 +71,16 @@ func Select(ctx context.Context, dir, gathered, license, list string) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("license %s: %w", gathered, err)
 	}
-	return lay(ctx, dir, copies, index(modules, files))
+	return fill(ctx, dir, copies, index(modules, files))
 }
 
-// An indexed is what a line of the index says of a module.
+// An indexed module is a line of the index.
 type indexed struct {
 	revision string
 	files    []string
 }
 
-// readIndex reads what index writes, by path.
+// readIndex reads an index, by the modules' paths.
 func readIndex(name string) (map[string]indexed, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {

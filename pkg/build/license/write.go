@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 )
 
-// What is where in a folder.
+// Paths in a folder.
 const (
 	ownLicense = "LICENSE"
 	goLicense  = "go/LICENSE"
@@ -21,7 +22,7 @@ const (
 
 func vendored(m Module, file string) string { return path.Join("vendor", m.Path, file) }
 
-// A Source says where everything is that Write reads.
+// A Source says where the files are that Write reads.
 type Source struct {
 	License  string // the repository's own license file
 	ModCache string // GOMODCACHE
@@ -31,8 +32,8 @@ type Source struct {
 	Packages string // a file with the list of packages, see the package comment
 }
 
-// Write fills dir, which becomes LICENSES and must be absent or empty: a text left from before would be
-// one that is not owed.
+// Write fills dir, which becomes LICENSES and must be absent or empty: an old text may be of a module that is no longer
+// linked.
 func Write(ctx context.Context, dir string, src Source) error {
 	modules, err := readList(src.Modules)
 	if err != nil {
@@ -47,11 +48,11 @@ func Write(ctx context.Context, dir string, src Source) error {
 	if err != nil {
 		return err
 	}
-	return src.lay(ctx, dir, modules, packages)
+	return src.write(ctx, dir, modules, packages)
 }
 
-// lay fills dir with the files of modules.
-func (src Source) lay(ctx context.Context, dir string, modules []Module, packages []Package) error {
+// write fills dir with the files of modules.
+func (src Source) write(ctx context.Context, dir string, modules []Module, packages []Package) error {
 	byModule, err := assign(packages, modules)
 	if err != nil {
 		return fmt.Errorf("license %s: %w", src.Packages, err)
@@ -72,7 +73,7 @@ func (src Source) lay(ctx context.Context, dir string, modules []Module, package
 			copies = append(copies, copied{filepath.Join(m.Dir, filepath.FromSlash(f)), vendored(m, f)})
 		}
 	}
-	return lay(ctx, dir, copies, index(modules, files))
+	return fill(ctx, dir, copies, index(modules, files))
 }
 
 func readPackages(name string) ([]Package, error) {
@@ -107,8 +108,8 @@ func assign(packages []Package, modules []Module) (map[string][]Package, error) 
 	return byModule, errors.Join(errs...)
 }
 
-// findAll is find for each module. Modules without a license are named all at once, since each will need a
-// decision and nobody wants to come back for every one.
+// findAll lists the license files of each module. Its error names all modules without a license at once, as each of them
+// needs a decision.
 func findAll(ctx context.Context, modules []Module, byModule map[string][]Package) ([][]string, error) {
 	files := make([][]string, len(modules))
 	var unlicensed []string
@@ -140,4 +141,112 @@ func index(modules []Module, files [][]string) []byte {
 		fmt.Fprintf(&b, "%s\t%s\t%s\n", m.Path, m.revision(), strings.Join(files[i], "\t"))
 	}
 	return b.Bytes()
+}
+
+// Names of files that grant something begin with one of grants, those of files that go with such a file with one of
+// accompanies. All are in lower case.
+var (
+	grants      = []string{"license", "licence", "copying", "copyright", "unlicense", "mit-license"}
+	accompanies = []string{"notice", "patents"}
+)
+
+func begins(name string, with []string) bool {
+	name = strings.ToLower(name)
+	if strings.HasSuffix(name, ".go") {
+		return false
+	}
+	for _, w := range with {
+		if strings.HasPrefix(name, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func isLicense(name string) bool { return begins(name, grants) || begins(name, accompanies) }
+
+// errUnlicensed says that a module has no file at its root that grants something.
+var errUnlicensed = errors.New("no license file")
+
+// find lists the license files of a module that has these packages, as slash-separated paths relative to its root.
+func find(m Module, packages []Package) ([]string, error) {
+	if _, err := os.Stat(m.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("license %s: no folder %s; run go mod download", m, m.Dir)
+	}
+	var files []string
+	licensed := false
+	for _, folder := range folders(m, packages) {
+		dir := filepath.Join(m.Dir, filepath.FromSlash(folder))
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("license %s: %w", m, err)
+		}
+		for _, e := range entries {
+			if !isLicense(e.Name()) {
+				continue
+			}
+			// Not e.Type(): in a folder that replaces a module, a file may be a link to the one further up.
+			info, err := os.Stat(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return nil, fmt.Errorf("license %s: %w", m, err)
+			}
+			if !info.Mode().IsRegular() {
+				continue
+			}
+			files = append(files, path.Join(folder, e.Name()))
+			licensed = licensed || folder == "." && begins(e.Name(), grants)
+		}
+	}
+	if !licensed {
+		return nil, errUnlicensed
+	}
+	return files, nil
+}
+
+// A copied file goes from a path of the machine to a slash-separated one in the folder.
+type copied struct{ from, to string }
+
+// fill makes the folder: the copies and the index.
+func fill(ctx context.Context, dir string, copies []copied, index []byte) error {
+	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 {
+		return fmt.Errorf("license %s: folder is not empty", dir)
+	}
+	for _, c := range copies {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(c.from)
+		if err != nil {
+			return fmt.Errorf("license: %w", err)
+		}
+		if err := put(filepath.Join(dir, filepath.FromSlash(c.to)), text); err != nil {
+			return fmt.Errorf("license: %w", err)
+		}
+	}
+	if err := put(filepath.Join(dir, indexFile), index); err != nil {
+		return fmt.Errorf("license: %w", err)
+	}
+	return nil
+}
+
+// put writes a new file. It fails if the file exists: on a file system that ignores case, the files of two modules could
+// otherwise become one.
+func put(name string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		f.Close()
+		return err
+	}
+	// Whatever the umask is, everybody can read a license.
+	if err := f.Chmod(0o644); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
 }

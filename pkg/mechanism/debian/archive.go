@@ -22,17 +22,17 @@ type origin struct {
 	proxies []string // environment: apt's own, which mmdebstrap does not read
 }
 
-// mirrored is the suite that is taken from a mirror that the user names, if none is asked for.
+// mirrored is the default suite of a mirror that the user names.
 const mirrored = "bookworm"
 
 // keyring holds the keys of Debian's archive, on Debian and on systems that have its package.
 const keyring = "usr/share/keyrings/debian-archive-keyring.gpg"
 
-// ErrSources ends the error for a machine that cannot say.
+// ErrSources is in the error for a machine that does not say where it has packages from.
 var ErrSources = errors.New("set SLIPWAY_DEBIAN_MIRROR to a Debian mirror")
 
-// findArchive takes the mirror, if there is one, or what the apt of the machine at root is configured to use. Another suite than
-// the machine's own is taken from the same places.
+// findArchive returns the mirror, if there is one, or the sources of the apt of the machine at root. A suite other than the
+// machine's own comes from the same places.
 func findArchive(mirror, suite, root string) (origin, error) {
 	if mirror != "" {
 		return fromMirror(mirror, cmp.Or(suite, mirrored), root)
@@ -82,7 +82,7 @@ func fromMirror(mirror, suite, root string) (origin, error) {
 	return origin{suite: suite, sources: e.String(), proxies: aptProxies()}, nil
 }
 
-// codename reads which Debian a machine is.
+// codename reads which release of Debian a machine has.
 func codename(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -101,8 +101,7 @@ func codename(file string) (string, error) {
 	return values["VERSION_CODENAME"], nil
 }
 
-// aptProxies asks apt for the proxies it is configured with. By the environment they stay out of what is made, and of the list of
-// processes.
+// aptProxies asks apt for its proxies. In the environment they stay out of what is made, and out of the list of processes.
 func aptProxies() []string {
 	var env []string
 	for _, scheme := range []string{"http", "https"} {

@@ -10,11 +10,11 @@ import (
 
 const (
 	docs   = "usr/share/doc/"
-	common = "usr/share/common-licenses/" // texts that copyrights name instead of having them, of the package base-files
+	common = "usr/share/common-licenses/" // texts that copyright files refer to, from the package base-files
 )
 
-// Copyrights returns what is owed to the packages among unpacked files: NAME/copyright for each, and the texts that these name as
-// common-licenses/NAME.
+// Copyrights returns the copyright files of packages among unpacked files: NAME/copyright for each, and the texts that these
+// refer to as common-licenses/NAME.
 func Copyrights(entries []archive.Entry, packages []Package) ([]archive.Entry, error) {
 	byName := map[string]archive.Entry{}
 	for _, e := range entries {

@@ -1,13 +1,14 @@
 // Package debian brings Debian packages into what is made here, in two ways.
 //
-// A [System] is a whole root file system, made by mmdebstrap: the base of the build image where none can be pulled, and the place
-// that Bazel runs in where none is installed.
+// A [System] is a whole root file system, made by mmdebstrap: the base of the build image on machines that cannot pull one,
+// and the place that Bazel runs in on machines where it is not installed.
 //
-// A [Lock] names the exact packages whose files are in a container image: [Lock.Fetch] gets them, by sum, and [Unpack] takes their
-// files out, with nothing of Debian's installed. [Wish.Resolve] makes a lock of what an archive has now.
+// A [Lock] names the exact packages whose files are in a container image. [Fetch] gets them, by sum, and [Unpack] reads
+// their files, with nothing of Debian's installed; [Action] does both and writes a tar. [CopyrightAction] collects their
+// copyright files. [Wish.Resolve] makes a lock of the packages that an archive has now.
 //
-// Packages come from the mirror that the user names (SLIPWAY_DEBIAN_MIRROR), or from where the apt of this machine has them. Those
-// of a lock are kept by their sums, below the user's cache folder: once there, no mirror is needed.
+// Packages come from the mirror that the user names (SLIPWAY_DEBIAN_MIRROR), or from where the apt of this machine has them.
+// Those of a lock are kept by their sums, below the user's cache folder: once there, no mirror is needed.
 //
 // # What must never be in here
 //

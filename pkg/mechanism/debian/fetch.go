@@ -16,14 +16,14 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// maxPackage is more than any package of an image has: bytes.
+// maxPackage is a limit that no package of an image reaches, in bytes.
 const maxPackage = 256 << 20
 
-// parallel is how many packages are fetched at once.
+// parallel is the number of packages that are fetched at once.
 const parallel = 4
 
-// Fetch returns the files of packages, in their order, below the user's cache folder. What is not there, or damaged, is fetched from
-// the mirror, or, without one, from where this machine's apt has packages.
+// Fetch returns the files of packages, in their order, below the user's cache folder. Missing and damaged ones are fetched
+// from the mirror, or, without one, from the mirrors of this machine's apt.
 func Fetch(ctx context.Context, mirror string, packages []Package, progress func(string)) ([]string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {

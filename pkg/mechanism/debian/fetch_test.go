@@ -233,7 +233,7 @@ func TestWishesThatCannotBeFulfilled(t *testing.T) {
 	}{
 		"unknown package": {Wish{Suite: "trixie", Packages: []string{"iptable"}}, nil, "there is no package iptable"},
 		"unmet need":      {Wish{Suite: "trixie", Packages: []string{"iptables"}}, nil, "iptables depends on awk, which nothing is or provides"},
-		"unknown suite":   {Wish{Suite: "sid", Packages: []string{"iptables"}}, nil, "dists/sid/InRelease: it is not there (404)"},
+		"unknown suite":   {Wish{Suite: "sid", Packages: []string{"iptables"}}, nil, "dists/sid/InRelease: not found (404)"},
 		"another index":   {ok, func(f map[string]string) { f["dists/trixie/main/binary-ppc64el/Packages.xz"] += " " }, "and that in InRelease is"},
 		"no index":        {ok, func(f map[string]string) { f["dists/trixie/InRelease"] = "SHA256:\n" }, "names no main/binary-ppc64el/Packages.xz"},
 	} {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// A Lock is the exact packages that an image has files of, for each of its architectures.
+// A Lock names the exact packages whose files an image has, for each of its architectures.
 type Lock struct {
-	Suite    string // that they were resolved in
+	Suite    string // that has the packages
 	Packages []Package
 }
 
@@ -63,14 +63,14 @@ func ReadLock(file string) (*Lock, error) {
 			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
 		}
 		if key := [2]string{p.Arch, p.Name}; seen[key] {
-			return nil, fmt.Errorf("%s:%d: %s for %s is there twice", file, n, p.Name, p.Arch)
+			return nil, fmt.Errorf("%s:%d: duplicate package %s for %s", file, n, p.Name, p.Arch)
 		} else {
 			seen[key] = true
 		}
 		l.Packages = append(l.Packages, p)
 	}
 	if len(l.Packages) == 0 {
-		return nil, fmt.Errorf("%s: no packages in it", file)
+		return nil, fmt.Errorf("%s: no packages", file)
 	}
 	return l, nil
 }
@@ -96,7 +96,7 @@ func parsePackage(fields []string) (Package, error) {
 	return p, nil
 }
 
-// Marshal writes a lock as ReadLock reads it.
+// Marshal returns a lock in the form that ReadLock reads.
 func (l *Lock) Marshal() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%ssuite %s\n", lockHead, l.Suite)
@@ -106,7 +106,7 @@ func (l *Lock) Marshal() []byte {
 	return b.Bytes()
 }
 
-// For returns the packages for an architecture, as Go calls it.
+// For returns the packages for an architecture, by Go's name.
 func (l *Lock) For(goarch string) []Package {
 	var found []Package
 	for _, p := range l.Packages {
@@ -117,7 +117,7 @@ func (l *Lock) For(goarch string) []Package {
 	return found
 }
 
-// Arch is what Debian calls an architecture of Go's.
+// Arch returns Debian's name of an architecture of Go's.
 func Arch(goarch string) string {
 	switch goarch {
 	case "386":

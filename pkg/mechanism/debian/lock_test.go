@@ -42,11 +42,11 @@ func TestBrokenLocksAreNamedByLine(t *testing.T) {
 	t.Parallel()
 	line := "amd64 iptables 1.8 5 " + sum + " pool/a.deb\n"
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":         {"# nothing\n", ": no packages in it"},
+		"empty":         {"# nothing\n", ": no packages"},
 		"no suite":      {line, `:1: want a line like "suite trixie" before the packages`},
 		"odd suite":     {"suite ../x\n" + line, `:1: want a line like "suite trixie"`},
 		"cut short":     {"suite a\namd64 iptables 1.8\n", ":2: a package has 6 columns, not 3"},
-		"twice":         {"suite a\n" + line + line, ":3: iptables for amd64 is there twice"},
+		"twice":         {"suite a\n" + line + line, ":3: duplicate package iptables for amd64"},
 		"odd size":      {"suite a\n" + strings.Replace(line, " 5 ", " -5 ", 1), `:2: "-5" is not a size in bytes`},
 		"too large":     {"suite a\n" + strings.Replace(line, " 5 ", " 999999999999 ", 1), `:2: "999999999999" is not a size in bytes`},
 		"odd sum":       {"suite a\n" + strings.Replace(line, sum, sum[2:], 1), "is not a SHA-256 in hex"},

@@ -15,13 +15,13 @@ import (
 	"slipway.build/pkg/mechanism/tail"
 )
 
-// mirrors are where an archive of Debian's is reached.
+// mirrors are the addresses of an archive of Debian's.
 type mirrors struct {
 	addresses []string // without a slash at the end; they may hold a name and a password
 	client    *http.Client
 }
 
-// findMirrors takes the one that the user names, or those that the apt of the machine at root has its own suite from.
+// findMirrors returns the mirror that the user names, or those from which the apt of the machine at root has its own suite.
 func findMirrors(mirror, root string) (*mirrors, error) {
 	m := &mirrors{client: &http.Client{Timeout: 10 * time.Minute, Transport: transport(aptProxies())}}
 	if mirror != "" {
@@ -60,7 +60,7 @@ func isAddress(mirror string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !strings.ContainsAny(mirror, " \t\n")
 }
 
-// transport goes through the proxies of the environment, and else through apt's.
+// transport uses the proxies of the environment, or else apt's.
 func transport(apt []string) http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
@@ -77,10 +77,10 @@ func transport(apt []string) http.RoundTripper {
 	return t
 }
 
-// errGone says that a mirror has no such file.
-var errGone = errors.New("it is not there (404)")
+// errGone says that a mirror does not have a file.
+var errGone = errors.New("not found (404)")
 
-// get reads a file of the archive from the first mirror that has it, and hands it to take. Errors name no password.
+// get reads a file of the archive from the first mirror that has it, and passes it to take. Errors hold no password.
 func (m *mirrors) get(ctx context.Context, path string, take func(io.Reader) error) error {
 	var errs []error
 	for _, address := range m.addresses {
@@ -100,7 +100,7 @@ func (m *mirrors) getFrom(ctx context.Context, address string, take func(io.Read
 	failed := func(err error) error { return fmt.Errorf("fetch %s: %w", tail.Redact(address), err) }
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return failed(errors.New("it is not an address")) // the error would hold all of it
+		return failed(errors.New("not an address")) // the error would hold all of it
 	}
 	response, err := m.client.Do(r)
 	if err != nil {

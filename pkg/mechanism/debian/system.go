@@ -15,12 +15,12 @@ import (
 	"slipway.build/pkg/mechanism/tail"
 )
 
-// A System is a root file system that is to be made.
+// A System describes a root file system.
 type System struct {
-	Mirror   string   // SLIPWAY_DEBIAN_MIRROR: where packages come from; "" is where this machine's apt has them from
+	Mirror   string   // SLIPWAY_DEBIAN_MIRROR: where packages come from; "" is the mirror of this machine's apt
 	Suite    string   // "" is the machine's own, or bookworm from a mirror
-	Packages []string // all that it has besides Debian's essential ones and what those need
-	Options  []string // more of mmdebstrap's options: settings of dpkg, hooks
+	Packages []string // besides Debian's essential ones and their dependencies
+	Options  []string // for mmdebstrap: settings of dpkg, hooks
 	Progress func(string)
 }
 
@@ -37,15 +37,15 @@ func (s System) Ready() error {
 	return nil
 }
 
-// ErrProgram is for a machine without mmdebstrap.
+// ErrProgram says that this machine has no mmdebstrap.
 var ErrProgram = errors.New("mmdebstrap is not on PATH: install the package mmdebstrap")
 
-// Cleanse is a customize hook that takes out what mmdebstrap copied from this machine: where packages come from, how they are
+// Cleanse is a customize hook that removes what mmdebstrap copied from this machine: where packages come from, how they are
 // reached, and the machine's own name and name servers.
 const Cleanse = `cd "$1/etc" && rm -f apt/sources.list apt/sources.list.d/* apt/apt.conf.d/99mmdebstrap && : >hostname && : >resolv.conf`
 
-// Pack makes the system for this machine's architecture, and hands its tar to take while it is made. Should mmdebstrap fail, the
-// tar ends in an error, so that nobody takes half of it for all.
+// Pack makes the system for this machine's architecture, and passes its tar to take while it is made. If mmdebstrap fails,
+// the tar ends in an error, so that half of it is not mistaken for all of it.
 func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error {
 	a, err := findArchive(s.Mirror, s.Suite, "/")
 	if err != nil {
@@ -63,7 +63,7 @@ func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error 
 	args := []string{
 		"--variant=essential", "--format=tar", "--include=" + strings.Join(s.Packages, ","),
 		"--aptopt=Acquire::Check-Valid-Until \"false\"",
-		"--dpkgopt=force-unsafe-io", // the folder is packed and removed: it need not outlast a power cut
+		"--dpkgopt=force-unsafe-io", // the folder is packed and removed: a power cut may destroy it
 	}
 	args = append(append(args, s.Options...), a.suite, "-", "-")
 
@@ -75,7 +75,7 @@ func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error 
 	c.Stdin = strings.NewReader(a.sources)
 	c.Stderr = output
 	ownGroup(c)
-	c.Cancel = func() error { return endGroup(c) } // it removes what it has unpacked, once those it waits for have ended
+	c.Cancel = func() error { return endGroup(c) } // it removes what it has unpacked, once its children have ended
 	c.WaitDelay = 30 * time.Second
 	stdout, err := c.StdoutPipe()
 	if err != nil {
@@ -94,14 +94,14 @@ func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error 
 	err = take(tar)
 	failure := tar.failure.Load()
 	cancel()
-	_ = tar.wait() // it was ended where not all of it was taken
+	_ = tar.wait() // it was stopped if take did not read all of it
 	if failure != nil {
 		return output.Explain(fmt.Errorf("mmdebstrap: %w", *failure))
 	}
 	return err
 }
 
-// A commandOutput ends as the command does: with its error, if it failed.
+// A commandOutput ends with the command's error, if it failed.
 type commandOutput struct {
 	io.Reader
 	wait    func() error

@@ -19,16 +19,16 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// maxUnpacked is more than the files of one package take: bytes.
+// maxUnpacked is a limit that the files of no package reach, in bytes.
 const maxUnpacked = 1 << 30
 
-// unneeded are folders of packages that no program in an image reads. Of the documentation, what is owed is kept: see isOwed.
+// unneeded are folders of packages that no program in an image reads. Copyright files among them are kept: see isOwed.
 var unneeded = []string{
 	"usr/share/bug/", "usr/share/doc/", "usr/share/doc-base/", "usr/share/info/", "usr/share/lintian/", "usr/share/locale/", "usr/share/man/",
 }
 
-// Unpack reads the files and links of packages' .deb files into memory, without documentation. Nothing is executed, and so what
-// packages would do when they are installed, such as choosing alternatives, is the caller's.
+// Unpack reads the files and links in packages' .deb files into memory, without documentation. It executes nothing, so the
+// caller must do what packages do when they are installed, such as choosing alternatives.
 func Unpack(files []string) ([]archive.Entry, error) {
 	var all []archive.Entry
 	for _, file := range files {
@@ -68,7 +68,7 @@ const (
 	arEnd    = "`\n"
 )
 
-// dataOf finds the member of a .deb, which is an ar archive, that holds the package's files.
+// dataOf finds the member of a .deb that holds the package's files. A .deb is an ar archive.
 func dataOf(r io.Reader) (name string, data io.Reader, err error) {
 	magic := make([]byte, len(arMagic))
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != arMagic {
@@ -108,10 +108,10 @@ func decompress(name string, r io.Reader) (io.Reader, error) {
 	case ".tar":
 		return r, nil
 	}
-	return nil, errors.New("its compression is not known; there are xz, zst and gz")
+	return nil, errors.New("unknown compression, want xz, zst or gz")
 }
 
-// A limited reader fails when there is more than it should read: a small package can unpack to any size.
+// A limited reader fails after a number of bytes: a small package can unpack to any size.
 type limited struct {
 	io.Reader
 	left int64
@@ -120,13 +120,13 @@ type limited struct {
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("it unpacks to too much")
+		return 0, errors.New("it unpacks to too much")
 	}
 	return n, err
 }
 
-// readData reads the files and links that are needed. Links stay as they are, absolute ones too: nothing here follows one,
-// and in an image they lead to somewhere in the image.
+// readData reads the files and links that are needed. Links are not changed, not even absolute ones: nothing here follows
+// them, and in an image they lead to a file in the image.
 func readData(r io.Reader) ([]archive.Entry, error) {
 	var entries []archive.Entry
 	files := map[string][]byte{}
@@ -142,7 +142,7 @@ func readData(r io.Reader) ([]archive.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		e := archive.Entry{Name: name, Mode: h.FileInfo().Mode() &^ fs.ModeSetuid} // nobody in an image becomes root by a package
+		e := archive.Entry{Name: name, Mode: h.FileInfo().Mode() &^ fs.ModeSetuid} // no package makes a user of an image root
 		switch h.Typeflag {
 		case tar.TypeDir:
 			continue
@@ -159,7 +159,7 @@ func readData(r io.Reader) ([]archive.Entry, error) {
 			}
 			data, ok := files[to]
 			if !ok {
-				return nil, fmt.Errorf("%s is the same file as %s, which is not there before it", name, to)
+				return nil, fmt.Errorf("%s is the same file as %s, which is not before it", name, to)
 			}
 			e.Data, e.Mode = data, e.Mode.Perm()
 		case tar.TypeSymlink:
@@ -168,7 +168,7 @@ func readData(r io.Reader) ([]archive.Entry, error) {
 			}
 			e.Link, e.Mode = h.Linkname, fs.ModeSymlink|0o777
 		default:
-			return nil, fmt.Errorf("%s is of a kind %q that images here do not have", name, h.Typeflag)
+			return nil, fmt.Errorf("%s has the type %q, which images here do not have", name, h.Typeflag)
 		}
 		files[name] = e.Data
 		if isNeeded(name) || isOwed(name, e.Link != "") {
@@ -177,7 +177,7 @@ func readData(r io.Reader) ([]archive.Entry, error) {
 	}
 }
 
-// clean makes a member's name relative to the root, and refuses one that leads out of it.
+// clean makes a member's name relative to the root. A name that leads out of the root is an error.
 func clean(name string) (string, error) {
 	rel := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
 	if rel == "" {
@@ -189,7 +189,7 @@ func clean(name string) (string, error) {
 	return rel, nil
 }
 
-// isNeeded leaves out, besides, half of the C library: conversions between sets of characters.
+// isNeeded also leaves out half of the C library: conversions between character sets.
 func isNeeded(name string) bool {
 	if strings.HasPrefix(name, "usr/lib/") && strings.Contains(name, "/gconv/") {
 		return false
@@ -202,8 +202,8 @@ func isNeeded(name string) bool {
 	return true
 }
 
-// isOwed reports whether a file has to go with the package: its copyright, or the link to a folder of documentation that several
-// packages share.
+// isOwed reports whether a file must go with the package: its copyright file, or the link to a documentation folder that
+// several packages share.
 func isOwed(name string, link bool) bool {
 	rest, ok := strings.CutPrefix(name, docs)
 	return ok && (path.Base(name) == "copyright" || link && !strings.Contains(rest, "/"))

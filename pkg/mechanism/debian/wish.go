@@ -19,11 +19,11 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// A Wish is what an image needs of Debian: its packages.txt.
+// A Wish is the Debian packages that an image needs: its packages.txt.
 type Wish struct {
 	Suite    string
-	Packages []string // with all that they depend on
-	Without  []string // but for these, which are written with a minus
+	Packages []string // with their dependencies
+	Without  []string // dependencies to leave out, written with a minus
 }
 
 // ReadWish reads a packages.txt: a line like "suite trixie", then a package on each line.
@@ -59,9 +59,9 @@ func ReadWish(file string) (*Wish, error) {
 	return w, nil
 }
 
-// Resolve asks an archive for the packages of a wish, and all that they depend on, for some architectures as Go calls them. What the
-// archive says is checked against its Release file, and that by the keys of Debian's archive if gpgv and the keys are there; say
-// is told if they are not.
+// Resolve asks an archive for the packages of a wish and their dependencies, for some architectures by Go's names. The
+// archive's index is checked against its Release file, and that by the keys of Debian's archive, if gpgv and the keys are
+// installed; otherwise Resolve calls say.
 func (w *Wish) Resolve(ctx context.Context, mirror string, goarchs []string, say func(string)) (*Lock, error) {
 	m, err := findMirrors(mirror, "/")
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *Wish) resolve(ctx context.Context, m *mirrors, goarchs []string, keys s
 	return lock, nil
 }
 
-// maxIndex is more than a suite's files have: bytes.
+// maxIndex is a limit that no file of a suite reaches, in bytes.
 const maxIndex = 256 << 20
 
 func (m *mirrors) read(ctx context.Context, path string) (data []byte, err error) {
@@ -117,7 +117,7 @@ func (m *mirrors) read(ctx context.Context, path string) (data []byte, err error
 	return data, err
 }
 
-// signed returns the text of a Release file that the keys vouch for.
+// signed returns the signed text of a Release file, checked by the keys.
 func signed(ctx context.Context, release []byte, keys string, say func(string)) ([]byte, error) {
 	program, err := exec.LookPath("gpgv")
 	if err == nil {
@@ -151,13 +151,13 @@ func sumIn(release []byte, name string) string {
 	return ""
 }
 
-// An indexed package is an entry of a Packages file, as far as it matters here.
+// An indexed package is an entry of a Packages file.
 type indexed struct {
 	Package
 	needs []string // alternatives: "a | b"
 }
 
-// closure finds the wish's packages in an index, and all that they depend on: of alternatives the first there is.
+// closure finds the wish's packages in an index, and their dependencies: of alternatives the first one that exists.
 func (w *Wish) closure(arch string, index io.Reader) ([]Package, error) {
 	known, provided, err := readIndex(arch, index)
 	if err != nil {
@@ -206,14 +206,14 @@ func (w *Wish) choose(need string, known map[string]indexed, provided map[string
 	return ""
 }
 
-// nameIn is the name in "name:any (>= 1.0)".
+// nameIn returns the name in "name:any (>= 1.0)".
 func nameIn(dependency string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(dependency), " ")
 	name, _, _ = strings.Cut(name, ":")
 	return name
 }
 
-// readIndex reads a Packages file: its packages by name, and who is the first to provide a name that is no package's.
+// readIndex reads a Packages file: its packages by name, and for each virtual name the first package that provides it.
 func readIndex(arch string, index io.Reader) (known map[string]indexed, provided map[string]string, err error) {
 	known, provided = map[string]indexed{}, map[string]string{}
 	fields := map[string]string{}
