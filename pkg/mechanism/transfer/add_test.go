@@ -49,7 +49,7 @@ func TestAddMakesTheFoldersAboveWritable(t *testing.T) {
 	}
 }
 
-func TestAddNamesAFileThatVanishesMeanwhile(t *testing.T) {
+func TestAddNamesAFileThatDisappearsMeanwhile(t *testing.T) {
 	t.Parallel()
 	d, dir := newDaemon(t), t.TempDir()
 	tree{"a": "1", "b": "2"}.write(t, dir)

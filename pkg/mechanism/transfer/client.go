@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// oldest is the first rsync that can compare times to the nanosecond: of January 2018.
+// oldest is the first version of rsync that compares times to the nanosecond, of January 2018.
 var oldest = [3]int{3, 1, 3}
 
 const install = "install the package rsync (apt-get install rsync, dnf install rsync, apk add rsync; on macOS brew install rsync)"
 
-// Client finds the host's rsync, and looks whether it will do. The error says what to install.
+// Client returns the path of the host's rsync, after checking its version. The error says what to install.
 func Client(ctx context.Context) (string, error) {
 	return client(ctx, os.Getenv("PATH"))
 }
@@ -49,7 +49,7 @@ func client(ctx context.Context, path string) (string, error) {
 func find(path string) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
-			continue // of whichever folder we are in
+			continue // relative to the working directory
 		}
 		if program, err := exec.LookPath(filepath.Join(dir, "rsync")); err == nil {
 			return program, nil
@@ -60,7 +60,7 @@ func find(path string) (string, error) {
 
 var versionLine = regexp.MustCompile(`(?m)^rsync\s+version\s+v?(\d+)\.(\d+)(?:\.(\d+))?`)
 
-// checkVersion reads the output of rsync --version. macOS' own is openrsync, which says so, and that it is compatible with
+// checkVersion checks the output of rsync --version. macOS has openrsync, whose output also says that it is compatible with
 // 2.6.9.
 func checkVersion(text string) error {
 	first, _, _ := strings.Cut(text, "\n")
@@ -87,8 +87,8 @@ func checkVersion(text string) error {
 	return nil
 }
 
-// environment is all that rsync gets to see. Without a home it finds no ~/.popt, which could give its flags other meanings.
-// An empty password is set too, or it would ask for one on the terminal.
+// environment returns the whole environment of rsync. Without HOME it finds no ~/.popt, which could give its flags other
+// meanings. Even an empty password is set, because rsync would otherwise ask for one on the terminal.
 func environment(password string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "LC_ALL=C", "RSYNC_PASSWORD=" + password}
 }

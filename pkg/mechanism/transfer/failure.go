@@ -13,7 +13,8 @@ import (
 // maxLines is how many of rsync's complaints an error repeats: a full disk has one for each file.
 const maxLines = 5
 
-// newFailure puts in words why rsync failed: err is its end, text what it wrote, and complaint what the far end did.
+// newFailure returns an error that says why rsync failed, from its exit, the text that it wrote and the complaint of the remote
+// end.
 func newFailure(err error, text, complaint string, patience time.Duration) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
@@ -26,13 +27,13 @@ func newFailure(err error, text, complaint string, patience time.Duration) error
 	words := ""
 	switch code := exit.ExitCode(); {
 	case refusal.MatchString(text):
-		words = "the far end refused"
+		words = "the remote end refused"
 	case code == 30, code == 35:
 		return silence(patience)
 	case code == 5, code == 10, code == 12:
 		words = "the connection broke"
 	case code == 2:
-		words = "the rsync here and the one at the far end do not understand each other: update the older one"
+		words = "the rsync here and the one at the remote end do not understand each other: update the older one"
 	case code == 3, code == 11:
 		words = "a file could not be read or written"
 	case code == 19, code == 20:
@@ -58,7 +59,7 @@ func newFailure(err error, text, complaint string, patience time.Duration) error
 }
 
 var (
-	refusal = regexp.MustCompile(`(?m)^@?ERROR: `) // the daemon's own words
+	refusal = regexp.MustCompile(`(?m)^@?ERROR: `) // of the daemon
 	speaker = regexp.MustCompile(`^(?:rsync: |@ERROR: |ERROR: )+(?:\[\w+\] )?`)
 	// idle are lines that only repeat that it failed.
 	idle = regexp.MustCompile(`^(?:rsync error: |rsync (?:warning|info): |rsync: (?:\[\w+\] )?(?:connection unexpectedly closed|` +
@@ -66,7 +67,7 @@ var (
 		`did(?:n't| not) (?:get server startup line|see server greeting))`)
 )
 
-// complaints are the lines of rsync's stderr that tell something: of which file, and why.
+// complaints returns the lines of rsync's stderr that say which file failed and why.
 func complaints(text string) []string {
 	var lines []string
 	left := 0

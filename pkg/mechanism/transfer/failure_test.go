@@ -33,7 +33,7 @@ func meanwhile(err error, dial Dial, c ctx) (connection, error) {
 	return dial(c)
 }
 
-// pipe is a far end that is a function.
+// pipe is a remote end that is a function.
 func pipe(serve func(conn net.Conn)) Dial {
 	return func(ctx) (connection, error) {
 		here, there := net.Pipe()
@@ -47,7 +47,7 @@ func pipe(serve func(conn net.Conn)) Dial {
 
 func silent(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// dying is a far end that dies after some bytes, read or written; or falls silent.
+// dying is a remote end that dies after some bytes, read or written; or falls silent.
 func dying(dial Dial, after int64, silently bool) Dial {
 	return func(ctx ctx) (connection, error) {
 		conn, err := dial(ctx)
@@ -90,7 +90,7 @@ func (m *mortal) Close() error {
 	return m.process.Close()
 }
 
-func TestFailuresAreToldInWordsAndSoon(t *testing.T) {
+func TestFailuresAreReportedClearlyAndSoon(t *testing.T) {
 	t.Parallel()
 	good := newDaemon(t)
 	big := t.TempDir()
@@ -103,16 +103,16 @@ func TestFailuresAreToldInWordsAndSoon(t *testing.T) {
 	}{
 		{"Dial fails", Remote{Dial: failingDial(errors.New("no such container"))}, []string{"connect: no such container"}},
 		{"Dial hangs", Remote{Patience: short, Dial: func(ctx ctx) (connection, error) { <-ctx.Done(); return nil, ctx.Err() }},
-			[]string{"the far end did not answer within 300ms"}},
-		{"closes at once", Remote{Dial: pipe(func(net.Conn) {})}, []string{"the far end ended without an answer"}},
+			[]string{"the remote end did not answer within 300ms"}},
+		{"closes at once", Remote{Dial: pipe(func(net.Conn) {})}, []string{"the remote end ended without an answer"}},
 		{"closes at once with an error", Remote{Dial: func(ctx ctx) (connection, error) {
 			return start(ctx, "sh", "-c", "echo rsync: bad configuration >&2")
-		}}, []string{"the far end ended without an answer: rsync: bad configuration"}},
-		{"never greets", Remote{Patience: short, Dial: pipe(silent)}, []string{"the far end did not answer within 300ms"}},
+		}}, []string{"the remote end ended without an answer: rsync: bad configuration"}},
+		{"never greets", Remote{Patience: short, Dial: pipe(silent)}, []string{"the remote end did not answer within 300ms"}},
 		{"greets slowly and not to the end", Remote{Patience: short, Dial: pipe(func(conn net.Conn) {
 			_, _ = conn.Write([]byte(greeting))
 			silent(conn)
-		})}, []string{"the far end did not answer within 300ms"}},
+		})}, []string{"the remote end did not answer within 300ms"}},
 		{"is something else", Remote{Dial: pipe(func(conn net.Conn) {
 			_, _ = conn.Write([]byte("exec: \"rsync\": executable file not found in $PATH\r\n"))
 		})}, []string{"is not an rsync daemon", `executable file not found`}},
@@ -138,7 +138,7 @@ func TestFailuresAreToldInWordsAndSoon(t *testing.T) {
 		{"repeats the password", Remote{Password: password, Dial: pipe(func(conn net.Conn) {
 			_, _ = fmt.Fprintf(conn, "%s 31.0 md5\n@ERROR: not %s\n", greeting, password)
 			silent(conn)
-		})}, []string{"the far end refused: not …"}},
+		})}, []string{"the remote end refused: not …"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestFailuresAreToldInWordsAndSoon(t *testing.T) {
 	}
 }
 
-func TestModuleThatCannotBeWrittenIsToldSo(t *testing.T) {
+func TestReadOnlyModuleIsAnError(t *testing.T) {
 	t.Parallel()
 	d, dir := newDaemon(t), t.TempDir()
 	began := time.Now()
@@ -158,7 +158,7 @@ func TestModuleThatCannotBeWrittenIsToldSo(t *testing.T) {
 	failing(t, err, began, 0, "rsync to out: ", "module is read only")
 }
 
-func TestUserSettingsHaveNoInfluence(t *testing.T) {
+func TestUserSettingsHaveNoEffect(t *testing.T) {
 	d, dir, home := newDaemon(t), t.TempDir(), t.TempDir()
 	write(t, filepath.Join(home, ".popt"), "rsync alias --links --dry-run\nrsync alias --stats --dry-run\n")
 	for key, value := range map[string]string{
@@ -216,7 +216,7 @@ func TestClientVersions(t *testing.T) {
 	}
 }
 
-func TestExitCodesAreWords(t *testing.T) {
+func TestExitCodesAreExplained(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		code                    int
@@ -237,7 +237,7 @@ func TestExitCodesAreWords(t *testing.T) {
 			`a file could not be read or written: write failed on "a" (in tree): No space left on device (28)`},
 		{12, strings.Repeat("rsync: the same\n", 9) + "1\n2\n3\n4\n5\n6\n", "", "the connection broke: the same; 1; 2; 3; 4; and 2 more"},
 		{5, "@ERROR: auth failed on module tree\nrsync error: error starting client-server protocol (code 5)\n", "x", "the password was refused"},
-		{5, "@ERROR: Unknown module 'x'\n", "", "the far end refused: Unknown module 'x'"},
+		{5, "@ERROR: Unknown module 'x'\n", "", "the remote end refused: Unknown module 'x'"},
 		{30, "rsync error: timeout in data send/receive (code 30)\n", "", "the connection broke: nothing came or went for 30s"},
 		{20, "", "", "rsync was interrupted"},
 		{77, "", "", "rsync failed: exit status 77"},

@@ -86,7 +86,7 @@ func TestFetchCopiesFromTheBasisAndDoesNotLinkToIt(t *testing.T) {
 	}
 }
 
-func TestFetchTakesARelativeBasisAsRelativeToHere(t *testing.T) {
+func TestFetchWithARelativeBasis(t *testing.T) {
 	d, to := newDaemon(t), t.TempDir()
 	t.Chdir(t.TempDir())
 	content := string(make([]byte, 1<<20))
@@ -99,7 +99,7 @@ func TestFetchTakesARelativeBasisAsRelativeToHere(t *testing.T) {
 	same(t, tree{"a": content + "new"}, to)
 }
 
-func TestFetchLeavesLinksBehindThatLeadOut(t *testing.T) {
+func TestFetchLeavesOutLinksThatLeadOut(t *testing.T) {
 	t.Parallel()
 	d, to := newDaemon(t), t.TempDir()
 	tree{"bin/a": "1", "bin/in": "-> a", "bin/out": "-> ../../x", "bin/abs": "-> /etc/passwd"}.write(t, d.out)
@@ -110,7 +110,7 @@ func TestFetchLeavesLinksBehindThatLeadOut(t *testing.T) {
 	failing(t, err, began, 0, "rsync from out: abs: did not come")
 }
 
-func TestFetchNamesWhatIsNotThere(t *testing.T) {
+func TestFetchNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	d, to := newDaemon(t), t.TempDir()
 	tree{"bin/a": "1"}.write(t, d.out)
@@ -120,7 +120,7 @@ func TestFetchNamesWhatIsNotThere(t *testing.T) {
 	_, err = d.remote().Fetch(t.Context(), "out", "nowhere", []string{"a"}, to, "")
 	failing(t, err, began, 0, "rsync from out: ", "nowhere", "No such file")
 	_, err = d.remote().Fetch(t.Context(), "nothing", "", []string{"a"}, to, "")
-	failing(t, err, began, 0, "rsync from nothing: the far end refused: Unknown module 'nothing'")
+	failing(t, err, began, 0, "rsync from nothing: the remote end refused: Unknown module 'nothing'")
 	for _, from := range []string{"../x", "/x", "a//b"} {
 		_, err = d.remote().Fetch(t.Context(), "out", from, []string{"a"}, to, "")
 		failing(t, err, began, 0, "rsync from out: ", from)

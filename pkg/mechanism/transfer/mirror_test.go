@@ -36,7 +36,7 @@ func TestMirrorSendsOddNamesModesAndLinks(t *testing.T) {
 }
 
 // For any two odd names there is a round in which one is listed and the other is not: neither may be taken for the other.
-func TestMirrorTakesNoNameForAnother(t *testing.T) {
+func TestMirrorConfusesNoNames(t *testing.T) {
 	t.Parallel()
 	d, dir := newDaemon(t), t.TempDir()
 	odd.write(t, dir)
@@ -253,7 +253,7 @@ func TestDaemonThatIsNotRootUpdatesAndDeletesWhatIsReadOnly(t *testing.T) {
 	must(t, again)(d.remote().Mirror(t.Context(), "tree", dir, names))
 }
 
-func TestAChangeThatKeepsSizeAndTimeTravels(t *testing.T) {
+func TestMirrorSendsAChangeThatKeepsSizeAndTime(t *testing.T) {
 	t.Parallel()
 	d, dir := newDaemon(t), t.TempDir()
 	names := tree{"a": "one"}.write(t, dir)
@@ -272,7 +272,7 @@ func TestAChangeThatKeepsSizeAndTimeTravels(t *testing.T) {
 	same(t, tree{"a": "two"}, d.tree)
 }
 
-func TestNamesThatMustNotTravelAreRefusedBeforeAnythingIsSent(t *testing.T) {
+func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	tree{

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// User is the name that the daemon is to know us by: `auth users = slipway`.
+// User is the user name that the daemon must accept: `auth users = slipway`.
 const User = "slipway"
 
-// A Dial opens a connection to a new process `rsync --server --daemon`. It is to give up when ctx is done, and ctx stays
-// alive for as long as the connection is needed. Closing the connection must end a Read and a Write that wait. What the far
-// end wrote for people (its stderr) may be the error that Close or Read return. If the connection also has
-// CloseWrite() error, that is how the far end learns that nothing more will come.
+// A Dial opens a connection to a new process `rsync --server --daemon`. It must give up when ctx is done; ctx lasts as long as
+// the connection is needed. Closing the connection must end pending calls of Read and Write. The error of Close or Read may be
+// what the remote end wrote to stderr. A method CloseWrite() error of the connection, if it has one, ends the stream to the
+// remote end.
 type Dial func(ctx context.Context) (io.ReadWriteCloser, error)
 
 // A Remote is an rsync daemon at the other end of a stream. Each call makes a connection of its own.
@@ -26,31 +26,30 @@ type Remote struct {
 	Dial     Dial
 	Password string // of User
 
-	// Whole sends changed files whole rather than their differences: less work for both ends, if there is no network
-	// between them.
+	// Whole sends whole files rather than differences, which is less work for both ends if there is no network between them.
 	Whole bool
 
-	// Patience is how long nothing may happen before that is an error. 0 stands for 30 seconds, and 10 for the greeting.
+	// Patience is how long the stream may be silent. 0 means 30 seconds, and 10 seconds for the greeting.
 	Patience time.Duration
 }
 
-// Stats say what a call has moved.
+// Stats says what a call has moved.
 type Stats struct {
 	Files          int   // regular files that traveled, or were copied from a basis
-	Deleted        int   // of any kind, folders too; 0 from a daemon older than 3.4.4, which does not tell
-	Sent, Received int64 // bytes, as rsync counts them: with its own talk
+	Deleted        int   // files of any kind, and folders; 0 with a daemon older than 3.4.4, which does not report it
+	Sent, Received int64 // bytes, including rsync's protocol
 }
 
-// always are the flags of every call: nothing of them depends on the user.
+// always holds the flags of every call. None depends on the user's settings.
 var always = []string{
 	"--links", "--perms", "--times",
 	"--modify-window=-1", // compare times to the nanosecond
 	"--chmod=Du+rwx",     // see Modes in the package comment
 	"--from0",            // names and rules end in a NUL, as newlines may be in them
 	"--stats", "--no-human-readable", "--no-motd",
-	"--8-bit-output", // names in errors are as they are
-	// Errors come to us by the protocol. By default a daemon that does not talk to a socket writes them to its own stderr,
-	// and we would take a file that it could not write for written. (An rsync before 3.2.3 does not hand on its own flag.)
+	"--8-bit-output", // do not escape names in errors
+	// The daemon must send errors through the protocol. By default a daemon without a socket writes them to its own stderr, and
+	// a file that it could not write would count as written. (An rsync before 3.2.3 does not pass on its own flag.)
 	"--remote-option=--no-msgs2stderr",
 }
 
@@ -76,8 +75,8 @@ func (r *Remote) FetchArgs(port int, module string) []string {
 	return r.args(transfer{module: module, flags: fetchFlags}, port)
 }
 
-// Mirror makes the module hold exactly these files of the local folder dir: changed ones travel, and all else is deleted,
-// except what is at or below the protected paths. Names are relative to dir and slash-separated, and so are protected.
+// Mirror makes the module hold exactly these files of the local folder dir. It sends changed files and deletes all others, except
+// at or below the protected paths. All names and paths are relative to dir and slash-separated.
 func (r *Remote) Mirror(ctx context.Context, module, dir string, names []string, protected ...string) (Stats, error) {
 	t := transfer{what: "rsync to " + module, module: module, dir: dir, send: true}
 	s, err := survey(ctx, dir, names)
@@ -91,8 +90,7 @@ func (r *Remote) Mirror(ctx context.Context, module, dir string, names []string,
 	return r.send(ctx, t, s)
 }
 
-// Add sends these files of the local folder dir to the module. Those that are there already and unchanged do not travel,
-// and none are deleted.
+// Add sends those of the files in the local folder dir that the module lacks or that have changed. It deletes nothing.
 func (r *Remote) Add(ctx context.Context, module, dir string, names []string) (Stats, error) {
 	t := transfer{what: "rsync to " + module, module: module, dir: dir, send: true}
 	if len(names) == 0 {
@@ -107,13 +105,13 @@ func (r *Remote) Add(ctx context.Context, module, dir string, names []string) (S
 	return r.send(ctx, t, s)
 }
 
-// Fetch gets files, and folders with all that is in them, from a folder of the module (from, "" for its top) into the local
-// folder to, which is made if need be. Nothing is deleted there. A symbolic link that leads out of the fetched folder is left
-// behind: an error if it was asked for by name.
+// Fetch copies files, and folders with their contents, from a folder of the module (from, "" for its top) into the local folder
+// to, which it makes if necessary. It deletes nothing there. It leaves out symbolic links that lead out of the fetched folder;
+// naming one is an error.
 //
-// Basis, if not "", is a local folder: a file that is unchanged in it is copied from there, and one that is not serves as
-// what the differences are to. Copied and not hard-linked, although that would be faster: whoever opens a fetched file to
-// write, or changes its mode, must not reach through it into the basis, nor the other way round.
+// Basis, if not "", is a local folder. Fetch copies files that are unchanged in it from there, and gets only the differences of
+// the others. It does not make hard links, although they would be faster: a write to a fetched file, or a change of its mode,
+// must not change the basis, nor the other way round.
 func (r *Remote) Fetch(ctx context.Context, module, from string, names []string, to, basis string) (Stats, error) {
 	t := transfer{what: "rsync from " + module, module: module, dir: to}
 	if len(names) == 0 {
@@ -136,7 +134,7 @@ func (r *Remote) fetch(ctx context.Context, t transfer, from string, names []str
 	}
 	t.flags = slices.Clone(fetchFlags)
 	if basis != "" {
-		path, err := filepath.Abs(basis) // rsync takes a relative one as relative to the destination
+		path, err := filepath.Abs(basis) // for rsync a relative path is relative to the destination
 		if err != nil {
 			return Stats{}, err
 		}
@@ -154,8 +152,8 @@ func (r *Remote) fetch(ctx context.Context, t transfer, from string, names []str
 	return c.Stats, nil
 }
 
-// send runs t, and compares what rsync found with what s did. They look at the folder one after the other, and rsync is
-// told what to leave out: it would not miss a file that has gone since, and take one that has come.
+// send runs t, and compares what rsync found with what s found. They read the folder one after the other, and rsync only knows what
+// to leave out: it would ignore that a file has disappeared, and send a new one.
 func (r *Remote) send(ctx context.Context, t transfer, s *surveyed) (Stats, error) {
 	c, err := r.run(ctx, t)
 	if err == nil && c.listed != s.count {
@@ -167,13 +165,13 @@ func (r *Remote) send(ctx context.Context, t transfer, s *surveyed) (Stats, erro
 	return c.Stats, nil
 }
 
-// list is the input for --files-from. The ./ keeps rsync from taking #name for a comment.
+// list returns the input for --files-from. The ./ prevents that #name is a comment.
 func list(names []string) string {
 	return "./" + strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), "\x00./") + "\x00"
 }
 
-// listBelow is the input for --files-from, with names below a folder that is not to be there when they arrive: so says a
-// dot in the middle of a path. (With the folder in the URL, a daemon 3.5.0 finds the files and then cannot open them.)
+// listBelow returns the input for --files-from, with names below a folder that is not part of the destination's paths: a dot in
+// the middle of a path says so. (With the folder in the URL, the daemon of rsync 3.5.0 finds the files but cannot open them.)
 func listBelow(from string, names []string) (string, error) {
 	from = cmp.Or(from, ".")
 	if err := checkName(from); err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mirrorRules are rsync's filter rules that make the listed files all that it sees here, and the protected paths what it
-// does not touch there. A hidden file (H) is deleted at the far end, a protected one (P) is not.
+// mirrorRules returns rsync's filter rules, by which it sees only the listed files here and does not touch the protected paths
+// there. It deletes a hidden file (H) at the remote end, but not a protected one (P).
 func mirrorRules(s *surveyed, protected []string) (string, error) {
 	var b strings.Builder
 	for _, name := range protected {
@@ -25,7 +25,7 @@ func mirrorRules(s *surveyed, protected []string) (string, error) {
 	return b.String(), nil
 }
 
-// sends says that a path is listed, or one above or below it is.
+// sends reports whether a path is listed, or one above or below it is.
 func (s *surveyed) sends(name string) bool {
 	_, listed := s.listed[name]
 	for above := path.Dir(name); above != "." && !listed; above = path.Dir(above) {
@@ -34,8 +34,8 @@ func (s *surveyed) sends(name string) bool {
 	return listed
 }
 
-// escape makes a pattern that matches one name alone. For rsync a backslash is an escape only in a pattern that has a
-// wildcard, and stands for itself in all others.
+// escape returns a pattern that matches only one name. For rsync a backslash is an escape only in a pattern with a wildcard, and
+// an ordinary character in all others.
 func escape(name string) string {
 	if !strings.ContainsAny(name, "*?[") {
 		return name

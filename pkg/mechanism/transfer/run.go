@@ -19,7 +19,7 @@ type transfer struct {
 	module string
 	dir    string // the local folder
 	send   bool
-	flags  []string // besides the usual
+	flags  []string // besides always
 	input  string   // for --files-from=- or --filter=merge -
 }
 
@@ -43,7 +43,7 @@ func (r *Remote) run(parent context.Context, t transfer) (counts, error) {
 
 	var out, problem bounded
 	cmd := exec.CommandContext(ctx, program, r.args(t, tunnel.port())...)
-	// The folder is given as where rsync runs: as an argument, a:b would be a host's.
+	// rsync runs in the folder, since an argument like a:b would name a host.
 	cmd.Dir, cmd.Env = t.dir, environment(r.Password)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(t.input), &out, &problem
 	child.Group(cmd)                                                             // Ctrl-C is for this process, which then ends rsync
@@ -81,7 +81,7 @@ func (r *Remote) args(t transfer, port int) []string {
 	return append(args, url, "./")
 }
 
-// hidden is text without the password, whoever may have repeated it.
+// hidden returns text without the password, which the remote end may have repeated.
 func (r *Remote) hidden(text string) string {
 	if r.Password == "" {
 		return text
@@ -89,7 +89,7 @@ func (r *Remote) hidden(text string) string {
 	return strings.ReplaceAll(text, r.Password, "…")
 }
 
-// A bounded buffer keeps the first of what a process writes, and lets the rest go.
+// A bounded buffer keeps the beginning of a process's output and drops the rest.
 type bounded struct{ bytes.Buffer }
 
 const bound = 64 << 10 // bytes

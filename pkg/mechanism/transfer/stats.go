@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// counts are what rsync --stats tells.
+// counts holds the numbers of rsync --stats.
 type counts struct {
 	Stats
 	listed int // files and links that rsync has looked at
@@ -53,6 +53,6 @@ func parseStats(text string) (counts, error) {
 }
 
 func number(digits string) int64 {
-	n, _ := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64) // the expression has seen to it
+	n, _ := strconv.ParseInt(strings.ReplaceAll(digits, ",", ""), 10, 64) // the expression matches digits only
 	return n
 }

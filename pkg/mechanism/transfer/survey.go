@@ -12,16 +12,15 @@ import (
 	"strings"
 )
 
-// A surveyed folder is one in which all listed files were found.
+// A surveyed folder contains all listed files.
 type surveyed struct {
 	listed   map[string]bool // true for files, false for the folders that they are in
 	count    int             // of the files
-	unlisted []string        // what is beside them: files, links, and folders in which nothing is listed
+	unlisted []string        // other files and links, and folders without listed files
 }
 
-// survey looks for the named files in dir. It reads no folder in which none is, so that an _output or a .git costs
-// nothing, however large. It refuses what must not travel: what is neither a file nor a symbolic link, links that lead
-// out of dir, and files that are only seen through a link.
+// survey looks for the named files in dir. It does not read folders without any, so a large _output or .git costs nothing. It
+// refuses to send anything but files and symbolic links, links that lead out of dir, and files below a link.
 func survey(ctx context.Context, dir string, names []string) (*surveyed, error) {
 	listed := make(map[string]bool, len(names)+len(names)/4)
 	w := walk{ctx: ctx, dir: dir, links: links{}, surveyed: &surveyed{listed: listed}}
@@ -92,7 +91,7 @@ func (w *walk) read(folder string) error {
 			if err := w.read(name); err != nil {
 				return err
 			}
-		default: // missing says it
+		default: // missing reports it
 			w.unlisted = append(w.unlisted, name)
 		}
 	}
@@ -114,7 +113,7 @@ func (w *walk) file(name string, kind fs.FileMode) error {
 	return fmt.Errorf("%s: is neither a file nor a symbolic link", name)
 }
 
-// missing says which listed file was not found.
+// missing returns an error that names a listed file that was not found.
 func (w *walk) missing() error {
 	var first string
 	for name, file := range w.listed {
@@ -132,7 +131,7 @@ func (w *walk) missing() error {
 	return err
 }
 
-// above finds what is not a folder and stands in the place of one that name is in.
+// above finds a parent of name that is not a folder.
 func (w *walk) above(name string) string {
 	found := ""
 	for above := path.Dir(name); above != "."; above = path.Dir(above) {
@@ -152,7 +151,7 @@ func (w *walk) below(name, above string) error {
 
 func (w *walk) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
 
-// checkName refuses names that are not those of something below a folder, or not written in the one way that compares.
+// checkName refuses names that do not name something below a folder, or that are not in canonical form.
 func checkName(name string) error {
 	if strings.ContainsRune(name, 0) || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
 		return fmt.Errorf("%q: is not a clean path below the folder", name)
@@ -160,7 +159,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// links are the listed symbolic links: targets by name.
+// links returns the targets of the listed symbolic links, by name.
 type links map[string]string
 
 func (l links) sorted() []string {
@@ -172,16 +171,15 @@ func (l links) sorted() []string {
 	return names
 }
 
-// leaveTree says that whoever follows a link leaves the tree, be it in the middle of the way. It goes from name to name
-// as the kernel does: a target that stays inside as text may still lead out, by way of other links (a/b/.. is not
-// a if b is a link).
+// leaveTree reports whether following a link leads out of the tree at any step. It follows names as the kernel does: a target that
+// stays inside as text may still lead out through other links (a/b/.. is not a if b is a link).
 func (l links) leaveTree(name string) bool {
-	// More steps than any kernel takes for all links of a path. One that goes round in circles leads nowhere.
+	// More steps than any kernel takes for all links of a path. A link in a cycle leads nowhere.
 	_, out := l.follow(path.Dir(name), l[name], new(40))
 	return out
 }
 
-// follow goes from a folder along a path, and says where that ends, or that it leads out of the tree.
+// follow goes from a folder along a path, and returns where that ends, or that it leads out of the tree.
 func (l links) follow(at, target string, steps *int) (end string, out bool) {
 	if *steps--; *steps < 0 {
 		return at, false

@@ -12,33 +12,33 @@ import (
 	"time"
 )
 
-// grace is how long one direction may go on when the other has failed or rsync has ended: for last words.
+// grace is how long one direction may go on when the other has failed or rsync has ended: so that last messages arrive.
 const grace = time.Second
 
-// A tunnel carries one connection from a port of this machine to the far end.
+// A tunnel carries one connection from a port of this machine to the remote end.
 type tunnel struct {
-	far      *far
+	remote   *daemonConn
 	listener net.Listener
 	moved    atomic.Int64  // when a byte last moved, as time since start
-	start    time.Time     // its clock stands still while the machine sleeps
+	start    time.Time     // monotonic, so it stops while the machine sleeps
 	pumping  chan struct{} // closed when both directions are at their end
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
 	local   net.Conn // nil until rsync connects
 	closed  bool
-	readErr error // of the far end
+	readErr error // of the remote end
 }
 
-// open listens, and carries the first connection that comes. If nothing moves for as long as patience is, it cancels. It
-// closes by itself when ctx is done.
-func open(ctx context.Context, cancel context.CancelCauseFunc, f *far, patience time.Duration) (*tunnel, error) {
+// open listens, and carries the first connection. It calls cancel if no byte moves within patience. The tunnel closes when ctx
+// is done.
+func open(ctx context.Context, cancel context.CancelCauseFunc, f *daemonConn, patience time.Duration) (*tunnel, error) {
 	patience = cmp.Or(patience, idlePatience)
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	t := &tunnel{far: f, listener: l, start: time.Now(), pumping: make(chan struct{})}
+	t := &tunnel{remote: f, listener: l, start: time.Now(), pumping: make(chan struct{})}
 	stop := context.AfterFunc(ctx, t.close)
 	t.running.Go(func() {
 		defer stop()
@@ -55,7 +55,7 @@ func (t *tunnel) carry() {
 	local, err := t.listener.Accept()
 	_ = t.listener.Close()
 	if err != nil {
-		return // closed: nobody came
+		return // closed before rsync connected
 	}
 	t.mu.Lock()
 	t.local = local
@@ -67,24 +67,24 @@ func (t *tunnel) carry() {
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		if _, err := copyAll(moving{t, t.far.stream}, local); err != nil {
+		if _, err := copyAll(moving{t, t.remote.stream}, local); err != nil {
 			time.AfterFunc(grace, t.close)
 		}
-		t.far.closeWrite()
+		t.remote.closeWrite()
 	})
 	both.Go(func() {
-		if _, err := local.Write(t.far.greets); err == nil {
-			_, _ = copyAll(local, moving{t, t.far.stream}) // rsync sees that it ends; Read keeps why
+		if _, err := local.Write(t.remote.greets); err == nil {
+			_, _ = copyAll(local, moving{t, t.remote.stream}) // rsync only sees the end; Read keeps the reason
 		}
 		_ = local.(*net.TCPConn).CloseWrite() // if that fails, close will do it
 	})
 	both.Wait()
 }
 
-// finish ends the tunnel after rsync has ended. The far end gets a moment to end by itself. It returns what the far end
-// complained of, if anything.
+// finish ends the tunnel after rsync has ended. The remote end gets a moment to end by itself. The error is its complaint, if it
+// has any.
 func (t *tunnel) finish() error {
-	_ = t.listener.Close() // if rsync never came
+	_ = t.listener.Close() // in case rsync never connected
 	select {
 	case <-t.pumping:
 	case <-time.After(grace):
@@ -93,7 +93,7 @@ func (t *tunnel) finish() error {
 	t.running.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return errors.Join(t.far.Close(), t.readErr)
+	return errors.Join(t.remote.Close(), t.readErr)
 }
 
 // close ends everything at once.
@@ -106,11 +106,11 @@ func (t *tunnel) close() {
 	if local != nil {
 		_ = local.Close()
 	}
-	_ = t.far.Close()
+	_ = t.remote.Close()
 }
 
-// watch cancels when nothing has moved for too long. rsync has a timeout of its own, which also has both ends say now and
-// then that they are alive; but it counts in seconds and not before the daemon has let us in.
+// watch cancels when nothing has moved for too long. rsync has a timeout of its own, which also makes both ends send keep-alive
+// messages, but it counts in seconds, and only after the login.
 func (t *tunnel) watch(cancel context.CancelCauseFunc, patience time.Duration) {
 	tick := time.NewTicker(max(patience/8, time.Millisecond))
 	defer tick.Stop()
@@ -127,12 +127,12 @@ func (t *tunnel) watch(cancel context.CancelCauseFunc, patience time.Duration) {
 	}
 }
 
-// silence is the error for a far end that says nothing more.
+// silence returns the error for a remote end that has fallen silent.
 func silence(patience time.Duration) error {
 	return fmt.Errorf("the connection broke: nothing came or went for %v", patience)
 }
 
-// moving notes when bytes move.
+// moving records when bytes move.
 type moving struct {
 	t      *tunnel
 	stream io.ReadWriter
@@ -144,7 +144,7 @@ func (m moving) Read(p []byte) (int, error) {
 	n, err := m.note(m.stream.Read(p))
 	if err != nil && !errors.Is(err, io.EOF) {
 		m.t.mu.Lock()
-		if !m.t.closed { // or it is because of us
+		if !m.t.closed { // else close is the reason
 			m.t.readErr = err
 		}
 		m.t.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 // A sum is the SHA-256 of a file's content.
 type sum [sha256.Size]byte
 
-// sumOf hashes a member, unless its sum is known.
+// sumOf returns the sum of a member, which it computes if it is not known.
 func sumOf(m member) (sum, error) {
 	if m.sum != (sum{}) || m.open == nil {
 		return m.sum, nil
@@ -42,7 +42,7 @@ func sumOf(m member) (sum, error) {
 	return sum(h.Sum(nil)), nil
 }
 
-// rightSum says whether a file has a sum, SHA-256 or SHA-512 in hexadecimal.
+// rightSum reports whether a file has the given sum, SHA-256 or SHA-512 in hexadecimal.
 func rightSum(name, want string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -61,7 +61,7 @@ func isArchive(name string) bool {
 	return strings.HasSuffix(name, ".tar") || strings.HasSuffix(name, ".tar.gz") || strings.HasSuffix(name, ".tgz")
 }
 
-// archives compares two archives, of which f is known already: members by name, and the order they are in.
+// archives compares two archives: members by name, and their order. f holds what is known of them already.
 func (c *walker) archives(a, b member, f File) error {
 	dir, err := os.MkdirTemp("", "slipway-diff-")
 	if err != nil {
@@ -82,13 +82,13 @@ func (c *walker) archives(a, b member, f File) error {
 	return c.members(x, y, f)
 }
 
-// An unpacked is the content of an archive.
+// An unpacked holds the content of an archive.
 type unpacked struct {
 	order   []string
 	members map[string]member
 }
 
-// unpack reads an archive. Contents are kept in dir, as files.
+// unpack reads an archive, and writes the contents of its members to files in dir.
 func (c *walker) unpack(m member, dir string) (*unpacked, error) {
 	r, err := m.open()
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *walker) unpack(m member, dir string) (*unpacked, error) {
 		}
 		name := path.Clean(h.Name)
 		if u.members[name].header != "" {
-			return nil, fmt.Errorf("%s is in it twice", name)
+			return nil, fmt.Errorf("%s exists twice", name)
 		}
 		n := member{header: fmt.Sprintf("%c %s %d:%d %s:%s %s %q %v", h.Typeflag, h.FileInfo().Mode(), h.Uid, h.Gid, h.Uname, h.Gname,
 			h.ModTime.UTC().Format("2006-01-02T15:04:05Z"), h.Linkname, h.PAXRecords)}
@@ -129,11 +129,11 @@ func (c *walker) unpack(m member, dir string) (*unpacked, error) {
 		u.order = append(u.order, name)
 		u.members[name] = n
 	}
-	_, err = io.Copy(io.Discard, in) // also what is behind the last member has to be readable
+	_, err = io.Copy(io.Discard, in) // what follows the last member must be readable, too
 	return u, err
 }
 
-// decompress reads gzip, if it is.
+// decompress returns a reader of the content of r, which may be compressed by gzip.
 func decompress(r io.Reader) (io.Reader, error) {
 	var magic [2]byte
 	n, err := io.ReadFull(r, magic[:])
@@ -204,7 +204,7 @@ func (c *walker) members(x, y *unpacked, f File) error {
 	}
 	switch worst {
 	case Identical:
-		f.add(Equivalent, "archive", "compressed or padded otherwise; its members are the same")
+		f.add(Equivalent, "archive", "compressed or padded in another way; its members are the same")
 	default:
 		f.add(worst, "archive", "holds files that are %s", worst)
 	}
@@ -212,7 +212,7 @@ func (c *walker) members(x, y *unpacked, f File) error {
 	return nil
 }
 
-// An image is what the manifest of a saved container image says.
+// An image holds the manifest and the configuration of a saved container image.
 type image struct {
 	tarball.Descriptor
 	config v1.ConfigFile
@@ -254,8 +254,8 @@ func (u *unpacked) json(name string, value any) error {
 	return nil
 }
 
-// images compares two container images that were saved as archives: their tags, configuration and layers. Files in such an
-// archive are named by sums, which are no difference of their own.
+// images compares the tags, configuration and layers of two container images that were saved as archives. The names of files in
+// such an archive are sums, so they differ only if the contents do.
 func (c *walker) images(x, y *unpacked, f File) error {
 	a, err := x.image()
 	if err != nil {
@@ -306,7 +306,7 @@ func (c *walker) images(x, y *unpacked, f File) error {
 	case worst > Identical:
 		f.add(worst, "image", "has layers that are %s", worst)
 	case len(f.Reasons) == 0:
-		f.add(Equivalent, "archive", "its configuration or manifest is written otherwise")
+		f.add(Equivalent, "archive", "its configuration or manifest is written in another way")
 	}
 	c.done(f)
 	return nil

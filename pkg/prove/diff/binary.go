@@ -26,7 +26,7 @@ func compareBytes(a, b []byte, f *File) error {
 	}
 	switch {
 	case err == nil && len(f.Reasons) == 0:
-		f.add(Equivalent, "unused bytes", "nothing that is used differs; the first byte that does is %d", firstDifference(a, b))
+		f.add(Equivalent, "unused bytes", "only unused bytes differ, first at byte %d", firstDifference(a, b))
 	case err == nil:
 	case !isProgram(a) && !isProgram(b):
 		f.add(Different, "content", "first at byte %d; %d bytes, and %d", firstDifference(a, b), len(a), len(b))
@@ -36,7 +36,7 @@ func compareBytes(a, b []byte, f *File) error {
 	return nil
 }
 
-// isProgram says whether data looks like an executable of a system that Go knows.
+// isProgram reports whether data looks like an executable of a system that Go knows.
 func isProgram(data []byte) bool {
 	for _, magic := range []string{"\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe"} {
 		if bytes.HasPrefix(data, []byte(magic)) {

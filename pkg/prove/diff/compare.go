@@ -18,7 +18,7 @@ type comparison struct {
 	file *File
 
 	text     map[int32]*textDiff // by function of A
-	meta     map[int32]string    // by function of A: what the function table says otherwise
+	meta     map[int32]string    // by function of A: how the function table differs
 	paths    map[[2]string]int
 	refers   []ref    // must correspond; after types were walked by address
 	targetsB []uint32 // all that is referred to in B, by address
@@ -36,7 +36,7 @@ func compareExes(a, b *exe, f *File) error {
 		return nil
 	}
 	if a.segments != b.segments {
-		f.add(Different, "segments", "are loaded otherwise")
+		f.add(Different, "segments", "are loaded in another way")
 	}
 	if err := cmp.Or(a.checkFIPS(), b.checkFIPS()); err != nil {
 		return err
@@ -48,7 +48,7 @@ func compareExes(a, b *exe, f *File) error {
 	c.findHoles()
 	compareInfo(a, b, f)
 	if a.goVersion != b.goVersion {
-		return nil // that they differ is said already
+		return nil // compareInfo has reported it
 	}
 	c.compareUnloaded()
 	c.matchFunctions()
@@ -100,14 +100,14 @@ func compareExes(a, b *exe, f *File) error {
 	return nil
 }
 
-// laid notes what does not fit.
+// laid records what does not fit.
 func (c *comparison) laid(bad []string) {
 	for _, why := range bad {
 		c.file.add(Different, "data", "%s", why)
 	}
 }
 
-// findHoles finds the strings of build information, which are reported as what they are.
+// findHoles finds the strings of build information, which are compared separately.
 func (c *comparison) findHoles() {
 	find := func(x *exe) hole {
 		text := x.modInfo()
@@ -124,7 +124,7 @@ func (c *comparison) findHoles() {
 	c.holeA, c.holeB = find(c.a), find(c.b)
 }
 
-// matchFunctions matches functions by name, those with the same name by what they look like and in their order.
+// matchFunctions matches functions by name, and those of one name by their instructions and their order.
 func (c *comparison) matchFunctions() {
 	c.match = slices.Repeat([]int32{-1}, len(c.a.funcs))
 	byName := make(map[string][]int32, len(c.b.funcs))
@@ -171,8 +171,8 @@ func (c *comparison) matchFunctions() {
 	c.file.addAll(Different, "functions", "%d only in B", onlyB)
 }
 
-// alike says whether two functions of the same name have the same instructions and call the same functions, as far as
-// these are matched already.
+// alike reports whether two functions of the same name have the same instructions and call the same functions, considering
+// only those that are matched already.
 func (c *comparison) alike(i, j int32) bool {
 	m := &metaComparer{comparison: &comparison{layout: c.layout}, paths: map[[2]string]int{}}
 	t := &textComparer{fn: i}
@@ -205,12 +205,12 @@ func (c *comparison) compareText(t *textComparer, m *metaComparer, i, j int32) *
 	return t.compareARM64(ca[:na], cb[:nb], f.entry, g.entry)
 }
 
-// refer notes a pair of addresses in the tables of functions.
+// refer records a pair of addresses in the tables of functions.
 func (c *comparison) refer(a, b uint64) {
 	c.refers = append(c.refers, ref{uint32(a), uint32(b), noFunction, 0})
 }
 
-// compareFunctions compares all functions that are matched, as CPUs allow.
+// compareFunctions compares all matched functions, on all CPUs.
 func (c *comparison) compareFunctions() {
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -254,7 +254,7 @@ func (c *comparison) compareFunctions() {
 	}
 }
 
-// compareModules compares moduledata: what is not an address of a section or the length of a table of its own.
+// compareModules compares the words of moduledata that are neither addresses of sections nor lengths of other tables.
 func (c *comparison) compareModules() {
 	a, b := c.a.mod, c.b.mod
 	for _, w := range []int{modGCData, modGCBSS, modTextSects, modInittasks} {
@@ -284,7 +284,7 @@ func (c *comparison) compareModules() {
 	}
 }
 
-// compareOtherSections compares sections that are nothing special.
+// compareOtherSections compares all other sections byte by byte.
 func (c *comparison) compareOtherSections() {
 	for _, s := range c.a.sections {
 		switch s {
@@ -301,7 +301,7 @@ func (c *comparison) compareOtherSections() {
 	}
 }
 
-// compareUnloaded compares symbols, and notes other sections that are not loaded into memory.
+// compareUnloaded compares symbols, and the other sections that are not loaded into memory.
 func (c *comparison) compareUnloaded() {
 	type entry struct {
 		name string

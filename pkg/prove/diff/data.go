@@ -27,7 +27,7 @@ func (c *comparison) problem(a, b uint64, what string) {
 	c.problems = append(c.problems, dataDiff{a, b, what})
 }
 
-// explain notes that n bytes of A's constants hold an address, which is compared as one.
+// explain records that n bytes of A's constants hold an address, which is compared as one.
 func (c *comparison) explain(a uint64, n int) {
 	for i := range uint64(n) {
 		off := a + i - c.a.constants[0].addr
@@ -40,7 +40,8 @@ func (c *comparison) isExplained(a uint64) bool {
 	return c.explained[off/64]&(1<<(off%64)) != 0
 }
 
-// pointerMask runs the program at an address that tells which words of a section are pointers. See runtime.runGCProg.
+// pointerMask runs the garbage collector's program at an address, which marks the words of a section that are pointers. See
+// runtime.runGCProg.
 func (x *exe) pointerMask(s *section, program uint64) ([]bool, error) {
 	bad := fmt.Errorf("%w: its map of pointers in %s is unusual", errUnsupported, s.name)
 	words := int(s.size+7) / 8
@@ -116,7 +117,7 @@ func (c *comparison) compareMasks() error {
 	return nil
 }
 
-// compareVariables notes the pointers in .data, which the garbage collector's map tells from numbers.
+// compareVariables records the pointers in .data, which the garbage collector's map marks.
 func (c *comparison) compareVariables() {
 	a, b := c.a.data, c.b.data
 	for _, p := range c.pieces[a] {
@@ -135,12 +136,12 @@ func (c *comparison) compareVariables() {
 	}
 }
 
-// isBuildInfo says whether the pointers and lengths are those of the string of build information.
+// isBuildInfo reports whether the pointers and lengths are those of the string of build information.
 func (c *comparison) isBuildInfo(pa, pb, na, nb uint64) bool {
 	return pa == c.holeA.from && pb == c.holeB.from && na == c.holeA.to-c.holeA.from && nb == c.holeB.to-c.holeB.from && na > 0 && nb > 0
 }
 
-// compareInitTasks notes the functions that initialize packages.
+// compareInitTasks records the functions that initialize packages.
 func (c *comparison) compareInitTasks() {
 	a, b := c.a, c.b
 	for i := range min(a.mod[modInittasks+1], b.mod[modInittasks+1]) {
@@ -215,7 +216,7 @@ func (c *comparison) sameNumber(wa, wb uint64) bool {
 	return wa == wb
 }
 
-// isHeader says whether the words at a and b are addresses, of the same thing, at the beginning of the header of a string or a
+// isHeader reports whether the words at a and b are addresses, of the same thing, at the beginning of the header of a string or a
 // slice that was not empty when it was compiled.
 func (c *comparison) isHeader(s, t *section, a, b uint64) bool {
 	if a+16 > s.end() || b+16 > t.end() || !c.corresponds(s.word(a), t.word(b)) {
@@ -238,7 +239,7 @@ func (c *comparison) compareList(a, b, n uint64) {
 	}
 }
 
-// leadsSomewhere says whether an address that only data refers to, like that of a dictionary of a generic function, is that of
+// leadsSomewhere reports whether an address that only data refers to, like that of a dictionary of a generic function, is that of
 // a type, a function value, or of another such address.
 func (x *exe) leadsSomewhere(addr uint64, depth int) bool {
 	const deepest = 8
@@ -256,7 +257,7 @@ func (x *exe) leadsSomewhere(addr uint64, depth int) bool {
 	return x.leadsSomewhere(to, depth+1)
 }
 
-// isKnown says whether something refers to what is at an address of A, and something to what is at an address of B.
+// isKnown reports whether something refers to what is at an address of A, and something to what is at an address of B.
 func (c *comparison) isKnown(a, b uint64) bool {
 	if a>>32 != 0 || b>>32 != 0 {
 		return false
@@ -323,14 +324,14 @@ func (c *comparison) sameConstant(s *section, a, b, wa, wb uint64, aligned bool)
 	return c.corresponds(wa, wb)
 }
 
-// inHole says whether bytes x at a and y at b are of holes that are laid over each other, or of the padding behind the
+// inHole reports whether bytes x at a and y at b are of holes that are laid over each other, or of the padding behind the
 // shorter one.
 func (c *comparison) inHole(a, b uint64, x, y byte) bool {
 	inA, inB := c.holeA.has(a), c.holeB.has(b)
 	return inA && inB || inA && y == 0 || inB && x == 0
 }
 
-// refersTo says whether function fn refers to the object at or before an address.
+// refersTo reports whether function fn refers to the object at or before an address.
 func (c *comparison) refersTo(a uint64, fn int32) bool {
 	i, _ := slices.BinarySearchFunc(c.refers, uint32(a)+1, func(r ref, a uint32) int { return cmp.Compare(r.a, a) })
 	for k := i - 1; k >= 0 && c.refers[k].a == c.refers[i-1].a; k-- {
@@ -341,7 +342,7 @@ func (c *comparison) refersTo(a uint64, fn int32) bool {
 	return false
 }
 
-// checkFIPS checks the sum that a program in FIPS mode checks of itself, which covers addresses: see
+// checkFIPS checks the sum with which a program in FIPS mode checks itself, and which covers addresses: see
 // cmd/link/internal/ld/fips140.go.
 func (x *exe) checkFIPS() error {
 	const sumAt, size = 16, 120
@@ -370,7 +371,7 @@ func (x *exe) checkFIPS() error {
 	return nil
 }
 
-// compareFIPS notes what the FIPS sums cover.
+// compareFIPS compares the header of the FIPS sums, which checkFIPS has verified.
 func (c *comparison) compareFIPS() {
 	find := func(x *exe) *section {
 		for _, s := range x.sections {
@@ -389,7 +390,7 @@ func (c *comparison) compareFIPS() {
 	}
 }
 
-// preview is a short form of data: text if it is, else hexadecimal.
+// preview returns a short form of data, as text if possible, else in hexadecimal.
 func preview(data []byte) string {
 	const most = 48 // bytes
 	cut := data[:min(len(data), most)]

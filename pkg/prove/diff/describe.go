@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// report says what was found.
+// report adds all differences to the File.
 func (c *comparison) report() {
 	var functions, lines, data []string
 	flagged := map[int32]bool{}
@@ -64,7 +64,7 @@ func (c *comparison) report() {
 		}
 	}
 	if moved {
-		c.file.add(Equivalent, "addresses", "functions are elsewhere")
+		c.file.add(Equivalent, "addresses", "functions moved")
 	}
 	if len(shifted) > 0 {
 		c.file.add(Equivalent, "addresses", "%s moved", strings.Join(shifted, " "))
@@ -77,7 +77,7 @@ func (c *comparison) report() {
 	}
 }
 
-// reportPaths checks that files are called otherwise one by one.
+// reportPaths checks that each source file has exactly one counterpart.
 func (c *comparison) reportPaths() {
 	to, from := map[string]string{}, map[string]string{}
 	var bad, others []string
@@ -94,7 +94,7 @@ func (c *comparison) reportPaths() {
 		}
 		to[a], from[b] = b, a
 	}
-	c.file.addAll(Different, "paths", "%d files are no files of the same name in B", bad)
+	c.file.addAll(Different, "paths", "%d files have no counterpart of the same name in B", bad)
 	c.file.addAll(Equivalent, "paths", "%d source files are recorded with another path", others)
 }
 
@@ -108,7 +108,7 @@ func (c *comparison) describeText(i int32, d *textDiff) string {
 	return what + fmt.Sprintf("A: %s\nB: %s", c.a.disassemble(f, d.off), c.b.disassemble(g, d.off))
 }
 
-// describeData shows the object that a place is in, as far as its beginning is known from what refers to it.
+// describeData shows the object that a place is in, if a reference to its beginning is known.
 func (c *comparison) describeData(d dataDiff) string {
 	if d.what != "" {
 		return place(c.a, d.a) + " " + d.what
@@ -129,7 +129,7 @@ func (c *comparison) describeData(d dataDiff) string {
 	return fmt.Sprintf("%s; in B %s%s", place(c.a, d.a), place(c.b, d.b), used)
 }
 
-// place describes what is at an address.
+// place describes an address.
 func place(x *exe, addr uint64) string {
 	if i := x.funcAt(addr); i >= 0 {
 		f := &x.funcs[i]

@@ -32,7 +32,7 @@ type section struct {
 	data []byte // nil if it is all zeros
 }
 
-// isSlice says whether the three words of a slice are all of a section; none, if there is no such section.
+// isSlice reports whether the three words of a slice span the section, or are zero if there is no such section.
 func (s *section) isSlice(words []uint64, size uint64) bool {
 	if s == nil {
 		return words[0] == 0 && words[1] == 0 && words[2] == 0
@@ -120,7 +120,7 @@ type function struct {
 	info  []byte // runtime._func, and what is behind it
 }
 
-// openExe reads a program. The error is errUnsupported if it is a sound one of another kind.
+// openExe reads a program. The error is an UnknownGoError for another version of Go, and errUnsupported for another kind of program.
 func openExe(data []byte) (*exe, error) {
 	if len(data) > maxProgramSize {
 		return nil, fmt.Errorf("%w: it is larger than %d bytes", errUnsupported, maxProgramSize)
@@ -185,7 +185,7 @@ func (x *exe) addSections(f *elf.File, file []byte) error {
 		x.sections = append(x.sections, n)
 		if p := known[s.Name]; p != nil {
 			if *p != nil {
-				return fmt.Errorf("section %s is there twice", s.Name)
+				return fmt.Errorf("section %s exists twice", s.Name)
 			}
 			*p = n
 		}
@@ -219,7 +219,7 @@ func (x *exe) addSections(f *elf.File, file []byte) error {
 	return nil
 }
 
-// addSegments checks that sections are loaded where they say.
+// addSegments checks that sections are loaded at their addresses.
 func (x *exe) addSegments(f *elf.File) error {
 	for _, p := range f.Progs {
 		x.segments += fmt.Sprintf("%s %s %d\n", p.Type, p.Flags, p.Align)
@@ -234,7 +234,7 @@ func (x *exe) addSegments(f *elf.File) error {
 			return p.Type == elf.PT_LOAD && inMemory && inFile
 		})
 		if !loaded {
-			return fmt.Errorf("%w: section %s is not loaded where it says", errUnsupported, s.Name)
+			return fmt.Errorf("%w: section %s is not loaded at its address", errUnsupported, s.Name)
 		}
 		if s.Type == elf.SHT_NOBITS { // zeros follow the file's part of the segment
 			for _, p := range f.Progs {
@@ -264,7 +264,7 @@ func (x *exe) section(addr uint64) *section {
 	return x.sections[i]
 }
 
-// constant returns the section of constants that has the n bytes at addr, or nil.
+// constant returns the section of constants that contains the n bytes at addr, or nil.
 func (x *exe) constant(addr, n uint64) *section {
 	for _, s := range x.constants {
 		if s.has(addr) && n <= s.end()-addr {
@@ -274,7 +274,7 @@ func (x *exe) constant(addr, n uint64) *section {
 	return nil
 }
 
-// readModule reads moduledata, and checks that it says of the sections what they are.
+// readModule reads moduledata, and checks it against the sections.
 func (x *exe) readModule() error {
 	words := modWords
 	if x.goVersion != "go1.26" {
@@ -354,8 +354,7 @@ func (x *exe) readFunctions() error {
 	return x.checkIndex()
 }
 
-// checkIndex checks the runtime's index of functions by address: from where it points to, the one wanted is found by
-// going forward.
+// checkIndex checks the runtime's index of functions by address, which must point to the right function or to one before it.
 func (x *exe) checkIndex() error {
 	const bucket, sub, size = 4096, 256, 20 // bytes of text, of text, of the index
 	index := x.pclntab.at(x.mod[modFindFunc])
@@ -394,7 +393,7 @@ func (x *exe) funcAt(addr uint64) int {
 	return i
 }
 
-// isEntry says whether a function starts at addr.
+// isEntry reports whether a function starts at addr.
 func (x *exe) isEntry(addr uint64) bool {
 	i := x.funcAt(addr)
 	return i >= 0 && x.funcs[i].entry == addr

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// modInfo is the string of build information that the runtime keeps, with the marks around it.
+// modInfo returns the string of build information that the runtime keeps, with the marks around it.
 func (x *exe) modInfo() string {
 	const header = 32 // bytes of .go.buildinfo before its strings
 	for _, s := range x.sections {
@@ -19,7 +19,7 @@ func (x *exe) modInfo() string {
 			continue
 		}
 		d := s.data[header:]
-		for i := range 2 { // Go's version, then what we want
+		for i := range 2 { // Go's version, then the build information
 			n, k := binary.Uvarint(d)
 			if k <= 0 || n > uint64(len(d)-k) {
 				return ""
@@ -33,7 +33,7 @@ func (x *exe) modInfo() string {
 	return ""
 }
 
-// compareInfo compares what was recorded of the build.
+// compareInfo compares the recorded build information.
 func compareInfo(a, b *exe, f *File) {
 	x, y := a.info, b.info
 	if x.GoVersion != y.GoVersion {
@@ -102,8 +102,8 @@ func compareInfo(a, b *exe, f *File) {
 	f.addAll(Equivalent, "build settings", "%d differ", settings)
 }
 
-// compareMain compares the main package and its module. Not every build system records them, or the module's version;
-// one that is recorded on both sides must be the same.
+// compareMain compares the main package and its module. Not every build system records them or the module's version, but what
+// both sides record must be the same.
 func compareMain(x, y *debug.BuildInfo, f *File) {
 	m, n := &x.Main, &y.Main
 	switch {
@@ -119,16 +119,16 @@ func compareMain(x, y *debug.BuildInfo, f *File) {
 	}
 }
 
-// released says whether a main module's version is one that was required, and not made up from the state of a work tree.
+// released reports whether a main module's version is a real one, rather than derived from the state of a work tree.
 func released(version string) bool {
 	return version != "" && version != "(devel)" && !strings.Contains(version, "+") && !module.IsPseudoVersion(version)
 }
 
-// effective is the module that was compiled, as a text, and its sum.
+// effective returns the module that was compiled, as text, and its sum.
 func effective(m *debug.Module) (text, sum string) {
 	switch {
 	case m == nil:
-		return "not there", ""
+		return "missing", ""
 	case m.Replace != nil && (m.Replace.Path != m.Path || m.Replace.Version != m.Version):
 		return fmt.Sprintf("%s %s, replaced by %s %s", m.Path, m.Version, m.Replace.Path, m.Replace.Version), m.Replace.Sum
 	case m.Replace != nil:

@@ -12,8 +12,8 @@ type piece struct {
 	n    uint64 // bytes
 }
 
-// A hole is a part of a section that has no counterpart of the same bytes, and is known to be no program: the string of
-// build information.
+// A hole is a part of a section without a counterpart of the same bytes that does not matter to the program: the string of build
+// information.
 type hole = extent
 
 // An extent is a range of addresses.
@@ -37,7 +37,7 @@ type layout struct {
 	valuesA, valuesB   extent // where in .rodata there are only function values
 }
 
-// mapAddr returns what an address of A is in B.
+// mapAddr returns the counterpart in B of an address of A.
 func (l *layout) mapAddr(a uint64) (uint64, bool) {
 	s := l.a.section(a)
 	switch {
@@ -64,7 +64,7 @@ func (l *layout) mapAddr(a uint64) (uint64, bool) {
 	return pieces[i].b + (a - pieces[i].a), true
 }
 
-// corresponds says whether a in A is what b is in B. Behind a section's last byte is a place, too.
+// corresponds reports whether b in B is the counterpart of a in A. The end of a section is a place, too.
 func (l *layout) corresponds(a, b uint64) bool {
 	if m, ok := l.mapAddr(a); ok {
 		return m == b
@@ -76,7 +76,7 @@ func (l *layout) corresponds(a, b uint64) bool {
 	return s != nil && s.end() == a && l.other[s] != nil && b == l.other[s].end() && (s == l.a.text || l.b.section(b) == nil)
 }
 
-// pairSections pairs sections, which have to be the same ones in the same order.
+// pairSections pairs sections, which must have the same names in the same order.
 func (l *layout) pairSections() error {
 	l.pieces, l.other = map[*section][]piece{}, map[*section]*section{}
 	if len(l.a.sections) != len(l.b.sections) {
@@ -92,7 +92,7 @@ func (l *layout) pairSections() error {
 	return nil
 }
 
-// lay lays a section over its counterpart so that refs fit. It returns what does not.
+// lay lays a section over its counterpart so that refs fit. It returns what does not fit.
 func (l *layout) lay(s *section, refs []ref) (bad []string) {
 	t := l.other[s]
 	if ownComparison[s.name] {
@@ -107,23 +107,22 @@ func (l *layout) lay(s *section, refs []ref) (bad []string) {
 	return append(bad, why...)
 }
 
-// ownComparison are sections that are compared as what they are, and not byte by byte.
+// ownComparison lists sections that have a comparison of their own instead of one byte by byte.
 var ownComparison = map[string]bool{
 	".text": true, ".gopclntab": true, ".go.buildinfo": true, ".go.fipsinfo": true, ".go.module": true,
 	".note.go.buildid": true, ".note.gnu.build-id": true,
 }
 
-// A stretch is a part of a section of A, and one of B that holds the same objects: one or more pieces, or the place that a single
-// pair of addresses is at.
+// A stretch is a part of a section of A and one of B that hold the same objects: one or more pieces, or the place of a single pair
+// of addresses.
 type stretch struct {
 	a, b   uint64 // addresses
 	n      uint64 // bytes; 0 if only the place is known
 	pieces []piece
 }
 
-// layPieces lays a section over that of B so that refs fit. Objects are in the same order, but for some of one size: see
-// permutation. Elsewhere, where refs need a cut, one of the sides must have nothing there but a hole and padding. It returns what
-// is there otherwise.
+// layPieces lays a section over that of B so that refs fit. Objects must be in the same order, except for some of one size: see
+// permutation. Where refs need a cut, one side may only have a hole or padding there. It also returns what else is there.
 func (l *layout) layPieces(s, t *section, refs []ref) (pieces []piece, bad []string) {
 	run := piece{a: s.addr, b: t.addr}
 	atA, atB := s.addr, t.addr
@@ -160,7 +159,7 @@ func (l *layout) layPieces(s, t *section, refs []ref) (pieces []piece, bad []str
 // farthest is how many objects a linker may put between two neighbors when the order of symbols changes.
 const farthest = 256
 
-// stretches are where refs say that parts of s and t are the same, in order: most of refs, if the programs are much the same.
+// stretches returns in order the parts of s and t that refs show to be the same: most of refs, if the programs are similar.
 func (l *layout) stretches(s, t *section, refs []ref) []stretch {
 	pairs := l.pairs(s, t, refs)
 	rank := make([]int, len(pairs)) // by b
@@ -205,9 +204,9 @@ func (l *layout) stretches(s, t *section, refs []ref) []stretch {
 	return out
 }
 
-// permutation is a group of objects, pairs[from:to], that are in another order in B. That none of them is a part of an object has
-// to be certain, so only function values and strings may be permuted. A linker sorts strings by size, and those of one size in
-// the order it meets them: they must have one size, and so must be among smaller and larger ones.
+// permutation returns a group of objects, pairs[from:to], that have another order in B. None of them may be part of a larger
+// object, so only function values and strings may be permuted. A linker sorts strings by size, and those of one size in the
+// order in which it meets them. So a group must have one size, and be between smaller and larger strings.
 func (l *layout) permutation(pairs []piece, byB []int, from, to int) (stretch, bool) {
 	a := func(i int) uint64 { return pairs[i].a }
 	b := func(i int) uint64 { return pairs[byB[i]].b }
@@ -230,8 +229,8 @@ func (l *layout) permutation(pairs []piece, byB []int, from, to int) (stretch, b
 	return p, true
 }
 
-// sorted says whether objects of n bytes between from and to are where they belong: one before them is not larger, and none behind
-// them is smaller. Objects that nothing refers to make the ones before them look larger.
+// sorted reports whether objects of n bytes between from and to are in the order of sizes: one before them is not larger, and none
+// behind them is smaller. An object without references makes the one before it look larger.
 func sorted(addr func(i int) uint64, from, to, count int, n uint64) bool {
 	const look = 8 // objects on either side
 	for i := to; i+1 < min(count, to+look); i++ {
@@ -247,8 +246,8 @@ func sorted(addr func(i int) uint64, from, to, count int, n uint64) bool {
 	return false
 }
 
-// pairs are the pairs of addresses that refs have in s and t, by a. Of several counterparts of one address, the most frequent one
-// is right.
+// pairs returns the pairs of addresses that refs have in s and t, sorted by a. If an address has several counterparts, the most
+// frequent one is right.
 func (l *layout) pairs(s, t *section, refs []ref) []piece {
 	var pairs []piece
 	for _, r := range refs {
@@ -294,7 +293,7 @@ func count(pairs []piece) []piece {
 	return out
 }
 
-// longestRising is a longest part of pairs, which are sorted by a, in which b rises, too.
+// longestRising returns a longest part of pairs, which are sorted by a, in which b rises, too.
 func longestRising(pairs []piece) []piece {
 	tails := make([]int, 0, len(pairs)) // index of the pair with the least b that ends a chain of each length
 	before := make([]int, len(pairs))
@@ -320,8 +319,7 @@ func longestRising(pairs []piece) []piece {
 	return chain
 }
 
-// cut lays what is between two anchors, whose distances differ, over each other. What is on one side only has to be a hole
-// or padding.
+// cut lays over each other what is between two anchors whose distances differ. What only one side has must be a hole or padding.
 func (l *layout) cut(s, t *section, from, to piece) (pieces []piece, why string) {
 	if s.data == nil {
 		n := min(to.a-from.a, to.b-from.b)
@@ -365,8 +363,7 @@ func (l *layout) cut(s, t *section, from, to piece) (pieces []piece, why string)
 	return pieces, ""
 }
 
-// alike returns how many bytes at a and b, one or a word, may have the same meaning; 0 if they do not. They are compared
-// later.
+// alike returns how many bytes at a and b may have the same meaning: a word, one byte or none. They are compared later.
 func (l *layout) alike(s, t *section, a, b uint64, to piece) uint64 {
 	const word = 8
 	if a >= to.a || b >= to.b || l.holeA.has(a) || l.holeB.has(b) {
@@ -385,7 +382,7 @@ func (l *layout) alike(s, t *section, a, b uint64, to piece) uint64 {
 	return 0
 }
 
-// padding finds how many zeros of A, or of B, have to be left out for what follows to be alike.
+// padding finds how many zeros of A or of B must be skipped to make the following bytes alike.
 func (l *layout) padding(s, t *section, a, b uint64, to piece) (skipA, skipB uint64, ok bool) {
 	const enough = 16 // bytes that have to be alike
 	resumes := func(a, b uint64) bool {

@@ -2,8 +2,8 @@ package diff
 
 import "testing"
 
-// Two objects of 8 bytes change places, among others.
-func TestPermutationsAreOfStringsOfOneSize(t *testing.T) {
+// Two objects of 8 bytes change places in each case.
+func TestOnlyStringsOfOneSizeArePermuted(t *testing.T) {
 	t.Parallel()
 	all := extent{0, 1000}
 	for _, tt := range []struct {

@@ -49,7 +49,7 @@ func (f *function) pcdata(i int) uint32 { return f.u32(funcSize + 4*i) }
 
 func (f *function) funcdata(i int) uint32 { return f.u32(funcSize + 4*(int(f.u32(funcNPCData))+i)) }
 
-// A pcStep is one step of a table of values by program counter: value is valid up to pc, from where the one before ends.
+// A pcStep is one step of a table of values by program counter: value is valid from the end of the step before up to pc.
 type pcStep struct {
 	pc    uint32 // bytes from the function's entry
 	value int32
@@ -88,7 +88,7 @@ func (x *exe) pcTable(off uint32, buf []pcStep) ([]pcStep, bool) {
 	}
 }
 
-// codeSize is how many bytes of f are instructions, and not padding.
+// codeSize returns how many bytes of f are instructions rather than padding.
 func (x *exe) codeSize(f *function, buf []pcStep) (int, bool) {
 	for _, table := range []int{funcPCSP, funcPCLn, funcPCFile} {
 		if off := f.u32(table); off != 0 {
@@ -112,7 +112,7 @@ func (x *exe) path(f *function, file int32) (string, bool) {
 	return cString(x.pclntab.at(x.mod[modFiles])[:x.mod[modFiles+1]], off)
 }
 
-// A metaComparer compares what the function table says of functions. It is used by one goroutine.
+// A metaComparer compares the entries of the function table. One goroutine uses it.
 type metaComparer struct {
 	*comparison
 	bufA, bufB []pcStep
@@ -120,7 +120,7 @@ type metaComparer struct {
 	last       [2]string         // the pair of paths counted last
 }
 
-// compare says what differs between what the function table says of two functions, or nothing.
+// compare returns what differs in the function table's entries of two functions, or "".
 func (c *metaComparer) compare(i, j int) string {
 	f, g := &c.a.funcs[i], &c.b.funcs[j]
 	for _, field := range []struct {
@@ -189,8 +189,7 @@ func (c *metaComparer) sameSteps(a, b uint32) bool {
 	}
 }
 
-// compareFiles compares the files that instructions come from. Their paths may be others, but a file has to be one file
-// on the other side.
+// compareFiles compares the source files of instructions. Paths may differ, but a file must be one file on the other side.
 func (c *metaComparer) compareFiles(f, g *function) string {
 	var okA, okB bool
 	c.bufA, okA = c.a.pcTable(f.u32(funcPCFile), c.bufA)
@@ -219,7 +218,7 @@ func (c *metaComparer) compareFiles(f, g *function) string {
 	return ""
 }
 
-// sameFuncdata compares the k-th table of two functions, as what it is.
+// sameFuncdata compares the k-th table of two functions by its meaning.
 func (c *metaComparer) sameFuncdata(f, g *function, k int) bool {
 	a, b := f.funcdata(k), g.funcdata(k)
 	if a == math.MaxUint32 || b == math.MaxUint32 {
@@ -276,7 +275,7 @@ func (c *metaComparer) sameFuncdata(f, g *function, k int) bool {
 	return false // unknown
 }
 
-// argInfoSize is how many bytes a description of arguments has: see runtime.printArgs.
+// argInfoSize returns the size of a description of arguments in bytes: see runtime.printArgs.
 func argInfoSize(d []byte) uint64 {
 	for i := 0; i < len(d); {
 		switch o := d[i]; {
@@ -305,7 +304,7 @@ func argSlots(d []byte, first byte) uint64 {
 	return n
 }
 
-// argLiveSize is how many bytes of f's liveness of arguments are in use.
+// argLiveSize returns how many bytes of f's liveness of arguments are in use.
 func (c *metaComparer) argLiveSize(f *function, live []byte) uint64 {
 	slots := uint64(0)
 	if int(f.info[funcNFuncData]) > funcdataArgInfo {
@@ -326,7 +325,7 @@ func (c *metaComparer) argLiveSize(f *function, live []byte) uint64 {
 	return uint64(last) + (slots+7)/8
 }
 
-// sameInlining compares the tree of inlined calls: the entries that instructions belong to.
+// sameInlining compares those entries of the tree of inlined calls that instructions belong to.
 func (c *metaComparer) sameInlining(f *function, da, db []byte) bool {
 	const size = 16 // of runtime.inlinedCall
 	if f.u32(funcNPCData) <= pcdataInlTree {
@@ -366,7 +365,7 @@ func (x *exe) funcName(off uint32) ([]byte, bool) {
 	return names[off:][:n+1], n >= 0
 }
 
-// funcdataAt is what is at an offset from the base of funcdata.
+// funcdataAt returns the data at an offset from the base of funcdata.
 func (x *exe) funcdataAt(off uint32) []byte {
 	base := x.mod[modGoFunc]
 	if base+uint64(off) >= x.pclntab.end() {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Compare compares two files, or two folders with all that is in them. The error says what could not be read.
+// Compare compares two files, or two folders with all that is in them. The error says what could not be read, or is an UnknownGoError.
 func Compare(ctx context.Context, a, b string) (*Report, error) {
 	r := &Report{A: a, B: b}
 	x, err := os.Stat(a)
@@ -40,21 +40,21 @@ func Compare(ctx context.Context, a, b string) (*Report, error) {
 	return r, nil
 }
 
-// A walker compares files one by one. What was compared once is not compared again: releases hold a program several times.
+// A walker compares files one by one. It compares a pair of programs once, since releases hold a program several times.
 type walker struct {
 	ctx      context.Context
 	report   *Report
 	programs map[[2]sum]File
 }
 
-// A member is a file somewhere: its mode and the like, and where its content is.
+// A member is a file in a folder or an archive: its metadata, and where its content is.
 type member struct {
-	header string // what has to be the same, in words; empty for files that are not in an archive
+	header string // metadata that must be the same, as text; empty for files outside archives
 	sum    sum
 	open   func() (io.ReadCloser, error)
 }
 
-// folders compares two folders: the files in them, and checksum files last, when it is known how the others differ.
+// folders compares the files in two folders, with checksum files last, when the differences of the other files are known.
 func (c *walker) folders(a, b string) error {
 	listA, err := list(a)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *walker) folders(a, b string) error {
 				f.add(Different, "file", "a link to %s, and to %s", ta, tb)
 			}
 		case !x.Mode().Type().IsRegular():
-			f.add(Different, "file", "neither a file nor a link, which can't be compared")
+			f.add(Different, "file", "can't be compared: neither a file nor a link")
 		default:
 			if x.Mode().Perm() != y.Mode().Perm() {
 				f.add(Different, "mode", "%s and %s", x.Mode(), y.Mode())
@@ -136,7 +136,7 @@ func list(dir string) (map[string]fs.FileInfo, error) {
 	return files, err
 }
 
-// onDisk is a file as a member.
+// onDisk returns a file as a member.
 func onDisk(name string) member {
 	return member{open: func() (io.ReadCloser, error) { return os.Open(name) }}
 }
@@ -150,7 +150,7 @@ func (m member) read() ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// files compares two files of a name, which differ in other ways for the reasons already.
+// files compares two files of one name, for which reasons are known already.
 func (c *walker) files(name string, a, b member, reasons []Reason) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (c *walker) sums(a, b member, f *File) error {
 	f.addAll(Different, "sums", "%d lines differ", differ)
 	f.addAll(Equivalent, "sums", "%d are of files that are equivalent, and right on both sides", expected)
 	if len(f.Reasons) == 0 {
-		f.add(Different, "content", "the same sums, written otherwise")
+		f.add(Different, "content", "the same sums, written in another way")
 	}
 	return nil
 }

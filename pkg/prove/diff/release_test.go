@@ -17,7 +17,7 @@ import (
 	"slipway.build/pkg/prove/diff"
 )
 
-// A content is a file of a tarball.
+// A content is a file in a tarball.
 type content struct {
 	name string
 	mode int64
@@ -69,7 +69,7 @@ func write(t *testing.T, dir, name string, data []byte) string {
 	return file
 }
 
-// saved is a container image with one file.
+// saved returns an archive of a container image with one file.
 func saved(t *testing.T, text, user string) []byte {
 	t.Helper()
 	img, err := image.Build(image.Contents{
@@ -108,7 +108,7 @@ func TestReleases(t *testing.T) {
 		in   string // the text
 	}{
 		{"same", pack(t, 6, with(one)...), pack(t, 6, with(one)...), diff.Identical, "identical: 2 files"},
-		{"compressed otherwise", pack(t, 1, with(one)...), pack(t, 9, with(one)...), diff.Equivalent, "its members are the same"},
+		{"compressed in another way", pack(t, 1, with(one)...), pack(t, 9, with(one)...), diff.Equivalent, "its members are the same"},
 		{"equivalent program", pack(t, 6, with(one)...), pack(t, 6, with(two)...), diff.Equivalent, "are of files that are equivalent"},
 		{"other mode", pack(t, 6, text), pack(t, 6, content{"text", 0o755, text.data}), diff.Different, "mode: "},
 		{"missing file", pack(t, 6, with(one)...), pack(t, 6, text), diff.Different, "kubernetes.tar.gz:bin/program\n            file: only in A"},
@@ -131,7 +131,7 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-func TestSumsThatAreWrongAreDifferent(t *testing.T) {
+func TestWrongSumsAreDifferent(t *testing.T) {
 	t.Parallel()
 	a := release(t, pack(t, 1, content{"text", 0o644, []byte("text\n")}))
 	b := release(t, pack(t, 9, content{"text", 0o644, []byte("text\n")}))
@@ -141,7 +141,7 @@ func TestSumsThatAreWrongAreDifferent(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRead(t *testing.T) {
+func TestUnreadableFilesAreErrors(t *testing.T) {
 	t.Parallel()
 	whole := pack(t, 6, content{"text", 0o644, []byte("text\n")})
 	a, b := release(t, whole), release(t, whole[:len(whole)-5])

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// A Verdict says how much two things are the same.
+// A Verdict is the result of a comparison.
 type Verdict int
 
-// In order of concern.
+// The verdicts, from best to worst.
 const (
 	Identical Verdict = iota
 	Equivalent
@@ -21,7 +21,7 @@ const (
 
 func (v Verdict) String() string { return [...]string{"identical", "equivalent", "different"}[v] }
 
-// MarshalText makes a verdict a word in JSON.
+// MarshalText returns the word for the verdict, for JSON.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // A Report is the comparison of two files or folders.
@@ -34,7 +34,7 @@ type Report struct {
 
 // A File is the comparison of two files of the same name.
 type File struct {
-	Name    string   `json:"name"` // members of archives come after the archive's name and a colon
+	Name    string   `json:"name"` // for a member of an archive: the archive's name, a colon, the member's name
 	Verdict Verdict  `json:"verdict"`
 	Reasons []Reason `json:"reasons,omitempty"` // worst first; none if identical
 }
@@ -43,11 +43,11 @@ type File struct {
 type Reason struct {
 	Verdict  Verdict  `json:"verdict"`
 	Kind     string   `json:"kind"`               // "function", "paths", …
-	Detail   string   `json:"detail"`             // a line that says what differs
+	Detail   string   `json:"detail"`             // what differs, in one line
 	Examples []string `json:"examples,omitempty"` // at most maxExamples
 }
 
-// maxExamples is how many places of one kind of difference are listed.
+// maxExamples is how many places are listed for one kind of difference.
 const maxExamples = 5
 
 // add appends a difference to f.
@@ -55,7 +55,7 @@ func (f *File) add(v Verdict, kind, format string, args ...any) {
 	f.Reasons = append(f.Reasons, Reason{Verdict: v, Kind: kind, Detail: fmt.Sprintf(format, args...)})
 }
 
-// addAll appends a difference that is in several places, if it is in any.
+// addAll appends a difference that occurs in several places, or nothing if there are no places.
 func (f *File) addAll(v Verdict, kind, format string, places []string) {
 	if len(places) == 0 {
 		return
@@ -85,7 +85,7 @@ func (r *Report) settle() {
 // JSON writes r as one JSON value.
 func (r *Report) JSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }
 
-// Text writes r for people: files with differences, worst first, and a sum.
+// Text writes r for people: files with differences, worst first, and a summary.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	files := slices.Clone(r.Files)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// A ref is a pair of addresses that the same place in both programs refers to.
+// A ref is a pair of addresses to which the same place in both programs refers.
 type ref struct {
 	a, b uint32
 	fn   int32  // the function of A that refers, or noFunction
@@ -19,7 +19,7 @@ type textDiff struct {
 	what string
 }
 
-// A textComparer compares instructions. It is used by one goroutine.
+// A textComparer compares instructions. One goroutine uses it.
 type textComparer struct {
 	refs []ref
 	fn   int32
@@ -29,8 +29,8 @@ func (c *textComparer) refer(a, b uint64) {
 	c.refs = append(c.refs, ref{uint32(a), uint32(b), c.fn, 0})
 }
 
-// branch compares two targets of branches within, or out of, functions of n bytes at pa and pb. It says whether they can be
-// the same; if they lead out of the function, they are noted.
+// branch compares two targets of branches in functions of n bytes at pa and pb. It reports whether they can be the same, and
+// records targets outside the function.
 func (c *textComparer) branch(ta, tb, pa, pb uint64, n int) bool {
 	inA, inB := ta-pa < uint64(n), tb-pb < uint64(n)
 	if inA || inB {
@@ -47,7 +47,7 @@ func (c *textComparer) compareX86(ca, cb []byte, pa, pb uint64) *textDiff {
 	for i := 0; i < n; {
 		in, ok := decodeX86(ca[i:])
 		if !ok {
-			return &textDiff{i, "an instruction that is not known"}
+			return &textDiff{i, "an unknown instruction"}
 		}
 		if i+in.size > len(cb) {
 			return &textDiff{i, ""}
@@ -101,14 +101,14 @@ func isADR(w uint32) bool      { return w&0x9F000000 == 0x10000000 }
 func isADRP(w uint32) bool     { return w&0x9F000000 == 0x90000000 }
 func isLiteral(w uint32) bool  { return w&0x3B000000 == 0x18000000 } // LDR from a literal pool
 
-// field is the signed field of n bits from bit lo of w.
+// field returns the signed field of n bits from bit lo of w.
 func field(w uint32, lo, n int) int64 { return int64(int32(w<<(32-lo-n)) >> (32 - n)) }
 
-// adrImmediate is the immediate of ADR and ADRP.
+// adrImmediate returns the immediate of ADR and ADRP.
 func adrImmediate(w uint32) int64 { return field(w, 5, 19)<<2 | int64(w>>29&3) }
 
-// pageOffset is what the instruction after an ADRP to register reg adds to the address: ADD, or a load or store. It
-// says false if the instruction is another.
+// pageOffset returns what the instruction after an ADRP to register reg, an ADD or a load or store, adds to the address. It returns
+// false for any other instruction.
 func pageOffset(w, reg uint32) (off uint64, mask uint32, ok bool) {
 	const immediate = 0xFFF << 10
 	if w>>5&31 != reg {
@@ -211,7 +211,7 @@ func (c *textComparer) compareARM64(ca, cb []byte, pa, pb uint64) *textDiff {
 	return nil
 }
 
-// firstDifference is the index of the first byte that differs, or the length of the shorter.
+// firstDifference returns the index of the first byte that differs, or the length of the shorter slice.
 func firstDifference(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -222,7 +222,7 @@ func firstDifference(a, b []byte) int {
 	return n
 }
 
-// isPadding says whether a linker fills up functions with code.
+// isPadding reports whether code holds only bytes with which a linker fills up functions.
 func isPadding(code []byte) bool {
 	for _, c := range code {
 		if c != 0xCC && c != 0 {

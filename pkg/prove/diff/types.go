@@ -26,8 +26,8 @@ const (
 	kindArray, kindChan, kindFunc, kindInterface, kindMap, kindPointer, kindSlice, kindStruct, kindLast = 17, 18, 19, 20, 21, 22, 23, 25, 26
 )
 
-// A typeWalker goes through type descriptors of both programs in parallel. They hold offsets, which nothing but their
-// layout tells from numbers.
+// A typeWalker walks the type descriptors of both programs in parallel. They hold offsets, which only their layout distinguishes
+// from numbers.
 type typeWalker struct {
 	*comparison
 	seen map[uint32]uint32 // descriptors of A, and their counterparts
@@ -64,7 +64,7 @@ func (x *exe) functionValues(at uint64) extent {
 	return e
 }
 
-// maybe walks a pair of addresses that programs refer to, if descriptors of types are there.
+// maybe walks a pair of addresses if both may be type descriptors.
 func (w *typeWalker) maybe(a, b uint64) {
 	if _, ok := w.seen[uint32(a)]; ok || !w.a.plausibleType(a) || !w.b.plausibleType(b) {
 		return
@@ -72,7 +72,7 @@ func (w *typeWalker) maybe(a, b uint64) {
 	w.walk(a, b)
 }
 
-// plausibleType says whether a type may be at an address.
+// plausibleType reports whether a type descriptor may be at an address.
 func (x *exe) plausibleType(at uint64) bool {
 	r := x.types
 	if at%8 != 0 || !r.has(at) || r.end()-at < typeSize {
@@ -96,7 +96,7 @@ func (x *exe) plausibleType(at uint64) bool {
 	return n[0] < 16 && k > 0 && size > 0 && size < uint64(len(n)-1-k) && utf8.Valid(n[1+k:][:size])
 }
 
-// pointer notes a pair of pointers at the same place of two constants, and returns them.
+// pointer records a pair of pointers at the same place of two constants, and returns them.
 func (w *typeWalker) pointer(a, b uint64) (uint64, uint64) {
 	ra, rb := w.a.constant(a, 8), w.b.constant(b, 8)
 	if ra == nil || rb == nil {
@@ -114,7 +114,7 @@ func (w *typeWalker) pointer(a, b uint64) (uint64, uint64) {
 	return ta, tb
 }
 
-// offset notes a pair of offsets from a base, and returns what they lead to.
+// offset records a pair of offsets from a base, and returns what they lead to.
 func (w *typeWalker) offset(a, b, baseA, baseB uint64) (uint64, uint64) {
 	ra, rb := w.a.constant(a, 4), w.b.constant(b, 4)
 	if ra == nil || rb == nil {
@@ -129,7 +129,7 @@ func (w *typeWalker) offset(a, b, baseA, baseB uint64) (uint64, uint64) {
 	return baseA + uint64(oa), baseB + uint64(ob)
 }
 
-// walk goes through the descriptors at a and b, and all that they lead to.
+// walk walks the descriptors at a and b, and all that they lead to.
 func (w *typeWalker) walk(a, b uint64) {
 	type pair struct{ a, b uint64 }
 	stack := []pair{{a, b}}
@@ -165,7 +165,7 @@ func (w *typeWalker) fields(a, b uint64, push func(a, b uint64)) {
 		x, y := at(off)
 		w.name(w.offset(x, y, types, typesB))
 	}
-	count := func(off uint64) uint64 { // of a list; too many are as good as none
+	count := func(off uint64) uint64 { // of a list, limited in case the program is damaged
 		if x := a + off; w.a.types.has(x + 7) {
 			return min(w.a.types.word(x), 1<<16)
 		}
@@ -243,7 +243,7 @@ func (w *typeWalker) fields(a, b uint64, push func(a, b uint64)) {
 	}
 }
 
-// name notes the package that a name belongs to, which is all of it that is not text.
+// name records the package of a name, which is its only part that is not text.
 func (w *typeWalker) name(a, b uint64) {
 	const hasTag, hasPackage = 2, 4
 	ra, rb := w.a.constant(a, 1), w.b.constant(b, 1)
@@ -268,7 +268,7 @@ func (w *typeWalker) name(a, b uint64) {
 	w.offset(a+off, b+off, w.a.mod[modTypes], w.b.mod[modTypes])
 }
 
-// links walks the types and tables of methods that the linker lists.
+// links walks the types and tables of methods that the linker lists, in Go 1.26 in sections of their own.
 func (w *typeWalker) links() {
 	a, b := w.a, w.b
 	if a.typelink == nil {
@@ -321,7 +321,7 @@ func (w *typeWalker) lists() {
 	}
 }
 
-// mapTypeSize is the size of abi.MapType.
+// mapTypeSize returns the size of abi.MapType in bytes.
 func (x *exe) mapTypeSize() uint64 {
 	if x.goVersion == "go1.26" {
 		return 112
@@ -329,7 +329,7 @@ func (x *exe) mapTypeSize() uint64 {
 	return 136
 }
 
-// descriptorSize is how many bytes the type at an address has, with what follows it: see abi.Type.DescriptorSize.
+// descriptorSize returns the size in bytes of the type descriptor at an address: see abi.Type.DescriptorSize.
 func (x *exe) descriptorSize(at uint64) (uint64, bool) {
 	if !x.plausibleType(at) {
 		return 0, false
@@ -367,7 +367,7 @@ func (x *exe) descriptorSize(at uint64) (uint64, bool) {
 	return size + list, size+list <= uint64(len(d))
 }
 
-// itabSize is how many bytes the table of methods at an address has: see abi.ITab.Size.
+// itabSize returns the size in bytes of the table of methods at an address: see abi.ITab.Size.
 func (x *exe) itabSize(at uint64) (uint64, bool) {
 	const smallest = 32 // bytes: with one method
 	s := x.constant(at, smallest)

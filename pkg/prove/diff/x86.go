@@ -24,8 +24,8 @@ const (
 	opBad    // none in 64-bit mode
 )
 
-// decodeX86 finds the parts of the instruction at the beginning of code: all of 64-bit mode that Go's compiler and
-// assembler emit, with VEX and EVEX. It says false if it does not know the instruction or code ends within it.
+// decodeX86 finds the parts of the instruction at the beginning of code. It knows all instructions of 64-bit mode that Go's
+// compiler and assembler emit, with VEX and EVEX. It returns false if it does not know the instruction or code ends within it.
 func decodeX86(code []byte) (x86Inst, bool) {
 	var in x86Inst
 	i, small, wide := 0, false, false
@@ -126,7 +126,7 @@ prefixes:
 	return in, i <= len(code) && i <= 15
 }
 
-// vexAttributes is what follows an opcode in one of the maps of VEX and EVEX.
+// vexAttributes returns what follows an opcode in one of the maps of VEX and EVEX.
 func vexAttributes(opcodeMap, opcode byte) int {
 	switch opcodeMap {
 	case 1:
@@ -145,7 +145,7 @@ func vexAttributes(opcodeMap, opcode byte) int {
 	return opBad
 }
 
-// oneByte is what follows the opcodes of one byte.
+// oneByte lists what follows the opcodes of one byte.
 var oneByte = func() (t [256]int) {
 	for c := 0; c < 0x40; c += 8 { // arithmetic
 		t[c], t[c+1], t[c+2], t[c+3], t[c+4], t[c+5], t[c+6], t[c+7] = opModRM, opModRM, opModRM, opModRM, opImm8, opImmZ, opBad, opBad
@@ -180,7 +180,7 @@ var oneByte = func() (t [256]int) {
 	return t
 }()
 
-// twoByte is what follows the opcodes 0F c.
+// twoByte returns what follows the opcodes 0F c.
 func twoByte(c byte) int {
 	switch {
 	case c >= 0x80 && c <= 0x8F:
