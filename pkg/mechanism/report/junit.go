@@ -11,13 +11,15 @@ import (
 // JUnit writes results as the XML that JUnit's Ant task introduced and CI systems read: a suite for each group, whose cases
 // have the class name "class.group". Results without a group are a suite called like the whole. There is no standard;
 // https://github.com/testmoapp/junitxml describes what is common. JUnit knows no word for checks that did not run: they
-// count as skipped, with a message that says so. Each suite has the properties.
-func (rs Results) JUnit(w io.Writer, name, class string, took time.Duration, properties ...Property) error {
+// count as skipped, with a message that says so. Each suite has the properties that it ran with.
+func (rs Results) JUnit(w io.Writer, name, class string, took time.Duration, ran ...Property) error {
 	all := suites{counts: counts{Name: name, Tests: len(rs), Time: seconds(took.Seconds())}}
 	for i, r := range rs {
 		if i == 0 || rs[i-1].Group != r.Group {
 			all.Suites = append(all.Suites, newSuite(r.Group, name, class))
-			all.Suites[len(all.Suites)-1].Properties = properties
+			if len(ran) > 0 {
+				all.Suites[len(all.Suites)-1].Properties = &properties{ran}
+			}
 		}
 		s := &all.Suites[len(all.Suites)-1]
 		s.add(r)
@@ -42,6 +44,10 @@ type Property struct {
 	Value string `xml:"value,attr"`
 }
 
+type properties struct {
+	Properties []Property `xml:"property"`
+}
+
 type suites struct {
 	XMLName xml.Name `xml:"testsuites"`
 	counts
@@ -51,8 +57,8 @@ type suites struct {
 type suite struct {
 	counts
 	class      string
-	Properties []Property `xml:"properties>property"`
-	Cases      []testCase `xml:"testcase"`
+	Properties *properties `xml:"properties"` // nil leaves out the element
+	Cases      []testCase  `xml:"testcase"`
 }
 
 type counts struct {

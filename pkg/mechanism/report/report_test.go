@@ -155,11 +155,12 @@ func TestJUnitHasASuiteForEachGroup(t *testing.T) {
 func TestJUnitWithoutGroupsIsOneSuite(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if err := long.JUnit(&b, "specs v1", "specs", 7*time.Second); err != nil {
+	if err := long.JUnit(&b, "specs v1", "specs", 7*time.Second, report.Property{Name: "image", Value: "ours"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
 		`<testsuite name="specs v1" tests="4" failures="1" skipped="2" time="7.000">`, `<testcase classname="specs" name="b"`,
+		`<property name="image" value="ours"></property>`,
 		`<failure message="1">1&#xA;2`, "b.go:1</failure>", "<system-out>said</system-out>", `<skipped message="why">`, `<skipped message="not run">`,
 	} {
 		if !strings.Contains(b.String(), part) {
