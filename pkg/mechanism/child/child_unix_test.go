@@ -18,9 +18,11 @@ import (
 	"slipway.build/pkg/mechanism/child"
 )
 
+const parentArg = "be the parent of a child"
+
 // TestMain is also the process that dies before its child: the child's output is this process's, so its end can be read.
 func TestMain(m *testing.M) {
-	if os.Getenv("CHILD_TEST_PARENT") == "" {
+	if len(os.Args) != 2 || os.Args[1] != parentArg {
 		os.Exit(m.Run())
 	}
 	cmd := exec.Command("sh", "-c", `trap 'echo interrupted; exit' INT; echo $$; read -r line`)
@@ -33,8 +35,7 @@ func TestOrphanGetsTheSignal(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only the Linux kernel signals orphans")
 	}
-	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), "CHILD_TEST_PARENT=1")
+	parent := exec.Command(os.Args[0], parentArg)
 	stdin, err := parent.StdinPipe() // the child waits for it
 	if err != nil {
 		t.Fatal(err)
