@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path"
-	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"slipway.build/pkg/build/execute"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -49,7 +47,7 @@ need, if none is named. Binaries are put in _output/local/bin/OS/ARCH, the host'
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: o.completeComponents,
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.make(c, f, plan.Request{What: strings.Join(args, " ")}, artifacts{plan.Binaries(o.road), ""})
+			return o.make(c, f, plan.Request{What: strings.Join(args, " ")})
 		},
 	}
 	f.add(o, c, "the host's")
@@ -65,7 +63,7 @@ func newImages(o *options) *cobra.Command {
 "docker load" and "ctr images import", in _output/release-images/ARCH.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return o.make(c, f, plan.Request{Images: true}, artifacts{plan.Images, ".tar"})
+			return o.make(c, f, plan.Request{Images: true})
 		},
 	}
 	f.add(o, c, "linux on the host's processor")
@@ -79,7 +77,8 @@ func newRelease(o *options) *cobra.Command {
 		Use:   "release",
 		Short: "Build the release tarballs",
 		Long: `release compiles what the release holds, for every platform of the catalog or those of --platform, builds the
-component images, and packs everything into tarballs, with checksums, in _output/release-tars.
+component images, and packs everything into tarballs, in _output/release-tars, with checksums and release.json, which names all that the release
+consists of and was made from. Tarballs that an earlier request left there are removed.
 
 With --quick it does so for the host's linux platform, without the test set.`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
@@ -89,7 +88,7 @@ With --quick it does so for the host's linux platform, without the test set.`,
 				return badrequest.Mark(errors.New("--quick leaves the test set out: leave out --quick or --test-set"))
 			}
 			f.everywhere = !quick
-			return o.make(c, f, plan.Request{Tars: true, TestSet: testSet && !quick}, artifacts{plan.Tars, ""})
+			return o.make(c, f, plan.Request{Tars: true, TestSet: testSet && !quick})
 		},
 	}
 	f.add(o, c, "all; with --quick linux on the host's processor")
@@ -99,47 +98,52 @@ With --quick it does so for the host's linux platform, without the test set.`,
 	return c
 }
 
-// artifacts are the outputs that a command is for: those in a folder, with a suffix.
-type artifacts struct{ folder, suffix string }
-
-func (a artifacts) has(path string) bool {
-	return strings.HasPrefix(path, a.folder+"/") && strings.HasSuffix(path, a.suffix)
-}
-
-// make plans a request and runs it, or prints the plan.
-func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request, wanted artifacts) error {
+// make carries out a request, or prints the plan.
+func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 	ctx := c.Context()
-	p, graph, err := o.plan(ctx, f, req)
+	p, planned, err := o.plan(ctx, f, req)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
-		return o.printPlan(ctx, graph)
+		return o.printPlan(ctx, planned.Graph)
 	}
-	view := o.view(wanted.has)
+	view := o.view(func(path string) bool { return planned.IsResult(path) })
 	defer view.Close()
-	waited := false
-	watch := func(e action.Event) {
-		waited = waited || e.Kind == action.Waiting
-		view.Event(e)
+	var events []action.Event
+	out, err := execute.Run(ctx, execute.Options{
+		Root: p.Root,
+		Plan: func(ctx context.Context) (*plan.Project, *plan.Plan, error) {
+			p, planned, err = o.plan(ctx, f, req)
+			return p, planned, err
+		},
+		Output: f.output,
+		Budget: action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
+		Events: func(e action.Event) {
+			events = append(events, e)
+			view.Event(e)
+		},
+	}, p, planned)
+	if _, failed := errors.AsType[execute.FailedError](err); failed {
+		return shownError{err}
 	}
-	return action.Locked(ctx, p.Root, plan.State, watch, func() error {
-		if waited { // and the tree may be another by now
-			if p, graph, err = o.plan(ctx, f, req); err != nil {
-				return err
-			}
-		}
-		if err := o.run(ctx, p, graph, view); err != nil {
-			return err
-		}
-		if req.What == "" && !req.Images && !req.Tars && !o.json && o.mode != console.JSON {
-			o.sayLeftOut(p.Catalog)
-		}
-		if f.output == "" {
-			return nil
-		}
-		return deliver(graph, wanted, f.output)
-	})
+	if err != nil {
+		return err
+	}
+	untidy := out.Untidy
+	if out.Worked { // the picture is for the curious: the results are done, whatever becomes of it
+		untidy = errors.Join(untidy, drawTimeline(p, events))
+	}
+	if untidy != nil {
+		view.Event(action.Event{Kind: action.Output, Text: fmt.Sprintf("not tidied up: %v", untidy)})
+	}
+	if err := view.Close(); err != nil {
+		return err
+	}
+	if req.What == "" && !req.Images && !req.Tars && !o.json && o.mode != console.JSON {
+		o.sayLeftOut(p.Catalog)
+	}
+	return nil
 }
 
 // sayLeftOut names the components that are built only by their names.
@@ -155,7 +159,7 @@ func (o *options) sayLeftOut(c *catalog.Catalog) {
 	}
 }
 
-func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*plan.Project, *action.Graph, error) {
+func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*plan.Project, *plan.Plan, error) {
 	p, err := o.open(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -164,35 +168,6 @@ func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*pla
 		return nil, nil, err
 	}
 	req.Everywhere = f.everywhere
-	graph, err := p.Graph(ctx, req)
-	return p, graph, err
-}
-
-// deliver puts the artifacts of a finished run into a folder of the user's: side by side, or, where they come from
-// several folders (of platforms), in folders of the same names.
-func deliver(graph *action.Graph, wanted artifacts, dir string) error {
-	var files []string // below wanted.folder
-	folders := map[string]bool{}
-	for _, a := range graph.Actions {
-		for _, out := range a.Outputs {
-			if wanted.has(out) {
-				rel := strings.TrimPrefix(out, wanted.folder+"/")
-				files = append(files, rel)
-				folders[path.Dir(rel)] = true
-			}
-		}
-	}
-	for _, rel := range files {
-		to := filepath.Join(dir, path.Base(rel))
-		if len(folders) > 1 {
-			to = filepath.Join(dir, filepath.FromSlash(rel))
-		}
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := atomicfile.Copy(filepath.Join(graph.Root, filepath.FromSlash(wanted.folder), filepath.FromSlash(rel)), to); err != nil {
-			return fmt.Errorf("--output: %w", err)
-		}
-	}
-	return nil
+	planned, err := p.Plan(ctx, req)
+	return p, planned, err
 }

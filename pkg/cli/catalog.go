@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,35 +13,51 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
 )
 
 func newCatalog(o *options) *cobra.Command {
-	return &cobra.Command{
+	var artifacts, quick bool
+	var platforms string
+	c := &cobra.Command{
 		Use:   "catalog [components|platforms|images|tarballs]",
 		Short: "List what can be built, and for which platforms",
 		Long: `catalog lists what release/release.yaml declares: components with the platforms they are built for, images, tarballs.
-With the name of a list it prints only that, a name on each line, for scripts; with --json everything.`,
+With the name of a list it prints only that, a name on each line, for scripts; with --json everything.
+
+With --artifacts it lists what a release would consist of, before it is made: the names, kinds and platforms that its
+release.json will have. --quick and --platform choose the release, as for "slipway release".`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"components", "platforms", "images", "tarballs"},
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case artifacts && len(args) > 0:
+				return badrequest.Mark(fmt.Errorf("--artifacts lists a release, and %s what is declared: choose one", args[0]))
+			case artifacts:
+				return o.printArtifacts(c.Context(), makeFlags{platforms: platforms, everywhere: !quick}, plan.Request{Tars: true, TestSet: !quick})
+			case quick || platforms != "":
+				return badrequest.Mark(errors.New("--quick and --platform choose a release: add --artifacts"))
+			}
 			root, err := plan.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}
-			c, err := catalog.Load(root)
+			declared, err := catalog.Load(root)
 			if err != nil {
 				return err
 			}
 			if o.json {
 				e := json.NewEncoder(o.Out)
 				e.SetIndent("", "  ")
-				return e.Encode(c)
+				return e.Encode(declared)
 			}
 			if len(args) == 0 {
-				return o.printCatalog(c)
+				return o.printCatalog(declared)
 			}
-			for _, name := range list(c, args[0]) {
+			for _, name := range list(declared, args[0]) {
 				if _, err := fmt.Fprintln(o.Out, name); err != nil {
 					return err
 				}
@@ -47,6 +65,46 @@ With the name of a list it prints only that, a name on each line, for scripts; w
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&artifacts, "artifacts", false, "list what a release would consist of")
+	c.Flags().BoolVar(&quick, "quick", false, "with --artifacts: the release of the host's linux platform, without the test set")
+	c.Flags().StringVar(&platforms, "platform", "", "with --artifacts: the release of these platforms")
+	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
+	return c
+}
+
+// printArtifacts lists what a release would consist of.
+func (o *options) printArtifacts(ctx context.Context, f makeFlags, req plan.Request) error {
+	_, planned, err := o.plan(ctx, f, req)
+	if err != nil {
+		return err
+	}
+	type artifact struct {
+		Name     string            `json:"name"`
+		Kind     release.Kind      `json:"kind"`
+		Platform platform.Platform `json:"platform,omitzero"`
+		Path     string            `json:"path,omitempty"`
+		Of       []string          `json:"of,omitempty"`
+		Action   string            `json:"action"`
+	}
+	var artifacts []artifact
+	for _, a := range planned.Release.Artifacts {
+		artifacts = append(artifacts, artifact{a.Name, a.Kind, a.Platform, a.Path, a.Of, a.Action})
+	}
+	if o.json {
+		e := json.NewEncoder(o.Out)
+		e.SetIndent("", "  ")
+		return e.Encode(artifacts)
+	}
+	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ARTIFACT\tKIND\tPLATFORM")
+	for _, a := range artifacts {
+		on := ""
+		if a.Platform != (platform.Platform{}) {
+			on = a.Platform.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", a.Name, a.Kind, on)
+	}
+	return w.Flush()
 }
 
 // list is one of the catalog's lists.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
@@ -18,38 +17,6 @@ import (
 
 // timeline is the picture of the last run that did something, relative to the root.
 const timeline = plan.Output + "/timeline.svg"
-
-// run runs a graph and shows its events. The tree is locked.
-func (o *options) run(ctx context.Context, p *plan.Project, graph *action.Graph, view console.View) error {
-	var events []action.Event
-	worked := false
-	err := graph.Run(ctx, action.Options{
-		Budget: action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
-		Events: func(e action.Event) {
-			events = append(events, e)
-			worked = worked || e.Kind == action.Started
-			view.Event(e)
-		},
-		Locked: true,
-	})
-	if err != nil {
-		return shownError{err}
-	}
-	if err := p.LinkBin(); err != nil {
-		return err
-	}
-	if !worked {
-		return view.Close()
-	}
-	if err := p.Unchanged(ctx); err != nil {
-		return err
-	}
-	// What follows is for the next run and for the curious. The release is done, whatever becomes of it.
-	if err := errors.Join(p.TrimCaches(), drawTimeline(p, events)); err != nil {
-		view.Event(action.Event{Kind: action.Output, Text: fmt.Sprintf("not tidied up: %v", err)})
-	}
-	return view.Close()
-}
 
 // view shows events the way the user wants to see them.
 func (o *options) view(isArtifact func(string) bool) console.View {

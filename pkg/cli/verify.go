@@ -1,22 +1,27 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/verify"
 )
 
 func newVerify(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [folder]",
-		Short: "Check release tarballs against their SHA256SUMS and SHA512SUMS",
-		Long:  `verify reads the tarballs in a folder (the tree's _output/release-tars, if none is named) and compares them with both files of checksums.`,
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Short: "Check a release against its release.json",
+		Long: `verify compares the files in a folder (the tree's _output/release-tars, if none is named) with the release.json that is
+there. A file that is missing, changed, cut short, or not of this release, such as a tarball that an earlier request left, is
+named, and the exit code is 1.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
 			var dir string
 			if len(args) == 1 {
 				dir = args[0]
@@ -27,14 +32,23 @@ func newVerify(o *options) *cobra.Command {
 				}
 				dir = filepath.Join(root, filepath.FromSlash(plan.Tars))
 			}
-			for _, sums := range []string{"SHA256SUMS", "SHA512SUMS"} {
-				file := filepath.Join(dir, sums)
-				if err := checksum.Verify(dir, file); err != nil {
-					return err
-				}
-				fmt.Fprintf(o.Out, "%s: OK\n", file)
+			report, err := verify.Folder(c.Context(), dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%w: %s is not the folder of a release: make quick-release makes one, with %s beside its tarballs",
+					err, dir, release.File)
 			}
-			return nil
+			if err != nil {
+				return err
+			}
+			show := report.Text
+			if o.json {
+				show = report.JSON
+			}
+			if err := show(o.Out); err != nil || report.OK() {
+				return err
+			}
+			return fmt.Errorf("%s is not release %s as it was made: fetch or make again what is named above, and remove what is not of it",
+				dir, report.Version)
 		},
 	}
 }

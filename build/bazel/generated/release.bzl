@@ -26,6 +26,7 @@ RELEASES = {
             "kubernetes.tar.gz",
             "SHA256SUMS",
             "SHA512SUMS",
+            "release.json",
         ],
     ),
     "linux/arm64": struct(
@@ -51,6 +52,7 @@ RELEASES = {
             "kubernetes.tar.gz",
             "SHA256SUMS",
             "SHA512SUMS",
+            "release.json",
         ],
     ),
     "linux/s390x": struct(
@@ -76,6 +78,7 @@ RELEASES = {
             "kubernetes.tar.gz",
             "SHA256SUMS",
             "SHA512SUMS",
+            "release.json",
         ],
     ),
     "linux/ppc64le": struct(
@@ -101,6 +104,7 @@ RELEASES = {
             "kubernetes.tar.gz",
             "SHA256SUMS",
             "SHA512SUMS",
+            "release.json",
         ],
     ),
 }

@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string) error {
 	case "sources":
 		return packSources(ctx, a)
 	case "release":
-		return release(ctx, a)
+		return makeRelease(ctx, a)
 	}
 	return fmt.Errorf("unknown subcommand %q: say licenses, others, sources or release", args[0])
 }

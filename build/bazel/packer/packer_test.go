@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/release"
 )
 
 func TestUnpackedSourcesAreTheSources(t *testing.T) {
@@ -152,20 +153,31 @@ func TestBazelExpectsWhatTheReleaseHolds(t *testing.T) {
 		names []string
 		want  string
 	}{
-		"the same": {[]string{"SHA256SUMS", "kubernetes.tar.gz"}, ""},
-		"more":     {[]string{"SHA256SUMS", "kubernetes.tar.gz", "kubernetes-test.tar.gz"}, "does not hold kubernetes-test.tar.gz: run make update"},
-		"less":     {[]string{"SHA256SUMS"}, "holds kubernetes.tar.gz, and Bazel does not know of it: run make update"},
+		"the same": {[]string{"SHA256SUMS", "kubernetes.tar.gz", "release.json"}, ""},
+		"more":     {[]string{"SHA256SUMS", "kubernetes.tar.gz", "release.json", "kubernetes-test.tar.gz"}, "does not hold kubernetes-test.tar.gz: run make update"},
+		"less":     {[]string{"SHA256SUMS", "release.json"}, "holds kubernetes.tar.gz, and Bazel does not know of it: run make update"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			tars := t.TempDir()
+			made := release.Release{Format: release.Format}
 			for _, name := range []string{"SHA256SUMS", "kubernetes.tar.gz"} {
 				if err := os.WriteFile(filepath.Join(tars, name), []byte(name), 0o644); err != nil {
 					t.Fatal(err)
 				}
+				made.Artifacts = append(made.Artifacts, release.Artifact{
+					Name: name, Path: name, SHA256: strings.Repeat("a", 64), SHA512: strings.Repeat("b", 128),
+				})
+			}
+			description, err := made.Marshal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(tars, release.File), description, 0o644); err != nil {
+				t.Fatal(err)
 			}
 			a := arguments{to: t.TempDir(), names: test.names}
-			err := a.take(tars)
+			err = a.take(tars)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the error is %v, want %q", err, test.want)
@@ -176,7 +188,7 @@ func TestBazelExpectsWhatTheReleaseHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, name := range test.names {
-				if data, err := os.ReadFile(filepath.Join(a.to, name)); err != nil || string(data) != name {
+				if data, err := os.ReadFile(filepath.Join(a.to, name)); err != nil || string(data) != name && name != release.File {
 					t.Errorf("%s: %q, %v", name, data, err)
 				}
 			}

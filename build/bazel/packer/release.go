@@ -13,11 +13,12 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
 )
 
-// release packs a release in a scratch folder, and puts its tarballs and checksums into the folder a.to.
-func release(ctx context.Context, a arguments) error {
+// makeRelease packs a release in a scratch folder, and puts its tarballs and checksums into the folder a.to.
+func makeRelease(ctx context.Context, a arguments) error {
 	// Everything is on the file system of the outputs: tarballs are renamed, and /tmp may be in memory.
 	scratch, err := os.MkdirTemp(a.to, "pack-")
 	if err != nil {
@@ -42,11 +43,11 @@ func release(ctx context.Context, a arguments) error {
 	if err != nil {
 		return err
 	}
-	graph, err := p.Graph(ctx, plan.Request{Tars: true, Platforms: []catalog.Platform{a.platform}})
+	planned, err := p.Plan(ctx, plan.Request{Tars: true, Platforms: []catalog.Platform{a.platform}})
 	if err != nil {
 		return err
 	}
-	if err := runGraph(ctx, graph); err != nil {
+	if err := runGraph(ctx, planned.Graph); err != nil {
 		return err
 	}
 	tars := filepath.Join(tree, filepath.FromSlash(plan.Tars))
@@ -107,20 +108,26 @@ func same(given, packed string) error {
 
 // take moves a release's files to where Bazel expects them, if they are those that it expects.
 func (a arguments) take(tars string) error {
-	entries, err := os.ReadDir(tars)
+	made, err := release.Read(tars)
 	if err != nil {
 		return err
+	}
+	files := []string{release.File}
+	for _, artifact := range made.Artifacts {
+		if artifact.Path != "" {
+			files = append(files, artifact.Path)
+		}
 	}
 	missing := map[string]bool{}
 	for _, name := range a.names {
 		missing[name] = true
 	}
-	for _, e := range entries {
-		if !missing[e.Name()] {
-			return fmt.Errorf("the release holds %s, and Bazel does not know of it: run make update", e.Name())
+	for _, name := range files {
+		if !missing[name] {
+			return fmt.Errorf("the release holds %s, and Bazel does not know of it: run make update", name)
 		}
-		delete(missing, e.Name())
-		if err := os.Rename(filepath.Join(tars, e.Name()), filepath.Join(a.to, e.Name())); err != nil {
+		delete(missing, name)
+		if err := os.Rename(filepath.Join(tars, name), filepath.Join(a.to, name)); err != nil {
 			return err
 		}
 	}

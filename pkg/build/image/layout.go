@@ -52,6 +52,24 @@ func ReadPart(dir string) (Part, error) {
 	return p, nil
 }
 
+// ReadIndexes returns the descriptors of the images in a layout, over all their platforms, by their complete names.
+func ReadIndexes(layout string) (map[string]v1.Descriptor, error) {
+	file := filepath.Join(layout, "index.json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all v1.IndexManifest
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	indexes := map[string]v1.Descriptor{}
+	for _, d := range all.Manifests {
+		indexes[d.Annotations[refName]] = d
+	}
+	return indexes, nil
+}
+
 // blobs lists the blobs of the part, once each.
 func (p Part) blobs() []v1.Hash {
 	blobs := []v1.Hash{p.Manifest.Digest, p.Config.Digest}

@@ -79,33 +79,36 @@ func compileID(on catalog.Platform, road road.Road) string {
 	return strings.TrimSpace("compile " + on.String() + " " + road.Info().Label)
 }
 
-// compile plans the compile of binaries for one platform: an action, and so a key and a record, for each binary,
-// and for each module one batch that compiles the stale ones in one go.
-func (b *builder) compile(platform catalog.Platform, binaries []catalog.Binary) error {
-	for _, bin := range binaries {
-		module, err := b.module(bin.Module)
-		if err != nil {
-			return err
-		}
-		road := b.roadOf(bin.Module)
-		id := compileID(platform, road) + " " + bin.Name
-		if b.targets[id].Name != "" {
-			continue
-		}
-		b.targets[id] = bin
-		if !b.Catalog.IsComponent(bin) && b.ofOthers(b.binary(platform, bin)) {
-			continue
-		}
-		b.add(&action.Action{
-			ID:      id,
-			Phase:   "compile",
-			Recipe:  road.Recipe(b.compileSpec(platform, module), roadBinary(bin)),
-			Inputs:  b.sourcesOf(bin, module),
-			Outputs: []string{b.binary(platform, bin)},
-			Batch:   b.batch(platform, module),
-		})
+// compile adds the compile of a binary: an action, and so a key and a record, for each binary, and for each module and platform one
+// batch that compiles the stale ones in one go.
+func (b *builder) compile(bin program) error {
+	module, err := b.module(bin.Module)
+	if err != nil {
+		return err
 	}
+	by := b.roadOf(bin.Module)
+	if err := road.CheckBinary(by, roadBinary(bin.Binary)); err != nil {
+		return err
+	}
+	id := compileID(bin.on, by) + " " + bin.Name
+	b.targets[id] = bin.Binary
+	b.add(&action.Action{
+		ID:      id,
+		Phase:   "compile",
+		Recipe:  by.Recipe(b.compileSpec(bin.on, module), roadBinary(bin.Binary)),
+		Inputs:  b.sourcesOf(bin.Binary, module),
+		Outputs: []string{b.binary(bin.on, bin.Binary)},
+		Batch:   b.batch(bin.on, module),
+	})
 	return nil
+}
+
+// compileAction names the compile of a binary by whatever road, and imageAction the making of an image.
+func compileAction(on catalog.Platform, bin catalog.Binary) string {
+	return "compile " + on.String() + " " + bin.Name
+}
+func imageAction(on catalog.Platform, im catalog.Image) string {
+	return "image " + on.String() + " " + im.File()
 }
 
 // batch is the one compile of a module's binaries for a platform.
@@ -206,7 +209,7 @@ func (e elsewhere) By(process string) { e.Report.By("the " + e.road + " road: " 
 // reports, and what is not done when the compile is, packing does.
 func (b *builder) ahead(ctx context.Context) (built func(file string), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	packer := archive.Packer{Cache: b.abs(archives), Workers: 1}
+	packer := archive.Packer{Cache: b.ArchiveCache(), Workers: 1}
 	files := make(chan string, 1000) // more than a module has binaries
 	var done sync.WaitGroup
 	done.Go(func() {

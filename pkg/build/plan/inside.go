@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"slipway.build/pkg/build/license"
@@ -96,54 +97,90 @@ func PackSources(ctx context.Context, w io.Writer, dir string, status []byte, ge
 
 // GatherLicenses fills dir with the license files of every module that the components of a release for a platform link.
 func (p *Project) GatherLicenses(ctx context.Context, dir string, platform catalog.Platform) error {
+	c, err := p.resolve(Request{Tars: true, Platforms: []catalog.Platform{platform}})
+	if err != nil {
+		return err
+	}
 	module, err := loadModule(p.Root, p.Catalog.Module)
 	if err != nil {
 		return err
 	}
-	b := &builder{Project: p}
-	components := b.components(catalog.Server, platform)
-	if len(components.binaries) == 0 {
-		return fmt.Errorf("%s: the release has no binaries for it", platform)
+	b := p.builder(ctx)
+	for _, n := range c.notices {
+		if len(n.binaries) > 0 && p.Catalog.IsComponent(n.binaries[0]) {
+			return b.gather(ctx, dir, module, n)
+		}
 	}
+	return fmt.Errorf("%s: the release has no binaries for it", platform)
+}
+
+// gather fills dir with the license files of every module of a notice.
+func (b *builder) gather(ctx context.Context, dir string, module *goModule, n notice) error {
 	tmp, err := os.MkdirTemp("", "slipway-licenses-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
 	packages := filepath.Join(tmp, "packages.json")
-	if err := license.ListPackages(ctx, packages, p.Root, p.Go, b.listSpec(components, platform, module)); err != nil {
+	list := b.listing(license.Group{Name: n.name, OS: n.on.OS, Arch: n.on.Arch}, module, n)
+	if err := license.ListPackages(ctx, packages, b.Root, b.Go, list); err != nil {
 		return err
 	}
-	g, err := p.Go(ctx, nil)
+	g, err := b.Go(ctx, nil)
 	if err != nil {
 		return err
 	}
-	src := license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root, Packages: packages}
-	return license.Gather(ctx, dir, src)
+	return license.Gather(ctx, dir, license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root, Packages: packages})
+}
+
+// others is what a content has of other projects.
+func (c *content) others(of *catalog.Catalog) *content {
+	others := &content{bases: c.bases}
+	for _, bin := range c.binaries {
+		if !of.IsComponent(bin.Binary) {
+			others.binaries = append(others.binaries, bin)
+		}
+	}
+	for _, n := range c.notices {
+		if len(n.bases) > 0 || !of.IsComponent(n.binaries[0]) {
+			others.notices = append(others.notices, n)
+		}
+	}
+	return others
 }
 
 // Others plans what a release for a platform holds of other projects, and names it: files, and folders with a final slash. A project
-// of OpenMade wants to have them in their places.
+// of OpenMade needs them in their places.
 func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *action.Graph, made []string, err error) {
-	b := p.builder(ctx)
-	b.sources()
-	if _, err := b.addonLicenses(catalog.Server, platform); err != nil { // which are of compiled programs
+	c, err := p.resolve(Request{Tars: true, Platforms: []catalog.Platform{platform}})
+	if err != nil {
 		return nil, nil, err
 	}
-	b.debianLicenses(catalog.Server, platform)
+	b := p.builder(ctx)
+	if err := b.actions(c.others(p.Catalog)); err != nil {
+		return nil, nil, err
+	}
 	for name, module := range b.modules {
 		if module.HasFolders() {
 			return nil, nil, fmt.Errorf("%s/go.mod replaces a module by a folder, and Bazel gets modules by version and sum: "+
 				"take another road, or replace it by a module of your own", name)
 		}
 	}
-	return b.graph, b.made, nil
-}
-
-// ofOthers notes what a release holds of other projects, and reports whether it is there already.
-func (b *builder) ofOthers(made string) bool {
-	b.made = append(b.made, made)
-	return b.others
+	all := p.builder(ctx)
+	if err := all.actions(c); err != nil {
+		return nil, nil, err
+	}
+	all.release(p.describe(c))
+	rest := without(all.graph.Actions, b.graph.Actions)
+	for _, a := range b.graph.Actions {
+		for _, out := range a.Outputs {
+			needed := slices.ContainsFunc(rest, func(r *action.Action) bool { return slices.Contains(r.Inputs, out) })
+			if a.ID != sourcesAction && needed {
+				made = append(made, out)
+			}
+		}
+	}
+	return b.graph, made, nil
 }
 
 // CopySources makes a tree of its own of the sources, in dir: what is made of it has nothing to do with the _output of this one.
@@ -179,7 +216,7 @@ func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.licensed, p.others = made.Licenses, true
+	p.licensed, p.made = made.Licenses, true
 	p.road = &bazelroad.Made{Root: p.Root, Version: p.pin().Version, Files: made.Binaries}
 	return p, p.identify(ctx)
 }

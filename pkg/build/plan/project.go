@@ -15,7 +15,6 @@ import (
 	"slipway.build/pkg/build/road/container"
 	"slipway.build/pkg/build/road/local"
 	"slipway.build/pkg/build/toolchain"
-	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
@@ -72,7 +71,7 @@ type Project struct {
 	road     road.Road // that compiles the components
 	local    road.Road // that compiles other projects' binaries
 	licensed string    // a folder that has the license files of the components; "" is to take them out of the module cache
-	others   bool      // what Others plans is in its place, and not to be made
+	made     bool      // what Others plans is in its place already
 	getenv   func(string) string
 	tree     *source.Tree
 }
@@ -227,10 +226,15 @@ func (p *Project) abs(path string) string { return filepath.Join(p.Root, filepat
 // slashed joins folders and a name as the action package wants its paths.
 func slashed(parts ...string) string { return strings.Join(parts, "/") }
 
-// TrimCaches drops from the archive cache what no release has used for days.
-func (p *Project) TrimCaches() error {
-	packer := archive.Packer{Cache: p.abs(archives)}
-	return packer.Trim()
+// ArchiveCache is the absolute path of the folder with compressed contents.
+func (p *Project) ArchiveCache() string { return p.abs(archives) }
+
+// HostBinaries is the folder of the host's binaries that _output/bin leads to, or "".
+func (p *Project) HostBinaries() string {
+	if info := p.road.Info(); info.Linked {
+		return slashed(info.Output, catalog.Host().String())
+	}
+	return ""
 }
 
 // Unchanged is an error if the tree is no longer as it was when the project was opened and planned. What is made of a tree

@@ -3,11 +3,12 @@ package plan
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -24,33 +25,70 @@ type Request struct {
 	TestSet bool // and the test set's
 }
 
-// Graph plans a request.
-func (p *Project) Graph(ctx context.Context, req Request) (*action.Graph, error) {
-	b := p.builder(ctx)
-	b.packs = req.Tars || req.Images
-	if req.Images || req.Tars {
-		b.sources()
-	}
-	platforms := p.platforms(req)
-	var err error
-	switch {
-	case req.Tars:
-		err = b.release(platforms, req.TestSet)
-	case req.Images:
-		err = b.images(platforms)
-	default:
-		err = b.binaries(req.What, platforms, len(req.Platforms) == 0 && !req.Everywhere)
-	}
+// A Plan is what a request makes, and how.
+type Plan struct {
+	Graph   *action.Graph
+	Results []Result         // the files that the request is for
+	Release *release.Release // what release.json will say, without digests; nil if no release is made
+}
+
+// A Result is a file that a request is for.
+type Result struct {
+	Path string // relative to the tree's root
+	Name string // among the results: of what is made for several platforms, with a folder
+}
+
+// IsResult reports whether a file, by its path relative to the root, is a result.
+func (p *Plan) IsResult(path string) bool {
+	return slices.ContainsFunc(p.Results, func(r Result) bool { return r.Path == path })
+}
+
+// Plan plans a request. It resolves what the request makes, and then describes how each part of that is made, once.
+func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
+	c, err := p.resolve(req)
 	if err != nil {
 		return nil, err
 	}
-	b.layout()
-	for _, bin := range b.targets {
-		if err := road.CheckBinary(b.roadOf(bin.Module), roadBinary(bin)); err != nil {
+	b := p.builder(ctx)
+	if err := b.actions(c); err != nil {
+		return nil, err
+	}
+	planned := &Plan{Graph: b.graph}
+	if p.made {
+		if err := b.leaveOut(c.others(p.Catalog)); err != nil {
 			return nil, err
 		}
 	}
-	return b.graph, nil
+	if !req.Tars {
+		planned.Results = p.results(c)
+		return planned, nil
+	}
+	described := p.describe(c)
+	b.release(described)
+	planned.Release = &described.Release
+	for _, a := range described.Release.Artifacts {
+		if a.Path != "" {
+			planned.Results = append(planned.Results, Result{slashed(Tars, a.Path), a.Path})
+		}
+	}
+	planned.Results = append(planned.Results, Result{slashed(Tars, release.File), release.File})
+	return planned, nil
+}
+
+// results are the files that a request for images or binaries is for.
+func (p *Project) results(c *content) []Result {
+	var results []Result
+	for _, im := range c.images {
+		archive, _ := imageFiles(im.on, im.Image)
+		results = append(results, Result{archive, slashed(im.on.Arch, path.Base(archive))})
+	}
+	if len(c.images) > 0 {
+		return results
+	}
+	for _, bin := range c.binaries {
+		results = append(results, Result{p.binary(bin.on, bin.Binary), programName(bin.on, bin.Binary)})
+	}
+	return results
 }
 
 // platforms are the ones that a request is about.
@@ -74,76 +112,6 @@ func (p *Project) serverHost() catalog.Platform {
 		host.Arch = "amd64"
 	}
 	return host
-}
-
-// A builder collects the actions of one graph.
-type builder struct {
-	*Project
-	ctx     context.Context
-	graph   *action.Graph
-	modules map[string]*goModule      // that were read, by folder
-	batches map[string]*action.Batch  // by ID
-	targets map[string]catalog.Binary // by the ID of the action that compiles it
-	planned map[string]bool           // IDs of other actions that several tarballs need
-	packs   bool                      // binaries are for tarballs or images
-	tars    []string                  // names of the tarballs
-	parts   []string                  // folders of images, for the layout
-	made    []string                  // of other projects: files, and folders with a final slash
-
-	readies map[road.Road]func(context.Context) error // by road, see ready
-}
-
-func (p *Project) builder(ctx context.Context) *builder {
-	return &builder{
-		Project: p,
-		ctx:     ctx,
-		graph:   &action.Graph{Root: p.Root, State: State},
-		modules: map[string]*goModule{},
-		batches: map[string]*action.Batch{},
-		targets: map[string]catalog.Binary{},
-		planned: map[string]bool{},
-		readies: map[road.Road]func(context.Context) error{},
-	}
-}
-
-// first reports whether an action is planned for the first time.
-func (b *builder) first(id string) bool {
-	planned := b.planned[id]
-	b.planned[id] = true
-	return !planned
-}
-
-func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }
-
-// binaries plans the compile of what WHAT names, for each platform that it can be built for. A developer's own machine,
-// where no platform was asked for, gets every component, as with `go build`, whether or not it is released for it.
-func (b *builder) binaries(what string, platforms []catalog.Platform, own bool) error {
-	wanted := b.Catalog.Default()
-	if what != "" {
-		var err error
-		if wanted, err = b.Catalog.Match(what); err != nil {
-			return err
-		}
-	}
-	built := map[string]bool{}
-	for _, platform := range platforms {
-		var here []catalog.Binary
-		for _, bin := range wanted {
-			if own || slices.Contains(b.Catalog.PlatformsOf(bin), platform) {
-				here = append(here, bin)
-				built[bin.Name] = true
-			}
-		}
-		if err := b.compile(platform, here); err != nil {
-			return err
-		}
-	}
-	for _, bin := range wanted {
-		if what != "" && !built[bin.Name] {
-			return &NotForError{bin.Name, platforms, b.Catalog.PlatformsOf(bin)}
-		}
-	}
-	return nil
 }
 
 // A NotForError says that a component is built for none of the platforms asked for.

@@ -24,7 +24,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		"modules linux/arm64 components", "modules linux/arm64 dns",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
 		"package kubernetes-node-linux-arm64.tar.gz", "package kubernetes-server-linux-arm64.tar.gz",
-		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "sources",
+		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "release.json", "sources",
 		"spdx linux/arm64 components", "spdx linux/arm64 dns",
 	}, server...)
 	tests := []struct {
@@ -85,7 +85,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			want: []string{
 				"checksums", "compile darwin/arm64 kubectl", "package kubernetes-client-darwin-arm64.tar.gz",
 				"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes-test-portable.tar.gz",
-				"package kubernetes.tar.gz", "sources",
+				"package kubernetes.tar.gz", "release.json", "sources",
 			},
 		},
 	}
@@ -129,7 +129,7 @@ func TestTreeWithoutTestSetHasNoTestTarballs(t *testing.T) {
 	g := graph(t, open(t, root), Request{Tars: true, TestSet: true, Everywhere: true})
 	want := []string{
 		"checksums", "compile linux/arm64 kubectl", "package kubernetes-client-linux-arm64.tar.gz",
-		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "sources",
+		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "release.json", "sources",
 	}
 	if diff := cmp.Diff(want, ids(g)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)
@@ -176,7 +176,7 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := p.Graph(t.Context(), tt.req)
+			_, err := p.Plan(t.Context(), tt.req)
 			if err == nil || err.Error() != tt.want {
 				t.Fatalf("error %q, want %q", err, tt.want)
 			}
@@ -189,11 +189,11 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 
 func TestCopiesOfTheSourcesAreMadeAgainByOtherCode(t *testing.T) {
 	t.Parallel()
-	g, err := open(t, tree(t)).Graph(t.Context(), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+	g, err := open(t, tree(t)).Plan(t.Context(), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range g.Actions {
+	for _, a := range g.Graph.Actions {
 		if (a.ID == "sources" || a.ID == "package kubernetes-src.tar.gz") && !slices.Contains(a.Recipe, source.Recipe) {
 			t.Errorf("%s does not depend on the code that reads the sources", a.ID)
 		}

@@ -6,14 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 
+	"slipway.build/pkg/build/pack"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/source"
+	"slipway.build/pkg/tree/stamp"
 )
 
 // sourceDir is a copy of the sources that a release holds as they are, and of those of images. In a clean tree it is what
 // the commit says, whatever git was told to ignore or convert in the work tree.
 const sourceDir = stage + "/sources"
+
+const sourcesAction = "sources"
 
 // copied are the sources that are copied there: files, and folders with a final slash.
 var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/manifests/"}
@@ -36,7 +40,7 @@ func (b *builder) sources() {
 		}
 	}
 	b.add(&action.Action{
-		ID:      "sources",
+		ID:      sourcesAction,
 		Phase:   "sources",
 		Recipe:  []string{Recipe, source.Recipe, "tree " + b.tree.ID},
 		Inputs:  inputs,
@@ -74,4 +78,44 @@ func copySource(e archive.Entry, to string) error {
 		}
 	}
 	return os.WriteFile(to, data, e.Mode.Perm())
+}
+
+// treeID identifies the members of the source tarball, together with the sources.
+func (p *Project) treeID() string { return p.tree.ID + "\n" + string(stamp.Marshal(p.Stamp)) }
+
+// sourceEntries are the members of the source tarball: the sources, and the file that says which version they are.
+func (p *Project) sourceEntries(ctx context.Context) ([]archive.Entry, error) {
+	entries, err := p.tree.Entries(ctx)
+	return append(entries, archive.Entry{Name: stamp.File, Mode: 0o644, Data: stamp.Marshal(p.Stamp)}), err
+}
+
+// kubernetes is the module that has the manifests of e2e tests.
+const kubernetes = "k8s.io/kubernetes"
+
+// testManifests are what the test set needs besides binaries: the manifests that upstream's e2e tests read, from the very module they
+// were compiled from.
+func (b *builder) testManifests() (inputs []string, list func(context.Context) ([]archive.Entry, error), err error) {
+	module, err := b.module(b.Catalog.Module)
+	if err != nil {
+		return nil, nil, err
+	}
+	return module.inputs, func(ctx context.Context) ([]archive.Entry, error) {
+		g, err := b.Go(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		dir, err := g.ModuleDir(ctx, module.Dir, kubernetes, b.Settings.Build.GoFlags)
+		if err != nil {
+			return nil, err
+		}
+		var entries []archive.Entry
+		for _, part := range []string{"test/e2e/testing-manifests", "test/kubemark"} {
+			more, err := pack.Folder(filepath.Join(dir, filepath.FromSlash(part)), "kubernetes/"+part, func(string) string { return "" })
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, more...)
+		}
+		return append(entries, archive.Entry{Name: "kubernetes/LICENSE", Mode: 0o644, Path: filepath.Join(dir, "LICENSE")}), nil
+	}, nil
 }

@@ -67,11 +67,11 @@ func open(t *testing.T, root string, env ...string) *Project {
 
 func graph(t *testing.T, p *Project, req Request) *action.Graph {
 	t.Helper()
-	g, err := p.Graph(context.Background(), req)
+	planned, err := p.Plan(context.Background(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return planned.Graph
 }
 
 // ids are the names of a graph's actions, sorted.

@@ -23,13 +23,17 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/release"
 )
 
 // folders hold generated files and nothing else, so that a file that is no longer generated is noticed.
 var folders = []string{"docs/reference", "completions", bazelFolder, platformsFolder}
 
+// schemaFile is the JSON schema of release.json.
+const schemaFile = "docs/release.schema.json"
+
 // Paths returns the generated files, and the folders in which every file is generated.
-func Paths() []string { return append(slices.Clone(folders), targetsFile) }
+func Paths() []string { return append(slices.Clone(folders), targetsFile, schemaFile) }
 
 // files makes every generated file, by path relative to the root.
 func files(ctx context.Context, root string) (map[string][]byte, error) {
@@ -39,6 +43,9 @@ func files(ctx context.Context, root string) (map[string][]byte, error) {
 	}
 	var err error
 	if made[targetsFile], err = makefile(root); err != nil {
+		return nil, err
+	}
+	if made[schemaFile], err = release.MarshalSchema(); err != nil {
 		return nil, err
 	}
 	command := cli.New(cli.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})

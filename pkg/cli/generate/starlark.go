@@ -12,6 +12,7 @@ import (
 	"slipway.build/pkg/build/road"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
@@ -141,7 +142,7 @@ func (s starlark) releases() string {
 				tars = append(tars, catalog.Tarball(set, p))
 			}
 		}
-		tars = append(tars, catalog.ManifestsTarball, catalog.SourceTarball, catalog.FullTarball, "SHA256SUMS", "SHA512SUMS")
+		tars = append(tars, catalog.ManifestsTarball, catalog.SourceTarball, catalog.FullTarball, "SHA256SUMS", "SHA512SUMS", release.File)
 		fmt.Fprintf(&b, "%q: struct(\nbinaries = %s,\ntars = %s),\n", p.String(), lines(labels), lines(tars))
 	}
 	b.WriteString("}\n")

@@ -1,0 +1,133 @@
+// Package execute carries out a request in a tree, from the lock to the finished release: it waits for another run, plans, runs what
+// is stale, and leaves the tree's output folder in order.
+//
+//	made, err := execute.Run(ctx, execute.Options{Root: root, Plan: plan, Events: view.Event})
+//
+// What must never be in here: what a request needs (package plan), and what users see of it (package cli).
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/atomicfile"
+)
+
+// Options say what to carry out, and how.
+type Options struct {
+	Root string // of the tree, absolute
+
+	// Plan opens the tree and plans the request. It is called again if another run had to be waited for, as the tree may have
+	// changed meanwhile.
+	Plan func(ctx context.Context) (*plan.Project, *plan.Plan, error)
+
+	Output string // a folder that gets copies of the results; may be empty
+	Budget action.Budget
+	Events func(action.Event) // may be nil
+}
+
+// A FailedError says that an action failed. The events have told why.
+type FailedError struct{ error }
+
+func (e FailedError) Unwrap() error { return e.error }
+
+// An Outcome is what a run came to.
+type Outcome struct {
+	Plan   *plan.Plan
+	Worked bool  // something was made
+	Untidy error // what could not be put in order; the results are whole all the same
+}
+
+// Run carries out a request. Planned is the first plan, which the caller has shown to be possible.
+func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*Outcome, error) {
+	out := &Outcome{Plan: planned}
+	waited := false
+	events := func(e action.Event) {
+		waited = waited || e.Kind == action.Waiting
+		out.Worked = out.Worked || e.Kind == action.Started
+		if o.Events != nil {
+			o.Events(e)
+		}
+	}
+	return out, action.Locked(ctx, o.Root, plan.State, events, func() (err error) {
+		if waited {
+			if p, out.Plan, err = o.Plan(ctx); err != nil {
+				return err
+			}
+		}
+		if err := out.Plan.Graph.Run(ctx, action.Options{Budget: o.Budget, Events: events, Locked: true}); err != nil {
+			return FailedError{err}
+		}
+		if err := settle(ctx, p, out); err != nil || o.Output == "" {
+			return err
+		}
+		return deliver(o.Root, out.Plan.Results, o.Output)
+	})
+}
+
+// settle leaves the output folder in order after a run in which nothing failed.
+func settle(ctx context.Context, p *plan.Project, out *Outcome) error {
+	if err := linkBin(p); err != nil {
+		return err
+	}
+	if err := sweep(p, out.Plan); err != nil {
+		return err
+	}
+	if !out.Worked {
+		return nil
+	}
+	if err := p.Unchanged(ctx); err != nil {
+		return err
+	}
+	out.Untidy = (&archive.Packer{Cache: p.ArchiveCache()}).Trim()
+	return nil
+}
+
+// sweep removes tarballs that an earlier request made from the release's folder, so that it holds one release: the one that its
+// release.json describes. Files that slipway does not make stay.
+func sweep(p *plan.Project, planned *plan.Plan) error {
+	if planned.Release == nil {
+		return nil
+	}
+	for _, name := range p.Catalog.Tarballs(p.Catalog.AllPlatforms()) {
+		if _, ok := planned.Release.Artifact(name); ok {
+			continue
+		}
+		err := os.Remove(filepath.Join(p.Root, filepath.FromSlash(plan.Tars), name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what an earlier request made: %w", err)
+		}
+	}
+	return nil
+}
+
+// deliver copies results into a folder of the user's: side by side, or, where they come from several folders (of platforms), in
+// folders of the same names.
+func deliver(root string, results []plan.Result, dir string) error {
+	folders := map[string]bool{}
+	for _, r := range results {
+		folders[path.Dir(r.Name)] = true
+	}
+	for _, r := range results {
+		name := path.Base(r.Name)
+		if len(folders) > 1 {
+			name = r.Name
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := atomicfile.Copy(filepath.Join(root, filepath.FromSlash(r.Path)), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}

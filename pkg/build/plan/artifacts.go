@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/build/describe"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/catalog"
+)
+
+// Media types of artifacts.
+const (
+	gzipType    = "application/gzip"
+	tarType     = "application/x-tar"
+	programType = "application/octet-stream"
+	textType    = "text/plain; charset=utf-8"
+)
+
+// Names of artifacts; package release lists them.
+func programName(on catalog.Platform, bin catalog.Binary) string {
+	return slashed(on.String(), on.Exe(bin.Name))
+}
+func archiveName(on catalog.Platform, im catalog.Image) string {
+	return slashed(on.String(), im.File()+".tar")
+}
+
+// imageName is that of an image of one platform, and indexName that over all platforms: by the release's own registry and tag.
+func (p *Project) imageName(on catalog.Platform, im catalog.Image) string {
+	return p.imageTags(im, on.Arch)[0]
+}
+func (p *Project) indexName(im catalog.Image) string { return p.indexTags(im)[0] }
+
+// describe returns what release.json says of a content, as far as it is known before anything was made, and where the rest will be.
+func (p *Project) describe(c *content) describe.Spec {
+	s := describe.Spec{Folder: Tars, Layout: Layout, Release: release.Release{
+		Format:     release.Format,
+		Version:    p.Stamp.Version,
+		Commit:     p.Stamp.Commit,
+		TreeState:  p.Stamp.TreeState,
+		Date:       p.Stamp.Date.UTC(),
+		Kubernetes: p.Catalog.Kubernetes,
+		Go:         p.Catalog.Go.Version,
+		Variables:  p.Settings.variables(),
+	}}
+	add := func(a release.Artifact) { s.Release.Artifacts = append(s.Release.Artifacts, a) }
+	file := func(a release.Artifact, path, sha512 string) {
+		add(a)
+		s.Files = append(s.Files, describe.File{Artifact: a.Name, Path: path, SHA512: sha512})
+	}
+	held := c.held()
+	for _, t := range c.tarballs {
+		var of []string
+		for _, m := range t.members {
+			of = append(of, m.Artifact)
+		}
+		file(release.Artifact{
+			Name: t.Name, Kind: release.Tarball, Platform: t.on, MediaType: gzipType, Path: t.Name, Of: of, Members: t.members,
+			Action: "package " + t.Name,
+		}, slashed(Tars, t.Name), slashed(sums512, t.Name))
+		if (t.on != platform.Platform{}) && !slices.Contains(s.Release.Platforms, t.on) {
+			s.Release.Platforms = append(s.Release.Platforms, t.on)
+		}
+	}
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS"} {
+		file(release.Artifact{
+			Name: name, Kind: release.Sums, MediaType: textType, Path: name, Of: c.tarballNames(), Action: "checksums",
+		}, slashed(Tars, name), "")
+	}
+	for _, b := range c.binaries {
+		name := programName(b.on, b.Binary)
+		if held[name] {
+			file(release.Artifact{
+				Name: name, Kind: release.Binary, Platform: b.on, MediaType: programType, Action: compileAction(b.on, b.Binary),
+			}, p.binary(b.on, b.Binary), "")
+		}
+	}
+	var indexes []release.Artifact
+	for _, im := range c.images {
+		var of []string
+		for _, bin := range im.binaries {
+			of = append(of, programName(im.on, bin))
+		}
+		name, archive := p.imageName(im.on, im.Image), archiveName(im.on, im.Image)
+		add(release.Artifact{Name: name, Kind: release.Image, Platform: im.on, Of: of, Action: imageAction(im.on, im.Image)})
+		s.Images = append(s.Images, describe.Image{Artifact: name, Part: imagePart(im.on, im.Image)})
+		path, _ := imageFiles(im.on, im.Image)
+		file(release.Artifact{
+			Name: archive, Kind: release.Archive, Platform: im.on, MediaType: tarType, Of: []string{name}, Action: imageAction(im.on, im.Image),
+		}, path, "")
+		index := p.indexName(im.Image)
+		at := slices.IndexFunc(indexes, func(a release.Artifact) bool { return a.Name == index })
+		if at < 0 {
+			at = len(indexes)
+			indexes = append(indexes, release.Artifact{Name: index, Kind: release.Index, Action: layoutAction})
+		}
+		indexes[at].Of = append(indexes[at].Of, name)
+	}
+	for _, a := range indexes {
+		add(a)
+	}
+	for _, n := range c.notices {
+		if n.texts {
+			s.Modules = append(s.Modules, moduleList(n.name, n.on))
+		}
+	}
+	for _, base := range c.bases {
+		s.Packages = append(s.Packages, p.packages(base))
+	}
+	s.Release.Inputs = append([]release.Input{{Kind: release.Source, Name: catalog.SourceTarball}}, p.toolchains()...)
+	return s
+}
+
+// held are the names of the programs that a release has: in its tarballs, or in images.
+func (c *content) held() map[string]bool {
+	held := map[string]bool{}
+	for _, t := range c.tarballs {
+		for _, m := range t.members {
+			held[m.Artifact] = true
+		}
+	}
+	for _, im := range c.images {
+		for _, bin := range im.binaries {
+			held[programName(im.on, bin)] = true
+		}
+	}
+	return held
+}
+
+func (c *content) tarballNames() []string {
+	var names []string
+	for _, t := range c.tarballs {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// toolchains are the Go toolchains that may compile the release: one for each host that is pinned.
+func (p *Project) toolchains() []release.Input {
+	var inputs []release.Input
+	for host, sum := range p.Catalog.Go.Sums {
+		os, arch, _ := strings.Cut(host, "-")
+		inputs = append(inputs, release.Input{
+			Kind: release.Toolchain, Name: "golang.org/toolchain", Version: "v0.0.1-" + p.Catalog.Go.Version + "." + host,
+			Platform: platform.Platform{OS: os, Arch: arch}, Sum: sum,
+		})
+	}
+	slices.SortFunc(inputs, func(a, b release.Input) int { return cmp.Compare(a.Version, b.Version) })
+	return inputs
+}
+
+// variables are the settings that decide bytes and that the user made, by the variables' names.
+func (s Settings) variables() map[string]string {
+	set := map[string]string{
+		"GOFLAGS": s.Build.GoFlags, "GOLDFLAGS": s.Build.LDFlags,
+		"KUBE_DOCKER_REGISTRY": s.DockerRegistry, "KUBE_DOCKER_IMAGE_TAG": s.DockerImageTag,
+	}
+	if s.Build.Debug {
+		set["DBG"] = "1"
+	}
+	for name, value := range set {
+		if value == "" {
+			delete(set, name)
+		}
+	}
+	return set
+}

@@ -1,0 +1,281 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"slipway.build/pkg/build/describe"
+	"slipway.build/pkg/build/image"
+	"slipway.build/pkg/build/license"
+	"slipway.build/pkg/build/pack"
+	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/source"
+)
+
+// Where parts of a release are made.
+const (
+	layoutAction = "image layout"
+	sums512      = stage + "/sha512"
+)
+
+// imageFiles are the files of an image that a tarball holds: the docker archive, and the file with its tag that Kubernetes has
+// beside it.
+func imageFiles(on catalog.Platform, im catalog.Image) (archive, tag string) {
+	name := slashed(Images, on.Arch, im.File())
+	return name + ".tar", name + ".docker_tag"
+}
+
+// imagePart is the folder with an image's part of the layout.
+func imagePart(on catalog.Platform, im catalog.Image) string {
+	return slashed(stage, "images", on.Dash(), im.File())
+}
+
+func noticeDir(name string, on catalog.Platform) string {
+	return slashed(stage, "licenses", name, on.Dash())
+}
+func licenseNames(name string, on catalog.Platform) string {
+	return slashed(stage, "spdx", name, on.Dash()+".json")
+}
+func moduleList(name string, on catalog.Platform) string {
+	return slashed(stage, "modules", name, on.Dash()+".json")
+}
+
+// A builder makes the actions of one graph of a content.
+type builder struct {
+	*Project
+	ctx     context.Context
+	graph   *action.Graph
+	modules map[string]*goModule      // that were read, by folder
+	batches map[string]*action.Batch  // by ID
+	targets map[string]catalog.Binary // by the ID of the action that compiles it
+	packs   bool                      // binaries are for tarballs or images
+
+	readies map[road.Road]func(context.Context) error // see ready
+}
+
+func (p *Project) builder(ctx context.Context) *builder {
+	return &builder{
+		Project: p,
+		ctx:     ctx,
+		graph:   &action.Graph{Root: p.Root, State: State},
+		modules: map[string]*goModule{},
+		batches: map[string]*action.Batch{},
+		targets: map[string]catalog.Binary{},
+		readies: map[road.Road]func(context.Context) error{},
+	}
+}
+
+// actions adds all actions of a content.
+func (b *builder) actions(c *content) error {
+	if len(c.images)+len(c.tarballs)+len(c.notices) > 0 {
+		b.sources()
+	}
+	b.packs = len(c.tarballs)+len(c.images) > 0
+	for _, bin := range c.binaries {
+		if err := b.compile(bin); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.notices {
+		if err := b.notice(n); err != nil {
+			return err
+		}
+	}
+	for _, base := range c.bases {
+		b.add(debian.Action(b.Root, b.Settings.DebianMirror, b.packages(base)))
+	}
+	for _, im := range c.images {
+		b.add(image.Action(b.Root, b.ArchiveCache(), b.image(im)))
+	}
+	if len(c.images) > 0 {
+		b.add(image.LayoutAction(b.Root, layout(c)))
+	}
+	for _, t := range c.tarballs {
+		at, err := b.place(t)
+		if err != nil {
+			return err
+		}
+		b.add(pack.Action(t.Spec, at))
+	}
+	return nil
+}
+
+// packages describes the files of a base's Debian packages.
+func (p *Project) packages(base baseOn) debian.Spec {
+	return debian.Spec{
+		Name:   base.name,
+		OS:     base.on.OS,
+		Arch:   base.on.Arch,
+		Dir:    slashed(sourceDir, "images", base.name),
+		Output: slashed(stage, "debian", base.name, base.on.Dash()+".tar"),
+	}
+}
+
+// image describes an image. Another project's says of itself what its catalog entry does, so that it has the same digest at every
+// commit of this tree; a component's says what the release does.
+func (b *builder) image(im imageOn) image.Spec {
+	archive, tag := imageFiles(im.on, im.Image)
+	s := image.Spec{
+		Name: im.File(),
+		Program: image.Program{
+			Title:      im.Title,
+			User:       im.User,
+			Entrypoint: im.Entrypoint,
+			Arguments:  im.Arguments,
+			SetUID:     im.SetUID,
+			OS:         im.on.OS,
+			Arch:       im.on.Arch,
+			Version:    b.Stamp.Version,
+			Revision:   b.Stamp.Commit,
+			Created:    b.Stamp.Date.UTC(),
+		},
+		Base:        im.Base,
+		Bases:       slashed(sourceDir, "images"),
+		Tag:         b.imageTag(im.Image),
+		ArchiveTags: b.imageTags(im.Image, im.on.Arch),
+		Tags:        b.indexTags(im.Image),
+		Archive:     archive,
+		DockerTag:   tag,
+		Part:        imagePart(im.on, im.Image),
+	}
+	if im.Addon() {
+		s.Version, s.Revision, s.Source, s.Created = im.Version, im.Revision, im.Source, im.Created.UTC()
+	}
+	for _, bin := range im.binaries {
+		s.Binaries = append(s.Binaries, image.Binary{Name: bin.Name, File: b.binary(im.on, bin)})
+	}
+	if b.hasPackages(im.Base) { // whose licenses no SPDX expression names
+		s.Packages = b.packages(baseOn{im.Base, im.on}).Output
+		return s
+	}
+	for _, name := range im.notices {
+		s.LicenseNames = append(s.LicenseNames, licenseNames(name, im.on))
+	}
+	return s
+}
+
+// layout describes the OCI image layout of all images.
+func layout(c *content) image.LayoutSpec {
+	s := image.LayoutSpec{Output: Layout}
+	for _, im := range c.images {
+		s.Parts = append(s.Parts, imagePart(im.on, im.Image))
+	}
+	return s
+}
+
+// place says where a tarball is made, and what is in those whose members are no files of the tree.
+func (b *builder) place(t tarball) (at pack.Place, err error) {
+	at = pack.Place{Root: b.Root, Tarballs: Tars, Sums: sums512, Cache: b.ArchiveCache()}
+	switch t.Name {
+	case catalog.SourceTarball:
+		at.Inputs, at.Code = b.tree.Files, source.Recipe
+		at.List = func(ctx context.Context) ([]archive.Entry, error) { return b.sourceEntries(ctx) }
+	case catalog.PortableTestTarball:
+		at.Inputs, at.List, err = b.testManifests()
+	}
+	return at, err
+}
+
+// notice adds the actions that gather license texts.
+func (b *builder) notice(n notice) error {
+	if len(n.bases) > 0 {
+		s := debian.CopyrightSpec{Name: n.name, OS: n.on.OS, Arch: n.on.Arch, Output: noticeDir(n.name, n.on)}
+		for _, base := range n.bases {
+			s.Bases = append(s.Bases, b.packages(baseOn{base, n.on}))
+		}
+		b.add(debian.CopyrightAction(b.Root, s))
+		return nil
+	}
+	module, err := b.module(n.binaries[0].Module)
+	if err != nil {
+		return err
+	}
+	group := license.Group{Name: n.name, OS: n.on.OS, Arch: n.on.Arch}
+	texts := license.Texts{Own: sourceDir + "/LICENSE"}
+	if b.licensed != "" && module.Name == b.Catalog.Module {
+		texts.Gathered = b.licensed
+	} else {
+		list := b.listing(group, module, n)
+		b.add(license.ListAction(b.Root, b.Go, list))
+		texts.Packages, texts.Module, texts.ModuleFiles, texts.GoVersion = list.Output, module.Name, module.inputs, b.Catalog.Go.Version
+	}
+	if n.names {
+		b.add(license.NamesAction(b.Root, b.Go, license.NamesSpec{Group: group, Texts: texts, Output: licenseNames(n.name, n.on)}))
+	}
+	if !n.texts {
+		return nil
+	}
+	modules := license.ModulesSpec{Group: group, Output: moduleList(n.name, n.on)}
+	for _, bin := range n.binaries {
+		modules.Binaries = append(modules.Binaries, b.binary(n.on, bin))
+	}
+	b.add(license.ModulesAction(b.Root, modules))
+	b.add(license.Action(b.Root, b.Go, license.Spec{Group: group, Texts: texts, Modules: modules.Output, Output: noticeDir(n.name, n.on)}))
+	return nil
+}
+
+// listing describes the list of packages that a notice's binaries are compiled from. Build information in a binary names modules
+// only, and a license may lie in the folder of a package. The sources are no inputs: an edit below the imports must not have the Go
+// command list everything again.
+func (b *builder) listing(group license.Group, module *goModule, n notice) license.ListSpec {
+	c := b.compileSpec(n.on, module)
+	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
+	s := license.ListSpec{
+		Group:       group,
+		Module:      module.Name,
+		ModuleFiles: module.inputs,
+		GoVersion:   b.Catalog.Go.Version,
+		GoFlags:     b.Settings.Build.GoFlags,
+		Flags:       c.BuildFlags(),
+		Levels:      toolchain.Levels(),
+		Output:      slashed(stage, "packages", n.name, n.on.Dash()+".json"),
+	}
+	for _, bin := range n.binaries {
+		if bin.IsTest() {
+			s.Tests = append(s.Tests, bin.Test)
+		} else {
+			s.Mains = append(s.Mains, bin.Package)
+		}
+		s.Heads = append(s.Heads, module.Heads(cmp.Or(bin.Package, bin.Test)))
+	}
+	return s
+}
+
+// release adds the actions that say what the release is.
+func (b *builder) release(s describe.Spec) {
+	var tarballs []describe.File
+	for _, f := range s.Files {
+		if f.SHA512 != "" {
+			tarballs = append(tarballs, f)
+		}
+	}
+	b.add(describe.Checksums(b.Root, Tars, tarballs, b.Unchanged))
+	b.add(describe.Action(b.Root, s))
+}
+
+func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }
+
+// leaveOut removes the actions that make a content: that is there already.
+func (b *builder) leaveOut(c *content) error {
+	other := b.builder(b.ctx)
+	if err := other.actions(c); err != nil {
+		return err
+	}
+	b.graph.Actions = without(b.graph.Actions, other.graph.Actions)
+	return nil
+}
+
+// without returns actions without those of another graph, but with the copy of the sources, which both have.
+func without(actions, others []*action.Action) []*action.Action {
+	there := map[string]bool{}
+	for _, a := range others {
+		there[a.ID] = a.ID != sourcesAction
+	}
+	return slices.DeleteFunc(slices.Clone(actions), func(a *action.Action) bool { return there[a.ID] })
+}

@@ -1,0 +1,351 @@
+package plan
+
+import (
+	"cmp"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/build/pack"
+	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/catalog"
+)
+
+// A content is all that a request makes, resolved once: nothing behind it asks the catalog what belongs where. Each thing is in it
+// once, however many tarballs hold it.
+type content struct {
+	binaries []program
+	notices  []notice
+	bases    []baseOn
+	images   []imageOn
+	tarballs []tarball
+}
+
+// A program is a binary for a platform.
+type program struct {
+	catalog.Binary
+	on catalog.Platform
+}
+
+// A notice is a folder of license texts: those of everything that some binaries of one module link, or of Debian packages.
+type notice struct {
+	name     string // of the group, and of the folder
+	on       catalog.Platform
+	binaries []catalog.Binary // none: of the packages that the bases have files of
+	bases    []string
+	names    bool // the names of the licenses are needed, for images
+	texts    bool // the texts are needed, for tarballs
+}
+
+// A baseOn is a base with files of Debian packages, for a platform.
+type baseOn struct {
+	name string
+	on   catalog.Platform
+}
+
+// An imageOn is an image for a platform.
+type imageOn struct {
+	catalog.Image
+	on       catalog.Platform
+	binaries []catalog.Binary
+	notices  []string // names of the notices for what it holds
+}
+
+// A tarball is a file of the release, with the artifacts in it.
+type tarball struct {
+	pack.Spec
+	on      catalog.Platform // zero: the same for all
+	members []release.Member
+}
+
+// resolver fills a content.
+type resolver struct {
+	*Project
+	content
+	seen map[string]bool
+}
+
+// once reports whether it is called with these words for the first time.
+func (r *resolver) once(words ...string) bool {
+	key := strings.Join(words, " ")
+	first := !r.seen[key]
+	r.seen[key] = true
+	return first
+}
+
+// resolve finds out what a request makes.
+func (p *Project) resolve(req Request) (*content, error) {
+	r := &resolver{Project: p, seen: map[string]bool{}}
+	platforms := p.platforms(req)
+	switch {
+	case req.Tars:
+		r.release(platforms, req.TestSet)
+	case req.Images:
+		for _, on := range platforms {
+			for _, im := range p.Catalog.ImagesFor(catalog.Server, on) {
+				r.image(on, im)
+			}
+		}
+		if len(r.images) == 0 {
+			return nil, &NotForError{"an image", platforms, p.Catalog.Sets[catalog.Server]}
+		}
+	default:
+		if err := r.components(req.What, platforms, len(req.Platforms) == 0 && !req.Everywhere); err != nil {
+			return nil, err
+		}
+	}
+	return &r.content, nil
+}
+
+// components adds what WHAT names, for each platform that it can be built for. A developer's own machine, where no platform was
+// asked for, gets every component, as with `go build`, whether or not it is released for it.
+func (r *resolver) components(what string, platforms []catalog.Platform, own bool) error {
+	wanted := r.Catalog.Default()
+	if what != "" {
+		var err error
+		if wanted, err = r.Catalog.Match(what); err != nil {
+			return err
+		}
+	}
+	built := map[string]bool{}
+	for _, on := range platforms {
+		for _, bin := range wanted {
+			if own || slices.Contains(r.Catalog.PlatformsOf(bin), on) {
+				r.program(on, bin)
+				built[bin.Name] = true
+			}
+		}
+	}
+	for _, bin := range wanted {
+		if what != "" && !built[bin.Name] {
+			return &NotForError{bin.Name, platforms, r.Catalog.PlatformsOf(bin)}
+		}
+	}
+	return nil
+}
+
+func (r *resolver) program(on catalog.Platform, bin catalog.Binary) {
+	if r.once("binary", on.String(), bin.Module, bin.Name) {
+		r.binaries = append(r.binaries, program{bin, on})
+	}
+}
+
+// release adds the tarballs of some platforms, and those that are the same for all.
+func (r *resolver) release(platforms []catalog.Platform, testSet bool) {
+	sets := []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
+	if testSet {
+		sets = append(sets, catalog.Test)
+	}
+	r.tarballs = append(r.tarballs, tarball{Spec: pack.Spec{
+		Name: catalog.SourceTarball, Time: r.Stamp.Date, Tree: r.treeID(),
+	}})
+	for _, on := range platforms {
+		for _, set := range sets {
+			if r.Catalog.SetHas(set, on) {
+				r.setTarball(set, on)
+			}
+		}
+	}
+	r.tarballs = append(r.tarballs, tarball{Spec: pack.Spec{
+		Name: catalog.ManifestsTarball, Top: "kubernetes", Time: r.Stamp.Date, Texts: r.versionFile(), Values: r.values(),
+		Members: []pack.Member{{From: sourceDir + "/release/manifests/", To: "manifests", Fill: true}},
+	}})
+	full := tarball{Spec: pack.Spec{Name: catalog.FullTarball, Top: "kubernetes", Time: r.Stamp.Date, Texts: r.versionFile()}}
+	for _, part := range []string{"README.md", "LICENSE", "docs/"} {
+		full.Members = append(full.Members, pack.Member{From: slashed(sourceDir, part), To: strings.TrimSuffix(part, "/")})
+	}
+	r.tarballs = append(r.tarballs, full)
+	if testSet && len(r.Catalog.Sets[catalog.Test]) > 0 {
+		r.tarballs = append(r.tarballs, tarball{Spec: pack.Spec{
+			Name: catalog.PortableTestTarball, Top: "kubernetes", Time: r.Stamp.Date, Texts: r.versionFile(),
+			Tree: kubernetes + "@" + r.Catalog.Kubernetes,
+		}})
+	}
+}
+
+// setTarball adds kubernetes-SET-OS-ARCH.tar.gz and all that it is made from.
+func (r *resolver) setTarball(set catalog.Set, on catalog.Platform) {
+	t := tarball{on: on, Spec: pack.Spec{Name: catalog.Tarball(set, on), Top: "kubernetes", Time: r.Stamp.Date}}
+	hold := func(artifact, from, to string) {
+		t.Members = append(t.Members, pack.Member{From: from, To: to})
+		t.members = append(t.members, release.Member{Path: slashed(t.Top, to), Artifact: artifact})
+	}
+	binaries := r.Catalog.BinariesFor(set, on)
+	for _, bin := range binaries {
+		r.program(on, bin)
+		hold(programName(on, bin), r.binary(on, bin), slashed(bin.FolderIn(set), on.Exe(bin.Name)))
+	}
+	if set == catalog.Client {
+		r.tarballs = append(r.tarballs, t)
+		return
+	}
+	t.Texts = r.versionFile()
+	group, shipped := r.shipped(set, on)
+	r.texts(group, on, shipped)
+	t.Members = append(t.Members, pack.Member{From: noticeDir(group, on) + "/", To: "LICENSES"})
+	hold(catalog.SourceTarball, slashed(Tars, catalog.SourceTarball), catalog.SourceTarball)
+	if set == catalog.Server || set == catalog.Test {
+		some := slices.Clone(binaries)
+		var bases []string
+		for _, im := range r.Catalog.ImagesFor(set, on) {
+			made := r.image(on, im)
+			some = append(some, made.binaries...)
+			if r.hasPackages(im.Base) && !slices.Contains(bases, im.Base) {
+				bases = append(bases, im.Base)
+			}
+			to := imageFolder(set, im)
+			archive, tag := imageFiles(on, im)
+			hold(archiveName(on, im), archive, slashed(to, path.Base(archive)))
+			t.Members = append(t.Members, pack.Member{From: tag, To: slashed(to, path.Base(tag))})
+		}
+		for _, name := range r.projects(on, some, r.texts) {
+			t.Members = append(t.Members, pack.Member{From: noticeDir(name, on) + "/", To: slashed("LICENSES", name)})
+		}
+		if len(bases) > 0 {
+			t.Members = append(t.Members, pack.Member{From: r.debianNotice(set, on, bases) + "/", To: "LICENSES/debian"})
+		}
+	}
+	if set == catalog.Server {
+		t.Members = append(t.Members, pack.Member{From: sourceDir + "/release/manifests/addons/", To: "addons", Fill: true})
+		t.Values = r.values()
+	}
+	r.tarballs = append(r.tarballs, t)
+}
+
+// imageFolder is where a tarball has images.
+func imageFolder(set catalog.Set, im catalog.Image) string {
+	switch {
+	case set == catalog.Test:
+		return "test/images"
+	case im.Addon():
+		return "addons/images"
+	}
+	return "server/bin"
+}
+
+// image adds an image, and what it is made from.
+func (r *resolver) image(on catalog.Platform, im catalog.Image) imageOn {
+	made := imageOn{Image: im, on: on}
+	for _, name := range im.Binaries() {
+		bin, _ := r.Catalog.Binary(name) // catalog.Load guarantees that it is there
+		r.program(on, bin)
+		made.binaries = append(made.binaries, bin)
+	}
+	if slices.ContainsFunc(made.binaries, r.Catalog.IsComponent) {
+		group, shipped := r.shipped(cmp.Or(im.Set, catalog.Server), on)
+		r.names(group, on, shipped)
+		made.notices = append(made.notices, group)
+	}
+	made.notices = append(made.notices, r.projects(on, made.binaries, r.names)...)
+	if r.hasPackages(im.Base) && r.once("base", on.String(), im.Base) {
+		r.bases = append(r.bases, baseOn{im.Base, on})
+	}
+	if r.once("image", on.String(), im.File()) {
+		r.images = append(r.images, made)
+	}
+	return made
+}
+
+// projects adds a notice for each other project that some binaries are of, and returns their names in the catalog's order. It
+// covers every program of the project that a release has for the platform, so it is the same whichever tarballs are asked for.
+func (r *resolver) projects(on catalog.Platform, some []catalog.Binary, notice func(string, catalog.Platform, []catalog.Binary)) []string {
+	var names []string
+	for _, bin := range r.Catalog.Binaries {
+		isOne := slices.ContainsFunc(some, func(b catalog.Binary) bool { return b.Module == bin.Module })
+		if name := path.Base(bin.Module); isOne && !r.Catalog.IsComponent(bin) && !slices.Contains(names, name) {
+			names = append(names, name)
+			notice(name, on, r.programsOf(bin.Module, on, catalog.Sets()...))
+		}
+	}
+	return names
+}
+
+// shipped lists the components that share one LICENSES folder with those of a set, and names it. It covers every component that a
+// release ships for the platform, so it is the same whichever tarballs are asked for. The test set has its own: it links far more.
+func (r *resolver) shipped(set catalog.Set, on catalog.Platform) (name string, binaries []catalog.Binary) {
+	name, sets := "components", []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
+	if set == catalog.Test {
+		name, sets = "test", []catalog.Set{catalog.Test}
+	}
+	return name, r.programsOf(r.Catalog.Module, on, sets...)
+}
+
+// programsOf lists the binaries of a module that tarballs of some sets have for a platform, by themselves or in images.
+func (r *resolver) programsOf(module string, on catalog.Platform, sets ...catalog.Set) []catalog.Binary {
+	held := map[string]bool{}
+	for _, set := range sets {
+		for _, bin := range r.Catalog.BinariesFor(set, on) {
+			held[bin.Name] = true
+		}
+		for _, im := range r.Catalog.ImagesFor(set, on) {
+			for _, name := range im.Binaries() {
+				held[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.Catalog.Binaries), func(bin catalog.Binary) bool {
+		return bin.Module != module || !held[bin.Name]
+	})
+}
+
+// notice returns the notice for what binaries of one module link, which is added if it is the first time.
+func (r *resolver) notice(name string, on catalog.Platform, binaries []catalog.Binary) *notice {
+	if r.once("notice", on.String(), name) {
+		r.notices = append(r.notices, notice{name: name, on: on, binaries: binaries})
+	}
+	i := slices.IndexFunc(r.notices, func(n notice) bool { return n.name == name && n.on == on })
+	return &r.notices[i]
+}
+
+// names adds the names of the licenses of what binaries link.
+func (r *resolver) names(name string, on catalog.Platform, binaries []catalog.Binary) {
+	r.notice(name, on, binaries).names = true
+}
+
+// texts adds the texts of the licenses: of the modules that the binaries themselves name.
+func (r *resolver) texts(name string, on catalog.Platform, binaries []catalog.Binary) {
+	r.notice(name, on, binaries).texts = true
+	for _, bin := range binaries {
+		r.program(on, bin)
+	}
+}
+
+// debianNotice adds the copyright files of Debian packages, and returns their folder.
+func (r *resolver) debianNotice(set catalog.Set, on catalog.Platform, bases []string) string {
+	name := "debian"
+	if set == catalog.Test {
+		name += "-test"
+	}
+	if r.once("notice", on.String(), name) {
+		r.notices = append(r.notices, notice{name: name, on: on, bases: bases})
+	}
+	return noticeDir(name, on)
+}
+
+// versionFile is the file that says in a tarball which version it is.
+func (p *Project) versionFile() []pack.Text {
+	return []pack.Text{{Name: "version", Content: p.Stamp.Version + "\n"}}
+}
+
+// values are what manifests leave open for the release, see release/manifests/README.md.
+func (p *Project) values() []pack.Value {
+	values := []pack.Value{{Placeholder: "__VERSION__", Value: p.Stamp.ImageTag()}, {Placeholder: "__REGISTRY__", Value: p.Catalog.Registry}}
+	for _, im := range p.Catalog.Images {
+		if im.In(catalog.Server) && im.Addon() {
+			name := strings.ToUpper(strings.ReplaceAll(im.File(), "-", "_"))
+			values = append(values, pack.Value{Placeholder: "__" + name + "__", Value: im.Version})
+		}
+	}
+	return values
+}
+
+// hasPackages reports whether a base has files of Debian packages.
+func (p *Project) hasPackages(base string) bool {
+	if base == "" {
+		return false
+	}
+	_, err := os.Stat(p.abs(slashed("images", base, debian.WishFile)))
+	return err == nil
+}

@@ -1,0 +1,27 @@
+// Package release describes a release as one value: everything that was made of one commit, by content.
+//
+// A [Release] names every artifact (tarballs, the binaries in them, container images, files of sums) with its digests, and every
+// input (sources, Go modules, toolchains, Debian packages) that the artifacts were made from. It is the file release.json beside
+// the tarballs, and the hinge of slipway: what makes artifacts adds entries, and what checks, boots, compares or publishes them
+// reads entries. Nobody has to know how a file is called.
+//
+//	r, err := release.Read("_output/release-tars")
+//	for _, a := range r.Select(release.Tarball, platform) {
+//		fmt.Println(a.Path, a.SHA256)
+//	}
+//
+// The file depends on the release alone: the same commit, settings and platforms give the same bytes in every folder, on every
+// machine, and by the local and the container road.
+//
+// # References
+//
+// Names of artifacts are unique, so that [Artifact.Of] can refer to them:
+//
+//	kubernetes-server-linux-amd64.tar.gz             a file of the release's folder
+//	linux/amd64/kubelet                              a binary
+//	linux/amd64/kube-apiserver.tar                   an image as an archive for docker load
+//	registry.k8s.io/kube-apiserver-amd64:v1.37.0     an image of one platform
+//	registry.k8s.io/kube-apiserver:v1.37.0           an image index over all platforms
+//
+// What must never be in here: how artifacts are made, and what is done with them.
+package release

@@ -1,0 +1,109 @@
+package release
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrInvalid says that a release.json cannot be what it claims to be.
+var ErrInvalid = errors.New("not a description of a release")
+
+// Marshal returns the content of release.json.
+func (r *Release) Marshal() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(r)
+	return b.Bytes(), err
+}
+
+// Read reads the description of the release in a folder. The error is fs.ErrNotExist if there is none, and ErrInvalid if it is
+// malformed or inconsistent.
+func Read(dir string) (*Release, error) {
+	file := filepath.Join(dir, File)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Unmarshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return r, nil
+}
+
+// Unmarshal reads the content of a release.json, strictly: what it does not know is an error, as are names that are not unique,
+// references that lead nowhere and paths that lead out of the release's folder.
+func Unmarshal(data []byte) (*Release, error) {
+	var form struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &form); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if form.Format != Format {
+		return nil, fmt.Errorf("%w: its format is %d, and this program reads %d", ErrInvalid, form.Format, Format)
+	}
+	var r Release
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if _, err := d.Token(); err == nil {
+		return nil, fmt.Errorf("%w: something follows it", ErrInvalid)
+	}
+	if err := r.check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return &r, nil
+}
+
+// check returns what contradicts itself in a description.
+func (r *Release) check() error {
+	names := make(map[string]bool, len(r.Artifacts))
+	paths := map[string]bool{}
+	for _, a := range r.Artifacts {
+		switch {
+		case a.Name == "":
+			return errors.New("an artifact has no name")
+		case names[a.Name]:
+			return fmt.Errorf("artifact %s: named twice", a.Name)
+		case !isHex(a.SHA256, 64) || !isHex(a.SHA512, 128):
+			return fmt.Errorf("artifact %s: a digest is malformed", a.Name)
+		case a.Path != "" && (!fs.ValidPath(a.Path) || a.Path == "." || strings.Contains(a.Path, `\`)):
+			return fmt.Errorf("artifact %s: path %q leads out of the folder", a.Name, a.Path)
+		case a.Path == File || paths[a.Path]:
+			return fmt.Errorf("artifact %s: path %q is taken", a.Name, a.Path)
+		}
+		names[a.Name] = true
+		if a.Path != "" {
+			paths[a.Path] = true
+		}
+	}
+	for _, a := range r.Artifacts {
+		for _, of := range a.Of {
+			if !names[of] {
+				return fmt.Errorf("artifact %s: refers to %s, which is not in the release", a.Name, of)
+			}
+		}
+		for _, m := range a.Members {
+			if !names[m.Artifact] {
+				return fmt.Errorf("artifact %s: member %s is %s, which is not in the release", a.Name, m.Path, m.Artifact)
+			}
+		}
+	}
+	return nil
+}
+
+// isHex reports whether s is a number of lower-case hexadecimal digits.
+func isHex(s string, digits int) bool {
+	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
+}

@@ -1,0 +1,117 @@
+package release
+
+import (
+	"time"
+
+	"slipway.build/pkg/mechanism/platform"
+)
+
+// File is the name of the file that describes a release, in the release's folder.
+const File = "release.json"
+
+// Format is the version of the file's form. Readers refuse another one.
+const Format = 1
+
+// A Release is everything that was made of one commit.
+type Release struct {
+	Format     int       `json:"format" jsonschema:"version of the form of this file"`
+	Version    string    `json:"version" jsonschema:"the release's version, such as v1.37.0+acme.1"`
+	Commit     string    `json:"commit,omitempty" jsonschema:"the commit of the tree, in hex"`
+	TreeState  string    `json:"treeState,omitempty" jsonschema:"clean, dirty, or archive"`
+	Date       time.Time `json:"date" jsonschema:"time of the commit, and of every file in the release"`
+	Kubernetes string    `json:"kubernetes" jsonschema:"version of k8s.io/kubernetes that the components are compiled from"`
+	Go         string    `json:"go" jsonschema:"version of Go that compiled the binaries"`
+
+	Platforms []platform.Platform `json:"platforms" jsonschema:"platforms of the release, as in linux/amd64"`
+	Variables map[string]string   `json:"variables,omitempty" jsonschema:"variables that the user set and that decide bytes"`
+	Artifacts []Artifact          `json:"artifacts" jsonschema:"what the release consists of, by name"`
+	Inputs    []Input             `json:"inputs" jsonschema:"what the artifacts were made from"`
+}
+
+// A Kind says what an artifact is.
+type Kind string
+
+// The kinds of artifacts.
+const (
+	Tarball Kind = "tarball" // a file of the release's folder
+	Sums    Kind = "sums"    // a file of checksums, in the form of sha256sum
+	Binary  Kind = "binary"  // a program, inside tarballs and images
+	Archive Kind = "archive" // an image as an archive for docker load and ctr images import, inside tarballs
+	Image   Kind = "image"   // a container image of one platform: its manifest
+	Index   Kind = "index"   // a container image over all its platforms: its image index
+)
+
+// An Artifact is a file, an image or an image index that a release consists of.
+type Artifact struct {
+	Name      string            `json:"name" jsonschema:"unique in the release"`
+	Kind      Kind              `json:"kind" jsonschema:"tarball, sums, binary, archive, image or index"`
+	Platform  platform.Platform `json:"platform,omitzero" jsonschema:"absent if it is the same for all"`
+	MediaType string            `json:"mediaType" jsonschema:"IANA or OCI media type"`
+	Size      int64             `json:"size" jsonschema:"bytes; of an image or index, of its manifest"`
+	SHA256    string            `json:"sha256" jsonschema:"in hex; of an image or index, its digest"`
+	SHA512    string            `json:"sha512" jsonschema:"in hex; of an image or index, of its manifest"`
+	Path      string            `json:"path,omitempty" jsonschema:"in the release's folder; absent for what is only inside another artifact"`
+	Of        []string          `json:"of,omitempty" jsonschema:"names of the artifacts that it consists of or speaks about"`
+	Action    string            `json:"action" jsonschema:"the action that made it"`
+
+	Members []Member `json:"members,omitempty" jsonschema:"of a tarball: where it holds other artifacts"`
+	Config  string   `json:"config,omitempty" jsonschema:"of an image: digest of its configuration, which is its ID in engines"`
+	Layers  []Layer  `json:"layers,omitempty" jsonschema:"of an image: its layers, lowest first"`
+}
+
+// A Member is an artifact in a tarball.
+type Member struct {
+	Path     string `json:"path" jsonschema:"name of the tarball's member"`
+	Artifact string `json:"artifact" jsonschema:"name of the artifact"`
+}
+
+// A Layer is one of an image.
+type Layer struct {
+	MediaType string `json:"mediaType" jsonschema:"OCI media type"`
+	Size      int64  `json:"size" jsonschema:"bytes, as it is stored"`
+	Digest    string `json:"digest" jsonschema:"sha256:HEX of the layer as it is stored"`
+	DiffID    string `json:"diffID" jsonschema:"sha256:HEX of the layer's tar"`
+}
+
+// An InputKind says what an input is.
+type InputKind string
+
+// The kinds of inputs.
+const (
+	Source    InputKind = "source"    // the tree, as the tarball of its sources
+	Module    InputKind = "module"    // a Go module that a binary links
+	Toolchain InputKind = "toolchain" // Go for a host that may have compiled
+	Debian    InputKind = "debian"    // a Debian package that an image has files of
+)
+
+// An Input is something that artifacts were made from.
+type Input struct {
+	Kind     InputKind         `json:"kind" jsonschema:"source, module, toolchain or debian"`
+	Name     string            `json:"name" jsonschema:"file name, module path, or package name"`
+	Version  string            `json:"version,omitempty" jsonschema:"as the module or package has it"`
+	Platform platform.Platform `json:"platform,omitzero" jsonschema:"of a toolchain the host, of a Debian package what it is for"`
+	Sum      string            `json:"sum,omitempty" jsonschema:"of a module or toolchain: h1:… as go.sum has it"`
+	SHA256   string            `json:"sha256,omitempty" jsonschema:"of a file, in hex"`
+	Replaces string            `json:"replaces,omitempty" jsonschema:"path of the module that it stands in for"`
+}
+
+// Select returns the artifacts of a kind, in the release's order; a platform narrows them, unless it is the zero one.
+func (r *Release) Select(kind Kind, on platform.Platform) []Artifact {
+	var selected []Artifact
+	for _, a := range r.Artifacts {
+		if a.Kind == kind && (on == platform.Platform{} || a.Platform == on) {
+			selected = append(selected, a)
+		}
+	}
+	return selected
+}
+
+// Artifact returns the artifact of that name.
+func (r *Release) Artifact(name string) (Artifact, bool) {
+	for _, a := range r.Artifacts {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return Artifact{}, false
+}

@@ -1,0 +1,222 @@
+// Package verify checks a release's folder against its description, release.json.
+//
+// [Folder] looks at every file: those that the description names have to be there, whole and unchanged, and no other may be there,
+// such as a tarball that an earlier request left. The [Report] is a value; text and JSON are views of it.
+//
+//	report, err := verify.Folder(ctx, "_output/release-tars")
+//	if err == nil && !report.OK() {
+//		report.Text(os.Stderr)
+//	}
+//
+// What must never be in here: how a release is made, and which files it should have.
+package verify
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/release"
+)
+
+// A Status says what is the matter with a file.
+type Status string
+
+// What a file can be.
+const (
+	OK       Status = "ok"
+	Missing  Status = "missing"
+	Short    Status = "cut short"           // smaller than the release says
+	Changed  Status = "changed"             // its size or a digest is another
+	Stranger Status = "not of this release" // the release does not name it
+)
+
+// A File is one in a release's folder.
+type File struct {
+	Path   string `json:"path"`
+	Status Status `json:"status"`
+	Detail string `json:"detail,omitempty"` // what was found instead
+}
+
+// A Report is what a release's folder looks like.
+type Report struct {
+	Folder  string `json:"folder"`
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Valid   bool   `json:"ok"`
+	Files   []File `json:"files"` // by path
+}
+
+// OK reports whether the folder holds the release: all of it, and nothing else.
+func (r *Report) OK() bool { return r.Valid }
+
+// Folder compares the files in dir with the description that is there. The error is about the description, or about reading; what
+// is wrong with files is in the report.
+func Folder(ctx context.Context, dir string) (*Report, error) {
+	described, err := release.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	return folder(ctx, dir, described, nil)
+}
+
+// Files is Folder for some of the artifacts, by name, each of which is a file: the others need not be there.
+func Files(ctx context.Context, dir string, described *release.Release, names ...string) (*Report, error) {
+	for _, name := range names {
+		if a, ok := described.Artifact(name); !ok || a.Path == "" {
+			return nil, fmt.Errorf("%s: no file of release %s", name, described.Version)
+		}
+	}
+	return folder(ctx, dir, described, names)
+}
+
+// folder checks some artifacts, or all and that there is nothing else if none is named.
+func folder(ctx context.Context, dir string, described *release.Release, names []string) (*Report, error) {
+	report := &Report{Folder: dir, Version: described.Version, Commit: described.Commit}
+	var checked []release.Artifact
+	for _, a := range described.Artifacts {
+		if a.Path != "" && (len(names) == 0 || slices.Contains(names, a.Name)) {
+			checked = append(checked, a)
+		}
+	}
+	if len(checked) == 0 {
+		return nil, fmt.Errorf("%s: names no files", filepath.Join(dir, release.File))
+	}
+	report.Files = make([]File, len(checked))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, a := range checked {
+		g.Go(func() (err error) {
+			report.Files[i], err = check(ctx, dir, a)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		strangers, err := strangers(dir, checked)
+		if err != nil {
+			return nil, err
+		}
+		report.Files = append(report.Files, strangers...)
+	}
+	slices.SortFunc(report.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	report.Valid = !slices.ContainsFunc(report.Files, func(f File) bool { return f.Status != OK })
+	return report, nil
+}
+
+// check compares a file with the artifact that it should be.
+func check(ctx context.Context, dir string, a release.Artifact) (File, error) {
+	file := filepath.Join(dir, filepath.FromSlash(a.Path))
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return File{a.Path, Missing, ""}, nil
+	case err != nil:
+		return File{}, err
+	case !info.Mode().IsRegular():
+		return File{a.Path, Changed, "is no regular file"}, nil
+	case info.Size() < a.Size:
+		return File{a.Path, Short, fmt.Sprintf("has %d bytes of %d", info.Size(), a.Size)}, nil
+	case info.Size() > a.Size:
+		return File{a.Path, Changed, fmt.Sprintf("has %d bytes, want %d", info.Size(), a.Size)}, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	short, long := sha256.New(), sha512.New()
+	if _, err := io.Copy(io.MultiWriter(short, long), reader{ctx, f}); err != nil {
+		return File{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	if sum := hex.EncodeToString(short.Sum(nil)); sum != a.SHA256 {
+		return File{a.Path, Changed, fmt.Sprintf("its SHA-256 is %s, want %s", sum, a.SHA256)}, nil
+	}
+	if sum := hex.EncodeToString(long.Sum(nil)); sum != a.SHA512 {
+		return File{a.Path, Changed, fmt.Sprintf("its SHA-512 is %s, want %s", sum, a.SHA512)}, nil
+	}
+	return File{a.Path, OK, ""}, nil
+}
+
+// strangers lists what is in the folder and neither an artifact nor the description.
+func strangers(dir string, artifacts []release.Artifact) ([]File, error) {
+	known := map[string]bool{release.File: true}
+	for _, a := range artifacts {
+		known[a.Path] = true
+	}
+	var found []File
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		if rel = filepath.ToSlash(rel); !known[rel] {
+			found = append(found, File{rel, Stranger, ""})
+		}
+		return nil
+	})
+	return found, err
+}
+
+// A reader ends with its context.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// Text writes a line for each file, and one that sums up.
+func (r *Report) Text(w io.Writer) error {
+	bad := 0
+	for _, f := range r.Files {
+		text := string(f.Status)
+		if f.Status == OK {
+			text = "OK"
+		} else {
+			bad++
+		}
+		if f.Detail != "" {
+			text += ": " + f.Detail
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s\n", f.Path, text); err != nil {
+			return err
+		}
+	}
+	sum := fmt.Sprintf("release %s: %d files as described", r.Version, len(r.Files))
+	if bad > 0 {
+		sum = fmt.Sprintf("release %s: %d of %d files are not as described", r.Version, bad, len(r.Files))
+	}
+	_, err := fmt.Fprintln(w, sum)
+	return err
+}
+
+// JSON writes the report as JSON.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
