@@ -61,7 +61,7 @@ type Place struct {
 
 	// List returns more members, from elsewhere, if it is not nil. Inputs are the files that these depend on, and Code stands for
 	// the code that decides them.
-	List   func(ctx context.Context) ([]archive.Entry, error)
+	List   List
 	Inputs []string
 	Code   string
 }

@@ -5,14 +5,13 @@ import (
 	"context"
 	"slices"
 
+	"slipway.build/pkg/build/compile"
 	"slipway.build/pkg/build/describe"
 	"slipway.build/pkg/build/image"
 	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/build/pack"
-	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/source"
@@ -49,26 +48,21 @@ func moduleList(name string, on catalog.Platform) string {
 // A builder makes the actions of one graph of a content.
 type builder struct {
 	*Project
-	ctx     context.Context
-	graph   *action.Graph
-	modules map[string]*goModule      // that were read, by folder
-	batches map[string]*action.Batch  // by ID
-	targets map[string]catalog.Binary // by the ID of the action that compiles it
-	packs   bool                      // binaries are for tarballs or images
-
-	readies map[road.Road]func(context.Context) error // see ready
+	ctx      context.Context
+	graph    *action.Graph
+	modules  map[string]*goModule // that were read, by folder
+	compiler compile.Compiler
 }
 
 func (p *Project) builder(ctx context.Context) *builder {
-	return &builder{
+	b := &builder{
 		Project: p,
 		ctx:     ctx,
 		graph:   &action.Graph{Root: p.Root, State: State},
 		modules: map[string]*goModule{},
-		batches: map[string]*action.Batch{},
-		targets: map[string]catalog.Binary{},
-		readies: map[road.Road]func(context.Context) error{},
 	}
+	b.compiler = compile.Compiler{Root: p.Root, Measured: b.graph.Measured}
+	return b
 }
 
 // actions adds all actions of a content.
@@ -76,7 +70,9 @@ func (b *builder) actions(c *content) error {
 	if len(c.images)+len(c.tarballs)+len(c.notices) > 0 {
 		b.sources()
 	}
-	b.packs = len(c.tarballs)+len(c.images) > 0
+	if len(c.tarballs)+len(c.images) > 0 {
+		b.compiler.Cache = b.ArchiveCache() // binaries are packed
+	}
 	for _, bin := range c.binaries {
 		if err := b.compile(bin); err != nil {
 			return err
@@ -175,7 +171,7 @@ func (b *builder) place(t tarball) (at pack.Place, err error) {
 	switch t.Name {
 	case catalog.SourceTarball:
 		at.Inputs, at.Code = b.tree.Files, source.Recipe
-		at.List = func(ctx context.Context) ([]archive.Entry, error) { return b.sourceEntries(ctx) }
+		at.List = b.sourceList()
 	case catalog.PortableTestTarball:
 		at.Inputs, at.List, err = b.testManifests()
 	}

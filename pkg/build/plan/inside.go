@@ -13,7 +13,6 @@ import (
 	"slipway.build/pkg/build/license"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/stamp"
 )
@@ -84,12 +83,7 @@ func PackSources(ctx context.Context, w io.Writer, dir string, status []byte, ge
 	if sum != statusValue(status, sourcesKey) {
 		return errChanged("its sources are not those that Bazel was told of")
 	}
-	entries, err := p.sourceEntries(ctx)
-	if err != nil {
-		return err
-	}
-	packer := archive.Packer{Time: p.Stamp.Date}
-	if err := packer.TarGz(ctx, w, entries); err != nil {
+	if err := p.sourceList().Write(ctx, w, p.Stamp.Date); err != nil {
 		return err
 	}
 	return p.Unchanged(ctx)
@@ -185,16 +179,7 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 
 // CopySources makes a tree of its own of the sources, in dir: what is made of it has nothing to do with the _output of this one.
 func (p *Project) CopySources(ctx context.Context, dir string) error {
-	entries, err := p.sourceEntries(ctx)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if err := copySource(e, filepath.Join(dir, filepath.FromSlash(e.Name))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.sourceList().Copy(ctx, dir, func(string) bool { return true })
 }
 
 // Made is what a release is packed from besides the sources, and what Others plans, which is in the tree.

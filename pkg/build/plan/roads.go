@@ -1,9 +1,6 @@
 package plan
 
 import (
-	"context"
-	"sync"
-
 	"slipway.build/pkg/build/road"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/build/road/container"
@@ -51,21 +48,4 @@ func (p *Project) chooseRoad() error {
 		}
 	}
 	return suggest.Unknown("road", p.Settings.Road, Roads())
-}
-
-// ready returns the Ready of a road, or nil if it has none. Batches share it, so that it looks only once.
-func (b *builder) ready(r road.Road) func(ctx context.Context) error {
-	preparer, ok := r.(road.Preparer)
-	if !ok {
-		return nil
-	}
-	if b.readies[r] == nil {
-		var once sync.Once
-		var err error
-		b.readies[r] = func(ctx context.Context) error {
-			once.Do(func() { err = preparer.Ready(ctx) })
-			return err
-		}
-	}
-	return b.readies[r]
 }

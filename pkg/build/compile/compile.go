@@ -1,0 +1,165 @@
+// Package compile makes the actions of compiles: one for each binary, and so a key and a record for each, and one batch for a module
+// and a platform, which compiles all binaries that are stale in one run of a road.
+//
+//	c := compile.Compiler{Root: root, Cache: cache, Measured: graph.Measured}
+//	a := c.Action(road, compile.Spec{ID: "compile linux/amd64 kubectl", Batch: "compile linux/amd64", …})
+//
+// What must never be in here: which binaries there are, and how a road compiles.
+package compile
+
+import (
+	"context"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
+)
+
+// defaultMemory is how much memory a compile is expected to need until it has been measured here: bytes. The linux/amd64 components
+// peak at 3.7 GiB on two cores (docs/measurements.md), during the parallel links at the end.
+const defaultMemory = 4 << 30
+
+// A Spec describes the compile of a binary. Paths are slash-separated and relative to the tree's root.
+type Spec struct {
+	ID     string // of the action
+	Batch  string // ID of the batch: the same for all binaries of a module and a platform
+	Output string
+	Inputs []string // the sources, and the files that configure the road
+
+	road.Spec
+	road.Binary
+	Elsewhere bool // another road was asked for, and says who compiles
+}
+
+// A Compiler makes the actions of one graph.
+type Compiler struct {
+	Root     string                                    // absolute
+	Cache    string                                    // where compressed contents are kept; empty: nothing is compressed ahead of packing
+	Measured func(batch string) (int64, bool)          // peak memory of a batch the last time, bytes
+	batches  map[string]*action.Batch                  // by ID
+	binaries map[string]road.Binary                    // by ID of the action
+	ready    map[road.Road]func(context.Context) error // see lookOnce
+}
+
+// Action returns the action that compiles a binary. It fails if the road cannot make it.
+func (c *Compiler) Action(by road.Road, s Spec) (*action.Action, error) {
+	if err := road.CheckBinary(by, s.Binary); err != nil {
+		return nil, err
+	}
+	if c.binaries == nil {
+		c.batches, c.binaries, c.ready = map[string]*action.Batch{}, map[string]road.Binary{}, map[road.Road]func(context.Context) error{}
+	}
+	c.binaries[s.ID] = s.Binary
+	return &action.Action{
+		ID:      s.ID,
+		Phase:   "compile",
+		Recipe:  by.Recipe(s.Spec, s.Binary),
+		Inputs:  s.Inputs,
+		Outputs: []string{s.Output},
+		Batch:   c.batch(by, s),
+	}, nil
+}
+
+// batch returns the batch of a binary.
+func (c *Compiler) batch(by road.Road, s Spec) *action.Batch {
+	if known := c.batches[s.Batch]; known != nil {
+		return known
+	}
+	b := &action.Batch{ID: s.Batch, Cost: c.cost(s.Batch), Ready: c.lookOnce(by)}
+	b.Run = func(ctx context.Context, t *action.Task, stale []*action.Action) error {
+		return c.run(ctx, t, by, s, stale)
+	}
+	if e, ok := by.(road.Explainer); ok {
+		b.Commands = func(stale []*action.Action) []string {
+			return e.Commands(c.compilation(s.Spec, stale, func(output string) string {
+				return filepath.Join(c.Root, filepath.FromSlash(output))
+			}))
+		}
+	}
+	c.batches[s.Batch] = b
+	return b
+}
+
+// cost leaves one processor for what can happen beside a compile (packing, the next platform's start), since the Go command's links
+// leave processors idle.
+func (c *Compiler) cost(batch string) action.Cost {
+	cost := action.Cost{CPU: max(1, runtime.NumCPU()-1), Memory: defaultMemory}
+	if peak, ok := c.Measured(batch); ok {
+		cost.Memory = peak
+	}
+	return cost
+}
+
+// lookOnce returns the Ready of a road, or nil if it has none. Batches share it, so that it looks only once.
+func (c *Compiler) lookOnce(by road.Road) func(context.Context) error {
+	preparer, ok := by.(road.Preparer)
+	if !ok {
+		return nil
+	}
+	if c.ready[by] == nil {
+		var once sync.Once
+		var err error
+		c.ready[by] = func(ctx context.Context) error {
+			once.Do(func() { err = preparer.Ready(ctx) })
+			return err
+		}
+	}
+	return c.ready[by]
+}
+
+// compilation is that of a batch's stale binaries, which go where path says.
+func (c *Compiler) compilation(s road.Spec, stale []*action.Action, path func(output string) string) road.Compilation {
+	made := road.Compilation{Spec: s}
+	for _, a := range stale {
+		made.Targets = append(made.Targets, road.Target{Binary: c.binaries[a.ID], Output: path(a.Outputs[0])})
+	}
+	return made
+}
+
+func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec, stale []*action.Action) error {
+	made := c.compilation(s.Spec, stale, t.Path)
+	made.Scratch = t.Dir()
+	for i, a := range stale {
+		made.Targets[i].Previous = t.Previous(a.Outputs[0])
+	}
+	if c.Cache != "" {
+		built, stop := c.ahead(ctx)
+		defer stop()
+		made.Built = built
+	}
+	if s.Elsewhere {
+		return by.Compile(ctx, made, elsewhere{t, by.Info().Name})
+	}
+	return by.Compile(ctx, made, t)
+}
+
+// An elsewhere reports a compile by another road than the one of the request, with its name.
+type elsewhere struct {
+	road.Report
+	road string
+}
+
+func (e elsewhere) By(process string) { e.Report.By("the " + e.road + " road: " + process) }
+
+// ahead compresses binaries for tarballs and images, one after the other, while others are linked: links leave processors idle, and
+// packing would have to compress all of them at once. It only saves time: packing meets again what goes wrong here, and reports it,
+// and does what is not done when the compile is.
+func (c *Compiler) ahead(ctx context.Context) (built func(file string), stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	packer := archive.Packer{Cache: c.Cache, Workers: 1}
+	files := make(chan string, 1000) // more than a module has binaries
+	var done sync.WaitGroup
+	done.Go(func() {
+		for file := range files {
+			_ = packer.Prepare(ctx, file)
+		}
+	})
+	return func(file string) { files <- file }, func() {
+		cancel()
+		close(files)
+		done.Wait()
+	}
+}

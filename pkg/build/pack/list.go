@@ -1,0 +1,115 @@
+package pack
+
+import (
+	"context"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"time"
+
+	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/recipe"
+)
+
+// A List returns members from elsewhere than files of the tree.
+type List func(ctx context.Context) ([]archive.Entry, error)
+
+// With returns the members of a list, and a text beside them.
+func (l List) With(t Text) List {
+	return func(ctx context.Context) ([]archive.Entry, error) {
+		entries, err := l(ctx)
+		return append(entries, archive.Entry{Name: t.Name, Mode: 0o644, Data: []byte(t.Content)}), err
+	}
+}
+
+// Module returns the members that are parts (files or folders) of a module which the module in dir requires, below top. The module is
+// fetched if it is not in the module cache.
+func Module(find func(context.Context, func(string)) (*toolchain.Go, error), dir, module, goflags, top string, parts ...string) List {
+	return func(ctx context.Context) ([]archive.Entry, error) {
+		g, err := find(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		from, err := g.ModuleDir(ctx, dir, module, goflags)
+		if err != nil {
+			return nil, err
+		}
+		var entries []archive.Entry
+		for _, part := range parts {
+			more, err := Folder(filepath.Join(from, filepath.FromSlash(part)), path.Join(top, part), func(string) string { return "" })
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, more...)
+		}
+		return entries, nil
+	}
+}
+
+// Write writes the tarball of a list, without an action.
+func (l List) Write(ctx context.Context, w io.Writer, at time.Time) error {
+	entries, err := l(ctx)
+	if err != nil {
+		return err
+	}
+	packer := archive.Packer{Time: at}
+	return packer.TarGz(ctx, w, entries)
+}
+
+// Copy writes the members that a function wants as files below dir.
+func (l List) Copy(ctx context.Context, dir string, want func(name string) bool) error {
+	entries, err := l(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !want(e.Name) {
+			continue
+		}
+		if err := copyEntry(e, filepath.Join(dir, filepath.FromSlash(e.Name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyEntry(e archive.Entry, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if e.Link != "" {
+		return os.Symlink(e.Link, to)
+	}
+	data := e.Data
+	if e.Path != "" {
+		var err error
+		if data, err = os.ReadFile(e.Path); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(to, data, e.Mode.Perm())
+}
+
+// A CopySpec describes a copy of sources.
+type CopySpec struct {
+	ID     string   // of the action
+	Inputs []string // the sources
+	Tree   string   // identifies their content besides
+	Output string   // a folder
+}
+
+// CopyAction returns the action that copies those members of a list that a function wants. Code stands for what decides the list.
+func CopyAction(s CopySpec, l List, want func(name string) bool, code string) *action.Action {
+	out := s.Output + "/"
+	return &action.Action{
+		ID:      s.ID,
+		Phase:   "sources",
+		Recipe:  recipe.Spec(s, Recipe, code),
+		Inputs:  s.Inputs,
+		Outputs: []string{out},
+		Run:     func(ctx context.Context, t *action.Task) error { return l.Copy(ctx, t.Path(out), want) },
+	}
+}
