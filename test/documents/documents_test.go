@@ -69,7 +69,7 @@ func TestMadeUpCommandsAreFound(t *testing.T) {
 		"bazel test //pkgs/...":                        "pkgs",
 		"cd images/etc && go mod tidy":                 "images/etc",
 		"go test ./docs":                               "no Go files",
-		"go test -tags integration ./test/integracion": "test/integracion",
+		"go test -tags integration ./test/integral": "test/integral",
 		"$ make quick-releases":                        "quick-releases",
 	} {
 		document := "# A document\n\n```sh\n" + text + "\n```\n"
