@@ -23,7 +23,7 @@ var root = filepath.Join("..", "..")
 
 func TestDocumentsNameWhatExists(t *testing.T) {
 	t.Parallel()
-	known := world(t)
+	tree := known(t)
 	counted := 0
 	for _, name := range documents(t) {
 		text, err := os.ReadFile(filepath.Join(root, name))
@@ -33,7 +33,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		snippets := snippets(string(text))
 		counted += len(snippets)
 		for _, s := range snippets {
-			if err := known.check(s, string(text)); err != nil {
+			if err := tree.check(s, string(text)); err != nil {
 				t.Errorf("%s:%d: %s: %v", name, s.line, s.text, err)
 			}
 		}
@@ -51,31 +51,31 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 
 func TestMadeUpCommandsAreFound(t *testing.T) {
 	t.Parallel()
-	known := world(t)
+	tree := known(t)
 	for text, want := range map[string]string{
-		"slipway launch":                               "unknown command",
-		"slipway release --fast":                       "unknown flag: --fast",
-		"slipway release --quick=perhaps":              "invalid",
-		"slipway verify a b":                           "at most 1 arg",
-		"slipway catalog bugs":                         "invalid argument",
-		"sudo slipway cluster fly --nodes 2":           "unknown command",
-		"export KUBECONFIG=$(slipway cluster config)":  "unknown command",
-		"make slipway # or: slipway realease":          "unknown command",
-		"A=b ROAD=local make launch":                   "launch",
-		"make WHAT=cmd/kubecuttle":                     "kubecuttle",
-		"make test WHAT=./pkg/nothing":                 "pkg/nothing",
-		"slipway run -- make launch":                   "launch",
-		"slipway bazel -- build //cmd/nothing":         "cmd/nothing",
-		"bazel test //pkgs/...":                        "pkgs",
-		"cd images/etc && go mod tidy":                 "images/etc",
-		"go test ./docs":                               "no Go files",
-		"go test -tags integration ./test/integral": "test/integral",
-		"$ make quick-releases":                        "quick-releases",
+		"slipway launch":                              "unknown command",
+		"slipway release --fast":                      "unknown flag: --fast",
+		"slipway release --quick=perhaps":             "invalid",
+		"slipway verify a b":                          "at most 1 arg",
+		"slipway catalog bugs":                        "invalid argument",
+		"sudo slipway cluster fly --nodes 2":          "unknown command",
+		"export KUBECONFIG=$(slipway cluster config)": "unknown command",
+		"make slipway # or: slipway realease":         "unknown command",
+		"A=b ROAD=local make launch":                  "launch",
+		"make WHAT=cmd/kubecuttle":                    "kubecuttle",
+		"make test WHAT=./pkg/nothing":                "pkg/nothing",
+		"slipway run -- make launch":                  "launch",
+		"slipway bazel -- build //cmd/nothing":        "cmd/nothing",
+		"bazel test //pkgs/...":                       "pkgs",
+		"cd images/etc && go mod tidy":                "images/etc",
+		"go test ./docs":                              "no Go files",
+		"go test -tags integration ./test/integral":   "test/integral",
+		"$ make quick-releases":                       "quick-releases",
 	} {
 		document := "# A document\n\n```sh\n" + text + "\n```\n"
 		err := errors.New("no command found")
 		if found := snippets(document); len(found) == 1 {
-			err = known.check(found[0], document)
+			err = tree.check(found[0], document)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", text, err, want)
@@ -90,7 +90,7 @@ func TestMadeUpCommandsAreFound(t *testing.T) {
 		found := snippets("Text.\n\n" + text)
 		if len(found) != 1 {
 			t.Errorf("%q: found %v", text, found)
-		} else if err := known.check(found[0], text); err == nil || !strings.Contains(err.Error(), want) {
+		} else if err := tree.check(found[0], text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", text, err, want)
 		}
 	}
@@ -172,7 +172,7 @@ func snippets(text string) []snippet {
 	return found
 }
 
-// isCommand reports whether a line has a command that a world knows.
+// isCommand reports whether a line has a command that this test checks.
 func isCommand(line string) bool {
 	for _, words := range commands(line) {
 		if slices.Contains([]string{"slipway", "make", "bazel", "go", "cd"}, filepath.Base(words[0])) {
@@ -226,14 +226,15 @@ func assignment(word string) bool {
 	return ok && regexp.MustCompile(`^[A-Z_]+$`).MatchString(name)
 }
 
-// existing is what commands in documents may name.
+// existing holds what commands in documents may name.
 type existing struct {
 	targets    map[string]bool
 	components map[string]bool
 	slipway    func() *cobra.Command
 }
 
-func world(t *testing.T) existing {
+// known reads what exists from the make targets, release.yaml and the command tree.
+func known(t *testing.T) existing {
 	t.Helper()
 	makefile, err := os.ReadFile(filepath.Join(root, "build", "targets.mk"))
 	if err != nil {
@@ -248,19 +249,19 @@ func world(t *testing.T) existing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := existing{targets: map[string]bool{}, components: map[string]bool{}}
+	found := existing{targets: map[string]bool{}, components: map[string]bool{}}
 	for _, target := range strings.Fields(strings.ReplaceAll(list, "\\", "")) {
-		known.targets[target] = true
+		found.targets[target] = true
 	}
 	for _, binary := range all.Binaries {
-		known.components[binary.Name] = true
+		found.components[binary.Name] = true
 	}
-	known.slipway = func() *cobra.Command {
+	found.slipway = func() *cobra.Command {
 		c := cli.New(cli.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
 		c.InitDefaultCompletionCmd()
 		return c
 	}
-	return known
+	return found
 }
 
 var declared = regexp.MustCompile(`\{name: ([\w-]+), package: \./`)
