@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"slipway.build/pkg/release"
 )
 
 // Compare compares two files, or two folders with all that is in them. The error says what could not be read, or is an UnknownGoError.
@@ -71,13 +74,7 @@ func (c *walker) folders(a, b string) error {
 		}
 	}
 	slices.SortFunc(names, func(x, y string) int {
-		if isSums(x) != isSums(y) {
-			if isSums(x) {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(x, y)
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), strings.Compare(x, y))
 	})
 	for _, name := range names {
 		f := File{Name: name}
@@ -167,6 +164,8 @@ func (c *walker) files(name string, a, b member, reasons []Reason) error {
 	case a.sum == b.sum:
 	case isSums(name):
 		err = c.sums(a, b, &f)
+	case name == release.File:
+		err = c.descriptions(a, b, &f)
 	case isArchive(name):
 		return c.archives(a, b, f)
 	default:

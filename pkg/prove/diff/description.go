@@ -1,0 +1,145 @@
+package diff
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/release"
+)
+
+// rank orders the files of a release: those that speak about others are compared when it is known how the others differ.
+func rank(name string) int {
+	switch {
+	case name == release.File:
+		return 2
+	case isSums(name):
+		return 1
+	}
+	return 0
+}
+
+// descriptions compares two release.json. Sizes and digests of an artifact may differ if the artifact itself, or what it consists of,
+// was compared and is equivalent. Nothing else may differ, but for sums of modules that one side does not know.
+func (c *walker) descriptions(a, b member, f *File) error {
+	x, err := readDescription(a)
+	if err != nil {
+		return err
+	}
+	y, err := readDescription(b)
+	if err != nil {
+		return err
+	}
+	verdicts := c.verdicts(x)
+	var differ, expected []string
+	for _, was := range x.Artifacts {
+		is, ok := y.Artifact(was.Name)
+		switch {
+		case !ok:
+			differ = append(differ, was.Name+" only in A")
+		case cmp.Equal(was, is):
+		case cmp.Equal(withoutDigests(was), withoutDigests(is)) && verdicts[was.Name] == Equivalent:
+			expected = append(expected, was.Name)
+		default:
+			differ = append(differ, was.Name)
+		}
+	}
+	for _, is := range y.Artifacts {
+		if _, ok := x.Artifact(is.Name); !ok {
+			differ = append(differ, is.Name+" only in B")
+		}
+	}
+	f.addAll(Different, "artifacts", "%d are described in another way", differ)
+	f.addAll(Equivalent, "artifacts", "%d are equivalent, and described by their own digests", expected)
+	c.inputs(x, y, verdicts, f)
+	x.Artifacts, y.Artifacts, x.Inputs, y.Inputs = nil, nil, nil, nil
+	if diff := cmp.Diff(x, y); diff != "" {
+		f.add(Different, "release", "versions, settings or platforms differ")
+	}
+	if len(f.Reasons) == 0 {
+		f.add(Different, "content", "the same description, written in another way")
+	}
+	return nil
+}
+
+func readDescription(m member) (*release.Release, error) {
+	data, err := m.read()
+	if err != nil {
+		return nil, err
+	}
+	return release.Unmarshal(data)
+}
+
+// withoutDigests returns what an artifact is, apart from its content.
+func withoutDigests(a release.Artifact) release.Artifact {
+	a.Size, a.SHA256, a.SHA512, a.Config, a.Layers = 0, "", "", "", nil
+	return a
+}
+
+// verdicts returns how artifacts differ, as far as they were compared: files of the folder, members of tarballs, and what consists of
+// such.
+func (c *walker) verdicts(of *release.Release) map[string]Verdict {
+	files := map[string]Verdict{}
+	for _, file := range c.report.Files {
+		parts := strings.Split(file.Name, ":")
+		for i := range parts {
+			name := strings.Join(parts[:i+1], ":")
+			files[name] = max(files[name], file.Verdict)
+		}
+	}
+	verdicts := map[string]Verdict{}
+	for _, a := range of.Artifacts {
+		if v, ok := files[a.Path]; ok && a.Path != "" {
+			verdicts[a.Name] = v
+		}
+		for _, m := range a.Members {
+			if v, ok := files[a.Path+":"+m.Path]; ok {
+				verdicts[m.Artifact] = max(verdicts[m.Artifact], v)
+			}
+		}
+	}
+	for _, a := range of.Artifacts { // an image differs as its archive does
+		if v, ok := verdicts[a.Name]; ok && a.Kind == release.Archive {
+			for _, name := range a.Of {
+				verdicts[name] = v
+			}
+		}
+	}
+	for _, a := range of.Artifacts {
+		if a.Kind != release.Index {
+			continue
+		}
+		for _, name := range a.Of {
+			verdicts[a.Name] = max(verdicts[a.Name], verdicts[name])
+		}
+	}
+	return verdicts
+}
+
+// inputs compares what two releases were made from.
+func (c *walker) inputs(x, y *release.Release, verdicts map[string]Verdict, f *File) {
+	key := func(in release.Input) release.Input { in.Sum, in.SHA256 = "", ""; return in }
+	var differ, unknown []string
+	name := func(in release.Input) string { return strings.TrimSuffix(in.Name+"@"+in.Version, "@") }
+	for _, was := range x.Inputs {
+		at := slices.IndexFunc(y.Inputs, func(in release.Input) bool { return key(in) == key(was) })
+		switch {
+		case at < 0:
+			differ = append(differ, name(was)+" only in A")
+		case y.Inputs[at] == was:
+		case was.Kind == release.Source && verdicts[was.Name] == Equivalent:
+		case was.Kind == release.Module && (was.Sum == "" || y.Inputs[at].Sum == ""):
+			unknown = append(unknown, name(was))
+		default:
+			differ = append(differ, name(was))
+		}
+	}
+	for _, is := range y.Inputs {
+		if !slices.ContainsFunc(x.Inputs, func(in release.Input) bool { return key(in) == key(is) }) {
+			differ = append(differ, name(is)+" only in B")
+		}
+	}
+	f.addAll(Different, "inputs", "%d differ", differ)
+	f.addAll(Equivalent, "module sums", "%d are recorded on one side only", unknown)
+}
