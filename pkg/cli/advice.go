@@ -11,7 +11,9 @@ import (
 	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road"
+	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/suggest"
 )
@@ -47,6 +49,10 @@ func advice(err error) string {
 		return "set KUBE_CROSS_BASE to an image of Debian that the engine has or can pull"
 	case errors.As(err, &connect):
 		return "without an engine, compile here with ROAD=local"
+	case errors.Is(err, bazelroad.ErrStale):
+		return "run make update"
+	case errors.Is(err, debian.ErrLock):
+		return "make update-debian-locks makes it anew; or set SLIPWAY_DEBIAN_MIRROR to a mirror that keeps old versions"
 	}
 	return ""
 }

@@ -10,7 +10,9 @@ import (
 	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road"
+	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/suggest"
 )
@@ -25,6 +27,8 @@ func TestErrorsOfRoadsSuggestASetting(t *testing.T) {
 		{&container.OutsideError{}, "ROAD=local"},
 		{&kubecross.BaseError{Name: "debian", Err: errors.New("cannot be pulled")}, "KUBE_CROSS_BASE"},
 		{&engine.ConnectError{Err: errors.New("refused")}, "ROAD=local"},
+		{bazelroad.ErrStale, "make update"},
+		{debian.ErrLock, "make update-debian-locks"},
 	} {
 		if got := advice(shownError{fmt.Errorf("compile linux/amd64: %w", test.err)}); !strings.Contains(got, test.want) {
 			t.Errorf("%T: advice %q, want %q", test.err, got, test.want)

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -71,6 +72,9 @@ func Action(root, mirror string, s Spec) *action.Action {
 func (s Spec) lock(root string) (*Lock, error) {
 	file := filepath.Join(root, filepath.FromSlash(s.Dir), LockFile)
 	lock, err := ReadLock(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %w", ErrLock, err)
+	}
 	if err != nil {
 		return nil, err
 	}

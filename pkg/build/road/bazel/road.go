@@ -159,7 +159,7 @@ func (m *Made) Compile(_ context.Context, c road.Compilation, _ road.Report) err
 	files := make([]string, len(c.Targets))
 	for i, label := range labels(c) {
 		if files[i] = m.Files[label]; files[i] == "" {
-			return fmt.Errorf("%s: the release holds it, and Bazel did not make it: generated files are out of date", label)
+			return fmt.Errorf("%s: the release holds it, and Bazel did not make it: %w", label, ErrStale)
 		}
 	}
 	return take(m.Root, c, files, m.Version)
