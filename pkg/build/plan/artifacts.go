@@ -19,14 +19,6 @@ const (
 	textType    = "text/plain; charset=utf-8"
 )
 
-// Names of artifacts; package release lists them.
-func programName(on catalog.Platform, bin catalog.Binary) string {
-	return slashed(on.String(), on.Exe(bin.Name))
-}
-func archiveName(on catalog.Platform, im catalog.Image) string {
-	return slashed(on.String(), im.File()+".tar")
-}
-
 // imageName is that of an image of one platform, and indexName that over all platforms: by the release's own registry and tag.
 func (p *Project) imageName(on catalog.Platform, im catalog.Image) string {
 	return p.imageTags(im, on.Arch)[0]
@@ -167,4 +159,12 @@ func (s Settings) variables() map[string]string {
 		}
 	}
 	return set
+}
+
+// compileAction names the compile of a binary by whatever road, and imageAction the making of an image.
+func compileAction(on catalog.Platform, bin catalog.Binary) string {
+	return "compile " + on.String() + " " + bin.Name
+}
+func imageAction(on catalog.Platform, im catalog.Image) string {
+	return "image " + on.String() + " " + im.File()
 }

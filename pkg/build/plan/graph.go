@@ -3,47 +3,24 @@ package plan
 import (
 	"cmp"
 	"context"
+	"os"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/build/compile"
 	"slipway.build/pkg/build/describe"
 	"slipway.build/pkg/build/image"
 	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/build/pack"
+	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/source"
+	"slipway.build/pkg/tree/stamp"
 )
-
-// Where parts of a release are made.
-const (
-	layoutAction = "image layout"
-	sums512      = stage + "/sha512"
-)
-
-// imageFiles are the files of an image that a tarball holds: the docker archive, and the file with its tag that Kubernetes has
-// beside it.
-func imageFiles(on catalog.Platform, im catalog.Image) (archive, tag string) {
-	name := slashed(Images, on.Arch, im.File())
-	return name + ".tar", name + ".docker_tag"
-}
-
-// imagePart is the folder with an image's part of the layout.
-func imagePart(on catalog.Platform, im catalog.Image) string {
-	return slashed(stage, "images", on.Dash(), im.File())
-}
-
-func noticeDir(name string, on catalog.Platform) string {
-	return slashed(stage, "licenses", name, on.Dash())
-}
-func licenseNames(name string, on catalog.Platform) string {
-	return slashed(stage, "spdx", name, on.Dash()+".json")
-}
-func moduleList(name string, on catalog.Platform) string {
-	return slashed(stage, "modules", name, on.Dash()+".json")
-}
 
 // A builder makes the actions of one graph of a content.
 type builder struct {
@@ -274,4 +251,201 @@ func without(actions, others []*action.Action) []*action.Action {
 		there[a.ID] = a.ID != sourcesAction
 	}
 	return slices.DeleteFunc(slices.Clone(actions), func(a *action.Action) bool { return there[a.ID] })
+}
+
+// imageTag is the tag of an image: its own, or the release's.
+func (p *Project) imageTag(im catalog.Image) string { return cmp.Or(im.Version, p.Stamp.ImageTag()) }
+
+// A registryTag is where an image is found: REGISTRY/NAME:TAG.
+type registryTag struct{ registry, tag string }
+
+// registryTags are where an image is found: by the release's own registry and tag, then by those that the user adds.
+func (p *Project) registryTags(im catalog.Image) []registryTag {
+	own := registryTag{p.Catalog.Registry, p.imageTag(im)}
+	users := registryTag{cmp.Or(p.Settings.DockerRegistry, own.registry), cmp.Or(p.Settings.DockerImageTag, own.tag)}
+	if im.Addon() { // another project's image is what its version says
+		users.tag = own.tag
+	}
+	return slices.Compact([]registryTag{own, users})
+}
+
+// imageTags are the names of an image of one platform, in its docker archive.
+func (p *Project) imageTags(im catalog.Image, arch string) []string {
+	var tags []string
+	for _, at := range p.registryTags(im) {
+		tags = append(tags, image.Tags(at.registry, im.Name, arch, at.tag)...)
+	}
+	return tags
+}
+
+// indexTags are the names of an image over all its platforms.
+func (p *Project) indexTags(im catalog.Image) []string {
+	var tags []string
+	for _, at := range p.registryTags(im) {
+		tags = append(tags, at.registry+"/"+im.Name+":"+at.tag)
+	}
+	return tags
+}
+
+// A goModule is a Go module of the tree, with what every compile in it depends on.
+type goModule struct {
+	*module.Module
+	inputs []string
+}
+
+// module reads a module of the tree, once.
+func (b *builder) module(name string) (*goModule, error) {
+	if m := b.modules[name]; m != nil {
+		return m, nil
+	}
+	m, err := loadModule(b.Root, name)
+	if err == nil {
+		b.modules[name] = m
+	}
+	return m, err
+}
+
+func loadModule(root, name string) (*goModule, error) {
+	m, err := module.Load(root, name)
+	if err != nil {
+		return nil, err
+	}
+	inputs, err := m.Inputs()
+	return &goModule{m, inputs}, err
+}
+
+// ldflags returns the linker flags that stamp a module's binaries with the versions of the modules that they come from. One
+// command links all of them, so the flags are the same for all.
+func (p *Project) ldflags(m *goModule) string {
+	var flags []string
+	for _, bin := range p.Catalog.Binaries {
+		if bin.Module == m.Name && bin.Stamp != "" {
+			flags = append(flags, "-X="+bin.Stamp+"="+m.Version(bin.ImportPath()))
+		}
+	}
+	slices.Sort(flags)
+	return strings.Join(slices.Compact(flags), " ")
+}
+
+// compileID names the compile of a road for a platform. Each road has records of its own, so changing between two of them is cheap.
+func compileID(on catalog.Platform, road road.Road) string {
+	return strings.TrimSpace("compile " + on.String() + " " + road.Info().Label)
+}
+
+// compile adds the compile of a binary.
+func (b *builder) compile(bin program) error {
+	module, err := b.module(bin.Module)
+	if err != nil {
+		return err
+	}
+	by := b.roadOf(bin.Module)
+	s := compile.Spec{
+		ID:        compileID(bin.on, by) + " " + bin.Name,
+		Batch:     compileID(bin.on, by),
+		Output:    b.binary(bin.on, bin.Binary),
+		Inputs:    b.sourcesOf(bin.Binary, module),
+		Spec:      b.compileSpec(bin.on, module),
+		Binary:    roadBinary(bin.Binary),
+		Elsewhere: by != b.road,
+	}
+	if module.Name != b.Catalog.Module {
+		s.Batch += " of " + module.Name
+	}
+	if s.Elsewhere {
+		s.Batch += " by the " + by.Info().Name + " road"
+	}
+	a, err := b.compiler.Action(by, s)
+	if err == nil {
+		b.add(a)
+	}
+	return err
+}
+
+// compileSpec describes the compile of a module for a platform. Components are stamped with the version of the release, other
+// projects' binaries with that of their module, so that they stay as they are from commit to commit.
+func (p *Project) compileSpec(platform catalog.Platform, module *goModule) road.Spec {
+	s := road.Spec{
+		Module:   module.Name,
+		Platform: platform,
+		Tags:     p.Catalog.Tags,
+		LDFlags:  p.Stamp.LDFlags(),
+		Options:  p.Settings.Build,
+	}
+	if module.Name != p.Catalog.Module {
+		s.LDFlags = p.ldflags(module)
+	}
+	return s
+}
+
+// roadBinary names the package of a binary.
+func roadBinary(bin catalog.Binary) road.Binary {
+	if bin.IsTest() {
+		return road.Binary{Package: bin.Test, Test: true}
+	}
+	return road.Binary{Package: bin.Package}
+}
+
+// sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the
+// module cache), the folders of the module that its package needs, modules replaced by a folder, and the road's own files.
+func (b *builder) sourcesOf(bin catalog.Binary, module *goModule) []string {
+	inputs := slices.Clone(module.inputs)
+	if module.Name == b.Catalog.Module {
+		for _, file := range b.road.Info().Config {
+			if _, err := os.Stat(b.abs(file)); err == nil {
+				inputs = append(inputs, file)
+			}
+		}
+	}
+	for _, dir := range module.Closure(cmp.Or(bin.Package, bin.Test)) {
+		inputs = append(inputs, slashed(module.Name, dir)+"/")
+	}
+	return inputs
+}
+
+// sourceDir is a copy of the sources that a release holds as they are, and of those of images. In a clean tree it is what
+// the commit says, whatever git was told to ignore or convert in the work tree.
+const sourceDir = stage + "/sources"
+
+const sourcesAction = "sources"
+
+// copied are the sources that are copied there: files, and folders with a final slash.
+var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/manifests/"}
+
+func isCopied(name string) bool {
+	for _, c := range copied {
+		if name == c || strings.HasSuffix(c, "/") && strings.HasPrefix(name, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// sources plans the copy of the sources that a release holds.
+func (b *builder) sources() {
+	s := pack.CopySpec{ID: sourcesAction, Tree: b.tree.ID, Output: sourceDir}
+	for _, name := range b.tree.Files {
+		if isCopied(name) {
+			s.Inputs = append(s.Inputs, name)
+		}
+	}
+	b.add(pack.CopyAction(s, b.tree.Entries, isCopied, source.Recipe))
+}
+
+// sourceList are the members of the source tarball: the sources, and the file that says which version they are.
+func (p *Project) sourceList() pack.List {
+	return pack.List(p.tree.Entries).With(pack.Text{Name: stamp.File, Content: string(stamp.Marshal(p.Stamp))})
+}
+
+// kubernetes is the module that has the manifests of e2e tests.
+const kubernetes = "k8s.io/kubernetes"
+
+// testManifests are what the test set needs besides binaries: the manifests that upstream's e2e tests read, from the very module they
+// were compiled from.
+func (b *builder) testManifests() (inputs []string, list pack.List, err error) {
+	module, err := b.module(b.Catalog.Module)
+	if err != nil {
+		return nil, nil, err
+	}
+	return module.inputs, pack.Module(b.Go, module.Dir, kubernetes, b.Settings.Build.GoFlags, "kubernetes",
+		"test/e2e/testing-manifests", "test/kubemark", "LICENSE"), nil
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"slipway.build/pkg/build/bazel"
 	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/road"
@@ -15,6 +15,7 @@ import (
 	"slipway.build/pkg/build/road/container"
 	"slipway.build/pkg/build/road/local"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
@@ -220,12 +221,6 @@ func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(
 	}
 }
 
-// abs is the absolute path of one relative to the root.
-func (p *Project) abs(path string) string { return filepath.Join(p.Root, filepath.FromSlash(path)) }
-
-// slashed joins folders and a name as the action package wants its paths.
-func slashed(parts ...string) string { return strings.Join(parts, "/") }
-
 // ArchiveCache is the absolute path of the folder with compressed contents.
 func (p *Project) ArchiveCache() string { return p.abs(archives) }
 
@@ -262,4 +257,23 @@ func errChanged(what string) error {
 
 func (p *Project) stampRequest() stamp.Request {
 	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv}
+}
+
+// validateTags checks what image names are made of before anything is compiled for them.
+func (s Settings) validateTags() error {
+	if s.DockerRegistry != "" {
+		if _, err := name.NewRepository(s.DockerRegistry+"/image", name.WeakValidation); err != nil {
+			return badSetting("KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team")
+		}
+	}
+	if s.DockerImageTag != "" {
+		if _, err := name.NewTag("registry.example/image:"+s.DockerImageTag, name.StrictValidation); err != nil {
+			return badSetting("KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . -, at most 128")
+		}
+	}
+	return nil
+}
+
+func badSetting(variable, value, want string) error {
+	return badrequest.Mark(fmt.Errorf("%s=%q: want %s", variable, value, want))
 }

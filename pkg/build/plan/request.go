@@ -91,29 +91,6 @@ func (p *Project) results(c *content) []Result {
 	return results
 }
 
-// platforms are the ones that a request is about.
-func (p *Project) platforms(req Request) []catalog.Platform {
-	switch {
-	case len(req.Platforms) > 0:
-		return req.Platforms
-	case req.Everywhere:
-		return p.Catalog.AllPlatforms()
-	case req.Tars || req.Images:
-		return []catalog.Platform{p.serverHost()}
-	default:
-		return []catalog.Platform{catalog.Host()}
-	}
-}
-
-// serverHost is the linux platform of this machine, or linux/amd64 where a server cannot run on its architecture.
-func (p *Project) serverHost() catalog.Platform {
-	host := catalog.Platform{OS: "linux", Arch: catalog.Host().Arch}
-	if !p.Catalog.SetHas(catalog.Server, host) {
-		host.Arch = "amd64"
-	}
-	return host
-}
-
 // A NotForError says that a component is built for none of the platforms asked for.
 type NotForError struct {
 	Component string

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"slipway.build/pkg/build/pack"
+	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/stamp"
 )
 
 // A content is all that a request makes, resolved once: nothing behind it asks the catalog what belongs where. Each thing is in it
@@ -348,4 +351,86 @@ func (p *Project) hasPackages(base string) bool {
 	}
 	_, err := os.Stat(p.abs(slashed("images", base, debian.WishFile)))
 	return err == nil
+}
+
+// platforms are the ones that a request is about.
+func (p *Project) platforms(req Request) []catalog.Platform {
+	switch {
+	case len(req.Platforms) > 0:
+		return req.Platforms
+	case req.Everywhere:
+		return p.Catalog.AllPlatforms()
+	case req.Tars || req.Images:
+		return []catalog.Platform{p.serverHost()}
+	default:
+		return []catalog.Platform{catalog.Host()}
+	}
+}
+
+// serverHost is the linux platform of this machine, or linux/amd64 where a server cannot run on its architecture.
+func (p *Project) serverHost() catalog.Platform {
+	host := catalog.Platform{OS: "linux", Arch: catalog.Host().Arch}
+	if !p.Catalog.SetHas(catalog.Server, host) {
+		host.Arch = "amd64"
+	}
+	return host
+}
+
+// treeID identifies the members of the source tarball, together with the sources.
+func (p *Project) treeID() string { return p.tree.ID + "\n" + string(stamp.Marshal(p.Stamp)) }
+
+// roadOf is the road that compiles a module's binaries: the one that was asked for, or, for other projects' modules, always
+// the local one.
+func (p *Project) roadOf(module string) road.Road {
+	if module == p.Catalog.Module {
+		return p.road
+	}
+	return p.local
+}
+
+// binary is the path of a binary.
+func (p *Project) binary(on catalog.Platform, bin catalog.Binary) string {
+	return slashed(p.roadOf(bin.Module).Info().Output, on.String(), on.Exe(bin.Name))
+}
+
+// abs is the absolute path of one relative to the root.
+func (p *Project) abs(path string) string { return filepath.Join(p.Root, filepath.FromSlash(path)) }
+
+// slashed joins folders and a name as the action package wants its paths.
+func slashed(parts ...string) string { return strings.Join(parts, "/") }
+
+// Names of artifacts; package release lists them.
+func programName(on catalog.Platform, bin catalog.Binary) string {
+	return slashed(on.String(), on.Exe(bin.Name))
+}
+func archiveName(on catalog.Platform, im catalog.Image) string {
+	return slashed(on.String(), im.File()+".tar")
+}
+
+// Where parts of a release are made.
+const (
+	layoutAction = "image layout"
+	sums512      = stage + "/sha512"
+)
+
+// imageFiles are the files of an image that a tarball holds: the docker archive, and the file with its tag that Kubernetes has
+// beside it.
+func imageFiles(on catalog.Platform, im catalog.Image) (archive, tag string) {
+	name := slashed(Images, on.Arch, im.File())
+	return name + ".tar", name + ".docker_tag"
+}
+
+// imagePart is the folder with an image's part of the layout.
+func imagePart(on catalog.Platform, im catalog.Image) string {
+	return slashed(stage, "images", on.Dash(), im.File())
+}
+
+func noticeDir(name string, on catalog.Platform) string {
+	return slashed(stage, "licenses", name, on.Dash())
+}
+func licenseNames(name string, on catalog.Platform) string {
+	return slashed(stage, "spdx", name, on.Dash()+".json")
+}
+func moduleList(name string, on catalog.Platform) string {
+	return slashed(stage, "modules", name, on.Dash()+".json")
 }
