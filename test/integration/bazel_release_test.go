@@ -17,13 +17,13 @@ const bazelTars = "_output/bazel/release-tars"
 func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
 	tr := bazelTree(t)
 	out := tr.make(t, "bazel-release").ok(t)
-	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "kubernetes-src.tar.gz"} {
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "release.json", "kubernetes-src.tar.gz"} {
 		if !strings.Contains(out.stdout, bazelTars+"/"+name+"\n") {
 			t.Errorf("it does not tell of %s:\n%s", name, out.stdout)
 		}
 	}
 	tr.with("ROAD=bazel").make(t, quick).ok(t)
-	for _, name := range []string{"SHA256SUMS", "SHA512SUMS"} {
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "release.json"} {
 		if got, want := tr.read(t, bazelTars+"/"+name), tr.read(t, tars+"/"+name); got != want {
 			t.Errorf("%s is\n%sand by ROAD=bazel\n%s", name, got, want)
 		}

@@ -45,7 +45,7 @@ func TestCommentEditMakesOnlyWhatHoldsTheComponent(t *testing.T) {
 			"compile linux/"+hostArch+" kube-scheduler", "image linux/"+hostArch+" kube-scheduler",
 			"sources", // the tree was clean, and is read file by file now
 			"modules linux/"+hostArch+" components", "package kubernetes-src.tar.gz",
-			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "checksums")
+			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "image layout", "checksums", "release.json")
 		dirty.jsonRun(t, quickRelease...).didNothing(t)
 	})
 	dirty.jsonRun(t, quickRelease...)
@@ -140,7 +140,10 @@ func TestDamagedOutputsAreMadeAgain(t *testing.T) {
 		{"edited tarball", r.flip, tars + "/kubernetes-server-" + host + ".tar.gz", server},
 		{"truncated tarball", r.truncate, tars + "/kubernetes-manifests.tar.gz", "package kubernetes-manifests.tar.gz"},
 		{"edited image", r.flip, hostImage("kubectl") + ".tar", "image linux/" + hostArch + " kubectl"},
+		{"edited index of images", r.flip, layoutDir + "/index.json", "image layout"},
+		{"layer gone", gone, topLayer(t, r, "kube-scheduler"), "image layout"},
 		{"edited checksums", r.flip, tars + "/SHA256SUMS", "checksums"},
+		{"edited description", r.flip, tars + "/release.json", "release.json"},
 		{"tarball gone", gone, tars + "/kubernetes.tar.gz", "package kubernetes.tar.gz"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -94,6 +94,31 @@ func TestTreeThatChangesWhileItIsReleasedFails(t *testing.T) {
 				}
 			}
 			tr.jsonRun(t, quickRelease...).didNothing(t)
+			otherProjectsImagesStay(t, baseline(t).described(t), tr.described(t))
 		})
+	}
+}
+
+// otherProjectsImagesStay requires that two releases of different commits have the same images of other projects, by digest, and
+// different images of components.
+func otherProjectsImagesStay(t *testing.T, one, other description) {
+	t.Helper()
+	if one.Version == other.Version || one.Commit == other.Commit {
+		t.Errorf("both are %s of commit %s", one.Version, one.Commit)
+	}
+	was, is := one.of("index"), other.of("index")
+	for name, version := range addonImages {
+		index := "registry.k8s.io/" + name + ":" + version
+		if was[index].SHA256 == "" || was[index].SHA256 != is[index].SHA256 {
+			t.Errorf("%s is %q in one release and %q in another of other commits", index, was[index].SHA256, is[index].SHA256)
+		}
+	}
+	for _, name := range imageNames {
+		tag := func(d description) string {
+			return "registry.k8s.io/" + name + ":" + strings.ReplaceAll(d.Version, "+", "_")
+		}
+		if a, b := was[tag(one)].SHA256, is[tag(other)].SHA256; a == b || a == "" || b == "" {
+			t.Errorf("%s is %q in one release and %q in another of other commits", name, a, b)
+		}
 	}
 }

@@ -86,7 +86,7 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 			left := tr.leftovers(t)
 			c.stop(t, p)
 			if killed {
-				parseEvents(t, p.stdout()).tells(t, "removed what a run that was killed had left: ")
+				parseEvents(t, p.stdout()).tells(t, "removed what a killed run left: ")
 			}
 			killed = c.name[0] == 'k' && left
 			if name := dockerized + "/linux/" + hostArch + "/kubectl"; tr.exists(name) && tr.sum(t, name) != want {
@@ -95,7 +95,7 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 		})
 	}
 	es := tr.jsonRun(t, build[:len(build)-1]...)
-	es.tells(t, "removed what a run that was killed had left: slipway-")
+	es.tells(t, "removed what a killed run left: slipway-")
 	if got := tr.sum(t, dockerized+"/linux/"+hostArch+"/kubectl"); got != want {
 		t.Errorf("kubectl is %s, by the local road %s", got, want)
 	}

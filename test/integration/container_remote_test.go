@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // A remoteEngine is one on what is as good as another machine: it has a network, process numbers and a /run of its own, and
@@ -129,7 +131,7 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := newSmallTree(t)
-	local := tr.quickSums(t, "local")
+	local := tr.quickRelease(t, "local")
 	r := newRemoteEngine(t, filepath.Dir(tr.dir), goEnv(t, "GOMODCACHE"), goEnv(t, "GOCACHE"))
 	for _, name := range []string{tr.path("LICENSE"), "/run/docker.sock", "/run/containerd/containerd.sock"} {
 		if got := r.inside(t, "test", "-e", name); got.code == 0 {
@@ -142,8 +144,8 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 	t.Run("release", func(t *testing.T) {
 		here := tree{dir: tr.dir}
 		since := time.Now()
-		if got := tr.quickSums(t, "container"); got != local {
-			t.Errorf("SHA256SUMS differ\n--- local road\n%s--- container road\n%s", local, got)
+		if diff := cmp.Diff(local, tr.quickRelease(t, "container")); diff != "" {
+			t.Errorf("releases (-local road +container road):\n%s", diff)
 		}
 		if n := len(tr.happened(t, since).started("build")); n != 1 {
 			t.Errorf("%d build containers were started there", n)
@@ -190,8 +192,8 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 		})
 	}
 	t.Run("release after that", func(t *testing.T) {
-		if got := tr.quickSums(t, "container"); got != local {
-			t.Errorf("SHA256SUMS differ\n--- local road\n%s--- container road\n%s", local, got)
+		if diff := cmp.Diff(local, tr.quickRelease(t, "container")); diff != "" {
+			t.Errorf("releases (-local road +container road):\n%s", diff)
 		}
 		tr.onlyData(t)
 	})

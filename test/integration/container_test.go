@@ -137,13 +137,20 @@ func writeSmallTree(dir string) error {
 	return nil
 }
 
-// quickSums makes a quick release by a road, after all that was made is removed, and returns its checksums.
-func (tr tree) quickSums(t *testing.T, road string) string {
+// quickRelease makes a quick release by a road, after everything that was made is removed, and returns its identity.
+func (tr tree) quickRelease(t *testing.T, road string) string {
 	t.Helper()
 	tr.remove(t, "_output")
 	tr.slipway(t, "release", "--quick", "--road="+road).ok(t)
 	checkSums(t, tr)
-	return tr.read(t, tars+"/SHA256SUMS")
+	return tr.identity(t)
+}
+
+// identity returns the texts that are equal if, and only if, two releases are: the tarballs' checksums, the description, and the
+// index of the images.
+func (tr tree) identity(t *testing.T) string {
+	t.Helper()
+	return tr.read(t, tars+"/SHA256SUMS") + tr.read(t, tars+"/release.json") + tr.read(t, layoutDir+"/index.json") + "\n"
 }
 
 // docker runs the docker command against the engine that the tree's commands use.

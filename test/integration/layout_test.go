@@ -86,7 +86,7 @@ func TestQuickReleaseHoldsEveryTarballAndItsChecksums(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS")
+	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS", "release.json")
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s holds %q, want %q", tars, got, want)

@@ -249,9 +249,10 @@ var sharedRelease = sync.OnceValues(func() (release, error) {
 })
 
 const (
-	tars     = "_output/release-tars"
-	images   = "_output/release-images"
-	binaries = "_output/local/bin"
+	tars      = "_output/release-tars"
+	images    = "_output/release-images"
+	layoutDir = images + "/oci"
+	binaries  = "_output/local/bin"
 )
 
 // filesOf sums every file that was made, except for what is the toolchain's own.
@@ -281,13 +282,24 @@ func filesOf(tr tree) (map[string]string, error) {
 	return sums, err
 }
 
-// sameRelease holds the release in a tree against the shared one.
+// sameRelease compares the release in a tree with the shared one: the tarballs by their checksums, everything else that it consists of
+// and was made from by release.json, and the images by their layout's index.
 func (r release) sameRelease(t *testing.T, other tree) {
 	t.Helper()
 	if got := other.read(t, tars+"/SHA256SUMS"); got != r.sums {
 		t.Errorf("SHA256SUMS differ\n--- first\n%s--- this one\n%s", r.sums, got)
 	}
+	r.sameText(t, other, tars+"/release.json")
+	r.sameText(t, other, layoutDir+"/index.json")
 	checkSums(t, other)
+}
+
+// sameText compares a file of the release in a tree with the one of the shared release.
+func (r release) sameText(t *testing.T, other tree, name string) {
+	t.Helper()
+	if sum := other.sum(t, name); sum != r.files[name] {
+		t.Errorf("%s differs: its SHA-256 is %s, want %s\n%s", name, sum, r.files[name], tail(other.read(t, name)))
+	}
 }
 
 // checkSums lets coreutils read the checksums.
