@@ -123,6 +123,7 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	if s.State != "ready" || len(s.Parts) != 3 || s.Parts[1].State != "Ready" || s.Parts[2].State != "Ready" {
 		t.Errorf("status is %+v", s)
 	}
+	t.Run("verify", tr.verifySeesWhatIsBroken)
 	tr.worksAcrossNodes(t, s)
 	tr.metered(t)
 
@@ -357,6 +358,7 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 			t.Fatalf("there is no Pod that waits for a node: %v", pods)
 		}
 	}
+	as("cluster", "verify").fails(t, 1, "without nodes", "slipway cluster up")
 	as("cluster", "up", "--from", tr.path("tarballs")).fails(t, 1, "need root", "--control-plane-only")
 	as("cluster", "down").ok(t)
 	before.nothingLeft(t)

@@ -92,11 +92,9 @@ func firstLine(text string) string {
 	return line
 }
 
-// All checks pass, and in each group there is one that sees what is broken. All of them do: TestEachCheckSeesWhatIsBroken.
-func TestClusterVerifySeesWhatIsBroken(t *testing.T) {
-	needNodes(t)
-	tr := clusterTree(t)
-	tr.up(t, "--nodes", "2").ok(t)
+// verifySeesWhatIsBroken requires of a cluster of two nodes that all checks pass, and that one check of each group fails when what it
+// checks is broken. TestEachCheckSeesWhatIsBroken does the same with every check.
+func (tr tree) verifySeesWhatIsBroken(t *testing.T) {
 	tr.wholeTable(t, strings.Fields(tr.slipway(t, "cluster", "verify", "--list").ok(t).stdout))
 	const limit = 20 * time.Second
 	tr.red(t, lyingServer("conflict"), limit, "api/conflict")
@@ -134,11 +132,9 @@ func (tr tree) failsAtOnce(t *testing.T) {
 	}
 }
 
+// A cluster without nodes is not verified either: TestControlPlaneAloneNeedsNoRoot.
 func TestClusterThatIsNotUpIsNotVerified(t *testing.T) {
-	tr := clusterTree(t)
-	tr.slipway(t, "cluster", "verify").fails(t, 1, "there is no such cluster", "slipway cluster up")
-	tr.up(t, "--control-plane-only").ok(t)
-	tr.slipway(t, "cluster", "verify").fails(t, 1, "without nodes", "slipway cluster up")
+	clusterTree(t).slipway(t, "cluster", "verify").fails(t, 1, "there is no such cluster", "slipway cluster up")
 }
 
 // All checks pass on a cluster of two nodes and leave nothing behind, and each one fails when what it checks is broken.
