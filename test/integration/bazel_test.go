@@ -105,7 +105,7 @@ func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 }
 
 // What is wrong is told before anything wrong is made.
-func TestBazelMistakesAreTold(t *testing.T) {
+func TestBazelReportsMistakes(t *testing.T) {
 	tr := bazelTree(t)
 	const main = "cmd/kubectl/main.go"
 	build := func() result { return tr.slipway(t, "build", "kubectl", "--road=bazel") }

@@ -59,7 +59,7 @@ func TestTarballWithoutAnImageIsRefused(t *testing.T) {
 }
 
 // A program is missing where something else is in its place: in a mount namespace, so that others still have it.
-func TestProgramThatNodesNeedAndThatIsMissingIsNamed(t *testing.T) {
+func TestMissingProgramForNodesIsNamed(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
 	for program, pkg := range map[string]string{"runc": "runc", "containerd": "containerd", "ctr": "containerd"} {

@@ -63,7 +63,7 @@ type exitError struct {
 func (e *exitError) Error() string { return e.error.Error() + "\n" + tail(string(e.said)) }
 
 // What is in the test tarball is called as the suite in it calls it.
-func TestImagesHaveTheNamesThatTheSuiteWants(t *testing.T) {
+func TestTestImagesHaveTheSuitesNames(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, nil, "tar", "-xzf", filepath.Join(testRelease(t), testTarball), "kubernetes/test/bin/e2e.test", "kubernetes/test/images").ok(t)
 	wanted := strings.Fields(run(t, dir, nil, filepath.Join(dir, "kubernetes/test/bin/e2e.test"), "--list-images").ok(t).stdout)

@@ -59,6 +59,6 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	if want := []string{"compile linux/" + hostArch + " by container kube-aggregator"}; !slices.Equal(compiles, want) {
 		t.Errorf("after an edit these are compiled: %q, want %q", compiles, want)
 	}
-	es.tells(t, "sent sources: 1 files, ", "fetched 1 files, ")
+	es.hasSteps(t, "sent sources: 1 files, ", "fetched 1 files, ")
 	tr.onlyData(t)
 }

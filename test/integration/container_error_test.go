@@ -14,7 +14,7 @@ import (
 // soon is within how long a user hears of something that will not work.
 const soon = 30 * time.Second
 
-func TestMissingContainerEngineIsTold(t *testing.T) {
+func TestMissingContainerEngineIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	for _, host := range []string{"unix:///nowhere/docker.sock", "tcp://127.0.0.1:1", "tcp://no-such-host.invalid:2375"} {
@@ -33,7 +33,7 @@ func TestMissingContainerEngineIsTold(t *testing.T) {
 	tr.with("DOCKER_HOST=ssh://somewhere").slipway(t, "build", "kubectl", "--road=container").fails(t, 1, "ssh", "DOCKER_HOST=unix://")
 }
 
-func TestMissingRsyncIsToldByTheContainerRoad(t *testing.T) {
+func TestContainerRoadReportsMissingRsync(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	bin := t.TempDir()
@@ -49,7 +49,7 @@ func TestMissingRsyncIsToldByTheContainerRoad(t *testing.T) {
 	tr.with("PATH="+bin).slipway(t, "build", "kubectl", "--road=container").fails(t, 1, "rsync", "PATH", "install the package rsync")
 }
 
-func TestCompileErrorInAContainerIsToldOnceAndAsGoTellsIt(t *testing.T) {
+func TestCompileErrorInAContainerIsPrintedOnceAsGoPrintsIt(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.edit(t, "cmd/kubectl/main.go", "\nfunc main() {", "\nvar wrong int = \"a string\"\n\nfunc main() {\n\tundeclared()\n")
@@ -67,7 +67,7 @@ func TestCompileErrorInAContainerIsToldOnceAndAsGoTellsIt(t *testing.T) {
 }
 
 // An rsync container that dies is an error, and no hang.
-func TestRsyncContainerThatDiesIsTold(t *testing.T) {
+func TestRsyncContainerThatDiesIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.bulky(t, 200<<20)
@@ -93,7 +93,7 @@ func TestRsyncContainerThatDiesIsTold(t *testing.T) {
 }
 
 // Whoever stops a build container hears that it was stopped, and the next run goes on.
-func TestBuildContainerThatIsKilledIsTold(t *testing.T) {
+func TestBuildContainerThatIsKilledIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.bulky(t, 100<<20)

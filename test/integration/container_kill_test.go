@@ -41,7 +41,7 @@ func (p *process) inBuildContainer() bool {
 
 // One build is interrupted again and again, at each of its steps, and in every way there is. It never leaves a container that
 // runs, and in the end it is what it would have been.
-func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
+func TestInterruptedContainerBuildResumes(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.bulky(t, 200<<20)
@@ -86,7 +86,7 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 			left := tr.leftovers(t)
 			c.stop(t, p)
 			if killed {
-				parseEvents(t, p.stdout()).tells(t, "removed what a killed run left: ")
+				parseEvents(t, p.stdout()).hasSteps(t, "removed what a killed run left: ")
 			}
 			killed = c.name[0] == 'k' && left
 			if name := dockerized + "/linux/" + hostArch + "/kubectl"; tr.exists(name) && tr.sum(t, name) != want {
@@ -95,7 +95,7 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 		})
 	}
 	es := tr.jsonRun(t, build[:len(build)-1]...)
-	es.tells(t, "removed what a killed run left: slipway-")
+	es.hasSteps(t, "removed what a killed run left: slipway-")
 	if got := tr.sum(t, dockerized+"/linux/"+hostArch+"/kubectl"); got != want {
 		t.Errorf("kubectl is %s, by the local road %s", got, want)
 	}

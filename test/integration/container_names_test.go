@@ -159,7 +159,7 @@ func TestContainerGetsWhatIsCommitted(t *testing.T) {
 	}
 }
 
-func TestWhatLeadsOutOfTheTreeIsNotSentToAContainer(t *testing.T) {
+func TestLinksOutOfTheTreeAreNotSentToAContainer(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.slipway(t, "build", "kubectl", "--road=container").ok(t)

@@ -28,7 +28,7 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 		t.Errorf("releases (-local road +container road):\n%s", diff)
 	}
 	checkSums(t, tr)
-	es.tells(t, "Docker Engine ", "made data container ", "sent sources: ", "fetched 4 files, ")
+	es.hasSteps(t, "Docker Engine ", "made data container ", "sent sources: ", "fetched 4 files, ")
 	es.compiledBy(t, happened.started("build"))
 	if n := len(happened.started("build")); n != 1 {
 		t.Errorf("%d build containers were started for one platform", n)
@@ -60,7 +60,7 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 		tr.edit(t, "cmd/kubelet/main.go", `"kubelet"`, `"a kubelet"`)
 		es := tr.jsonRun(t, "build", "--road=container")
 		es.did(t, "compile linux/"+hostArch+" by container kubelet")
-		es.tells(t, "sent sources: 1 files, ")
+		es.hasSteps(t, "sent sources: 1 files, ")
 		if got := run(t, tr.dir, nil, tr.path(dockerized+"/linux/"+hostArch+"/kubelet")).ok(t).stderr; got != "a kubelet\n" {
 			t.Errorf("the edited kubelet says %q", got)
 		}
@@ -129,7 +129,7 @@ func TestContainerDebugBuildIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestContainersOfTwoTreesDoNotMeet(t *testing.T) {
+func TestContainersOfTwoTreesAreSeparate(t *testing.T) {
 	needEngine(t)
 	one, other := newSmallTree(t), newSmallTree(t)
 	build := []string{"build", "kubelet", "--road=container"}

@@ -206,7 +206,7 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 }
 
 // An engine that is reached but no longer answers, as when a cable is pulled, is told as well.
-func TestContainerEngineThatFallsSilentIsTold(t *testing.T) {
+func TestContainerEngineThatFallsSilentIsReported(t *testing.T) {
 	if !soak {
 		t.Skip("it waits for the network's patience: make soak")
 	}

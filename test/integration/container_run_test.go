@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestContainerCommandIsRunAsItWouldBeHere(t *testing.T) {
+func TestContainerCommandRunsAsItWouldHere(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	sh := func(script string) []string { return []string{"run", "--", "sh", "-c", script} }

@@ -331,7 +331,7 @@ func (es events) steps() []string {
 }
 
 // tells requires that some steps were told of, by the beginnings of their texts and in this order.
-func (es events) tells(t *testing.T, beginnings ...string) {
+func (es events) hasSteps(t *testing.T, beginnings ...string) {
 	t.Helper()
 	rest := es.steps()
 	for _, b := range beginnings {
