@@ -2,7 +2,7 @@
 
 package integration
 
-// Clusters that are refused: what is wrong with a release or a machine is said before anything is started.
+// Clusters that cannot boot: what is wrong with a release or a machine is reported before anything starts.
 
 import (
 	"archive/tar"
@@ -58,7 +58,7 @@ func TestTarballWithoutAnImageIsRefused(t *testing.T) {
 	before.nothingLeft(t)
 }
 
-// A program is missing where something else is in its place: in a mount namespace, so that others still have it.
+// The program is hidden in a mount namespace, so that other processes still have it.
 func TestMissingProgramForNodesIsNamed(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
@@ -72,7 +72,7 @@ func TestMissingProgramForNodesIsNamed(t *testing.T) {
 	}
 }
 
-// without copies a tarball, but for one member.
+// without copies a tarball, except for one member.
 func without(from, to, member string) error {
 	in, err := os.Open(from)
 	if err != nil {

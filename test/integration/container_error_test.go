@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// soon is within how long a user hears of something that will not work.
+// soon is the time within which a run must report that something cannot work.
 const soon = 30 * time.Second
 
 func TestMissingContainerEngineIsReported(t *testing.T) {
@@ -25,7 +25,7 @@ func TestMissingContainerEngineIsReported(t *testing.T) {
 					t.Errorf("it took %v", got.took)
 				}
 			}
-			// Without an engine there is nothing to clean in one.
+			// clean needs no engine in a tree that never used one.
 			tr.slipway(t, "clean").ok(t)
 		})
 	}
@@ -60,13 +60,13 @@ func TestCompileErrorInAContainerIsPrintedOnceAsGoPrintsIt(t *testing.T) {
 	got := tr.slipway(t, "build", "kubectl", "--road=container").fails(t, 1)
 	for line := range strings.Lines(plain.stderr) {
 		if n := strings.Count(got.stderr+got.stdout, line); n != 1 {
-			t.Errorf("go build says %q, the user sees that %d times: %v", line, n, got)
+			t.Errorf("go build prints %q, the user sees it %d times: %v", line, n, got)
 		}
 	}
 	tr.onlyData(t)
 }
 
-// An rsync container that dies is an error, and no hang.
+// An rsync container that dies is an error, not a hang.
 func TestRsyncContainerThatDiesIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
@@ -92,7 +92,7 @@ func TestRsyncContainerThatDiesIsReported(t *testing.T) {
 	tr.slipway(t, "build", "kubectl", "--road=container").ok(t)
 }
 
-// Whoever stops a build container hears that it was stopped, and the next run goes on.
+// A build container that is killed is reported as killed, and the next run succeeds.
 func TestBuildContainerThatIsKilledIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)

@@ -46,7 +46,7 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 	}
 	for _, name := range []string{"kube-apiserver", "kube-log-runner", "kubectl", "kubelet"} {
 		if tr.exists(hostBin(name)) {
-			t.Errorf("%s is there by the local road, too", name)
+			t.Errorf("%s was made by the local road, too", name)
 		}
 	}
 
@@ -76,14 +76,14 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 	})
 }
 
-// stampEnv gives a tree the version that it has, as that of a clean commit, whatever is changed in it from now on.
+// stampEnv returns variables that fix the tree's version as that of a clean commit, whatever is changed in it from now on.
 func (tr tree) stampEnv(t *testing.T) []string {
 	t.Helper()
 	s := tr.stamp(t)
 	return []string{"KUBE_GIT_VERSION=" + s.GitVersion, "KUBE_GIT_COMMIT=" + s.GitCommit, "KUBE_GIT_TREE_STATE=clean"}
 }
 
-// Every platform has its own compile, and all of them one sync.
+// Every platform has its own compile, and all of them share one sync.
 func TestContainerRoadCompilesForOtherPlatforms(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t).with("KUBE_BUILD_PLATFORMS=linux/arm64 windows/amd64")
@@ -148,7 +148,7 @@ func TestContainersOfTwoTreesAreSeparate(t *testing.T) {
 	id := one.id(t)
 	cleaned := one.slipway(t, "clean").ok(t)
 	if !strings.Contains(cleaned.stdout, "removed slipway-"+id+"-data\n") || strings.Contains(cleaned.stdout, other.id(t)) {
-		t.Errorf("slipway clean tells not what it removes: %v", cleaned)
+		t.Errorf("slipway clean does not print what it removes: %v", cleaned)
 	}
 	if left := one.belongings(t); len(left) > 0 {
 		t.Errorf("after slipway clean the engine still has %q", left)
@@ -159,7 +159,7 @@ func TestContainersOfTwoTreesAreSeparate(t *testing.T) {
 	since := time.Now()
 	other.jsonRun(t, build...).didNothing(t)
 	other.happened(t, since).none(t)
-	// And it still has its caches: what is compiled anew is linked, and nothing else.
+	// It still has its caches: only the edited package is compiled.
 	other.edit(t, "cmd/kubelet/main.go", `"another kubelet"`, `"one more kubelet"`)
 	packages := map[string]bool{}
 	for _, e := range other.jsonRun(t, build...) {

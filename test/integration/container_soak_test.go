@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// All that make release does, in a container: packing, too, by a toolchain that is compiled there.
+// Everything that make release does, packing included, in a container, by a toolchain that is compiled there.
 func TestReleaseInAContainerEqualsTheLocalOne(t *testing.T) {
 	needEngine(t)
 	r := baseline(t)
@@ -52,7 +52,7 @@ func TestKilledContainerReleaseIsTheSameAfterTheSameCommand(t *testing.T) {
 	length := tr.slipway(t, quickByContainer...).ok(t).took
 	t.Logf("a release takes %v", length.Round(time.Millisecond))
 	for range 10 {
-		tr.bulky(t, 100<<20) // what was sent and compiled before does not count
+		tr.bulky(t, 100<<20) // so that it has to be sent and compiled again
 		tr.remove(t, "_output")
 		p := tr.start(t, slipway(t), append(quickByContainer[:len(quickByContainer):len(quickByContainer)], "--json")...)
 		after := rand.N(length)

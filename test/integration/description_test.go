@@ -32,7 +32,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// A description is what these tests read of a release.json.
+// A description has the fields of a release.json that these tests compare.
 type description struct {
 	Version, Commit, TreeState, Kubernetes, Go string
 	Platforms                                  []string
