@@ -1,4 +1,4 @@
-"""What MODULE.bazel has besides modules of Bazel.
+"""Module extensions: what MODULE.bazel uses besides Bazel modules.
 
 The components' Go modules are declared here and not by gazelle's go_deps: that extension selects one version for the whole of
 Bazel's module graph, so what rules_go and gazelle require for themselves would raise versions in the components.

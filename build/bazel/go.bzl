@@ -1,4 +1,4 @@
-"""The Go rules of the components and of all that they are made of, as `go build` would compile it.
+"""Go rules for the components and everything that they link, which compile as `go build` does.
 
 Gazelle writes these rules instead of rules_go's, in this tree and in every external repository (gazelle:map_kind).
 """
@@ -7,16 +7,16 @@ load("@io_bazel_rules_go//go:def.bzl", _go_binary = "go_binary", _go_library = "
 load("//build/bazel/generated:config.bzl", "GODEBUG", "MODULES", "STAMP")
 
 def module_of(importpath):
-    """What is known of the module that a package is in.
+    """Returns the attributes of the module that contains a package.
 
     Args:
       importpath: of the package.
 
     Returns:
-      A struct, or None for a package of a module that the components are not made of.
-      Its field language is the Go language version in the module's own go.mod, such as "1.22". Rules_go compiles everything by
-      the newest, and what some code means depends on it: before 1.22, the iterations of a loop share one variable.
-      Its field metadata is the label of what binaries say of the module: its version and its sum.
+      A struct, or None if the components link nothing of the module.
+      Its field language is the Go language version in the module's own go.mod, such as "1.22". Rules_go compiles everything in
+      the newest language, and the meaning of code depends on that: before 1.22, the iterations of a loop share one variable.
+      Its field metadata is the label of the module's version and sum, for the build information of binaries.
     """
     for _ in range(importpath.count("/") + 1):
         if importpath in MODULES:
@@ -26,7 +26,7 @@ def module_of(importpath):
     return None
 
 def go_library(name, importpath, srcs = [], gc_goopts = [], **kwargs):
-    """rules_go's go_library, by the language version of its module, of its files in the order that `go build` has them in."""
+    """rules_go's go_library, in the language version of its module, with files in the order of `go build`."""
     module = module_of(importpath)
     if module:
         gc_goopts = gc_goopts + ["-lang=go" + module.language]
@@ -35,16 +35,16 @@ def go_library(name, importpath, srcs = [], gc_goopts = [], **kwargs):
         kwargs["applicable_licenses"] = [module.metadata]
     _go_library(
         name = name,
-        srcs = sorted(srcs),  # buildifier puts x.go before x-y.go, and the compiler numbers what it makes in their order
+        srcs = sorted(srcs),  # buildifier puts x.go before x-y.go, and the compiler numbers symbols in the files' order
         gc_goopts = gc_goopts,
         importpath = importpath,
         **kwargs
     )
 
 def go_binary(name, x_defs = {}, **kwargs):
-    """rules_go's go_binary, which says its version if --stamp is given, and has the GODEBUG of cmd/go.mod.
+    """rules_go's go_binary with the GODEBUG of cmd/go.mod, and with --stamp the version.
 
-    Without --stamp the linker is not told of the version at all, so that the binary can be cached.
+    Without --stamp the version is no input of the link, so that the binary can be cached.
     """
     defaults = {"runtime.godebugDefault": GODEBUG} if GODEBUG else {}
     _go_binary(

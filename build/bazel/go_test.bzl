@@ -15,11 +15,11 @@ def _module_of_test_impl(ctx):
     check("slipway.build/cmd", "slipway.build/cmd")
     check("slipway.build/cmd", "slipway.build/cmd/kubectl")
 
-    # What lies below a module's path may be another module's.
+    # A package below a module's path may be of another module.
     check("go.opentelemetry.io/otel", "go.opentelemetry.io/otel/internal/global")
     check("go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/trace")
 
-    # What only begins with the same letters is not below it.
+    # A path that only begins with the same letters is not below it.
     asserts.equals(env, None, module_of("slipway.build/cmdx"))
     asserts.equals(env, None, module_of("fmt"))
     return unittest.end(env)

@@ -1,7 +1,7 @@
-"""Repositories made from Go modules: Starlark code that is published as one, and the Go that release.yaml pins.
+"""Repositories made from Go modules: Starlark code that is published as a module, and the Go that release.yaml pins.
 
 Modules come from wherever the user's Go gets them (GOPROXY and its siblings) and are checked against sums in this tree.
-No version stands in here: go.mod and go.sum have those of the code, generated/config.bzl has the Go's.
+This file has no versions: go.mod and go.sum have those of the code, generated/config.bzl has the Go's.
 """
 
 def _go_command(rctx):
@@ -27,7 +27,7 @@ def _download(rctx, module, sum):
         fail("go mod download %s: %s%s" % (module, result.stdout, result.stderr))
     info = json.decode(result.stdout)
     if info["Sum"] != sum:
-        fail("%s: its sum is %s, and has to be %s: it is not used" % (module, info["Sum"], sum))
+        fail("%s: its sum is %s, want %s: it is not used" % (module, info["Sum"], sum))
     return info["Dir"]
 
 def _copy(rctx, src, dst, executable):
@@ -98,8 +98,8 @@ def _pinned_go_impl(rctx):
 pinned_go = repository_rule(
     doc = """The Go that release.yaml pins, for this host.
 
-It is the one in the folder that SLIPWAY_GOROOT names, which `slipway bazel` sets after it has checked that Go's sum. Without
-it, it is the one that `download` names, or else the module golang.org/toolchain, by the Go on PATH.""",
+SLIPWAY_GOROOT names its folder; `slipway bazel` sets it after checking that Go's sum. Otherwise it is the SDK that `download` names,
+or the module golang.org/toolchain, downloaded by the Go on PATH.""",
     implementation = _pinned_go_impl,
     attrs = {
         "download": attr.string(doc = "canonical label of the file ROOT of a rules_go SDK repository; only fetched where it is needed"),

@@ -1,7 +1,7 @@
-"""Repositories that a release is packed with: the packer, the license files of the components, and what is of other projects.
+"""Repositories for packing a release: the packer, the license files of the components, and the parts of other projects.
 
-All are made by the pinned Go from this tree's own sources. The toolchain's modules are no repositories, so they cannot raise the
-versions of the components'.
+The pinned Go makes them from this tree's sources. The toolchain's modules are not repositories, so they cannot raise versions of the
+components' modules.
 """
 
 load("//build/bazel/generated:config.bzl", "GO_SETTINGS")
@@ -30,7 +30,7 @@ def _execute(rctx, what, command, environment, directory = ""):
     return result.stdout
 
 def _environment(rctx, go):
-    """The user's environment for Go, with the pinned one on PATH."""
+    """Returns the user's environment for Go, with the pinned Go on PATH."""
     settings = _execute(rctx, "go env", [go, "env", "-json"] + GO_SETTINGS, {"GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"})
     handed_on = {key: value for key, value in json.decode(settings).items() if value}
     path = "%s:%s" % (go.dirname, rctx.getenv("PATH", ""))
@@ -109,15 +109,15 @@ def _release_others_impl(rctx):
     rctx.report_progress("compiling other projects' programs")
     _execute(
         rctx,
-        "make what a release holds of other projects",
+        "build the parts of other projects",
         [rctx.path(rctx.attr.packer), "others", "-tree", tree, "-platform", rctx.attr.platform, "-to", rctx.path("others.tar")],
         _environment(rctx, go),
     )
     rctx.file("BUILD.bazel", 'exports_files(["others.tar"])\n')
 
 release_others = repository_rule(
-    doc = "What a release for a platform holds of other projects: programs, licenses, files of Debian packages. They are none of " +
-          "Bazel's packages, so that they have no part in the selection of the components' modules.",
+    doc = "Parts of other projects in a release for a platform: programs, licenses, files of Debian packages. They are not Bazel " +
+          "packages, so that they cannot affect the selection of the components' modules.",
     implementation = _release_others_impl,
     attrs = {
         "catalog": attr.label(default = "//release:release.yaml"),
@@ -129,7 +129,7 @@ release_others = repository_rule(
 )
 
 def release_repositories():
-    """Declares them. Those of a platform are only made where a release for it is."""
+    """Declares the repositories. Those of a platform are only made if a release for it is."""
     release_packer(name = "release_packer")
     for platform in RELEASES:
         for kind, rule in {"licenses": release_licenses, "others": release_others}.items():

@@ -1,4 +1,4 @@
-"""The tarballs of a release, made by the packer out of what Bazel has compiled."""
+"""The tarballs of a release, packed from binaries that Bazel has compiled."""
 
 load("//build/bazel/generated:release.bzl", "RELEASES")
 
@@ -7,8 +7,8 @@ def _release_tars_impl(ctx):
         fail("//%s:%s: a release says its version: build it with --config=release" % (ctx.label.package, ctx.label.name))
     sources = ctx.actions.declare_file(ctx.label.name + "-sources/kubernetes-src.tar.gz")
 
-    # In the tree, as git says which files are sources. It is run again when the status names other ones, and its result can be
-    # had from a cache.
+    # Runs in the tree, because git knows which files are sources. It runs again when the status names other sources, and its
+    # result can come from a cache.
     args = ctx.actions.args()
     args.add("sources")
     args.add("-tree", ctx.file._catalog.dirname)
@@ -51,7 +51,7 @@ def _release_tars_impl(ctx):
     return DefaultInfo(files = depset(tars))
 
 def _whole_machine(_os, _inputs):
-    # It compresses on all processors. What asks for more than there is runs alone.
+    # It compresses on all processors. An action that asks for more than the machine has runs alone.
     return {"cpu": 64, "memory": 2048}
 
 _release_tars = rule(
@@ -71,11 +71,11 @@ _release_tars = rule(
 )
 
 def release_tars(name, **kwargs):
-    """The tarballs and checksums of a release for the target platform, with what release.yaml says.
+    """The files of a release for the target platform, as release.yaml declares them.
 
     Args:
-      name: of the target, and of the folder in which they are.
-      **kwargs: of every rule.
+      name: of the target, and of the folder with the files.
+      **kwargs: common attributes of rules.
     """
 
     def by_platform(of):
@@ -99,7 +99,7 @@ def release_tars(name, **kwargs):
             "//conditions:default": False,
         }),
         tars = by_platform(lambda platform: RELEASES[platform].tars),
-        # Builds of //... are of what needs no --config=release.
+        # //... leaves it out, because it needs --config=release.
         tags = ["manual"],
         **kwargs
     )

@@ -1,4 +1,4 @@
-"""The Go modules that the components are made of, as repositories."""
+"""Repositories of the Go modules that the components link."""
 
 load("@bazel_gazelle//:deps.bzl", "go_repository")
 load("//build/bazel/generated:config.bzl", "MODULES", "TAGS")
@@ -34,13 +34,13 @@ def go_modules():
             sum = module.sum,
             version = module.version,
             build_config = Label("//build/bazel/generated:repositories.WORKSPACE"),
-            # Their own BUILD files need rule sets that nobody else does.
+            # Their own BUILD files need rule sets that nothing else does.
             build_file_generation = "clean",
             build_directives = _DIRECTIVES + [
                 "gazelle:go_visibility @%s//:__subpackages__" % repo
                 for repo in getattr(module, "internal_to", [])
             ],
-            # A folder with nothing but tests would become a package, and its files invisible to a go:embed above it.
+            # A folder with only tests would become a package, and a go:embed above it could not see its files.
             build_extra_args = ["-exclude=**/*_test.go"],
             build_tags = TAGS,
         )

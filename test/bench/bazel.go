@@ -13,7 +13,7 @@ import (
 	"slipway.build/test/reapi"
 )
 
-// A bazelSide is a clone in which Bazel compiles, with a remote cache that nobody else uses.
+// A bazelSide is a clone in which Bazel compiles, with a remote cache of its own.
 type bazelSide struct {
 	*sides
 	server *reapi.Server
@@ -21,7 +21,7 @@ type bazelSide struct {
 	packed bool   // it has made a release
 }
 
-// bazels are the clone in which Bazel compiles, and a finished build of all components in it.
+// bazels returns the clone in which Bazel compiles, after a build of all components in it.
 func (b *bench) bazels(ctx context.Context) (*bazelSide, error) {
 	if b.bazel != nil {
 		return b.bazel, nil
@@ -36,8 +36,8 @@ func (b *bench) bazels(ctx context.Context) (*bazelSide, error) {
 		return nil, err
 	}
 	side := &bazelSide{sides: s, server: server}
-	b.bazel = side // from here on, there is something to leave
-	// Unmeasured: the root that has Bazel, if it has to be made, and the start of Bazel's server.
+	b.bazel = side // its Bazel server must be ended from now on
+	// Not measured: making the root that has Bazel, if there is none, and starting Bazel's server.
 	if err := execute(ctx, s.make(ctx, "slipway"), nil); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *bazelSide) release(ctx context.Context) *exec.Cmd {
 	return s.make(ctx, "quick-release", "ROAD=bazel")
 }
 
-// leave removes what Bazel has made outside of the clone, and ends its server.
+// leave removes what Bazel made outside of the clone, and ends its server.
 func (s *bazelSide) leave(err *error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -98,15 +98,15 @@ func bazelCold(ctx context.Context, b *bench, row *Row) error {
 	return err
 }
 
-// bazelRemote measures what a clean build takes from a cache that has everything.
+// bazelRemote measures a clean build from a cache that has everything.
 func bazelRemote(ctx context.Context, b *bench, row *Row) error {
 	s, err := b.bazels(ctx)
 	if err != nil {
 		return err
 	}
 	row.Theirs = []Sample{s.cold}
-	// buildbox takes a result that is a folder with folders in it (Go's standard library) for incomplete, until it has made it
-	// itself. What depends on it may then have to be compiled once more.
+	// buildbox considers a result that is a folder with subfolders (Go's standard library) incomplete until it has made it itself.
+	// What depends on it may then be compiled once more.
 	b.say("  the smallest component, by remote execution, and then what the cache does not have yet")
 	executed := s.run(ctx, "build", "--config=release", "--config=remote", "--remote_cache=grpc://"+s.server.Address,
 		"--remote_executor=grpc://"+s.server.Address, "--noremote_accept_cached", "//cmd:kube-log-runner")
@@ -128,7 +128,7 @@ func bazelRemote(ctx context.Context, b *bench, row *Row) error {
 	return nil
 }
 
-// bazelNoop holds a release in which nothing is to be done against a bare build in which nothing is.
+// bazelNoop compares a release with nothing to do with a bare build with nothing to do.
 func bazelNoop(ctx context.Context, b *bench, row *Row) error {
 	s, err := b.bazels(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func bazelNoop(ctx context.Context, b *bench, row *Row) error {
 	c := contest{}
 	c.ours = func() (Sample, error) { return b.command(ctx, "make quick-release, ROAD=bazel", s.release(ctx)) }
 	c.theirs = func() (Sample, error) { return b.command(ctx, "bazel build //cmd/...", s.build(ctx)) }
-	if err := c.rounds(1, &Row{}); err != nil { // the first finds the files as another command left them
+	if err := c.rounds(1, &Row{}); err != nil { // the first run finds files that another command has touched
 		return err
 	}
 	return c.rounds(b.n, row)

@@ -10,7 +10,7 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// cold is the one row that is measured once: it compiles all of Kubernetes twice.
+// cold is measured once: it compiles all of Kubernetes twice.
 func cold(ctx context.Context, b *bench, row *Row) error {
 	s, err := b.newSides(ctx, row.Name, true)
 	if err != nil {
@@ -33,7 +33,7 @@ func cold(ctx context.Context, b *bench, row *Row) error {
 	return c.rounds(1, row)
 }
 
-// makeOthers makes what a quick release has of other projects in slipway's clone, with the user's Go cache.
+// makeOthers builds other projects' parts of a quick release in slipway's clone, with the user's Go cache.
 func (s *sides) makeOthers(ctx context.Context) error {
 	p, err := s.open(ctx, environment(os.Environ()))
 	if err != nil {
@@ -43,11 +43,11 @@ func (s *sides) makeOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("  what other projects have in a release, unmeasured")
+	s.say("  building other projects' parts of a release, unmeasured")
 	return g.Run(ctx, action.Options{})
 }
 
-// warmed are sides that have built everything once, unmeasured.
+// warmed returns sides that have built everything once, unmeasured.
 func (b *bench) warmed(ctx context.Context) (*sides, error) {
 	if b.warm != nil {
 		return b.warm, nil
@@ -86,7 +86,7 @@ func noop(ctx context.Context, b *bench, row *Row) error {
 		if err != nil {
 			return err
 		}
-		if i > 0 { // the first finds the files as another command left them
+		if i > 0 { // the first run finds files that another command has touched
 			row.Ours = append(row.Ours, sample)
 		}
 	}

@@ -26,8 +26,8 @@ type pair struct {
 	settled bool     // each has built a release
 }
 
-// newPair clones the tree twice, and compiles the mage targets of both. The engine gets its build image, if it lacks that, and
-// nothing else.
+// newPair clones the tree twice, and compiles the mage targets of both. The engine gets the build image, if it lacks it, and nothing
+// else.
 func (b *bench) newPair(ctx context.Context, name string) (*pair, error) {
 	e, err := engine.Connect(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *bench) newPair(ctx context.Context, name string) (*pair, error) {
 	return p, err
 }
 
-// container prepares a run of make on the container road, local one on the local road.
+// container prepares a run of make by the container road, local one by the local road.
 func (p *pair) container(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := p.make(ctx, args...)
 	cmd.Env = p.away
@@ -73,7 +73,7 @@ func (p *pair) leave(err *error) {
 	*err = errors.Join(*err, execute(ctx, p.container(ctx, "clean"), nil))
 }
 
-// binaryOf is where a road's clone has a binary.
+// binaryOf returns the path of a binary in a road's clone.
 func (p *pair) binaryOf(clone, road, name string) string {
 	return filepath.Join(clone, filepath.FromSlash(plan.Binaries(road)), p.platform.OS, p.platform.Arch, name)
 }
@@ -103,7 +103,7 @@ func containerCold(ctx context.Context, b *bench, row *Row) (err error) {
 		return err
 	}
 	if b.away == nil {
-		b.away = p // the other rows go on from here
+		b.away = p // the other rows continue with it
 	} else {
 		defer p.leave(&err)
 	}
@@ -120,14 +120,14 @@ func containerCold(ctx context.Context, b *bench, row *Row) (err error) {
 	return c.rounds(1, row)
 }
 
-// settled are clones of which each has built a release by its road, unmeasured.
+// settled returns two clones, each of which has built a release by its road, unmeasured.
 func (b *bench) settled(ctx context.Context) (*pair, error) {
 	if b.away == nil {
 		p, err := b.newPair(ctx, "containers")
 		if err != nil {
 			return nil, err
 		}
-		b.away = p // from here on, there is something to leave
+		b.away = p // it has something in the engine from now on
 	}
 	p := b.away
 	if p.settled {
@@ -154,7 +154,7 @@ func containerNoop(ctx context.Context, b *bench, row *Row) error {
 		if err != nil {
 			return err
 		}
-		if i > 0 { // the first finds the files as another command left them
+		if i > 0 { // the first run finds files that another command has touched
 			row.Ours = append(row.Ours, sample)
 		}
 	}
@@ -207,7 +207,7 @@ func containerEdit(ctx context.Context, b *bench, row *Row) error {
 	return c.rounds(b.n, row)
 }
 
-// containerSync measures how long it takes to find that the engine has the sources and modules as they are here.
+// containerSync measures how long it takes to find that the engine has the same sources and modules.
 func containerSync(ctx context.Context, b *bench, row *Row) error {
 	if b.away == nil {
 		p, err := b.newPair(ctx, "containers")
@@ -234,14 +234,14 @@ func containerSync(ctx context.Context, b *bench, row *Row) error {
 		if found.unchanged != 2 {
 			return errors.New("sources and modules were sent that had not changed")
 		}
-		sample.Value = found.longest.Seconds() // they are looked at side by side
-		b.say("  %8.2f s  of which for sources and modules", sample.Value)
+		sample.Value = found.longest.Seconds() // they are compared in parallel
+		b.say("  %8.2f s  of it for sources and modules", sample.Value)
 		row.Ours = append(row.Ours, sample)
 	}
 	return nil
 }
 
-// syncs are what a road tells of sources and modules that it had not to send.
+// syncs are the steps in which a road found that it need not send sources or modules.
 type syncs struct {
 	mu        sync.Mutex
 	unchanged int

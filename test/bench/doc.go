@@ -1,10 +1,10 @@
-// Command bench measures what slipway claims about its speed, and prints a table. `make bench` runs it.
+// Command bench measures slipway's claims about its speed, and prints a table. `make bench` runs it.
 //
 //	go run ./test/bench [-rows cold,noop] [-n 5] [-json] [-keep] [-tree folder]
 //
-// A claim is a ratio of two things that are measured here and now, in turn, because seconds depend on the
-// machine and its mood and a ratio hardly does. The yardstick is what nobody can do without: a bare `go build`
-// of the same packages, with the same Go, flags and environment, and `tar czf` of the same files.
+// A claim is a ratio of two things that are measured here and now, in turn, because seconds depend on the machine and its load,
+// and a ratio hardly does. Measurements are compared with a minimum that no build can avoid: a bare `go build` of the same packages,
+// with the same Go, flags and environment, and `tar czf` of the same files.
 //
 // # Rows
 //
@@ -26,13 +26,13 @@
 //	container-edit   the same after such an edit as above, to the same on the local road
 //	container-sync   what a run does before its first compile, when nothing has changed: find the engine, look at image and
 //	                 volumes, compare modules and sources over rsync, in seconds
-//	bazel-cold       `bazel build //cmd/...` in a fresh clone, of which an empty remote cache on loopback gets the results, and `make`
-//	                 of the same components with an empty Go cache: no claim, both are told
+//	bazel-cold       `bazel build //cmd/...` in a fresh clone, with an empty remote cache on loopback that gets the results, and `make`
+//	                 of the same components with an empty Go cache: no claim, both are printed
 //	bazel-noop       `make quick-release ROAD=bazel` when there is nothing to do, to `bazel build //cmd/...` when there is nothing
 //	                 to do
 //	bazel-remote     `bazel build //cmd/...` after `bazel clean`, from the cache of bazel-cold, to the time of that
 //
-// A figure is the median of -n repetitions, and of the cold ones the only one.
+// A figure is the median of -n repetitions; cold rows are measured once.
 //
 // # What makes it fair
 //
@@ -43,19 +43,19 @@
 //     has compiled; links, most of the work, are never in a Go cache.
 //   - The sides take turns in going first, except for cold, where slipway goes first: what it leaves in the page
 //     cache is to the other's benefit.
-//   - What was written is flushed to the disk before the clock starts, so that nobody pays for the other's writes.
-//   - The results are looked at: an edit must be in the binary, binaries of one stamp must be the same on both
-//     sides, and what is packed must be the release's own tarball.
-//   - On Linux the processor time that went to neither side is watched. Where others took more than a tenth of the
-//     machine, the row says so; measure it again. Work of a container engine or of Bazel's server counts as others'.
+//   - Written data is flushed to the disk before the clock starts, so that neither side pays for the other's writes.
+//   - Results are checked: an edit must be in the binary, binaries of one stamp must be the same on both sides, and the packed
+//     tarball must be the release's own.
+//   - On Linux the processor time that went to neither side is measured. If others took more than a tenth of the machine, the row
+//     says so; measure it again. Work of a container engine or of Bazel's server counts as others'.
 //
-// For cold and commit the most memory that a side's processes had resident at one time is told as well (on Linux;
-// pages that processes share count for each).
+// For cold and commit the peak of resident memory of each side's processes is printed as well (on Linux; shared pages count for each
+// process).
 //
 // The exit code is 0 whether or not the bounds hold, and 1 if something could not be measured.
 //
 // # What must never be in here
 //
-// A judgement of results that are correct or not (test/integration), flags of a compile (package road has them), or
-// a list of what a release holds (package catalog has it).
+// Tests of whether results are correct (test/integration), flags of a compile (package road has them), or a list of what a release
+// holds (package catalog has it).
 package main

@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// A Machine is what figures depend on. The Go that compiles is pinned and the same everywhere.
+// A Machine describes what figures depend on. The Go that compiles is pinned and the same everywhere.
 type Machine struct {
 	Platform string  `json:"platform"`
 	Cores    int     `json:"cores"`
-	Memory   int64   `json:"memory,omitempty"` // bytes; 0 is not known
+	Memory   int64   `json:"memory,omitempty"` // bytes; 0 if unknown
 	Go       string  `json:"go"`               // of this command
 	Load     float64 `json:"load,omitempty"`   // average of the minute before
 }
@@ -31,11 +31,11 @@ func machine() Machine {
 	return m
 }
 
-// busy is the share of the processor time that others may take before a sample is under suspicion.
+// busy is the share of the processor time that others may take before a sample is doubtful.
 const busy = 0.1
 
-// ticks are the processor time that was spent so far, in the kernel's unit: by everybody, by this process and its
-// children that have ended, and by nobody. All are 0 outside Linux.
+// ticks are processor times since boot, in the kernel's unit: of all processes, of this process and its children that have ended, and
+// idle. All are 0 outside Linux.
 type ticks struct{ everybody, own, nobody int64 }
 
 func processors() ticks {
@@ -65,7 +65,7 @@ func readTicks(all, own []byte) ticks {
 			t.everybody += n
 		}
 	}
-	for _, n := range self[11:15] { // utime stime cutime cstime: fields 14 to 17, of which the name is the second
+	for _, n := range self[11:15] { // utime stime cutime cstime: fields 14 to 17 of the line, whose second is the name
 		t.own += n
 	}
 	return t

@@ -33,14 +33,14 @@ func (m *missing) Error() string { return m.err.Error() }
 
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
 
-// A measurement does one thing, and returns the sample of it. What is to be done before it, unmeasured, it does too.
+// A measurement does one thing, with unmeasured preparations, and returns its sample.
 type measurement func() (Sample, error)
 
-// A contest is what a row measures, in rounds.
+// A contest measures the two sides of a row in rounds.
 type contest struct {
-	before       func() error // what a round begins with, unmeasured; may be nil
+	before       func() error // begins a round, unmeasured; may be nil
 	ours, theirs measurement
-	after        func() error // what has to hold after a round; may be nil
+	after        func() error // checks the results of a round; may be nil
 }
 
 // rounds measures both sides once a round. They take turns in going first.
@@ -70,9 +70,9 @@ func into(samples *[]Sample, m measurement) error {
 	return err
 }
 
-// time measures what f does, under a name for those who watch.
+// time measures f, and prints its name.
 func (b *bench) time(ctx context.Context, name string, f func() error) (Sample, error) {
-	// Without sync(1), which POSIX doesn't know either, somebody else's writes are in the figure; it is no error.
+	// Without sync(1), which is not in POSIX, the figure includes writes of others; that is no error.
 	_ = exec.CommandContext(ctx, "sync").Run()
 	before, start := processors(), time.Now()
 	err := f()
@@ -88,7 +88,7 @@ func (b *bench) time(ctx context.Context, name string, f func() error) (Sample, 
 	return s, nil
 }
 
-// command measures a command and all that it starts, memory too.
+// command measures a command and everything that it starts, memory included.
 func (b *bench) command(ctx context.Context, name string, cmd *exec.Cmd) (Sample, error) {
 	peak := func() int64 { return 0 }
 	s, err := b.time(ctx, name, func() error {
@@ -98,8 +98,7 @@ func (b *bench) command(ctx context.Context, name string, cmd *exec.Cmd) (Sample
 	return s, err
 }
 
-// execute runs a command, and tells a caller that wants to know its process. Its error has the last lines of what the
-// command printed.
+// execute runs a command, and passes its process to a caller that wants it. Its error has the last lines of the command's output.
 func execute(ctx context.Context, cmd *exec.Cmd, started func(pid int)) error {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

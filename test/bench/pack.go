@@ -16,7 +16,7 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A packing is what the rows about packing share: they are measured together, because tar czf takes its time.
+// A packing has the measurements that the rows about packing share, because tar czf takes long.
 type packing struct {
 	pack, repack, tar      []Sample
 	packedSize, tarredSize int64 // bytes
@@ -57,7 +57,7 @@ func repack(ctx context.Context, b *bench, row *Row) error {
 	return nil
 }
 
-// packed measures all that is to know about packing: two releases of one stamp, between which one component changed.
+// packed measures packing with two releases of one stamp, between which one component changed.
 func (b *bench) packed(ctx context.Context) (*packing, error) {
 	if b.packing != nil {
 		return b.packing, nil
@@ -157,8 +157,7 @@ func (s *sides) tarball(ctx context.Context, name string) (*tarball, error) {
 	return t, t.unpack(from)
 }
 
-// unpack reads every file of a tarball. Their sums are known to a release, whose actions have them as inputs, so they
-// are part of the entries.
+// unpack reads every file of a tarball. The entries have the files' sums, because a release knows them, too, as inputs of its actions.
 func (t *tarball) unpack(from string) error {
 	f, err := os.Open(from)
 	if err != nil {

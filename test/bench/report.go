@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// A Report is all that a run found out.
+// A Report has all results of a run.
 type Report struct {
 	Machine Machine `json:"machine"`
 	Rows    []*Row  `json:"rows"`
@@ -61,7 +61,7 @@ func (r Report) Table(out io.Writer) error {
 	return r.notes(out)
 }
 
-// notes are what the table has no room for.
+// notes returns what the table has no room for.
 func (r Report) notes(out io.Writer) error {
 	var lines []string
 	for _, row := range r.Rows {
@@ -92,7 +92,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%s, %s, load %.1f before", text, m.Go, m.Load)
 }
 
-// amount is a value in the row's unit.
+// amount returns a value in the row's unit.
 func (r *Row) amount(v float64) string {
 	switch {
 	case r.Unit == "B":
@@ -108,7 +108,7 @@ func (b Bound) String() string {
 	switch b.Kind {
 	case Faster:
 		return fmt.Sprintf(">= %gx faster", b.Value)
-	case Told:
+	case NoBound:
 		return "-"
 	}
 	return "<= " + b.format(b.Value)
@@ -125,7 +125,7 @@ func (b Bound) format(v float64) string {
 	}
 }
 
-// inBytes is a size for people.
+// inBytes returns a size for people.
 func inBytes(n int64) string {
 	if n >= 1<<30 {
 		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Row is a line of the table: a claim, and what was found. The table and the JSON are two views of it.
+// A Row is a line of the table: a claim, and its measurements. The table and the JSON are two views of it.
 type Row struct {
 	Name   string   `json:"name"`
 	What   string   `json:"what"`
@@ -27,23 +27,23 @@ type Sample struct {
 	Others float64 `json:"others,omitempty"` // share of the machine's processor time that others took; 0 to 1
 }
 
-// A Bound is what a row's figure is held against.
+// A Bound is the limit of a row's figure.
 type Bound struct {
 	Kind  BoundKind `json:"kind"`
 	Value float64   `json:"value"`
 }
 
-// A BoundKind says what a row's figure is.
+// A BoundKind says how a row's figure is computed.
 type BoundKind string
 
 const (
 	AtMost  BoundKind = "ratio at most"   // ours to theirs
 	Faster  BoundKind = "times faster"    // theirs to ours, at least
 	Seconds BoundKind = "seconds at most" // ours
-	Told    BoundKind = "ratio, no bound" // ours to theirs
+	NoBound BoundKind = "ratio, no bound" // ours to theirs
 )
 
-// rows are all there are, in the order in which they are measured.
+// rows are all rows, in the order in which they are measured.
 func rows() []*Row {
 	const (
 		release  = "go build of the release's binaries"
@@ -63,7 +63,7 @@ func rows() []*Row {
 		{Name: "container-noop", Unit: "s", What: "quick-release by the container road, nothing to do", Wanted: Bound{Seconds, 0.5}, measure: containerNoop},
 		{Name: "container-edit", Unit: "s", What: "the same, a line of kube-scheduler edited", With: "the same by the local road", Wanted: Bound{AtMost, 1.5}, measure: containerEdit},
 		{Name: "container-sync", Unit: "s", What: "rsync of unchanged sources and modules", Wanted: Bound{Seconds, 0.5}, measure: containerSync},
-		{Name: "bazel-cold", Unit: "s", What: "bazel build //cmd/..., nothing there but modules", With: "make of the same, empty Go cache", Wanted: Bound{Kind: Told}, measure: bazelCold},
+		{Name: "bazel-cold", Unit: "s", What: "bazel build //cmd/..., nothing there but modules", With: "make of the same, empty Go cache", Wanted: Bound{Kind: NoBound}, measure: bazelCold},
 		{Name: "bazel-noop", Unit: "s", What: "quick-release by the Bazel road, nothing to do", With: "bazel build //cmd/..., nothing to do", Wanted: Bound{AtMost, 1.5}, measure: bazelNoop},
 		{Name: "bazel-remote", Unit: "s", What: "bazel build //cmd/... after bazel clean, warm remote cache", With: "bazel build //cmd/..., nothing there but modules", Wanted: Bound{Faster, 15}, measure: bazelRemote},
 	}
@@ -87,7 +87,7 @@ func pick(all []*Row, names string) ([]*Row, error) {
 	return slices.DeleteFunc(all, func(r *Row) bool { return !slices.Contains(wanted, r.Name) }), nil
 }
 
-// Figure is what is held against the bound, and whether it keeps it.
+// Figure returns the number that the bound limits, and whether it keeps within it.
 func (r *Row) Figure() (value float64, ok bool) {
 	ours, theirs := median(r.Ours), median(r.Theirs)
 	switch r.Wanted.Kind {
@@ -97,14 +97,14 @@ func (r *Row) Figure() (value float64, ok bool) {
 	case Faster:
 		value = theirs / ours
 		return value, value >= r.Wanted.Value
-	case Told:
+	case NoBound:
 		return ours / theirs, true
 	default:
 		return ours, ours <= r.Wanted.Value
 	}
 }
 
-// Others is the largest share that others had in the processor time of a sample.
+// Others returns the largest share of a sample's processor time that others took.
 func (r *Row) Others() float64 {
 	var most float64
 	for _, s := range slices.Concat(r.Ours, r.Theirs) {
@@ -113,7 +113,7 @@ func (r *Row) Others() float64 {
 	return most
 }
 
-// median of an even number of samples is the mean of those in the middle.
+// median returns the median of samples; of an even number, the mean of the two in the middle.
 func median(samples []Sample) float64 {
 	if len(samples) == 0 {
 		return 0
@@ -127,7 +127,7 @@ func median(samples []Sample) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// peak is the most memory that any of the samples needed, bytes.
+// peak returns the largest memory of the samples, in bytes.
 func peak(samples []Sample) int64 {
 	var most int64
 	for _, s := range samples {

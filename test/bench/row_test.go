@@ -49,7 +49,7 @@ func TestFigureIsHeldAgainstItsBound(t *testing.T) {
 		{"faster missed", Bound{Faster, 6}, 2, 10, 5, false},
 		{"seconds kept", Bound{Seconds, 0.15}, 0.1, 0, 0.1, true},
 		{"seconds missed", Bound{Seconds, 0.15}, 0.2, 0, 0.2, false},
-		{"only told", Bound{Kind: Told}, 3, 2, 1.5, true},
+		{"without a bound", Bound{Kind: NoBound}, 3, 2, 1.5, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -20,14 +20,14 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// edited is the component whose source is edited: not the smallest, not the largest.
+// edited is the component whose source is edited, of medium size.
 const edited = "kube-scheduler"
 
-// sides are the two that are compared: a clone in which slipway works, and one in which go build does.
+// sides are the two clones that are compared: slipway works in one, and go build in the other.
 type sides struct {
 	*bench
 	ours, theirs string // folders of the clones
-	bin          string // what go build makes: a folder of a platform's name for each
+	bin          string // results of go build: a folder for each platform, of its name
 	env          []string
 	platform     catalog.Platform // of a quick release
 	binaries     []catalog.Binary // of a quick release
@@ -68,7 +68,7 @@ func (b *bench) newSides(ctx context.Context, name string, isCold bool) (*sides,
 	return s, err
 }
 
-// environment drops what would make a build another one: the variables of make, of mage, of Kubernetes and of git.
+// environment drops variables that would change a build: those of make, mage, Kubernetes and git.
 func environment(all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -105,7 +105,7 @@ func (s *sides) git(ctx context.Context, dir string, args ...string) error {
 	return execute(ctx, cmd, nil)
 }
 
-// project is slipway's clone as it is now. Its stamp is what both sides are to build.
+// project returns slipway's clone as it is now. Both sides build with its stamp.
 func (s *sides) project(ctx context.Context) (*plan.Project, error) { return s.open(ctx, s.env) }
 
 // open opens slipway's clone in an environment.
@@ -158,7 +158,7 @@ func (s *sides) edit(clone string) (mark string, err error) {
 	if err != nil {
 		return "", err
 	}
-	const begin = "\nfunc init() { if recover() != nil { println(" // no compiler can know that it isn't
+	const begin = "\nfunc init() { if recover() != nil { println(" // the compiler cannot know that it never runs
 	source, _, _ := bytes.Cut(data, []byte(begin))
 	return mark, os.WriteFile(name, fmt.Appendf(source, "%s%q) } }\n", begin, mark), 0o644)
 }
@@ -177,7 +177,7 @@ func (s *sides) commit(ctx context.Context) error {
 	return s.git(ctx, s.ours, "commit", "--quiet", "--all", "-m", fmt.Sprint("Commit ", s.edits))
 }
 
-// even gives the other clone the edited file as slipway's has it.
+// even copies the edited file from slipway's clone to the other one.
 func (s *sides) even() error {
 	name := filepath.Join("cmd", edited, "main.go")
 	data, err := os.ReadFile(filepath.Join(s.ours, name))
@@ -187,7 +187,7 @@ func (s *sides) even() error {
 	return os.WriteFile(filepath.Join(s.theirs, name), data, 0o644)
 }
 
-// ourBinary and theirBinary are where a side puts a binary.
+// ourBinary and theirBinary return the path of a side's binary.
 func (s *sides) ourBinary(p catalog.Platform, name string) string {
 	return filepath.Join(s.ours, filepath.FromSlash(plan.Binaries("local")), p.OS, p.Arch, p.Exe(name))
 }
@@ -226,7 +226,7 @@ func holds(binary, mark string) error {
 	return nil
 }
 
-// sum is a file's SHA-256 in hex.
+// sum returns a file's SHA-256 in hex.
 func sum(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

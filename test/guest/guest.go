@@ -1,8 +1,8 @@
-// Package guest runs scripts on a machine with a kernel of its own, for tests of what this machine's kernel has not, or has no longer
-// once it has booted: QEMU, which translates every instruction, so that it runs wherever Debian does, and a file system of Debian
-// packages.
+// Package guest runs scripts on a machine with a kernel of its own, for tests of features that this machine's kernel lacks, or lacks
+// once it has booted. The machine is QEMU, which translates every instruction and so runs wherever Debian does, with a file system of
+// Debian packages.
 //
-// It is slow: what computes takes some ten times longer than here.
+// It is slow: computing takes about ten times as long as here.
 package guest
 
 import (
@@ -25,18 +25,18 @@ import (
 	"slipway.build/pkg/mechanism/debian"
 )
 
-// Emulator is the program that a guest needs besides mmdebstrap and mke2fs, and the Debian package that has it.
+// Emulator is a program that a guest needs, besides mmdebstrap and mke2fs, and EmulatorPackage the Debian package that has it.
 const Emulator, EmulatorPackage = "qemu-system-x86_64", "qemu-system-x86"
 
-// A Guest is a machine that is off.
+// A Guest is a machine that is switched off.
 type Guest struct {
-	dir string // has its kernel, and the image of its file system
+	dir string // with its kernel, and the image of its file system
 }
 
 //go:embed init.sh
 var initScript string
 
-// Make makes one in a folder that is empty, as root: a minute, and 2 GB. Packages are those that it has besides what it boots with.
+// Make makes a guest in an empty folder, as root, which takes a minute and 2 GB. It has the given packages in addition to what it boots with.
 func Make(ctx context.Context, dir string, packages ...string) (*Guest, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("guests are for amd64, and this is %s", runtime.GOARCH)
@@ -58,7 +58,7 @@ func Make(ctx context.Context, dir string, packages ...string) (*Guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	for from, to := range map[string]string{"vmlinuz": kernel, "initrd.img": initrd} { // links to those of the only version
+	for from, to := range map[string]string{"vmlinuz": kernel, "initrd.img": initrd} { // links to the files of the only version
 		if err := command(ctx, nil, "cp", filepath.Join(root, from), g.path(to)); err != nil {
 			return nil, err
 		}
@@ -82,14 +82,14 @@ func command(ctx context.Context, stdin io.Reader, name string, args ...string) 
 	return nil
 }
 
-// A Result is what a script has written, and how it ended.
+// A Result is the outcome of a script.
 type Result struct {
 	Output string // standard output and error
 	Code   int    // its exit code
 }
 
-// Run boots the machine with that much memory, runs a shell script there as root, and switches the machine off. The script finds this
-// machine's files, to be read and written, below /host. Run fails if the machine does, and not if the script does.
+// Run boots the machine with that much memory, runs a shell script there as root, and switches the machine off. The script can read
+// and write this machine's files below /host. Run fails if the machine does, not if the script does.
 func (g *Guest) Run(ctx context.Context, megabytes int, script string) (Result, error) {
 	dir, err := os.MkdirTemp(g.dir, "run-")
 	if err != nil {
@@ -117,7 +117,7 @@ func (g *Guest) Run(ctx context.Context, megabytes int, script string) (Result, 
 		result.Code, err = strconv.Atoi(strings.TrimSpace(string(text)))
 	}
 	if err != nil {
-		return result, fmt.Errorf("the guest said nothing of the script's end: %w\n%s", errors.Join(ctx.Err(), failure, err), console.Bytes())
+		return result, fmt.Errorf("the guest did not report the script's end: %w\n%s", errors.Join(ctx.Err(), failure, err), console.Bytes())
 	}
 	return result, nil
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What boots in a guest: runs the script in a folder of the host, which the kernel's command line names, and switches the guest off.
+# The first process of a guest. It runs the script in a folder of the host that the kernel's command line names, and switches the guest off.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH HOME=/root LC_ALL=C
 

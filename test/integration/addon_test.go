@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// addonArchive is where the image of another project is, as the catalog names it.
+// addonArchive returns the path of another project's image by its name in the catalog.
 func addonArchive(name string) string { return hostImage(path.Base(name)) + ".tar" }
 
 func TestKubeadmsImagesAreInTheRelease(t *testing.T) {
@@ -56,8 +56,8 @@ func TestOtherProjectsImagesHaveTheirVersion(t *testing.T) {
 	}
 }
 
-// What the programs say of themselves is the version that they are packed under.
-func TestOtherProjectsProgramsSayTheirVersion(t *testing.T) {
+// Programs print the version that they are packed under.
+func TestOtherProjectsProgramsPrintTheirVersion(t *testing.T) {
 	r := baseline(t)
 	for _, tt := range []struct {
 		line []string
@@ -80,7 +80,7 @@ func TestOtherProjectsProgramsSayTheirVersion(t *testing.T) {
 	}
 }
 
-// Another project's program is made of the versions that the project itself selected.
+// Another project's program is built from the module versions that the project itself selected.
 func TestOtherProjectsAreBuiltFromWhatTheySelected(t *testing.T) {
 	r := baseline(t)
 	for module, project := range map[string]string{
@@ -114,7 +114,7 @@ func requirements(mod *modfile.File) map[string]string {
 	return versions
 }
 
-// ownCache is an environment with an empty cache folder but for Go's, and a mirror that does not answer.
+// ownCache returns an environment with an empty cache folder, except for Go's, and a mirror that does not answer.
 func ownCache(t *testing.T, tr tree) (env []string) {
 	t.Helper()
 	env = []string{"XDG_CACHE_HOME=" + t.TempDir(), "SLIPWAY_DEBIAN_MIRROR=http://127.0.0.1:9/debian"}
@@ -132,7 +132,7 @@ func TestReleaseNeedsNoMirrorOnceItHasThePackages(t *testing.T) {
 	r.sameRelease(t, r.tree)
 }
 
-func TestReleaseWithoutMirrorAndPackagesSaysWhatToDo(t *testing.T) {
+func TestReleaseWithoutMirrorAndPackagesFailsClearly(t *testing.T) {
 	r := baseline(t)
 	tr := clone(t)
 	got := tr.with(ownCache(t, r.tree)...).slipway(t, "images")
@@ -140,7 +140,7 @@ func TestReleaseWithoutMirrorAndPackagesSaysWhatToDo(t *testing.T) {
 		t.Errorf("with a mirror that does not answer: %v", got)
 	}
 	if _, err := os.Stat(tr.path(hostImage("kube-proxy") + ".tar")); err == nil {
-		t.Error("there is an image of kube-proxy all the same")
+		t.Error("there is an image of kube-proxy nevertheless")
 	}
 }
 
@@ -189,13 +189,13 @@ func TestOtherProjectsImagesRun(t *testing.T) {
 	}
 }
 
-// pause ends when it is asked to, and takes up the children that others leave behind.
+// pause ends on SIGTERM, and reaps orphans.
 func TestPauseReapsAndEnds(t *testing.T) {
 	need(t, "unshare", "util-linux")
 	need(t, "pgrep", "procps")
 	needRoot(t)
 	r := baseline(t)
-	// Processes of the namespace: pause is the first. A shell beside it starts a child and ends, so the child is pause's.
+	// pause is the first process of its namespace. A shell beside it starts a child and ends, so pause becomes the child's parent.
 	script := `set -e
 unshare --pid --fork --mount-proc "$1" 2>err & u=$!
 for i in $(seq 100); do p=$(pgrep -P $u) && break; sleep 0.05; done

@@ -9,21 +9,20 @@ import (
 	"testing"
 )
 
-// What `make bazel-release` puts where, below the tree.
+// bazelTars is the folder of the release that `make bazel-release` makes.
 const bazelTars = "_output/bazel/release-tars"
 
-// The release that is made inside of Bazel is the one that ROAD=bazel makes of the same tree, byte by byte. Afterwards only what
-// changed is made again.
+// The release that Bazel makes is the one that ROAD=bazel makes of the same tree, byte by byte. Later builds make only what has changed.
 func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
 	tr := bazelTree(t)
 	out := tr.make(t, "bazel-release").ok(t)
-	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "kubernetes-src.tar.gz"} {
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "release.json", "kubernetes-src.tar.gz"} {
 		if !strings.Contains(out.stdout, bazelTars+"/"+name+"\n") {
-			t.Errorf("it does not tell of %s:\n%s", name, out.stdout)
+			t.Errorf("it does not list %s:\n%s", name, out.stdout)
 		}
 	}
 	tr.with("ROAD=bazel").make(t, quick).ok(t)
-	for _, name := range []string{"SHA256SUMS", "SHA512SUMS"} {
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "release.json"} {
 		if got, want := tr.read(t, bazelTars+"/"+name), tr.read(t, tars+"/"+name); got != want {
 			t.Errorf("%s is\n%sand by ROAD=bazel\n%s", name, got, want)
 		}
@@ -42,7 +41,7 @@ func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
 		tr.bazel(t, "build", "//release:release-tars").fails(t, 1, "build it with --config=release")
 	})
 
-	// A tree that is changed already, so that the next edit changes no version: nothing is compiled or linked.
+	// The tree is dirty already, so the next edit does not change the version, and nothing is compiled or linked.
 	tr.append(t, "docs/bazel-road.md", "\nFirst.\n")
 	build()
 	first := tr.releaseSums(t)
@@ -54,11 +53,11 @@ func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
 		}
 	}
 	if !strings.Contains(again.stderr, "mnemonic: Release") || tr.releaseSums(t) == first {
-		t.Errorf("an edit of a document makes no other release: %v", again)
+		t.Errorf("an edit of a document does not change the release: %v", again)
 	}
 }
 
-// releaseSums are those of the release that Bazel has made last.
+// releaseSums returns the checksums of the release that Bazel made last.
 func (tr tree) releaseSums(t *testing.T) string {
 	t.Helper()
 	sums, err := os.ReadFile(tr.path("bazel-bin/release/release-tars/SHA256SUMS"))

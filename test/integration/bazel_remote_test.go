@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// made is the file that Bazel has made of a target.
+// made returns the file that Bazel made for a target.
 func (tr tree) made(t *testing.T, label string, flags ...string) string {
 	t.Helper()
 	out := tr.bazel(t, append([]string{"cquery", "--output=files", label}, flags...)...).ok(t).stdout
@@ -32,7 +32,7 @@ func (tr tree) madeSum(t *testing.T, label string) string {
 	return s
 }
 
-// ran is what kinds of processes Bazel says that it ran, such as "2 remote cache hit, 1 internal".
+// ran returns the kinds of processes that Bazel reports, such as "2 remote cache hit, 1 internal".
 func (r result) ran(t *testing.T) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^INFO: \d+ process(?:es)?: (.*)\.$`).FindAllStringSubmatch(r.stderr, -1)
@@ -42,8 +42,8 @@ func (r result) ran(t *testing.T) string {
 	return m[len(m)-1][1]
 }
 
-// A component is made by remote execution. A clean build takes everything from the remote cache; what the cache loses, and a server
-// that goes away, are made up for. What is made here without all that is the same.
+// A component is made by remote execution. A clean build takes everything from the remote cache. Entries that the cache loses are made
+// again, and so is everything if the server goes away. The results are the same as without any of that.
 func TestBazelRemote(t *testing.T) {
 	needRoot(t)
 	tr := bazelTree(t)
@@ -87,7 +87,7 @@ func TestBazelRemote(t *testing.T) {
 		}
 	})
 	t.Run("cache that lost entries", func(t *testing.T) {
-		// The binary has to be linked again, of an archive that is only in the cache, and is not.
+		// The binary has to be linked again, from an archive that is in no other place than the cache, which has lost it.
 		tr.bazel(t, "clean").ok(t)
 		server.Kill()
 		if lost, err := server.Lose(lose...); err != nil || lost < len(lose) {
@@ -123,6 +123,6 @@ func TestBazelRemote(t *testing.T) {
 		if s := tr.madeSum(t, smallComponent); s != executed.sum {
 			t.Errorf("kube-log-runner is %s as made here, and %s by remote execution", s, executed.sum)
 		}
-		tr.bazel(t, "clean").ok(t) // others take the standard library from the cache again, and so all that is made of it
+		tr.bazel(t, "clean").ok(t) // other tests take the standard library from the cache again, and everything that depends on it
 	})
 }

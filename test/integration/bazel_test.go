@@ -19,19 +19,19 @@ import (
 
 const bazelBinaries = "_output/bazel/bin"
 
-// What is built by Bazel here: two components that share most of their code.
+// bazelComponents are built by Bazel here. They share most of their code.
 var bazelComponents = []string{"kubectl", "kube-scheduler"}
 
 const smallComponent = "//cmd:kube-log-runner"
 
-// executed is how the smallest component was made by remote execution, and its sum.
+// executed is the remote execution that made the smallest component, and its SHA-256.
 var executed struct {
 	result
 	sum string
 }
 
-// bazelTree is a clone in which Bazel compiles. All tests share it, as it takes minutes to compile from nothing: whoever comes
-// first does. What is made in it goes into the remote cache, where there can be one.
+// bazelTree returns the clone in which Bazel compiles. All tests share it, because the first compile takes minutes. Its results go into
+// the remote cache, if there can be one on this machine.
 func bazelTree(t *testing.T) tree {
 	t.Helper()
 	needBazel(t)
@@ -40,8 +40,8 @@ func bazelTree(t *testing.T) tree {
 		tr = cloneTo(t, tr.dir)
 		if server, err := remoteServer(); err == nil {
 			tr.write(t, "user.bazelrc", "build --config=remote --remote_cache=grpc://"+server.Address+"\n")
-			// buildbox takes a result that is a folder with folders in it (Go's standard library) for incomplete until it has made
-			// it itself. After that, what depends on it was compiled again: so it goes first.
+			// buildbox considers a result that is a folder with subfolders (Go's standard library) incomplete until it has made it
+			// itself. Everything that depends on it would then be compiled again, so this comes first.
 			executed.result = tr.bazel(t, "build", "--remote_executor=grpc://"+server.Address, "--noremote_accept_cached",
 				"--remote_download_outputs=all", smallComponent).ok(t)
 			executed.sum = tr.madeSum(t, smallComponent)
@@ -52,7 +52,7 @@ func bazelTree(t *testing.T) tree {
 	return tr
 }
 
-// remoteServer is a server that is a cache and executes actions.
+// remoteServer starts a server that is a cache and executes actions.
 var remoteServer = sync.OnceValues(func() (*reapi.Server, error) {
 	server, err := reapi.Start(context.Background(), filepath.Join(workspace, "reapi"))
 	if err == nil {
@@ -67,7 +67,7 @@ func (tr tree) bazel(t *testing.T, args ...string) result {
 	return tr.slipway(t, append([]string{"bazel", "--"}, args...)...)
 }
 
-// The same components by both roads: the same versions of every module, the same code, the same word about their version.
+// Both roads make the same components: the same versions of every module, the same code, the same version.
 func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 	tr := bazelTree(t)
 	local := baseline(t)
@@ -80,7 +80,7 @@ func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 		}
 		want, got := run(t, tr.dir, nil, ours, args...).ok(t).stdout, run(t, tr.dir, nil, theirs, args...).ok(t).stdout
 		if got != want || got == "" {
-			t.Errorf("%s says %q by Bazel and %q by the local road", name, got, want)
+			t.Errorf("%s prints %q by Bazel and %q by the local road", name, got, want)
 		}
 		diff := run(t, tr.dir, nil, slipway(t), "diff", ours, theirs).ok(t)
 		if !strings.Contains(diff.stdout, "equivalent") {
@@ -89,7 +89,7 @@ func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 	}
 	for _, name := range bazelComponents {
 		if tr.exists(hostBin(name)) {
-			t.Errorf("%s is there by the local road, too", name)
+			t.Errorf("%s was made by the local road, too", name)
 		}
 	}
 
@@ -104,8 +104,8 @@ func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 	})
 }
 
-// What is wrong is told before anything wrong is made.
-func TestBazelMistakesAreTold(t *testing.T) {
+// Mistakes are reported before anything is made from them.
+func TestBazelReportsMistakes(t *testing.T) {
 	tr := bazelTree(t)
 	const main = "cmd/kubectl/main.go"
 	build := func() result { return tr.slipway(t, "build", "kubectl", "--road=bazel") }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// needBazel is called by tests that run Bazel: it has to be installed, or what makes a root that has it.
+// needBazel is called by tests that run Bazel. It must be installed, or the tools that make a root that has it.
 func needBazel(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"bazel", "bazelisk"} {
@@ -26,14 +26,14 @@ func needBazel(t *testing.T) {
 	need(t, "unshare", "util-linux")
 }
 
-// All of it is with the smallest component.
+// The smallest component is enough for this.
 func TestBazelBuildsWhatIsPinned(t *testing.T) {
 	tr := bazelTree(t)
 	build := func(more ...string) result {
 		return tr.bazel(t, append([]string{"build", "--config=release", smallComponent}, more...)...)
 	}
 
-	// What a sum stands for is checked before it is compiled: the rules', and the components' modules'.
+	// Sums are checked before anything is compiled: those of the rules, and of the components' modules.
 	for file, module := range map[string]string{
 		"go.sum":                           "github.com/bazelbuild/rules_go v",
 		"build/bazel/generated/config.bzl": `"github.com/fxamacker/cbor/v2": struct(`,
@@ -64,7 +64,7 @@ func TestBazelBuildsWhatIsPinned(t *testing.T) {
 	}
 }
 
-// Bazel's folders are not in the tree, and belong to it all the same.
+// Bazel's folders are outside of the tree, and belong to it nevertheless.
 func TestCleanRemovesBazelsFolders(t *testing.T) {
 	needBazel(t)
 	tr := clone(t)
@@ -78,8 +78,8 @@ func TestCleanRemovesBazelsFolders(t *testing.T) {
 	}
 }
 
-// buildInfoOf is what a binary says of its modules and settings. A module that is replaced by one with the same path and version, as
-// Kubernetes' own are, counts as that one.
+// buildInfoOf returns the modules and settings in a binary's build information. A replaced module counts as its replacement, because
+// Kubernetes' own modules are replaced by ones of the same path and version.
 func buildInfoOf(t *testing.T, file string) []string {
 	t.Helper()
 	if _, err := os.Stat(file); err != nil {

@@ -17,7 +17,7 @@ func TestNoOpRunsNothing(t *testing.T) {
 	r := baseline(t)
 	r.jsonRun(t, quickRelease...).didNothing(t)
 	if got := r.make(t, quick).ok(t); !strings.Contains(got.stdout, tars+"/SHA256SUMS") || !strings.Contains(got.stdout, " unchanged in ") {
-		t.Errorf("a run that does nothing does not show the artifacts: %v", got)
+		t.Errorf("a run that does nothing does not list the artifacts: %v", got)
 	}
 }
 
@@ -32,9 +32,9 @@ func TestTouchedFilesRunNothing(t *testing.T) {
 	r.jsonRun(t, quickRelease...).didNothing(t)
 }
 
-// The stamp stays what it was, as it does between two edits of a tree that is dirty already. A main package's comments do
-// change its binary, by the build ID; what holds neither that binary nor the sources is left alone.
-func TestCommentEditMakesOnlyWhatHoldsTheComponent(t *testing.T) {
+// The stamp is fixed, as it is between two edits of a tree that is dirty already. A comment in a main package changes its binary, by
+// the build ID. Everything that holds neither that binary nor the sources is left alone.
+func TestCommentEditRebuildsOnlyWhatHoldsTheComponent(t *testing.T) {
 	r := baseline(t)
 	s := r.stamp(t)
 	dirty := r.tree.with("KUBE_GIT_VERSION="+s.GitVersion, "KUBE_GIT_COMMIT="+s.GitCommit, "KUBE_GIT_TREE_STATE=clean")
@@ -43,9 +43,9 @@ func TestCommentEditMakesOnlyWhatHoldsTheComponent(t *testing.T) {
 		es := dirty.jsonRun(t, quickRelease...)
 		es.did(t,
 			"compile linux/"+hostArch+" kube-scheduler", "image linux/"+hostArch+" kube-scheduler",
-			"sources", // the tree was clean, and is read file by file now
+			"sources", // the tree was clean, and is now read file by file
 			"modules linux/"+hostArch+" components", "package kubernetes-src.tar.gz",
-			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "checksums")
+			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "image layout", "checksums", "release.json")
 		dirty.jsonRun(t, quickRelease...).didNothing(t)
 	})
 	dirty.jsonRun(t, quickRelease...)
@@ -54,7 +54,7 @@ func TestCommentEditMakesOnlyWhatHoldsTheComponent(t *testing.T) {
 
 var hostArch = strings.TrimPrefix(host, "linux-")
 
-func TestEditWithItsTimePutBackIsNoticed(t *testing.T) {
+func TestEditWithRestoredTimeIsNoticed(t *testing.T) {
 	r := baseline(t)
 	tr := clone(t).with("KUBE_GIT_VERSION="+r.version, "KUBE_GIT_COMMIT=0123456789ab", "KUBE_GIT_TREE_STATE=clean")
 	build := []string{"build", "kube-scheduler", "kube-log-runner"}
@@ -64,7 +64,7 @@ func TestEditWithItsTimePutBackIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As long as before: not even the size tells.
+	// The size is the same, too.
 	tr.edit(t, name, "binds pods to nodes", "binds nodes to pods")
 	if err := os.Chtimes(tr.path(name), before.ModTime(), before.ModTime()); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestEditWithItsTimePutBackIsNoticed(t *testing.T) {
 	tr.jsonRun(t, build...).did(t, "compile linux/"+hostArch+" kube-scheduler")
 }
 
-// A module replaced by a folder is what a distributor's patches are.
+// Distributors patch modules by replacing them with folders.
 func TestPatchedModuleIsRebuiltWithItsFolder(t *testing.T) {
 	tr := clone(t)
 	const build = "kube-log-runner"
@@ -122,8 +122,8 @@ func (tr tree) sum(t *testing.T, name string) string {
 	return sum
 }
 
-// Damage of every kind is looked for by content: what a file's size and times say is not enough.
-func TestDamagedOutputsAreMadeAgain(t *testing.T) {
+// Damage is found by content: size and times are not enough.
+func TestDamagedOutputsAreRebuilt(t *testing.T) {
 	r := baseline(t)
 	server := "package kubernetes-server-" + host + ".tar.gz"
 	unrunnable := func(t *testing.T, name string) { r.chmod(t, name, 0o644) }
@@ -140,7 +140,10 @@ func TestDamagedOutputsAreMadeAgain(t *testing.T) {
 		{"edited tarball", r.flip, tars + "/kubernetes-server-" + host + ".tar.gz", server},
 		{"truncated tarball", r.truncate, tars + "/kubernetes-manifests.tar.gz", "package kubernetes-manifests.tar.gz"},
 		{"edited image", r.flip, hostImage("kubectl") + ".tar", "image linux/" + hostArch + " kubectl"},
+		{"edited index of images", r.flip, layoutDir + "/index.json", "image layout"},
+		{"layer gone", gone, topLayer(t, r, "kube-scheduler"), "image layout"},
 		{"edited checksums", r.flip, tars + "/SHA256SUMS", "checksums"},
+		{"edited description", r.flip, tars + "/release.json", "release.json"},
 		{"tarball gone", gone, tars + "/kubernetes.tar.gz", "package kubernetes.tar.gz"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -182,7 +185,7 @@ func TestDamagedArchiveCacheIsNotUsed(t *testing.T) {
 	r.sameRelease(t, r.tree)
 }
 
-// flip changes a byte in the middle of a file, and puts its time back.
+// flip changes a byte in the middle of a file, and restores its time.
 func (tr tree) flip(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.OpenFile(tr.path(name), os.O_RDWR, 0)
@@ -207,7 +210,7 @@ func (tr tree) flip(t *testing.T, name string) {
 	}
 }
 
-// truncate leaves the first half of a file.
+// truncate cuts a file to its first half.
 func (tr tree) truncate(t *testing.T, name string) {
 	t.Helper()
 	info, err := os.Stat(tr.path(name))
@@ -226,7 +229,7 @@ func (tr tree) chmod(t *testing.T, name string, mode os.FileMode) {
 	}
 }
 
-// sameFiles requires that every file of the release is there, and as it was.
+// sameFiles requires that the tree has exactly the files of the release.
 func (r release) sameFiles(t *testing.T, tr tree) {
 	t.Helper()
 	now, err := filesOf(tr)
@@ -245,6 +248,6 @@ func (r release) sameFiles(t *testing.T, tr tree) {
 		}
 	}
 	if slices.Sort(more); len(more) > 0 {
-		t.Errorf("there is more than before: %q", more)
+		t.Errorf("there are more files than before: %q", more)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What one person has git ignore is not in the commit. Notes of theirs lie in two folders that go into a release whole.
+// Files that only one user's git configuration ignores are not in the commit. They lie in two folders that a release packs whole.
 func TestFilesThatOnlyTheUserIgnoresAreNotReleased(t *testing.T) {
 	r := baseline(t)
 	notes := []string{"docs/todo.private", "images/static/rootfs/etc/todo.private"}
@@ -31,12 +31,12 @@ func TestFilesThatOnlyTheUserIgnoresAreNotReleased(t *testing.T) {
 		r.sameRelease(t, r.tree)
 	})
 	for _, name := range notes {
-		r.write(t, name, "nobody's business\n")
+		r.write(t, name, "private\n")
 	}
 	if status := run(t, r.dir, nil, "git", "status", "--porcelain").ok(t).stdout; status != "" {
 		t.Fatalf("the tree is not clean: %s", status)
 	}
-	// Both ways: what there is may stay, and what is made anew is the same.
+	// Existing tarballs and images stay, and new ones are the same.
 	r.make(t, quick).ok(t)
 	r.sameRelease(t, r.tree)
 	r.remove(t, holders...)
@@ -45,7 +45,7 @@ func TestFilesThatOnlyTheUserIgnoresAreNotReleased(t *testing.T) {
 	r.sameFiles(t, r.tree)
 }
 
-// A release of a tree that somebody edits meanwhile would hold some files from before and some from after.
+// A release of a tree that is edited meanwhile would hold some files from before the edit and some from after it.
 func TestTreeThatChangesWhileItIsReleasedFails(t *testing.T) {
 	const (
 		name    = "release/manifests/addons/coredns/service.yaml"
@@ -61,8 +61,8 @@ func TestTreeThatChangesWhileItIsReleasedFails(t *testing.T) {
 	}
 	for i, title := range cases {
 		t.Run(title, func(t *testing.T) {
-			// A version of its own makes everything new, so that there is a compile to edit in. It stays the same when the tree
-			// is changed, so that there is no other.
+			// A version of its own makes every compile stale, so that there is one to edit during. The edit does not change the
+			// version, so nothing else reports it.
 			tr := tr.with(fmt.Sprintf("KUBE_GIT_VERSION=%s+acme.%d", base, i), "KUBE_GIT_COMMIT=0123456789ab", "KUBE_GIT_TREE_STATE=clean")
 			remark := fmt.Sprintf("# Remark %d.\n", i)
 			before := "none"
@@ -71,12 +71,12 @@ func TestTreeThatChangesWhileItIsReleasedFails(t *testing.T) {
 			}
 			p := tr.start(t, slipway(t), quickRelease...)
 			if !p.until(t, p.linking) {
-				t.Fatalf("it ended before its tree could be changed: %v", p.wait(t))
+				t.Fatalf("it ended before the tree could be changed: %v", p.wait(t))
 			}
 			tr.write(t, name, tr.read(t, name)+remark)
 			p.wait(t).fails(t, 1, message, advice)
 			p.gone(t)
-			// That of the release before may stay: it does not fit what has been packed since, and says so.
+			// That of the release before may stay: it does not match the tarballs of this run, and checking it says so.
 			if tr.exists(sums) && tr.read(t, sums) != before {
 				t.Errorf("the run failed, and left SHA256SUMS:\n%s", tr.read(t, sums))
 			}
@@ -94,6 +94,31 @@ func TestTreeThatChangesWhileItIsReleasedFails(t *testing.T) {
 				}
 			}
 			tr.jsonRun(t, quickRelease...).didNothing(t)
+			otherProjectsImagesStay(t, baseline(t).described(t), tr.described(t))
 		})
+	}
+}
+
+// otherProjectsImagesStay requires that two releases of different commits have the same images of other projects, by digest, and
+// different images of components.
+func otherProjectsImagesStay(t *testing.T, one, other description) {
+	t.Helper()
+	if one.Version == other.Version || one.Commit == other.Commit {
+		t.Errorf("both are %s of commit %s", one.Version, one.Commit)
+	}
+	was, is := one.of("index"), other.of("index")
+	for name, version := range addonImages {
+		index := "registry.k8s.io/" + name + ":" + version
+		if was[index].SHA256 == "" || was[index].SHA256 != is[index].SHA256 {
+			t.Errorf("%s is %q in one release and %q in another of other commits", index, was[index].SHA256, is[index].SHA256)
+		}
+	}
+	for _, name := range imageNames {
+		tag := func(d description) string {
+			return "registry.k8s.io/" + name + ":" + strings.ReplaceAll(d.Version, "+", "_")
+		}
+		if a, b := was[tag(one)].SHA256, is[tag(other)].SHA256; a == b || a == "" || b == "" {
+			t.Errorf("%s is %q in one release and %q in another of other commits", name, a, b)
+		}
 	}
 }

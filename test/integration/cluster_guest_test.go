@@ -12,7 +12,7 @@ import (
 	"slipway.build/test/guest"
 )
 
-// inGuest boots a cluster where there is nothing but cgroup version 2. That machine is slow: there is time for a few checks.
+// inGuest boots a cluster on a machine that has only cgroup version 2. The machine is slow, so it makes only a few checks.
 const inGuest = `set -eu
 if grep ' cgroup ' /proc/mounts; then exit 1; fi
 modprobe -a ip_vs ip_vs_rr
@@ -36,15 +36,15 @@ SLIPWAY cluster down
 groups after
 `
 
-// Where there is cgroup version 2 alone, as on most machines by now, a cluster works, and leaves no group. That machine has a kernel
-// of its own, with IPVS: so this is where kube-proxy's mode of that name is looked at, too.
+// A cluster works on a machine that has only cgroup version 2, as most do by now, and leaves no groups. The guest's kernel has IPVS, so
+// kube-proxy's mode of that name is tested here, too.
 func TestClusterWorksWithCgroupVersion2(t *testing.T) {
 	needRoot(t)
 	need(t, "mmdebstrap", "mmdebstrap")
 	need(t, "mke2fs", "e2fsprogs")
 	need(t, guest.Emulator, guest.EmulatorPackage)
 	if runtime.GOARCH != "amd64" {
-		t.Skip("a guest is made for amd64 alone, and this is " + runtime.GOARCH)
+		t.Skip("guests are for amd64, and this is " + runtime.GOARCH)
 	}
 	machine, err := guest.Make(t.Context(), t.TempDir(), "containerd", "runc", "iptables", "iproute2", "hostname")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// lyingServer puts a proxy in front of the API server that has one fault. Requests without a token are the administrator's.
+// lyingServer puts a proxy with one fault in front of the API server. Requests without a token are made as the administrator.
 func lyingServer(lie string) fault {
 	return func(t *testing.T, tr tree) func() {
 		t.Helper()
@@ -47,7 +47,7 @@ func lyingServer(lie string) fault {
 		if err != nil {
 			t.Fatal(err)
 		}
-		as := func(certificates ...tls.Certificate) http.RoundTripper { // what the server says is changed anyway
+		as := func(certificates ...tls.Certificate) http.RoundTripper { // the proxy is for a server of this test
 			return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}, ForceAttemptHTTP2: true}
 		}
 		administrator, anyone := as(certificate), as()
@@ -81,8 +81,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// newLie is what the server with a fault does with requests before it answers them: it changes some, and answers others
-// itself.
+// newLie returns the proxy's fault: a function that changes some requests before they are forwarded, and answers others itself.
 func newLie(lie string) func(*http.Request) *http.Response {
 	var token atomic.Pointer[string]
 	return func(r *http.Request) *http.Response {

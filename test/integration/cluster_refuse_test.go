@@ -2,7 +2,7 @@
 
 package integration
 
-// Clusters that are refused: what is wrong with a release or a machine is said before anything is started.
+// Clusters that cannot boot: what is wrong with a release or a machine is reported before anything starts.
 
 import (
 	"archive/tar"
@@ -58,8 +58,8 @@ func TestTarballWithoutAnImageIsRefused(t *testing.T) {
 	before.nothingLeft(t)
 }
 
-// A program is missing where something else is in its place: in a mount namespace, so that others still have it.
-func TestProgramThatNodesNeedAndThatIsMissingIsNamed(t *testing.T) {
+// The program is hidden in a mount namespace, so that other processes still have it.
+func TestMissingProgramForNodesIsNamed(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
 	for program, pkg := range map[string]string{"runc": "runc", "containerd": "containerd", "ctr": "containerd"} {
@@ -72,7 +72,7 @@ func TestProgramThatNodesNeedAndThatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-// without copies a tarball, but for one member.
+// without copies a tarball, except for one member.
 func without(from, to, member string) error {
 	in, err := os.Open(from)
 	if err != nil {

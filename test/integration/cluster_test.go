@@ -37,7 +37,7 @@ func needNodes(t *testing.T) {
 // serverTarball is the file that clusters are made from.
 var serverTarball = "kubernetes-server-linux-" + runtime.GOARCH + ".tar.gz"
 
-// released is a folder with the tarballs: those of SLIPWAY_TARBALLS, or else those of the release that all tests share.
+// released returns a folder with tarballs: SLIPWAY_TARBALLS, or that of the release that all tests share.
 func released(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("SLIPWAY_TARBALLS"); dir != "" {
@@ -46,7 +46,7 @@ func released(t *testing.T) string {
 	return baseline(t).path(tars)
 }
 
-// clusterTree is a tree in which nothing can be built: clusters need the tarballs alone. What is up in it goes with the test.
+// clusterTree returns a tree in which nothing can be built, because clusters need only tarballs. Its clusters are removed after the test.
 func clusterTree(t *testing.T) tree {
 	t.Helper()
 	tr := tree{dir: t.TempDir()}
@@ -58,26 +58,26 @@ func clusterTree(t *testing.T) tree {
 	return tr
 }
 
-// up boots a cluster.
+// up boots a cluster, and waits for it.
 func (tr tree) up(t *testing.T, flags ...string) result {
 	t.Helper()
 	return tr.slipway(t, append([]string{"cluster", "up", "--from", released(t)}, flags...)...)
 }
 
-// startUp is up on its way.
+// startUp starts to boot a cluster.
 func (tr tree) startUp(t *testing.T, flags ...string) *process {
 	t.Helper()
 	return tr.start(t, slipway(t), append([]string{"cluster", "up", "--from", released(t)}, flags...)...)
 }
 
-// kubectl runs the one that was released.
+// kubectl runs the released kubectl against the cluster.
 func (tr tree) kubectl(t *testing.T, args ...string) result {
 	t.Helper()
 	config := strings.TrimSpace(tr.slipway(t, "cluster", "kubeconfig").ok(t).stdout)
 	return run(t, tr.dir, []string{"KUBECONFIG=" + config, "HOME=" + tr.dir, "HTTPS_PROXY=", "https_proxy="}, tr.path("_output/cluster/slipway/release/kubernetes/server/bin/kubectl"), args...)
 }
 
-// A clusterStatus is what slipway cluster status --json says.
+// A clusterStatus is the output of slipway cluster status --json.
 type clusterStatus struct {
 	State string
 	Parts []struct {
@@ -95,7 +95,7 @@ func (tr tree) clusterStatus(t *testing.T) clusterStatus {
 	return s
 }
 
-// takeUsualPorts listens, while a test runs, on the ports that Kubernetes' programs have by default, wherever nobody does yet.
+// takeUsualPorts listens on the default ports of Kubernetes' programs while a test runs, unless another process does already.
 func takeUsualPorts(t *testing.T) {
 	t.Helper()
 	for _, port := range []int{2379, 2380, 2381, 6443, 8080, 10248, 10249, 10250, 10256, 10257, 10259} {
@@ -123,12 +123,13 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	if s.State != "ready" || len(s.Parts) != 3 || s.Parts[1].State != "Ready" || s.Parts[2].State != "Ready" {
 		t.Errorf("status is %+v", s)
 	}
+	t.Run("verify", tr.verifySeesWhatIsBroken)
 	tr.worksAcrossNodes(t, s)
 	tr.metered(t)
 
 	again := tr.up(t, "--nodes", "2").ok(t)
 	if again.took > 5*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
-		t.Errorf("the second up did something: %v", again)
+		t.Errorf("the second up changed something: %v", again)
 	}
 	tr.up(t, "--nodes", "1").fails(t, 1, "is up already")
 
@@ -141,7 +142,7 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	tr.slipway(t, "cluster", "status").fails(t, 1, "there is no such cluster")
 }
 
-// worksAcrossNodes has Pods on both nodes serve, by a Service's name.
+// worksAcrossNodes requires that Pods on both nodes serve by a Service's name.
 func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
 	t.Helper()
 	image := webImage(t)
@@ -159,7 +160,7 @@ func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
 		get := func() result {
 			return tr.kubectl(t, "exec", pod, "--", "/web", "get", "http://web.default.svc.cluster.local")
 		}
-		tr.eventually(t, func() string { // kube-proxy learns of a ready Pod when all others do
+		tr.eventually(t, func() string { // kube-proxy notices a ready Pod a moment later
 			if got := get(); got.code != 0 {
 				return got.String()
 			}
@@ -194,7 +195,7 @@ func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
 	}
 }
 
-// metered requires that metrics-server measures both nodes, for which it verifies the kubelets' certificates.
+// metered requires that metrics-server measures both nodes, which includes that it can verify the kubelets' certificates.
 func (tr tree) metered(t *testing.T) {
 	t.Helper()
 	var last result
@@ -206,7 +207,7 @@ func (tr tree) metered(t *testing.T) {
 	t.Errorf("no measurements of both nodes: %v", last)
 }
 
-// webImage is an archive of the image that testdata/web.yaml names.
+// webImage returns an archive of the image that testdata/web.yaml names.
 func webImage(t *testing.T) []byte {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "web")
@@ -255,7 +256,7 @@ func put(t *testing.T, data []byte, name string) {
 	}
 }
 
-// Two trees have a cluster of the same name each, at the same time.
+// Two trees each have a cluster of the same name at the same time.
 func TestClustersOfTwoTreesStandSideBySide(t *testing.T) {
 	needNodes(t)
 	one, other := clusterTree(t), clusterTree(t)
@@ -275,13 +276,13 @@ func TestClustersOfTwoTreesStandSideBySide(t *testing.T) {
 	}
 	one.slipway(t, "cluster", "down").ok(t)
 	if s := other.clusterStatus(t); s.State != "ready" || s.Parts[1].State != "Ready" {
-		t.Errorf("the end of one has done to the other: %+v", s)
+		t.Errorf("removing one cluster changed the other: %+v", s)
 	}
 	other.slipway(t, "cluster", "down").ok(t)
 	before.nothingLeft(t)
 }
 
-// One cluster is cut off again and again, on its way up and down.
+// One cluster is killed again and again, on its way up and down.
 func TestKilledClusterIsRemovedAndBootsAgain(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
@@ -330,7 +331,7 @@ func TestInterruptedClusterIsRemoved(t *testing.T) {
 }
 
 func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
-	needRoot(t) // to become somebody else
+	needRoot(t) // to become another user
 	need(t, "setpriv", "util-linux")
 	tr := nobodysTree(t)
 	takeUsualPorts(t)
@@ -341,22 +342,23 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	up := as("cluster", "up", "--control-plane-only", "--from", tr.path("tarballs")).ok(t)
 	t.Logf("ready after %v", up.took)
 	if !strings.Contains(up.stdout, "export KUBECONFIG="+tr.path("_output/cluster/slipway/kubeconfig")) {
-		t.Errorf("it does not say how to go on: %v", up)
+		t.Errorf("it does not say how to use the cluster: %v", up)
 	}
 	if info, err := os.Stat(tr.path("_output/cluster/slipway/kubeconfig")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the administrator's kubeconfig: %v, %v", info, err)
 	}
 	tr.kubectl(t, "create", "configmap", "hello", "--from-literal=a=b").ok(t)
 	tr.kubectl(t, "create", "deployment", "web", "--image=example.invalid/web").ok(t)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) { // all of the control plane works on it
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) { // it takes the whole control plane
 		pods := tr.kubectl(t, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.conditions[*].reason}").ok(t)
 		if pods.stdout == "Unschedulable" {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("there is no Pod that waits for a node: %v", pods)
+			t.Fatalf("no Pod waits for a node: %v", pods)
 		}
 	}
+	as("cluster", "verify").fails(t, 1, "without nodes", "slipway cluster up")
 	as("cluster", "up", "--from", tr.path("tarballs")).fails(t, 1, "need root", "--control-plane-only")
 	as("cluster", "down").ok(t)
 	before.nothingLeft(t)
@@ -365,7 +367,7 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	}
 }
 
-// nobodysTree is a clusterTree that user 65534 can work in, with all that it needs.
+// nobodysTree returns a clusterTree for user 65534, with the slipway command and the tarballs.
 func nobodysTree(t *testing.T) tree {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-nobody-")

@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// traces are what a cluster could leave on a machine, each as a line.
+// traces are things that a cluster could leave on a machine, one a line.
 type traces []string
 
-// tracesOf looks at the machine. Processes and control groups are those of clusters; of the rest everything is listed, and what
-// a cluster has changed is a difference between two looks.
+// tracesOf lists the processes and control groups of clusters, and everything else that clusters change. What a cluster has changed is
+// the difference between two lists.
 func tracesOf(t *testing.T) traces {
 	t.Helper()
 	var all traces
@@ -68,8 +68,8 @@ func tracesOf(t *testing.T) traces {
 	return all
 }
 
-// mounts are the mount points of the machine, but for those of others who are at work: a container engine, and whoever has
-// folders for temporary files.
+// mounts returns the mount points of the machine, except those of other software: of a container engine, and in folders for temporary
+// files.
 func mounts(t *testing.T) []string {
 	t.Helper()
 	var points []string
@@ -84,7 +84,7 @@ func mounts(t *testing.T) []string {
 	return points
 }
 
-// clusterProcesses are those that a cluster, or one that was cut off, has started.
+// clusterProcesses returns the processes of clusters, including those of killed ones.
 func clusterProcesses(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -106,7 +106,7 @@ func clusterProcesses(t *testing.T) []string {
 	return all
 }
 
-// clusterCgroups are the control groups of clusters.
+// clusterCgroups returns the control groups of clusters.
 func clusterCgroups(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -125,7 +125,7 @@ func clusterCgroups(t *testing.T) []string {
 	return all
 }
 
-// nothingLeft requires that the machine is as it was. The kernel takes a moment for a network namespace that has ended.
+// nothingLeft requires that the machine is as it was. The kernel takes a moment to remove a network namespace.
 func (before traces) nothingLeft(t *testing.T) {
 	t.Helper()
 	var changes []string
@@ -134,7 +134,7 @@ func (before traces) nothingLeft(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("not as it was:\n%s", strings.Join(changes, "\n"))
+	t.Errorf("the machine is not as it was:\n%s", strings.Join(changes, "\n"))
 }
 
 func (before traces) changes(after traces) []string {
@@ -152,13 +152,13 @@ func (before traces) changes(after traces) []string {
 	return changes
 }
 
-// has requires traces of some kinds: a look that sees nothing would find nothing left.
+// has requires new traces of some kinds, because a list that misses them would also miss what is left.
 func (before traces) has(t *testing.T, kinds ...string) {
 	t.Helper()
 	changes := before.changes(tracesOf(t))
 	for _, kind := range kinds {
 		if !slices.ContainsFunc(changes, func(line string) bool { return strings.HasPrefix(line, "new  "+kind+" ") }) {
-			t.Errorf("a cluster that runs has no %s that would be seen in %q", kind, changes)
+			t.Errorf("a running cluster has no %s in %q", kind, changes)
 		}
 	}
 }

@@ -92,11 +92,9 @@ func firstLine(text string) string {
 	return line
 }
 
-// All checks pass, and in each group there is one that sees what is broken. All of them do: TestEachCheckSeesWhatIsBroken.
-func TestClusterVerifySeesWhatIsBroken(t *testing.T) {
-	needNodes(t)
-	tr := clusterTree(t)
-	tr.up(t, "--nodes", "2").ok(t)
+// verifySeesWhatIsBroken requires of a cluster of two nodes that all checks pass, and that one check of each group fails when what it
+// checks is broken. TestEachCheckSeesWhatIsBroken does the same with every check.
+func (tr tree) verifySeesWhatIsBroken(t *testing.T) {
 	tr.wholeTable(t, strings.Fields(tr.slipway(t, "cluster", "verify", "--list").ok(t).stdout))
 	const limit = 20 * time.Second
 	tr.red(t, lyingServer("conflict"), limit, "api/conflict")
@@ -134,11 +132,9 @@ func (tr tree) failsAtOnce(t *testing.T) {
 	}
 }
 
+// A cluster without nodes is not verified either: TestControlPlaneAloneNeedsNoRoot.
 func TestClusterThatIsNotUpIsNotVerified(t *testing.T) {
-	tr := clusterTree(t)
-	tr.slipway(t, "cluster", "verify").fails(t, 1, "there is no such cluster", "slipway cluster up")
-	tr.up(t, "--control-plane-only").ok(t)
-	tr.slipway(t, "cluster", "verify").fails(t, 1, "without nodes", "slipway cluster up")
+	clusterTree(t).slipway(t, "cluster", "verify").fails(t, 1, "there is no such cluster", "slipway cluster up")
 }
 
 // All checks pass on a cluster of two nodes and leave nothing behind, and each one fails when what it checks is broken.
@@ -159,12 +155,12 @@ func TestEachCheckSeesWhatIsBroken(t *testing.T) {
 		limit  time.Duration
 		checks []string
 	}{
-		{"any token is that of an administrator", lyingServer("authorization"), time.Minute, []string{"api/authorization"}},
-		{"a token that was wrong is right", lyingServer("authentication"), time.Minute, []string{"api/authentication"}},
+		{"any token is an administrator's", lyingServer("authorization"), time.Minute, []string{"api/authorization"}},
+		{"a wrong token is accepted", lyingServer("authentication"), time.Minute, []string{"api/authentication"}},
 		{"LimitRanges are forgotten", lyingServer("admission"), time.Minute, []string{"api/admission"}},
-		{"what is wrong is put right", lyingServer("validation"), time.Minute, []string{"api/validation"}},
+		{"wrong values are corrected", lyingServer("validation"), time.Minute, []string{"api/validation"}},
 		{"updates are forgotten", lyingServer("storage"), time.Minute, []string{"api/storage"}},
-		{"who updates has seen everything", lyingServer("conflict"), time.Minute, []string{"api/conflict"}},
+		{"updates never conflict", lyingServer("conflict"), time.Minute, []string{"api/conflict"}},
 		{"watches begin anywhere", lyingServer("watch"), time.Minute, []string{"api/watch"}},
 		{"labels select nothing", lyingServer("selectors"), time.Minute, []string{"api/selectors"}},
 		{"patches are forgotten", lyingServer("patch"), time.Minute, []string{"api/patch"}},
@@ -189,7 +185,7 @@ func TestEachCheckSeesWhatIsBroken(t *testing.T) {
 			"controllers/daemonset", "controllers/daemonset-each-node", "controllers/cronjob", "controllers/garbage-collection", "controllers/namespace-deletion",
 		}},
 		{"other controllers do not run", withoutControllers("replicaset", "job"), time.Minute, []string{"controllers/replicaset", "controllers/job", "controllers/job-parallelism"}},
-		{"nobody looks after nodes", withoutControllers("node-lifecycle"), 2 * time.Minute, []string{"controllers/node-lifecycle"}},
+		{"the node lifecycle controller does not run", withoutControllers("node-lifecycle"), 2 * time.Minute, []string{"controllers/node-lifecycle"}},
 		{"the leader is not elected", changedManager("--leader-elect=true", "--leader-elect=false"), time.Minute, []string{"controllers/leader-election"}},
 		{"kubelets are stopped", stopped("kubelet"), time.Minute, []string{
 			"components/kubelet", "scheduler/node-name", "kubelet/logs", "kubelet/exec", "kubelet/port-forward", "kubelet/liveness", "kubelet/readiness", "kubelet/volumes",
@@ -254,11 +250,11 @@ func (tr tree) wholeTable(t *testing.T, checks []string) {
 		})
 	}
 	if nodes := tr.kubectl(t, "get", "nodes", "-o", "yaml").ok(t).stdout; strings.Contains(nodes, "verify") {
-		t.Errorf("something of the checks stays with the nodes:\n%s", nodes)
+		t.Errorf("the checks left something in the nodes:\n%s", nodes)
 	}
 }
 
-// eventually waits until nothing is wrong. What has crashed is started again after five minutes at the latest.
+// eventually waits until nothing is wrong. A container that crashed is restarted after five minutes at the latest.
 func (tr tree) eventually(t *testing.T, wrong func() string) {
 	t.Helper()
 	var last string
@@ -270,7 +266,7 @@ func (tr tree) eventually(t *testing.T, wrong func() string) {
 	t.Fatalf("after six minutes still: %s", last)
 }
 
-// stopped has all processes of a program hang, on all nodes.
+// stopped stops all processes of a program on all nodes by SIGSTOP.
 func stopped(program string) fault {
 	return func(t *testing.T, tr tree) func() {
 		t.Helper()
@@ -290,7 +286,7 @@ func stopped(program string) fault {
 	}
 }
 
-// processesOf are those of a program in all nodes, once there are any: on a busy machine one may just be started again.
+// processesOf waits until there are processes of a program in the nodes, and returns them. On a busy machine one may be restarting.
 func (tr tree) processesOf(t *testing.T, program string) (pids []int) {
 	t.Helper()
 	tr.eventually(t, func() string {
@@ -331,8 +327,7 @@ func (tr tree) findProcesses(t *testing.T, program string) []int {
 	return pids
 }
 
-// well waits until the cluster does what it has to: nodes are ready, controllers make what a namespace needs, and the
-// scheduler finds a node.
+// well waits until the cluster works: nodes are ready, controllers fill a namespace, and the scheduler finds a node.
 func (tr tree) well(t *testing.T) {
 	t.Helper()
 	tr.eventually(t, func() string {
@@ -356,7 +351,7 @@ func (tr tree) well(t *testing.T) {
 	})
 }
 
-// noMetrics takes metrics-server's API away.
+// noMetrics removes metrics-server's API.
 func noMetrics(t *testing.T, tr tree) func() {
 	t.Helper()
 	tr.kubectl(t, "delete", "apiservice", "v1beta1.metrics.k8s.io").ok(t)
@@ -397,7 +392,7 @@ func noProxy(t *testing.T, tr tree) func() {
 	}
 }
 
-// otherConfiguration has a kubelet's file say what the kubelet does not do.
+// otherConfiguration changes a kubelet's configuration file, which the running kubelet does not follow.
 func otherConfiguration(t *testing.T, tr tree) func() {
 	t.Helper()
 	const file, from, to = "_output/cluster/slipway/nodes/slipway-2/kubelet/config.yaml", "imageGCHighThresholdPercent: 100", "imageGCHighThresholdPercent: 90"
@@ -405,7 +400,7 @@ func otherConfiguration(t *testing.T, tr tree) func() {
 	return func() { tr.edit(t, file, to, from) }
 }
 
-// withoutPod takes a program of the control plane away.
+// withoutPod removes a program of the control plane.
 func withoutPod(program string) fault {
 	return func(t *testing.T, tr tree) func() {
 		t.Helper()
@@ -427,12 +422,12 @@ func withoutPod(program string) fault {
 	}
 }
 
-// manifest is the file of a program of the control plane.
+// manifest returns the path of the manifest of a program of the control plane.
 func (tr tree) manifest(program string) string {
 	return tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/manifests/" + program + ".yaml")
 }
 
-// replace writes a file that somebody watches.
+// replace writes a file atomically, because the kubelet watches it.
 func replace(t *testing.T, file, text string) {
 	t.Helper()
 	tmp := filepath.Join(filepath.Dir(file), "."+filepath.Base(file))
@@ -442,7 +437,7 @@ func replace(t *testing.T, file, text string) {
 	}
 }
 
-// changedPod changes the manifest of a program of the control plane, and waits until it runs anew.
+// changedPod changes the manifest of a program of the control plane, and waits until it was restarted.
 func (tr tree) changedPod(t *testing.T, program string, change func(manifest string) string) (mend func()) {
 	t.Helper()
 	file := tr.manifest(program)
@@ -483,7 +478,7 @@ func withoutControllers(names ...string) fault {
 	return changedManager(arg, to)
 }
 
-// carelessScheduler lets Pods onto any node.
+// carelessScheduler makes the scheduler put Pods on any node.
 func carelessScheduler(t *testing.T, tr tree) func() {
 	t.Helper()
 	put(t, []byte(`apiVersion: kubescheduler.config.k8s.io/v1

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A result is how a command ended.
+// A result is the outcome of a command.
 type result struct {
 	line   string
 	stdout string
@@ -43,7 +43,7 @@ func (r result) fails(t *testing.T, code int, texts ...string) result {
 	}
 	for _, text := range texts {
 		if !strings.Contains(r.stderr, text) {
-			t.Errorf("standard error does not say %q: %v", text, r)
+			t.Errorf("standard error does not contain %q: %v", text, r)
 		}
 	}
 	return r
@@ -53,7 +53,7 @@ func (r result) String() string {
 	return fmt.Sprintf("%s: exit code %d after %v\n--- stdout\n%s--- stderr\n%s", r.line, r.code, r.took.Round(time.Millisecond), tail(r.stdout), tail(r.stderr))
 }
 
-// tail is the end of a text: what went wrong is told there.
+// tail returns the end of a text, where errors are.
 func tail(text string) string {
 	const most = 4000
 	if len(text) > most {
@@ -77,7 +77,7 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) re
 	return result{strings.Join(c.Args, " "), stdout.String(), stderr.String(), c.ProcessState.ExitCode(), time.Since(start)}
 }
 
-// ours are variables that mean something to what is tested. The tests themselves are run by make with some of them.
+// ours reports whether a variable has a meaning for the commands under test. make sets some of them for the tests themselves.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "KUBE_") || strings.HasPrefix(name, "GIT_") || slices.Contains([]string{
 		"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKE_TERMOUT", "MAKE_TERMERR", "WHAT", "ROAD", "DBG", "CI", "SOURCE_DATE_EPOCH",
@@ -99,7 +99,7 @@ func command(dir string, env []string, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// goEnv is a setting of the Go that runs the tests.
+// goEnv returns a setting of the Go that runs the tests.
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
 	return strings.TrimSpace(run(t, workspace, nil, "go", "env", name).ok(t).stdout)

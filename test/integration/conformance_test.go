@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// testTarball is the file that the suite and the images for its Pods are in.
+// testTarball has the suite and the images for its Pods.
 var testTarball = "kubernetes-test-linux-" + runtime.GOARCH + ".tar.gz"
 
-// testRelease is a folder with the tarballs of this machine's platform, the test set's too: that of SLIPWAY_TARBALLS if it has them.
+// testRelease returns a folder with the tarballs for this machine, including the test set's: SLIPWAY_TARBALLS if it has them.
 func testRelease(t *testing.T) string {
 	t.Helper()
 	dir, err := sharedTestRelease()
@@ -44,7 +44,7 @@ var sharedTestRelease = sync.OnceValues(func() (string, error) {
 	}
 	dir := filepath.Join(workspace, "test-release")
 	for _, cmd := range []*exec.Cmd{
-		command("", nil, "cp", "-a", r.dir, dir), // what it has is not made again
+		command("", nil, "cp", "-a", r.dir, dir), // the quick release in it is not built again
 		command(dir, nil, bin, "release", "--platform", "linux/"+runtime.GOARCH),
 	} {
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -54,16 +54,16 @@ var sharedTestRelease = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, tars), nil
 })
 
-// An exitError is a command's, with what it said.
+// An exitError is an error of a command, with its output.
 type exitError struct {
 	error
-	said []byte
+	output []byte
 }
 
-func (e *exitError) Error() string { return e.error.Error() + "\n" + tail(string(e.said)) }
+func (e *exitError) Error() string { return e.error.Error() + "\n" + tail(string(e.output)) }
 
-// What is in the test tarball is called as the suite in it calls it.
-func TestImagesHaveTheNamesThatTheSuiteWants(t *testing.T) {
+// The images in the test tarball have the names by which the suite in it refers to them.
+func TestTestImagesHaveTheSuitesNames(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, nil, "tar", "-xzf", filepath.Join(testRelease(t), testTarball), "kubernetes/test/bin/e2e.test", "kubernetes/test/images").ok(t)
 	wanted := strings.Fields(run(t, dir, nil, filepath.Join(dir, "kubernetes/test/bin/e2e.test"), "--list-images").ok(t).stdout)
@@ -76,7 +76,7 @@ func TestImagesHaveTheNamesThatTheSuiteWants(t *testing.T) {
 			t.Errorf("the suite wants none of %q", names)
 		}
 	}
-	// These two are the server tarball's, by kubeadm's names.
+	// These two are in the server tarball, under kubeadm's names.
 	for _, name := range []string{"registry.k8s.io/pause:" + addonImages["pause"], "registry.k8s.io/etcd:" + addonImages["etcd"]} {
 		if !slices.Contains(wanted, name) {
 			t.Errorf("the suite does not want %s", name)
@@ -84,7 +84,7 @@ func TestImagesHaveTheNamesThatTheSuiteWants(t *testing.T) {
 	}
 }
 
-// aDozen are varied specs that take seconds: of each group, with each of the images that are quick to start.
+// aDozen has varied specs that take seconds: some of each group, and with each image that starts quickly.
 var aDozen = []string{
 	`\[sig-api-machinery\] Watchers should observe add, update, and delete watch notifications on configmaps`,
 	`\[sig-api-machinery\] Garbage collector should delete pods created by rc when not orphaning`,

@@ -12,7 +12,7 @@ import (
 func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	needEngine(t)
 	r := baseline(t)
-	tr := clone(t) // the same commit, and no _output
+	tr := clone(t) // of the same commit, without _output
 	t.Cleanup(func() { tr.cleanEngine(t) })
 	byContainer := tr.with("ROAD=container")
 
@@ -30,7 +30,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	}
 	for _, name := range serverBinaries {
 		if tr.exists(hostBin(name)) {
-			t.Errorf("%s is there by the local road, too", name)
+			t.Errorf("%s was made by the local road, too", name)
 		}
 	}
 	for _, name := range etcdBinaries {
@@ -59,6 +59,6 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	if want := []string{"compile linux/" + hostArch + " by container kube-aggregator"}; !slices.Equal(compiles, want) {
 		t.Errorf("after an edit these are compiled: %q, want %q", compiles, want)
 	}
-	es.tells(t, "sent sources: 1 files, ", "fetched 1 files, ")
+	es.hasSteps(t, "sent sources: 1 files, ", "fetched 1 files, ")
 	tr.onlyData(t)
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// soon is within how long a user hears of something that will not work.
+// soon is the time within which a run must report that something cannot work.
 const soon = 30 * time.Second
 
-func TestMissingContainerEngineIsTold(t *testing.T) {
+func TestMissingContainerEngineIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	for _, host := range []string{"unix:///nowhere/docker.sock", "tcp://127.0.0.1:1", "tcp://no-such-host.invalid:2375"} {
@@ -25,7 +25,7 @@ func TestMissingContainerEngineIsTold(t *testing.T) {
 					t.Errorf("it took %v", got.took)
 				}
 			}
-			// Without an engine there is nothing to clean in one.
+			// clean needs no engine in a tree that never used one.
 			tr.slipway(t, "clean").ok(t)
 		})
 	}
@@ -33,7 +33,7 @@ func TestMissingContainerEngineIsTold(t *testing.T) {
 	tr.with("DOCKER_HOST=ssh://somewhere").slipway(t, "build", "kubectl", "--road=container").fails(t, 1, "ssh", "DOCKER_HOST=unix://")
 }
 
-func TestMissingRsyncIsToldByTheContainerRoad(t *testing.T) {
+func TestContainerRoadReportsMissingRsync(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	bin := t.TempDir()
@@ -49,7 +49,7 @@ func TestMissingRsyncIsToldByTheContainerRoad(t *testing.T) {
 	tr.with("PATH="+bin).slipway(t, "build", "kubectl", "--road=container").fails(t, 1, "rsync", "PATH", "install the package rsync")
 }
 
-func TestCompileErrorInAContainerIsToldOnceAndAsGoTellsIt(t *testing.T) {
+func TestCompileErrorInAContainerIsPrintedOnceAsGoPrintsIt(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.edit(t, "cmd/kubectl/main.go", "\nfunc main() {", "\nvar wrong int = \"a string\"\n\nfunc main() {\n\tundeclared()\n")
@@ -60,14 +60,14 @@ func TestCompileErrorInAContainerIsToldOnceAndAsGoTellsIt(t *testing.T) {
 	got := tr.slipway(t, "build", "kubectl", "--road=container").fails(t, 1)
 	for line := range strings.Lines(plain.stderr) {
 		if n := strings.Count(got.stderr+got.stdout, line); n != 1 {
-			t.Errorf("go build says %q, the user sees that %d times: %v", line, n, got)
+			t.Errorf("go build prints %q, the user sees it %d times: %v", line, n, got)
 		}
 	}
 	tr.onlyData(t)
 }
 
-// An rsync container that dies is an error, and no hang.
-func TestRsyncContainerThatDiesIsTold(t *testing.T) {
+// An rsync container that dies is an error, not a hang.
+func TestRsyncContainerThatDiesIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.bulky(t, 200<<20)
@@ -92,8 +92,8 @@ func TestRsyncContainerThatDiesIsTold(t *testing.T) {
 	tr.slipway(t, "build", "kubectl", "--road=container").ok(t)
 }
 
-// Whoever stops a build container hears that it was stopped, and the next run goes on.
-func TestBuildContainerThatIsKilledIsTold(t *testing.T) {
+// A build container that is killed is reported as killed, and the next run succeeds.
+func TestBuildContainerThatIsKilledIsReported(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.bulky(t, 100<<20)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// bulky makes kubectl hold a file that takes a while to send, to link and to fetch: bytes.
+// bulky embeds a file of that many bytes in kubectl, which takes a while to send, to link and to fetch.
 func (tr tree) bulky(t *testing.T, size int) {
 	t.Helper()
-	bulk := make([]byte, size) // all of it random, or rsync might find a short cut
+	bulk := make([]byte, size) // random, so that rsync cannot compress it
 	_, _ = rand.Read(bulk)
 	if err := os.WriteFile(tr.path("cmd/kubectl/bulk"), bulk, 0o644); err != nil {
 		t.Fatal(err)
@@ -22,14 +22,14 @@ func (tr tree) bulky(t *testing.T, size int) {
 	tr.write(t, "cmd/kubectl/bulk.go", "package main\n\nimport _ \"embed\"\n\n//go:embed bulk\nvar bulk string\n\nfunc init() {\n\tif len(bulk) == 0 {\n\t\tpanic(bulk)\n\t}\n}\n")
 }
 
-// syncing, compilingByContainer and fetching are what a run with --json that is there has said.
+// Texts in the output of a run with --json that has reached a step.
 const (
 	syncing              = `"text":"sending sources"`
 	compilingByContainer = `"kind":"progress","action":"compile linux/`
 	fetching             = `"text":"fetching results"`
 )
 
-// inBuildContainer tells whether the Go command is at work in one: it is named in what the run says of its progress.
+// inBuildContainer reports whether the Go command runs in a build container, which the progress of the run then names.
 func (p *process) inBuildContainer() bool {
 	for line := range strings.Lines(p.stdout()) {
 		if strings.Contains(line, compilingByContainer) && strings.Contains(line, "-build-") && !strings.Contains(line, fetching) {
@@ -39,9 +39,9 @@ func (p *process) inBuildContainer() bool {
 	return false
 }
 
-// One build is interrupted again and again, at each of its steps, and in every way there is. It never leaves a container that
-// runs, and in the end it is what it would have been.
-func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
+// One build is interrupted at each of its steps, by Ctrl-C and by kill -9. No container keeps running, and the final result is the
+// same.
+func TestInterruptedContainerBuildResumes(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.bulky(t, 200<<20)
@@ -52,7 +52,7 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 	ctrlC := func(t *testing.T, p *process) {
 		p.signalGroup(syscall.SIGINT)
 		if got := p.wait(t); got.code == 0 {
-			t.Errorf("it was stopped, and claims success: %v", got)
+			t.Errorf("it was stopped, and reports success: %v", got)
 		}
 		p.gone(t)
 		for _, c := range tr.containers(t) {
@@ -65,7 +65,7 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 		p.kill(t)
 		tr.ended(t, 15*time.Second)
 	}
-	killed := false // the run before was, and may have left something
+	killed := false // the previous run was killed and left containers
 	for _, c := range []struct {
 		name string
 		at   func(p *process) func() bool
@@ -86,7 +86,7 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 			left := tr.leftovers(t)
 			c.stop(t, p)
 			if killed {
-				parseEvents(t, p.stdout()).tells(t, "removed what a run that was killed had left: ")
+				parseEvents(t, p.stdout()).hasSteps(t, "removed what a killed run left: ")
 			}
 			killed = c.name[0] == 'k' && left
 			if name := dockerized + "/linux/" + hostArch + "/kubectl"; tr.exists(name) && tr.sum(t, name) != want {
@@ -95,14 +95,14 @@ func TestInterruptedContainerBuildGoesOnWhereItWas(t *testing.T) {
 		})
 	}
 	es := tr.jsonRun(t, build[:len(build)-1]...)
-	es.tells(t, "removed what a run that was killed had left: slipway-")
+	es.hasSteps(t, "removed what a killed run left: slipway-")
 	if got := tr.sum(t, dockerized+"/linux/"+hostArch+"/kubectl"); got != want {
 		t.Errorf("kubectl is %s, by the local road %s", got, want)
 	}
 	tr.onlyData(t)
 }
 
-// leftovers tells whether there are containers that a kill would leave behind, even after they ended.
+// leftovers reports whether there are containers that a kill would leave behind, even after they ended.
 func (tr tree) leftovers(t *testing.T) bool {
 	t.Helper()
 	for _, c := range tr.containers(t) {
@@ -113,7 +113,7 @@ func (tr tree) leftovers(t *testing.T) bool {
 	return false
 }
 
-// Somebody's own command in a container ends with who started it, too, whatever it does about that.
+// A user's own command in a container ends with the process that started it, whatever signals it ignores.
 func TestKilledContainerCommandLeavesNothing(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
@@ -128,7 +128,7 @@ func TestKilledContainerCommandLeavesNothing(t *testing.T) {
 			}
 			p.signalGroup(c.sig)
 			if got := p.wait(t); got.code == 0 {
-				t.Errorf("it was stopped, and claims success: %v", got)
+				t.Errorf("it was stopped, and reports success: %v", got)
 			}
 			p.gone(t)
 			if c.sig == syscall.SIGKILL {

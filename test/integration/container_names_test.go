@@ -15,14 +15,14 @@ import (
 	"testing"
 )
 
-// A found is a file or a link in a container's copy of the tree.
+// A found is a file or a link in the engine's copy of the tree.
 type found struct {
 	Mode    fs.FileMode // with type
-	Content string      // of a link, where it leads
+	Content string      // of a link, its target
 }
 
-// inContainer are the files and links of a folder in the engine, read by a container that nobody but the test starts: nothing
-// is sent for it.
+// inContainer returns the files and links of a volume in the engine. The test reads them with a container of its own, so nothing is
+// sent for that.
 func (tr tree) inContainer(t *testing.T, volume string) map[string]found {
 	t.Helper()
 	image, err := buildImage()
@@ -85,9 +85,9 @@ func TestContainerGetsFilesWithOddNames(t *testing.T) {
 		}
 		want[link] = found{fs.ModeSymlink | 0o777, to}
 	}
-	// What git ignores is no source, and neither is what was made.
+	// Files that git ignores are no sources, and neither is _output.
 	tr.write(t, ".gitignore", "/_output/\n*.ignored\n")
-	tr.write(t, "odd/secret.ignored", "nobody's business")
+	tr.write(t, "odd/secret.ignored", "private")
 	ours := append(slices.Collect(maps.Keys(want)), "cmd/kubectl/main.go", "images/kube-cross/add-user", ".gitignore")
 
 	tr.slipway(t, "run", "--", "true").ok(t)
@@ -116,7 +116,7 @@ func TestContainerGetsFilesWithOddNames(t *testing.T) {
 		t.Errorf("a script with an odd name is not run, or sent again: %v", got)
 	}
 
-	// What goes here goes there; what changes its kind does so there, too.
+	// Files that are removed here are removed there, and files that change their kind do so there.
 	gone := []string{"odd/a\nnewline", "odd/a*", "odd/-leading-dash", "odd/d*/b?/c[d]/-e/f g\nh/file"}
 	tr.remove(t, append(gone, "odd/a link")...)
 	if err := os.MkdirAll(tr.path("odd/a link"), 0o755); err != nil {
@@ -140,7 +140,7 @@ func TestContainerGetsFilesWithOddNames(t *testing.T) {
 	}
 }
 
-// A clean commit is sent as well as a changed tree.
+// A clean commit is sent just like a changed tree.
 func TestContainerGetsWhatIsCommitted(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
@@ -159,7 +159,7 @@ func TestContainerGetsWhatIsCommitted(t *testing.T) {
 	}
 }
 
-func TestWhatLeadsOutOfTheTreeIsNotSentToAContainer(t *testing.T) {
+func TestLinksOutOfTheTreeAreNotSentToAContainer(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	tr.slipway(t, "build", "kubectl", "--road=container").ok(t)

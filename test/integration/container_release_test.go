@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const dockerized = "_output/dockerized/bin"
@@ -16,17 +18,17 @@ var quickByContainer = []string{"release", "--quick", "--road=container"}
 func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 	needEngine(t)
 	tr := newSmallTree(t)
-	local := tr.quickSums(t, "local")
+	local := tr.quickRelease(t, "local")
 	tr.remove(t, "_output")
 
 	since := time.Now()
 	es := tr.jsonRun(t, quickByContainer...)
 	happened := tr.happened(t, since)
-	if got := tr.read(t, tars+"/SHA256SUMS"); got != local {
-		t.Errorf("SHA256SUMS differ\n--- local road\n%s--- container road\n%s", local, got)
+	if diff := cmp.Diff(local, tr.identity(t)); diff != "" {
+		t.Errorf("releases (-local road +container road):\n%s", diff)
 	}
 	checkSums(t, tr)
-	es.tells(t, "Docker Engine ", "made data container ", "sent sources: ", "fetched 4 files, ")
+	es.hasSteps(t, "Docker Engine ", "made data container ", "sent sources: ", "fetched 4 files, ")
 	es.compiledBy(t, happened.started("build"))
 	if n := len(happened.started("build")); n != 1 {
 		t.Errorf("%d build containers were started for one platform", n)
@@ -44,7 +46,7 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 	}
 	for _, name := range []string{"kube-apiserver", "kube-log-runner", "kubectl", "kubelet"} {
 		if tr.exists(hostBin(name)) {
-			t.Errorf("%s is there by the local road, too", name)
+			t.Errorf("%s was made by the local road, too", name)
 		}
 	}
 
@@ -58,7 +60,7 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 		tr.edit(t, "cmd/kubelet/main.go", `"kubelet"`, `"a kubelet"`)
 		es := tr.jsonRun(t, "build", "--road=container")
 		es.did(t, "compile linux/"+hostArch+" by container kubelet")
-		es.tells(t, "sent sources: 1 files, ")
+		es.hasSteps(t, "sent sources: 1 files, ")
 		if got := run(t, tr.dir, nil, tr.path(dockerized+"/linux/"+hostArch+"/kubelet")).ok(t).stderr; got != "a kubelet\n" {
 			t.Errorf("the edited kubelet says %q", got)
 		}
@@ -74,14 +76,14 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 	})
 }
 
-// stampEnv gives a tree the version that it has, as that of a clean commit, whatever is changed in it from now on.
+// stampEnv returns variables that fix the tree's version as that of a clean commit, whatever is changed in it from now on.
 func (tr tree) stampEnv(t *testing.T) []string {
 	t.Helper()
 	s := tr.stamp(t)
 	return []string{"KUBE_GIT_VERSION=" + s.GitVersion, "KUBE_GIT_COMMIT=" + s.GitCommit, "KUBE_GIT_TREE_STATE=clean"}
 }
 
-// Every platform has its own compile, and all of them one sync.
+// Every platform has its own compile, and all of them share one sync.
 func TestContainerRoadCompilesForOtherPlatforms(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t).with("KUBE_BUILD_PLATFORMS=linux/arm64 windows/amd64")
@@ -127,7 +129,7 @@ func TestContainerDebugBuildIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestContainersOfTwoTreesDoNotMeet(t *testing.T) {
+func TestContainersOfTwoTreesAreSeparate(t *testing.T) {
 	needEngine(t)
 	one, other := newSmallTree(t), newSmallTree(t)
 	build := []string{"build", "kubelet", "--road=container"}
@@ -146,7 +148,7 @@ func TestContainersOfTwoTreesDoNotMeet(t *testing.T) {
 	id := one.id(t)
 	cleaned := one.slipway(t, "clean").ok(t)
 	if !strings.Contains(cleaned.stdout, "removed slipway-"+id+"-data\n") || strings.Contains(cleaned.stdout, other.id(t)) {
-		t.Errorf("slipway clean tells not what it removes: %v", cleaned)
+		t.Errorf("slipway clean does not print what it removes: %v", cleaned)
 	}
 	if left := one.belongings(t); len(left) > 0 {
 		t.Errorf("after slipway clean the engine still has %q", left)
@@ -157,7 +159,7 @@ func TestContainersOfTwoTreesDoNotMeet(t *testing.T) {
 	since := time.Now()
 	other.jsonRun(t, build...).didNothing(t)
 	other.happened(t, since).none(t)
-	// And it still has its caches: what is compiled anew is linked, and nothing else.
+	// It still has its caches: only the edited package is compiled.
 	other.edit(t, "cmd/kubelet/main.go", `"another kubelet"`, `"one more kubelet"`)
 	packages := map[string]bool{}
 	for _, e := range other.jsonRun(t, build...) {

@@ -11,10 +11,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// A remoteEngine is one on what is as good as another machine: it has a network, process numbers and a /run of its own, and
-// sees none of the folders that a tree is in. It ends like a machine, all at once.
+// A remoteEngine is a container engine that might as well be on another machine: it has a network, process numbers and a /run of its
+// own, and cannot see the folder of a tree. It ends like a machine, all at once.
 type remoteEngine struct {
 	netns   string
 	address string // of the engine
@@ -24,7 +26,7 @@ type remoteEngine struct {
 	machine *process
 }
 
-// newRemoteEngine makes the network and starts the engine. All is gone with the test.
+// newRemoteEngine makes the network and starts the engine. Both are removed after the test.
 func newRemoteEngine(t *testing.T, hidden ...string) *remoteEngine {
 	t.Helper()
 	needRoot(t)
@@ -42,7 +44,7 @@ func newRemoteEngine(t *testing.T, hidden ...string) *remoteEngine {
 	here, there := fmt.Sprintf("sw%dh", os.Getpid()), fmt.Sprintf("sw%dt", os.Getpid())
 	t.Cleanup(func() {
 		run(t, "/", nil, "ip", "netns", "delete", r.netns).ok(t)
-		run(t, "/", nil, "ip", "link", "delete", here) // it goes with the other end, sooner or later
+		run(t, "/", nil, "ip", "link", "delete", here) // it is removed with the other end, sooner or later
 	})
 	script := `set -e
 		ip netns add "$netns"
@@ -62,7 +64,7 @@ func newRemoteEngine(t *testing.T, hidden ...string) *remoteEngine {
 
 func (r *remoteEngine) host() string { return "DOCKER_HOST=tcp://" + r.address + ":2375" }
 
-// start starts the engine, after it ended or for the first time.
+// start starts the engine, for the first time or again.
 func (r *remoteEngine) start(t *testing.T) {
 	t.Helper()
 	script := `set -e
@@ -82,14 +84,14 @@ func (r *remoteEngine) start(t *testing.T) {
 	}
 }
 
-// stop ends the machine and everything on it, without a warning. The first process of its own process numbers takes all
-// others with it: the engine, its containerd, the containers.
+// stop ends the machine and everything on it without warning. When the first process of a PID namespace dies, so do all others: the
+// engine, its containerd, the containers.
 func (r *remoteEngine) stop(t *testing.T) {
 	t.Helper()
 	r.machine.kill(t)
 }
 
-// inside runs a command where the engine is.
+// inside runs a command in the engine's namespaces.
 func (r *remoteEngine) inside(t *testing.T, command ...string) result {
 	t.Helper()
 	pids := strings.Fields(run(t, "/", nil, "ip", "netns", "pids", r.netns).ok(t).stdout)
@@ -102,7 +104,7 @@ func (r *remoteEngine) inside(t *testing.T, command ...string) result {
 	return result{}
 }
 
-// copyImage gives the engine an image that the usual one has, by the same name.
+// copyImage copies an image from the usual engine, under the same name.
 func (r *remoteEngine) copyImage(t *testing.T, name string) {
 	t.Helper()
 	save := command(workspace, nil, "docker", "save", name)
@@ -129,7 +131,7 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := newSmallTree(t)
-	local := tr.quickSums(t, "local")
+	local := tr.quickRelease(t, "local")
 	r := newRemoteEngine(t, filepath.Dir(tr.dir), goEnv(t, "GOMODCACHE"), goEnv(t, "GOCACHE"))
 	for _, name := range []string{tr.path("LICENSE"), "/run/docker.sock", "/run/containerd/containerd.sock"} {
 		if got := r.inside(t, "test", "-e", name); got.code == 0 {
@@ -142,8 +144,8 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 	t.Run("release", func(t *testing.T) {
 		here := tree{dir: tr.dir}
 		since := time.Now()
-		if got := tr.quickSums(t, "container"); got != local {
-			t.Errorf("SHA256SUMS differ\n--- local road\n%s--- container road\n%s", local, got)
+		if diff := cmp.Diff(local, tr.quickRelease(t, "container")); diff != "" {
+			t.Errorf("releases (-local road +container road):\n%s", diff)
 		}
 		if n := len(tr.happened(t, since).started("build")); n != 1 {
 			t.Errorf("%d build containers were started there", n)
@@ -164,10 +166,10 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 		{"while sources are sent", func(p *process) func() bool { return p.says(syncing) }},
 		{"while compiling", func(p *process) func() bool { return p.inBuildContainer }},
 	} {
-		whole := t // the engine outlives a part of the test
+		whole := t // the engine outlives the subtest
 		t.Run("engine dies "+c.name, func(t *testing.T) {
 			tr.remove(t, "_output")
-			tr := tr.with("DBG=1") // a cache that is cold: it takes a moment
+			tr := tr.with("DBG=1") // with a cold cache, so that it takes a moment
 			p := tr.start(t, slipway(t), "build", "--road=container", "--json")
 			if !p.until(t, c.at(p)) {
 				t.Fatalf("it ended before its engine could be stopped: %v", p.wait(t))
@@ -190,8 +192,8 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 		})
 	}
 	t.Run("release after that", func(t *testing.T) {
-		if got := tr.quickSums(t, "container"); got != local {
-			t.Errorf("SHA256SUMS differ\n--- local road\n%s--- container road\n%s", local, got)
+		if diff := cmp.Diff(local, tr.quickRelease(t, "container")); diff != "" {
+			t.Errorf("releases (-local road +container road):\n%s", diff)
 		}
 		tr.onlyData(t)
 	})
@@ -203,8 +205,8 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 	})
 }
 
-// An engine that is reached but no longer answers, as when a cable is pulled, is told as well.
-func TestContainerEngineThatFallsSilentIsTold(t *testing.T) {
+// An engine that stops answering without closing the connection, as when a cable is pulled, is reported as well.
+func TestContainerEngineThatFallsSilentIsReported(t *testing.T) {
 	if !soak {
 		t.Skip("it waits for the network's patience: make soak")
 	}
@@ -226,7 +228,7 @@ func TestContainerEngineThatFallsSilentIsTold(t *testing.T) {
 	run(t, "/", nil, "ip", "-n", r.netns, "link", "set", "dev", fmt.Sprintf("sw%dt", os.Getpid()), "down").ok(t)
 	start := time.Now()
 	got := p.wait(t)
-	t.Logf("told after %v", time.Since(start))
+	t.Logf("reported after %v", time.Since(start))
 	if got.code != 1 || !strings.Contains(got.stdout, "docker engine at tcp://"+r.address+":2375") {
 		t.Errorf("want exit code 1, and the engine named: %v", got)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestContainerCommandIsRunAsItWouldBeHere(t *testing.T) {
+func TestContainerCommandRunsAsItWouldHere(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	sh := func(script string) []string { return []string{"run", "--", "sh", "-c", script} }
@@ -82,7 +82,7 @@ func TestContainerCommandIsRunAsItWouldBeHere(t *testing.T) {
 	t.Run("changes in the tree are undone, and results fetched", func(t *testing.T) {
 		tr.slipway(t, sh("echo changed >LICENSE && echo >docs/new && mkdir -p _output/a/b _output/c && echo one >_output/a/b/file && ln -s file _output/a/b/link && chmod 755 _output/a/b/file")...).ok(t)
 		if tr.exists("_output/a") {
-			t.Error("what nobody asked for was fetched")
+			t.Error("a folder was fetched without --fetch")
 		}
 		got := tr.slipway(t, "run", "--fetch=a,c", "--", "sh", "-c", "cat LICENSE; ls docs; echo two >_output/c/file").ok(t)
 		if want := tr.read(t, "LICENSE") + "index.md\n"; got.stdout != want {
@@ -131,7 +131,7 @@ func TestContainerShellHasATerminal(t *testing.T) {
 				t.Fatalf("the shell does not say %q:\n%s", step.after, out.String())
 			}
 		}
-		time.Sleep(200 * time.Millisecond) // for the line to be the command's
+		time.Sleep(200 * time.Millisecond) // until the command reads the terminal
 		if _, err := io.WriteString(in, step.typed); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
@@ -168,7 +168,7 @@ func (b *syncBuffer) String() string {
 	return b.text.String()
 }
 
-// The cross compilers in the image are right: what they make with cgo is for another machine, and works there.
+// The cross compilers in the image work: what they make with cgo is for another machine, and runs there.
 func TestContainerCompilesCgoForOtherPlatforms(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)

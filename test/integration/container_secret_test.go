@@ -14,7 +14,7 @@ import (
 
 const secret = "hunter2-0f5b"
 
-// secretEnv are variables in which people have what is nobody's business, and a home that others should not hear of.
+// secretEnv returns variables that hold secrets, and a home folder whose name is one.
 func secretEnv() []string {
 	home := filepath.Join(workspace, "home-"+secret)
 	_ = os.MkdirAll(home, 0o700)
@@ -22,7 +22,7 @@ func secretEnv() []string {
 		"HOME=" + home, "GITHUB_TOKEN=" + secret, "AWS_SECRET_ACCESS_KEY=" + secret, "GOAUTH=git " + secret, "RSYNC_PASSWORD=" + secret,
 		"DOCKER_CONFIG=" + home, "SSH_AUTH_SOCK=/tmp/" + secret, "NETRC=" + secret, "SLIPWAY_TOKEN=" + secret, "KUBE_TOKEN=" + secret,
 	}
-	// What Go downloads and compiles here, it does with this machine's settings; the proxy that nobody should hear of comes last.
+	// Go downloads and compiles here with this machine's settings. The proxy whose URL holds a secret comes last.
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY"} {
 		out, _ := command(workspace, nil, "go", "env", name).Output()
 		value := strings.TrimSpace(string(out))
@@ -34,7 +34,7 @@ func secretEnv() []string {
 	return env
 }
 
-// What is in the environment of who builds is not in the image, nor its history, nor in containers, nor in what is said.
+// Secrets in the user's environment are not in the image or its history, not in containers, and not in any output.
 func TestContainersHoldNoSecrets(t *testing.T) {
 	needEngine(t)
 	image, err := buildImage()
@@ -94,13 +94,13 @@ func TestContainersHoldNoSecrets(t *testing.T) {
 	password := regexp.MustCompile(`(?i)password|rsync_`)
 	for what, text := range seen {
 		if text == "" {
-			t.Errorf("%s: is empty", what)
+			t.Errorf("%s is empty", what)
 		}
 		if strings.Contains(text, secret) {
 			t.Errorf("%s: shows a secret: %s", what, around(text, secret))
 		}
 		if strings.HasPrefix(what, "docker inspect") && password.MatchString(text) {
-			t.Errorf("%s: speaks of a password: %s", what, around(text, password.FindString(text)))
+			t.Errorf("%s: mentions a password: %s", what, around(text, password.FindString(text)))
 		}
 	}
 	documented := regexp.MustCompile(`^(GO[A-Z0-9]*|KUBE_GIT_[A-Z_]+|SOURCE_DATE_EPOCH|HOME|HOSTNAME|PATH|LANG|LC_ALL|TZ)=`)
@@ -111,7 +111,7 @@ func TestContainersHoldNoSecrets(t *testing.T) {
 	}
 }
 
-// around is where in a text something is.
+// around returns the surroundings of the first match in a text.
 func around(text, what string) string {
 	i := strings.Index(text, what)
 	if i < 0 {
@@ -120,7 +120,7 @@ func around(text, what string) string {
 	return text[max(0, i-100):min(len(text), i+100)]
 }
 
-// A container has no more of the machine than it needs.
+// A container has access to no more of the machine than it needs.
 func TestContainersAreConfined(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)

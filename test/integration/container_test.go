@@ -20,7 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// needEngine is called by tests of the container road: a container engine has to answer, and to have the build image.
+// needEngine is called by tests of the container road. They need a container engine that answers and has the build image.
 func needEngine(t *testing.T) {
 	t.Helper()
 	need(t, "docker", "docker.io")
@@ -39,8 +39,8 @@ func needEngine(t *testing.T) {
 	}
 }
 
-// An image goes with the last tree that uses it, and to make it takes minutes. So one tree uses it until all tests are
-// over, which is the one that tests share. That it is made with secrets in the environment is for a test to look at.
+// buildImage returns the name of the build image. Making it takes minutes, and it is removed with the last tree that uses it, so the
+// tree that tests share uses it until all tests are over. It is made with secrets in the environment, which a test looks for in it.
 var buildImage = sync.OnceValues(func() (name string, err error) {
 	tr := sharedTree()
 	if err := writeSmallTree(tr.dir); err != nil {
@@ -67,8 +67,8 @@ var buildImage = sync.OnceValues(func() (name string, err error) {
 
 func sharedTree() tree { return tree{dir: filepath.Join(workspace, "small")} }
 
-// smallTree is the tree that tests of the container road share, as it was committed and with nothing made in it. It has a bit
-// of everything, and its programs link nothing but Go's runtime, which is compiled in its containers once.
+// smallTree returns the tree that tests of the container road share, clean and without any _output. It has a bit of everything, and
+// its programs link nothing but Go's runtime, which is compiled in its containers once.
 func smallTree(t *testing.T) tree {
 	t.Helper()
 	tr := sharedTree()
@@ -78,7 +78,7 @@ func smallTree(t *testing.T) tree {
 	return tr
 }
 
-// newSmallTree is one as smallTree, which the engine has not seen yet. What it has there goes with the test.
+// newSmallTree returns a tree like smallTree, which is new to the engine. What it has there is removed after the test.
 func newSmallTree(t *testing.T) tree {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -93,11 +93,11 @@ func newSmallTree(t *testing.T) tree {
 	return tr
 }
 
-// cleanEngine removes what was made in the tree and what it has in the engine, and checks that. The tree's _output, which says that
-// an engine was used, may have been removed before.
+// cleanEngine removes _output and what the tree has in the engine, and checks that. The tree's _output, which records that an engine
+// was used, may have been removed before.
 func (tr tree) cleanEngine(t *testing.T) {
 	t.Helper()
-	tr.id(t) // to be known when nothing tells it any more
+	tr.id(t) // remembered for the time when nothing in the engine has it
 	tr.slipway(t, "clean", "--engine").ok(t)
 	if left := tr.belongings(t); len(left) > 0 {
 		t.Errorf("after slipway clean --engine the engine still has %q", left)
@@ -114,7 +114,7 @@ func writeSmallTree(dir string) error {
 		return err
 	}
 	for _, f := range ar.Files {
-		if f.Name == "version" { // a commit tells its own
+		if f.Name == "version" { // git has the version
 			continue
 		}
 		name := filepath.Join(dir, filepath.FromSlash(f.Name))
@@ -137,13 +137,20 @@ func writeSmallTree(dir string) error {
 	return nil
 }
 
-// quickSums makes a quick release by a road, after all that was made is removed, and returns its checksums.
-func (tr tree) quickSums(t *testing.T, road string) string {
+// quickRelease makes a quick release by a road, after everything that was made is removed, and returns its identity.
+func (tr tree) quickRelease(t *testing.T, road string) string {
 	t.Helper()
 	tr.remove(t, "_output")
 	tr.slipway(t, "release", "--quick", "--road="+road).ok(t)
 	checkSums(t, tr)
-	return tr.read(t, tars+"/SHA256SUMS")
+	return tr.identity(t)
+}
+
+// identity returns the texts that are equal if and only if two releases are: the tarballs' checksums, release.json, and the index of
+// the images.
+func (tr tree) identity(t *testing.T) string {
+	t.Helper()
+	return tr.read(t, tars+"/SHA256SUMS") + tr.read(t, tars+"/release.json") + tr.read(t, layoutDir+"/index.json") + "\n"
 }
 
 // docker runs the docker command against the engine that the tree's commands use.
@@ -152,10 +159,10 @@ func (tr tree) docker(t *testing.T, args ...string) result {
 	return run(t, workspace, tr.env, "docker", args...)
 }
 
-// owned is the filter of the docker command for what the tree has in the engine.
+// owned returns docker's filter for what the tree has in the engine.
 func (tr tree) owned() string { return "label=build.slipway.folder=" + tr.dir }
 
-// A container is one that the tree has in the engine.
+// A container is a container of the tree in the engine.
 type container struct {
 	Names, Role, State string
 }
@@ -175,7 +182,7 @@ func (tr tree) containers(t *testing.T) []container {
 	return all
 }
 
-// onlyData requires that the tree has its data container in the engine, which never ran, and no other.
+// onlyData requires that the tree's only container in the engine is its data container, which never ran.
 func (tr tree) onlyData(t *testing.T) {
 	t.Helper()
 	if all := tr.containers(t); len(all) != 1 || all[0].Role != "data" || all[0].State != "created" {
@@ -183,7 +190,7 @@ func (tr tree) onlyData(t *testing.T) {
 	}
 }
 
-// settled waits for the engine to remove a container that has ended, and requires that the data container remains.
+// settled waits until the engine has removed containers that ended, and requires that the data container remains.
 func (tr tree) settled(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(15 * time.Second); len(tr.containers(t)) > 1 && time.Now().Before(deadline); {
@@ -192,7 +199,7 @@ func (tr tree) settled(t *testing.T) {
 	tr.onlyData(t)
 }
 
-// belongings names all that the tree has in the engine.
+// belongings names everything that the tree has in the engine.
 func (tr tree) belongings(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -207,7 +214,7 @@ func (tr tree) belongings(t *testing.T) []string {
 	return all
 }
 
-// ids are what trees were called in an engine when somebody asked, by folder: it shows in what they have there.
+// ids has the last known names of trees in an engine, by folder. Everything that a tree has there carries its name.
 var ids = map[string]string{}
 
 func (tr tree) id(t *testing.T) string {
@@ -221,7 +228,7 @@ func (tr tree) id(t *testing.T) string {
 	return ids[tr.dir]
 }
 
-// A happening is an event of the engine's own.
+// A happening is an event of the engine.
 type happening struct {
 	Type, Action string
 	TimeNano     int64
@@ -233,8 +240,8 @@ type happening struct {
 
 type happenings []happening
 
-// engineLogName is the file in which the engine of this machine tells what happens to trees' things while the tests run: asked
-// afterwards, it remembers only the last few hundred happenings, of everybody's.
+// engineLogName returns the file with the engine's events about trees, written while the tests run. Afterwards the engine remembers
+// only the last few hundred events, of all users.
 func engineLogName() string { return filepath.Join(workspace, "engine.log") }
 
 var engineLog = sync.OnceValue(func() error {
@@ -252,10 +259,10 @@ var engineLog = sync.OnceValue(func() error {
 	return nil
 })
 
-// happened tells what happened in the engine to the tree's things since.
+// happened returns what happened in the engine to the tree's things since a time.
 func (tr tree) happened(t *testing.T, since time.Time) happenings {
 	t.Helper()
-	time.Sleep(500 * time.Millisecond) // what has just happened is told by now
+	time.Sleep(500 * time.Millisecond) // the engine has reported the latest events by now
 	var text string
 	if slices.ContainsFunc(tr.env, func(kv string) bool { return strings.HasPrefix(kv, "DOCKER_HOST=") }) {
 		stamp := func(at time.Time) string { return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond()) }
@@ -287,15 +294,15 @@ func (all happenings) started(role string) []string {
 	return names
 }
 
-// none requires that nothing happened.
+// none requires that nothing happened in the engine.
 func (all happenings) none(t *testing.T) {
 	t.Helper()
 	for _, h := range all {
-		t.Errorf("in the engine happened: %s %s %s", h.Type, h.Action, h.Actor.Attributes["name"])
+		t.Errorf("in the engine: %s %s %s", h.Type, h.Action, h.Actor.Attributes["name"])
 	}
 }
 
-// ended waits until no container of the tree runs. They end by themselves when who started them is gone.
+// ended waits until no container of the tree runs. Containers end by themselves when the process that started them is gone.
 func (tr tree) ended(t *testing.T, within time.Duration) {
 	t.Helper()
 	running := func() []string {
@@ -312,7 +319,7 @@ func (tr tree) ended(t *testing.T, within time.Duration) {
 	}
 }
 
-// steps are the texts of the steps that a run told of.
+// steps returns the texts of a run's steps.
 func (es events) steps() []string {
 	var texts []string
 	for _, e := range es {
@@ -323,21 +330,21 @@ func (es events) steps() []string {
 	return texts
 }
 
-// tells requires that some steps were told of, by the beginnings of their texts and in this order.
-func (es events) tells(t *testing.T, beginnings ...string) {
+// hasSteps requires steps, by the beginnings of their texts and in this order.
+func (es events) hasSteps(t *testing.T, beginnings ...string) {
 	t.Helper()
 	rest := es.steps()
 	for _, b := range beginnings {
 		i := slices.IndexFunc(rest, func(s string) bool { return strings.HasPrefix(s, b) })
 		if i < 0 {
-			t.Errorf("no step %q at its place in\n  %s", b, strings.Join(es.steps(), "\n  "))
+			t.Errorf("no step %q in its place in\n  %s", b, strings.Join(es.steps(), "\n  "))
 			return
 		}
 		rest = rest[i+1:]
 	}
 }
 
-// compiledBy requires that each compile of a component names one of some containers, and each of another project the local road.
+// compiledBy requires that each compile of a component names one of the containers, and each compile of another project the local road.
 func (es events) compiledBy(t *testing.T, containers []string) {
 	t.Helper()
 	compiles := 0

@@ -24,7 +24,7 @@ func TestCrossCompilesForOtherPlatforms(t *testing.T) {
 	}
 	for _, name := range []string{"_output/bin", hostBin("kube-log-runner")} {
 		if tr.exists(name) && host != "linux-arm64" {
-			t.Errorf("%s was made, and nobody asked for this platform", name)
+			t.Errorf("%s was made for a platform that was not asked for", name)
 		}
 	}
 }

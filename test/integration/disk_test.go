@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestFullDiskIsToldAndTheSameCommandGoesOn(t *testing.T) {
+func TestFullDiskIsReportedAndTheSameCommandResumes(t *testing.T) {
 	needRoot(t)
 	r := baseline(t)
 	tr := clone(t)
@@ -17,7 +17,7 @@ func TestFullDiskIsToldAndTheSameCommandGoesOn(t *testing.T) {
 	if err := os.Mkdir(output, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// Room for the compiled binaries, which come from the first release, and for some of the images and tarballs.
+	// There is room for the compiled binaries, which come from the shared release, and for some of the images and tarballs.
 	size := diskUse(t, r, "_output/local", "_output/release-stage") + 350<<20
 	if got := run(t, tr.dir, nil, "mount", "-t", "tmpfs", "-o", fmt.Sprint("size=", size), "slipway-test", output); got.code != 0 {
 		missing(t, "file systems cannot be mounted here: "+got.stderr)
@@ -27,7 +27,7 @@ func TestFullDiskIsToldAndTheSameCommandGoesOn(t *testing.T) {
 
 	got := tr.make(t, quick).fails(t, 2, "no space left on device", "free some and run the same command again")
 	if strings.Contains(got.stdout, "compile linux/") {
-		t.Errorf("binaries that were there are compiled again: %v", got)
+		t.Errorf("binaries of the shared release are compiled again: %v", got)
 	}
 	if strings.Contains(got.stderr, "panic") || strings.Count(got.stderr, "\n") > 12 {
 		t.Errorf("the error is not clear: %v", got)
@@ -39,7 +39,7 @@ func TestFullDiskIsToldAndTheSameCommandGoesOn(t *testing.T) {
 	r.sameRelease(t, tr)
 }
 
-// diskUse is how much files take, in bytes, with a tenth for what a file system adds.
+// diskUse returns the disk space of files in bytes, and a tenth more for the file system.
 func diskUse(t *testing.T, r release, names ...string) int64 {
 	t.Helper()
 	args := append([]string{"--summarize", "--total", "--block-size=1"}, names...)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// An event is a line of what --json prints.
+// An event is a line that --json prints.
 type event struct {
 	Kind   string
 	Action string
@@ -21,7 +21,7 @@ type event struct {
 
 type events []event
 
-// parseEvents reads whole lines; the last one of a run that was killed may be none.
+// parseEvents parses whole lines. A killed run may leave a partial line at the end.
 func parseEvents(t *testing.T, text string) events {
 	t.Helper()
 	var all events
@@ -38,7 +38,7 @@ func parseEvents(t *testing.T, text string) events {
 	return all
 }
 
-// of lists the actions (or batches) that events of a kind are about.
+// of lists the actions (or batches) of events of a kind.
 func (es events) of(kind string) []string {
 	var actions []string
 	for _, e := range es {
@@ -49,7 +49,7 @@ func (es events) of(kind string) []string {
 	return actions
 }
 
-// jsonRun runs a subcommand that makes something, and requires its success.
+// jsonRun runs a subcommand with --json, requires its success, and returns its events.
 func (tr tree) jsonRun(t *testing.T, args ...string) events {
 	t.Helper()
 	return parseEvents(t, tr.slipway(t, append(args, "--json")...).ok(t).stdout)
@@ -73,6 +73,6 @@ func (es events) didNothing(t *testing.T) {
 		t.Errorf("started were %q", started)
 	}
 	if len(es.of("skipped")) == 0 {
-		t.Error("nothing was skipped: the run looked at nothing")
+		t.Error("nothing was skipped: the run checked nothing")
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// apart are staging modules whose tag of the release does not exist. Nothing that is shipped is compiled from them.
+// apart has the staging modules without a tag for the release. Nothing in a release is compiled from them.
 var apart = map[string]string{
 	"k8s.io/sample-apiserver": "v0.36.1", "k8s.io/sample-cli-plugin": "v0.36.1", "k8s.io/sample-controller": "v0.36.1",
 }
 
-// upstream is k8s.io/kubernetes' own go.mod, at the version that cmd/ requires.
+// upstream returns the version of k8s.io/kubernetes that cmd/ requires, and its go.mod.
 func upstream(t *testing.T, r release) (version string, mod *modfile.File) {
 	t.Helper()
 	out := run(t, r.path("cmd"), nil, "go", "list", "-m", "-json", "k8s.io/kubernetes").ok(t).stdout
@@ -41,8 +41,8 @@ func parseMod(t *testing.T, name string) *modfile.File {
 	return mod
 }
 
-// selected are the versions that upstream is built from. Modules that it builds from its own tree have, outside of it,
-// the version of the release with another major number.
+// selected returns the versions of the modules that upstream is built from. Outside of upstream's tree, the modules in it have the
+// version of the release with another major number.
 func selected(t *testing.T, r release) map[string]string {
 	t.Helper()
 	version, mod := upstream(t, r)
@@ -71,14 +71,14 @@ func TestEveryModuleHasTheVersionThatUpstreamSelected(t *testing.T) {
 	for line := range strings.Lines(list) {
 		f := strings.Fields(line)
 		if want[f[0]] == "" {
-			continue // of upstream's dependencies, none needs it
+			continue // no dependency of upstream's needs it
 		}
 		shared++
 		if len(f) != 3 || f[1] != f[0] || f[2] != want[f[0]] {
 			t.Errorf("cmd/ selects %q, upstream %s", f, want[f[0]])
 		}
 	}
-	// Less than this, and the comparison has gone wrong.
+	// With fewer, the comparison itself would be broken.
 	if shared < 200 {
 		t.Errorf("only %d modules are shared with upstream's %d", shared, len(want))
 	}

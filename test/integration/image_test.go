@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// repoTags are the names that an archive says its image has.
+// repoTags returns the names of the image in an archive.
 func repoTags(t *testing.T, archive string) []string {
 	t.Helper()
 	f, err := os.Open(archive)
@@ -42,7 +42,7 @@ func repoTags(t *testing.T, archive string) []string {
 	}
 }
 
-// imageTags are the names of a component's image in a registry.
+// imageTags returns the names of an image in a registry.
 func imageTags(registry, name, tag string) []string {
 	return []string{registry + "/" + name + "-" + runtime.GOARCH + ":" + tag, registry + "/" + name + ":" + tag}
 }

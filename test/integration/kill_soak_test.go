@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// phases are what a release goes through. A run can be in several of them.
+// phases are those of a release. A run can be in several of them at a time.
 var phases = []string{"compile", "link", "image", "compress", "rename", "record"}
 
 func TestKilledReleaseIsTheSameAfterTheSameCommand(t *testing.T) {
@@ -23,7 +23,7 @@ func TestKilledReleaseIsTheSameAfterTheSameCommand(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("SLIPWAY_SOAK_KILLS")); err == nil {
 		kills = n
 	}
-	hits := max(1, kills/10) // how often each phase has to be killed in at least
+	hits := max(1, kills/10) // minimum of kills in each phase
 	r.cleanOutput(t)
 	length := r.slipway(t, quickRelease...).ok(t).took
 	t.Logf("a release takes %v; %d kills are drawn from that time", length.Round(time.Millisecond), kills)
@@ -51,7 +51,7 @@ func TestKilledReleaseIsTheSameAfterTheSameCommand(t *testing.T) {
 	for range kills {
 		trial("drawn", func(p *process) { p.after(rand.N(length)) })
 	}
-	// Phases that are over in a moment are rarely drawn: these are waited for.
+	// Short phases are rarely hit at random, so these are waited for.
 	for _, phase := range phases {
 		for attempt := 0; count[phase] < hits && attempt < 5*hits; attempt++ {
 			trial("aimed at "+phase, func(p *process) { p.until(t, r.reached(p, phase)) })
@@ -60,12 +60,12 @@ func TestKilledReleaseIsTheSameAfterTheSameCommand(t *testing.T) {
 	for _, phase := range phases {
 		t.Logf("%s: %d kills", phase, count[phase])
 		if count[phase] < hits {
-			t.Errorf("only %d kills came in the phase %q", count[phase], phase)
+			t.Errorf("only %d kills hit the phase %q", count[phase], phase)
 		}
 	}
 }
 
-// outputs are what each action makes.
+// outputs returns the outputs of each action.
 func (r release) outputs(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -77,7 +77,7 @@ func (r release) outputs(t *testing.T) map[string][]string {
 	return all
 }
 
-// phasesOf finds out what a killed run was at, by the events it had time for and the files it left.
+// phasesOf finds out in which phases a run was killed, by its events and the files it left.
 func (r release) phasesOf(t *testing.T, es events, outputs map[string][]string, linking bool) []string {
 	t.Helper()
 	var in []string
@@ -133,7 +133,7 @@ func (r release) ledger(suffix string) int {
 	return len(names)
 }
 
-// reached waits for a phase.
+// reached returns a condition: the run is in a phase.
 func (r release) reached(p *process, phase string) func() bool {
 	switch phase {
 	case "compile":

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// One release is interrupted again and again, in each of its phases, and in every way there is. In the end it is there,
-// and the same.
-func TestInterruptedReleaseGoesOnWhereItWas(t *testing.T) {
+// One release is interrupted in each of its phases, by each kind of signal. In the end it is the same release.
+func TestInterruptedReleaseResumes(t *testing.T) {
 	r := baseline(t)
 	r.cleanOutput(t)
 	random := func(most time.Duration) time.Duration { return rand.N(most) }
@@ -21,7 +20,7 @@ func TestInterruptedReleaseGoesOnWhereItWas(t *testing.T) {
 		name string
 		line []string
 		at   func(p *process) bool
-		wait time.Duration // more, at most
+		wait time.Duration // upper limit of a random time after that
 		stop func(p *process)
 	}{
 		{"Ctrl-C while compiling", []string{"make", quick}, compiling, 0, func(p *process) {
@@ -54,7 +53,7 @@ func TestInterruptedReleaseGoesOnWhereItWas(t *testing.T) {
 			} else {
 				c.stop(p)
 				if got := p.wait(t); got.code == 0 {
-					t.Errorf("it was stopped, and claims success: %v", got)
+					t.Errorf("it was stopped, and reports success: %v", got)
 				}
 				p.gone(t)
 			}
@@ -69,7 +68,7 @@ func TestInterruptedReleaseGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// nothingHalfWritten requires that every file that has its final name has its final content, too.
+// nothingHalfWritten requires that every file with its final name has its final content.
 func (r release) nothingHalfWritten(t *testing.T, tr tree) {
 	t.Helper()
 	now, err := filesOf(tr)
@@ -78,7 +77,7 @@ func (r release) nothingHalfWritten(t *testing.T, tr tree) {
 	}
 	for name, sum := range now {
 		if strings.HasPrefix(name, "_output/release-stage/packages/") && tr.dir != r.dir {
-			continue // it names folders of its tree, and no part of a release is made of it
+			continue // it names folders of its tree, and nothing in a release depends on that
 		}
 		if want, ok := r.files[name]; !ok || sum != want {
 			t.Errorf("%s is %s, in a finished release %q", name, sum, want)

@@ -27,7 +27,7 @@ var (
 	clientBinaries = []string{"kubectl", "kubectl-convert"}
 	imageNames     = []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl"}
 
-	// Of other projects: files, images by the names they go by, with their versions.
+	// Other projects: programs, and images by name with their versions.
 	etcdBinaries = []string{"etcd", "etcdctl", "etcdutl"}
 	cniPlugins   = []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"}
 	addonImages  = map[string]string{
@@ -35,14 +35,14 @@ var (
 	}
 )
 
-// host is how tarballs are named for this machine.
+// host names this machine's platform in the names of tarballs.
 var host = "linux-" + runtime.GOARCH
 
 func hostBin(name string) string { return binaries + "/linux/" + runtime.GOARCH + "/" + name }
 
 func hostImage(name string) string { return images + "/" + runtime.GOARCH + "/" + name }
 
-// below puts names into a folder.
+// below returns the paths of names in a folder.
 func below(dir string, names ...string) []string {
 	var all []string
 	for _, name := range names {
@@ -51,8 +51,8 @@ func below(dir string, names ...string) []string {
 	return all
 }
 
-// quickTarballs are the tarballs of a quick release, each with the files that it holds. What lies in a folder of
-// licenses, addons or manifests is named by the folder.
+// quickTarballs returns the tarballs of a quick release, each with the files that it holds. Files in a folder of licenses, addons
+// or manifests are named by the folder.
 func quickTarballs() map[string][]string {
 	server := below("kubernetes/server/bin", serverBinaries...)
 	for _, name := range imageNames {
@@ -72,7 +72,7 @@ func quickTarballs() map[string][]string {
 		"kubernetes-client-" + host + ".tar.gz": below("kubernetes/client/bin", clientBinaries...),
 		"kubernetes-manifests.tar.gz":           {"kubernetes/manifests/", "kubernetes/version"},
 		"kubernetes-src.tar.gz":                 nil, // see TestSourceTarballHoldsTheCommit
-		"kubernetes.tar.gz":                     nil, // see TestFullTarballIntroducesTheRelease
+		"kubernetes.tar.gz":                     nil, // see TestFullTarballHasAnIntroduction
 	}
 }
 
@@ -86,7 +86,7 @@ func TestQuickReleaseHoldsEveryTarballAndItsChecksums(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS")
+	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS", "release.json")
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s holds %q, want %q", tars, got, want)
@@ -122,7 +122,7 @@ func TestTarballsHaveKubernetesLayout(t *testing.T) {
 	}
 }
 
-// grouped is the folder of groups that a file lies in, or its own name.
+// grouped returns the folder among groups that contains a file, or the file's own name.
 func grouped(name string, groups []string) string {
 	for _, g := range groups {
 		if strings.HasSuffix(g, "/") && strings.HasPrefix(name, g) {
@@ -132,12 +132,12 @@ func grouped(name string, groups []string) string {
 	return name
 }
 
-// GNU tar and Go read the same: names, kinds, modes, owners, sizes, and times, which are the commit's.
+// GNU tar and Go read the same names, kinds, modes, owners, sizes, and times, which are the commit's.
 func TestMembersHaveFixedModesOwnersAndTimes(t *testing.T) {
 	r := baseline(t)
 	committed := strings.TrimSpace(run(t, r.dir, nil, "git", "log", "-1", "--format=%ct").ok(t).stdout)
 	listing := run(t, r.dir, nil, "git", "ls-files", "--stage", "-z").ok(t).stdout
-	executable := func(name string) bool { // a program of the release, or a script that git knows as one
+	executable := func(name string) bool { // a program of the release, or a file that git has as executable
 		return strings.Contains(name, "/bin/") && path.Ext(name) == "" || strings.HasPrefix(modeOf(listing, name), "100755 ")
 	}
 	for name := range quickTarballs() {
@@ -171,7 +171,7 @@ func TestMembersHaveFixedModesOwnersAndTimes(t *testing.T) {
 	}
 }
 
-// modeOf is what git ls-files --stage -z lists of a file, its mode first, or nothing.
+// modeOf returns the line of a file in git ls-files --stage -z, which begins with the mode, or nothing.
 func modeOf(listing, name string) string {
 	for entry := range strings.SplitSeq(listing, "\x00") {
 		if of, listed, _ := strings.Cut(entry, "\t"); listed == name {
@@ -202,7 +202,7 @@ func checkMember(m *tar.Header, executable bool) error {
 	return nil
 }
 
-func TestVersionFileAndDockerTagsAreTheStamp(t *testing.T) {
+func TestVersionFileAndDockerTagsMatchTheStamp(t *testing.T) {
 	r := baseline(t)
 	tag := strings.ReplaceAll(r.version, "+", "_") + "\n"
 	for name := range quickTarballs() {
@@ -242,7 +242,7 @@ func TestSourceTarballHoldsTheCommit(t *testing.T) {
 	}
 }
 
-func TestFullTarballIntroducesTheRelease(t *testing.T) {
+func TestFullTarballHasAnIntroduction(t *testing.T) {
 	r := baseline(t)
 	names := map[string]bool{}
 	for _, m := range members(t, r.path(tars+"/kubernetes.tar.gz")) {
@@ -261,7 +261,7 @@ func TestManifestsAreFilledIn(t *testing.T) {
 	var ours, others []string
 	for name, data := range contents(t, r.path(tars+"/kubernetes-manifests.tar.gz"), func(member string) bool { return path.Ext(member) == ".yaml" }) {
 		for _, placeholder := range placeholder.FindAllString(data, -1) {
-			if placeholder != "__API_SERVER__" { // which is left for whoever sets up the cluster
+			if placeholder != "__API_SERVER__" { // filled in when a cluster is set up
 				t.Errorf("%s has the placeholder %s left", name, placeholder)
 			}
 		}
@@ -287,19 +287,19 @@ func TestManifestsAreFilledIn(t *testing.T) {
 	}
 }
 
-// A placeholder is what packing replaces in a manifest.
+// placeholder matches what packing replaces in a manifest.
 var placeholder = regexp.MustCompile(`__[A-Z][A-Z_]*__`)
 
-// imageLine is where a manifest names an image: by repository and tag.
+// imageLine matches a line of a manifest that names an image by repository and tag.
 var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: (\S+):(\S+)`)
 
-// A tarball is what archive/tar finds in one: all headers, and the text of the files that are read by people.
+// A tarball has its headers, and the text of the files that tests read.
 type tarball struct {
 	headers []*tar.Header
 	texts   map[string]string
 }
 
-// read keeps tarballs that were read: unpacking the server's takes a while.
+// read has the tarballs that were read, because unpacking the server's takes a while.
 var read = map[string]tarball{}
 
 // members lists a tarball of the shared release.
@@ -308,7 +308,7 @@ func members(t *testing.T, name string) []*tar.Header {
 	return open(t, name).headers
 }
 
-// contents are the texts of some files in a tarball of the shared release.
+// contents returns the texts of some files in a tarball of the shared release.
 func contents(t *testing.T, name string, wanted func(member string) bool) map[string]string {
 	t.Helper()
 	found := map[string]string{}

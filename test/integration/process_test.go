@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A process is a command on its way, with a process group of its own: what a terminal's Ctrl-C, or a CI system that
-// ends a job, sends signals to.
+// A process is a running command with a process group of its own, which gets the signals of a terminal's Ctrl-C or of a CI system
+// that ends a job.
 type process struct {
 	cmd  *exec.Cmd
 	out  string // file that standard output goes to
@@ -48,7 +48,7 @@ func (tr tree) start(t *testing.T, name string, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the state tells
+		_ = p.cmd.Wait() // ProcessState has the result
 		close(p.done)
 	}()
 	t.Cleanup(func() {
@@ -58,7 +58,7 @@ func (tr tree) start(t *testing.T, name string, args ...string) *process {
 	return p
 }
 
-// patience bounds every wait for something that a run does.
+// patience is the limit of every wait for a run.
 const patience = 10 * time.Minute
 
 // wait waits for the end of the process.
@@ -72,7 +72,7 @@ func (p *process) wait(t *testing.T) result {
 	return result{line: strings.Join(p.cmd.Args, " "), stdout: p.stdout(), stderr: readFile(p.err), code: p.cmd.ProcessState.ExitCode()}
 }
 
-// until waits until a condition holds, and says whether it did before the process ended.
+// until waits until a condition holds, and reports whether it did so before the process ended.
 func (p *process) until(t *testing.T, condition func() bool) bool {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !condition(); {
@@ -82,7 +82,7 @@ func (p *process) until(t *testing.T, condition func() bool) bool {
 		case <-time.After(500 * time.Microsecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: what the test waits for does not come\n%s", p.cmd, tail(p.stdout()))
+			t.Fatalf("%s: the condition does not hold in time\n%s", p.cmd, tail(p.stdout()))
 		}
 	}
 	return true
@@ -96,7 +96,7 @@ func (p *process) after(d time.Duration) {
 	}
 }
 
-// says tells whether standard output has a text by now.
+// says returns a condition: standard output contains a text.
 func (p *process) says(text string) func() bool {
 	return func() bool { return strings.Contains(p.stdout(), text) }
 }
@@ -131,7 +131,7 @@ func (p *process) living() []string {
 	return names
 }
 
-// linking tells whether the Go linker is at work.
+// linking reports whether the Go linker runs.
 func (p *process) linking() bool {
 	for _, name := range p.living() {
 		if name == "link" {
@@ -141,8 +141,7 @@ func (p *process) linking() bool {
 	return false
 }
 
-// gone requires that nothing of the group is left, now that its leader has ended: but for the moment that the kernel
-// takes for a process whose parent has died.
+// gone requires that the group is empty after its leader has ended. The kernel takes a moment for a process whose parent has died.
 func (p *process) gone(t *testing.T) {
 	t.Helper()
 	left := p.living()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// newerGo is installed where the pinned one is not: it must fetch that, and not be used itself.
+// newerGo is installed where the pinned Go is not. It must fetch the pinned one.
 const newerGo = "go1.27.1"
 
 func TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame(t *testing.T) {
@@ -23,13 +23,13 @@ func TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame(t *testing.T) {
 	}
 	odd := oddClone(t)
 	oddRelease(t, odd, path, "GOROOT=", "GOTOOLCHAIN=local", "GOCACHE="+t.TempDir(), "GOMODCACHE="+emptyModCache(t),
-		// Where modules come from is the one setting that this machine's owner has made.
+		// This machine decides where modules come from.
 		"GOPROXY="+goEnv(t, "GOPROXY"), "GOSUMDB="+goEnv(t, "GOSUMDB"))
 	r.sameRelease(t, odd)
 }
 
-// emptyModCache is a module cache as a newcomer has it. What will be in it is read-only, as make fills it with flags of its
-// own, without -modcacherw: so the go command has to remove it, which can.
+// emptyModCache returns an empty folder for a module cache. make fills it without -modcacherw, so its files are read-only, and only
+// the go command can remove it.
 func emptyModCache(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -73,7 +73,7 @@ func TestVersionOfTheEnvironmentIsHonored(t *testing.T) {
 	got := run(t, tr.dir, nil, kubectl, "version", "--client", "-o", "yaml").ok(t).stdout
 	for _, want := range []string{base + "+acme.1\n", "00112233445566778899aabbccddeeff00112233\n", `"2023-11-14T22:13:20Z"`} {
 		if !strings.Contains(got, want) {
-			t.Errorf("kubectl version does not say %q:\n%s", want, got)
+			t.Errorf("kubectl version does not print %q:\n%s", want, got)
 		}
 	}
 	if info, err := os.Stat(kubectl); err != nil || info.Mode().Perm() != 0o755 {
@@ -82,7 +82,7 @@ func TestVersionOfTheEnvironmentIsHonored(t *testing.T) {
 	tr.with("KUBE_GIT_VERSION=1.2").slipway(t, "version").fails(t, 2, "KUBE_GIT_VERSION")
 }
 
-func TestImagesGetTheTagsOfTheEnvironmentToo(t *testing.T) {
+func TestImagesGetTheEnvironmentsTagsToo(t *testing.T) {
 	r := baseline(t)
 	tag := strings.ReplaceAll(r.version, "+", "_")
 	tr := r.tree.with("KUBE_DOCKER_REGISTRY=registry.example/acme", "KUBE_DOCKER_IMAGE_TAG=v9")

@@ -2,5 +2,5 @@
 
 package integration
 
-// soak tells tests that there is time for more of the same.
+// soak reports whether there is time for longer tests.
 const soak = true

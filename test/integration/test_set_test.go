@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The test set's programs are in its tarball, each starts, and those that know a version know the release's.
+// The test set's programs are in its tarball, each starts, and those that print a version print the release's.
 func TestTestTarballHoldsProgramsThatStart(t *testing.T) {
 	from := testRelease(t)
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestTestTarballHoldsProgramsThatStart(t *testing.T) {
 			env := []string{"GINKGO_BIN=/no/ginkgo", "RESULTS_DIR=" + t.TempDir()}
 			got := run(t, dir, env, filepath.Join(dir, "kubernetes/test/bin", tt.program), tt.args...)
 			if !strings.Contains(got.stdout+got.stderr, tt.says) {
-				t.Errorf("it does not say %q: %v", tt.says, got)
+				t.Errorf("it does not print %q: %v", tt.says, got)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSecondRunInATreeWaitsAndSaysSo(t *testing.T) {
+func TestSecondRunInATreeWaits(t *testing.T) {
 	r := baseline(t)
 	r.remove(t, tars, images, "_output/.slipway/archive")
 	first := r.start(t, "make", quick)
@@ -20,7 +20,7 @@ func TestSecondRunInATreeWaitsAndSaysSo(t *testing.T) {
 	}
 	first.wait(t).ok(t)
 	if got := second.wait(t).ok(t); !strings.Contains(got.stdout, " unchanged in ") {
-		t.Errorf("the second run did what the first had done: %v", got)
+		t.Errorf("the second run repeated what the first had done: %v", got)
 	}
 	r.sameRelease(t, r.tree)
 	r.sameFiles(t, r.tree)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// workspace is where everything is made. It is below /tmp or $TMPDIR, so not inside a git work tree.
+// workspace is the folder of everything that tests make. It is below /tmp or $TMPDIR, outside of any git work tree.
 var workspace string
 
 func TestMain(m *testing.M) {
@@ -33,16 +33,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// atEnd is what remains to be done when all tests are over.
+// atEnd has functions that run after all tests.
 var atEnd []func()
 
-// A tree is a folder with the sources, in which commands are run.
+// A tree is a folder with sources, in which commands run.
 type tree struct {
 	dir string
-	env []string // besides the process's own
+	env []string // added to the process's own
 }
 
-// with is the tree with more environment for the commands that are run in it.
+// with returns the tree with more environment for the commands that run in it.
 func (tr tree) with(env ...string) tree {
 	tr.env = append(tr.env[:len(tr.env):len(tr.env)], env...)
 	return tr
@@ -50,24 +50,24 @@ func (tr tree) with(env ...string) tree {
 
 func (tr tree) path(name string) string { return filepath.Join(tr.dir, filepath.FromSlash(name)) }
 
-// make runs make as a person would.
+// make runs make in the tree.
 func (tr tree) make(t *testing.T, args ...string) result {
 	t.Helper()
 	return run(t, tr.dir, tr.env, "make", args...)
 }
 
-// slipway runs the command line.
+// slipway runs the slipway command in the tree.
 func (tr tree) slipway(t *testing.T, args ...string) result {
 	t.Helper()
 	return run(t, tr.dir, tr.env, slipway(t), args...)
 }
 
-// edit replaces a part of a file.
+// edit replaces a text in a file.
 func (tr tree) edit(t *testing.T, name, from, to string) {
 	t.Helper()
 	text := tr.read(t, name)
 	if !strings.Contains(text, from) {
-		t.Fatalf("%s does not hold %q", name, from)
+		t.Fatalf("%s does not contain %q", name, from)
 	}
 	tr.write(t, name, strings.Replace(text, from, to, 1))
 }
@@ -110,7 +110,7 @@ func (tr tree) exists(name string) bool {
 	return err == nil
 }
 
-// cleanOutput removes what was made, but not the compiled mage targets.
+// cleanOutput removes everything that was made, except the compiled mage targets.
 func (tr tree) cleanOutput(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{"_output", "_output/.slipway"} {
@@ -126,11 +126,12 @@ func (tr tree) cleanOutput(t *testing.T) {
 	}
 }
 
-// Committing takes an identity, and a time for the commit's name to be the same in every run over the same sources.
+// identity is the author of commits.
 const identity = "slipway <slipway@example.invalid>"
 
-// sources is a clean clone of the repository as it is in the work tree: what is not committed there is committed here.
-// Like the other shared values, it is made when it is first asked for.
+// sources returns a clean clone of the repository as it is in the work tree: changes that are not committed there are committed here,
+// at the time of the last commit, so that every run over the same sources has the same commit. Like the other shared values, it is
+// made at first use.
 var sources = sync.OnceValues(func() (tree, error) {
 	top, err := command("", nil, "git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
@@ -163,7 +164,7 @@ var sources = sync.OnceValues(func() (tree, error) {
 	return tree{dir: to}, nil
 })
 
-// slipway is the command line, compiled from the shared sources.
+// slipway returns the path of the slipway command, compiled from the shared sources.
 func slipway(t *testing.T) string {
 	t.Helper()
 	name, err := slipwayBinary()
@@ -185,7 +186,7 @@ var slipwayBinary = sync.OnceValues(func() (string, error) {
 	return name, nil
 })
 
-// clone is a new clone of the shared sources, with nothing made in it.
+// clone makes a new clone of the shared sources, without any _output.
 func clone(t *testing.T, flags ...string) tree {
 	t.Helper()
 	return cloneTo(t, filepath.Join(t.TempDir(), "clone"), flags...)
@@ -202,17 +203,17 @@ func cloneTo(t *testing.T, dir string, flags ...string) tree {
 	return tree{dir: dir}
 }
 
-// A release is what make quick-release left in a tree.
+// A release is the result of make quick-release in a tree.
 type release struct {
 	tree
 	sums    string            // SHA256SUMS
-	files   map[string]string // SHA-256 of every file in _output that is not state, by path
-	version string            // what slipway version says of the tree
+	files   map[string]string // SHA-256 of every file in _output except state, by path
+	version string            // printed by slipway version
 }
 
 const quick = "quick-release"
 
-// baseline is the release that all tests share and compare with.
+// baseline returns the release that all tests share and compare with.
 func baseline(t *testing.T) release {
 	t.Helper()
 	r, err := sharedRelease()
@@ -249,12 +250,13 @@ var sharedRelease = sync.OnceValues(func() (release, error) {
 })
 
 const (
-	tars     = "_output/release-tars"
-	images   = "_output/release-images"
-	binaries = "_output/local/bin"
+	tars      = "_output/release-tars"
+	images    = "_output/release-images"
+	layoutDir = images + "/oci"
+	binaries  = "_output/local/bin"
 )
 
-// filesOf sums every file that was made, except for what is the toolchain's own.
+// filesOf returns the SHA-256 of every file that was made, by path, except the toolchain's own state.
 func filesOf(tr tree) (map[string]string, error) {
 	sums := map[string]string{}
 	err := filepath.WalkDir(tr.path("_output"), func(name string, d fs.DirEntry, err error) error {
@@ -281,16 +283,27 @@ func filesOf(tr tree) (map[string]string, error) {
 	return sums, err
 }
 
-// sameRelease holds the release in a tree against the shared one.
+// sameRelease requires that the release in a tree is the shared one: the same checksums of tarballs, the same release.json with
+// everything that it consists of and was made from, and the same index of the images' layout.
 func (r release) sameRelease(t *testing.T, other tree) {
 	t.Helper()
 	if got := other.read(t, tars+"/SHA256SUMS"); got != r.sums {
 		t.Errorf("SHA256SUMS differ\n--- first\n%s--- this one\n%s", r.sums, got)
 	}
+	r.sameText(t, other, tars+"/release.json")
+	r.sameText(t, other, layoutDir+"/index.json")
 	checkSums(t, other)
 }
 
-// checkSums lets coreutils read the checksums.
+// sameText requires that a file of the release in a tree is the one of the shared release.
+func (r release) sameText(t *testing.T, other tree, name string) {
+	t.Helper()
+	if sum := other.sum(t, name); sum != r.files[name] {
+		t.Errorf("%s differs: its SHA-256 is %s, want %s\n%s", name, sum, r.files[name], tail(other.read(t, name)))
+	}
+}
+
+// checkSums checks the tarballs with coreutils.
 func checkSums(t *testing.T, tr tree) {
 	t.Helper()
 	for _, sum := range []string{"sha256", "sha512"} {
@@ -298,7 +311,7 @@ func checkSums(t *testing.T, tr tree) {
 	}
 }
 
-// need is called with a program and the Debian package that brings it.
+// need skips or fails the test if a program is not installed, and names the Debian package that has it.
 func need(t *testing.T, program, pkg string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -306,14 +319,15 @@ func need(t *testing.T, program, pkg string) {
 	}
 }
 
-// needRoot is called by tests that mount, or change what the kernel does.
+// needRoot is called by tests that mount file systems or change kernel settings.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		missing(t, "this test has to mount file systems: run it as root")
+		missing(t, "this test mounts file systems or changes kernel settings: run it as root")
 	}
 }
 
+// missing skips the test, or fails it in CI, because the machine lacks something.
 func missing(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("SLIPWAY_CI") == "1" {

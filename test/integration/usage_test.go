@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-func TestNamesThatAreUnknownAreAnsweredWithTheNearest(t *testing.T) {
+func TestUnknownNamesGetSuggestions(t *testing.T) {
 	r := baseline(t)
 	mage := r.path("_output/.slipway/mage")
 	for _, c := range []struct {
@@ -37,7 +37,7 @@ func TestNamesThatAreUnknownAreAnsweredWithTheNearest(t *testing.T) {
 	r.slipway(t, "build", "kube-log-runner", "--platform=darwin/arm64").fails(t, 2, "kube-log-runner is not built for", "darwin/arm64")
 }
 
-func TestMistakeInTheCatalogIsToldWithItsLine(t *testing.T) {
+func TestMistakeInTheCatalogIsReportedWithItsLine(t *testing.T) {
 	tr := clone(t)
 	const name = "release/release.yaml"
 	tr.edit(t, name, "\nregistry:", "\nregistri:")
@@ -45,7 +45,7 @@ func TestMistakeInTheCatalogIsToldWithItsLine(t *testing.T) {
 	tr.slipway(t, "build", "kubectl").fails(t, 1, fmt.Sprintf("%s:%d", name, line), "registri")
 }
 
-func TestMissingGoIsTold(t *testing.T) {
+func TestMissingGoIsReported(t *testing.T) {
 	tr := clone(t)
 	bin := t.TempDir()
 	for _, tool := range []string{"make", "git", "sh", "sed", "mkdir", "env", "mktemp", "rm", "cp", "mv"} {
@@ -62,7 +62,7 @@ func TestMissingGoIsTold(t *testing.T) {
 	bare.slipway(t, "build", "kubectl").fails(t, 1, "go is not on PATH: install Go")
 }
 
-func TestCompileErrorIsToldOnceAndAsGoTellsIt(t *testing.T) {
+func TestCompileErrorIsPrintedOnceAsGoPrintsIt(t *testing.T) {
 	tr := clone(t)
 	tr.edit(t, "cmd/kubectl/main.go", "\nfunc main() {", "\nvar wrong int = \"a string\"\n\nfunc main() {\n\tundeclared()\n")
 	plain := run(t, tr.path("cmd"), nil, "go", "build", "-o", os.DevNull, "./kubectl")
@@ -75,7 +75,7 @@ func TestCompileErrorIsToldOnceAndAsGoTellsIt(t *testing.T) {
 	} {
 		for line := range strings.Lines(plain.stderr) {
 			if n := strings.Count(got.stderr+got.stdout, line); n != 1 {
-				t.Errorf("go build says %q, the user sees that %d times: %v", line, n, got)
+				t.Errorf("go build prints %q, the user sees it %d times: %v", line, n, got)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 	} {
 		got := r.make(t, "-n", target).ok(t)
 		if !strings.Contains(got.stdout, says) {
-			t.Errorf("it does not say %q: %v", says, got)
+			t.Errorf("it does not print %q: %v", says, got)
 		}
 	}
 	after := snapshot(t, r.dir)
@@ -111,7 +111,7 @@ func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 	r.sameRelease(t, r.tree)
 }
 
-// snapshot tells everything about the files below a folder but their contents.
+// snapshot returns mode, size and time of every file below a folder.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -125,7 +125,7 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		}
 		rel, err := filepath.Rel(dir, name)
 		if strings.HasPrefix(rel, ".git") {
-			return err // git itself refreshes its index when it is asked for the state of a tree
+			return err // git refreshes its index to find out the state of a tree
 		}
 		all[rel] = fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 		return err

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A stamp is what slipway version --json says.
+// A stamp is the output of slipway version --json.
 type stamp struct {
 	GitVersion, GitCommit, GitTreeState, Major, Minor, BuildDate, ImageTag, GoVersion string
 }
@@ -30,7 +30,7 @@ func (tr tree) stamp(t *testing.T) stamp {
 	return s
 }
 
-func TestBinariesSayTheirVersion(t *testing.T) {
+func TestBinariesPrintTheirVersion(t *testing.T) {
 	r := baseline(t)
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"} {
 		got := run(t, r.dir, nil, r.path(hostBin(name)), "--version").ok(t).stdout
@@ -63,7 +63,7 @@ func TestBinariesStart(t *testing.T) {
 	for _, name := range serverBinaries {
 		got := run(t, r.dir, nil, r.path(hostBin(name)), "--help").ok(t)
 		if name != "kubectl" && !strings.Contains(got.stdout+got.stderr, "-v, --v") && name != "kube-log-runner" && name != "kubeadm" {
-			t.Errorf("%s --help does not tell its flags: %v", name, got)
+			t.Errorf("%s --help does not list its flags: %v", name, got)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestBinariesAreStaticAndCompiledAsUpstreamDoes(t *testing.T) {
 		for _, s := range info.Settings {
 			got[s.Key] = s.Value
 			if strings.HasPrefix(s.Key, "vcs") {
-				t.Errorf("%s knows its repository: %s=%s", name, s.Key, s.Value)
+				t.Errorf("%s names its repository: %s=%s", name, s.Key, s.Value)
 			}
 		}
 		want := map[string]string{
@@ -111,7 +111,7 @@ func TestBinariesAreStaticAndCompiledAsUpstreamDoes(t *testing.T) {
 	}
 }
 
-// dynamic names what makes an ELF file need a loader.
+// dynamic returns what in an ELF file needs a loader, or has symbols.
 func dynamic(t *testing.T, name string) string {
 	t.Helper()
 	f, err := elf.Open(name)
@@ -130,8 +130,8 @@ func dynamic(t *testing.T, name string) string {
 	return ""
 }
 
-// A kubelet does much before it looks for its container runtime: flags, feature gates, mounts, cgroups, kernel settings.
-// Where it can do all that but finds no runtime, it was built right.
+// A kubelet does a lot before it connects to its container runtime: flags, feature gates, mounts, cgroups, kernel settings. If it
+// gets that far, it was built right.
 func TestKubeletStartsUpToItsContainerRuntime(t *testing.T) {
 	needRoot(t)
 	need(t, "unshare", "util-linux")
@@ -148,14 +148,14 @@ func TestKubeletStartsUpToItsContainerRuntime(t *testing.T) {
 	got := run(t, t.TempDir(), nil, "unshare", "--mount", "--net", "sh", "-c", script, r.path(hostBin("kubelet")),
 		"--container-runtime-endpoint=unix:///run/no-such-runtime.sock", "--fail-cgroupv1=false", "--fail-swap-on=false")
 	if got.code == 0 || !strings.Contains(got.stderr, "validate CRI v1 runtime API") {
-		t.Errorf("the kubelet did not come as far as its container runtime: %v", got)
+		t.Errorf("the kubelet did not get as far as its container runtime: %v", got)
 	}
 	if !strings.Contains(got.stderr, r.version) {
 		t.Errorf("the kubelet does not say that it is %s: %v", r.version, got)
 	}
 }
 
-// keepSysctls puts kernel settings back after a test.
+// keepSysctls restores kernel settings after a test.
 func keepSysctls(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -174,7 +174,7 @@ func keepSysctls(t *testing.T, names ...string) {
 	}
 }
 
-func TestHyperkubeIsEveryComponent(t *testing.T) {
+func TestHyperkubeRunsEveryComponent(t *testing.T) {
 	r := baseline(t)
 	r.make(t, "hyperkube").ok(t)
 	t.Cleanup(func() { r.remove(t, hostBin("hyperkube")) })
@@ -196,7 +196,7 @@ func TestHyperkubeIsEveryComponent(t *testing.T) {
 	}
 }
 
-func TestStampIsTheCommit(t *testing.T) {
+func TestStampMatchesTheCommit(t *testing.T) {
 	r := baseline(t)
 	s := r.stamp(t)
 	if s.GitVersion != r.version || s.ImageTag != strings.ReplaceAll(r.version, "+", "_") {

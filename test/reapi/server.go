@@ -1,5 +1,5 @@
-// Package reapi runs a server of the Remote Execution API on loopback, for tests and measurements: Debian's buildbox-casd, which
-// is a cache and executes actions, from a root of Debian packages of its own.
+// Package reapi runs a server of the Remote Execution API on loopback, for tests and measurements. It is Debian's buildbox-casd, which
+// is a cache and executes actions, in a root of Debian packages.
 package reapi
 
 import (
@@ -19,7 +19,7 @@ import (
 	"slipway.build/pkg/mechanism/debian"
 )
 
-// A Server is buildbox-casd, and what makes it one that Bazel talks to.
+// A Server is buildbox-casd, with a proxy that makes it usable for Bazel.
 type Server struct {
 	Address string // HOST:PORT of loopback, also after a restart
 
@@ -29,8 +29,8 @@ type Server struct {
 	front *http.Server
 }
 
-// Start starts a server whose root is dir, which it makes if it is not there (by mmdebstrap, as root, a minute). What
-// the server keeps is in there, too.
+// Start starts a server whose root is dir. If dir does not exist, it is made with mmdebstrap, as root, in a minute. The server's data
+// is in it, too.
 func Start(ctx context.Context, dir string) (*Server, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		if err := makeRoot(ctx, dir); err != nil {
@@ -64,7 +64,7 @@ func makeRoot(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp) // gone already if all went well
+	defer os.RemoveAll(tmp) // renamed already if all went well
 	err := system.Pack(ctx, func(tar io.Reader) error {
 		cmd := exec.CommandContext(ctx, "tar", "-x", "-p", "--numeric-owner", "-C", tmp, "--exclude=./dev/*")
 		cmd.Stdin, cmd.Stderr = tar, os.Stderr
@@ -76,14 +76,14 @@ func makeRoot(ctx context.Context, dir string) error {
 	return os.Rename(tmp, dir)
 }
 
-// inside runs in namespaces of its own, which end with it.
+// inside runs in its own namespaces, which end with it.
 const inside = `set -e
 mount --rbind /dev "$1/dev"
 mount -t proc proc "$1/proc"
 mkdir -p "$1/cas"
 exec chroot "$1" buildbox-casd --bind=127.0.0.1:"$2" --quota-high=20G --jobs=2 --buildbox-run=/usr/bin/buildbox-run-hosttools /cas`
 
-// Restart starts buildbox-casd where it was, after Kill. What it has kept, it still has.
+// Restart starts buildbox-casd again after Kill, at the same address and with the same data.
 func (s *Server) Restart(ctx context.Context) error {
 	log, err := os.OpenFile(filepath.Join(s.root, "casd.log"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	return fmt.Errorf("buildbox-casd does not start:\n%s", s.Log())
 }
 
-// Kill ends buildbox-casd at once, as if its machine had gone.
+// Kill ends buildbox-casd at once, as if its machine had failed.
 func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
@@ -115,7 +115,7 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
-// Stop ends all of it.
+// Stop ends the server and its proxy.
 func (s *Server) Stop() {
 	s.Kill()
 	if s.front != nil {
@@ -123,20 +123,20 @@ func (s *Server) Stop() {
 	}
 }
 
-// Log is what buildbox-casd has said since it was last started.
+// Log returns the output of buildbox-casd since its last start.
 func (s *Server) Log() string {
 	data, _ := os.ReadFile(filepath.Join(s.root, "casd.log"))
 	return string(data)
 }
 
-// Lose removes what the cache holds of contents with these SHA-256 sums, and says how many it held.
+// Lose removes the contents with these SHA-256 sums from the cache, and returns how many it had.
 func (s *Server) Lose(sums ...string) (int, error) {
 	lost := 0
 	err := filepath.WalkDir(filepath.Join(s.root, "cas"), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		// Objects are files named by their digests, of which the first two digits may be the folder's name.
+		// Objects are files named by their digests. The first two digits may be the folder's name.
 		digest := filepath.Base(filepath.Dir(name)) + d.Name()
 		for _, sum := range sums {
 			if strings.Contains(digest, sum) {

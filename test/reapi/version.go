@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// lowered hands on what it is asked to a server that says it speaks the Remote Execution API from 2.1 on, and says it does from
-// 2.0 on: Bazel 7 says that it speaks 2.0, and would turn away. What it uses of 2.0 is the same in 2.1.
+// lowered starts a proxy to a server that supports the Remote Execution API from version 2.1 on. The proxy declares support from 2.0 on,
+// because Bazel 7 supports 2.0 and would refuse the server. The parts that Bazel uses are the same in 2.1.
 func lowered(to string) (address string, server *http.Server, err error) {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
@@ -39,10 +39,9 @@ func lowered(to string) (address string, server *http.Server, err error) {
 	return l.Addr().String(), server, nil
 }
 
-// lowerVersion adds to a gRPC message, a ServerCapabilities, another field 4, low_api_version { major: 2 }, which counts instead
-// of the first.
+// lowerVersion adds another field 4, low_api_version { major: 2 }, to a gRPC message, a ServerCapabilities. The last one counts.
 func lowerVersion(r *http.Response) error {
-	data, err := io.ReadAll(r.Body) // its trailer is here then, too
+	data, err := io.ReadAll(r.Body) // reads the trailer, too
 	if err != nil || len(data) < 5 {
 		return err
 	}

@@ -1,4 +1,4 @@
-// The packer is what Bazel runs to make a release: package plan, as a tool that a repository rule compiles (packer.bzl).
+// The packer makes a release inside Bazel. It is package plan as a command, which a repository rule compiles (packer.bzl).
 //
 //	packer licenses -tree DIR -platform linux/amd64 -to DIR        in a repository rule, with Go and modules
 //	packer others -tree DIR -platform linux/amd64 -to FILE         likewise
@@ -6,7 +6,7 @@
 //	packer release -platform linux/amd64 -sources FILE -status FILE -licenses DIR -others FILE
 //	    -binary LABEL=FILE… -to DIR NAME…
 //
-// The last one runs in a sandbox and needs nothing but these files. What a release holds must never be in here.
+// The last one runs in a sandbox and needs only these files. Knowledge of what a release holds must never be in here.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// arguments are those of all subcommands.
+// arguments has the flags of all subcommands.
 type arguments struct {
 	tree, to, status, sources, licenses, others string
 
@@ -48,7 +48,7 @@ type arguments struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say licenses, others, sources or release")
+		return errors.New("no subcommand: want licenses, others, sources or release")
 	}
 	a := arguments{binaries: map[string]string{}}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string) error {
 	case "release":
 		return makeRelease(ctx, a)
 	}
-	return fmt.Errorf("unknown subcommand %q: say licenses, others, sources or release", args[0])
+	return fmt.Errorf("unknown subcommand %q: want licenses, others, sources or release", args[0])
 }
 
 func gather(ctx context.Context, a arguments) error {
@@ -92,7 +92,7 @@ func gather(ctx context.Context, a arguments) error {
 	return p.GatherLicenses(ctx, a.to, a.platform)
 }
 
-// packSources makes the source tarball. Bazel names files of the tree by links to them, so the tree is where such a link leads.
+// packSources makes the source tarball. Bazel names files of the tree by links, so the tree is where a link leads.
 func packSources(ctx context.Context, a arguments) error {
 	status, err := os.ReadFile(a.status)
 	if err != nil {
@@ -105,7 +105,7 @@ func packSources(ctx context.Context, a arguments) error {
 	return write(a.to, func(w io.Writer) error { return plan.PackSources(ctx, w, tree, status, getenv) })
 }
 
-// getenv is the environment of an action, with the home folder: git looks there for what the user trusts.
+// getenv returns a variable of the action's environment, or the home folder, where git looks for the folders that the user trusts.
 func getenv(key string) string {
 	value := os.Getenv(key)
 	if key != "HOME" || value != "" {
@@ -117,7 +117,7 @@ func getenv(key string) string {
 	return ""
 }
 
-// write makes a file of what a function writes; Bazel removes it if that fails.
+// write makes a file with the output of a function. Bazel removes the file if that fails.
 func write(name string, to func(io.Writer) error) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// others makes what a release holds of other projects, in a copy of the tree: one run at a time works in a tree, and a release by
-// the Bazel road, which waits for Bazel, may be the one. The result is a tar file of it, to be unpacked over the sources.
+// others makes the parts of other projects in a release. It works in a copy of the tree, because only one run at a time may work in a
+// tree, and that may be a release by the Bazel road, which waits for Bazel. The result is a tar file to unpack over the sources.
 func others(ctx context.Context, a arguments) error {
 	scratch, err := os.MkdirTemp(filepath.Dir(a.to), "others-")
 	if err != nil {
@@ -49,7 +49,7 @@ func others(ctx context.Context, a arguments) error {
 	return write(a.to, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) })
 }
 
-// files are the files of a folder, or the one of that name, named relative to dir.
+// files lists the files in a folder, or the file of that name, with names relative to dir.
 func files(dir, name string) ([]archive.Entry, error) {
 	var entries []archive.Entry
 	err := filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(name)), func(file string, d fs.DirEntry, err error) error {

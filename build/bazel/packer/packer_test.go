@@ -155,7 +155,7 @@ func TestBazelExpectsWhatTheReleaseHolds(t *testing.T) {
 	}{
 		"the same": {[]string{"SHA256SUMS", "kubernetes.tar.gz", "release.json"}, ""},
 		"more":     {[]string{"SHA256SUMS", "kubernetes.tar.gz", "release.json", "kubernetes-test.tar.gz"}, "does not hold kubernetes-test.tar.gz: run make update"},
-		"less":     {[]string{"SHA256SUMS", "release.json"}, "holds kubernetes.tar.gz, and Bazel does not know of it: run make update"},
+		"less":     {[]string{"SHA256SUMS", "release.json"}, "holds kubernetes.tar.gz, which Bazel does not expect: run make update"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -57,7 +57,7 @@ func makeRelease(ctx context.Context, a arguments) error {
 	return a.take(tars)
 }
 
-// made are the files that Bazel gives, by absolute paths.
+// made returns the files that Bazel provides, by absolute paths.
 func (a arguments) made() (plan.Made, error) {
 	status, err := os.ReadFile(a.status)
 	if err != nil {
@@ -76,21 +76,21 @@ func (a arguments) made() (plan.Made, error) {
 	return plan.Made{Binaries: binaries, Licenses: licenses, Status: status}, nil
 }
 
-// runGraph runs the actions. What they tell is only of interest if one of them fails.
+// runGraph runs the actions, and prints their output if one of them fails.
 func runGraph(ctx context.Context, graph *action.Graph) error {
-	var told strings.Builder
+	var output strings.Builder
 	err := graph.Run(ctx, action.Options{Events: func(e action.Event) {
 		if e.Kind == action.Output {
-			told.WriteString(e.Text + "\n")
+			output.WriteString(e.Text + "\n")
 		}
 	}})
 	if err != nil {
-		fmt.Fprint(os.Stderr, told.String())
+		fmt.Fprint(os.Stderr, output.String())
 	}
 	return err
 }
 
-// same is an error unless the sources, packed once more, are the same bytes: then the release is what one of the tree would be.
+// same returns an error unless two source tarballs have the same bytes: only then is the release the one that the tree would give.
 func same(given, packed string) error {
 	one, err := os.ReadFile(given)
 	if err != nil {
@@ -101,7 +101,7 @@ func same(given, packed string) error {
 		return err
 	}
 	if !bytes.Equal(one, other) {
-		return fmt.Errorf("%s, unpacked and packed again, differs: that is a mistake in slipway", given)
+		return fmt.Errorf("%s, unpacked and packed again, differs: this is a bug in slipway", given)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (a arguments) take(tars string) error {
 	}
 	for _, name := range files {
 		if !missing[name] {
-			return fmt.Errorf("the release holds %s, and Bazel does not know of it: run make update", name)
+			return fmt.Errorf("the release holds %s, which Bazel does not expect: run make update", name)
 		}
 		delete(missing, name)
 		if err := os.Rename(filepath.Join(tars, name), filepath.Join(a.to, name)); err != nil {
