@@ -34,7 +34,7 @@ func TestFullDiskIsReportedAndTheSameCommandResumes(t *testing.T) {
 	}
 	r.nothingHalfWritten(t, tr)
 
-	run(t, tr.dir, nil, "mount", "-o", fmt.Sprint("remount,size=", size+2<<30), output).ok(t)
+	run(t, tr.dir, nil, "mount", "-o", fmt.Sprint("remount,size=", size+3<<30), output).ok(t)
 	tr.make(t, quick).ok(t)
 	r.sameRelease(t, tr)
 }

@@ -69,10 +69,11 @@ func TestCompileErrorIsPrintedOnceAsGoPrintsIt(t *testing.T) {
 	if plain.code == 0 {
 		t.Fatal("the source is not broken")
 	}
-	for _, got := range []result{
-		tr.slipway(t, "build", "kubectl", "kube-log-runner").fails(t, 1),
-		tr.make(t, "kubectl").fails(t, 2),
-	} {
+	bySlipway := tr.slipway(t, "build", "kubectl", "kube-log-runner").fails(t, 1)
+	if lines := strings.Split(strings.TrimSpace(bySlipway.stderr), "\n"); !strings.HasPrefix(lines[len(lines)-1], "error: compile linux/"+hostArch+": ") {
+		t.Errorf("the last line is not the error: %v", bySlipway)
+	}
+	for _, got := range []result{bySlipway, tr.make(t, "kubectl").fails(t, 2)} {
 		for line := range strings.Lines(plain.stderr) {
 			if n := strings.Count(got.stderr+got.stdout, line); n != 1 {
 				t.Errorf("go build prints %q, the user sees it %d times: %v", line, n, got)
@@ -134,6 +135,17 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
+}
+
+func TestMakeNamesTheComponentsThatItLeavesOut(t *testing.T) {
+	r := baseline(t)
+	if got := r.make(t).ok(t); !strings.Contains(got.stdout, "not built, unless named ") || !strings.Contains(got.stdout, "hyperkube") {
+		t.Errorf("it does not name hyperkube: %v", got)
+	}
+	if got := r.make(t, "WHAT=kubectl").ok(t); strings.Contains(got.stdout, "not built") {
+		t.Errorf("it names components although one was asked for: %v", got)
+	}
+	r.sameFiles(t, r.tree)
 }
 
 func TestHelpListsTheTargets(t *testing.T) {
