@@ -47,8 +47,8 @@ func newClusterUp(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Boot a cluster",
-		Long: `up boots a cluster from kubernetes-server-linux-ARCH.tar.gz, once its sum is the one in SHA256SUMS. A cluster that is up
-already is left as it is.
+		Long: `up boots a cluster from the release's server tarball for this machine, once it is as release.json describes it. A cluster
+that is up already is left as it is.
 
 Nodes are namespaces on this machine, and kubeadm makes them a cluster. For that it takes root, and containerd, runc,
 iproute2 and iptables of the system. With --control-plane-only it takes neither: etcd, kube-apiserver,
@@ -140,13 +140,17 @@ func (o *options) cleanUp(ctx context.Context, request cluster.Options) error {
 
 // sayUp says how the cluster can be used.
 func (o *options) sayUp(s *cluster.State, request cluster.Options) error {
-	_, err := fmt.Fprintf(o.Out, `Cluster %s is up, Kubernetes %s. To use it:
+	kubectl, err := s.Kubectl()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Out, `Cluster %s is up, Kubernetes %s. To use it:
 
   export KUBECONFIG=%s
   %s get namespaces
 
 To remove it: %s
-`, s.Name, s.Version, quote(s.Kubeconfig()), quote(s.Kubectl()), commandFor("down", request.Name))
+`, s.Name, s.Version, quote(s.Kubeconfig()), quote(kubectl), commandFor("down", request.Name))
 	return err
 }
 
@@ -188,7 +192,7 @@ func clusterError(err error) error {
 	var missing cluster.MissingError
 	switch {
 	case !errors.As(err, &missing):
-	case strings.HasPrefix(missing.File, "kubernetes-test-"):
+	case missing.Tests:
 		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err, runtime.GOARCH)
 	default:
 		return fmt.Errorf("%w: make quick-release makes it, or name the folder with --from", err)

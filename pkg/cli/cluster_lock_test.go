@@ -13,6 +13,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/prove/cluster"
+	"slipway.build/pkg/release"
 )
 
 // A signaling writer closes a channel at its first write.
@@ -55,8 +56,8 @@ func TestErrorsOfClustersNameTheCommandThatHelps(t *testing.T) {
 		err  error
 		want string
 	}{
-		{cluster.MissingError{File: "SHA256SUMS", Dir: dir}, "make quick-release makes it, or name the folder with --from"},
-		{cluster.MissingError{File: "kubernetes-test-linux-amd64.tar.gz", Dir: dir}, "slipway release --platform linux/"},
+		{cluster.MissingError{File: release.File, Dir: dir}, "make quick-release makes it, or name the folder with --from"},
+		{cluster.MissingError{File: release.File, Dir: dir, Tests: true}, "slipway release --platform linux/"},
 		{cluster.ErrOther, "slipway cluster down"}, {cluster.ErrUnfinished, "slipway cluster up"}, {cluster.ErrNoNodes, "slipway cluster up"},
 		{cluster.ErrNotRoot, "sudo"},
 	} {

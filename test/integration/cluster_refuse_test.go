@@ -7,19 +7,26 @@ package integration
 import (
 	"archive/tar"
 	"compress/gzip"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
+
+	releasejson "slipway.build/pkg/release"
 )
 
 func TestTarballWithAChangedByteIsRefused(t *testing.T) {
 	tr := clusterTree(t)
 	dir := t.TempDir()
-	run(t, dir, nil, "cp", filepath.Join(released(t), "SHA256SUMS"), filepath.Join(released(t), serverTarball), dir).ok(t)
+	run(t, dir, nil, "cp", filepath.Join(released(t), releasejson.File), filepath.Join(released(t), serverTarball), dir).ok(t)
 	f, err := os.OpenFile(filepath.Join(dir, serverTarball), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +41,7 @@ func TestTarballWithAChangedByteIsRefused(t *testing.T) {
 	if _, err := f.WriteAt(b, at); err != nil {
 		t.Fatal(err)
 	}
-	tr.slipway(t, "cluster", "up", "--control-plane-only", "--from", dir).fails(t, 1, serverTarball+": content differs")
+	tr.slipway(t, "cluster", "up", "--control-plane-only", "--from", dir).fails(t, 1, serverTarball+": not as release.json describes it: its SHA-256 is ")
 	if tr.exists("_output/cluster/slipway") {
 		t.Error("something was made of it")
 	}
@@ -48,11 +55,7 @@ func TestTarballWithoutAnImageIsRefused(t *testing.T) {
 	if err := without(filepath.Join(released(t), serverTarball), filepath.Join(dir, serverTarball), "kubernetes/addons/images/coredns.tar"); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := sha256File(filepath.Join(dir, serverTarball))
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, []byte(sum+"  "+serverTarball+"\n"), filepath.Join(dir, "SHA256SUMS"))
+	describeWithout(t, dir, "linux/"+runtime.GOARCH+"/coredns.tar")
 	tr.slipway(t, "cluster", "up", "--from", dir).fails(t, 1, "lacks images that kubeadm wants: ", "/coredns:", "slipway cluster down")
 	tr.slipway(t, "cluster", "down").ok(t)
 	before.nothingLeft(t)
@@ -70,6 +73,32 @@ func TestMissingProgramForNodesIsNamed(t *testing.T) {
 		run(t, tr.dir, nil, "unshare", "--mount", "sh", "-c", `mount -n --bind /dev/null "$1" && exec "$2" cluster up --from /`, "sh", path, slipway(t)).
 			fails(t, 1, "nodes need "+program+": install the Debian packages: apt-get install "+pkg)
 	}
+}
+
+// describeWithout describes a server tarball that lacks an artifact, and otherwise holds what the shared release's holds.
+func describeWithout(t *testing.T, dir, artifact string) {
+	t.Helper()
+	r, err := releasejson.Read(released(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, serverTarball))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, long := sha256.Sum256(content), sha512.Sum512(content)
+	for i, a := range r.Artifacts {
+		if a.Name == serverTarball {
+			a.Size, a.SHA256, a.SHA512 = int64(len(content)), hex.EncodeToString(short[:]), hex.EncodeToString(long[:])
+			a.Members = slices.DeleteFunc(a.Members, func(m releasejson.Member) bool { return m.Artifact == artifact })
+			r.Artifacts[i] = a
+		}
+	}
+	description, err := r.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, description, filepath.Join(dir, releasejson.File))
 }
 
 // without copies a tarball, except for one member.

@@ -389,7 +389,7 @@ func nobodysTree(t *testing.T) tree {
 	tr.write(t, "release/release.yaml", "")
 	from := released(t)
 	run(t, dir, nil, "cp", slipway(t), tr.path("slipway")).ok(t)
-	run(t, dir, nil, "cp", filepath.Join(from, "SHA256SUMS"), filepath.Join(from, serverTarball), tr.path("tarballs")).ok(t)
+	run(t, dir, nil, "cp", filepath.Join(from, "release.json"), filepath.Join(from, serverTarball), tr.path("tarballs")).ok(t)
 	run(t, dir, nil, "chown", "-R", "65534:65534", dir).ok(t)
 	return tr
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -13,35 +12,30 @@ import (
 )
 
 // controlPlane returns the steps to a control plane without nodes: programs on free ports of loopback.
-func (s *State) controlPlane(o Options) []step {
-	var r *release
+func (s *State) controlPlane() []step {
 	var at endpoints
 	return []step{
-		s.unpackStep(o, &r),
 		{"certificates", []string{"unpack"}, func(context.Context) error {
-			if err := r.require(controlPlaneMembers...); err != nil {
-				return err
-			}
 			if err := freePorts(&at.etcd, &at.peer, &at.api, &at.manager, &at.scheduler); err != nil {
 				return err
 			}
 			return s.makeCertificates(at)
 		}},
-		{"etcd", []string{"certificates"}, func(context.Context) error { return s.startEtcd(r, at) }},
+		{"etcd", []string{"certificates"}, func(context.Context) error { return s.startEtcd(at) }},
 		{"kube-apiserver", []string{"etcd"}, func(ctx context.Context) error {
-			if err := s.startAPIServer(r, at); err != nil {
+			if err := s.startAPIServer(at); err != nil {
 				return err
 			}
 			return s.answers(ctx, "kube-apiserver", "", "/readyz")
 		}},
 		{"kube-controller-manager", []string{"kube-apiserver"}, func(ctx context.Context) error {
-			if err := s.startControllerManager(r, at); err != nil {
+			if err := s.startControllerManager(at); err != nil {
 				return err
 			}
 			return s.answers(ctx, "kube-controller-manager", loopback(at.manager), "/healthz")
 		}},
 		{"kube-scheduler", []string{"kube-apiserver"}, func(ctx context.Context) error {
-			if err := s.startScheduler(r, at); err != nil {
+			if err := s.startScheduler(at); err != nil {
 				return err
 			}
 			return s.answers(ctx, "kube-scheduler", loopback(at.scheduler), "/readyz")
@@ -116,13 +110,21 @@ func (s *State) writeKubeconfig(file, holder string, port int) error {
 }
 
 // startProgram starts a program of the control plane.
-func (s *State) startProgram(program, address string, flags ...string) error {
-	return s.start(Process{Name: filepath.Base(program), Address: address}, 0, s.dir, append([]string{program}, flags...)...)
+func (s *State) startProgram(name, address string, flags ...string) error {
+	b, err := s.server()
+	if err != nil {
+		return err
+	}
+	program, err := b.path(name)
+	if err != nil {
+		return err
+	}
+	return s.start(Process{Name: name, Address: address}, 0, s.dir, append([]string{program}, flags...)...)
 }
 
-func (s *State) startEtcd(r *release, at endpoints) error {
+func (s *State) startEtcd(at endpoints) error {
 	pki := func(name string) string { return s.path("pki", name) }
-	return s.startProgram(r.path("addons/bin/etcd"), loopback(at.etcd), "--name="+s.Name, "--data-dir="+s.path("etcd"),
+	return s.startProgram("etcd", loopback(at.etcd), "--name="+s.Name, "--data-dir="+s.path("etcd"),
 		"--listen-client-urls="+loopback(at.etcd), "--advertise-client-urls="+loopback(at.etcd),
 		"--listen-peer-urls="+loopback(at.peer), "--initial-advertise-peer-urls="+loopback(at.peer),
 		"--initial-cluster="+s.Name+"="+loopback(at.peer),
@@ -130,9 +132,9 @@ func (s *State) startEtcd(r *release, at endpoints) error {
 		"--peer-client-cert-auth", "--peer-trusted-ca-file="+pki("ca.crt"), "--peer-cert-file="+pki("etcd.crt"), "--peer-key-file="+pki("etcd.key"))
 }
 
-func (s *State) startAPIServer(r *release, at endpoints) error {
+func (s *State) startAPIServer(at endpoints) error {
 	pki := func(name string) string { return s.path("pki", name) }
-	return s.startProgram(r.path("server/bin/kube-apiserver"), loopback(at.api),
+	return s.startProgram(apiServer, loopback(at.api),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.api), "--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none", // an Endpoint must not be on loopback
 		"--etcd-servers="+loopback(at.etcd), "--etcd-cafile="+pki("ca.crt"), "--etcd-certfile="+pki("etcd.crt"), "--etcd-keyfile="+pki("etcd.key"),
@@ -143,10 +145,10 @@ func (s *State) startAPIServer(r *release, at endpoints) error {
 		"--enable-bootstrap-token-auth", "--allow-privileged")
 }
 
-func (s *State) startControllerManager(r *release, at endpoints) error {
+func (s *State) startControllerManager(at endpoints) error {
 	pki := func(name string) string { return s.path("pki", name) }
 	config := pki("kube-controller-manager.conf")
-	return s.startProgram(r.path("server/bin/kube-controller-manager"), loopback(at.manager),
+	return s.startProgram("kube-controller-manager", loopback(at.manager),
 		"--kubeconfig="+config, "--authentication-kubeconfig="+config, "--authorization-kubeconfig="+config,
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.manager), "--leader-elect=false", "--use-service-account-credentials",
 		"--controllers=*,bootstrap-signer-controller,token-cleaner-controller",
@@ -155,9 +157,9 @@ func (s *State) startControllerManager(r *release, at endpoints) error {
 		"--cluster-signing-cert-file="+pki("ca.crt"), "--cluster-signing-key-file="+pki("ca.key"))
 }
 
-func (s *State) startScheduler(r *release, at endpoints) error {
+func (s *State) startScheduler(at endpoints) error {
 	config := s.path("pki", "kube-scheduler.conf")
-	return s.startProgram(r.path("server/bin/kube-scheduler"), loopback(at.scheduler),
+	return s.startProgram("kube-scheduler", loopback(at.scheduler),
 		"--kubeconfig="+config, "--authentication-kubeconfig="+config, "--authorization-kubeconfig="+config,
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.scheduler), "--leader-elect=false")
 }

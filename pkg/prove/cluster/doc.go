@@ -1,6 +1,6 @@
 // Package cluster boots a cluster from release tarballs on this machine, and removes it without a trace.
 //
-// A cluster takes nothing from the tree: the server tarball is compared with SHA256SUMS and unpacked into the cluster's folder, and
+// A cluster takes nothing from the tree: the server tarball is compared with release.json and unpacked into the cluster's folder, and
 // the programs in it run. There are two kinds of cluster:
 //
 //   - One with nodes, which needs root. A node is a set of namespaces on this machine (node.sh is its init) with the system's
@@ -24,6 +24,7 @@
 //
 // # What must never be in here
 //
-// How tarballs are made, and which images there are: kubeadm says which it wants, and the archives of images have their names. The
-// programs and folders that a cluster uses are named once, in release.go.
+// How tarballs are made, where they hold what, and which images there are. Names of files and paths in tarballs come from
+// release.json, of which a copy is beside what was unpacked. Kubeadm says which images it wants, and the archives of images have
+// their names. The artifacts that a cluster uses are named once, in release.go.
 package cluster

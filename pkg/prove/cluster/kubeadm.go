@@ -190,16 +190,13 @@ func certificateHash(file string) (string, error) {
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// wantedImages returns the images that kubeadm has the nodes run.
-func wantedImages(ctx context.Context, r *release, registry string) ([]string, error) {
-	out, err := output(ctx, "", r.path("server/bin/kubeadm"), "config", "images", "list",
-		"--kubernetes-version="+r.version, "--image-repository="+registry)
-	return strings.Fields(out), err
-}
-
 // kubectl runs the release's kubectl as administrator, with its cache in the cluster's folder.
 func (s *State) kubectl(ctx context.Context, args ...string) (string, error) {
-	return output(ctx, "", append([]string{s.Kubectl(), "--kubeconfig=" + s.Kubeconfig(), "--cache-dir=" + s.path("kubectl")}, args...)...)
+	kubectl, err := s.Kubectl()
+	if err != nil {
+		return "", err
+	}
+	return output(ctx, "", append([]string{kubectl, "--kubeconfig=" + s.Kubeconfig(), "--cache-dir=" + s.path("kubectl")}, args...)...)
 }
 
 // approveKubelets approves the certificates of the kubelets' servers, as an administrator does who knows the nodes.

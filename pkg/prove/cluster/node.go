@@ -25,6 +25,9 @@ type node struct {
 
 func (s *State) node(number int) node { return node{fmt.Sprintf("%s-%d", s.Name, number), number} }
 
+// releaseInNode is where a node sees what was unpacked of the release.
+const releaseInNode = "/run/slipway/release"
+
 // nodeDir returns the folder that a node writes to. In the node it is /run/slipway/node.
 func (s *State) nodeDir(n node) string { return s.path("nodes", n.name) }
 
@@ -35,6 +38,10 @@ func (s *State) clusterCgroup() string { return "slipway-" + s.ID }
 
 // startNode starts a node, and waits until its container runtime answers.
 func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
+	b, err := s.server()
+	if err != nil {
+		return err
+	}
 	dir := s.nodeDir(n)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -61,11 +68,11 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.WriteFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, snapshotter)), 0o644); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, snapshotter, b.foldersInNode(networkPlugins)[0])), 0o644); err != nil {
 		return err
 	}
 	p := Process{Name: n.name, Address: address.Addr().String()}
-	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address); err != nil {
+	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath()); err != nil {
 		return err
 	}
 	p, _ = s.process(n.name)
@@ -82,25 +89,24 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	return err
 }
 
-// importImages imports images into a node's container runtime, so that it asks no registry for them.
-func (s *State) importImages(ctx context.Context, n node, images []imageFile) error {
-	for _, i := range images {
-		if _, err := s.inNode(ctx, n, "ctr", "--namespace=k8s.io", "images", "import", "/run/slipway/release/"+i.path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // inNode runs a command in a node.
 func (s *State) inNode(ctx context.Context, n node, command ...string) (string, error) {
 	p, ok := s.process(n.name)
 	if !ok || !p.alive() {
 		return "", fmt.Errorf("node %s does not run", n.name)
 	}
+	b, err := s.server()
+	if err != nil {
+		return "", err
+	}
 	enter := []string{"nsenter", "--target", strconv.Itoa(p.PID), "--mount", "--net", "--uts", "--ipc", "--pid", "--wd=/",
-		"env", "PATH=/run/slipway/release/kubernetes/server/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+		"env", "PATH=" + b.nodePath()}
 	return output(ctx, "", append(enter, command...)...)
+}
+
+// nodePath returns the PATH of a node's programs.
+func (b *bundle) nodePath() string {
+	return strings.Join(append(b.foldersInNode(nodePrograms), systemPath), ":")
 }
 
 // connectPods adds routes to the Pods of other nodes, and configures the network of each node's Pods, which makes the node ready.
@@ -144,7 +150,7 @@ func (s *State) connectPods(ctx context.Context, nodes []node) error {
 }
 
 // containerdConfig returns the configuration of a node's container runtime, in the format that containerd 1.3 to 2 reads.
-func containerdConfig(sandbox, snapshotter string) string {
+func containerdConfig(sandbox, snapshotter, plugins string) string {
 	return fmt.Sprintf(`version = 2
 
 [plugins."io.containerd.grpc.v1.cri"]
@@ -153,7 +159,7 @@ func containerdConfig(sandbox, snapshotter string) string {
   restrict_oom_score_adj = true
 
 [plugins."io.containerd.grpc.v1.cri".cni]
-  bin_dir = "/run/slipway/release/kubernetes/addons/cni/bin"
+  bin_dir = %q
   conf_dir = "/etc/cni/net.d"
 
 [plugins."io.containerd.grpc.v1.cri".containerd]
@@ -161,7 +167,7 @@ func containerdConfig(sandbox, snapshotter string) string {
 
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-`, sandbox, snapshotter)
+`, sandbox, plugins, snapshotter)
 }
 
 // podNetworkConfig returns the configuration of a node's network plugins. Each Pod has a link to the node, which routes between them.

@@ -1,11 +1,11 @@
 #!/bin/sh
-# node.sh NAME ADDRESS
+# node.sh NAME ADDRESS PATH
 # The init of a node, in mount, network, host name, IPC and process namespaces of its own: containerd, and the kubelet once
 # kubeadm has configured it. It starts in the node's folder, which becomes /run/slipway/node; what was unpacked of the
 # release becomes /run/slipway/release. Files of this machine are seen but not changed: folders that a node writes to are
 # its own.
 set -eu
-name=$1 address=$2
+name=$1 address=$2 PATH=$3
 
 # As long as /run is the machine's, no mount may write there what it did (-n).
 mount -n --make-rprivate /
@@ -51,7 +51,6 @@ echo 1 >/proc/sys/net/ipv4/ip_forward # of the node's network namespace
 # Volumes that containers mount reach the others.
 mount --make-rshared /
 
-PATH=/run/slipway/release/kubernetes/server/bin:$PATH
 containerd --config /run/slipway/node/containerd.toml >>/var/log/containerd.log 2>&1 &
 
 while :; do

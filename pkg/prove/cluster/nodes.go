@@ -3,15 +3,15 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 )
 
 // nodes returns the steps to a cluster with nodes.
-func (s *State) nodes(o Options) []step {
-	var r *release
+func (s *State) nodes(count int) []step {
 	var images []imageFile
 	var sandbox string
-	nodes := make([]node, o.Nodes)
+	nodes := make([]node, count)
 	for i := range nodes {
 		nodes[i] = s.node(i + 1)
 	}
@@ -25,16 +25,16 @@ func (s *State) nodes(o Options) []step {
 		return c
 	}
 	steps := []step{
-		s.unpackStep(o, &r),
-		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
-			if err := r.require(nodeMembers...); err != nil {
+		{"images", []string{"unpack"}, func(ctx context.Context) error {
+			b, err := s.server()
+			if err != nil {
 				return err
 			}
-			if images, err = r.images(); err != nil {
+			if images, err = b.images(); err != nil {
 				return err
 			}
-			c.version = r.version
-			c.registry, sandbox, err = chooseRegistry(ctx, r, images)
+			c.version = s.Version
+			c.registry, sandbox, err = chooseRegistry(ctx, b, images)
 			return err
 		}},
 		{"network", []string{"images"}, s.makeSwitch},
@@ -62,7 +62,7 @@ func (s *State) nodes(o Options) []step {
 	return append(steps,
 		step{"connect Pods", joined, func(ctx context.Context) error { return s.connectPods(ctx, nodes) }},
 		step{"approve kubelets", joined, func(ctx context.Context) error { return s.approveKubelets(ctx, nodes) }},
-		step{"addons", []string{"kubeadm init"}, func(ctx context.Context) error { return s.addAddons(ctx, r, images) }},
+		step{"addons", []string{"kubeadm init"}, func(ctx context.Context) error { return s.addAddons(ctx, images) }},
 		step{"nodes ready", append(ready, "connect Pods"), func(ctx context.Context) error {
 			return s.wait(ctx, "wait", "--for=condition=Ready", "nodes", "--all", s.timeout())
 		}},
@@ -82,12 +82,12 @@ func (s *State) nodes(o Options) []step {
 }
 
 // addAddons installs the addons that kubeadm does not install.
-func (s *State) addAddons(ctx context.Context, r *release, images []imageFile) error {
+func (s *State) addAddons(ctx context.Context, images []imageFile) error {
 	if !hasImage(images, "metrics-server") {
 		return nil
 	}
 	return s.eventually(ctx, func(ctx context.Context) (bool, error) {
-		_, err := s.kubectl(ctx, "apply", "-f", r.path("addons/metrics-server"))
+		_, err := s.kubectl(ctx, "apply", "-f", filepath.Join(s.releaseDir(), filepath.FromSlash(metricsServer)))
 		return err == nil, err
 	})
 }

@@ -52,10 +52,13 @@ func (s *State) start(p Process, namespaces uintptr, dir string, command ...stri
 
 func (s *State) log(name string) string { return s.path("log", name+".log") }
 
+// systemPath is where the system's programs are looked for.
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // environment returns the environment of a cluster's commands. It has nothing of this process's environment: kubeadm, for example,
 // would write a proxy into its manifests.
 func environment(more ...string) []string {
-	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"}, more...)
+	return append([]string{"PATH=" + systemPath, "HOME=/root", "LANG=C.UTF-8"}, more...)
 }
 
 // output runs a command and returns its output. The error has the last lines that it wrote.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,193 +14,162 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/verify"
 )
 
-// A release is the part of a server tarball that was unpacked for a cluster.
-type release struct {
-	dir     string // has the folder kubernetes
-	version string // with build metadata, such as v1.36.3+acme.1
+// Artifacts that a cluster uses. Names are those of release.json without the platform.
+const (
+	apiServer = "kube-apiserver" // in the server tarball
+	testSuite = "e2e.test"       // in the test tarball
+	ginkgo    = "ginkgo"
+	etcdImage = "etcd.tar"
+)
+
+var (
+	controlPlanePrograms = []string{"etcd", apiServer, "kube-controller-manager", "kube-scheduler", "kubectl"}
+	nodePrograms         = []string{"kubeadm", "kubelet", "kubectl"}
+	networkPlugins       = []string{"ptp", "host-local", "loopback", "portmap"}
+	nodeImages           = []string{apiServer + ".tar", "pause.tar"}
+)
+
+// metricsServer is the folder of metrics-server's manifests in the server tarball. It is not an artifact.
+const metricsServer = "kubernetes/addons/metrics-server"
+
+// host is the platform of nodes.
+var host = platform.Platform{OS: "linux", Arch: runtime.GOARCH}
+
+// A bundle is a tarball of a release, packed or unpacked, in a folder with release.json.
+type bundle struct {
+	dir         string
+	description []byte // content of release.json
+	release     *release.Release
+	tarball     release.Artifact
+	members     map[string]string // paths in the tarball by names of artifacts
 }
 
-// serverTarball returns the name of the server tarball for this machine.
-func serverTarball() string { return "kubernetes-server-linux-" + runtime.GOARCH + ".tar.gz" }
-
-// sumsOf identifies the release in a folder by the SHA-256 of its SHA256SUMS.
-func sumsOf(dir string) (string, error) {
-	for _, name := range []string{"SHA256SUMS", serverTarball()} {
-		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
-			return "", MissingError{name, dir}
+// openBundle opens the tarball that holds a program for this machine.
+func openBundle(dir, program string) (*bundle, error) {
+	file := filepath.Join(dir, release.File)
+	description, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, MissingError{release.File, dir, program == testSuite}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := release.Unmarshal(description)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, t := range r.Select(release.Tarball, host) {
+		b := &bundle{dir, description, r, t, map[string]string{}}
+		for _, m := range t.Members {
+			if !fs.ValidPath(m.Path) {
+				return nil, fmt.Errorf("%s: member %q of %s %w", file, m.Path, t.Name, errUnsafe)
+			}
+			b.members[short(m.Artifact)] = m.Path
+		}
+		if b.members[program] != "" {
+			return b, nil
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-	if err != nil {
-		return "", err
+	if !slices.Contains(r.Platforms, host) {
+		var names []string
+		for _, p := range r.Platforms {
+			names = append(names, p.String())
+		}
+		return nil, fmt.Errorf("%s: release %s is for %s, and not for %s", file, r.Version, strings.Join(names, ", "), host)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return nil, MissingError{"tarball with " + program, dir, program == testSuite}
 }
 
-// verifyTarball compares the server tarball with its line in SHA256SUMS.
-func verifyTarball(dir string) error {
-	return checksum.VerifyFiles(dir, filepath.Join(dir, "SHA256SUMS"), serverTarball())
+// short returns the name of an artifact without the platform of nodes.
+func short(artifact string) string { return strings.TrimPrefix(artifact, host.String()+"/") }
+
+// sum identifies the release by the SHA-256 of its release.json.
+func (b *bundle) sum() string {
+	sum := sha256.Sum256(b.description)
+	return hex.EncodeToString(sum[:])
 }
 
-// unpackRelease unpacks the members of the server tarball that a cluster needs.
-func unpackRelease(ctx context.Context, tars, dir string, controlPlaneOnly bool) (*release, error) {
+// verify compares the tarball with its description.
+func (b *bundle) verify(ctx context.Context) error {
+	report, err := verify.Files(ctx, b.dir, b.release, b.tarball.Name)
+	if err != nil || report.OK() {
+		return err
+	}
+	if f := report.Files[0]; f.Status != verify.Missing {
+		return fmt.Errorf("%s: not as %s describes it: %s", filepath.Join(b.dir, f.Path), release.File, f.Detail)
+	}
+	return MissingError{b.tarball.Path, b.dir, b.members[testSuite] != ""}
+}
+
+// unpack unpacks artifacts and folders of the tarball. It writes release.json last.
+func (b *bundle) unpack(ctx context.Context, dir string, artifacts []string, folders ...string) error {
+	if err := b.require(artifacts...); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+		return err
 	}
-	want := wantForNodes
-	if controlPlaneOnly {
-		want = wantForControlPlane
+	wanted := map[string]bool{}
+	for _, name := range artifacts {
+		wanted[b.members[name]] = true
 	}
-	if err := unpack(ctx, filepath.Join(tars, serverTarball()), dir, want); err != nil {
-		return nil, err
-	}
-	return openRelease(dir)
-}
-
-// openRelease opens what was unpacked.
-func openRelease(dir string) (*release, error) {
-	version, err := os.ReadFile(filepath.Join(dir, "kubernetes", "version"))
-	if err != nil {
-		return nil, err
-	}
-	return &release{dir, strings.TrimSpace(string(version))}, nil
-}
-
-// controlPlaneMembers are the members that a control plane without nodes uses, relative to the folder kubernetes.
-var controlPlaneMembers = []string{
-	"addons/bin/etcd", "server/bin/kube-apiserver", "server/bin/kube-controller-manager", "server/bin/kube-scheduler", "server/bin/kubectl",
-}
-
-// nodeMembers are the members that a cluster with nodes uses by name. It also uses all images and the folder addons.
-var nodeMembers = []string{
-	"server/bin/kubeadm", "server/bin/kubelet", "server/bin/kubectl", "server/bin/kube-apiserver.tar", "addons/images/pause.tar",
-	"addons/cni/bin/ptp", "addons/cni/bin/host-local", "addons/cni/bin/loopback", "addons/cni/bin/portmap",
-}
-
-func wantForControlPlane(name string) bool {
-	member, ok := strings.CutPrefix(name, "kubernetes/")
-	return ok && (member == "version" || slices.Contains(controlPlaneMembers, member))
-}
-
-func wantForNodes(name string) bool {
-	member, ok := strings.CutPrefix(name, "kubernetes/")
-	switch folder := path.Dir(member); {
-	case !ok:
-		return false
-	case folder == "server/bin" && path.Ext(member) == ".tar":
-		return member != "server/bin/kubectl.tar" // nothing runs it
-	case strings.HasPrefix(member, "addons/"):
-		return folder != "addons/bin"
-	}
-	return member == "version" || slices.Contains(nodeMembers, member)
-}
-
-// path returns the path of a member of the tarball.
-func (r *release) path(name string) string {
-	return filepath.Join(r.dir, "kubernetes", filepath.FromSlash(name))
-}
-
-// require returns an error that names the members that the tarball lacks.
-func (r *release) require(names ...string) error {
-	var lacks []string
-	for _, name := range names {
-		if _, err := os.Stat(r.path(name)); err != nil {
-			lacks = append(lacks, "kubernetes/"+name)
-		}
-	}
-	if len(lacks) > 0 {
-		return fmt.Errorf("%s lacks %s: its release cannot boot", serverTarball(), strings.Join(lacks, ", "))
-	}
-	return nil
-}
-
-// An imageFile is an archive of an image, with the names in it.
-type imageFile struct {
-	path  string // relative to what was unpacked of the release, slash-separated
-	names []string
-}
-
-// images returns the images of the release.
-func (r *release) images() ([]imageFile, error) {
-	var images []imageFile
-	for _, folder := range []string{"server/bin", "addons/images"} {
-		files, err := filepath.Glob(r.path(folder + "/*.tar"))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			names, err := namesIn(file)
-			if err != nil {
-				return nil, err
-			}
-			images = append(images, imageFile{"kubernetes/" + folder + "/" + filepath.Base(file), names})
-		}
-	}
-	return images, nil
-}
-
-// controlPlane reports whether only the first node runs the image, as a static Pod.
-func (i imageFile) controlPlane() bool {
-	return slices.ContainsFunc([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"}, func(short string) bool {
-		return len(i.repositories(short)) > 0
+	err := unpack(ctx, filepath.Join(b.dir, filepath.FromSlash(b.tarball.Path)), dir, func(name string) bool {
+		return wanted[name] || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
 	})
-}
-
-// repositories returns the parts before a short name in the image's names: for coredns in
-// registry.k8s.io/coredns/coredns:v1.14.2, registry.k8s.io/coredns.
-func (i imageFile) repositories(short string) []string {
-	var all []string
-	for _, name := range i.names {
-		repository, last := path.Split(name)
-		if base, _, ok := strings.Cut(last, ":"); ok && base == short {
-			all = append(all, strings.TrimSuffix(repository, "/"))
+	if err != nil {
+		return err
+	}
+	for name := range wanted {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return fmt.Errorf("%s lacks %s, which %s names: %w", b.tarball.Path, name, release.File, err)
 		}
 	}
-	return all
+	return atomicfile.WriteFile(filepath.Join(dir, release.File), b.description, 0o644)
 }
 
-// hasImage reports whether an image has a short name.
-func hasImage(images []imageFile, short string) bool {
-	return slices.ContainsFunc(images, func(i imageFile) bool { return len(i.repositories(short)) > 0 })
-}
-
-// chooseRegistry returns the registry under whose name the release has all images that kubeadm wants, and the image for the
-// containers that hold Pods' namespaces. Images may have the names of several registries.
-func chooseRegistry(ctx context.Context, r *release, images []imageFile) (registry, sandbox string, err error) {
-	err = r.require("server/bin/kube-apiserver.tar")
-	for _, i := range images {
-		for _, registry := range i.repositories("kube-apiserver") {
-			var wanted []string
-			if wanted, err = wantedImages(ctx, r, registry); err != nil {
-				return "", "", err
-			}
-			if err = requireImages(images, wanted); err != nil {
-				continue
-			}
-			at := slices.IndexFunc(wanted, func(name string) bool { return strings.HasPrefix(path.Base(name), "pause:") })
-			if at < 0 {
-				return "", "", fmt.Errorf("kubeadm wants no pause image among %q", wanted)
-			}
-			return registry, wanted[at], nil
-		}
-	}
-	return "", "", err
-}
-
-// requireImages returns an error that names the images that the tarball lacks.
-func requireImages(images []imageFile, names []string) error {
+// require returns an error that names the artifacts that the tarball lacks.
+func (b *bundle) require(artifacts ...string) error {
 	var lacks []string
-	for _, name := range names {
-		if !slices.ContainsFunc(images, func(i imageFile) bool { return slices.Contains(i.names, name) }) {
-			lacks = append(lacks, name)
+	for _, name := range artifacts {
+		if b.members[name] == "" {
+			lacks = append(lacks, host.String()+"/"+name)
 		}
 	}
 	if len(lacks) > 0 {
-		return fmt.Errorf("%s lacks images that kubeadm wants: %s: its release cannot boot", serverTarball(), strings.Join(lacks, ", "))
+		return fmt.Errorf("%s lacks %s", b.tarball.Path, strings.Join(lacks, ", "))
 	}
 	return nil
+}
+
+// path returns the path of an unpacked artifact.
+func (b *bundle) path(name string) (string, error) {
+	return filepath.Join(b.dir, filepath.FromSlash(b.members[name])), b.require(name)
+}
+
+// foldersInNode returns the folders of unpacked artifacts as a node sees them.
+func (b *bundle) foldersInNode(names []string) []string {
+	var folders []string
+	for _, name := range names {
+		if folder := path.Join(releaseInNode, path.Dir(b.members[name])); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// archives returns the names of the tarball's archives of images, except for kubectl's, which no cluster runs.
+func (b *bundle) archives() []string {
+	var names []string
+	for _, a := range b.release.Select(release.Archive, host) {
+		if name := short(a.Name); b.members[name] != "" && name != "kubectl.tar" {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -2,31 +2,76 @@ package cluster
 
 import (
 	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/release"
 )
 
-// publish makes a folder with a server tarball and its sum.
-func publish(t *testing.T, members ...member) string {
+// A testRelease is a release with one tarball, which holds artifacts at paths that no real one has.
+type testRelease struct {
+	version string
+	on      platform.Platform
+	tarball string
+	members map[string]string // paths of artifacts by name after the platform
+	images  map[string]string // the same, of archives of images
+	claimed map[string]string // in release.json, and not in the tarball
+}
+
+// servers returns a release whose server tarball holds some programs.
+func servers(programs ...string) testRelease {
+	r := testRelease{version: "v1.37.0+acme.1", on: host, tarball: "a-server.tgz", members: map[string]string{}}
+	for _, name := range programs {
+		r.members[name] = "odd/" + name + "/program"
+	}
+	return r
+}
+
+// publish writes a release's folder.
+func (r testRelease) publish(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	text, err := os.ReadFile(pack(t, members...))
+	described := release.Release{Format: release.Format, Version: r.version, Platforms: []platform.Platform{r.on}}
+	artifact := func(name string, kind release.Kind, content []byte) release.Artifact {
+		short, long := sha256.Sum256(content), sha512.Sum512(content)
+		return release.Artifact{
+			Name: name, Kind: kind, Platform: r.on, Size: int64(len(content)), SHA256: hex.EncodeToString(short[:]), SHA512: hex.EncodeToString(long[:]),
+		}
+	}
+	packed := []member{file("unwanted", "x"), file(metricsServer+"/deployment.yaml", "kind: Deployment")}
+	var members []release.Member
+	for kind, paths := range map[release.Kind]map[string]string{release.Binary: r.members, release.Archive: r.images, release.Sums: r.claimed} {
+		for name, path := range paths {
+			described.Artifacts = append(described.Artifacts, artifact(r.on.String()+"/"+name, kind, []byte(name)))
+			members = append(members, release.Member{Path: path, Artifact: r.on.String() + "/" + name})
+			if kind != release.Sums {
+				packed = append(packed, file(path, name))
+			}
+		}
+	}
+	content, err := os.ReadFile(pack(t, packed...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		serverTarball(): string(text),
-		"SHA256SUMS":    fmt.Sprintf("%x  %s\n%064x  kubernetes-client.tar.gz\n", sha256.Sum256(text), serverTarball(), 0),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+	tarball := artifact(r.tarball, release.Tarball, content)
+	tarball.Path, tarball.Members = r.tarball, members
+	described.Artifacts = append(described.Artifacts, tarball)
+	description, err := described.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{r.tarball: content, release.File: description} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,10 +88,11 @@ func up(t *testing.T, tarballs string) (dir string, s *State, err error) {
 	return dir, s, err
 }
 
-func TestTarballThatDiffersFromItsSumIsRefusedBeforeAnythingIsMade(t *testing.T) {
+func TestTarballThatDiffersFromItsDescriptionIsRefusedBeforeAnythingIsMade(t *testing.T) {
 	t.Parallel()
-	tarballs := publish(t, file("kubernetes/version", "v1\n"))
-	f, err := os.OpenFile(filepath.Join(tarballs, serverTarball()), os.O_WRONLY, 0)
+	r := servers(apiServer)
+	tarballs := r.publish(t)
+	f, err := os.OpenFile(filepath.Join(tarballs, r.tarball), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +101,7 @@ func TestTarballThatDiffersFromItsSumIsRefusedBeforeAnythingIsMade(t *testing.T)
 		t.Fatal(err)
 	}
 	dir, s, err := up(t, tarballs)
-	if !errors.Is(err, checksum.ErrDiffers) || !strings.Contains(err.Error(), serverTarball()) || s != nil {
+	if err == nil || !strings.Contains(err.Error(), r.tarball+": not as release.json describes it: its SHA-256 is ") || s != nil {
 		t.Errorf("%v, error %v", s, err)
 	}
 	if made, _ := filepath.Glob(filepath.Join(dir, "*")); len(made) > 0 {
@@ -63,32 +109,160 @@ func TestTarballThatDiffersFromItsSumIsRefusedBeforeAnythingIsMade(t *testing.T)
 	}
 }
 
-func TestTarballWithoutASumIsRefused(t *testing.T) {
+func TestMissingFilesAreNamed(t *testing.T) {
 	t.Parallel()
-	tarballs := publish(t, file("kubernetes/version", "v1\n"))
-	sums := filepath.Join(tarballs, "SHA256SUMS")
-	if err := os.WriteFile(sums, []byte(fmt.Sprintf("%064x  other\n", 0)), 0o644); err != nil {
-		t.Fatal(err)
+	for _, program := range []string{apiServer, testSuite} {
+		r := servers(program)
+		for _, name := range []string{r.tarball, release.File} {
+			dir := r.publish(t)
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			b, err := openBundle(dir, program)
+			if err == nil {
+				err = b.verify(t.Context())
+			}
+			if want := (MissingError{name, dir, program == testSuite}); !errors.Is(err, want) {
+				t.Errorf("error %v, want %v", err, want)
+			}
+		}
 	}
-	if _, _, err := up(t, tarballs); !errors.Is(err, checksum.ErrUnnamed) {
+	dir := servers("kubelet").publish(t)
+	if _, err := openBundle(dir, apiServer); !errors.Is(err, MissingError{"tarball with kube-apiserver", dir, false}) {
 		t.Errorf("error %v", err)
 	}
-	if err := os.Remove(sums); err != nil {
+}
+
+func TestReleaseOfAnotherPlatformIsRefused(t *testing.T) {
+	t.Parallel()
+	r := servers(apiServer)
+	r.on = platform.Platform{OS: "linux", Arch: "mips"}
+	if _, err := openBundle(r.publish(t), apiServer); err == nil || !strings.Contains(err.Error(), "release v1.37.0+acme.1 is for linux/mips, and not for "+host.String()) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMalformedDescriptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	r := servers(apiServer)
+	dir := r.publish(t)
+	if err := os.WriteFile(filepath.Join(dir, release.File), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := up(t, tarballs); err == nil || !strings.Contains(err.Error(), "there is no SHA256SUMS in "+tarballs) {
+	if _, err := openBundle(dir, apiServer); !errors.Is(err, release.ErrInvalid) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error %v", err)
+	}
+	r.claimed = map[string]string{"kubectl": "../../kubectl"}
+	if _, err := openBundle(r.publish(t), apiServer); !errors.Is(err, errUnsafe) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
+	t.Parallel()
+	r := servers(apiServer, "kubeadm", "kubelet", "kubectl", "unused")
+	r.images = map[string]string{"pause.tar": "some/pause", "kubectl.tar": "some/kubectl"}
+	from, to := r.publish(t), filepath.Join(t.TempDir(), "to")
+	packed, err := openBundle(from, apiServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := packed.archives(); !slices.Equal(got, []string{"pause.tar"}) {
+		t.Errorf("archives are %q", got)
+	}
+	if err := packed.unpack(t.Context(), to, append(packed.archives(), apiServer, "kubectl"), metricsServer); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(from); err != nil {
+		t.Fatal(err)
+	}
+	b, err := openBundle(to, apiServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.sum() != packed.sum() {
+		t.Error("its release.json differs from the release's")
+	}
+	for name, want := range map[string]bool{apiServer: true, "kubectl": true, "pause.tar": true, "unused": false, "kubectl.tar": false} {
+		file, err := b.path(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content, err := os.ReadFile(file); (err == nil && string(content) == name) != want {
+			t.Errorf("%s: %q, %v", name, content, err)
+		}
+	}
+	for name, want := range map[string]bool{metricsServer + "/deployment.yaml": true, "unwanted": false} {
+		if _, err := os.Stat(filepath.Join(to, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	const folders = "/run/slipway/release/odd/kubeadm:/run/slipway/release/odd/kubelet:/run/slipway/release/odd/kubectl:"
+	if got := b.nodePath(); !strings.HasPrefix(got, folders) {
+		t.Errorf("PATH is %s", got)
+	}
+	if got := containerdConfig("pause", "overlayfs", b.foldersInNode([]string{"kubectl", apiServer})[0]); !strings.Contains(got, `bin_dir = "/run/slipway/release/odd/kubectl"`) {
+		t.Errorf("containerd's configuration is %s", got)
+	}
+	s := &State{Name: "c", dir: filepath.Dir(to)}
+	if _, err := s.Kubectl(); !errors.Is(err, ErrUnfinished) || errors.As(err, new(MissingError)) {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Rename(to, s.releaseDir()); err != nil {
+		t.Fatal(err)
+	}
+	if kubectl, err := s.Kubectl(); err != nil || kubectl != filepath.Join(s.releaseDir(), "odd", "kubectl", "program") {
+		t.Errorf("%s, %v", kubectl, err)
 	}
 }
 
 func TestErrorNamesWhatATarballLacks(t *testing.T) {
 	t.Parallel()
-	_, s, err := up(t, publish(t, file("kubernetes/version", "v1\n"), file("kubernetes/server/bin/kubectl", "")))
-	if err == nil || !strings.Contains(err.Error(), "lacks kubernetes/addons/bin/etcd, kubernetes/server/bin/kube-apiserver") || s == nil {
+	r := servers(apiServer, "kubectl")
+	_, s, err := up(t, r.publish(t))
+	if want := fmt.Sprintf("lacks %s/etcd, %[1]s/kube-controller-manager, %[1]s/kube-scheduler", host); err == nil || !strings.Contains(err.Error(), want) || s == nil {
 		t.Errorf("%v, error %v", s, err)
 	}
-	images := []imageFile{{"kubernetes/addons/images/pause.tar", []string{"registry.k8s.io/pause:3.10.2"}}}
-	if err := requireImages(images, []string{"registry.k8s.io/pause:3.10.2", "registry.k8s.io/etcd:3.6.8-0"}); err == nil || !strings.Contains(err.Error(), ": registry.k8s.io/etcd:3.6.8-0:") {
+	r.claimed = map[string]string{"etcd": "bin/etcd"}
+	b, err := openBundle(r.publish(t), apiServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.unpack(t.Context(), t.TempDir(), []string{"etcd"}); err == nil || !strings.Contains(err.Error(), "lacks bin/etcd, which release.json names") {
+		t.Errorf("error %v", err)
+	}
+	images := []imageFile{{"pause.tar", []string{"registry.k8s.io/pause:3.10.2"}}}
+	if err := b.requireImages(images, []string{"registry.k8s.io/pause:3.10.2", "registry.k8s.io/etcd:3.6.8-0"}); err == nil || !strings.Contains(err.Error(), ": registry.k8s.io/etcd:3.6.8-0:") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTestTarballIsUnpackedOnceAndOnlyOfTheClustersVersion(t *testing.T) {
+	t.Parallel()
+	r := servers(testSuite, ginkgo)
+	s := &State{Name: "c", Version: r.version, dir: t.TempDir(), Tarballs: r.publish(t)}
+	tests, err := s.UnpackTests(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite, runner, err := tests.Programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(runner); err != nil || string(content) != ginkgo {
+		t.Errorf("%q, %v", content, err)
+	}
+	if err := os.Remove(suite); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.UnpackTests(t.Context(), s.Tarballs); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(suite); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is unpacked again: %v", err)
+	}
+	r.version = "v1.37.1"
+	if _, err := s.UnpackTests(t.Context(), r.publish(t)); err == nil || !strings.Contains(err.Error(), "a-server.tgz has version v1.37.1, and cluster c has v1.37.0+acme.1") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -22,7 +22,7 @@ type State struct {
 	Name             string    `json:"name"`
 	ID               string    `json:"id"`                 // in the names of the interface and the control groups
 	Version          string    `json:"version"`            // of Kubernetes
-	Release          string    `json:"release"`            // the SHA-256 of its SHA256SUMS
+	Release          string    `json:"release"`            // the SHA-256 of its release.json
 	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made from
 	Boot             string    `json:"boot"`               // of the machine; after the next boot nothing of the cluster runs
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
@@ -34,6 +34,7 @@ type State struct {
 	dir      string
 	patience time.Duration // how long Up waits for each part
 	mu       sync.Mutex    // held while the state is changed and written
+	unpacked *bundle       // the server tarball, once it was opened
 }
 
 // A Process is a process of a cluster.
@@ -54,8 +55,11 @@ var (
 	ErrNotReady   = errors.New("not ready in time") // for the patience that Options give it
 )
 
-// A MissingError is a tarball, or the sums of tarballs, that a folder lacks.
-type MissingError struct{ File, Dir string }
+// A MissingError is a tarball, or the description of a release, that a folder lacks.
+type MissingError struct {
+	File, Dir string
+	Tests     bool // it is the test tarball, or its description
+}
 
 func (e MissingError) Error() string { return fmt.Sprintf("there is no %s in %s", e.File, e.Dir) }
 
@@ -159,12 +163,44 @@ func (s *State) path(parts ...string) string {
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (s *State) Kubeconfig() string { return s.path("kubeconfig") }
 
-// Kubectl returns the path of the release's kubectl.
-func (s *State) Kubectl() string { return s.path("release", "kubernetes", "server", "bin", "kubectl") }
+// releaseDir returns the folder of what was unpacked of the release, which every node sees.
+func (s *State) releaseDir() string { return s.path("release") }
 
-// ReleaseFile returns the path of a file of the unpacked release, by its name in the tarball's folder kubernetes.
-func (s *State) ReleaseFile(name string) string {
-	return s.path("release", "kubernetes", filepath.FromSlash(name))
+// server returns what was unpacked of the server tarball.
+func (s *State) server() (*bundle, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unpacked != nil {
+		return s.unpacked, nil
+	}
+	b, err := openBundle(s.releaseDir(), apiServer)
+	if errors.As(err, new(MissingError)) {
+		return nil, fmt.Errorf("cluster %s %w: %v", s.Name, ErrUnfinished, err) // not the folder that Up takes tarballs from
+	}
+	s.unpacked = b
+	return b, err
+}
+
+// Kubectl returns the path of the release's kubectl.
+func (s *State) Kubectl() (string, error) {
+	b, err := s.server()
+	if err != nil {
+		return "", err
+	}
+	return b.path("kubectl")
+}
+
+// Image returns the name of an image by the name of its archive in release.json, without the platform.
+func (s *State) Image(archive string) (string, error) {
+	b, err := s.server()
+	if err != nil {
+		return "", err
+	}
+	i, err := b.image(archive)
+	if err != nil {
+		return "", err
+	}
+	return i.name(), nil
 }
 
 // NodeFile returns the path, on this machine, of a file that a node writes: in var-log, kubelet, kubernetes or tmp.

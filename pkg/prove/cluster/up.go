@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Dir              string // the folder of the clusters' folders
 	Name             string
-	Tarballs         string // the folder with the server tarball and SHA256SUMS
+	Tarballs         string // the folder with the server tarball and release.json
 	Nodes            int
 	ControlPlaneOnly bool
 	Wait             time.Duration      // for each part to become ready; zero means DefaultWait
@@ -38,7 +38,7 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err := o.Require(); err != nil {
 		return nil, err
 	}
-	sums, err := sumsOf(o.Tarballs)
+	b, err := openBundle(o.Tarballs, apiServer)
 	if err != nil {
 		return nil, err
 	}
@@ -47,34 +47,30 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	case err != nil:
 		return nil, err
 	case s.running():
-		if s.Release != sums || s.ControlPlaneOnly != o.ControlPlaneOnly || !o.ControlPlaneOnly && len(s.Nodes()) != o.Nodes {
+		if s.Release != b.sum() || s.ControlPlaneOnly != o.ControlPlaneOnly || !o.ControlPlaneOnly && len(s.Nodes()) != o.Nodes {
 			return nil, fmt.Errorf("cluster %s %w", o.Name, ErrOther)
 		}
 		return s, nil
 	}
-	if err := verifyTarball(o.Tarballs); err != nil {
+	if err := b.verify(ctx); err != nil {
 		return nil, err
 	}
 	if err := Down(ctx, o.Dir, o.Name); err != nil {
 		return nil, err
 	}
-	s, err := newState(o.Dir, o.Name, sums, o.ControlPlaneOnly)
+	s, err := newState(o.Dir, o.Name, b.sum(), o.ControlPlaneOnly)
 	if err != nil {
 		return nil, err
 	}
 	s.patience = cmp.Or(o.Wait, DefaultWait)
 	tarballs, err := filepath.Abs(o.Tarballs)
 	if err == nil {
-		err = s.change(func() { s.Tarballs = tarballs })
+		err = s.change(func() { s.Tarballs, s.Version = tarballs, b.release.Version })
 	}
 	if err != nil {
 		return s, err
 	}
-	plan := s.nodes
-	if o.ControlPlaneOnly {
-		plan = s.controlPlane
-	}
-	if err := take(ctx, plan(o), o.Events); err != nil {
+	if err := take(ctx, s.steps(b, o), o.Events); err != nil {
 		return s, err
 	}
 	return s, s.change(func() { s.Ready = true })
@@ -94,14 +90,16 @@ func (o Options) Require() error {
 	return nil
 }
 
-// unpackStep unpacks the release into r.
-func (s *State) unpackStep(o Options, r **release) step {
-	return step{name: "unpack", run: func(ctx context.Context) (err error) {
-		if *r, err = unpackRelease(ctx, o.Tarballs, s.path("release"), o.ControlPlaneOnly); err != nil {
-			return err
-		}
-		return s.change(func() { s.Version = (*r).version })
-	}}
+// steps returns the steps to a cluster. The first one unpacks the artifacts that it uses.
+func (s *State) steps(b *bundle, o Options) []step {
+	if o.ControlPlaneOnly {
+		return append([]step{{"unpack", nil, func(ctx context.Context) error {
+			return b.unpack(ctx, s.releaseDir(), controlPlanePrograms)
+		}}}, s.controlPlane()...)
+	}
+	return append([]step{{"unpack", nil, func(ctx context.Context) error {
+		return b.unpack(ctx, s.releaseDir(), slices.Concat(nodePrograms, networkPlugins, nodeImages, b.archives()), metricsServer)
+	}}}, s.nodes(o.Nodes)...)
 }
 
 // programs are those that a cluster with nodes needs on this machine, with their Debian packages.
@@ -136,8 +134,7 @@ func requireMachine() error {
 
 // findProgram looks in the PATH of a cluster's commands, and not in that of this process.
 func findProgram(name string) bool {
-	path, _ := strings.CutPrefix(environment()[0], "PATH=")
-	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
+	return slices.ContainsFunc(filepath.SplitList(systemPath), func(dir string) bool {
 		_, err := exec.LookPath(filepath.Join(dir, name))
 		return err == nil
 	})

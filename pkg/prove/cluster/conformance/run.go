@@ -48,8 +48,16 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer os.RemoveAll(tmp)
+	suite, ginkgo, err := tests.Programs()
+	if err != nil {
+		return Report{}, err
+	}
+	kubectl, err := s.Kubectl()
+	if err != nil {
+		return Report{}, err
+	}
 	r := runner{
-		suite: tests.Program("e2e.test"), ginkgo: tests.Program("ginkgo"), kubectl: s.Kubectl(), kubeconfig: s.Kubeconfig(),
+		suite: suite, ginkgo: ginkgo, kubectl: kubectl, kubeconfig: s.Kubeconfig(),
 		dir: tmp, log: filepath.Join(filepath.Dir(s.Kubeconfig()), "log", "conformance.log"), options: o,
 	}
 	all, err := r.run(ctx)

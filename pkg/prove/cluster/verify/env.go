@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/prove/cluster"
@@ -23,27 +20,28 @@ import (
 // A target is the cluster that is checked.
 type target struct {
 	*cluster.State
-	image string            // for Pods
-	nodes []cluster.Process // the first is the control plane's
+	kubectl string            // the path of the release's kubectl
+	image   string            // for Pods
+	nodes   []cluster.Process // the first is the control plane's
 }
+
+// probeImage is the artifact with the image that checks run in Pods.
+const probeImage = "probe.tar"
 
 // open finds the image and the nodes of a cluster.
 func open(s *cluster.State) (*target, error) {
 	if err := s.RequireNodes(); err != nil {
 		return nil, err
 	}
-	archive := s.ReleaseFile("addons/images/probe.tar")
-	m, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("cluster %s was made from a release without the image that checks run in Pods: %w", s.Name, err)
-	}
+	image, err := s.Image(probeImage)
 	if err != nil {
-		return nil, fmt.Errorf("image %s: %w", archive, err)
+		return nil, fmt.Errorf("cluster %s: the image that checks run in Pods: %w", s.Name, err)
 	}
-	if len(m) != 1 || len(m[0].RepoTags) == 0 {
-		return nil, fmt.Errorf("image %s: it has no name", archive)
+	kubectl, err := s.Kubectl()
+	if err != nil {
+		return nil, err
 	}
-	t := &target{s, slices.MinFunc(m[0].RepoTags, func(a, b string) int { return len(a) - len(b) }), s.Nodes()}
+	t := &target{s, kubectl, image, s.Nodes()}
 	isFirst := func(n cluster.Process) bool {
 		_, err := os.Stat(s.NodeFile(n.Name, "kubernetes", "manifests", "kube-apiserver.yaml"))
 		return err == nil
@@ -130,7 +128,7 @@ func (e *env) kubectlAs(ctx context.Context, kubeconfig, stdin string, args ...s
 // command returns a command of kubectl, without this process's environment, which may name a proxy.
 func (e *env) command(ctx context.Context, kubeconfig string, args ...string) *exec.Cmd {
 	cache := filepath.Join(filepath.Dir(e.Kubeconfig()), "kubectl")
-	c := exec.CommandContext(ctx, e.Kubectl(), append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + cache, "--namespace=" + e.namespace}, args...)...)
+	c := exec.CommandContext(ctx, e.target.kubectl, append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + cache, "--namespace=" + e.namespace}, args...)...)
 	c.Env, c.WaitDelay = []string{"PATH=/usr/bin:/bin", "HOME=/root", "LANG=C.UTF-8"}, time.Second
 	child.Group(c) // it must not get the Ctrl-C that is meant for slipway
 	return c
