@@ -19,13 +19,14 @@ const (
 	textType    = "text/plain; charset=utf-8"
 )
 
-// imageName is that of an image of one platform, and indexName that over all platforms: by the release's own registry and tag.
+// imageName returns the name of an image for one platform, indexName that of the index over all platforms: with the release's own
+// registry and tag.
 func (p *Project) imageName(on catalog.Platform, im catalog.Image) string {
 	return p.imageTags(im, on.Arch)[0]
 }
 func (p *Project) indexName(im catalog.Image) string { return p.indexTags(im)[0] }
 
-// describe returns what release.json says of a content, as far as it is known before anything was made, and where the rest will be.
+// describe returns what release.json says about a content before anything is made, and where to find the rest.
 func (p *Project) describe(c *content) describe.Spec {
 	s := describe.Spec{Folder: Tars, Layout: Layout, Release: release.Release{
 		Format:     release.Format,
@@ -105,7 +106,7 @@ func (p *Project) describe(c *content) describe.Spec {
 	return s
 }
 
-// held are the names of the programs that a release has: in its tarballs, or in images.
+// held returns the names of the programs that a release holds, in its tarballs or in images.
 func (c *content) held() map[string]bool {
 	held := map[string]bool{}
 	for _, t := range c.tarballs {
@@ -130,7 +131,7 @@ func (c *content) tarballNames() []string {
 	return names
 }
 
-// toolchains are the Go toolchains that may compile the release: one for each host that is pinned.
+// toolchains returns the Go toolchains that may compile the release: one for each pinned host.
 func (p *Project) toolchains() []release.Input {
 	var inputs []release.Input
 	for host, sum := range p.Catalog.Go.Sums {
@@ -144,7 +145,7 @@ func (p *Project) toolchains() []release.Input {
 	return inputs
 }
 
-// variables are the settings that decide bytes and that the user made, by the variables' names.
+// variables returns the user's settings that decide bytes, by the variables' names.
 func (s Settings) variables() map[string]string {
 	set := map[string]string{
 		"GOFLAGS": s.Build.GoFlags, "GOLDFLAGS": s.Build.LDFlags,
@@ -161,7 +162,7 @@ func (s Settings) variables() map[string]string {
 	return set
 }
 
-// compileAction names the compile of a binary by whatever road, and imageAction the making of an image.
+// compileAction names the compile of a binary, by any road, and imageAction the build of an image.
 func compileAction(on catalog.Platform, bin catalog.Binary) string {
 	return "compile " + on.String() + " " + bin.Name
 }

@@ -7,6 +7,5 @@
 // spec (graph.go). Package execute runs the graph, and package console shows how it goes.
 //
 // Nothing is made here. Packages compile, license, debian, image, pack and describe turn specs into actions. Some steps are in no
-// graph, because they take place elsewhere, where Bazel makes a release inside of its own actions: PackSources, GatherLicenses and
-// CopySources.
+// graph, because Bazel runs them when it makes a release inside its own actions: PackSources, GatherLicenses and CopySources.
 package plan

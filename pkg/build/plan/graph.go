@@ -27,7 +27,7 @@ type builder struct {
 	*Project
 	ctx      context.Context
 	graph    *action.Graph
-	modules  map[string]*goModule // that were read, by folder
+	modules  map[string]*goModule // already read, by folder
 	compiler compile.Compiler
 }
 
@@ -48,7 +48,7 @@ func (b *builder) actions(c *content) error {
 		b.sources()
 	}
 	if len(c.tarballs)+len(c.images) > 0 {
-		b.compiler.Cache = b.ArchiveCache() // binaries are packed
+		b.compiler.Cache = b.ArchiveCache() // the binaries will be packed
 	}
 	for _, bin := range c.binaries {
 		if err := b.compile(bin); err != nil {
@@ -79,7 +79,7 @@ func (b *builder) actions(c *content) error {
 	return nil
 }
 
-// packages describes the files of a base's Debian packages.
+// packages describes the tar file of a base's Debian packages.
 func (p *Project) packages(base baseOn) debian.Spec {
 	return debian.Spec{
 		Name:   base.name,
@@ -90,8 +90,8 @@ func (p *Project) packages(base baseOn) debian.Spec {
 	}
 }
 
-// image describes an image. Another project's says of itself what its catalog entry does, so that it has the same digest at every
-// commit of this tree; a component's says what the release does.
+// image describes an image. A component's image is labeled with the release's version, commit and date. Another project's image is
+// labeled with those of its catalog entry, so that its digest stays the same from commit to commit.
 func (b *builder) image(im imageOn) image.Spec {
 	archive, tag := imageFiles(im.on, im.Image)
 	s := image.Spec{
@@ -123,7 +123,7 @@ func (b *builder) image(im imageOn) image.Spec {
 	for _, bin := range im.binaries {
 		s.Binaries = append(s.Binaries, image.Binary{Name: bin.Name, File: b.binary(im.on, bin)})
 	}
-	if b.hasPackages(im.Base) { // whose licenses no SPDX expression names
+	if b.hasPackages(im.Base) { // no SPDX expression names the licenses of Debian packages
 		s.Packages = b.packages(baseOn{im.Base, im.on}).Output
 		return s
 	}
@@ -142,7 +142,7 @@ func layout(c *content) image.LayoutSpec {
 	return s
 }
 
-// place says where a tarball is made, and what is in those whose members are no files of the tree.
+// place says where a tarball is made, and which members it has that are not files of the tree.
 func (b *builder) place(t tarball) (at pack.Place, err error) {
 	at = pack.Place{Root: b.Root, Tarballs: Tars, Sums: sums512, Cache: b.ArchiveCache()}
 	switch t.Name {
@@ -194,7 +194,7 @@ func (b *builder) notice(n notice) error {
 }
 
 // listing describes the list of packages that a notice's binaries are compiled from. Build information in a binary names modules
-// only, and a license may lie in the folder of a package. The sources are no inputs: an edit below the imports must not have the Go
+// only, and a license may lie in the folder of a package. The sources are not inputs: an edit below the imports must not make the Go
 // command list everything again.
 func (b *builder) listing(group license.Group, module *goModule, n notice) license.ListSpec {
 	c := b.compileSpec(n.on, module)
@@ -220,7 +220,7 @@ func (b *builder) listing(group license.Group, module *goModule, n notice) licen
 	return s
 }
 
-// release adds the actions that say what the release is.
+// release adds the actions that describe the release: its checksums and release.json.
 func (b *builder) release(s describe.Spec) {
 	var tarballs []describe.File
 	for _, f := range s.Files {
@@ -234,7 +234,7 @@ func (b *builder) release(s describe.Spec) {
 
 func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }
 
-// leaveOut removes the actions that make a content: that is there already.
+// leaveOut removes the actions that make a content, which exists already.
 func (b *builder) leaveOut(c *content) error {
 	other := b.builder(b.ctx)
 	if err := other.actions(c); err != nil {
@@ -244,32 +244,32 @@ func (b *builder) leaveOut(c *content) error {
 	return nil
 }
 
-// without returns actions without those of another graph, but with the copy of the sources, which both have.
+// without returns actions without those of another graph. The copy of the sources, which both have, stays.
 func without(actions, others []*action.Action) []*action.Action {
-	there := map[string]bool{}
+	drop := map[string]bool{}
 	for _, a := range others {
-		there[a.ID] = a.ID != sourcesAction
+		drop[a.ID] = a.ID != sourcesAction
 	}
-	return slices.DeleteFunc(slices.Clone(actions), func(a *action.Action) bool { return there[a.ID] })
+	return slices.DeleteFunc(slices.Clone(actions), func(a *action.Action) bool { return drop[a.ID] })
 }
 
-// imageTag is the tag of an image: its own, or the release's.
+// imageTag returns the tag of an image: its own, or the release's.
 func (p *Project) imageTag(im catalog.Image) string { return cmp.Or(im.Version, p.Stamp.ImageTag()) }
 
 // A registryTag is where an image is found: REGISTRY/NAME:TAG.
 type registryTag struct{ registry, tag string }
 
-// registryTags are where an image is found: by the release's own registry and tag, then by those that the user adds.
+// registryTags returns where an image is found: by the release's own registry and tag, then by those that the user adds.
 func (p *Project) registryTags(im catalog.Image) []registryTag {
 	own := registryTag{p.Catalog.Registry, p.imageTag(im)}
 	users := registryTag{cmp.Or(p.Settings.DockerRegistry, own.registry), cmp.Or(p.Settings.DockerImageTag, own.tag)}
-	if im.Addon() { // another project's image is what its version says
+	if im.Addon() { // another project's image keeps its version as its tag
 		users.tag = own.tag
 	}
 	return slices.Compact([]registryTag{own, users})
 }
 
-// imageTags are the names of an image of one platform, in its docker archive.
+// imageTags returns the names of an image for one platform, in its docker archive.
 func (p *Project) imageTags(im catalog.Image, arch string) []string {
 	var tags []string
 	for _, at := range p.registryTags(im) {
@@ -278,7 +278,7 @@ func (p *Project) imageTags(im catalog.Image, arch string) []string {
 	return tags
 }
 
-// indexTags are the names of an image over all its platforms.
+// indexTags returns the names of an image's index over all its platforms.
 func (p *Project) indexTags(im catalog.Image) []string {
 	var tags []string
 	for _, at := range p.registryTags(im) {
@@ -287,7 +287,7 @@ func (p *Project) indexTags(im catalog.Image) []string {
 	return tags
 }
 
-// A goModule is a Go module of the tree, with what every compile in it depends on.
+// A goModule is a Go module of the tree, with the files that every compile in it depends on.
 type goModule struct {
 	*module.Module
 	inputs []string
@@ -362,7 +362,7 @@ func (b *builder) compile(bin program) error {
 }
 
 // compileSpec describes the compile of a module for a platform. Components are stamped with the version of the release, other
-// projects' binaries with that of their module, so that they stay as they are from commit to commit.
+// projects' binaries with the version of their module, so that they stay the same from commit to commit.
 func (p *Project) compileSpec(platform catalog.Platform, module *goModule) road.Spec {
 	s := road.Spec{
 		Module:   module.Name,
@@ -402,13 +402,13 @@ func (b *builder) sourcesOf(bin catalog.Binary, module *goModule) []string {
 	return inputs
 }
 
-// sourceDir is a copy of the sources that a release holds as they are, and of those of images. In a clean tree it is what
-// the commit says, whatever git was told to ignore or convert in the work tree.
+// sourceDir holds copies of the sources that a release ships unchanged, and of those that images are made from. In a clean tree it
+// has the content of the commit, whatever git is configured to ignore or convert in the work tree.
 const sourceDir = stage + "/sources"
 
 const sourcesAction = "sources"
 
-// copied are the sources that are copied there: files, and folders with a final slash.
+// copied lists the sources in sourceDir: files, and folders with a final slash.
 var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/manifests/"}
 
 func isCopied(name string) bool {
@@ -420,7 +420,7 @@ func isCopied(name string) bool {
 	return false
 }
 
-// sources plans the copy of the sources that a release holds.
+// sources adds the action that fills sourceDir.
 func (b *builder) sources() {
 	s := pack.CopySpec{ID: sourcesAction, Tree: b.tree.ID, Output: sourceDir}
 	for _, name := range b.tree.Files {
@@ -431,7 +431,7 @@ func (b *builder) sources() {
 	b.add(pack.CopyAction(s, b.tree.Entries, isCopied, source.Recipe))
 }
 
-// sourceList are the members of the source tarball: the sources, and the file that says which version they are.
+// sourceList returns the members of the source tarball: the sources, and the file with their version.
 func (p *Project) sourceList() pack.List {
 	return pack.List(p.tree.Entries).With(pack.Text{Name: stamp.File, Content: string(stamp.Marshal(p.Stamp))})
 }
@@ -439,8 +439,8 @@ func (p *Project) sourceList() pack.List {
 // kubernetes is the module that has the manifests of e2e tests.
 const kubernetes = "k8s.io/kubernetes"
 
-// testManifests are what the test set needs besides binaries: the manifests that upstream's e2e tests read, from the very module they
-// were compiled from.
+// testManifests returns what the test set needs besides binaries: the manifests that upstream's e2e tests read, from the module that
+// the tests are compiled from.
 func (b *builder) testManifests() (inputs []string, list pack.List, err error) {
 	module, err := b.module(b.Catalog.Module)
 	if err != nil {

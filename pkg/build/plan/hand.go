@@ -1,11 +1,9 @@
 package plan
 
-import (
-	"slipway.build/pkg/tree/stamp"
-)
+import "slipway.build/pkg/tree/stamp"
 
-// HandedOn is the environment by which a run of slipway or make elsewhere, on the same sources, makes what one here would:
-// the user's Kubernetes variables, and the tree's version, which git would have to tell otherwise.
+// HandedOn returns the environment with which slipway or make, run elsewhere on the same sources, makes the same as here: the
+// user's Kubernetes variables, and the tree's version, which would otherwise be read from git.
 func (p *Project) HandedOn(getenv func(string) string) []string {
 	var env []string
 	for _, name := range []string{

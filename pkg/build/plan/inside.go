@@ -17,9 +17,9 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// What Bazel runs to make a release inside of its own actions. They have neither the Go tool nor modules, a network or git, so what
-// takes those is done in steps of their own: GatherLicenses and Others before anything is built, PackSources in the tree, and all else
-// by a project of OpenMade, on the unpacked sources.
+// This file has the steps by which Bazel makes a release inside its own actions, which have no Go command, modules, network or git.
+// Work that needs those is done elsewhere: GatherLicenses and Others run before anything is built, PackSources runs in the tree. A
+// project of OpenMade does the rest, on the unpacked sources.
 
 // Keys of the workspace status besides the stamp's.
 const (
@@ -28,7 +28,7 @@ const (
 	imageTagKey = "STABLE_KUBE_DOCKER_IMAGE_TAG"
 )
 
-// WorkspaceStatus is what Bazel is told of the tree at each build: the stamp, which sources these are, and how images are tagged.
+// WorkspaceStatus returns what Bazel learns about the tree at each build: the stamp, the sum of the sources, and the image tags.
 func (p *Project) WorkspaceStatus(ctx context.Context) ([]byte, error) {
 	sum, err := p.tree.Sum(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Project) WorkspaceStatus(ctx context.Context) ([]byte, error) {
 	return status.Bytes(), nil
 }
 
-// statusValue is what a workspace status says of a key, or "".
+// statusValue returns the value of a key in a workspace status, or "".
 func statusValue(status []byte, key string) string {
 	for line := range strings.Lines(string(status)) {
 		if value, ok := strings.CutPrefix(line, key+" "); ok {
@@ -55,8 +55,8 @@ func statusValue(status []byte, key string) string {
 	return ""
 }
 
-// PackSources writes the source tarball of the tree that dir lies in, by the version that a workspace status says. The sources have
-// to be those that the status was made of.
+// PackSources writes the source tarball of the tree that dir lies in, with the version in a workspace status. The sources must be
+// those that the status was made from.
 func PackSources(ctx context.Context, w io.Writer, dir string, status []byte, getenv func(string) string) error {
 	version, err := stamp.FromWorkspaceStatus(status)
 	if err != nil {
@@ -81,7 +81,7 @@ func PackSources(ctx context.Context, w io.Writer, dir string, status []byte, ge
 		return err
 	}
 	if sum != statusValue(status, sourcesKey) {
-		return errChanged("its sources are not those that Bazel was told of")
+		return errChanged("its sources are not those of Bazel's workspace status")
 	}
 	if err := p.sourceList().Write(ctx, w, p.Stamp.Date); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (b *builder) gather(ctx context.Context, dir string, module *goModule, n no
 	return license.Gather(ctx, dir, license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root, Packages: packages})
 }
 
-// others is what a content has of other projects.
+// others returns the part of a content that comes from other projects.
 func (c *content) others(of *catalog.Catalog) *content {
 	others := &content{bases: c.bases}
 	for _, bin := range c.binaries {
@@ -143,8 +143,8 @@ func (c *content) others(of *catalog.Catalog) *content {
 	return others
 }
 
-// Others plans what a release for a platform holds of other projects, and names it: files, and folders with a final slash. A project
-// of OpenMade needs them in their places.
+// Others plans the part of a release for a platform that comes from other projects, and returns its outputs: files, and folders with
+// a final slash. A project of OpenMade needs them in place.
 func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *action.Graph, made []string, err error) {
 	c, err := p.resolve(Request{Tars: true, Platforms: []catalog.Platform{platform}})
 	if err != nil {
@@ -156,8 +156,8 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 	}
 	for name, module := range b.modules {
 		if module.HasFolders() {
-			return nil, nil, fmt.Errorf("%s/go.mod replaces a module by a folder, and Bazel gets modules by version and sum: "+
-				"take another road, or replace it by a module of your own", name)
+			return nil, nil, fmt.Errorf("%s/go.mod replaces a module with a folder, but Bazel gets modules by version and sum: "+
+				"use another road, or replace it with a module of your own", name)
 		}
 	}
 	all := p.builder(ctx)
@@ -177,20 +177,19 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 	return b.graph, made, nil
 }
 
-// CopySources makes a tree of its own of the sources, in dir: what is made of it has nothing to do with the _output of this one.
+// CopySources copies the sources to dir as a separate tree: builds there do not touch the _output of this one.
 func (p *Project) CopySources(ctx context.Context, dir string) error {
 	return p.sourceList().Copy(ctx, dir, func(string) bool { return true })
 }
 
-// Made is what a release is packed from besides the sources, and what Others plans, which is in the tree.
+// Made names what a release is packed from, besides the sources and the outputs of Others, which are in the tree.
 type Made struct {
-	Binaries map[string]string // by label: what Bazel made
+	Binaries map[string]string // files that Bazel made, by label
 	Licenses string            // the folder that GatherLicenses filled
 	Status   []byte            // the workspace status
 }
 
-// OpenMade reads a tree of unpacked sources of which a release is packed without compiling anything. Nothing of the environment
-// has a say.
+// OpenMade reads a tree of unpacked sources, from which a release is packed without compiling anything. It ignores the environment.
 func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 	settings := Settings{
 		Road:           bazelroad.Info.Name,

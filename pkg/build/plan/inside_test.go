@@ -140,7 +140,7 @@ func TestWhatIsMadeOfOtherProjects(t *testing.T) {
 			t.Errorf("%s is of a component", id)
 		}
 	}
-	if _, _, err := open(t, tree(t)).Others(t.Context(), linuxARM64); err == nil || !strings.Contains(err.Error(), "images/dns/go.mod replaces a module by a folder") {
+	if _, _, err := open(t, tree(t)).Others(t.Context(), linuxARM64); err == nil || !strings.Contains(err.Error(), "images/dns/go.mod replaces a module with a folder") {
 		t.Errorf("with a folder in place of a module: %v", err)
 	}
 }

@@ -24,25 +24,25 @@ import (
 // Where things are made, relative to the tree's root. The layout below _output is Kubernetes' own.
 const (
 	Output   = "_output"
-	State    = Output + "/.slipway"       // what is needed to skip work: records, caches, temporary files, the lock
+	State    = Output + "/.slipway"       // records, caches, temporary files, the lock
 	Images   = Output + "/release-images" // ARCH/NAME.tar
 	Layout   = Images + "/oci"            // an OCI image layout of all images
 	Tars     = Output + "/release-tars"
 	stage    = Output + "/release-stage"
 	archives = State + "/archive" // compressed forms by content
 
-	// EngineUsed is a file that says that the tree has something in a container engine.
+	// EngineUsed is a file that exists if the tree may have something in a container engine.
 	EngineUsed = State + "/engine"
 )
 
-// Settings are what a user sets by Kubernetes' variables.
+// Settings hold what a user sets with Kubernetes' variables.
 type Settings struct {
 	Road           string // ROAD: local, container, bazel; empty is local
 	Build          road.Options
-	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it, too
-	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it, too
+	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it as well
+	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it as well
 	CrossBase      string // KUBE_CROSS_BASE: the image that the build image starts from
-	DebianMirror   string // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from if this machine does not say
+	DebianMirror   string // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from, unless this machine configures it
 }
 
 // SettingsFrom reads the settings from an environment.
@@ -61,7 +61,7 @@ func SettingsFrom(getenv func(string) string) Settings {
 	}
 }
 
-// A Project is a tree, with what a plan needs to know of it.
+// A Project is a tree, with what a plan needs to know about it.
 type Project struct {
 	Root     string // absolute
 	Catalog  *catalog.Catalog
@@ -71,8 +71,8 @@ type Project struct {
 
 	road     road.Road // that compiles the components
 	local    road.Road // that compiles other projects' binaries
-	licensed string    // a folder that has the license files of the components; "" is to take them out of the module cache
-	made     bool      // what Others plans is in its place already
+	licensed string    // a folder with the license files of the components; "" means the module cache
+	made     bool      // the outputs of Others exist already
 	getenv   func(string) string
 	tree     *source.Tree
 }
@@ -89,7 +89,7 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	return p, p.identify(ctx)
 }
 
-// load reads what there is to build.
+// load reads the catalog of the tree that dir lies in.
 func load(dir string, settings Settings, getenv func(string) string) (*Project, error) {
 	root, err := FindRoot(dir)
 	if err != nil {
@@ -110,7 +110,7 @@ func load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	return p, nil
 }
 
-// identify finds out what version the tree is, and which files are its sources.
+// identify finds out the tree's version, and which files are its sources.
 func (p *Project) identify(ctx context.Context) (err error) {
 	if p.Stamp, err = stamp.Read(ctx, p.stampRequest()); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (p *Project) pin() toolchain.Pin {
 	return toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
 }
 
-// Containers is the container road for packages of some of the tree's modules.
+// Containers returns the container road for packages of some of the tree's modules.
 func (p *Project) Containers(modules ...string) *container.Road {
 	pin := p.pin()
 	return &container.Road{
@@ -151,17 +151,17 @@ func (p *Project) Containers(modules ...string) *container.Road {
 func (p *Project) findBazel(ctx context.Context, progress func(string)) (bazelroad.Bazel, error) {
 	b, err := p.Bazel(ctx, "", progress)
 	if err != nil {
-		return nil, err // and no Bazel that is nil in an interface that is not
+		return nil, err // not b: a nil pointer would make a non-nil interface
 	}
 	return b, nil
 }
 
-// checkBazel looks whether findBazel can succeed on this machine.
+// checkBazel checks whether findBazel can succeed on this machine.
 func (p *Project) checkBazel(ctx context.Context) error {
 	return bazel.Ready(ctx, bazel.Options{Root: p.Root, Mirror: p.Settings.DebianMirror, Getenv: p.getenv})
 }
 
-// Bazel is the one that the tree is pinned to, with what it needs from where deps says.
+// Bazel returns the Bazel that the tree pins. It takes its dependencies from where deps says.
 func (p *Project) Bazel(ctx context.Context, deps bazel.Deps, progress func(string)) (*bazel.Bazel, error) {
 	g, err := p.Go(ctx, progress)
 	if err != nil {
@@ -198,14 +198,14 @@ func FindRoot(dir string) (string, error) {
 	}
 }
 
-// A NoTreeError is a folder that is in no source tree.
+// A NoTreeError says that a folder is in no source tree.
 type NoTreeError struct{ Dir string }
 
 func (e *NoTreeError) Error() string {
 	return fmt.Sprintf("no release/release.yaml in %s or a folder above it", e.Dir)
 }
 
-// once remembers the first success.
+// once returns find with its first success remembered.
 func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(context.Context, func(string)) (*toolchain.Go, error) {
 	var mu sync.Mutex
 	var found *toolchain.Go
@@ -221,10 +221,10 @@ func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(
 	}
 }
 
-// ArchiveCache is the absolute path of the folder with compressed contents.
+// ArchiveCache returns the absolute path of the folder with compressed contents.
 func (p *Project) ArchiveCache() string { return p.abs(archives) }
 
-// HostBinaries is the folder of the host's binaries that _output/bin leads to, or "".
+// HostBinaries returns the folder of the host's binaries that _output/bin links to, or "".
 func (p *Project) HostBinaries() string {
 	if info := p.road.Info(); info.Linked {
 		return slashed(info.Output, catalog.Host().String())
@@ -232,8 +232,8 @@ func (p *Project) HostBinaries() string {
 	return ""
 }
 
-// Unchanged is an error if the tree is no longer as it was when the project was opened and planned. What is made of a tree
-// that changes meanwhile would hold some of it before the change and some after, under one version.
+// Unchanged returns an error if the tree changed since the project was opened and planned. A release of a tree that changes during
+// the build would mix files from before and after the change under one version.
 func (p *Project) Unchanged(ctx context.Context) error {
 	now, err := stamp.Read(ctx, p.stampRequest())
 	if err != nil {
@@ -259,7 +259,7 @@ func (p *Project) stampRequest() stamp.Request {
 	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv}
 }
 
-// validateTags checks what image names are made of before anything is compiled for them.
+// validateTags checks the parts of image names before anything is compiled for the images.
 func (s Settings) validateTags() error {
 	if s.DockerRegistry != "" {
 		if _, err := name.NewRepository(s.DockerRegistry+"/image", name.WeakValidation); err != nil {

@@ -14,28 +14,28 @@ import (
 
 // A Request names what to make.
 type Request struct {
-	// What is WHAT=: components by name or path. Empty means every component of the server, node and client sets.
+	// What selects components by name or path, as WHAT= does. Empty means all of the server, node and client sets.
 	What string
-	// Platforms narrow the sets' own; empty means all of them for Everywhere, else the host's.
+	// Platforms narrow those of the sets. Empty means all of them with Everywhere, else the host's.
 	Platforms  []catalog.Platform
 	Everywhere bool
 
-	Images  bool // the component images too
-	Tars    bool // and the tarballs with their checksums
-	TestSet bool // and the test set's
+	Images  bool // also the component images
+	Tars    bool // also the tarballs and their checksums
+	TestSet bool // also the test set's tarballs
 }
 
 // A Plan is what a request makes, and how.
 type Plan struct {
 	Graph   *action.Graph
-	Results []Result         // the files that the request is for
-	Release *release.Release // what release.json will say, without digests; nil if no release is made
+	Results []Result         // the files that the request asks for
+	Release *release.Release // the content of release.json, without digests; nil if no release is made
 }
 
-// A Result is a file that a request is for.
+// A Result is a file that a request asks for.
 type Result struct {
 	Path string // relative to the tree's root
-	Name string // among the results: of what is made for several platforms, with a folder
+	Name string // unique among the results; has a folder if the file is made for several platforms
 }
 
 // IsResult reports whether a file, by its path relative to the root, is a result.
@@ -43,7 +43,7 @@ func (p *Plan) IsResult(path string) bool {
 	return slices.ContainsFunc(p.Results, func(r Result) bool { return r.Path == path })
 }
 
-// Plan plans a request. It resolves what the request makes, and then describes how each part of that is made, once.
+// Plan plans a request. It resolves what the request makes, then describes how each part is made, once.
 func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 	c, err := p.resolve(req)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 	return planned, nil
 }
 
-// results are the files that a request for images or binaries is for.
+// results returns the files that a request for images or binaries asks for.
 func (p *Project) results(c *content) []Result {
 	var results []Result
 	for _, im := range c.images {

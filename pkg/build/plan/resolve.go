@@ -16,8 +16,8 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// A content is all that a request makes, resolved once: nothing behind it asks the catalog what belongs where. Each thing is in it
-// once, however many tarballs hold it.
+// A content is everything that a request makes, resolved once: code that uses it need not ask the catalog what belongs where. It
+// lists each thing once, however many tarballs hold it.
 type content struct {
 	binaries []program
 	notices  []notice
@@ -32,11 +32,11 @@ type program struct {
 	on catalog.Platform
 }
 
-// A notice is a folder of license texts: those of everything that some binaries of one module link, or of Debian packages.
+// A notice is a folder of license texts: of everything that some binaries of one module link, or of Debian packages.
 type notice struct {
 	name     string // of the group, and of the folder
 	on       catalog.Platform
-	binaries []catalog.Binary // none: of the packages that the bases have files of
+	binaries []catalog.Binary // if none, the notice is of the Debian packages in the bases
 	bases    []string
 	names    bool // the names of the licenses are needed, for images
 	texts    bool // the texts are needed, for tarballs
@@ -56,21 +56,21 @@ type imageOn struct {
 	notices  []string // names of the notices for what it holds
 }
 
-// A tarball is a file of the release, with the artifacts in it.
+// A tarball is a file of the release, and the artifacts in it.
 type tarball struct {
 	pack.Spec
-	on      catalog.Platform // zero: the same for all
+	on      catalog.Platform // zero if it is the same for all
 	members []release.Member
 }
 
-// resolver fills a content.
+// A resolver fills a content.
 type resolver struct {
 	*Project
 	content
 	seen map[string]bool
 }
 
-// once reports whether it is called with these words for the first time.
+// once reports whether this is the first call with these words.
 func (r *resolver) once(words ...string) bool {
 	key := strings.Join(words, " ")
 	first := !r.seen[key]
@@ -78,7 +78,7 @@ func (r *resolver) once(words ...string) bool {
 	return first
 }
 
-// resolve finds out what a request makes.
+// resolve returns what a request makes.
 func (p *Project) resolve(req Request) (*content, error) {
 	r := &resolver{Project: p, seen: map[string]bool{}}
 	platforms := p.platforms(req)
@@ -102,8 +102,8 @@ func (p *Project) resolve(req Request) (*content, error) {
 	return &r.content, nil
 }
 
-// components adds what WHAT names, for each platform that it can be built for. A developer's own machine, where no platform was
-// asked for, gets every component, as with `go build`, whether or not it is released for it.
+// components adds the components that WHAT names, for each platform that they are released for. If the request names no platform
+// (own), the developer's machine gets every component, released for it or not, as with `go build`.
 func (r *resolver) components(what string, platforms []catalog.Platform, own bool) error {
 	wanted := r.Catalog.Default()
 	if what != "" {
@@ -135,7 +135,7 @@ func (r *resolver) program(on catalog.Platform, bin catalog.Binary) {
 	}
 }
 
-// release adds the tarballs of some platforms, and those that are the same for all.
+// release adds the tarballs for some platforms, and those that are the same for all.
 func (r *resolver) release(platforms []catalog.Platform, testSet bool) {
 	sets := []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
 	if testSet {
@@ -168,7 +168,7 @@ func (r *resolver) release(platforms []catalog.Platform, testSet bool) {
 	}
 }
 
-// setTarball adds kubernetes-SET-OS-ARCH.tar.gz and all that it is made from.
+// setTarball adds kubernetes-SET-OS-ARCH.tar.gz and everything that it is made from.
 func (r *resolver) setTarball(set catalog.Set, on catalog.Platform) {
 	t := tarball{on: on, Spec: pack.Spec{Name: catalog.Tarball(set, on), Top: "kubernetes", Time: r.Stamp.Date}}
 	hold := func(artifact, from, to string) {
@@ -217,7 +217,7 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform) {
 	r.tarballs = append(r.tarballs, t)
 }
 
-// imageFolder is where a tarball has images.
+// imageFolder returns the folder of a tarball that holds an image.
 func imageFolder(set catalog.Set, im catalog.Image) string {
 	switch {
 	case set == catalog.Test:
@@ -228,11 +228,11 @@ func imageFolder(set catalog.Set, im catalog.Image) string {
 	return "server/bin"
 }
 
-// image adds an image, and what it is made from.
+// image adds an image and everything that it is made from.
 func (r *resolver) image(on catalog.Platform, im catalog.Image) imageOn {
 	made := imageOn{Image: im, on: on}
 	for _, name := range im.Binaries() {
-		bin, _ := r.Catalog.Binary(name) // catalog.Load guarantees that it is there
+		bin, _ := r.Catalog.Binary(name) // catalog.Load guarantees that it exists
 		r.program(on, bin)
 		made.binaries = append(made.binaries, bin)
 	}
@@ -251,13 +251,13 @@ func (r *resolver) image(on catalog.Platform, im catalog.Image) imageOn {
 	return made
 }
 
-// projects adds a notice for each other project that some binaries are of, and returns their names in the catalog's order. It
-// covers every program of the project that a release has for the platform, so it is the same whichever tarballs are asked for.
+// projects adds a notice for each other project that some binaries belong to, and returns their names in the catalog's order. A
+// notice covers all programs of its project in a release for the platform, so it is the same whichever tarballs are requested.
 func (r *resolver) projects(on catalog.Platform, some []catalog.Binary, notice func(string, catalog.Platform, []catalog.Binary)) []string {
 	var names []string
 	for _, bin := range r.Catalog.Binaries {
-		isOne := slices.ContainsFunc(some, func(b catalog.Binary) bool { return b.Module == bin.Module })
-		if name := path.Base(bin.Module); isOne && !r.Catalog.IsComponent(bin) && !slices.Contains(names, name) {
+		needed := slices.ContainsFunc(some, func(b catalog.Binary) bool { return b.Module == bin.Module })
+		if name := path.Base(bin.Module); needed && !r.Catalog.IsComponent(bin) && !slices.Contains(names, name) {
 			names = append(names, name)
 			notice(name, on, r.programsOf(bin.Module, on, catalog.Sets()...))
 		}
@@ -265,8 +265,9 @@ func (r *resolver) projects(on catalog.Platform, some []catalog.Binary, notice f
 	return names
 }
 
-// shipped lists the components that share one LICENSES folder with those of a set, and names it. It covers every component that a
-// release ships for the platform, so it is the same whichever tarballs are asked for. The test set has its own: it links far more.
+// shipped returns the components that share one LICENSES folder with those of a set, and its name. It covers every component that a
+// release ships for the platform, so it is the same whichever tarballs are requested. The test set, which links much more, has its
+// own.
 func (r *resolver) shipped(set catalog.Set, on catalog.Platform) (name string, binaries []catalog.Binary) {
 	name, sets := "components", []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
 	if set == catalog.Test {
@@ -275,7 +276,7 @@ func (r *resolver) shipped(set catalog.Set, on catalog.Platform) (name string, b
 	return name, r.programsOf(r.Catalog.Module, on, sets...)
 }
 
-// programsOf lists the binaries of a module that tarballs of some sets have for a platform, by themselves or in images.
+// programsOf returns the binaries of a module that the tarballs of some sets hold for a platform, as files or in images.
 func (r *resolver) programsOf(module string, on catalog.Platform, sets ...catalog.Set) []catalog.Binary {
 	held := map[string]bool{}
 	for _, set := range sets {
@@ -293,7 +294,7 @@ func (r *resolver) programsOf(module string, on catalog.Platform, sets ...catalo
 	})
 }
 
-// notice returns the notice for what binaries of one module link, which is added if it is the first time.
+// notice returns the notice of that name for a platform. The first call adds it.
 func (r *resolver) notice(name string, on catalog.Platform, binaries []catalog.Binary) *notice {
 	if r.once("notice", on.String(), name) {
 		r.notices = append(r.notices, notice{name: name, on: on, binaries: binaries})
@@ -302,12 +303,12 @@ func (r *resolver) notice(name string, on catalog.Platform, binaries []catalog.B
 	return &r.notices[i]
 }
 
-// names adds the names of the licenses of what binaries link.
+// names adds the names of the licenses of everything that binaries link.
 func (r *resolver) names(name string, on catalog.Platform, binaries []catalog.Binary) {
 	r.notice(name, on, binaries).names = true
 }
 
-// texts adds the texts of the licenses: of the modules that the binaries themselves name.
+// texts adds the texts of the licenses. It adds the binaries, too, since their build information names the modules.
 func (r *resolver) texts(name string, on catalog.Platform, binaries []catalog.Binary) {
 	r.notice(name, on, binaries).texts = true
 	for _, bin := range binaries {
@@ -327,12 +328,12 @@ func (r *resolver) debianNotice(set catalog.Set, on catalog.Platform, bases []st
 	return noticeDir(name, on)
 }
 
-// versionFile is the file that says in a tarball which version it is.
+// versionFile returns the file that names a tarball's version.
 func (p *Project) versionFile() []pack.Text {
 	return []pack.Text{{Name: "version", Content: p.Stamp.Version + "\n"}}
 }
 
-// values are what manifests leave open for the release, see release/manifests/README.md.
+// values returns what replaces placeholders in manifests, see release/manifests/README.md.
 func (p *Project) values() []pack.Value {
 	values := []pack.Value{{Placeholder: "__VERSION__", Value: p.Stamp.ImageTag()}, {Placeholder: "__REGISTRY__", Value: p.Catalog.Registry}}
 	for _, im := range p.Catalog.Images {
@@ -353,7 +354,7 @@ func (p *Project) hasPackages(base string) bool {
 	return err == nil
 }
 
-// platforms are the ones that a request is about.
+// platforms returns the platforms that a request makes something for.
 func (p *Project) platforms(req Request) []catalog.Platform {
 	switch {
 	case len(req.Platforms) > 0:
@@ -367,7 +368,7 @@ func (p *Project) platforms(req Request) []catalog.Platform {
 	}
 }
 
-// serverHost is the linux platform of this machine, or linux/amd64 where a server cannot run on its architecture.
+// serverHost returns the Linux platform of this machine, or linux/amd64 if servers are not built for its architecture.
 func (p *Project) serverHost() catalog.Platform {
 	host := catalog.Platform{OS: "linux", Arch: catalog.Host().Arch}
 	if !p.Catalog.SetHas(catalog.Server, host) {
@@ -376,11 +377,11 @@ func (p *Project) serverHost() catalog.Platform {
 	return host
 }
 
-// treeID identifies the members of the source tarball, together with the sources.
+// treeID identifies what the source tarball holds: the sources, and the version file.
 func (p *Project) treeID() string { return p.tree.ID + "\n" + string(stamp.Marshal(p.Stamp)) }
 
-// roadOf is the road that compiles a module's binaries: the one that was asked for, or, for other projects' modules, always
-// the local one.
+// roadOf returns the road that compiles a module's binaries: the requested one, or, for other projects' modules, always the local
+// one.
 func (p *Project) roadOf(module string) road.Road {
 	if module == p.Catalog.Module {
 		return p.road
@@ -388,15 +389,15 @@ func (p *Project) roadOf(module string) road.Road {
 	return p.local
 }
 
-// binary is the path of a binary.
+// binary returns the path of a binary.
 func (p *Project) binary(on catalog.Platform, bin catalog.Binary) string {
 	return slashed(p.roadOf(bin.Module).Info().Output, on.String(), on.Exe(bin.Name))
 }
 
-// abs is the absolute path of one relative to the root.
+// abs returns the absolute form of a path relative to the root.
 func (p *Project) abs(path string) string { return filepath.Join(p.Root, filepath.FromSlash(path)) }
 
-// slashed joins folders and a name as the action package wants its paths.
+// slashed joins folders and a name into a path in the form of package action.
 func slashed(parts ...string) string { return strings.Join(parts, "/") }
 
 // Names of artifacts; package release lists them.
@@ -413,14 +414,14 @@ const (
 	sums512      = stage + "/sha512"
 )
 
-// imageFiles are the files of an image that a tarball holds: the docker archive, and the file with its tag that Kubernetes has
+// imageFiles returns the files of an image that a tarball holds: the docker archive, and the file with its tag that Kubernetes puts
 // beside it.
 func imageFiles(on catalog.Platform, im catalog.Image) (archive, tag string) {
 	name := slashed(Images, on.Arch, im.File())
 	return name + ".tar", name + ".docker_tag"
 }
 
-// imagePart is the folder with an image's part of the layout.
+// imagePart returns the folder with an image's part of the layout.
 func imagePart(on catalog.Platform, im catalog.Image) string {
 	return slashed(stage, "images", on.Dash(), im.File())
 }

@@ -29,7 +29,7 @@ func Roads() []string {
 	return names
 }
 
-// Binaries returns the folder of a road's binaries, which are in OS/ARCH/NAME below, or "" if there is no such road.
+// Binaries returns the folder of a road's binaries, OS/ARCH/NAME, or "" if there is no such road.
 func Binaries(name string) string {
 	for i, r := range roads {
 		if r.info.Name == name || name == "" && i == 0 {
@@ -39,7 +39,7 @@ func Binaries(name string) string {
 	return ""
 }
 
-// chooseRoad takes the road that the settings name.
+// chooseRoad selects the road that the settings name.
 func (p *Project) chooseRoad() error {
 	for i, r := range roads {
 		if name := p.Settings.Road; r.info.Name == name || name == "" && i == 0 {
