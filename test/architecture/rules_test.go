@@ -86,7 +86,7 @@ var rules = []rule{
 	{"mechanism/archive", "tarballs that depend on their contents alone, fast", "what is packed", []string{processes, network, action}},
 	{"mechanism/atomicfile", "write a file that has its name only when it is whole", "what files hold", []string{processes, network}},
 	{"mechanism/badrequest", "tell errors of a request from failures", "exit codes", []string{processes, network}},
-	{"mechanism/checksum", "files of checksums, and checking them", "which files a release has", []string{processes, network}},
+	{"mechanism/checksum", "digests of files, and files of checksums", "which files a release has", []string{processes, network}},
 	{"mechanism/child", "child processes that end with their parent", "which programs they are", []string{network}},
 	{"mechanism/debian", "Debian packages: root file systems of them, and the files of exact versions", "which packages, and what for", []string{docker, engine}},
 	{"mechanism/engine", "drive a Docker Engine: containers, streams, labels", "what containers are for", []string{processes, action}},

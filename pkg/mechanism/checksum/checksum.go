@@ -156,10 +156,7 @@ func (s Sums) format(sum func(Digest) string) []byte {
 }
 
 // A name that would break its line is escaped, and a backslash before the sum says so.
-var (
-	escape   = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`)
-	unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")
-)
+var escape = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`)
 
 func line(sum, name string) string {
 	escaped := escape.Replace(name)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,81 +132,6 @@ func TestLinesAreSortedAndEscaped(t *testing.T) {
 	}
 }
 
-func TestVerifyAcceptsWhatWasSummed(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	sums := sumsOf(t, dir, writeFiles(t, dir, sample))
-	for name, text := range map[string]string{
-		"SHA256SUMS":  string(sums.SHA256SUMS()),
-		"SHA512SUMS":  string(sums.SHA512SUMS()),
-		"no newline":  strings.TrimSuffix(string(sums.SHA256SUMS()), "\n"),
-		"both":        string(Sums{"kubelet": sums["kubelet"]}.SHA256SUMS()) + string(Sums{"empty": sums["empty"]}.SHA512SUMS()),
-		"binary mode": sums["kubelet"].SHA256 + " *kubelet\n",
-		"upper case":  strings.ToUpper(sums["kubelet"].SHA256) + "  kubelet\n",
-	} {
-		path := filepath.Join(t.TempDir(), "sums")
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := Verify(dir, path); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestVerifyNamesEveryWrongLine(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{"a": "a", "b": "b", "sub/c": "c"})
-	sum := func(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }
-	a, b := sum("a"), sum("b")
-	for _, test := range []struct {
-		name, text string
-		is         error
-		want       []string // one line of the error each, after the file's name
-	}{
-		{"differs", a + "  a\n" + a + "  b\n", ErrDiffers, []string{":2: b: content differs: its sum is " + b + ", want " + a}},
-		{"missing", a + "  x\n" + b + "  b\n", fs.ErrNotExist, []string{":1: x: open "}},
-		{"a folder", a + "  sub\n", nil, []string{":1: sub: read "}},
-		{"several", a + "  b\n" + a + "  a\n?\n" + b + "  x\n", ErrMalformed, []string{":1: b: ", ":3: malformed", ":4: x: "}},
-		{"empty line", a + "  a\n\n" + b + "  b\n", ErrMalformed, []string{":2: malformed line: want a sum"}},
-		{"empty line at the end", a + "  a\n\n", ErrMalformed, []string{":2: malformed line"}},
-		{"comment", "# sums\n" + a + "  a\n", ErrMalformed, []string{":1: "}},
-		{"one blank", a + " a\n", ErrMalformed, []string{":1: malformed line"}},
-		{"no name", a + "  \n", ErrMalformed, []string{":1: malformed line"}},
-		{"short sum", a[1:] + "  a\n", ErrMalformed, []string{":1: a: malformed line: "}},
-		{"SHA-1", a[:40] + "  a\n", ErrMalformed, []string{":1: a: malformed line: "}},
-		{"no hex", "x" + a[1:] + "  a\n", ErrMalformed, []string{":1: a: malformed line: "}},
-		{"unknown escape", `\` + a + `  a\t` + "\n", ErrMalformed, []string{`:1: a\t: malformed line: unknown escape`}},
-		{"needless escape", `\` + a + `  a\`, ErrMalformed, []string{`:1: a\: malformed line: unknown escape`}},
-		{"twice", a + "  a\n" + a + "  a\n", ErrMalformed, []string{":2: a: malformed line: is on line 1"}},
-		{"absolute", a + "  /etc/passwd\n", ErrMalformed, []string{":1: /etc/passwd: malformed line: name leads out"}},
-		{"parent", a + "  sub/../../a\n", ErrMalformed, []string{":1: sub/../../a: malformed line: name leads out"}},
-		{"carriage return", a + "  a\r\n", fs.ErrNotExist, []string{":1: a\r: open"}},
-		{"nothing", "", nil, []string{": no sums"}},
-	} {
-		path := filepath.Join(t.TempDir(), "SUMS")
-		if err := os.WriteFile(path, []byte(test.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		err := Verify(dir, path)
-		if err == nil {
-			t.Errorf("%s: no error", test.name)
-			continue
-		}
-		if test.is != nil && !errors.Is(err, test.is) {
-			t.Errorf("%s: error is not %q: %v", test.name, test.is, err)
-		}
-		got := strings.Split(err.Error(), "\n")
-		if !slices.EqualFunc(got, test.want, func(got, want string) bool { return strings.HasPrefix(got, path+want) }) {
-			t.Errorf("%s: error is\n%v\nwant\n%v", test.name, err, strings.Join(test.want, "\n"))
-		}
-	}
-	if err := Verify(dir, filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no checksum file: error is %v", err)
-	}
-}
-
 func TestCoreutilsAgree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -236,26 +160,6 @@ func TestCoreutilsAgree(t *testing.T) {
 		}
 		if string(theirs) != string(ours) {
 			t.Errorf("%s writes\n%s\nwe write\n%s", tool, theirs, ours)
-		}
-	}
-}
-
-func TestVerifyFilesChecksOnlyTheNamedFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	sums := filepath.Join(dir, "SHA256SUMS")
-	text := fmt.Sprintf("%x  good\n%064x  bad\n%064x  missing\n", sha256.Sum256([]byte("x")), 0, 0)
-	for name, text := range map[string]string{"SHA256SUMS": text, "good": "x", "bad": "y", "unnamed": "z"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := VerifyFiles(dir, sums, "good"); err != nil {
-		t.Error(err)
-	}
-	for name, want := range map[string]error{"bad": ErrDiffers, "missing": fs.ErrNotExist, "unnamed": ErrUnnamed} {
-		if err := VerifyFiles(dir, sums, "good", name); !errors.Is(err, want) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %v, want %v", name, err, want)
 		}
 	}
 }
