@@ -1,9 +1,9 @@
-// Package release describes a release as one value: everything that was made of one commit, by content.
+// Package release describes a release as one value: everything that was made from one commit, by content.
 //
 // A [Release] names every artifact (tarballs, the binaries in them, container images, files of sums) with its digests, and every
-// input (sources, Go modules, toolchains, Debian packages) that the artifacts were made from. It is the file release.json beside
-// the tarballs, and the hinge of slipway: what makes artifacts adds entries, and what checks, boots, compares or publishes them
-// reads entries. Nobody has to know how a file is called.
+// input (sources, Go modules, toolchains, Debian packages) that the artifacts were made from. It is stored as release.json beside
+// the tarballs, and connects the parts of slipway: code that makes artifacts adds entries, and code that checks, boots, compares or
+// publishes them reads entries. No reader needs to know file names.
 //
 //	r, err := release.Read("_output/release-tars")
 //	for _, a := range r.Select(release.Tarball, platform) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// ErrInvalid says that a release.json cannot be what it claims to be.
+// ErrInvalid says that a release.json is malformed or contradicts itself.
 var ErrInvalid = errors.New("not a description of a release")
 
 // Marshal returns the content of release.json.
@@ -39,8 +39,8 @@ func Read(dir string) (*Release, error) {
 	return r, nil
 }
 
-// Unmarshal reads the content of a release.json, strictly: what it does not know is an error, as are names that are not unique,
-// references that lead nowhere and paths that lead out of the release's folder.
+// Unmarshal reads the content of a release.json, strictly: unknown keys, duplicate names, dangling references and paths that lead
+// out of the release's folder are errors.
 func Unmarshal(data []byte) (*Release, error) {
 	var form struct {
 		Format int `json:"format"`
@@ -58,7 +58,7 @@ func Unmarshal(data []byte) (*Release, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if _, err := d.Token(); err == nil {
-		return nil, fmt.Errorf("%w: something follows it", ErrInvalid)
+		return nil, fmt.Errorf("%w: more data follows it", ErrInvalid)
 	}
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -66,7 +66,7 @@ func Unmarshal(data []byte) (*Release, error) {
 	return &r, nil
 }
 
-// check returns what contradicts itself in a description.
+// check returns an error if the description contradicts itself.
 func (r *Release) check() error {
 	names := make(map[string]bool, len(r.Artifacts))
 	paths := map[string]bool{}
@@ -103,7 +103,7 @@ func (r *Release) check() error {
 	return nil
 }
 
-// isHex reports whether s is a number of lower-case hexadecimal digits.
+// isHex reports whether s consists of that many lower-case hexadecimal digits.
 func isHex(s string, digits int) bool {
 	return len(s) == digits && strings.Trim(s, "0123456789abcdef") == ""
 }

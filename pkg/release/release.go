@@ -9,12 +9,12 @@ import (
 // File is the name of the file that describes a release, in the release's folder.
 const File = "release.json"
 
-// Format is the version of the file's form. Readers refuse another one.
+// Format is the version of the file's format. Readers refuse other versions.
 const Format = 1
 
-// A Release is everything that was made of one commit.
+// A Release is everything that was made from one commit.
 type Release struct {
-	Format     int       `json:"format" jsonschema:"version of the form of this file"`
+	Format     int       `json:"format" jsonschema:"version of this file's format"`
 	Version    string    `json:"version" jsonschema:"the release's version, such as v1.37.0+acme.1"`
 	Commit     string    `json:"commit,omitempty" jsonschema:"the commit of the tree, in hex"`
 	TreeState  string    `json:"treeState,omitempty" jsonschema:"clean, dirty, or archive"`
@@ -50,8 +50,8 @@ type Artifact struct {
 	Size      int64             `json:"size" jsonschema:"bytes; of an image or index, of its manifest"`
 	SHA256    string            `json:"sha256" jsonschema:"in hex; of an image or index, its digest"`
 	SHA512    string            `json:"sha512" jsonschema:"in hex; of an image or index, of its manifest"`
-	Path      string            `json:"path,omitempty" jsonschema:"in the release's folder; absent for what is only inside another artifact"`
-	Of        []string          `json:"of,omitempty" jsonschema:"names of the artifacts that it consists of or speaks about"`
+	Path      string            `json:"path,omitempty" jsonschema:"in the release's folder; absent if the artifact is only inside others"`
+	Of        []string          `json:"of,omitempty" jsonschema:"names of the artifacts that it consists of or is about"`
 	Action    string            `json:"action" jsonschema:"the action that made it"`
 
 	Members []Member `json:"members,omitempty" jsonschema:"of a tarball: where it holds other artifacts"`
@@ -65,7 +65,7 @@ type Member struct {
 	Artifact string `json:"artifact" jsonschema:"name of the artifact"`
 }
 
-// A Layer is one of an image.
+// A Layer is a layer of an image.
 type Layer struct {
 	MediaType string `json:"mediaType" jsonschema:"OCI media type"`
 	Size      int64  `json:"size" jsonschema:"bytes, as it is stored"`
@@ -81,7 +81,7 @@ const (
 	Source    InputKind = "source"    // the tree, as the tarball of its sources
 	Module    InputKind = "module"    // a Go module that a binary links
 	Toolchain InputKind = "toolchain" // Go for a host that may have compiled
-	Debian    InputKind = "debian"    // a Debian package that an image has files of
+	Debian    InputKind = "debian"    // a Debian package with files in an image
 )
 
 // An Input is something that artifacts were made from.
@@ -95,7 +95,7 @@ type Input struct {
 	Replaces string            `json:"replaces,omitempty" jsonschema:"path of the module that it stands in for"`
 }
 
-// Select returns the artifacts of a kind, in the release's order; a platform narrows them, unless it is the zero one.
+// Select returns the artifacts of a kind for a platform, in the release's order. The zero platform selects all.
 func (r *Release) Select(kind Kind, on platform.Platform) []Artifact {
 	var selected []Artifact
 	for _, a := range r.Artifacts {

@@ -22,7 +22,7 @@ var (
 	on    = platform.Platform{OS: "linux", Arch: "arm64"}
 )
 
-// example is a small release with an artifact of each kind and an input of each kind.
+// example returns a small release with an artifact of each kind and an input of each kind.
 func example() *Release {
 	return &Release{
 		Format: Format, Version: "v1.37.0+acme.1", Commit: strings.Repeat("c", 40), TreeState: "clean",
@@ -106,10 +106,10 @@ func TestTheSchemaAcceptsADescriptionAndRefusesOthers(t *testing.T) {
 		t.Errorf("a release is refused: %v", err)
 	}
 	for what, edit := range map[string]func(string) string{
-		"an unknown key":   func(s string) string { return strings.Replace(s, `"mediaType"`, `"mediatype"`, 1) },
-		"a kind":           func(s string) string { return strings.Replace(s, `"kind": "tarball"`, `"kind": "tar"`, 1) },
-		"a platform":       func(s string) string { return strings.Replace(s, `"linux/arm64"`, `"linux-arm64"`, 1) },
-		"a size as a text": func(s string) string { return strings.Replace(s, `"size": 1`, `"size": "1"`, 1) },
+		"an unknown key": func(s string) string { return strings.Replace(s, `"mediaType"`, `"mediatype"`, 1) },
+		"a kind":         func(s string) string { return strings.Replace(s, `"kind": "tarball"`, `"kind": "tar"`, 1) },
+		"a platform":     func(s string) string { return strings.Replace(s, `"linux/arm64"`, `"linux-arm64"`, 1) },
+		"a size as text": func(s string) string { return strings.Replace(s, `"size": 1`, `"size": "1"`, 1) },
 	} {
 		if err := resolved.Validate(value(edit)); err == nil {
 			t.Errorf("%s: accepted", what)
@@ -124,14 +124,14 @@ func TestADescriptionThatContradictsItselfIsRefused(t *testing.T) {
 		want string
 	}{
 		"another format":      {func(r *Release) { r.Format = 2 }, "its format is 2"},
-		"a name twice":        {func(r *Release) { r.Artifacts[1].Name = "SHA256SUMS" }, "SHA256SUMS: named twice"},
+		"a duplicate name":    {func(r *Release) { r.Artifacts[1].Name = "SHA256SUMS" }, "SHA256SUMS: named twice"},
 		"no name":             {func(r *Release) { r.Artifacts[2].Name = "" }, "has no name"},
 		"a short digest":      {func(r *Release) { r.Artifacts[2].SHA256 = "aa" }, "a digest is malformed"},
 		"a path to elsewhere": {func(r *Release) { r.Artifacts[1].Path = "../a.tar.gz" }, "leads out of the folder"},
-		"a path twice":        {func(r *Release) { r.Artifacts[1].Path = "SHA256SUMS" }, `"SHA256SUMS" is taken`},
+		"a duplicate path":    {func(r *Release) { r.Artifacts[1].Path = "SHA256SUMS" }, `"SHA256SUMS" is taken`},
 		"its own path":        {func(r *Release) { r.Artifacts[1].Path = File }, `"release.json" is taken`},
-		"a loose reference":   {func(r *Release) { r.Artifacts[0].Of = []string{"b.tar.gz"} }, "refers to b.tar.gz"},
-		"a loose member":      {func(r *Release) { r.Artifacts[1].Members[0].Artifact = "x" }, "is x, which is not in the release"},
+		"dangling reference":  {func(r *Release) { r.Artifacts[0].Of = []string{"b.tar.gz"} }, "refers to b.tar.gz"},
+		"dangling member":     {func(r *Release) { r.Artifacts[1].Members[0].Artifact = "x" }, "is x, which is not in the release"},
 	} {
 		r := example()
 		test.edit(r)
@@ -144,14 +144,14 @@ func TestADescriptionThatContradictsItselfIsRefused(t *testing.T) {
 		}
 	}
 	for what, data := range map[string]string{
-		"an unknown key": `{"format": 1, "more": true}`, "no JSON": `{`, "something behind it": `{"format": 1} {}`, "nothing": "",
+		"an unknown key": `{"format": 1, "more": true}`, "no JSON": `{`, "trailing data": `{"format": 1} {}`, "nothing": "",
 	} {
 		if _, err := Unmarshal([]byte(data)); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
 	if _, err := Read(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder without description: %v", err)
+		t.Errorf("a folder without a description: error %v", err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestArtifactsAreFoundByNameKindAndPlatform(t *testing.T) {
 		t.Errorf("%v, %t", a, ok)
 	}
 	if _, ok := r.Artifact("kubelet"); ok {
-		t.Error("a name that is none is found")
+		t.Error("an unknown name is found")
 	}
 	if got := r.Select(Binary, on); len(got) != 1 || got[0].Name != "linux/arm64/kubelet" {
 		t.Errorf("%v", got)

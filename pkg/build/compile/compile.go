@@ -1,5 +1,5 @@
-// Package compile makes the actions of compiles: one for each binary, and so a key and a record for each, and one batch for a module
-// and a platform, which compiles all binaries that are stale in one run of a road.
+// Package compile makes the actions that compile binaries. Each binary has an action, and so a key and a record, of its own. All
+// binaries of a module and a platform form one batch, which compiles the stale ones in one run of a road.
 //
 //	c := compile.Compiler{Root: root, Cache: cache, Measured: graph.Measured}
 //	a := c.Action(road, compile.Spec{ID: "compile linux/amd64 kubectl", Batch: "compile linux/amd64", …})
@@ -18,8 +18,8 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// defaultMemory is how much memory a compile is expected to need until it has been measured here: bytes. The linux/amd64 components
-// peak at 3.7 GiB on two cores (docs/measurements.md), during the parallel links at the end.
+// defaultMemory is how much memory, in bytes, a compile is expected to need until it has been measured on this machine. The
+// linux/amd64 components peak at 3.7 GiB on two cores (docs/measurements.md), during the parallel links at the end.
 const defaultMemory = 4 << 30
 
 // A Spec describes the compile of a binary. Paths are slash-separated and relative to the tree's root.
@@ -31,20 +31,20 @@ type Spec struct {
 
 	road.Spec
 	road.Binary
-	Elsewhere bool // another road was asked for, and says who compiles
+	Elsewhere bool // the request names another road, so messages name this one
 }
 
 // A Compiler makes the actions of one graph.
 type Compiler struct {
 	Root     string                                    // absolute
-	Cache    string                                    // where compressed contents are kept; empty: nothing is compressed ahead of packing
+	Cache    string                                    // where compressed contents are kept; if empty, nothing is compressed ahead of packing
 	Measured func(batch string) (int64, bool)          // peak memory of a batch the last time, bytes
 	batches  map[string]*action.Batch                  // by ID
 	binaries map[string]road.Binary                    // by ID of the action
 	ready    map[road.Road]func(context.Context) error // see lookOnce
 }
 
-// Action returns the action that compiles a binary. It fails if the road cannot make it.
+// Action returns the action that compiles a binary, or an error if the road cannot compile it.
 func (c *Compiler) Action(by road.Road, s Spec) (*action.Action, error) {
 	if err := road.CheckBinary(by, s.Binary); err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (c *Compiler) batch(by road.Road, s Spec) *action.Batch {
 	return b
 }
 
-// cost leaves one processor for what can happen beside a compile (packing, the next platform's start), since the Go command's links
-// leave processors idle.
+// cost leaves one processor for work beside a compile (packing, the start of the next platform), since the Go command's links leave
+// processors idle.
 func (c *Compiler) cost(batch string) action.Cost {
 	cost := action.Cost{CPU: max(1, runtime.NumCPU()-1), Memory: defaultMemory}
 	if peak, ok := c.Measured(batch); ok {
@@ -93,7 +93,7 @@ func (c *Compiler) cost(batch string) action.Cost {
 	return cost
 }
 
-// lookOnce returns the Ready of a road, or nil if it has none. Batches share it, so that it looks only once.
+// lookOnce returns a road's Ready, or nil if it has none. Batches share it, and only the first call checks.
 func (c *Compiler) lookOnce(by road.Road) func(context.Context) error {
 	preparer, ok := by.(road.Preparer)
 	if !ok {
@@ -110,7 +110,7 @@ func (c *Compiler) lookOnce(by road.Road) func(context.Context) error {
 	return c.ready[by]
 }
 
-// compilation is that of a batch's stale binaries, which go where path says.
+// compilation returns the compilation of a batch's stale binaries. Path returns where an output goes.
 func (c *Compiler) compilation(s road.Spec, stale []*action.Action, path func(output string) string) road.Compilation {
 	made := road.Compilation{Spec: s}
 	for _, a := range stale {
@@ -136,7 +136,7 @@ func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec
 	return by.Compile(ctx, made, t)
 }
 
-// An elsewhere reports a compile by another road than the one of the request, with its name.
+// An elsewhere reports a compile by a road that is not the request's, with the road's name.
 type elsewhere struct {
 	road.Report
 	road string
@@ -144,9 +144,9 @@ type elsewhere struct {
 
 func (e elsewhere) By(process string) { e.Report.By("the " + e.road + " road: " + process) }
 
-// ahead compresses binaries for tarballs and images, one after the other, while others are linked: links leave processors idle, and
-// packing would have to compress all of them at once. It only saves time: packing meets again what goes wrong here, and reports it,
-// and does what is not done when the compile is.
+// ahead compresses finished binaries for tarballs and images, one after the other, while others are linked: links leave processors
+// idle, and packing would have to compress all binaries at once. It only saves time: packing compresses what is missing when the
+// compile ends, and reports errors, which ahead ignores.
 func (c *Compiler) ahead(ctx context.Context) (built func(file string), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	packer := archive.Packer{Cache: c.Cache, Workers: 1}

@@ -14,7 +14,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// A fake road makes files that hold the package's name.
+// A fake road writes a package's name into its output.
 type fake struct {
 	looked   *int
 	compiled *[]string
@@ -41,7 +41,7 @@ func (f fake) Compile(_ context.Context, c road.Compilation, r road.Report) erro
 	return nil
 }
 
-// graph is the compile of two programs of one module and one of another.
+// graph returns the compiles of two programs of one module, and one of another.
 func graph(t *testing.T, by road.Road) *action.Graph {
 	t.Helper()
 	g := &action.Graph{Root: t.TempDir(), State: "state"}
@@ -66,7 +66,7 @@ func TestBinariesOfAModuleAreOneBatch(t *testing.T) {
 	var compiled, by []string
 	g := graph(t, fake{&looked, &compiled, nil})
 	if g.Actions[0].Batch != g.Actions[1].Batch || g.Actions[0].Batch == g.Actions[2].Batch {
-		t.Error("the batches are not one for each module")
+		t.Error("want one batch for each module")
 	}
 	if got := g.Actions[0].Batch.Commands(g.Actions[:1]); !slices.Equal(got, []string{"fake ./a " + filepath.Join(g.Root, "bin", "a")}) {
 		t.Errorf("commands %q", got)
@@ -85,10 +85,10 @@ func TestBinariesOfAModuleAreOneBatch(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if looked != 1 {
-		t.Errorf("the road looked %d times whether it is ready", looked)
+		t.Errorf("the road checked %d times whether it is ready", looked)
 	}
 
-	// What is there is not compiled again, and the road looks for nothing.
+	// Only the missing binary is compiled again.
 	compiled = nil
 	if err := os.Remove(filepath.Join(g.Root, "bin", "b")); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestARoadThatIsNotReadyCompilesNothing(t *testing.T) {
 	}
 }
 
-// A limited road can make no tests.
+// A limited road cannot compile tests.
 type limited struct{ fake }
 
 func (limited) CheckOptions(road.Options) error { return nil }
@@ -122,7 +122,7 @@ func (limited) CheckBinary(b road.Binary) error {
 	return nil
 }
 
-func TestABinaryThatARoadCannotMakeIsAnError(t *testing.T) {
+func TestABinaryThatTheRoadCannotCompileIsAnError(t *testing.T) {
 	t.Parallel()
 	c := Compiler{Measured: func(string) (int64, bool) { return 0, false }}
 	if _, err := c.Action(limited{}, Spec{Binary: road.Binary{Package: "p", Test: true}}); !errors.As(err, new(*road.UnsupportedError)) {

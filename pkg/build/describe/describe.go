@@ -34,33 +34,33 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe stands for the code here.
+// Recipe identifies the code of this package.
 var Recipe = recipe.Of(sources)
 
-// A Spec decides what is said of a release, together with the contents of the files that it names. Paths are relative to the tree's
-// root and separated by slashes.
+// A Spec decides the description of a release, together with the contents of the files that it names. Paths are relative to the
+// tree's root and separated by slashes.
 type Spec struct {
 	Release  release.Release // without digests and sizes, and without modules among its inputs
-	Files    []File          // where artifacts are, but images and indexes
+	Files    []File          // where artifacts are, except images and indexes
 	Images   []Image         // where images are
 	Layout   string          // the OCI image layout that has the indexes
-	Modules  []string        // lists of the modules that are linked, see package license
-	Packages []debian.Spec   // whose locks name the Debian packages that images have files of
+	Modules  []string        // lists of linked modules, see package license
+	Packages []debian.Spec   // their locks name the Debian packages in images
 	Folder   string          // of the release
 }
 
-// An Image is where an image artifact is: in a part of the layout, see package image.
+// An Image says which part of the layout holds an image artifact, see package image.
 type Image struct{ Artifact, Part string }
 
-// A File is where an artifact is.
+// A File says where an artifact is.
 type File struct {
 	Artifact string // its name
 	Path     string
-	SHA512   string // path of a file that has its SHA-512 in hex; empty: it is computed
+	SHA512   string // path of a file with its SHA-512 in hex; if empty, it is computed
 }
 
-// Checksums returns the action that makes SHA256SUMS and SHA512SUMS of some files, which are in the release's folder under the names
-// of their artifacts. Before says whether the release may be finished: an error ends the action.
+// Checksums returns the action that makes SHA256SUMS and SHA512SUMS of some files, which the release's folder has under the names of
+// their artifacts. The action calls before first, and fails if that returns an error.
 func Checksums(root, folder string, files []File, before func(context.Context) error) *action.Action {
 	short, long := folder+"/SHA256SUMS", folder+"/SHA512SUMS"
 	var inputs []string
@@ -74,7 +74,7 @@ func Checksums(root, folder string, files []File, before func(context.Context) e
 		Inputs:  inputs,
 		Outputs: []string{short, long},
 		Run: func(ctx context.Context, t *action.Task) error {
-			// What has checksums is a release of one tree at one time.
+			// A release with checksums is of one tree that did not change during the build.
 			if err := before(ctx); err != nil {
 				return err
 			}
@@ -129,7 +129,7 @@ func Action(root string, s Spec) *action.Action {
 			if err != nil {
 				return err
 			}
-			// What readers would refuse must not be written.
+			// Never write a description that readers refuse.
 			if _, err := release.Unmarshal(data); err != nil {
 				return err
 			}
@@ -138,8 +138,8 @@ func Action(root string, s Spec) *action.Action {
 	}
 }
 
-// knownSums returns the SHA-512 of binaries by their SHA-256, of the description that the last run made: nobody reads half a gigabyte
-// of binaries again because one of them was compiled.
+// knownSums returns the SHA-512 sums in the last run's description, by SHA-256: a compile of one binary must not cost reading half a
+// gigabyte of the others.
 func knownSums(file string) map[string]string {
 	known := map[string]string{}
 	if file == "" {
@@ -155,7 +155,7 @@ func knownSums(file string) map[string]string {
 	return known
 }
 
-// A describer fills in what files say.
+// A describer fills in what only the finished files can say.
 type describer struct {
 	Spec
 	root  string
@@ -184,7 +184,7 @@ func (d *describer) describe(ctx context.Context) error {
 	return nil
 }
 
-// artifact returns the artifact of that name, to be filled in.
+// artifact returns the artifact of that name, for the caller to fill in.
 func (d *describer) artifact(name string) (*release.Artifact, error) {
 	for i := range d.Release.Artifacts {
 		if a := &d.Release.Artifacts[i]; a.Name == name {
@@ -219,7 +219,7 @@ func (d *describer) files(ctx context.Context) error {
 	return g.Wait()
 }
 
-// sha512 returns the SHA-512 of a file whose SHA-256 is known.
+// sha512 returns the SHA-512 of a file. Sum is its SHA-256.
 func (d *describer) sha512(f File, sum string) (string, error) {
 	if f.SHA512 != "" {
 		sum, err := os.ReadFile(d.abs(f.SHA512))
@@ -240,7 +240,7 @@ func (d *describer) sha512(f File, sum string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// images fills in what parts of the layout say.
+// images fills in the images from their parts of the layout.
 func (d *describer) images() error {
 	for _, im := range d.Images {
 		a, err := d.artifact(im.Artifact)
@@ -264,7 +264,7 @@ func (d *describer) images() error {
 	return nil
 }
 
-// indexes fills in what the layout says.
+// indexes fills in the image indexes from the layout.
 func (d *describer) indexes() error {
 	if len(d.Images) == 0 {
 		return nil
@@ -289,7 +289,7 @@ func (d *describer) indexes() error {
 	return nil
 }
 
-// manifest fills in what a descriptor says of a manifest or index in the layout. The SHA-512 is of the bytes there.
+// manifest fills in the media type, size and digests of a manifest or index in the layout, and checks them against its descriptor.
 func (d *describer) manifest(a *release.Artifact, of v1.Descriptor) error {
 	data, err := os.ReadFile(filepath.Join(d.abs(d.Layout), "blobs", of.Digest.Algorithm, of.Digest.Hex))
 	if err != nil {
@@ -298,12 +298,12 @@ func (d *describer) manifest(a *release.Artifact, of v1.Descriptor) error {
 	short, long := sha256.Sum256(data), sha512.Sum512(data)
 	a.MediaType, a.Size, a.SHA256, a.SHA512 = string(of.MediaType), of.Size, hex.EncodeToString(short[:]), hex.EncodeToString(long[:])
 	if a.Size != int64(len(data)) || a.SHA256 != of.Digest.Hex {
-		return fmt.Errorf("%s: the layout has another manifest than %s", a.Name, of.Digest)
+		return fmt.Errorf("%s: the manifest in the layout is not %s", a.Name, of.Digest)
 	}
 	return nil
 }
 
-// sources adds the inputs that only the finished parts can name.
+// sources adds the inputs that only finished parts can name: modules and Debian packages.
 func (d *describer) sources() error {
 	var inputs []release.Input
 	for i := range d.Release.Inputs {

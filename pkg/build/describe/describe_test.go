@@ -33,7 +33,7 @@ func put(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// small is a release of a tarball with a binary in it.
+// small returns a release with one tarball, which holds one binary.
 func small() Spec {
 	return Spec{
 		Release: release.Release{
@@ -53,7 +53,7 @@ func small() Spec {
 
 var long = strings.Repeat("5", 128)
 
-// tree has the files of the small release.
+// tree returns a tree with the files of the small release.
 func tree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -65,7 +65,7 @@ func tree(t *testing.T) string {
 	return root
 }
 
-// run makes a release's description, and reads it.
+// run makes the description of a release and reads it.
 func run(t *testing.T, root string, s Spec) *release.Release {
 	t.Helper()
 	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Action(root, s)}}
@@ -79,7 +79,7 @@ func run(t *testing.T, root string, s Spec) *release.Release {
 	return r
 }
 
-func TestADescriptionHasWhatFilesSay(t *testing.T) {
+func TestADescriptionHasDigestsAndInputsFromFiles(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
 	r := run(t, root, small())
@@ -108,14 +108,14 @@ func TestADescriptionHasWhatFilesSay(t *testing.T) {
 		}
 	}
 
-	// A binary that was changed has other digests, and one that was not keeps those that are known.
+	// A changed binary gets new digests.
 	put(t, root, map[string]string{"bin/kubelet": "another"})
 	if next, _ := run(t, root, small()).Artifact("linux/amd64/kubelet"); next.SHA256 == kubelet.SHA256 || next.SHA512 == kubelet.SHA512 {
 		t.Errorf("changed binary %+v", next)
 	}
 }
 
-func TestWhatIsNotThereIsNotDescribed(t *testing.T) {
+func TestAFileOfNoPlannedArtifactIsAnError(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
 	s := small()
@@ -126,7 +126,7 @@ func TestWhatIsNotThereIsNotDescribed(t *testing.T) {
 	}
 }
 
-func TestChecksumsAreMadeOfOneTree(t *testing.T) {
+func TestChecksumsAreNotMadeIfTheTreeChanged(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
 	changed := errors.New("the tree changed")

@@ -9,7 +9,8 @@ import (
 	"slipway.build/pkg/build/plan"
 )
 
-// linkBin points _output/bin at the host's binaries, where Kubernetes has them, if there are any. The tree is locked.
+// linkBin links _output/bin, where Kubernetes users look for binaries, to the host's binaries if there are any. The caller holds the
+// tree's lock.
 func linkBin(p *plan.Project) error {
 	folder := p.HostBinaries()
 	if folder == "" {
@@ -32,15 +33,15 @@ func linkBin(p *plan.Project) error {
 		return err
 	}
 	tmp := filepath.Join(p.Root, filepath.FromSlash(plan.State), "bin.link")
-	_ = os.Remove(tmp) // of a run that was killed
+	_ = os.Remove(tmp) // left by a run that was killed
 	if err := os.Symlink(target, tmp); err != nil {
 		return err
 	}
 	return os.Rename(tmp, link)
 }
 
-// moveBin makes way for the link where _output/bin is a folder, as `make slipway` leaves it in a fresh tree: what is in it goes to
-// where the link will lead, unless something of that name is there.
+// moveBin makes room for the link if _output/bin is a folder, as after `make slipway` in a fresh tree. It moves files to where the
+// link will lead, unless files with their names exist there.
 func moveBin(bin, binaries string) error {
 	if info, err := os.Lstat(bin); err != nil || !info.IsDir() {
 		return nil

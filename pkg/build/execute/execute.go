@@ -1,5 +1,5 @@
-// Package execute carries out a request in a tree, from the lock to the finished release: it waits for another run, plans, runs what
-// is stale, and leaves the tree's output folder in order.
+// Package execute carries out a request in a tree, from the lock to the finished release: it waits for another run, plans, runs the
+// stale actions, and leaves the tree's output folder in order.
 //
 //	made, err := execute.Run(ctx, execute.Options{Root: root, Plan: plan, Events: view.Event})
 //
@@ -25,8 +25,8 @@ import (
 type Options struct {
 	Root string // of the tree, absolute
 
-	// Plan opens the tree and plans the request. It is called again if another run had to be waited for, as the tree may have
-	// changed meanwhile.
+	// Plan opens the tree and plans the request. Run calls it if it waited for another run, since the tree may have changed
+	// meanwhile.
 	Plan func(ctx context.Context) (*plan.Project, *plan.Plan, error)
 
 	Output string // a folder that gets copies of the results; may be empty
@@ -34,19 +34,19 @@ type Options struct {
 	Events func(action.Event) // may be nil
 }
 
-// A FailedError says that an action failed. The events have told why.
+// A FailedError says that an action failed. The events said why.
 type FailedError struct{ error }
 
 func (e FailedError) Unwrap() error { return e.error }
 
-// An Outcome is what a run came to.
+// An Outcome is the result of a run.
 type Outcome struct {
 	Plan   *plan.Plan
-	Worked bool  // something was made
-	Untidy error // what could not be put in order; the results are whole all the same
+	Worked bool  // an action ran
+	Untidy error // why the cache could not be trimmed; the results are complete all the same
 }
 
-// Run carries out a request. Planned is the first plan, which the caller has shown to be possible.
+// Run carries out a request. P and planned are the results of the first call of Options.Plan, by the caller.
 func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*Outcome, error) {
 	out := &Outcome{Plan: planned}
 	waited := false
@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 	})
 }
 
-// settle leaves the output folder in order after a run in which nothing failed.
+// settle puts the output folder in order after a run without failures.
 func settle(ctx context.Context, p *plan.Project, out *Outcome) error {
 	if err := linkBin(p); err != nil {
 		return err
@@ -91,8 +91,8 @@ func settle(ctx context.Context, p *plan.Project, out *Outcome) error {
 	return nil
 }
 
-// sweep removes tarballs that an earlier request made from the release's folder, so that it holds one release: the one that its
-// release.json describes. Files that slipway does not make stay.
+// sweep removes the tarballs of earlier requests from the release's folder, so that it holds only what its release.json describes.
+// Files that slipway does not make stay.
 func sweep(p *plan.Project, planned *plan.Plan) error {
 	if planned.Release == nil {
 		return nil
@@ -109,8 +109,7 @@ func sweep(p *plan.Project, planned *plan.Plan) error {
 	return nil
 }
 
-// deliver copies results into a folder of the user's: side by side, or, where they come from several folders (of platforms), in
-// folders of the same names.
+// deliver copies results into a folder of the user's: side by side, or in folders if they come from several (one for each platform).
 func deliver(root string, results []plan.Result, dir string) error {
 	folders := map[string]bool{}
 	for _, r := range results {

@@ -7,8 +7,8 @@
 //		Members: []pack.Member{{From: "_output/local/bin/linux/amd64/kubelet", To: "server/bin/kubelet"}},
 //	}, pack.Place{Root: root, Tarballs: "_output/release-tars", Sums: "_output/release-stage/sha512", Cache: cache})
 //
-// Beside each tarball the action writes a file with its SHA-512, computed while the tarball was written, so that nobody has to read
-// it again. Its SHA-256 is what the action's record has.
+// While the action writes a tarball, it computes its digests, so that nothing needs to read it again. It writes the SHA-512 to a file
+// of its own. The SHA-256 is in the action's record.
 //
 // What must never be in here: which tarballs a release has, and what they hold.
 package pack

@@ -14,10 +14,10 @@ import (
 	"slipway.build/pkg/mechanism/recipe"
 )
 
-// A List returns members from elsewhere than files of the tree.
+// A List returns members that are not files of the tree.
 type List func(ctx context.Context) ([]archive.Entry, error)
 
-// With returns the members of a list, and a text beside them.
+// With returns a list with a text added.
 func (l List) With(t Text) List {
 	return func(ctx context.Context) ([]archive.Entry, error) {
 		entries, err := l(ctx)
@@ -25,8 +25,8 @@ func (l List) With(t Text) List {
 	}
 }
 
-// Module returns the members that are parts (files or folders) of a module which the module in dir requires, below top. The module is
-// fetched if it is not in the module cache.
+// Module returns a list of parts (folders, below top) of a module that the module in dir requires. It fetches the module if the
+// module cache lacks it.
 func Module(find func(context.Context, func(string)) (*toolchain.Go, error), dir, module, goflags, top string, parts ...string) List {
 	return func(ctx context.Context) ([]archive.Entry, error) {
 		g, err := find(ctx, nil)
@@ -49,7 +49,7 @@ func Module(find func(context.Context, func(string)) (*toolchain.Go, error), dir
 	}
 }
 
-// Write writes the tarball of a list, without an action.
+// Write writes a list as a tarball, without an action.
 func (l List) Write(ctx context.Context, w io.Writer, at time.Time) error {
 	entries, err := l(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l List) Write(ctx context.Context, w io.Writer, at time.Time) error {
 	return packer.TarGz(ctx, w, entries)
 }
 
-// Copy writes the members that a function wants as files below dir.
+// Copy writes the members that want selects as files below dir.
 func (l List) Copy(ctx context.Context, dir string, want func(name string) bool) error {
 	entries, err := l(ctx)
 	if err != nil {
@@ -97,11 +97,11 @@ func copyEntry(e archive.Entry, to string) error {
 type CopySpec struct {
 	ID     string   // of the action
 	Inputs []string // the sources
-	Tree   string   // identifies their content besides
+	Tree   string   // also identifies their content
 	Output string   // a folder
 }
 
-// CopyAction returns the action that copies those members of a list that a function wants. Code stands for what decides the list.
+// CopyAction returns the action that copies the members of a list that want selects. Code identifies the code that makes the list.
 func CopyAction(s CopySpec, l List, want func(name string) bool, code string) *action.Action {
 	out := s.Output + "/"
 	return &action.Action{

@@ -22,7 +22,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe stands for the code that decides a tarball's bytes besides its Spec.
+// Recipe identifies the code that decides a tarball's bytes, together with its Spec.
 var Recipe = recipe.Of(sources) + " " + archive.Recipe
 
 // A Spec decides a tarball's bytes, together with the contents of the files that it names. Paths are relative to the tree's root and
@@ -33,34 +33,34 @@ type Spec struct {
 	Time    time.Time // of all members
 	Members []Member
 	Texts   []Text
-	Values  []Value // what placeholders in filled members stand for
+	Values  []Value // for placeholders in members with Fill
 
 	// Tree identifies members that List returns, and that are neither files below the root nor texts.
 	Tree string
 }
 
-// A Member is a part of a tarball: a file, or all that is in a folder.
+// A Member is a part of a tarball: a file, or everything in a folder.
 type Member struct {
 	From string // ends in "/" if it is a folder
-	To   string // below Top; of a file its name, of a folder the folder that its contents are put into
+	To   string // below Top: the name of the file, or of the folder that gets the contents
 	Fill bool   // replace placeholders in YAML files
 }
 
-// A Text is a small member whose content is in the spec.
+// A Text is a small member; the spec has its content.
 type Text struct{ Name, Content string }
 
-// A Value is what a placeholder in a manifest is replaced by.
+// A Value replaces a placeholder in a manifest.
 type Value struct{ Placeholder, Value string }
 
-// A Place says where tarballs are made, and what is in them that is no file of the tree. Its paths decide no bytes.
+// A Place says where tarballs are made, and which members they have that are not files of the tree. Its paths decide no bytes.
 type Place struct {
 	Root     string // of the tree, absolute
 	Tarballs string // folder for tarballs, relative to Root
 	Sums     string // folder for the files with their SHA-512, relative to Root
 	Cache    string // absolute; holds compressed contents from run to run
 
-	// List returns more members, from elsewhere, if it is not nil. Inputs are the files that these depend on, and Code stands for
-	// the code that decides them.
+	// List, if not nil, returns more members. Inputs are the files that these depend on, and Code identifies the code that makes
+	// the list.
 	List   List
 	Inputs []string
 	Code   string
@@ -117,7 +117,7 @@ func digested(name string, write func(io.Writer) error) (checksum.Digest, error)
 	return digest, f.Close()
 }
 
-// entries lists the members of a tarball. Sum returns what is known of an input's content.
+// entries returns the members of a tarball. Sum returns the SHA-256 of an input, or "" if it is not known.
 func (s Spec) entries(ctx context.Context, at Place, sum func(input string) string) ([]archive.Entry, error) {
 	var entries []archive.Entry
 	for _, t := range s.Texts {
@@ -173,7 +173,7 @@ func (s Spec) fill(entries []archive.Entry) ([]archive.Entry, error) {
 	return entries, nil
 }
 
-// Folder lists the files and symbolic links below dir as members below top. Sum returns what is known of a file's content, or "".
+// Folder returns the files and symbolic links below dir as members below top. Sum returns a file's SHA-256, or "" if it is not known.
 func Folder(dir, top string, sum func(rel string) string) ([]archive.Entry, error) {
 	var entries []archive.Entry
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

@@ -73,20 +73,20 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-func TestChecksumsAreOfEveryTarball(t *testing.T) {
+func TestChecksumsCoverEveryTarball(t *testing.T) {
 	t.Parallel()
 	g := graph(t, open(t, tree(t)), Request{Tars: true, TestSet: true, Everywhere: true})
 	inputs := find(t, g, "checksums").Inputs
 	for _, a := range g.Actions {
 		for _, out := range a.Outputs {
 			if strings.HasSuffix(out, ".tar.gz") && a.Phase == "package" && !slices.Contains(inputs, out) {
-				t.Errorf("%s is not summed", out)
+				t.Errorf("%s has no checksum", out)
 			}
 		}
 	}
 }
 
-func TestBinariesOfAModuleAreCompiledInOneGoForAPlatform(t *testing.T) {
+func TestBinariesOfAModuleAndPlatformAreCompiledAtOnce(t *testing.T) {
 	t.Parallel()
 	g := graph(t, open(t, tree(t)), Request{Tars: true, Everywhere: true})
 	batches := map[string]*action.Batch{}
@@ -109,7 +109,7 @@ func TestBinariesOfAModuleAreCompiledInOneGoForAPlatform(t *testing.T) {
 	}
 }
 
-// recipes are those of all actions, by ID.
+// recipes returns the recipes of all actions, by ID.
 func recipes(g *action.Graph) map[string][]string {
 	all := map[string][]string{}
 	for _, a := range g.Actions {
@@ -125,7 +125,7 @@ func TestWhatASettingRebuilds(t *testing.T) {
 		variable string
 		want     []string // first words of the actions' names
 	}{
-		// A client tarball says nothing, and another project's binaries and images have versions of their own.
+		// A client tarball has no version file, and another project's binaries and images have versions of their own.
 		{"KUBE_GIT_VERSION=v1.36.3+acme.2", []string{"compile (some)", "image (some)", "package (some)"}},
 		{"SOURCE_DATE_EPOCH=1700000000", []string{"compile (some)", "image (some)", "package"}},
 		{"DBG=1", []string{"compile", "packages"}},
@@ -217,7 +217,7 @@ func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
 	all := recipes(g)
 	if compile := strings.Join(all["compile linux/arm64 dnsctl"], " "); !strings.Contains(compile, "-X=example.com/dns/version.Version=v1.2.3") ||
 		strings.Contains(compile, "acme") {
-		t.Errorf("it is compiled by %s", compile)
+		t.Errorf("compiled by %s", compile)
 	}
 	image := all["image linux/arm64 dns"]
 	for _, line := range []string{
@@ -262,7 +262,7 @@ func TestAnotherProjectIsCompiledByTheLocalRoad(t *testing.T) {
 	find(t, container, "compile linux/arm64 by container kubelet")
 	a, b := find(t, local, "compile linux/arm64 dns"), find(t, container, "compile linux/arm64 dns")
 	if !slices.Equal(a.Outputs, b.Outputs) || !slices.Equal(a.Recipe, b.Recipe) || b.Batch.ID != a.Batch.ID+" by the local road" {
-		t.Errorf("by the local road it is %v %v, in a release by containers %v %v", a.Outputs, a.Batch.ID, b.Outputs, b.Batch.ID)
+		t.Errorf("with the local road: %v %v; with the container road: %v %v", a.Outputs, a.Batch.ID, b.Outputs, b.Batch.ID)
 	}
 }
 
@@ -282,15 +282,15 @@ func TestBaseOfDebianPackages(t *testing.T) {
 	const packages = "_output/release-stage/debian/odd/linux-arm64.tar"
 	if got := find(t, g, "debian linux/arm64 odd"); !slices.Equal(got.Outputs, []string{packages}) ||
 		!slices.Equal(got.Inputs, []string{"_output/release-stage/sources/images/odd/debian.lock"}) {
-		t.Errorf("the packages are %v, of %v", got.Outputs, got.Inputs)
+		t.Errorf("packages %v are made from %v", got.Outputs, got.Inputs)
 	}
 	for _, id := range []string{"image linux/arm64 kube-apiserver", "licenses linux/arm64 debian"} {
 		if got := find(t, g, id).Inputs; !slices.Contains(got, packages) {
-			t.Errorf("%s is made of %v", id, got)
+			t.Errorf("%s is made from %v", id, got)
 		}
 	}
 	if got := find(t, g, "image linux/arm64 kube-apiserver").Inputs; !slices.Contains(got, "_output/release-stage/sources/images/static/") {
-		t.Errorf("the image is made of %v, and its base stands on static", got)
+		t.Errorf("the image is made from %v, but its base builds on static", got)
 	}
 	if got := recipes(g)["package kubernetes-server-linux-arm64.tar.gz"]; !slices.ContainsFunc(got, func(line string) bool {
 		return strings.HasSuffix(line, `.To="LICENSES/debian"`)

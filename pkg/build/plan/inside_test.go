@@ -28,26 +28,26 @@ func TestStatusChangesWithSourcesAndTags(t *testing.T) {
 	root := tree(t)
 	before := status(t, open(t, root))
 	if again := status(t, open(t, root)); !bytes.Equal(before, again) {
-		t.Errorf("two of one tree differ:\n%s%s", before, again)
+		t.Errorf("two statuses of one tree differ:\n%s%s", before, again)
 	}
 	tagged := string(status(t, open(t, root, "KUBE_DOCKER_REGISTRY=acme.example", "KUBE_DOCKER_IMAGE_TAG=nightly")))
 	if want := string(before) + registryKey + " acme.example\n" + imageTagKey + " nightly\n"; tagged != want {
-		t.Errorf("with tags it is\n%swant\n%s", tagged, want)
+		t.Errorf("with tags, the status is\n%swant\n%s", tagged, want)
 	}
 	if err := os.WriteFile(filepath.Join(root, "README.md"), []byte("another\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if after := status(t, open(t, root)); bytes.Equal(before, after) {
-		t.Error("it is the same after an edit")
+		t.Error("the status is the same after an edit")
 	}
 	for line := range strings.Lines(tagged) {
 		if !strings.HasPrefix(line, "STABLE_") {
-			t.Errorf("Bazel would not run anything again for %q", line)
+			t.Errorf("Bazel would not rerun anything for %q", line)
 		}
 	}
 }
 
-func TestSourcesArePackedByTheStatus(t *testing.T) {
+func TestPackedSourcesHaveTheVersionOfTheStatus(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
 	env := environment()
@@ -59,9 +59,9 @@ func TestSourcesArePackedByTheStatus(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(packed.Bytes(), again.Bytes()) || packed.Len() == 0 {
-		t.Errorf("%d and %d bytes, and not the same", packed.Len(), again.Len())
+		t.Errorf("tarballs of %d and %d bytes differ, or are empty", packed.Len(), again.Len())
 	}
-	// Another environment has no say: what is stamped into binaries is in the status.
+	// The environment is ignored: the status has the version that is stamped into binaries.
 	again.Reset()
 	if err := PackSources(t.Context(), &again, root, known, environment("KUBE_GIT_VERSION=v1.36.3+acme.8")); err != nil || !bytes.Equal(packed.Bytes(), again.Bytes()) {
 		t.Errorf("with another version in the environment: %v, %d bytes", err, again.Len())
@@ -70,14 +70,14 @@ func TestSourcesArePackedByTheStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := PackSources(t.Context(), &again, root, known, env); err == nil || !strings.Contains(err.Error(), "run the same command again") {
-		t.Errorf("of a tree that changed since: %v", err)
+		t.Errorf("a tree that changed since: error %v", err)
 	}
 	if err := PackSources(t.Context(), &again, root, []byte("BUILD_HOST h\n"), env); err == nil || !strings.Contains(err.Error(), "--config=release") {
-		t.Errorf("without a status: %v", err)
+		t.Errorf("without a status: error %v", err)
 	}
 }
 
-// A work tree's sources come out as those of the tarball that is unpacked.
+// A work tree gives the same sources as the unpacked source tarball.
 func TestSourcesOfAWorkTreeAreThoseOfTheCommit(t *testing.T) {
 	t.Parallel()
 	r := gittest.New(t)
@@ -102,7 +102,7 @@ func TestSourcesOfAWorkTreeAreThoseOfTheCommit(t *testing.T) {
 	}
 }
 
-// published is a tree whose modules are all had by version and sum, with a base of Debian packages.
+// published is a tree with a base of Debian packages. It requires all modules by version and sum.
 func published(t *testing.T) (root string) {
 	t.Helper()
 	root = tree(t, file("images/dns/go.mod", "module slipway.build/images/dns\n\ngo 1.26.0\n\nrequire example.com/dns v1.2.3\n"))
@@ -118,7 +118,7 @@ func published(t *testing.T) (root string) {
 	return root
 }
 
-func TestWhatIsMadeOfOtherProjects(t *testing.T) {
+func TestOthersPlansTheArtifactsOfOtherProjects(t *testing.T) {
 	t.Parallel()
 	g, made, err := open(t, published(t)).Others(t.Context(), linuxARM64)
 	if err != nil {
@@ -133,19 +133,19 @@ func TestWhatIsMadeOfOtherProjects(t *testing.T) {
 		"_output/release-stage/spdx/dns/linux-arm64.json",
 	}
 	if diff := cmp.Diff(want, made); diff != "" {
-		t.Errorf("it makes (-want +got):\n%s", diff)
+		t.Errorf("outputs (-want +got):\n%s", diff)
 	}
 	for _, id := range ids(g) {
 		if strings.Contains(id, "kube") {
-			t.Errorf("%s is of a component", id)
+			t.Errorf("%s is for a component", id)
 		}
 	}
 	if _, _, err := open(t, tree(t)).Others(t.Context(), linuxARM64); err == nil || !strings.Contains(err.Error(), "images/dns/go.mod replaces a module with a folder") {
-		t.Errorf("with a folder in place of a module: %v", err)
+		t.Errorf("a folder in place of a module: error %v", err)
 	}
 }
 
-// A copy is sources alone, and has the version of what it was copied from.
+// A copy has only sources, and the version of the original.
 func TestCopiedSourcesAreATree(t *testing.T) {
 	t.Parallel()
 	root, dir := tree(t), t.TempDir()
@@ -158,14 +158,14 @@ func TestCopiedSourcesAreATree(t *testing.T) {
 	}
 	copied := open(t, dir)
 	if copied.Stamp != p.Stamp {
-		t.Errorf("it is %v, want %v", copied.Stamp, p.Stamp)
+		t.Errorf("stamp %v, want %v", copied.Stamp, p.Stamp)
 	}
 	if diff := cmp.Diff(p.tree.Files, copied.tree.Files); diff != "" {
 		t.Errorf("sources (-tree +copy):\n%s", diff)
 	}
 }
 
-func TestReleaseOfWhatIsMadeNeedsNeitherGoNorModules(t *testing.T) {
+func TestPackingMadeBinariesNeedsNeitherGoNorModules(t *testing.T) {
 	t.Parallel()
 	root := published(t)
 	beforehand, others, err := open(t, root).Others(t.Context(), linuxARM64)
@@ -193,7 +193,7 @@ func TestReleaseOfWhatIsMadeNeedsNeitherGoNorModules(t *testing.T) {
 		place(t, root, name)
 	}
 	plannable(t, g)
-	// It has every action of the same release in the tree but what is done beforehand.
+	// The graph has every action of the same release in the tree, except those that ran beforehand.
 	done := ids(beforehand)
 	want := slices.DeleteFunc(ids(graph(t, open(t, root, "ROAD=bazel"), req)), func(id string) bool {
 		return strings.HasPrefix(id, "packages ") || slices.Contains(done, id) && id != "sources"
@@ -203,7 +203,7 @@ func TestReleaseOfWhatIsMadeNeedsNeitherGoNorModules(t *testing.T) {
 	}
 	licenses := find(t, g, "licenses linux/arm64 components")
 	if !slices.Contains(licenses.Inputs, filepath.ToSlash(made.Licenses)+"/") {
-		t.Errorf("the licenses are made of %q", licenses.Inputs)
+		t.Errorf("the licenses are made from %q", licenses.Inputs)
 	}
 }
 

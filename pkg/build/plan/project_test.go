@@ -53,6 +53,6 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 	if SettingsFrom(environment("DBG=0")).Build.Debug {
-		t.Error("DBG=0 is a debug build; upstream's is DBG=1 alone")
+		t.Error("DBG=0 makes a debug build; upstream, only DBG=1 does")
 	}
 }

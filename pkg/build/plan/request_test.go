@@ -103,7 +103,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 	}
 }
 
-func TestReleaseOfEverythingHasTheTarballsOfTheCatalog(t *testing.T) {
+func TestFullReleaseHasTheTarballsOfTheCatalog(t *testing.T) {
 	t.Parallel()
 	p := open(t, tree(t))
 	g := graph(t, p, Request{Tars: true, TestSet: true, Everywhere: true})
@@ -149,7 +149,7 @@ func TestOwnMachineGetsComponentsThatAreNotReleasedForIt(t *testing.T) {
 	}
 }
 
-func TestEverywhereKeepsToTheCatalog(t *testing.T) {
+func TestEverywherePlansThePlatformsOfTheCatalog(t *testing.T) {
 	t.Parallel()
 	g := graph(t, open(t, tree(t)), Request{What: "hyperkube", Everywhere: true})
 	if diff := cmp.Diff([]string{"compile linux/arm64 hyperkube"}, ids(g)); diff != "" {
@@ -187,7 +187,7 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 	}
 }
 
-func TestCopiesOfTheSourcesAreMadeAgainByOtherCode(t *testing.T) {
+func TestCopiesOfTheSourcesDependOnTheCodeThatReadsThem(t *testing.T) {
 	t.Parallel()
 	g, err := open(t, tree(t)).Plan(t.Context(), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
 	if err != nil {

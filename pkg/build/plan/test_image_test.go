@@ -27,7 +27,7 @@ func treeWithTestImages(t *testing.T) (root string) {
 		binary := "- {name: tool, package: ./dns, module: images/tool, only: [linux/amd64, linux/arm64]}\nimages:"
 		for _, edit := range [][2]string{{"\nregistry:", "\n" + images}, {"\nimages:", "\n" + binary}} {
 			if strings.Count(text, edit[0]) != 1 {
-				t.Fatalf("%q is there %d times", edit[0], strings.Count(text, edit[0]))
+				t.Fatalf("%q occurs %d times", edit[0], strings.Count(text, edit[0]))
 			}
 			text = strings.Replace(text, edit[0], edit[1], 1)
 		}

@@ -41,7 +41,7 @@ func tree(t *testing.T, files ...txtar.File) (root string) {
 
 func file(name, data string) txtar.File { return txtar.File{Name: name, Data: []byte(data)} }
 
-// environment is one that holds the given variables and PATH.
+// environment returns an environment of the given variables and PATH.
 func environment(set ...string) func(string) string {
 	return func(key string) string {
 		for i := len(set) - 1; i >= 0; i-- {
@@ -74,7 +74,7 @@ func graph(t *testing.T, p *Project, req Request) *action.Graph {
 	return planned.Graph
 }
 
-// ids are the names of a graph's actions, sorted.
+// ids returns the IDs of a graph's actions, sorted.
 func ids(g *action.Graph) []string {
 	var ids []string
 	for _, a := range g.Actions {
@@ -93,8 +93,8 @@ func find(t *testing.T, g *action.Graph, id string) *action.Action {
 	return g.Actions[i]
 }
 
-// plannable fails the test unless the graph is one that could run: it has no cycle, no two makers of one output, and
-// no input that neither exists nor is made.
+// plannable fails the test unless the graph could run: it has no cycle, no output that two actions make, and no input that neither
+// exists nor is made.
 func plannable(t *testing.T, g *action.Graph) {
 	t.Helper()
 	decisions, err := g.Plan(t.Context())

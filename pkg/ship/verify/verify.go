@@ -1,7 +1,7 @@
 // Package verify checks a release's folder against its description, release.json.
 //
-// [Folder] looks at every file: those that the description names have to be there, whole and unchanged, and no other may be there,
-// such as a tarball that an earlier request left. The [Report] is a value; text and JSON are views of it.
+// [Folder] checks every file: those that the description names must exist, complete and unchanged, and there must be no others, such
+// as a tarball of an earlier request. The [Report] is a value; text and JSON are views of it.
 //
 //	report, err := verify.Folder(ctx, "_output/release-tars")
 //	if err == nil && !report.OK() {
@@ -32,26 +32,26 @@ import (
 	"slipway.build/pkg/release"
 )
 
-// A Status says what is the matter with a file.
+// A Status is the result of checking a file.
 type Status string
 
-// What a file can be.
+// The statuses of files.
 const (
 	OK       Status = "ok"
 	Missing  Status = "missing"
 	Short    Status = "cut short"           // smaller than the release says
-	Changed  Status = "changed"             // its size or a digest is another
+	Changed  Status = "changed"             // its size or a digest differs
 	Stranger Status = "not of this release" // the release does not name it
 )
 
-// A File is one in a release's folder.
+// A File is the status of a file in a release's folder.
 type File struct {
 	Path   string `json:"path"`
 	Status Status `json:"status"`
 	Detail string `json:"detail,omitempty"` // what was found instead
 }
 
-// A Report is what a release's folder looks like.
+// A Report is the status of a release's folder.
 type Report struct {
 	Folder  string `json:"folder"`
 	Version string `json:"version"`
@@ -60,11 +60,11 @@ type Report struct {
 	Files   []File `json:"files"` // by path
 }
 
-// OK reports whether the folder holds the release: all of it, and nothing else.
+// OK reports whether the folder holds the whole release and nothing else.
 func (r *Report) OK() bool { return r.Valid }
 
-// Folder compares the files in dir with the description that is there. The error is about the description, or about reading; what
-// is wrong with files is in the report.
+// Folder compares the files in dir with the description there. It returns an error if it cannot read the description or a file; the
+// report says what is wrong with files.
 func Folder(ctx context.Context, dir string) (*Report, error) {
 	described, err := release.Read(dir)
 	if err != nil {
@@ -73,17 +73,17 @@ func Folder(ctx context.Context, dir string) (*Report, error) {
 	return folder(ctx, dir, described, nil)
 }
 
-// Files is Folder for some of the artifacts, by name, each of which is a file: the others need not be there.
+// Files is like Folder, but checks only the named artifacts, which must be files of the release. The others need not exist.
 func Files(ctx context.Context, dir string, described *release.Release, names ...string) (*Report, error) {
 	for _, name := range names {
 		if a, ok := described.Artifact(name); !ok || a.Path == "" {
-			return nil, fmt.Errorf("%s: no file of release %s", name, described.Version)
+			return nil, fmt.Errorf("%s: not a file of release %s", name, described.Version)
 		}
 	}
 	return folder(ctx, dir, described, names)
 }
 
-// folder checks some artifacts, or all and that there is nothing else if none is named.
+// folder checks the named artifacts. Without names, it checks all of them, and that there are no other files.
 func folder(ctx context.Context, dir string, described *release.Release, names []string) (*Report, error) {
 	report := &Report{Folder: dir, Version: described.Version, Commit: described.Commit}
 	var checked []release.Artifact
@@ -129,7 +129,7 @@ func check(ctx context.Context, dir string, a release.Artifact) (File, error) {
 	case err != nil:
 		return File{}, err
 	case !info.Mode().IsRegular():
-		return File{a.Path, Changed, "is no regular file"}, nil
+		return File{a.Path, Changed, "is not a regular file"}, nil
 	case info.Size() < a.Size:
 		return File{a.Path, Short, fmt.Sprintf("has %d bytes of %d", info.Size(), a.Size)}, nil
 	case info.Size() > a.Size:
@@ -153,7 +153,7 @@ func check(ctx context.Context, dir string, a release.Artifact) (File, error) {
 	return File{a.Path, OK, ""}, nil
 }
 
-// strangers lists what is in the folder and neither an artifact nor the description.
+// strangers returns the files in the folder that are neither artifacts nor the description.
 func strangers(dir string, artifacts []release.Artifact) ([]File, error) {
 	known := map[string]bool{release.File: true}
 	for _, a := range artifacts {
@@ -176,7 +176,7 @@ func strangers(dir string, artifacts []release.Artifact) ([]File, error) {
 	return found, err
 }
 
-// A reader ends with its context.
+// A reader stops when its context ends.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
@@ -189,7 +189,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// Text writes a line for each file, and one that sums up.
+// Text writes a line for each file, and a summary.
 func (r *Report) Text(w io.Writer) error {
 	bad := 0
 	for _, f := range r.Files {

@@ -19,7 +19,7 @@ import (
 	"slipway.build/pkg/release"
 )
 
-// made writes a release of two files, and returns its folder.
+// made writes a release of two files and returns its folder.
 func made(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func TestAWholeReleaseIsOK(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAFileIsNamed(t *testing.T) {
+func TestTheReportSaysWhatIsWrongWithAFile(t *testing.T) {
 	t.Parallel()
 	const tar = "kubernetes.tar.gz"
 	for what, test := range map[string]struct {
@@ -99,7 +99,7 @@ func TestWhatIsWrongWithAFileIsNamed(t *testing.T) {
 			if err := os.Symlink(release.File, filepath.Join(dir, tar)); err != nil {
 				t.Fatal(err)
 			}
-		}, File{tar, Changed, "is no regular file"}},
+		}, File{tar, Changed, "is not a regular file"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestWhatIsWrongWithAFileIsNamed(t *testing.T) {
 	}
 }
 
-func TestSomeFilesAreCheckedAlone(t *testing.T) {
+func TestFilesChecksOnlyTheNamedFiles(t *testing.T) {
 	t.Parallel()
 	dir := made(t)
 	described, err := release.Read(dir)

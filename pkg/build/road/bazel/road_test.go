@@ -180,15 +180,15 @@ func TestModulesMustBeTheSelectedOnes(t *testing.T) {
 		}
 	}
 	none := module.Version{}
-	fails(selected, "go1.2.4", "compiled it with go1.2.3, and release.yaml pins go1.2.4")
+	fails(selected, "go1.2.4", "compiled it with go1.2.3, but release.yaml pins go1.2.4")
 	fails(&module.Module{Path: "example.com/cmd"}, "go1.2.3", "cmd/go.mod does not name")
-	fails(requiring("v0.0.1", right.Sum, none), "go1.2.3", "linked golang.org/x/mod "+right.Version+", and cmd/go.mod selects v0.0.1")
-	fails(requiring(right.Version, "h1:other", none), "go1.2.3", "with the sum "+right.Sum+", and cmd/go.sum has h1:other")
+	fails(requiring("v0.0.1", right.Sum, none), "go1.2.3", "linked golang.org/x/mod "+right.Version+", but cmd/go.mod selects v0.0.1")
+	fails(requiring(right.Version, "h1:other", none), "go1.2.3", "with the sum "+right.Sum+", but cmd/go.sum has h1:other")
 	fails(requiring(right.Version, "", none), "go1.2.3", "cmd/go.sum has no sum of golang.org/x/mod")
 	folder := module.Version{Path: "../mod"}
 	b.Modules[0] = module.Dependency{Path: linked, Version: "v0.0.1", Replace: folder}
 	if err := check(b, requiring("v0.0.1", "", folder), "go1.2.3"); err != nil {
-		t.Errorf("it is replaced by a folder, and the error is %v", err)
+		t.Errorf("a module replaced by a folder: error %v", err)
 	}
 	b.Modules = nil
 	fails(selected, "go1.2.3", "does not say which modules are in it")

@@ -13,17 +13,17 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// An OutsideError says that containers cannot have what a path leads to.
+// An OutsideError says that containers cannot get what a path leads to.
 type OutsideError struct {
 	Where string // file:line
 	What  string
 }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s: %s, which is outside of the tree, and containers get the tree only", e.Where, e.What)
+	return fmt.Sprintf("%s: %s, which is outside of the tree, but containers only get the tree", e.Where, e.What)
 }
 
-// checkModules reports, as an *OutsideError, modules that are replaced by a folder outside of the tree.
+// checkModules returns an *OutsideError if a module is replaced by a folder outside of the tree.
 func (r *Road) checkModules() error {
 	for _, dir := range r.Modules {
 		m, err := module.Load(r.Root, dir)
@@ -44,13 +44,13 @@ func (r *Road) checkModules() error {
 	return nil
 }
 
-// downloaded are the files of this machine's module cache that a module proxy for the tree's modules has to have.
+// downloaded lists the files of this machine's module cache that a module proxy for the tree's modules must have.
 type downloaded struct {
 	folder string   // GOMODCACHE/cache/download
 	files  []string // relative to it
 }
 
-// downloads finds the files, and has the Go command download what is missing.
+// downloads finds the files, and makes the Go command download missing ones.
 func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, error) {
 	g, err := r.Go(ctx, func(text string) { rep.Progress(0, 0, text) })
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, err
 			}
 		}
 	}
-	// Not all go.mod files that go.sum has sums of are needed for builds.
+	// Builds do not need all go.mod files that go.sum has sums of.
 	d.files = slices.DeleteFunc(d.files, d.lacks)
 	slices.Sort(d.files)
 	d.files = slices.Compact(d.files)
@@ -102,8 +102,8 @@ func (d *downloaded) lacks(file string) bool {
 	return err != nil
 }
 
-// download has the Go command fetch modules, PATH@VERSION, into its cache. It looks at no go.sum: the Go command in the container
-// does, before it uses one.
+// download makes the Go command fetch modules, PATH@VERSION, into its cache. It checks no go.sum: the Go command in the container
+// does, before it uses a module.
 func download(ctx context.Context, g *toolchain.Go, modules []string) error {
 	nowhere, err := os.MkdirTemp("", "slipway-modules-") // in no module, so that no go.sum is written
 	if err != nil {

@@ -41,8 +41,8 @@ func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
 	return recipe.Spec(key, "road local")
 }
 
-// paths returns those of the pinned Go. A Go that is missing is fetched for them, as the compile needs it anyway. If that fails,
-// so does the compile, which reports why; no compile that succeeds has such a recipe.
+// paths returns the paths of the pinned Go. It fetches a missing Go, which the compile needs anyway. If that fails, the compile fails,
+// too, and reports why; no compile that succeeds has such a recipe.
 func (r *Road) paths() []string {
 	g, err := r.Go(context.Background(), nil)
 	if err != nil {
@@ -51,8 +51,8 @@ func (r *Road) paths() []string {
 	return []string{"GOROOT=" + g.Root, "GOMODCACHE=" + g.ModCache}
 }
 
-// Commands returns a go build for all main packages and a go test -c for each test package, with their whole environment but
-// what the pinned Go takes over from the user's settings (GOPROXY, caches).
+// Commands returns a go build for all main packages and a go test -c for each test package. They have their whole environment,
+// except for what the pinned Go takes over from the user's settings (GOPROXY, caches).
 func (r *Road) Commands(c road.Compilation) []string {
 	var lines []string
 	for _, command := range c.GoCommands() {

@@ -41,7 +41,7 @@ func TestRecipeNamesPathsInDebugBuildsOnly(t *testing.T) {
 func TestRecipeOfAReleaseNeedsNoGo(t *testing.T) {
 	t.Parallel()
 	r := &Road{Go: func(context.Context, func(string)) (*toolchain.Go, error) {
-		t.Error("the pinned Go is looked for")
+		t.Error("the recipe looks for the pinned Go")
 		return nil, errors.New("unreachable")
 	}}
 	r.Recipe(road.Spec{}, road.Binary{})
@@ -100,7 +100,7 @@ func TestCompileNeedsNoPreviousOutput(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(goroot, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// It writes the binary into the folder that -o names.
+	// The script writes the binary into the folder that -o names.
 	const script = `#!/bin/sh
 while [ "$1" != -o ]; do shift; done
 echo compiled >"$2/kubectl"

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// WatchMemory looks four times a second how much memory a process and its descendants have resident, and
-// returns a function that stops it and tells the most it saw, in bytes.
+// WatchMemory measures four times a second how much memory of a process and its descendants is resident. The function that it
+// returns stops this, and returns the maximum, in bytes.
 func WatchMemory(pid int) (stop func() int64) {
 	quit, result := make(chan struct{}), make(chan int64)
 	go func() {
@@ -39,8 +39,8 @@ func resident(root int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// interrupt tells a process and its descendants to end. The Go tool itself would let the links that it has started
-// come to their end, or leave them behind if it is not given the time.
+// interrupt interrupts a process and its descendants. The Go command alone would wait for the links that it started, or leave them
+// behind if it is killed first.
 func interrupt(root *os.Process) error {
 	for pid := range family(root.Pid) {
 		if pid != root.Pid {
@@ -50,13 +50,13 @@ func interrupt(root *os.Process) error {
 	return root.Signal(os.Interrupt)
 }
 
-// A process is what the kernel tells about one.
+// A process is what /proc says about a process.
 type process struct {
 	parent int
 	pages  int64 // resident
 }
 
-// family finds a process and its descendants in /proc.
+// family returns a process and its descendants, by pid, from /proc.
 func family(root int) map[int]process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

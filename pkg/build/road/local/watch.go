@@ -9,8 +9,8 @@ import (
 )
 
 // watchBuilt calls c.Built with each binary that the Go command finishes, while it links the others. The Go command renames a
-// finished binary into bin, so one that exists is complete; a previous one is recognized by its inode. Built gets a hard link,
-// since the binary itself is moved later.
+// finished binary into bin, so a file there is complete; a previous binary is recognized by its inode. Built gets a hard link, since
+// the binary itself is moved later.
 func (r *run) watchBuilt(bin string, targets []road.Target) (stop func()) {
 	if r.c.Built == nil {
 		return func() {}
@@ -41,7 +41,7 @@ func (r *run) watchBuilt(bin string, targets []road.Target) (stop func()) {
 				}
 				seen[name] = true
 				link := filepath.Join(r.c.Scratch, "built-"+name)
-				if os.Link(filepath.Join(bin, name), link) == nil { // without hard links Built is not called, which loses nothing
+				if os.Link(filepath.Join(bin, name), link) == nil { // without hard links, Built is not called, which only costs time
 					r.c.Built(link)
 				}
 			}
