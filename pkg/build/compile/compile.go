@@ -1,8 +1,5 @@
 // Package compile makes the actions of compiles: one for each binary, and so a key and a record for each, and one batch for a module
-// and a platform, which compiles all binaries that are stale in one run of a road.
-//
-//	c := compile.Compiler{Root: root, Cache: cache, Measured: graph.Measured}
-//	a := c.Action(road, compile.Spec{ID: "compile linux/amd64 kubectl", Batch: "compile linux/amd64", …})
+// and a platform, which compiles all binaries that are stale in one run of a road. A [Compiler] makes the actions of one graph.
 //
 // What must never be in here: which binaries there are, and how a road compiles.
 package compile

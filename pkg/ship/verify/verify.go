@@ -3,11 +3,6 @@
 // [Folder] looks at every file: those that the description names have to be there, whole and unchanged, and no other may be there,
 // such as a tarball that an earlier request left. The [Report] is a value; text and JSON are views of it.
 //
-//	report, err := verify.Folder(ctx, "_output/release-tars")
-//	if err == nil && !report.OK() {
-//		report.Text(os.Stderr)
-//	}
-//
 // What must never be in here: how a release is made, and which files it should have.
 package verify
 
