@@ -26,6 +26,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // An IO connects a command to its process: output, and the environment. Tests make their own.
@@ -122,11 +123,10 @@ the same bytes every time, wherever it runs.
 
 Without a subcommand it says what it can do. In a tree with a Makefile, "make help" lists
 the same by Kubernetes' names.`,
-		SuggestionsMinimumDistance: 2,
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		Args:                       cobra.NoArgs,
-		RunE:                       func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          onlySubcommands,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -141,18 +141,20 @@ the same by Kubernetes' names.`,
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one a line, or the result of a query")
 	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles (default $KUBE_VERBOSE)")
 	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newDiff(o), newRun(o), newShell(o), newBazel(o), newCatalog(o), newCluster(o), newClean(o), newVersion(o))
-	checkUsage(root.Commands())
-	root.Args = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		err := fmt.Errorf("unknown command %q", args[0])
-		if near := c.SuggestionsFor(args[0]); len(near) > 0 {
-			err = fmt.Errorf("%w; did you mean %s?", err, near[0])
-		}
-		return badrequest.Mark(fmt.Errorf("%w: see slipway --help", err))
-	}
+	checkUsage([]*cobra.Command{root})
 	return root
+}
+
+// onlySubcommands refuses arguments of a command that does nothing but lead to its subcommands.
+func onlySubcommands(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(suggest.Near(args[0], names)))
 }
 
 // checkUsage makes wrong arguments of commands, and of those below them, usage errors.

@@ -28,7 +28,7 @@ func newCluster(o *options) *cobra.Command {
 		Short: "Boot a cluster from the release tarballs, on this machine",
 		Long: `cluster boots what was released, to see it work: it verifies the server tarball, unpacks it, and runs what was in it.
 Everything of a cluster is in _output/cluster/NAME, and "slipway cluster down" removes it without a trace.`,
-		Args: cobra.NoArgs,
+		Args: onlySubcommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o), newClusterConformance(o))

@@ -5,11 +5,6 @@
 // the tarballs, and connects the parts of slipway: code that makes artifacts adds entries, and code that checks, boots, compares or
 // publishes them reads entries. No reader needs to know file names.
 //
-//	r, err := release.Read("_output/release-tars")
-//	for _, a := range r.Select(release.Tarball, platform) {
-//		fmt.Println(a.Path, a.SHA256)
-//	}
-//
 // The file depends on the release alone: the same commit, settings and platforms give the same bytes in every folder, on every
 // machine, and by the local and the container road.
 //

@@ -182,8 +182,8 @@ func isCommand(line string) bool {
 	return false
 }
 
-// token is a word of a shell's line, or what separates commands. Quotes are kept, and so is $(…) in them.
-var token = regexp.MustCompile(`"[^"]*"|'[^']*'|\$\(|&&|\|\||[;|()<>]|[^\s;|()<>"']+(?:"[^"]*"|'[^']*')?`)
+// shellWord is a word of a shell's line, or what separates commands. Quotes are kept, and so is $(…) in them.
+var shellWord = regexp.MustCompile(`"[^"]*"|'[^']*'|\$\(|&&|\|\||[;|()<>]|[^\s;|()<>"']+(?:"[^"]*"|'[^']*')?`)
 
 // commands splits a line into commands, each a list of words. A command in a comment begins with "or:".
 func commands(line string) [][]string {
@@ -203,7 +203,7 @@ func commands(line string) [][]string {
 	if strings.HasPrefix(code, "#") {
 		code, comment = "", code[1:]
 	}
-	for _, word := range token.FindAllString(code, -1) {
+	for _, word := range shellWord.FindAllString(code, -1) {
 		switch {
 		case strings.ContainsAny(word[:1], `;|()<>&`) || word == "$(" || strings.HasSuffix(word, "=$"):
 			end()

@@ -1,8 +1,6 @@
 // Package compile makes the actions that compile binaries. Each binary has an action, and so a key and a record, of its own. All
-// binaries of a module and a platform form one batch, which compiles the stale ones in one run of a road.
-//
-//	c := compile.Compiler{Root: root, Cache: cache, Measured: graph.Measured}
-//	a := c.Action(road, compile.Spec{ID: "compile linux/amd64 kubectl", Batch: "compile linux/amd64", …})
+// binaries of a module and a platform form one batch, which compiles the stale ones in one run of a road. A [Compiler] makes the
+// actions of one graph.
 //
 // What must never be in here: which binaries there are, and how a road compiles.
 package compile

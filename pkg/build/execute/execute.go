@@ -1,7 +1,5 @@
 // Package execute carries out a request in a tree, from the lock to the finished release: it waits for another run, plans, runs the
-// stale actions, and leaves the tree's output folder in order.
-//
-//	made, err := execute.Run(ctx, execute.Options{Root: root, Plan: plan, Events: view.Event})
+// stale actions, and leaves the tree's output folder in order. [Run] does all of it.
 //
 // What must never be in here: what a request needs (package plan), and what users see of it (package cli).
 package execute

@@ -123,6 +123,21 @@ func (p *Project) pin() toolchain.Pin {
 	return toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
 }
 
+// HandedOn returns the environment for a run of slipway or make elsewhere, on the same sources, that makes what one here would: the
+// user's Kubernetes variables, and the tree's version, which would need git otherwise.
+func (p *Project) HandedOn(getenv func(string) string) []string {
+	var env []string
+	for _, name := range []string{
+		"WHAT", "DBG", "GOFLAGS", "GOLDFLAGS", "KUBE_BUILD_PLATFORMS", "KUBE_FASTBUILD", "KUBE_RELEASE_RUN_TESTS", "KUBE_RACE",
+		"KUBE_TIMEOUT", "KUBE_VERBOSE", "KUBE_DOCKER_REGISTRY", "KUBE_DOCKER_IMAGE_TAG",
+	} {
+		if value := getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, stamp.Environ(p.Stamp)...)
+}
+
 // Containers returns the container road for packages of some of the tree's modules.
 func (p *Project) Containers(modules ...string) *container.Road {
 	pin := p.pin()

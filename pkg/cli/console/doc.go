@@ -3,10 +3,6 @@
 // Every view is made from [action.Event] values and nothing else, so a terminal, a CI log and a reader of JSON never
 // contradict each other.
 //
-//	view := console.New(console.Options{Artifacts: isReleaseTar})
-//	err := graph.Run(ctx, …) // with view.Event to take the events
-//	view.Close() // above all when the run was interrupted
-//
 // # Views
 //
 //   - [Terminal]: finished work scrolls up. Below it, a few live lines show what runs, for how long, and its progress; the

@@ -1,9 +1,6 @@
 // Package action runs a graph of actions, each of which makes files from files. Actions run side by side within a budget
 // of processors and memory, each at most once, and are skipped if their inputs and outputs are as they were.
 //
-//	g := &action.Graph{Root: "/src/tree", State: "_output/.slipway", Actions: actions}
-//	err := g.Run(ctx, action.Options{Budget: action.Budget{CPU: 8, Memory: 16 << 30}, Events: print})
-//
 // # When an action runs
 //
 // An action's key is the SHA-256 of its ID, its recipe, the names of its outputs, and the path and content

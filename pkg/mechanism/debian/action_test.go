@@ -20,7 +20,7 @@ func TestLockWithoutThePlatformIsOutOfDate(t *testing.T) {
 	root := t.TempDir()
 	lock := Lock{Suite: "trixie", Packages: []Package{{Arch: "amd64", Name: "iptables", Version: "1", Size: 1,
 		SHA256: "0000000000000000000000000000000000000000000000000000000000000000", Path: "pool/a.deb"}}}
-	if err := os.WriteFile(filepath.Join(root, LockFile), lock.Marshal(), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, LockFile), lock.Marshal("a test"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	spec := Spec{Arch: "amd64", Dir: "."}

@@ -5,14 +5,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/mechanism/tail"
 )
 
 // An origin says where Debian packages come from.
@@ -70,9 +68,8 @@ func findArchive(mirror, suite, root string) (origin, error) {
 }
 
 func fromMirror(mirror, suite, root string) (origin, error) {
-	u, err := url.Parse(mirror)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(mirror, " \t\n") {
-		return origin{}, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
+	if err := checkMirror(mirror); err != nil {
+		return origin{}, err
 	}
 	keys := filepath.Join(root, filepath.FromSlash(keyring))
 	if _, err := os.Stat(keys); err != nil {

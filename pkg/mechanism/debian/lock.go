@@ -27,7 +27,7 @@ type Package struct {
 	Path    string // below an archive's root: pool/main/i/iptables/iptables_1.8.11-2_amd64.deb
 }
 
-const lockHead = `# Debian packages, by exact version: made by ` + "`make update-debian-locks`" + ` of packages.txt, not to be edited.
+const lockHead = `# Debian packages, by exact version: made by %s of packages.txt, not to be edited.
 # Columns: architecture, package, version, size, SHA-256, path in Debian's archive.
 `
 
@@ -96,10 +96,10 @@ func parsePackage(fields []string) (Package, error) {
 	return p, nil
 }
 
-// Marshal returns a lock in the form that ReadLock reads.
-func (l *Lock) Marshal() []byte {
+// Marshal returns a lock in the form that ReadLock reads. By is the command that makes such files; a comment names it.
+func (l *Lock) Marshal(by string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%ssuite %s\n", lockHead, l.Suite)
+	fmt.Fprintf(&b, lockHead+"suite %s\n", by, l.Suite)
 	for _, p := range l.Packages {
 		fmt.Fprintf(&b, "%s %s %s %d %s %s\n", p.Arch, p.Name, p.Version, p.Size, p.SHA256, p.Path)
 	}

@@ -26,7 +26,7 @@ func TestLockReadsBack(t *testing.T) {
 		{"amd64", "iptables", "1.8.11-2", sum, 360924, "pool/main/i/iptables/iptables_1.8.11-2_amd64.deb"},
 		{"ppc64el", "iptables", "1:1.8.11-2+b1", sum, 1, "pool/main/i/iptables/iptables_1.8.11-2_ppc64el.deb"},
 	}}
-	got, err := ReadLock(file(t, "debian.lock", string(want.Marshal())))
+	got, err := ReadLock(file(t, "debian.lock", string(want.Marshal("a test"))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ type mirrors struct {
 func findMirrors(mirror, root string) (*mirrors, error) {
 	m := &mirrors{client: &http.Client{Timeout: 10 * time.Minute, Transport: transport(aptProxies())}}
 	if mirror != "" {
-		if !isAddress(mirror) {
-			return nil, fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
+		if err := checkMirror(mirror); err != nil {
+			return nil, err
 		}
 		m.addresses = []string{strings.TrimRight(mirror, "/")}
 		return m, nil
@@ -53,6 +53,14 @@ func findMirrors(mirror, root string) (*mirrors, error) {
 		return nil, fmt.Errorf("apt has no source of the web for Debian's %s: %w", codename, ErrSources)
 	}
 	return m, nil
+}
+
+// checkMirror requires that the mirror that the user names is an address.
+func checkMirror(mirror string) error {
+	if isAddress(mirror) {
+		return nil
+	}
+	return fmt.Errorf("SLIPWAY_DEBIAN_MIRROR: %q is not an address such as http://mirror.example.com/debian", tail.Redact(mirror))
 }
 
 func isAddress(mirror string) bool {

@@ -1,9 +1,7 @@
 // Package recipe identifies what makes an output, for the key of the action that makes it. When the code of a packer
 // changes, for example, all that it packed is packed again.
 //
-// A package that decides bytes embeds its own sources (`//go:embed *.go`) and declares
-//
-//	var Recipe = recipe.Of(sources, "github.com/klauspost/compress")
+// A package that decides bytes embeds its own sources (`//go:embed *.go`), and declares what [Of] returns of them as Recipe.
 //
 // What must never be in here: what the outputs are.
 package recipe

@@ -1,14 +1,6 @@
 // Package report holds the results of checks and writes them as a table, as text, as JSON and as JUnit's XML.
 //
-// A program collects Results, one for each check, and shows each as it comes:
-//
-//	table := report.NewTable(os.Stdout, planned, color)
-//	for … {
-//		results = append(results, result)
-//		table.Write(result)
-//	}
-//	results.Explain(os.Stdout, report.Failed)
-//	fmt.Println(results.Summary("checks", took)) // 3 checks in 4s: 2 passed, 1 failed, 0 skipped
+// A program collects Results, one for each check, and shows each in a [Table] as it comes.
 //
 // Results are plain data, and encoding/json writes them. A program that reports more (which cluster, which version) puts
 // them into a struct of its own.

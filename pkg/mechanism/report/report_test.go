@@ -169,6 +169,19 @@ func TestJUnitWithoutGroupsIsOneSuite(t *testing.T) {
 	}
 }
 
+func ExampleTable() {
+	planned := report.Results{{Group: "dns", Name: "lookup"}, {Group: "dns", Name: "reverse"}}
+	table := report.NewTable(os.Stdout, planned, false)
+	for _, r := range planned {
+		r.Outcome = report.Passed
+		table.Write(r)
+	}
+	// Output:
+	// RESULT    GROUP   CHECK       TIME
+	// passed    dns     lookup      0.0s
+	// passed    dns     reverse     0.0s
+}
+
 func ExampleResults_Explain() {
 	results := report.Results{
 		{Group: "dns", Name: "lookup", Outcome: report.Passed},

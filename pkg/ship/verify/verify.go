@@ -3,11 +3,6 @@
 // [Folder] checks every file: those that the description names must exist, complete and unchanged, and there must be no others, such
 // as a tarball of an earlier request. The [Report] is a value; text and JSON are views of it.
 //
-//	report, err := verify.Folder(ctx, "_output/release-tars")
-//	if err == nil && !report.OK() {
-//		report.Text(os.Stderr)
-//	}
-//
 // What must never be in here: how a release is made, and which files it should have.
 package verify
 

@@ -1,0 +1,53 @@
+package verify_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/verify"
+)
+
+// The folder has a tarball of another release, too.
+func Example() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	content := []byte("a tarball")
+	r := release.Release{Format: release.Format, Version: "v1.37.0+acme.1", Artifacts: []release.Artifact{{
+		Name: "kubernetes.tar.gz", Kind: release.Tarball, Path: "kubernetes.tar.gz", Size: int64(len(content)),
+		SHA256: fmt.Sprintf("%x", sha256.Sum256(content)), SHA512: fmt.Sprintf("%x", sha512.Sum512(content)),
+	}}}
+	data, err := r.Marshal()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		release.File: data, "kubernetes.tar.gz": content, "kubernetes-test-linux-amd64.tar.gz": content,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	report, err := verify.Folder(context.Background(), dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := report.Text(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.OK())
+	// Output:
+	// kubernetes-test-linux-amd64.tar.gz: not of this release
+	// kubernetes.tar.gz: OK
+	// release v1.37.0+acme.1: 1 of 2 files are not as described
+	// false
+}
