@@ -60,7 +60,7 @@ func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, arg
 		return err
 	}
 	say := func(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
-	b, err := p.Bazel(ctx, deps, say)
+	b, err := p.Roads.Bazel(ctx, deps, say)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	view := o.view(nil)
 	defer view.Close()
 	// No other run may start during a transfer: it would remove the rsync container as one that a killed run left.
-	road := p.Containers(modules...)
+	road := p.Roads.Containers(modules...)
 	road.Work = true
 	alone := func(do func() error) error { return action.Locked(ctx, p.Root, plan.State, view.Event, do) }
 	rep := &notices{to: o.Err, quiet: time.Now()}

@@ -55,7 +55,8 @@ var rules = []rule{
 		[]string{processes, network, catalog, action}},
 
 	{"build/plan", "which specs a request needs, and how they are connected", "how anything is made",
-		[]string{processes, children, network, archives, compressed, klauspost, docker, engine, images, "pkg/mechanism/archive", "pkg/mechanism/transfer"}},
+		[]string{processes, children, network, archives, compressed, klauspost, docker, engine, images, "pkg/mechanism/archive", "pkg/mechanism/transfer",
+			"pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel", "pkg/build/kubecross", "pkg/build/bazel"}},
 	{"build/execute", "carry out a plan in a tree: the lock, the run, what is tidied up after it", "what a request needs; what users see",
 		[]string{processes, network, docker, engine, images, catalog}},
 	{"build/toolchain", "the pinned Go and its environment", "what is compiled with it", []string{catalog, roads, action}},
@@ -68,6 +69,7 @@ var rules = []rule{
 	{"build/license", "the license texts of what is linked", "which licenses are welcome", []string{processes, network, catalog, plan}},
 	{"build/image", "container images from files", "registries, container engines, compilers",
 		[]string{processes, network, docker, engine, registries, "github.com/google/go-containerregistry/pkg/v1/daemon", toolchain, roads, plan}},
+	{"build/roads", "which roads there are, chosen by name and equipped for a tree", "what is compiled, and what for", []string{processes, catalog, plan, release}},
 	{"build/compile", "the actions of compiles: one for each binary, in batches", "which binaries there are, and how a road compiles",
 		[]string{processes, network, docker, engine, catalog, plan, "pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel"}},
 	{"build/pack", "the tarballs of a release", "which tarballs there are, and what they hold", []string{processes, network, archives, compressed, klauspost, catalog, plan}},

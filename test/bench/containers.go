@@ -14,7 +14,7 @@ import (
 	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/filters"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/build/roads"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 )
@@ -49,7 +49,7 @@ func (b *bench) newPair(ctx context.Context, name string) (*pair, error) {
 		return nil, err
 	}
 	b.say("  building the build image, if the engine does not have it")
-	_, _, err = project.Containers().Image.Ensure(ctx, e, engine.OwnerOf(p.ours), nil)
+	_, _, err = project.Roads.Containers().Image.Ensure(ctx, e, engine.OwnerOf(p.ours), nil)
 	return p, err
 }
 
@@ -75,7 +75,7 @@ func (p *pair) leave(err *error) {
 
 // binaryOf returns the path of a binary in a road's clone.
 func (p *pair) binaryOf(clone, road, name string) string {
-	return filepath.Join(clone, filepath.FromSlash(plan.Binaries(road)), p.platform.OS, p.platform.Arch, name)
+	return filepath.Join(clone, filepath.FromSlash(roads.Output(road)), p.platform.OS, p.platform.Arch, name)
 }
 
 // equal checks that both roads have made the same binaries.
@@ -223,7 +223,7 @@ func containerSync(ctx context.Context, b *bench, row *Row) error {
 		}
 		var found syncs
 		sample, err := b.time(ctx, "engine, image, data container, sources and modules looked at", func() error {
-			return project.Containers(project.Catalog.Module).Open(ctx, &found)
+			return project.Roads.Containers(project.Catalog.Module).Open(ctx, &found)
 		})
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/roads"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -189,7 +190,7 @@ func (s *sides) even() error {
 
 // ourBinary and theirBinary return the path of a side's binary.
 func (s *sides) ourBinary(p catalog.Platform, name string) string {
-	return filepath.Join(s.ours, filepath.FromSlash(plan.Binaries("local")), p.OS, p.Arch, p.Exe(name))
+	return filepath.Join(s.ours, filepath.FromSlash(roads.Output("local")), p.OS, p.Arch, p.Exe(name))
 }
 
 func (s *sides) theirBinary(p catalog.Platform, name string) string {

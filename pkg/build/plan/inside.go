@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"slipway.build/pkg/build/license"
-	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/stamp"
@@ -192,7 +191,6 @@ type Made struct {
 // OpenMade reads a tree of unpacked sources, from which a release is packed without compiling anything. It ignores the environment.
 func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 	settings := Settings{
-		Road:           bazelroad.Info.Name,
 		DockerRegistry: statusValue(made.Status, registryKey),
 		DockerImageTag: statusValue(made.Status, imageTagKey),
 	}
@@ -201,6 +199,6 @@ func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 		return nil, err
 	}
 	p.licensed, p.made = made.Licenses, true
-	p.road = &bazelroad.Made{Root: p.Root, Version: p.pin().Version, Files: made.Binaries}
+	p.road = p.Roads.Made(made.Binaries)
 	return p, p.identify(ctx)
 }

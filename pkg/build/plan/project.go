@@ -8,12 +8,8 @@ import (
 	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"slipway.build/pkg/build/bazel"
-	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/road"
-	bazelroad "slipway.build/pkg/build/road/bazel"
-	"slipway.build/pkg/build/road/container"
-	"slipway.build/pkg/build/road/local"
+	"slipway.build/pkg/build/roads"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
@@ -69,8 +65,9 @@ type Project struct {
 	Stamp    stamp.Stamp
 	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
 
-	road     road.Road // that compiles the components
-	local    road.Road // that compiles other projects' binaries
+	Roads roads.Tree // that can compile in the tree
+
+	road     road.Road // that compiles the components; Roads.Local compiles other projects' binaries
 	licensed string    // a folder with the license files of the components; "" means the module cache
 	made     bool      // the outputs of Others exist already
 	getenv   func(string) string
@@ -83,7 +80,7 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	if err != nil {
 		return nil, err
 	}
-	if err := p.chooseRoad(); err != nil {
+	if p.road, err = p.Roads.Choose(settings.Road, settings.Build); err != nil {
 		return nil, err
 	}
 	return p, p.identify(ctx)
@@ -102,12 +99,31 @@ func load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	if p.Catalog, err = catalog.Load(root); err != nil {
 		return nil, err
 	}
-	pin := p.pin()
+	pin := toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
 	p.Go = once(func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
 		return toolchain.Find(ctx, pin, progress)
 	})
-	p.local = &local.Road{Root: root, Pin: pin, Go: p.Go}
+	p.Roads = roads.Tree{
+		Root:         root,
+		Module:       p.Catalog.Module,
+		Pin:          pin,
+		Go:           p.Go,
+		CrossBase:    settings.CrossBase,
+		DebianMirror: settings.DebianMirror,
+		Sources:      func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
+		Status:       p.WorkspaceStatus,
+		EngineUsed:   p.markEngine,
+		Getenv:       getenv,
+	}
 	return p, nil
+}
+
+// markEngine writes the file that says that the tree has something in a container engine.
+func (p *Project) markEngine() error {
+	if err := os.MkdirAll(p.abs(State), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(p.abs(EngineUsed), nil, 0o666)
 }
 
 // identify finds out the tree's version, and which files are its sources.
@@ -117,10 +133,6 @@ func (p *Project) identify(ctx context.Context) (err error) {
 	}
 	p.tree, err = source.Find(ctx, p.Root, p.getenv)
 	return err
-}
-
-func (p *Project) pin() toolchain.Pin {
-	return toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
 }
 
 // HandedOn returns the environment for a run of slipway or make elsewhere, on the same sources, that makes what one here would: the
@@ -136,65 +148,6 @@ func (p *Project) HandedOn(getenv func(string) string) []string {
 		}
 	}
 	return append(env, stamp.Environ(p.Stamp)...)
-}
-
-// Containers returns the container road for packages of some of the tree's modules.
-func (p *Project) Containers(modules ...string) *container.Road {
-	pin := p.pin()
-	return &container.Road{
-		Root:    p.Root,
-		Modules: modules,
-		Pin:     pin,
-		Image: kubecross.Image{
-			Dir:    p.abs("images/kube-cross"),
-			Pin:    pin,
-			Base:   p.Settings.CrossBase,
-			Mirror: p.Settings.DebianMirror,
-		},
-		Go: p.Go,
-		Used: func() error {
-			if err := os.MkdirAll(p.abs(State), 0o777); err != nil {
-				return err
-			}
-			return os.WriteFile(p.abs(EngineUsed), nil, 0o666)
-		},
-		Sources: func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
-	}
-}
-
-// findBazel finds the Bazel of the tree, or makes one.
-func (p *Project) findBazel(ctx context.Context, progress func(string)) (bazelroad.Bazel, error) {
-	b, err := p.Bazel(ctx, "", progress)
-	if err != nil {
-		return nil, err // not b: a nil pointer would make a non-nil interface
-	}
-	return b, nil
-}
-
-// checkBazel checks whether findBazel can succeed on this machine.
-func (p *Project) checkBazel(ctx context.Context) error {
-	return bazel.Ready(ctx, bazel.Options{Root: p.Root, Mirror: p.Settings.DebianMirror, Getenv: p.getenv})
-}
-
-// Bazel returns the Bazel that the tree pins. It takes its dependencies from where deps says.
-func (p *Project) Bazel(ctx context.Context, deps bazel.Deps, progress func(string)) (*bazel.Bazel, error) {
-	g, err := p.Go(ctx, progress)
-	if err != nil {
-		return nil, err
-	}
-	status, err := p.WorkspaceStatus(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return bazel.Find(ctx, bazel.Options{
-		Root:     p.Root,
-		Go:       g,
-		Status:   string(status),
-		Mirror:   p.Settings.DebianMirror,
-		Deps:     deps,
-		Getenv:   p.getenv,
-		Progress: progress,
-	})
 }
 
 // FindRoot walks up from dir to the folder that holds release/release.yaml.

@@ -386,7 +386,7 @@ func (p *Project) roadOf(module string) road.Road {
 	if module == p.Catalog.Module {
 		return p.road
 	}
-	return p.local
+	return p.Roads.Local()
 }
 
 // binary returns the path of a binary.
