@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
 )
 
 // An origin says where Debian packages come from.
