@@ -38,7 +38,7 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 				return badrequest.Mark(fmt.Errorf("--artifacts lists a release, and %s what is declared: choose one", args[0]))
 			case artifacts:
 				return o.printArtifacts(c.Context(), makeFlags{platforms: platforms, everywhere: !quick}, plan.Request{Tars: true, TestSet: !quick})
-			case quick || platforms != "":
+			case c.Flags().Changed("quick") || c.Flags().Changed("platform"):
 				return badrequest.Mark(errors.New("--quick and --platform choose a release: add --artifacts"))
 			}
 			root, err := plan.FindRoot(o.dir)
@@ -66,8 +66,8 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 		},
 	}
 	c.Flags().BoolVar(&artifacts, "artifacts", false, "list what a release would consist of")
-	c.Flags().BoolVar(&quick, "quick", false, "with --artifacts: the release of the host's linux platform, without the test set")
-	c.Flags().StringVar(&platforms, "platform", "", "with --artifacts: the release of these platforms")
+	c.Flags().BoolVar(&quick, "quick", o.Getenv("KUBE_FASTBUILD") == "true", "with --artifacts: the release of the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
+	c.Flags().StringVar(&platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "with --artifacts: the release of these platforms (default $KUBE_BUILD_PLATFORMS)")
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
 	return c
 }

@@ -95,9 +95,9 @@ func (o *options) clusterUp(ctx context.Context, request cluster.Options) error 
 
 func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) error {
 	view := o.view(nil)
-	told := false // by the view
+	shown := false // by the view
 	request.Events = func(e action.Event) {
-		told = told || e.Kind == action.Finished && e.Text != ""
+		shown = shown || e.Kind == action.Finished && e.Text != ""
 		view.Event(e)
 	}
 	s, err := cluster.Up(ctx, request)
@@ -119,7 +119,7 @@ func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) 
 		}
 		fmt.Fprintf(o.Err, "slipway: what was made is still there, with its logs in %s; `%s` removes it\n", filepath.Join(request.Dir, request.Name), commandFor("down", request.Name))
 	}
-	if told {
+	if shown {
 		return shownError{err}
 	}
 	return err

@@ -111,8 +111,8 @@ func Static(bases string) (Layer, error) {
 	return Layer{Entries: entries, Comment: "base static: users, certificates, /tmp"}, nil
 }
 
-// rootfs lists what is below dir as it should be in an image. Of the modes only what git keeps counts: whether a file
-// is executable. The rest is the umask of whoever cloned the repository.
+// rootfs lists what is below dir as it should be in an image. Git keeps only whether a file is executable, so the rest of its
+// mode does not count: it depends on the umask of the user who cloned the repository.
 func rootfs(dir string) ([]archive.Entry, error) {
 	var entries []archive.Entry
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

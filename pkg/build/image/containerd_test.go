@@ -13,27 +13,19 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/needs"
 )
-
-// missing skips a test, or fails it where nothing may be missing.
-func missing(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("SLIPWAY_CI") == "1" {
-		t.Fatalf("needs "+format, args...)
-	}
-	t.Skipf("needs "+format, args...)
-}
 
 // containerd is one of the test's own, below a folder of its own: that of the machine belongs to others.
 func containerd(t *testing.T) (address string) {
 	t.Helper()
 	for _, program := range []string{"containerd", "ctr"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "containerd and its client: %v", err)
+			needs.Missing(t, "containerd and its client: %v", err)
 		}
 	}
 	if os.Geteuid() != 0 {
-		missing(t, "root: containerd doesn't start without")
+		needs.Missing(t, "root: containerd doesn't start without")
 	}
 	// Not t.TempDir: the address of a socket has to be short.
 	dir, err := os.MkdirTemp("", "ctr")
@@ -78,7 +70,7 @@ address = %q
 		case err := <-ended:
 			ended <- err
 			out, _ := os.ReadFile(log.Name())
-			missing(t, "a containerd that starts: %v\n%s", err, out)
+			needs.Missing(t, "a containerd that starts: %v\n%s", err, out)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 // hello compiles testdata/hello and saves its image under a name nobody else has.
@@ -61,7 +63,7 @@ func run(t *testing.T, name string, args ...string) []byte {
 func TestDockerLoadsAndRunsAComponent(t *testing.T) {
 	t.Parallel()
 	if out, err := exec.CommandContext(t.Context(), "docker", "info").CombinedOutput(); err != nil {
-		missing(t, "a Docker engine; docker info: %v\n%s", err, out)
+		needs.Missing(t, "a Docker engine; docker info: %v\n%s", err, out)
 	}
 	path, tag := hello(t)
 	run(t, "docker", "load", "--input", path)

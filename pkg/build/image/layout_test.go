@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/needs"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 )
 
@@ -272,7 +273,7 @@ func TestEveryFieldIsPartOfTheKey(t *testing.T) {
 func TestSkopeoReadsTheLayout(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("skopeo"); err != nil {
-		missing(t, "skopeo: %v", err)
+		needs.Missing(t, "skopeo: %v", err)
 	}
 	s := spec("hello", "amd64")
 	b := newBench(t, s, spec("hello", "arm64")).run(t)

@@ -25,6 +25,7 @@ import (
 func TestEveryFieldOfASpecIsInItsRecipe(t *testing.T) {
 	t.Parallel()
 	recipetest.EachField(t, Spec{})
+	recipetest.EachField(t, CopySpec{})
 }
 
 // put writes files below root.

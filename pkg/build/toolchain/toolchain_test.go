@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 // Tests here set the process's environment, which Find reads, so they do not run in parallel.
@@ -355,9 +357,7 @@ func TestFindNeedsNoModule(t *testing.T) {
 	write(t, filepath.Join(dir, "go.mod"), "module newer\n\ngo 1.999\n", 0o644)
 	t.Chdir(dir)
 	t.Setenv("TMPDIR", dir)
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip(err)
-	}
+	needs.Program(t, "go")
 	if _, err := Find(t.Context(), Pin{Version: runtime.Version()}, nil); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/needs"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -85,12 +86,7 @@ func TestShellsCompleteTargets(t *testing.T) {
 // frontDoor is a tree with this Makefile and a mage that prints its arguments.
 func frontDoor(t *testing.T) (root string) {
 	t.Helper()
-	if _, err := exec.LookPath("make"); err != nil {
-		if os.Getenv("SLIPWAY_CI") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	needs.Program(t, "make")
 	root = filepath.Join(t.TempDir(), "with spaces")
 	for _, name := range []string{"Makefile", targetsFile, "go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))

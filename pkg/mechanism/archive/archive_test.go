@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 var testTime = time.Unix(1_700_000_000, 987_654_321)
@@ -233,10 +235,7 @@ func FuzzReadersSeeWhatWasPacked(f *testing.F) {
 
 func TestGNUTarUnpacksWhatWasPacked(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("tar")
-	if err != nil {
-		t.Skip(err)
-	}
+	program := needs.Program(t, "tar")
 	entries, want := randomEntries(t, 11, 60, t.TempDir())
 	gz := writeFile(t, filepath.Join(t.TempDir(), "x.tar.gz"), packed(t, &Packer{Time: testTime}, entries))
 	dir := t.TempDir()

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 func writeFiles(t *testing.T, dir string, files map[string]string) (names []string) {
@@ -139,10 +141,7 @@ func TestCoreutilsAgree(t *testing.T) {
 	slices.Sort(names)
 	sums := sumsOf(t, dir, names)
 	for tool, ours := range map[string][]byte{"sha256sum": sums.SHA256SUMS(), "sha512sum": sums.SHA512SUMS()} {
-		program, err := exec.LookPath(tool)
-		if err != nil {
-			t.Skip(err)
-		}
+		program := needs.Program(t, tool)
 		path := filepath.Join(t.TempDir(), "SUMS")
 		if err := os.WriteFile(path, ours, 0o666); err != nil {
 			t.Fatal(err)

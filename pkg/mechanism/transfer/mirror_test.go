@@ -178,14 +178,14 @@ const nobody = 65534
 // unprivileged is a daemon as it is in a container: an ordinary user. It is the user nobody here if the test is root.
 func unprivileged(t *testing.T) *daemon {
 	t.Helper()
-	far, err := os.MkdirTemp("", "transfer") // t.TempDir is for its user alone
+	shared, err := os.MkdirTemp("", "transfer") // t.TempDir is for its user alone
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(far) })
-	d := daemonIn(t, far, fmt.Sprint(nobody))
+	t.Cleanup(func() { _ = os.RemoveAll(shared) })
+	d := daemonIn(t, shared, fmt.Sprint(nobody))
 	if os.Getuid() == 0 {
-		for _, path := range []string{far, d.tree, d.out} {
+		for _, path := range []string{shared, d.tree, d.out} {
 			if err := os.Chown(path, nobody, nobody); err != nil {
 				t.Fatal(err)
 			}
@@ -364,7 +364,7 @@ func TestFolderThatChangesWhileItIsSentIsAnError(t *testing.T) {
 			began := time.Now()
 			_, err := r.Mirror(t.Context(), "tree", dir, names)
 			if what == "replaced" && err == nil {
-				return // as many as before: nothing tells, and the next call puts it right
+				return // as many as before: nothing shows it, and the next call puts it right
 			}
 			failing(t, err, began, 0, "rsync to tree: ", dir+" changed while it was sent", "run it again")
 		})

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 const password = "swordfish-7"
@@ -37,13 +39,7 @@ func newDaemon(t testing.TB) *daemon {
 // daemonIn has its files in dir, and is the user uid if this test is root.
 func daemonIn(t testing.TB, dir, uid string) *daemon {
 	t.Helper()
-	program, err := exec.LookPath("rsync")
-	if err != nil {
-		if os.Getenv("SLIPWAY_CI") == "1" {
-			t.Fatal("rsync is not installed")
-		}
-		t.Skip("rsync is not installed")
-	}
+	program := needs.Program(t, "rsync")
 	d := &daemon{filepath.Join(dir, "tree"), filepath.Join(dir, "out"), filepath.Join(dir, "rsyncd.conf"), program}
 	for _, module := range []string{d.tree, d.out} {
 		if err := os.Mkdir(module, 0o755); err != nil {

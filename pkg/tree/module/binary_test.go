@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 func TestLinkedModulesHaveVersionSumAndReplacement(t *testing.T) {
@@ -114,9 +116,7 @@ func TestFilesWithoutBuildInformationAreRefused(t *testing.T) {
 // A real binary, whose dependency is replaced by a folder.
 func TestListOfABinaryIsReadAgain(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip(err)
-	}
+	needs.Program(t, "go")
 	root := tree(t, map[string]string{
 		"cmd/go.mod":     "module own.test/cmd\n\ngo 1.24\n\nrequire dep.test/a v1.0.0\n\nreplace dep.test/a => ../patched\n",
 		"cmd/main.go":    "package main\n\nimport _ \"dep.test/a\"\n\nfunc main() {}\n",

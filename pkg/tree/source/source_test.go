@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/needs"
 	"slipway.build/pkg/tree/stamp/git/gittest"
 )
 
@@ -191,10 +192,7 @@ func TestConflictedFileIsListedOnce(t *testing.T) {
 
 func TestUnpackedTarballHasTheSameSources(t *testing.T) {
 	t.Parallel()
-	gnu, err := exec.LookPath("tar")
-	if err != nil {
-		t.Skip("tar is not installed")
-	}
+	gnu := needs.Program(t, "tar")
 	r := repository(t)
 	packed := filepath.Join(t.TempDir(), "src.tar")
 	pack(t, packed, treeOf(t, r))

@@ -44,7 +44,7 @@ func FromWorkspaceStatus(status []byte) (Stamp, error) {
 		Major: value("gitMajor"), Minor: value("gitMinor"),
 	}
 	if missing := s.missing(); len(missing) > 1 { // the date is parsed below
-		return Stamp{}, fmt.Errorf("the workspace status has no %s: only --config=release sets it", statusKey("gitVersion"))
+		return Stamp{}, fmt.Errorf("the workspace status has no %s: Bazel was not asked for a release", statusKey("gitVersion"))
 	}
 	var err error
 	if s.Date, err = time.Parse(time.RFC3339, value("buildDate")); err != nil {
