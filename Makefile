@@ -1,7 +1,7 @@
-# The front door. Every target hands over to the mage target of the same name (magefiles/), which is compiled
-# into _output/.slipway/mage and compiled again when the toolchain's sources change. `make help` lists them.
+# The front door. Every target runs the mage target of the same name (magefiles/). These are compiled into
+# _output/.slipway/mage, again whenever the toolchain's sources change. `make help` lists them.
 #
-# GNU make. No path is absolute, so the tree's path may have spaces.
+# It needs GNU make. No path is absolute, so the tree's path may have spaces.
 
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory --no-builtin-rules
@@ -17,26 +17,26 @@ MAGE  := $(STATE)/mage
 GO_ENV    := GOENV=off GOTOOLCHAIN=$(GO_PINNED) GOFLAGS=-trimpath\ -buildvcs=false GOWORK=off CGO_ENABLED=0 \
              GOOS= GOARCH= GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT= GODEBUG=
 
-# GOENV=off ignores the user's go/env file, which may set some of GO_SETTINGS: ask for these first.
+# GOENV=off ignores the user's go/env file, which may set some of GO_SETTINGS, so read these first.
 EMPTY     :=
 HANDED_ON := settings=$$(GOTOOLCHAIN=local GOFLAGS= go env | sed -nE \
  's/^($(subst $(EMPTY) ,|,$(strip $(GO_SETTINGS))))=/export &/p') && eval "$$settings"
 
 SOURCES := go.mod go.sum Makefile $(wildcard magefiles/*.go pkg/*/*.go pkg/*/*/*.go pkg/*/*/*/*.go)
 
-# Times do not show a deleted source, or one that was copied with an old time (rsync, cp -p, tar). A checksum does.
+# Times do not show that a source was deleted, or replaced by a copy with an old time (rsync, cp -p, tar). A checksum does.
 SUM := $(shell { echo $(GO_PINNED); cksum go.mod go.sum Makefile; find magefiles pkg -name '*.go' -exec cksum {} +; } 2>/dev/null | sort 2>/dev/null | cksum 2>/dev/null)
 ifneq ($(SUM),$(shell cat $(STATE)/mage.sum 2>/dev/null || echo '$(SUM)'))
 .PHONY: $(MAGE)
 endif
 
-# Any other goal may be a component that COMPONENTS does not have yet: mage asks the catalog, and suggests near names.
-# Shells complete the names of targets with goals such as .DEFAULT.
+# Any other goal may be a component that COMPONENTS does not have yet: mage looks it up in the catalog, or suggests similar
+# names. Goals such as .DEFAULT come from shells that complete the names of targets.
 COMPONENTS += $(filter-out .% $(MAGE) $(SOURCES) $(MAKEFILE_LIST) $(TARGETS) $(COMPONENTS),$(MAKECMDGOALS))
 
 .PHONY: $(TARGETS) $(COMPONENTS)
 
-# The + makes `make -n` hand over as well: mage then prints the plan and does nothing.
+# The + runs mage under `make -n`, too: it then prints the plan and does nothing.
 $(filter-out slipway,$(TARGETS)): $(MAGE)
 	+@$(MAGE) $@
 
@@ -47,8 +47,8 @@ $(COMPONENTS): $(MAGE)
 slipway: $(MAGE)
 	+@$(HANDED_ON) && env $(GO_ENV) $(MAGE) slipway
 
-# mage leaves a file beside the magefiles while it compiles them. It gets a copy of them, so that runs that are killed or
-# run at the same time leave the tree as it is.
+# While mage compiles the magefiles, it keeps a file beside them. It gets a copy of them, so that killed or concurrent runs
+# leave the tree as it is.
 $(MAGE): $(SOURCES)
 	+@command -v go >/dev/null || { echo >&2 "make: go is not on PATH: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1; }
 	+@case "$$(GOTOOLCHAIN=local go env GOVERSION)" in go1.?|go1.?.*|go1.1?|go1.1?.*|go1.20|go1.20.*|"") \

@@ -16,7 +16,7 @@ func (Bazel) Build(ctx context.Context) error {
 	return bazel(ctx, "--", "build", "--config=release", "//cmd/...")
 }
 
-// Release makes the tarballs of quick-release inside of Bazel, which a remote cache can hold, in _output/bazel/release-tars.
+// Release makes the tarballs of quick-release with Bazel, whose remote cache can hold them, in _output/bazel/release-tars.
 func (Bazel) Release(ctx context.Context) error {
 	return bazel(ctx, "--output=_output/bazel/release-tars", "--", "build", "--config=release", "//release:release-tars")
 }

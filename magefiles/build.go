@@ -1,6 +1,6 @@
 //go:build mage
 
-// The targets of make: a target's comment is its help. How the work is done is in package slipway.build/pkg/cli.
+// The targets of make. A target's comment is its help. Package slipway.build/pkg/cli does the work.
 package main
 
 import (
@@ -13,10 +13,10 @@ import (
 	"slipway.build/pkg/cli/generate"
 )
 
-// Default is what mage does without a target, as make does.
+// Default is the target of mage, and of make, without arguments.
 var Default = All
 
-// Aliases are the names that make has for targets, where mage itself would join the words. `make update` checks them.
+// Aliases maps make's names of targets, which mage would spell without hyphens. `make update` checks them.
 var Aliases = map[string]any{
 	"quick-release":          QuickRelease,
 	"release-images":         ReleaseImages,

@@ -13,13 +13,13 @@ import (
 // Cluster has the targets for a cluster of the quick release.
 type Cluster mg.Namespace
 
-// Up boots a cluster from the quick release's tarballs, as root, with the flags of CLUSTER_FLAGS="--nodes 2".
+// Up boots a cluster from the quick release's tarballs, as root, with the flags in CLUSTER_FLAGS="--nodes 2".
 func (Cluster) Up(ctx context.Context) error { return cluster(ctx, "up") }
 
 // Down removes the cluster without a trace; CLUSTER_FLAGS="--name NAME" removes another.
 func (Cluster) Down(ctx context.Context) error { return cluster(ctx, "down") }
 
-// Verify checks whether the cluster works; CLUSTER_FLAGS="--only scheduler" makes some of the checks.
+// Verify checks whether the cluster works; CLUSTER_FLAGS="--only scheduler" runs some of the checks.
 func (Cluster) Verify(ctx context.Context) error { return cluster(ctx, "verify") }
 
 // Conformance runs upstream's conformance specs against the cluster; CLUSTER_FLAGS="--focus sig-node" runs some of them.

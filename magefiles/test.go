@@ -13,8 +13,8 @@ import (
 	"slipway.build/pkg/cli/generate"
 )
 
-// Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive, with ROAD=container in the build container. The flags in
-// KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m are added.
+// Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive; with ROAD=container, in the build container. It adds the
+// flags in KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m.
 func Test(ctx context.Context) error {
 	if os.Getenv("ROAD") == "container" {
 		return orSay(ctx, "run", "--", "make", "test")
@@ -22,20 +22,20 @@ func Test(ctx context.Context) error {
 	return goTest("./...", "-timeout=5m")
 }
 
-// TestIntegration builds real releases and checks what must hold of them.
+// TestIntegration builds real releases and tests them.
 func TestIntegration() error {
 	return goTest("./pkg/build/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=75m", "-v")
 }
 
-// Bench measures speed as ratios of two things done in turn, and prints a table.
+// Bench measures speed, as ratios of two tasks done in turn, and prints a table.
 func Bench() error { return goTool("run", "./test/bench") }
 
-// Soak repeats what must hold when things go wrong many times: kills, clones, cold builds. It takes hours.
+// Soak repeats failures and rare cases many times: kills, clones, cold builds. It takes hours.
 func Soak() error {
 	return goTest("./test/integration", "-tags=integration,soak", "-timeout=6h", "-v")
 }
 
-// Update regenerates what is made from the sources: command-line reference, completions, what make and Bazel read.
+// Update regenerates the generated files: command-line reference, completions, files for make and Bazel.
 func Update(ctx context.Context) error {
 	if dryRun() {
 		return say("generate", strings.Join(generate.Paths(), ", "), "and BUILD files")
@@ -43,7 +43,7 @@ func Update(ctx context.Context) error {
 	return generate.Update(ctx, ".")
 }
 
-// UpdateDebianLocks writes the versions of Debian's packages that the mirror has now into images/*/debian.lock.
+// UpdateDebianLocks updates images/*/debian.lock to the versions of Debian's packages on the mirror.
 func UpdateDebianLocks(ctx context.Context) error {
 	if dryRun() {
 		return say("generate", "images/*/debian.lock")
@@ -51,7 +51,7 @@ func UpdateDebianLocks(ctx context.Context) error {
 	return generate.DebianLocks(ctx, ".", os.Getenv("SLIPWAY_DEBIAN_MIRROR"), os.Stdout)
 }
 
-// Verify checks formatting, lints, spelling, and that what is generated is up to date.
+// Verify checks formatting, lints, spelling, and that generated files are up to date.
 func Verify(ctx context.Context) error {
 	if dryRun() {
 		return say("check", strings.Join(generate.Checks(), "; "))
@@ -70,7 +70,7 @@ func goTest(packages string, flags ...string) error {
 	return goTool(append(args, what...)...)
 }
 
-// goTool runs the Go on PATH. Its settings are the user's own, except for the target slipway, where make has set a release's.
+// goTool runs the Go on PATH, with the user's settings, or, for the target slipway, with those of a release, which make sets.
 func goTool(args ...string) error {
 	if dryRun() {
 		return say("go", args...)

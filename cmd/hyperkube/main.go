@@ -1,5 +1,5 @@
-// Command hyperkube is every component in one binary: `hyperkube kubelet …`, or a link of the component's
-// name to hyperkube.
+// Command hyperkube has all components in one binary. Run `hyperkube kubelet …`, or hyperkube through a link
+// with the component's name.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	_ "time/tzdata" // CronJob time zones, on hosts without zoneinfo too
+	_ "time/tzdata" // CronJob time zones, also on hosts without zoneinfo
 
 	"github.com/spf13/cobra"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/cmd/server"
@@ -35,7 +35,7 @@ import (
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
-// components runs each component by name. A component is constructed only once it was asked for: some
+// components maps names to functions that run components. They also construct them, since some components
 // install a signal handler when constructed, and a process may have only one.
 var components = map[string]func(){
 	"apiextensions-apiserver": func() {

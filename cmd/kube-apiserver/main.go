@@ -3,7 +3,7 @@ package main
 
 import (
 	"os"
-	_ "time/tzdata" // CronJob time zones are validated here, on hosts without zoneinfo too
+	_ "time/tzdata" // CronJob time zones are validated here, also on hosts without zoneinfo
 
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"

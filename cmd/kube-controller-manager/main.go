@@ -1,9 +1,9 @@
-// Command kube-controller-manager runs the controllers that move a cluster towards its declared state.
+// Command kube-controller-manager runs the controllers that move a cluster toward its declared state.
 package main
 
 import (
 	"os"
-	_ "time/tzdata" // CronJobs fire in their own time zone, on hosts without zoneinfo too
+	_ "time/tzdata" // CronJobs fire in their own time zone, also on hosts without zoneinfo
 
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"

@@ -6,5 +6,5 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
 )
 
-// HandleError turns kubeadm's error kinds into their exit codes, so app.Run alone would not do.
+// HandleError turns kubeadm's kinds of errors into exit codes, which app.Run does not do.
 func main() { errors.HandleError(app.Run()) }

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	// Plugins and .kuberc are handled while the command is constructed, before flags are parsed;
-	// -v has to count there already. A bad level is reported later, by the flag's own parser.
+	// -v must take effect there already. The flag's own parser reports a bad level later.
 	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
 	util.CheckErr(cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	// The kubelet installs its own signal handler. Handing it a context that has one already makes it
-	// panic at start (two handlers on one channel), so it gets the plain background context.
+	// The kubelet installs its own signal handler. With a context that already has one, it would panic at
+	// start (two handlers on one channel), so it gets the plain background context.
 	os.Exit(cli.Run(app.NewKubeletCommand(context.Background())))
 }

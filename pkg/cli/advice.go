@@ -18,7 +18,7 @@ import (
 	"slipway.build/pkg/mechanism/suggest"
 )
 
-// advise adds to an error which command or flag to use next. The packages below this one only say what failed.
+// advise adds to an error which command or flag to use next. Other packages only say what failed.
 func advise(err error) error {
 	if text := advice(err); text != "" {
 		return fmt.Errorf("%w: %s", err, text)
@@ -52,12 +52,12 @@ func advice(err error) string {
 	case errors.Is(err, bazelroad.ErrStale):
 		return "run make update"
 	case errors.Is(err, debian.ErrLock):
-		return "make update-debian-locks makes it anew; or set SLIPWAY_DEBIAN_MIRROR to a mirror that keeps old versions"
+		return "run make update-debian-locks, or set SLIPWAY_DEBIAN_MIRROR to a mirror that keeps old versions"
 	}
 	return ""
 }
 
-// nearFlag suggests what was meant by a flag that does not exist, if that is the error; cobra does so for commands only.
+// nearFlag suggests flags if the error is an unknown flag. Cobra suggests only commands.
 func nearFlag(c *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

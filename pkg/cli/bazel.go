@@ -27,15 +27,15 @@ func newBazel(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bazel [flags] [--] command [argument...]",
 		Short: "Run the pinned Bazel in the tree",
-		Long: `bazel runs the Bazel that .bazelversion pins, at the top of the tree: the one on PATH (bazel or bazelisk) if it is that
-version, or else one in a root file system of Debian packages. That is made at first use, takes 2 GB in the user's cache
-folder, and needs mmdebstrap, and root or namespaces that users can make.
+		Long: `bazel runs the Bazel that .bazelversion pins, at the top of the tree: the one on PATH (bazel or bazelisk) if it has that
+version, else one in a root file system of Debian packages. The root is made at first use, takes 2 GB in the user's cache
+folder, and needs mmdebstrap, and either root or unprivileged user namespaces.
 
-rules_go, gazelle and the rule sets that they need come from Bazel's registry if Bazel is on PATH, and from Debian's
-packages and Go modules if it is in such a root; --deps says otherwise. The Go is the one that release.yaml pins, and
+rules_go, gazelle and the rule sets that they need come from Bazel's registry if Bazel is on PATH, and from Debian
+packages and Go modules if it is in such a root; --deps overrides this. Bazel uses the Go that release.yaml pins, and
 --config=release stamps the version that "slipway version" prints. The exit code is Bazel's.
 
-With --output, the files that a build makes are also put into that folder, unless the tree changed during the build.`,
+With --output, the files that a build makes are also copied to that folder, unless the tree changed during the build.`,
 		Example: "  slipway bazel -- build //cmd/...\n  slipway bazel -- build --config=release --platforms=//build/bazel/platforms:linux_arm64 //cmd/kubectl\n" +
 			"  slipway bazel --output dist -- build --config=release //release:release-tars\n  slipway bazel -- shutdown",
 		Args: cobra.MinimumNArgs(1),
@@ -44,7 +44,7 @@ With --output, the files that a build makes are also put into that folder, unles
 		},
 	}
 	c.Flags().StringVar(&deps, "deps", "", "where rule sets come from: registry, offline, overrides (default as above)")
-	c.Flags().StringVarP(&output, "output", "o", "", "put what the command build makes into this folder, too")
+	c.Flags().StringVarP(&output, "output", "o", "", "also copy the files that the command build makes to this folder")
 	c.Flags().SetInterspersed(false) // flags after the command are Bazel's
 	return c
 }
@@ -53,7 +53,7 @@ With --output, the files that a build makes are also put into that folder, unles
 func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, args []string) error {
 	command := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }) // after startup options
 	if output != "" && (command < 0 || args[command] != "build") {
-		return badrequest.Mark(fmt.Errorf("--output is for Bazel's command build, and this is %s", strings.Join(args, " ")))
+		return badrequest.Mark(fmt.Errorf("--output is for Bazel's command build, not for %s", strings.Join(args, " ")))
 	}
 	p, err := o.open(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, arg
 func (o *options) runBazel(ctx context.Context, b *bazel.Bazel, args []string) error {
 	c := b.Command(ctx, args...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, o.Out, o.Err
-	child.Interrupt(c, time.Minute) // Bazel then ends what it runs, and keeps what is done
+	child.Interrupt(c, time.Minute) // Bazel then stops its actions, and keeps the finished ones
 	err := child.Run(c, syscall.SIGINT, nil)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
@@ -98,7 +98,7 @@ func (o *options) runBazel(ctx context.Context, b *bazel.Bazel, args []string) e
 	return err
 }
 
-// takeOutputs reads a build's events, puts the files that it made into a folder, and prints their names.
+// takeOutputs reads a build's events, copies the files that it made to a folder, and prints their names.
 func (o *options) takeOutputs(events, dir string) error {
 	f, err := os.Open(events)
 	if err != nil {
@@ -117,7 +117,7 @@ func (o *options) takeOutputs(events, dir string) error {
 		for _, file := range made[label] {
 			name := filepath.Base(file)
 			if other, ok := from[name]; ok && other != file {
-				return fmt.Errorf("--output: two files are called %s: %s and %s: build one of them", name, other, file)
+				return fmt.Errorf("--output: two files are named %s: %s and %s: build one of them", name, other, file)
 			}
 			from[name] = file
 		}
@@ -126,7 +126,7 @@ func (o *options) takeOutputs(events, dir string) error {
 		to := filepath.Join(dir, name)
 		err := atomicfile.Copy(from[name], to)
 		if err == nil {
-			err = os.Chmod(to, 0o755) // Bazel takes everything for a program, and for finished
+			err = os.Chmod(to, 0o755) // Bazel makes everything executable and read-only
 		}
 		if err != nil {
 			return fmt.Errorf("--output: %w", err)

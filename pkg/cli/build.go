@@ -29,7 +29,7 @@ type makeFlags struct {
 func (f *makeFlags) add(o *options, c *cobra.Command, otherwise string) {
 	flags := c.Flags()
 	flags.StringVar(&f.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else "+otherwise+")")
-	flags.StringVarP(&f.output, "output", "o", "", "put the results into this folder, too")
+	flags.StringVarP(&f.output, "output", "o", "", "also copy the results to this folder")
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and why; do nothing")
 	flags.BoolVar(&f.everywhere, "all-platforms", false, "for every platform of the catalog")
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
@@ -40,9 +40,9 @@ func newBuild(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [component...]",
 		Short: "Compile components",
-		Long: `build compiles components, by name (kubectl) or path (cmd/kubectl): all that a server, a node and a client
-need, if none is named. Binaries are put in _output/local/bin/OS/ARCH, the host's also in _output/bin; with
---road=container in _output/dockerized/bin/OS/ARCH, with --road=bazel in _output/bazel/bin/OS/ARCH.`,
+		Long: `build compiles components, by name (kubectl) or path (cmd/kubectl), or everything that a server, a node and a
+client need. Binaries go to _output/local/bin/OS/ARCH, the host's also to _output/bin; with --road=container to
+_output/dockerized/bin/OS/ARCH, with --road=bazel to _output/bazel/bin/OS/ARCH.`,
 		Example:           "  slipway build kubectl --platform darwin/arm64\n  slipway build kubelet kubeadm --output /usr/local/bin",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: o.completeComponents,
@@ -60,7 +60,7 @@ func newImages(o *options) *cobra.Command {
 		Use:   "images",
 		Short: "Build the component images",
 		Long: `images builds the container images of the components, without a container engine, as archives for
-"docker load" and "ctr images import", in _output/release-images/ARCH.`,
+"docker load" and "ctr images import" in _output/release-images/ARCH.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.make(c, f, plan.Request{Images: true})
@@ -76,11 +76,11 @@ func newRelease(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "release",
 		Short: "Build the release tarballs",
-		Long: `release compiles what the release holds, for every platform of the catalog or those of --platform, builds the
-component images, and packs everything into tarballs, in _output/release-tars, with checksums and release.json, which names all that the release
-consists of and was made from. Tarballs that an earlier request left there are removed.
+		Long: `release compiles the release's binaries, for every platform of the catalog or those of --platform, builds the component
+images, and packs everything into tarballs in _output/release-tars. Beside them are checksums and release.json, which names
+everything that the release consists of and was made from. Tarballs of earlier requests are removed from that folder.
 
-With --quick it does so for the host's linux platform, without the test set.`,
+With --quick, the release is for the host's linux platform only, without the test set.`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -131,7 +131,7 @@ func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 		return err
 	}
 	untidy := out.Untidy
-	if out.Worked { // the picture is for the curious: the results are done, whatever becomes of it
+	if out.Worked { // the results are done, even if the picture cannot be drawn
 		untidy = errors.Join(untidy, drawTimeline(p, events))
 	}
 	if untidy != nil {
@@ -146,7 +146,7 @@ func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 	return nil
 }
 
-// sayLeftOut names the components that are built only by their names.
+// sayLeftOut names the components that are built only if the user names them.
 func (o *options) sayLeftOut(c *catalog.Catalog) {
 	var names []string
 	for _, b := range c.Binaries {

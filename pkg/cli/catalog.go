@@ -26,16 +26,16 @@ func newCatalog(o *options) *cobra.Command {
 		Use:   "catalog [components|platforms|images|tarballs]",
 		Short: "List what can be built, and for which platforms",
 		Long: `catalog lists what release/release.yaml declares: components with the platforms they are built for, images, tarballs.
-With the name of a list it prints only that, a name on each line, for scripts; with --json everything.
+With the name of a list, it prints only that list, one name per line, for scripts; with --json, everything.
 
-With --artifacts it lists what a release would consist of, before it is made: the names, kinds and platforms that its
+With --artifacts, it lists the artifacts of a release before it is made: the names, kinds and platforms that its
 release.json will have. --quick and --platform choose the release, as for "slipway release".`,
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"components", "platforms", "images", "tarballs"},
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case artifacts && len(args) > 0:
-				return badrequest.Mark(fmt.Errorf("--artifacts lists a release, and %s what is declared: choose one", args[0]))
+				return badrequest.Mark(fmt.Errorf("--artifacts lists a release, but %s lists the catalog: choose one", args[0]))
 			case artifacts:
 				return o.printArtifacts(c.Context(), makeFlags{platforms: platforms, everywhere: !quick}, plan.Request{Tars: true, TestSet: !quick})
 			case quick || platforms != "":
@@ -65,14 +65,14 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&artifacts, "artifacts", false, "list what a release would consist of")
+	c.Flags().BoolVar(&artifacts, "artifacts", false, "list the artifacts of a release")
 	c.Flags().BoolVar(&quick, "quick", false, "with --artifacts: the release of the host's linux platform, without the test set")
 	c.Flags().StringVar(&platforms, "platform", "", "with --artifacts: the release of these platforms")
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
 	return c
 }
 
-// printArtifacts lists what a release would consist of.
+// printArtifacts lists the artifacts of a release before it is made.
 func (o *options) printArtifacts(ctx context.Context, f makeFlags, req plan.Request) error {
 	_, planned, err := o.plan(ctx, f, req)
 	if err != nil {
@@ -107,7 +107,7 @@ func (o *options) printArtifacts(ctx context.Context, f makeFlags, req plan.Requ
 	return w.Flush()
 }
 
-// list is one of the catalog's lists.
+// list returns one of the catalog's lists.
 func list(c *catalog.Catalog, name string) []string {
 	var names []string
 	switch name {

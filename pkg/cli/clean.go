@@ -21,12 +21,13 @@ func newClean(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove everything that was made",
-		Long: `clean removes _output: what was built, and what is kept to skip work. It first removes clusters that are up, what Bazel made
-for the tree, whose server stops, and what the tree has in a container engine: containers, volumes (the Go caches of the
-container road among them) and images. The Go caches of this machine and a root with Bazel in the user's cache folder stay.
+		Long: `clean removes _output: what was built, and the records and caches that let builds skip work. It first removes clusters that
+are up, what Bazel made for the tree (its server stops), and what the tree has in a container engine: containers, volumes
+(with the Go caches of the container road) and images. The Go caches of this machine, and a root with Bazel in the user's
+cache folder, stay.
 
-A container engine is contacted only if the tree used one, which a file in _output says. If _output was removed by other
-means, --engine contacts the engine of DOCKER_HOST all the same.`,
+clean contacts a container engine only if the tree used one, according to a file in _output. If _output was removed by
+other means, --engine contacts the engine of DOCKER_HOST all the same.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := plan.FindRoot(o.dir)
@@ -52,7 +53,7 @@ means, --engine contacts the engine of DOCKER_HOST all the same.`,
 		},
 	}
 	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would be removed; do nothing")
-	c.Flags().BoolVar(&engine, "engine", false, "look for the tree's containers, volumes and images in a container engine in any case")
+	c.Flags().BoolVar(&engine, "engine", false, "always look for the tree's containers, volumes and images in a container engine")
 	return c
 }
 
@@ -112,7 +113,7 @@ func (o *options) cleanEngine(ctx context.Context, root string) error {
 		fmt.Fprintln(o.Out, "removed", name)
 	}
 	if err != nil {
-		return fmt.Errorf("what the tree has in a container engine is still there: %w", err)
+		return fmt.Errorf("the tree's containers, volumes and images are still in the container engine: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package cli is the slipway command: its subcommands, their flags, and the exit codes.
 //
-// Flags have the Kubernetes variables of the same meaning as defaults, so that `make` and `slipway` do the same
+// The defaults of flags come from the Kubernetes variables of the same meaning, so that `make` and `slipway` do the same
 // thing: mage targets call Run with the arguments that a person would type.
 //
 // Exit codes: 0 success, 1 failure, 2 a request that cannot be understood. The subcommands run, shell and bazel end with the exit
@@ -8,7 +8,7 @@
 //
 // # What must never be in here
 //
-// How anything is done: each subcommand asks the package that knows. Reading files by names that another package made up.
+// How anything is done: each subcommand calls the package that does it. File names that another package chooses.
 package cli
 
 import (
@@ -42,7 +42,7 @@ func Std() IO { return IO{os.Stdout, os.Stderr, os.Getenv} }
 type ExitError struct {
 	Err   error
 	Code  int
-	Shown bool // the output ends with the error already; printing it again would bury it
+	Shown bool // the output ends with the error already, so it must not be printed again
 }
 
 func (e *ExitError) Error() string   { return e.Err.Error() }
@@ -82,14 +82,14 @@ func Main() int {
 	return exit.Code
 }
 
-// exitCode returns the exit code for an error. The code of a tool that failed does not count, unless it is the user's own command.
+// exitCode returns the exit code for an error. It ignores the exit code of a failed tool, unless that is the user's own command.
 func exitCode(err error) int {
 	var command commandError
 	var shown shownError
 	switch {
 	case errors.As(err, &command):
 		return command.code
-	case errors.As(err, &shown): // what a run fails with is no mistake in the request
+	case errors.As(err, &shown): // a failed run is not a mistake in the request
 		return 1
 	case badrequest.Is(err):
 		return 2
@@ -121,8 +121,8 @@ func New(s IO) *cobra.Command {
 		Long: `slipway builds a complete Kubernetes cluster from source, and packs it into release tarballs:
 the same bytes every time, wherever it runs.
 
-Without a subcommand it says what it can do. In a tree with a Makefile, "make help" lists
-the same by Kubernetes' names.`,
+Without a subcommand, it prints this help. In a tree with a Makefile, "make help" lists
+the same actions under Kubernetes' names.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          onlySubcommands,
@@ -138,14 +138,14 @@ the same by Kubernetes' names.`,
 	flags.StringVarP(&o.dir, "directory", "C", ".", "the tree, or a folder in it")
 	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container, bazel (default $ROAD, else local)")
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
-	flags.BoolVar(&o.json, "json", false, "print JSON: events, one a line, or the result of a query")
+	flags.BoolVar(&o.json, "json", false, "print JSON: events, one per line, or the result of a query")
 	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles (default $KUBE_VERBOSE)")
 	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newDiff(o), newRun(o), newShell(o), newBazel(o), newCatalog(o), newCluster(o), newClean(o), newVersion(o))
 	checkUsage([]*cobra.Command{root})
 	return root
 }
 
-// onlySubcommands refuses arguments of a command that does nothing but lead to its subcommands.
+// onlySubcommands refuses arguments that are not subcommands.
 func onlySubcommands(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -157,7 +157,7 @@ func onlySubcommands(c *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(suggest.Near(args[0], names)))
 }
 
-// checkUsage makes wrong arguments of commands, and of those below them, usage errors.
+// checkUsage turns wrong arguments of commands and their subcommands into usage errors.
 func checkUsage(commands []*cobra.Command) {
 	for _, c := range commands {
 		if check := c.Args; check != nil {

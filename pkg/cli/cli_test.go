@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"slipway": func() { os.Exit(cli.Main()) }})
 }
 
-// TestScripts runs the sessions in testdata/script, each in a copy of the small tree that the tests of package plan use, too. Its
-// programs are really compiled, by the Go that runs the tests.
+// TestScripts runs the sessions in testdata/script, each in a copy of the small tree that the tests of package plan also use. The Go
+// that runs the tests compiles its programs.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	ar, err := txtar.ParseFile(filepath.Join("..", "build", "plan", "testdata", "tree.txtar"))
@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Cd = filepath.Join(e.WorkDir, "tree")
 			e.Vars = append(e.Vars,
-				"GORACE=atexit_sleep_ms=10", // under -race every slipway would end with a second of waiting for reports
+				"GORACE=atexit_sleep_ms=10", // under -race, every slipway would wait a second for reports at its end
 				"GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off",
 				"GO="+runtime.Version(), "HOST="+runtime.GOOS+"/"+runtime.GOARCH, "ARCH="+runtime.GOARCH,
 				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@acme.example", "GIT_AUTHOR_DATE=2026-11-20T23:53:00Z",
@@ -59,7 +59,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exitCode is the script command `exitcode N command...`: the command ends with code N.
+// exitCode is the script command `exitcode N command...`, which fails unless the command exits with N.
 func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exitcode N command [argument...]")
@@ -74,8 +74,8 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// engine is the script command `engine`: DOCKER_HOST is from now on a container engine that has nothing and writes what it is
-// asked into $WORK/asked.
+// engine is the script command `engine`, which sets DOCKER_HOST to a container engine that has nothing and appends each request to
+// $WORK/asked.
 func engine(ts *testscript.TestScript, _ bool, _ []string) {
 	asked := ts.Getenv("WORK") + "/asked"
 	var mu sync.Mutex

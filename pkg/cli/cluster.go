@@ -19,15 +19,15 @@ import (
 	"slipway.build/pkg/prove/cluster"
 )
 
-// clusters is where clusters have their folders, relative to the root. So is their lock.
+// clusters is the folder of the clusters and of their lock, relative to the root.
 const clusters = plan.Output + "/cluster"
 
 func newCluster(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
 		Short: "Boot a cluster from the release tarballs, on this machine",
-		Long: `cluster boots what was released, to see it work: it verifies the server tarball, unpacks it, and runs what was in it.
-Everything of a cluster is in _output/cluster/NAME, and "slipway cluster down" removes it without a trace.`,
+		Long: `cluster boots a release to see it work: it verifies the server tarball, unpacks it, and runs the programs in it.
+All files of a cluster are in _output/cluster/NAME, and "slipway cluster down" removes the cluster without a trace.`,
 		Args: onlySubcommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -35,7 +35,7 @@ Everything of a cluster is in _output/cluster/NAME, and "slipway cluster down" r
 	return c
 }
 
-// nameFlag adds the flag by which clusters are told apart.
+// nameFlag adds the flag that names a cluster.
 func nameFlag(c *cobra.Command, name *string) *cobra.Command {
 	c.Flags().StringVar(name, "name", "slipway", "the cluster's name")
 	return c
@@ -47,15 +47,15 @@ func newClusterUp(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Boot a cluster",
-		Long: `up boots a cluster from the release's server tarball for this machine, once it is as release.json describes it. A cluster
-that is up already is left as it is.
+		Long: `up boots a cluster from the release's server tarball for this machine, after verifying it against release.json. It leaves
+a cluster that is up already as it is.
 
-Nodes are namespaces on this machine, and kubeadm makes them a cluster. For that it takes root, and containerd, runc,
-iproute2 and iptables of the system. With --control-plane-only it takes neither: etcd, kube-apiserver,
-kube-controller-manager and kube-scheduler run as processes on loopback, and there are no nodes to run Pods.
+Nodes are namespaces on this machine, and kubeadm makes them a cluster. This needs root, and the system's containerd, runc,
+iproute2 and iptables. --control-plane-only needs none of these: etcd, kube-apiserver, kube-controller-manager and
+kube-scheduler run as processes on loopback, and there are no nodes to run Pods.
 
-Images come from the tarball: no registry is asked, and nothing leads out of the cluster. This machine reaches its nodes.
-If up is interrupted, it removes what it has made; if it fails, that stays to be looked at until "slipway cluster down".`,
+Images come from the tarball: no registry is contacted, and the cluster has no way out. This machine can reach its nodes.
+If up is interrupted, it removes what it made; if it fails, everything stays for inspection until "slipway cluster down".`,
 		Example: "  sudo slipway cluster up --nodes 2\n  export KUBECONFIG=$(slipway cluster kubeconfig)\n  kubectl get nodes",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -71,9 +71,9 @@ If up is interrupted, it removes what it has made; if it fails, that stays to be
 			return o.clusterUp(c.Context(), request)
 		},
 	}
-	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is the control plane, too")
+	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is also the control plane")
 	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
-	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long for each part to become ready: more on a slow machine")
+	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long to wait for each part to become ready")
 	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false, "no nodes: the control plane's programs on loopback, without root")
 	return nameFlag(c, &name)
 }
@@ -95,9 +95,9 @@ func (o *options) clusterUp(ctx context.Context, request cluster.Options) error 
 
 func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) error {
 	view := o.view(nil)
-	told := false // by the view
+	shown := false // the view printed the error
 	request.Events = func(e action.Event) {
-		told = told || e.Kind == action.Finished && e.Text != ""
+		shown = shown || e.Kind == action.Finished && e.Text != ""
 		view.Event(e)
 	}
 	s, err := cluster.Up(ctx, request)
@@ -119,13 +119,13 @@ func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) 
 		}
 		fmt.Fprintf(o.Err, "slipway: what was made is still there, with its logs in %s; `%s` removes it\n", filepath.Join(request.Dir, request.Name), commandFor("down", request.Name))
 	}
-	if told {
+	if shown {
 		return shownError{err}
 	}
 	return err
 }
 
-// cleanUp removes what an interrupted up has made.
+// cleanUp removes what an interrupted up made.
 func (o *options) cleanUp(ctx context.Context, request cluster.Options) error {
 	fmt.Fprintln(o.Err, "slipway: interrupted: removing what was made")
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -138,7 +138,7 @@ func (o *options) cleanUp(ctx context.Context, request cluster.Options) error {
 	return ctx.Err()
 }
 
-// sayUp says how the cluster can be used.
+// sayUp says how to use the cluster.
 func (o *options) sayUp(s *cluster.State, request cluster.Options) error {
 	kubectl, err := s.Kubectl()
 	if err != nil {
@@ -154,7 +154,7 @@ To remove it: %s
 	return err
 }
 
-// commandFor is what to type for a cluster.
+// commandFor returns the command line of a subcommand for a cluster.
 func commandFor(command, name string) string {
 	if name == "slipway" {
 		return "slipway cluster " + command
@@ -162,7 +162,7 @@ func commandFor(command, name string) string {
 	return "slipway cluster " + command + " --name " + name
 }
 
-// quote makes a path one word of a shell's.
+// quote quotes a path for a shell.
 func quote(path string) string {
 	if plainWord.MatchString(path) {
 		return path
@@ -172,7 +172,7 @@ func quote(path string) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
 
-// clusterHints say what to do about errors of clusters.
+// clusterHints say what to do about the errors of package cluster.
 var clusterHints = []struct {
 	err  error
 	hint string
@@ -183,7 +183,7 @@ var clusterHints = []struct {
 	{cluster.ErrNotRoot, "run the command with sudo; a cluster that is made with --control-plane-only needs no root"},
 }
 
-// clusterError adds what to do about an error. A name that no cluster can have is a usage error.
+// clusterError adds to an error what to do about it. It makes an invalid name a usage error.
 func clusterError(err error) error {
 	var name cluster.NameError
 	if errors.As(err, &name) {
@@ -209,9 +209,9 @@ func newClusterDown(o *options) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use:   "down",
-		Short: "Remove a cluster and everything of it",
-		Long: `down ends a cluster and removes all that was made for it: processes, namespaces, mounts, control groups, the network
-interface and _output/cluster/NAME. It does so for a cluster that up did not finish, too, and can be repeated.`,
+		Short: "Remove a cluster completely",
+		Long: `down ends a cluster and removes everything that was made for it: processes, namespaces, mounts, control groups, the network
+interface and _output/cluster/NAME. It also removes a cluster that up did not finish, and can be repeated.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := plan.FindRoot(o.dir)
@@ -236,8 +236,8 @@ interface and _output/cluster/NAME. It does so for a cluster that up did not fin
 	return nameFlag(c, &name)
 }
 
-// withClusters calls f with the folder of the tree's clusters, while nobody else makes or removes one. If it has none
-// afterwards, the folder goes.
+// withClusters calls f with the folder of the tree's clusters, while no other process makes or removes one. It removes the folder if
+// no cluster is left in it.
 func (o *options) withClusters(ctx context.Context, root string, f func(dir string) error) error {
 	dir := filepath.Join(root, filepath.FromSlash(clusters))
 	return action.Locked(ctx, root, clusters, o.sayWaiting, func() error {
@@ -249,7 +249,7 @@ func (o *options) withClusters(ctx context.Context, root string, f func(dir stri
 	})
 }
 
-// sayWaiting says who holds the lock of the tree's clusters. A view of a run would close by saying that nothing was done.
+// sayWaiting says who holds the lock of the tree's clusters. It uses no view, which would say at the end that there was nothing to do.
 func (o *options) sayWaiting(e action.Event) {
 	switch {
 	case o.json:
@@ -305,7 +305,7 @@ func newClusterStatus(o *options) *cobra.Command {
 	var name string
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Print what a cluster is made of, and whether it runs",
+		Short: "Print what a cluster consists of, and whether it runs",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := o.cluster(name)

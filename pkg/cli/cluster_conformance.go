@@ -18,13 +18,13 @@ import (
 	"slipway.build/pkg/prove/cluster/conformance"
 )
 
-// A conformanceRun is what slipway cluster conformance is asked for.
+// A conformanceRun holds the flags of slipway cluster conformance.
 type conformanceRun struct {
 	name, junit string
 	conformance.Options
 }
 
-// anyConformance is the focus that chooses every conformance spec, which is the default.
+// anyConformance is the default focus, which chooses every conformance spec.
 const anyConformance = `\[Conformance\]`
 
 func newClusterConformance(o *options) *cobra.Command {
@@ -33,16 +33,16 @@ func newClusterConformance(o *options) *cobra.Command {
 		Use:   "conformance",
 		Short: "Run upstream's conformance specs against a cluster",
 		Long: `conformance runs the [Conformance] specs of the release's own e2e.test against a cluster that is up. Its images come from the
-release's test tarball and are imported into the nodes under their upstream names: no registry is asked. They are substitutes
-for upstream's, which each report lists. It prints each spec as it ends, and then which did not pass, and why.
+release's test tarball and are imported into the nodes under their upstream names: no registry is contacted. They are substitutes
+for upstream's images, and each report lists them. The command prints each spec as it ends, then those that did not pass, and why.
 
 --focus and --skip choose among the conformance specs, and never add others: a spec runs if its name matches one of the patterns
-of --focus and none of --skip. Several of them can be given.
+of --focus and none of --skip. Both can be repeated.
 
-Some specs want two nodes, and some disturb what else runs in the cluster. With --procs, specs run side by side; those that are
-[Serial] run by themselves afterwards. Ctrl-C ends the run; what ran until then is in the summary.
+Some specs need two nodes, and some disturb what else runs in the cluster. With --procs, specs run side by side; [Serial] specs
+run alone afterwards. Ctrl-C ends the run; the summary has what ran until then.
 
-It takes root, and exits with 1 if a spec failed or did not run, with 2 if none was chosen.`,
+It needs root. It exits with 1 if a spec failed or did not run, and with 2 if none was chosen.`,
 		Example: "  sudo slipway cluster up --nodes 2\n  sudo slipway cluster conformance --focus 'sig-network.*Services' --junit conformance.xml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -62,8 +62,8 @@ It takes root, and exits with 1 if a spec failed or did not run, with 2 if none 
 	c.Flags().StringArrayVar(&run.Focus, "focus", []string{anyConformance}, "run only conformance specs whose names match this pattern")
 	c.Flags().StringArrayVar(&run.Skip, "skip", nil, "leave out specs whose names match this pattern")
 	c.Flags().IntVar(&run.Procs, "procs", 1, "how many specs run at once")
-	c.Flags().StringVar(&run.Tarballs, "from", "", "the folder with the test tarball (default the one that the cluster was made of)")
-	c.Flags().StringVar(&run.junit, "junit", "", "write a report as JUnit's XML to this file, too")
+	c.Flags().StringVar(&run.Tarballs, "from", "", "the folder with the test tarball (default the one that the cluster was made from)")
+	c.Flags().StringVar(&run.junit, "junit", "", "also write a JUnit XML report to this file")
 	return nameFlag(c, &run.name)
 }
 
@@ -87,7 +87,7 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 		}
 	}
 	var r conformance.Report
-	// The lock keeps others from removing the cluster, or disturbing it.
+	// The lock keeps other commands from removing or disturbing the cluster.
 	err = o.withClusters(ctx, root, func(string) error {
 		r, err = conformance.Run(ctx, s, run.Options)
 		return err

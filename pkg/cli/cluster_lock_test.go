@@ -28,7 +28,7 @@ func (s *signaling) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-func TestWaitForAnotherClusterCommandIsSaidAtOnceAndOnlyOnce(t *testing.T) {
+func TestWaitForAnotherClusterCommandIsReportedOnceAndAtOnce(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	said := &signaling{written: make(chan struct{})}
@@ -37,7 +37,7 @@ func TestWaitForAnotherClusterCommandIsSaidAtOnceAndOnlyOnce(t *testing.T) {
 		waiter := make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { waiter <- o.withClusters(ctx, root, func(string) error { return nil }) }()
-		<-said.written // before the lock is given up
+		<-said.written // before the lock is released
 		cancel()
 		return <-waiter
 	})

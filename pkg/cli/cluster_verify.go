@@ -19,14 +19,14 @@ import (
 	"slipway.build/pkg/prove/cluster/verify"
 )
 
-// A verification is what slipway cluster verify is asked for.
+// A verification holds the flags of slipway cluster verify.
 type verification struct {
 	name  string
 	only  []string
 	limit time.Duration
 	junit string
 	list  bool
-	keep  bool // going, when a component does not run
+	keep  bool // keep going if a component does not run
 }
 
 func newClusterVerify(o *options) *cobra.Command {
@@ -39,12 +39,12 @@ does what a user would do, with the release's kubectl, in a namespace of its own
 Pods, events and logs explain the rows that failed.
 
 The components come first. Checks that need a component that does not run fail at once, unless --keep-going is given. A check
-that cannot fail on this cluster is skipped, and says what it needs: a second node, a feature of the kernel.
+that does not apply to this cluster is skipped, and says what it needs: a second node, a feature of the kernel.
 
 Some checks disturb what else runs in the cluster for a minute: they stop a kubelet or a controller manager, taint nodes, and
-restart kube-proxy in each of its modes. They undo that, also after Ctrl-C.
+restart kube-proxy in each of its modes. They undo this, even after Ctrl-C.
 
-It takes root, and exits with 1 if a check failed.`,
+It needs root, and exits with 1 if a check failed.`,
 		Example: "  sudo slipway cluster verify\n  sudo slipway cluster verify --only scheduler,services/dns --junit verify.xml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -67,11 +67,11 @@ It takes root, and exits with 1 if a check failed.`,
 			return o.clusterVerify(c.Context(), v, checks)
 		},
 	}
-	c.Flags().StringSliceVar(&v.only, "only", nil, "make only these checks or groups, and those of the components that they need")
-	c.Flags().BoolVar(&v.keep, "keep-going", false, "make checks even if a component that they need does not run")
+	c.Flags().StringSliceVar(&v.only, "only", nil, "run only these checks or groups, and the checks of the components that they need")
+	c.Flags().BoolVar(&v.keep, "keep-going", false, "run checks even if a component that they need does not run")
 	c.Flags().DurationVar(&v.limit, "timeout", 0, "how long each check may take (default what it needs on a busy machine)")
-	c.Flags().StringVar(&v.junit, "junit", "", "write a report as JUnit's XML to this file, too")
-	c.Flags().BoolVar(&v.list, "list", false, "list the checks and make none")
+	c.Flags().StringVar(&v.junit, "junit", "", "also write a JUnit XML report to this file")
+	c.Flags().BoolVar(&v.list, "list", false, "list the checks without running them")
 	return nameFlag(c, &v.name)
 }
 
@@ -89,7 +89,7 @@ func (o *options) clusterVerify(ctx context.Context, v verification, checks []ve
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { fmt.Fprintln(o.Err, "slipway: interrupted: undoing what checks have changed in the cluster") })()
-	// The lock keeps others from removing the cluster, or disturbing it in the same ways.
+	// The lock keeps other commands from removing or disturbing the cluster.
 	err = o.withClusters(ctx, root, func(string) error {
 		r, err = o.makeChecks(ctx, s, v, checks)
 		return err

@@ -46,7 +46,7 @@ func newShell(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell",
 		Short: "Open a shell in the build container, with the tree",
-		Long:  `shell is "slipway run bash", for a person: see slipway run.`,
+		Long:  `shell is "slipway run bash", for interactive use: see slipway run.`,
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.inContainer(c.Context(), container.Command{Args: []string{"bash"}}, nil)
@@ -71,7 +71,7 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	}
 	view := o.view(nil)
 	defer view.Close()
-	// No other run may start during a transfer: it would remove the rsync container as one that a killed run left.
+	// No other run may start during a transfer: it would remove the rsync container as the remains of a killed run.
 	road := p.Containers(modules...)
 	road.Work = true
 	alone := func(do func() error) error { return action.Locked(ctx, p.Root, plan.State, view.Event, do) }

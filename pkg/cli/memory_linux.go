@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// memory is how much of it actions may use at one time: what is available now, less some for everything else. Bytes.
+// memory returns how many bytes of memory actions may use at a time: what is available now, less some for everything else.
 func memory() int64 {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package cli
 
-// memory is no bound outside Linux: the number of processors bounds a run there.
+// memory returns no bound: outside Linux, the number of processors bounds a run.
 func memory() int64 { return 0 }

@@ -18,7 +18,7 @@ import (
 // timeline is the picture of the last run that did something, relative to the root.
 const timeline = plan.Output + "/timeline.svg"
 
-// view shows events the way the user wants to see them.
+// view returns the view of events that the flags choose.
 func (o *options) view(isArtifact func(string) bool) console.View {
 	mode := o.mode
 	if o.json {
@@ -43,8 +43,8 @@ func drawTimeline(p *plan.Project, events []action.Event) error {
 	})
 }
 
-// printPlan prints what would run, and why; with --verbose also the command lines that are known, after the last action that
-// they are for.
+// printPlan prints what would run, and why. With --verbose it also prints the known command lines, after the last action that they
+// are for.
 func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
 	decisions, err := graph.Plan(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
 				Phase    string          `json:"phase"`
 				Certain  bool            `json:"certain"`
 				Reason   string          `json:"reason"`
-				Reasons  []action.Reason `json:"reasons"` // as an Event has them; there is one
+				Reasons  []action.Reason `json:"reasons"` // as in an Event; there is one
 				Outputs  []string        `json:"outputs"`
 				Commands []string        `json:"commands,omitempty"`
 			}{d.Action.ID, d.Action.Phase, d.Certain, d.Reason.String(), []action.Reason{d.Reason}, d.Action.Outputs, commands[d.Action]}

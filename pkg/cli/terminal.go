@@ -9,8 +9,8 @@ import (
 	"slipway.build/pkg/mechanism/engine"
 )
 
-// terminal is this process's, for a command in a container; nil if it has none. From when the command starts to when it ends,
-// every key is the command's; before and after, Ctrl-C ends this process's own work.
+// terminal returns this process's terminal, for a command in a container, or nil if it has none. While the command runs, it gets
+// every key; before and after, Ctrl-C ends this process's own work.
 func (o *options) terminal() *engine.Terminal {
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	if o.Out != os.Stdout || !term.IsTerminal(in) || !term.IsTerminal(out) || !term.IsTerminal(int(os.Stderr.Fd())) {
@@ -36,7 +36,7 @@ func (o *options) terminal() *engine.Terminal {
 			signal.Stop(changed)
 			close(changed)
 			if err == nil {
-				_ = term.Restore(in, before) // it is still there, as it was a moment ago
+				_ = term.Restore(in, before) // it worked with this terminal a moment ago
 			}
 		}
 	}}

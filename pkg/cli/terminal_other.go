@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// notifyResized notifies of nothing where there is no such signal.
+// notifyResized does nothing: there is no such signal.
 func notifyResized(chan<- os.Signal) {}

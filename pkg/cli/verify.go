@@ -17,9 +17,9 @@ func newVerify(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [folder]",
 		Short: "Check a release against its release.json",
-		Long: `verify compares the files in a folder (the tree's _output/release-tars, if none is named) with the release.json that is
-there. A file that is missing, changed, cut short, or not of this release, such as a tarball that an earlier request left, is
-named, and the exit code is 1.`,
+		Long: `verify compares the files in a folder (default: the tree's _output/release-tars) with the release.json there. It lists files
+that are missing, changed, cut short, or not of this release, such as a tarball of an earlier request. If there are any, the
+exit code is 1.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var dir string
@@ -34,7 +34,7 @@ named, and the exit code is 1.`,
 			}
 			report, err := verify.Folder(c.Context(), dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%w: %s is not the folder of a release: make quick-release makes one, with %s beside its tarballs",
+				return fmt.Errorf("%w: %s is not the folder of a release: make quick-release makes one, with %s beside the tarballs",
 					err, dir, release.File)
 			}
 			if err != nil {
@@ -47,7 +47,7 @@ named, and the exit code is 1.`,
 			if err := show(o.Out); err != nil || report.OK() {
 				return err
 			}
-			return fmt.Errorf("%s is not release %s as it was made: fetch or make again what is named above, and remove what is not of it",
+			return fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of this release",
 				dir, report.Version)
 		},
 	}

@@ -37,6 +37,6 @@ func newVersion(o *options) *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&status, "workspace-status", false, "print what Bazel has to know of the tree, as its --workspace_status_command does")
+	c.Flags().BoolVar(&status, "workspace-status", false, "print what Bazel needs to know about the tree, for its --workspace_status_command")
 	return c
 }

@@ -1,6 +1,6 @@
-// CoreDNS answers the cluster's names. This is CoreDNS as its project has it, but for five plugins that nothing in a cluster needs and
-// that are half of what its program is compiled from: azure, clouddns, route53 and dnssec bring the libraries of cloud providers,
-// trace that of a tracing service. A Corefile that names one of them is refused, by its name; a line for it here brings it back.
+// Coredns is the cluster's DNS server: upstream's CoreDNS without five plugins that no cluster needs, and that are half of the code
+// in upstream's program: azure, clouddns, route53 and dnssec need the libraries of cloud providers, trace that of a tracing service.
+// CoreDNS refuses a Corefile that names one of them, with the plugin's name. To get a plugin back, add a line here.
 package main
 
 import (

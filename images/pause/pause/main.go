@@ -1,10 +1,10 @@
-// Pause holds a pod's namespaces open: it is the first process of the pod's sandbox and does nothing until it is told to end.
-// Where the containers of a pod share its process namespace, the children that they leave behind become its own, and it
-// collects them when they end.
+// Pause holds a pod's namespaces open: it is the first process of the pod's sandbox and does nothing until a signal ends it.
+// If the containers of a pod share its process namespace, orphaned processes become its children, and it
+// reaps them when they end.
 //
-// It takes the place of Kubernetes' pause, a C program, and differs in being Go: it holds a megabyte or two more of memory and has
-// a few threads. Go's runtime handles the signals and hands them on by channel. Several children that end at once may
-// raise one signal, so each one has it collect all there are.
+// It replaces Kubernetes' pause, a C program. Since it is written in Go, it needs a megabyte or two more of memory, and has
+// a few threads. Go's runtime handles the signals and passes them on by channel. Several children that end at once may
+// raise only one signal, so it reaps all of them at each signal.
 package main
 
 import (
@@ -14,10 +14,10 @@ import (
 	"syscall"
 )
 
-// version is the one of Kubernetes' pause that this one takes the place of, as release.yaml says of its image.
+// version is the version of Kubernetes' pause that this program replaces. It is also the image's in release.yaml.
 const version = "3.10.2"
 
-// It does without package fmt: that is a third of such a small program.
+// main does without package fmt, which would be a third of such a small program.
 func main() {
 	for _, arg := range os.Args[1:] {
 		if strings.EqualFold(arg, "-v") {
@@ -28,11 +28,11 @@ func main() {
 	if os.Getpid() != 1 {
 		os.Stderr.WriteString("Warning: pause should be the first process\n")
 	}
-	// Room for one of each: a signal that finds its kind waiting already would only say the same again.
+	// Room for one of each: a second signal of the same kind adds nothing while the first is waiting.
 	ended, stop := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
-	collect() // those who ended before
+	collect() // children that ended before
 	for {
 		select {
 		case <-ended:
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// collect takes all children that have ended out of the list of processes.
+// collect reaps all children that have ended.
 func collect() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

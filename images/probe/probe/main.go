@@ -1,18 +1,18 @@
-// Probe is what `slipway cluster verify` runs in Pods: one small program that does what a check wants of a container.
+// Probe is the program that `slipway cluster verify` runs in Pods: it does what checks need a container to do.
 //
 //	probe serve [ADDRESS]     answer HTTP at ADDRESS, by default :8080; see serve.go
-//	probe fetch URL [N]       get URL N times, each by a connection of its own, and print what it answers
+//	probe fetch URL [N]       get URL N times, over a new connection each time, and print the answers
 //	probe resolve NAME        print the addresses of a name
-//	probe alias NAME          print what a name is another name of
+//	probe alias NAME          print the canonical name of a name
 //	probe service NAME        print targets and ports of a service's SRV records
-//	probe read FILE           print a file; of - standard input
+//	probe read FILE           print a file, or standard input for -
 //	probe write FILE TEXT     write a file
 //	probe fill FILE MIB       write a file of that size, and wait
 //	probe allocate MIB        use that much memory, and wait
-//	probe exit CODE           end with an exit code
-//	probe wait                do nothing until told to end
+//	probe exit CODE           exit with a code
+//	probe wait                do nothing until SIGINT or SIGTERM
 //
-// It ends at once when it is told to, and with 1 when it fails.
+// It ends at once on these signals, and exits with 1 if it fails.
 package main
 
 import (
@@ -73,7 +73,7 @@ func run(command, first, second string) error {
 	return nil
 }
 
-// wait returns when the process is told to end.
+// wait returns on SIGINT or SIGTERM.
 func wait() {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
@@ -157,7 +157,7 @@ func allocate(size string) error {
 	}
 	memory := make([]byte, n<<20)
 	for i := range memory {
-		memory[i] = byte(i) // a page that nobody has written to is none
+		memory[i] = byte(i) // the kernel allocates a page at the first write
 	}
 	wait()
 	fmt.Println(memory[len(memory)-1])

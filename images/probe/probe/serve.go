@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// serve answers HTTP until it is told to end:
+// serve answers HTTP until SIGINT or SIGTERM:
 //
 //	/hostname          the host's name
 //	/client            the address that the request came from
 //	/env?name=NAME     a variable of the environment
-//	/file?name=FILE    what is in a file
-//	/healthy, /ready   200, or 503 once the request /healthy?set=false or /ready?set=false was made, until set=true
+//	/file?name=FILE    the content of a file
+//	/healthy, /ready   200, or 503 from a request /healthy?set=false or /ready?set=false until set=true
 func serve(address string) error {
 	if address == "" {
 		address = ":8080"
@@ -49,7 +49,7 @@ func serve(address string) error {
 	return nil
 }
 
-// toggled tells whether something is not off, once it has been set as the request says.
+// toggled returns a handler that sets off as the request says, and then reports whether it is false.
 func toggled(off *atomic.Bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch r.FormValue("set") {

@@ -24,17 +24,17 @@ const (
 	platformsFolder = "build/bazel/platforms"
 )
 
-// Go modules that hold Starlark code, too.
+// Go modules that also hold Starlark code.
 const (
 	rulesGo = "github.com/bazelbuild/rules_go"
 	gazelle = "github.com/bazelbuild/bazel-gazelle"
 )
 
-// A goModule is a module of the components, as Bazel gets it.
+// A goModule is a module that the components link, as Bazel gets it.
 type goModule struct {
 	path     string // import path
-	replace  string // the module that is taken for it, if that has another path
-	folder   string // that is taken for it: it has no version and no sum then
+	replace  string // the module that replaces it, if that has another path
+	folder   string // the folder that replaces it; then it has no version and no sum
 	version  string
 	sum      string
 	language string // of its go.mod: "1.22"
@@ -94,8 +94,8 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	return nil
 }
 
-// goModules lists the modules that packages of a module are compiled from: those in its go.mod, which names all of them, whose
-// content go.sum has a sum of. The others were only looked at for their requirements.
+// goModules returns the modules that packages of a module are compiled from: those in its go.mod (which names all of them) with a
+// sum of their content in go.sum. Of the others, only the requirements were read.
 func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goModule, error) {
 	var modules []goModule
 	var paths []string
@@ -116,7 +116,7 @@ func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goMod
 	}
 	for i, m := range modules {
 		modules[i].language = languages[m.path]
-		// Go lets whatever lies below the folder that holds an internal one import that: a module may lie there, too.
+		// A package can be imported below the folder that holds its internal folder. Other modules may lie there, too.
 		for _, other := range modules {
 			if strings.HasPrefix(other.path, m.path+"/") {
 				modules[i].visitors = append(modules[i].visitors, other.repository())
@@ -157,8 +157,8 @@ func languageOf(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// godebug returns the GODEBUG that the go command gives to the components by cmd/go.mod. All must have the same: a component with
-// settings of its own (//go:debug) is an error.
+// godebug returns the default GODEBUG that cmd/go.mod gives the components. It must be the same for all: a component with settings
+// of its own (//go:debug) is an error.
 func godebug(ctx context.Context, g *toolchain.Go, dir string, c *catalog.Catalog) (string, error) {
 	args := []string{"list", "-mod=readonly", "-find", "-f={{.ImportPath}} {{.DefaultGODEBUG}}"}
 	for _, b := range c.Binaries {
@@ -176,7 +176,7 @@ func godebug(ctx context.Context, g *toolchain.Go, dir string, c *catalog.Catalo
 		settings[setting] = append(settings[setting], pkg)
 	}
 	if len(settings) != 1 {
-		return "", fmt.Errorf("the components differ in their default GODEBUG, which Bazel has one of: %v", settings)
+		return "", fmt.Errorf("the components differ in their default GODEBUG, but Bazel has only one: %v", settings)
 	}
 	return slices.Collect(maps.Keys(settings))[0], nil
 }

@@ -52,7 +52,7 @@ func DebianLocks(ctx context.Context, root, mirror string, w io.Writer) error {
 func writeLock(file string, lock *debian.Lock, w io.Writer) error {
 	data := lock.Marshal("`make update-debian-locks`")
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
-		_, err := fmt.Fprintf(w, "%s: as it was, %d packages\n", file, len(lock.Packages))
+		_, err := fmt.Fprintf(w, "%s: unchanged, %d packages\n", file, len(lock.Packages))
 		return err
 	}
 	if err := atomicfile.WriteFile(file, data, 0o644); err != nil {

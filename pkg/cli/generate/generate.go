@@ -1,10 +1,10 @@
-// Package generate makes the files of the repository that are made from others (`make update`), checks that they are
-// up to date and that everything is well-formed (`make verify`), and prints the help that is made from the comments of the
-// mage targets (`make help`).
+// Package generate makes the files of the repository that are generated from others (`make update`), checks that they are
+// up to date and that everything is well-formed (`make verify`), and prints the help in the comments of the mage targets
+// (`make help`).
 //
 // # What must never be in here
 //
-// What a release holds or how it is made. What a target does, except for these three.
+// What a release holds, or how it is made. What targets do, except for these three.
 package generate
 
 import (
@@ -86,7 +86,7 @@ func reference(c *cobra.Command, made map[string][]byte) error {
 	return nil
 }
 
-// Update writes the generated files below root, and lets gazelle update the BUILD files that people write, too.
+// Update writes the generated files below root, and runs gazelle to update the BUILD files that people also edit.
 func Update(ctx context.Context, root string) error {
 	if err := update(ctx, root); err != nil {
 		return err

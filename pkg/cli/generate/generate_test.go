@@ -107,7 +107,7 @@ func TestDriftIsNoticed(t *testing.T) {
 	}
 }
 
-func TestUpdateLeavesAloneWhatIsCurrent(t *testing.T) {
+func TestUpdateDoesNotWriteCurrentFiles(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
 	if err := update(t.Context(), root); err != nil {
@@ -168,7 +168,7 @@ func TestMisspelledWordIsNoticed(t *testing.T) {
 	}
 }
 
-// tree copies what files are generated from.
+// tree copies the files that others are generated from.
 func tree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()

@@ -17,11 +17,11 @@ import (
 	"slipway.build/pkg/mechanism/suggest"
 )
 
-// A target is a mage target by the name that make has for it.
+// A target is a mage target, under the name that make has for it.
 type target struct {
 	name     string
 	synopsis string // the first sentence of its comment
-	argument bool   // it takes an argument: make has goals of other names for it
+	argument bool   // it takes an argument, so make has other goals for it
 }
 
 // targets reads the targets in a folder of magefiles, in the order of their names.
@@ -55,7 +55,7 @@ func targets(magefiles string) ([]target, error) {
 	return found, nil
 }
 
-// dashed is how make spells a name: QuickRelease is quick-release.
+// dashed returns a name as make spells it: quick-release for QuickRelease.
 func dashed(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -85,8 +85,8 @@ func Help(w io.Writer, magefiles string) error {
 	return table.Flush()
 }
 
-// Goal explains the error of a goal of make that was built as a component. A goal that is no component may be a target that was
-// misspelled, or one that make does not know yet.
+// Goal explains the error of a goal of make that was built as a component. A goal that is not a component may be a misspelled target,
+// or a target that make does not know yet.
 func Goal(root, name string, err error) error {
 	var unknown *suggest.UnknownError
 	if !errors.As(err, &unknown) || unknown.Kind != "component" {

@@ -42,13 +42,13 @@ func TestMakeHandsOverToMage(t *testing.T) {
 	root := frontDoor(t)
 	for _, c := range []struct {
 		args string
-		want []string // what mage gets
+		want []string // mage's arguments
 	}{
 		{"", []string{"all"}},
 		{"quick-release", []string{"quick-release"}},
 		{"kubectl kubelet", []string{"component kubectl", "component kubelet"}},
-		{"new-component", []string{"component new-component"}}, // that only release.yaml has
-		{"cmd", []string{"component cmd"}},                     // a folder's name, too
+		{"new-component", []string{"component new-component"}}, // not in COMPONENTS yet
+		{"cmd", []string{"component cmd"}},                     // also the name of a folder
 		{"-n bazel-release", []string{"bazel-release"}},
 		{"go.mod Makefile", nil},
 	} {
@@ -68,7 +68,7 @@ func TestMakeHandsOverToMage(t *testing.T) {
 	}
 }
 
-// A shell's completion asks make for its rules in this way.
+// Shell completion reads make's rules in this way.
 func TestShellsCompleteTargets(t *testing.T) {
 	t.Parallel()
 	out, _ := runMake(frontDoor(t), "-npq", ".DEFAULT")
@@ -82,7 +82,7 @@ func TestShellsCompleteTargets(t *testing.T) {
 	}
 }
 
-// frontDoor is a tree with this Makefile and a mage that prints its arguments.
+// frontDoor returns a tree with this Makefile and a mage that prints its arguments.
 func frontDoor(t *testing.T) (root string) {
 	t.Helper()
 	if _, err := exec.LookPath("make"); err != nil {
@@ -120,7 +120,7 @@ func runMake(root string, args ...string) (string, error) {
 	return string(out), err
 }
 
-func TestGoalThatIsUnknownIsExplained(t *testing.T) {
+func TestUnknownGoalIsExplained(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
 	write(t, root, "magefiles/more.go", "//go:build mage\n\npackage main\n\nfunc More() {}\n")

@@ -21,7 +21,7 @@ import (
 type starlark struct {
 	catalog    *catalog.Catalog
 	components *module.Module // cmd/
-	own        goModule       // the same
+	own        goModule       // also cmd/
 	modules    []goModule
 	stamp      map[string]string // x_defs
 	godebug    string
@@ -52,14 +52,14 @@ func (s starlark) bazelrc() string {
 
 func (s starlark) config() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\"\"\"What Bazel has to know of release.yaml, cmd/go.mod and the version stamp.\"\"\"\n\n")
-	fmt.Fprintf(&b, "# The Go that compiles, and the sums of its module by host.\nGO_VERSION = %q\n\nGO_SUMS = %s\n\n",
+	fmt.Fprintf(&b, "\"\"\"What Bazel needs to know from release.yaml, cmd/go.mod and the version stamp.\"\"\"\n\n")
+	fmt.Fprintf(&b, "# The version of Go that compiles, and the sums of its module by host.\nGO_VERSION = %q\n\nGO_SUMS = %s\n\n",
 		strings.TrimPrefix(s.catalog.Go.Version, "go"), dict(s.catalog.Go.Sums))
-	fmt.Fprintf(&b, "# The user's settings for Go that are handed on: where modules come from, where caches are.\nGO_SETTINGS = %s\n\n", lines(toolchain.HandedOn()))
+	fmt.Fprintf(&b, "# The user's Go settings that are passed on: where modules come from, and where caches are.\nGO_SETTINGS = %s\n\n", lines(toolchain.HandedOn()))
 	fmt.Fprintf(&b, "# Build tags of every compile.\nTAGS = %s\n\n", list(s.catalog.Tags))
-	fmt.Fprintf(&b, "# What the GODEBUG of every component is by default, by the godebug lines of cmd/go.mod.\nGODEBUG = %q\n\n", s.godebug)
-	fmt.Fprintf(&b, "# The variables that hold a version, and the keys of the workspace status that they are set from.\nSTAMP = %s\n\n", dict(s.stamp))
-	b.WriteString("# The modules that the components are made of: what is fetched, how it is compiled and what a binary says of it.\nMODULES = {\n")
+	fmt.Fprintf(&b, "# The default GODEBUG of every component, from cmd/go.mod.\nGODEBUG = %q\n\n", s.godebug)
+	fmt.Fprintf(&b, "# The Go variables that hold the version, and the keys of the workspace status that set them.\nSTAMP = %s\n\n", dict(s.stamp))
+	b.WriteString("# The modules that the components link: what to fetch, how to compile it, and what the build information says about it.\nMODULES = {\n")
 	for _, m := range append([]goModule{s.own}, s.modules...) {
 		fmt.Fprintf(&b, "%q: struct(name = %q, language = %q", m.path, m.repository(), m.language)
 		if m.version != "" {
@@ -83,7 +83,7 @@ func (s starlark) config() string {
 // repositories returns the file that maps modules to repositories for gazelle, which does not run Starlark.
 func (s starlark) repositories() string {
 	var b strings.Builder
-	b.WriteString("# Which repository has which Go module, for gazelle.\n\n")
+	b.WriteString("# The repositories of Go modules, for gazelle.\n\n")
 	for _, m := range s.modules {
 		fmt.Fprintf(&b, "go_repository(name = %q, importpath = %q)\n", m.repository(), m.path)
 	}
@@ -104,7 +104,7 @@ func (s starlark) versions() string {
 		}
 	}
 	version := strings.TrimPrefix(s.catalog.Go.Version, "go")
-	return fmt.Sprintf(`# rules_go and gazelle by the versions in go.mod.
+	return fmt.Sprintf(`# rules_go and gazelle, at the versions in go.mod.
 bazel_dep(name = "rules_go", version = %q, repo_name = "io_bazel_rules_go")
 bazel_dep(name = "gazelle", version = %q, repo_name = "bazel_gazelle")
 
@@ -129,7 +129,7 @@ use_repo(packing, %s)
 // releases returns, for each platform of the server set, the binaries that Bazel puts into a release and the files that come out.
 func (s starlark) releases() string {
 	var b strings.Builder
-	b.WriteString("\"\"\"The quick release of each platform, by release.yaml.\"\"\"\n\nRELEASES = {\n")
+	b.WriteString("\"\"\"The quick release of each platform, from release.yaml.\"\"\"\n\nRELEASES = {\n")
 	for _, p := range s.catalog.Sets[catalog.Server] {
 		var labels, tars []string
 		for _, bin := range s.catalog.Default() {
@@ -162,7 +162,7 @@ func (s starlark) platforms() string {
 // aliases returns an alias for each component whose main package is in another module.
 func (s starlark) aliases() string {
 	var b strings.Builder
-	b.WriteString("# Components that are main packages of other modules.\n#\n# gazelle:ignore\n\n")
+	b.WriteString("# Components whose main packages are in other modules.\n#\n# gazelle:ignore\n\n")
 	for _, c := range s.catalog.Binaries {
 		if c.IsTest() || !s.catalog.IsComponent(c) || strings.HasPrefix(c.Package, "./") {
 			continue

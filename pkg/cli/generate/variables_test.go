@@ -11,7 +11,7 @@ import (
 	"slipway.build/pkg/build/toolchain"
 )
 
-// surroundings are variables that are not slipway's and need no row: of the system, of make, and of tests for their own processes.
+// surroundings lists variables that need no row, since they are not slipway's: those of the system, of make, and of tests.
 var surroundings = []string{"PATH", "XDG_CACHE_HOME", "MAKEFLAGS", "ACTION_TEST_GRAPH", "NODE", "WORK"}
 
 func TestVariablesAreDocumentedWhereTheyAreRead(t *testing.T) {
@@ -19,7 +19,7 @@ func TestVariablesAreDocumentedWhereTheyAreRead(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	documented := variables(t, root)
 	read := regexp.MustCompile(`(?:[Gg]etenv|LookupEnv)\("([A-Za-z_]+)"\)`)
-	text := map[string]string{} // of all Go files, by folder; those of all tests under "tests"
+	text := map[string]string{} // of all Go files, by folder; that of all tests under "tests"
 	for _, top := range []string{"pkg", "magefiles", "test", "build"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(file string, d os.DirEntry, err error) error {
 			if err != nil || filepath.Ext(file) != ".go" {

@@ -15,7 +15,7 @@ import (
 // A check is one step of make verify.
 type check struct {
 	name string
-	run  func(ctx context.Context, root string) (problem string, err error) // no problem, no error: ok
+	run  func(ctx context.Context, root string) (problem string, err error) // without a problem or an error, the check passes
 	// tool is a program that the check needs and that go.mod does not provide. If it is missing, the check is skipped and
 	// Verify says so; in CI (CI=true) the check fails.
 	tool string
@@ -23,12 +23,12 @@ type check struct {
 
 // misspelled are words that are misspelled on purpose.
 var misspelled = []string{
-	"licence",  // the name of many a license file
+	"licence",  // in the names of many license files
 	"platfrom", // a flag that tests get wrong
 }
 
-// The components' module is not vetted: its mains are a few lines each, which a build compiles anyway, and vet would
-// look for facts in all of Kubernetes first, for minutes.
+// The components' module is not vetted: its mains have a few lines each, which a build compiles anyway, and vet would first spend
+// minutes on all of Kubernetes.
 var checks = []check{
 	{name: "generated files", run: func(ctx context.Context, root string) (string, error) {
 		names, err := outdated(ctx, root)
@@ -71,7 +71,7 @@ func Checks() []string {
 	return names
 }
 
-// Verify runs every check, writes to w how each went, and returns an error if one failed.
+// Verify runs every check, writes the results to w, and returns an error if a check failed.
 func Verify(ctx context.Context, root string, w io.Writer) error {
 	var failed []error
 	for _, c := range checks {
@@ -99,7 +99,7 @@ func Verify(ctx context.Context, root string, w io.Writer) error {
 	return errors.Join(failed...)
 }
 
-// problemsOf returns a check by a command that fails if it finds a problem.
+// problemsOf returns a check that runs a command, which fails if it finds a problem.
 func problemsOf(name string, args ...string) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, dir string) (string, error) {
 		out, err := output(ctx, dir, name, args...)
@@ -110,7 +110,7 @@ func problemsOf(name string, args ...string) func(context.Context, string) (stri
 	}
 }
 
-// overTracked returns a check by a command over the files that git knows and that match.
+// overTracked returns a check that runs a command on the matching files that git tracks.
 func overTracked(command string, patterns ...string) func(context.Context, string) (string, error) {
 	return func(ctx context.Context, root string) (string, error) {
 		names, err := tracked(ctx, root, patterns...)
@@ -122,7 +122,7 @@ func overTracked(command string, patterns ...string) func(context.Context, strin
 	}
 }
 
-// tracked lists files that git knows, or would know if they were added.
+// tracked returns files that git tracks or would add.
 func tracked(ctx context.Context, root string, patterns ...string) ([]string, error) {
 	out, err := output(ctx, root, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, patterns...)...)
 	if err != nil {
