@@ -1,7 +1,7 @@
-"""Module extensions: what MODULE.bazel uses besides Bazel modules.
+"""Module extensions for MODULE.bazel.
 
-The components' Go modules are declared here and not by gazelle's go_deps: that extension selects one version for the whole of
-Bazel's module graph, so what rules_go and gazelle require for themselves would raise versions in the components.
+The components' Go modules are declared here and not by gazelle's go_deps: that extension selects one version for all of Bazel's
+module graph, so requirements of rules_go and gazelle themselves would raise versions in the components.
 """
 
 load("//build/bazel:gomod.bzl", "pinned_go")
@@ -34,6 +34,6 @@ def _packing_impl(_):
     release_repositories()
 
 packing = module_extension(
-    doc = "What a release is packed with.",
+    doc = "Repositories for packing a release.",
     implementation = _packing_impl,
 )

@@ -1,4 +1,4 @@
-"""Go rules for the components and everything that they link, which compile as `go build` does.
+"""Go rules that compile the components and everything that they link as `go build` does.
 
 Gazelle writes these rules instead of rules_go's, in this tree and in every external repository (gazelle:map_kind).
 """
@@ -44,7 +44,7 @@ def go_library(name, importpath, srcs = [], gc_goopts = [], **kwargs):
 def go_binary(name, x_defs = {}, **kwargs):
     """rules_go's go_binary with the GODEBUG of cmd/go.mod, and with --stamp the version.
 
-    Without --stamp the version is no input of the link, so that the binary can be cached.
+    Without --stamp, the version is not an input of the link, so that the binary can be cached.
     """
     defaults = {"runtime.godebugDefault": GODEBUG} if GODEBUG else {}
     _go_binary(

@@ -1,14 +1,14 @@
 """Repositories made from Go modules: Starlark code that is published as a module, and the Go that release.yaml pins.
 
-Modules come from wherever the user's Go gets them (GOPROXY and its siblings) and are checked against sums in this tree.
-This file has no versions: go.mod and go.sum have those of the code, generated/config.bzl has the Go's.
+Modules come from where the user's Go gets them (GOPROXY and related variables), and are checked against sums in this tree.
+This file has no versions: go.mod and go.sum have those of the code, generated/config.bzl has that of Go.
 """
 
 def _go_command(rctx):
     goroot = rctx.getenv("SLIPWAY_GOROOT")
     go = rctx.path(goroot + "/bin/go") if goroot else rctx.which("go")
     if not go or not go.exists:
-        fail("go is not on PATH: install Go 1.21 or newer, or run Bazel by `slipway bazel`, which hands on the Go it found")
+        fail("go is not on PATH: install Go 1.21 or newer, or run Bazel with `slipway bazel`, which passes on the Go that it finds")
     return go
 
 def _download(rctx, module, sum):
@@ -17,7 +17,7 @@ def _download(rctx, module, sum):
         [_go_command(rctx), "mod", "download", "-json", module],
         environment = {
             "GOFLAGS": "-mod=mod",
-            "GONOSUMDB": "*",  # the sum that counts is checked below
+            "GONOSUMDB": "*",  # the sum is checked below
             "GOSUMDB": "off",
             "GOTOOLCHAIN": "local",
             "GOWORK": "off",
@@ -27,7 +27,7 @@ def _download(rctx, module, sum):
         fail("go mod download %s: %s%s" % (module, result.stdout, result.stderr))
     info = json.decode(result.stdout)
     if info["Sum"] != sum:
-        fail("%s: its sum is %s, want %s: it is not used" % (module, info["Sum"], sum))
+        fail("%s: its sum is %s, want %s" % (module, info["Sum"], sum))
     return info["Dir"]
 
 def _copy(rctx, src, dst, executable):
@@ -65,7 +65,7 @@ go_module_code = repository_rule(
     doc = "The files of a Go module that the tree's go.mod requires, for the Starlark code among them.",
     implementation = _go_module_code_impl,
     attrs = {
-        "below": attr.string_dict(doc = "folder to module: more modules, to be put below the first one"),
+        "below": attr.string_dict(doc = "folder to module: more modules, to put below the first one"),
         "empty": attr.string_list(doc = "files that the code expects and its modules lack"),
         "go_mod": attr.label(default = "//:go.mod"),
         "go_sum": attr.label(default = "//:go.sum"),

@@ -129,7 +129,7 @@ release_others = repository_rule(
 )
 
 def release_repositories():
-    """Declares the repositories. Those of a platform are only made if a release for it is."""
+    """Declares the repositories. Bazel only makes those of the platforms that releases are built for."""
     release_packer(name = "release_packer")
     for platform in RELEASES:
         for kind, rule in {"licenses": release_licenses, "others": release_others}.items():

@@ -4,11 +4,11 @@ load("//build/bazel/generated:release.bzl", "RELEASES")
 
 def _release_tars_impl(ctx):
     if not ctx.attr.stamped:
-        fail("//%s:%s: a release says its version: build it with --config=release" % (ctx.label.package, ctx.label.name))
+        fail("//%s:%s: a release needs a version: build it with --config=release" % (ctx.label.package, ctx.label.name))
     sources = ctx.actions.declare_file(ctx.label.name + "-sources/kubernetes-src.tar.gz")
 
-    # Runs in the tree, because git knows which files are sources. It runs again when the status names other sources, and its
-    # result can come from a cache.
+    # This runs in the tree, because git knows which files are sources. It runs again when the status names other sources. Its result
+    # can come from a cache.
     args = ctx.actions.args()
     args.add("sources")
     args.add("-tree", ctx.file._catalog.dirname)
@@ -51,7 +51,7 @@ def _release_tars_impl(ctx):
     return DefaultInfo(files = depset(tars))
 
 def _whole_machine(_os, _inputs):
-    # It compresses on all processors. An action that asks for more than the machine has runs alone.
+    # The action compresses on all processors. An action that requests more than the machine has runs alone.
     return {"cpu": 64, "memory": 2048}
 
 _release_tars = rule(
@@ -81,7 +81,7 @@ def release_tars(name, **kwargs):
     def by_platform(of):
         return select(
             {"@io_bazel_rules_go//go/platform:" + platform.replace("/", "_"): of(platform) for platform in RELEASES},
-            no_match_error = "no release has a server for this platform: say --platforms=//build/bazel/platforms:linux_amd64",
+            no_match_error = "no release has a server for this platform: add --platforms=//build/bazel/platforms:linux_amd64",
         )
 
     def repository(kind, platform):

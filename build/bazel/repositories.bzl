@@ -10,11 +10,11 @@ _DIRECTIVES = [
 ]
 
 def _replaced_by_folder_impl(rctx):
-    fail(("cmd/go.mod replaces %s by the folder %s, and Bazel gets modules by version and sum: " +
-          "take another road, or replace it by a module of your own") % (rctx.attr.module, rctx.attr.folder))
+    fail(("cmd/go.mod replaces %s with the folder %s, but Bazel gets modules by version and sum: " +
+          "use another road, or replace it with a module of your own") % (rctx.attr.module, rctx.attr.folder))
 
 _replaced_by_folder = repository_rule(
-    doc = "A repository that says why it cannot be had.",
+    doc = "A repository that fails with an explanation.",
     implementation = _replaced_by_folder_impl,
     attrs = {"folder": attr.string(), "module": attr.string()},
 )
@@ -34,7 +34,7 @@ def go_modules():
             sum = module.sum,
             version = module.version,
             build_config = Label("//build/bazel/generated:repositories.WORKSPACE"),
-            # Their own BUILD files need rule sets that nothing else does.
+            # Their own BUILD files need rule sets that nothing else needs.
             build_file_generation = "clean",
             build_directives = _DIRECTIVES + [
                 "gazelle:go_visibility @%s//:__subpackages__" % repo

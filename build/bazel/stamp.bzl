@@ -1,7 +1,7 @@
 """The stamp of --config=release, without values that differ between machines and between edits.
 
 Bazel's own file of stable keys names the user and the host, and ours adds a sum of the sources. A binary with that file as an input
-would be linked again on another machine, or after an edit of a file that it does not depend on.
+would be linked again on another machine, or after an edit to a file that it does not depend on.
 """
 
 def _workspace_status_impl(ctx):

@@ -157,7 +157,7 @@ func allocate(size string) error {
 	}
 	memory := make([]byte, n<<20)
 	for i := range memory {
-		memory[i] = byte(i) // the kernel allocates a page at the first write
+		memory[i] = byte(i) // the kernel allocates a page when it is first written
 	}
 	wait()
 	fmt.Println(memory[len(memory)-1])

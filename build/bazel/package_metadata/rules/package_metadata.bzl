@@ -1,7 +1,7 @@
-"""Stand-in for the rule of this name, for where the module package_metadata cannot be had: Debian has no package of it.
+"""Stand-in for the rule of this name, where the module package_metadata is not available: Debian has no package of it.
 
-It is as much as gazelle's go_repository and rules_go need: the package URL, from which rules_go makes the list of modules in a
-binary's build information.
+It has what gazelle's go_repository and rules_go need: the package URL, from which rules_go makes the list of modules in a binary's
+build information.
 """
 
 load("//providers:package_metadata_info.bzl", "PackageMetadataInfo")
@@ -24,7 +24,7 @@ def package_metadata(name, purl, visibility = None, **_):
     """Declares which package the targets of a repository come from."""
     _package_metadata(
         name = name,
-        # Not itself: that would be a cycle.
+        # Not of itself: that would be a cycle.
         applicable_licenses = [],
         purl = purl,
         visibility = visibility,
