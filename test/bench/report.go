@@ -13,7 +13,7 @@ type Report struct {
 	Rows    []*Row  `json:"rows"`
 }
 
-// JSON prints the report with what follows from the samples, so that no reader has to compute it again.
+// JSON prints the report with the values computed from the samples.
 func (r Report) JSON(out io.Writer) error {
 	type row struct {
 		*Row

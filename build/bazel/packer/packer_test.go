@@ -64,7 +64,7 @@ func TestUnpackedSourcesAreTheSources(t *testing.T) {
 	}
 }
 
-// What is made of other projects comes to its places in the unpacked sources.
+// The parts of other projects are unpacked into the sources.
 func TestOthersAreUnpackedOverTheSources(t *testing.T) {
 	t.Parallel()
 	from, tree := t.TempDir(), t.TempDir()

@@ -217,7 +217,7 @@ func TestCleanRunsTheBazelThatWasUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", "/nowhere")
-	for range 2 { // the second time there is nothing left to clean
+	for range 2 { // the second time, nothing is left to clean
 		if err := Clean(t.Context(), o.Root); err != nil {
 			t.Fatal(err)
 		}

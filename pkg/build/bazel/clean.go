@@ -15,7 +15,7 @@ import (
 // mean to make one.
 const lastFile = folder + "/last"
 
-// A last is what Clean needs to run a Bazel again.
+// A last has what Clean needs to run the last Bazel again.
 type last struct {
 	Program string
 	System  string   // "" means this machine's

@@ -112,7 +112,7 @@ func Static(bases string) (Layer, error) {
 }
 
 // rootfs lists what is below dir as it should be in an image. Of the modes only what git keeps counts: whether a file
-// is executable. The rest is the umask of whoever cloned the repository.
+// is executable. The rest comes from the umask of the user who cloned the repository.
 func rootfs(dir string) ([]archive.Entry, error) {
 	var entries []archive.Entry
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -17,7 +17,7 @@ type Program struct {
 
 	Entrypoint []string // instead of the first binary
 	Arguments  []string // default arguments
-	SetUID     bool     // the first binary runs as root, whoever starts it
+	SetUID     bool     // the first binary runs as root, no matter who starts it
 
 	OS, Arch string // as GOOS and GOARCH
 

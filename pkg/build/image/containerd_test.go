@@ -24,7 +24,7 @@ func missing(t *testing.T, format string, args ...any) {
 	t.Skipf("needs "+format, args...)
 }
 
-// containerd is one of the test's own, below a folder of its own: that of the machine belongs to others.
+// containerd is the test's own containerd, in a folder of its own: the machine's belongs to others.
 func containerd(t *testing.T) (address string) {
 	t.Helper()
 	for _, program := range []string{"containerd", "ctr"} {
@@ -35,7 +35,7 @@ func containerd(t *testing.T) (address string) {
 	if os.Geteuid() != 0 {
 		missing(t, "root: containerd doesn't start without")
 	}
-	// Not t.TempDir: the address of a socket has to be short.
+	// Not t.TempDir: the address of a socket must be short.
 	dir, err := os.MkdirTemp("", "ctr")
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func build(t *testing.T, s Contents) v1.Image {
 	return img
 }
 
-// members are the names and types of what a layer holds, in order, with contents.
+// members returns the names, types and contents of a layer's members, in order.
 func members(t *testing.T, l v1.Layer) (list []string, content map[string]string) {
 	t.Helper()
 	r, err := l.Uncompressed()

@@ -79,7 +79,7 @@ func (b *bench) run(t *testing.T) *bench {
 	return b
 }
 
-// images are the image indexes of a layout, by tag.
+// images returns the image indexes of a layout, by tag.
 func (b *bench) images(t *testing.T) map[string]v1.ImageIndex {
 	t.Helper()
 	top, err := layout.ImageIndexFromPath(b.layout)
@@ -106,7 +106,7 @@ func (b *bench) images(t *testing.T) map[string]v1.ImageIndex {
 	return images
 }
 
-// digest is that of the image for a platform.
+// digest returns the digest of the image for a platform.
 func (b *bench) digest(t *testing.T, tag, arch string) v1.Hash {
 	t.Helper()
 	manifest, err := b.images(t)[tag].IndexManifest()
@@ -190,7 +190,7 @@ func TestImageIsTheSameInLayoutAndArchive(t *testing.T) {
 	}
 }
 
-// files are the contents below a folder.
+// files returns the contents of the files below a folder.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -140,7 +140,7 @@ func TestSaveRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, binary, strings.Repeat("x", int(info.Size())))
-	if err := os.Chtimes(binary, info.ModTime(), info.ModTime()); err != nil { // so that only the content tells
+	if err := os.Chtimes(binary, info.ModTime(), info.ModTime()); err != nil { // so that only the content shows the change
 		t.Fatal(err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())

@@ -25,7 +25,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe stands for everything that decides an image's bytes besides its Spec and the files that names. Programs with the
+// Recipe identifies everything that decides an image's bytes besides its Spec and the files that the Spec names. Programs with the
 // same Recipe make the same images.
 var Recipe = recipe.Of(sources, "github.com/google/go-containerregistry") + " " + archive.Recipe + " " + rootsSum()
 

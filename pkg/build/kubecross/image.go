@@ -78,7 +78,7 @@ func add(h hash.Hash, texts ...string) {
 	}
 }
 
-// tagged reports whether an image's name is one that was given for an owner; "" stands for all owners.
+// tagged reports whether an image's name was given for an owner; "" stands for all owners.
 func tagged(name, repository, owner string) bool {
 	tag, ok := strings.CutPrefix(name, repository+":")
 	return ok && (owner == "" || strings.HasPrefix(tag, owner+"-"))

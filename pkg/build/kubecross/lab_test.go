@@ -38,7 +38,7 @@ func connect(t *testing.T) *engine.Engine {
 	return e
 }
 
-// nobody returns an owner that is no tree.
+// nobody returns an owner that is not a tree.
 func nobody() engine.Owner {
 	return engine.Owner{ID: fmt.Sprintf("%012x", rand.Uint64()&0xffffffffffff), Folder: "/nowhere"}
 }

@@ -19,7 +19,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe stands for the code here, and for the module that knows the texts of licenses.
+// Recipe identifies the code of this package, and the module that knows the texts of licenses.
 var Recipe = recipe.Of(sources, "github.com/google/licensecheck")
 
 const phase = "licenses"
@@ -47,7 +47,7 @@ type ListSpec struct {
 	Levels      []string // of the Go command's environment
 	Mains       []string // packages
 	Tests       []string // packages whose tests are compiled
-	Heads       []string // digests of their imports; the sources are no inputs, so edits below the imports list nothing again
+	Heads       []string // digests of their imports; the sources are not inputs, so edits below the imports list nothing again
 	Output      string
 }
 

@@ -6,7 +6,7 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// A Module is one whose code is linked into a binary.
+// A Module is a module whose code is linked into a binary.
 type Module struct {
 	module.Dependency
 	Dir string // where its files are on this machine

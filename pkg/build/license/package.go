@@ -14,7 +14,7 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// A Package is one in a list that the Go command printed.
+// A Package is a package in a list that the Go command printed.
 type Package struct {
 	ImportPath string
 	Module     Module // without Sum and Dir

@@ -12,7 +12,7 @@ import (
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 )
 
-// Texts that are recognized, and one that is not.
+// Recognized texts, and one that is not recognized.
 const (
 	isc = `Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted,
 provided that the above copyright notice and this permission notice appear in all copies.

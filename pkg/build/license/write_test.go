@@ -15,8 +15,8 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// tree is a working folder with two dependencies: one in the module cache, of which only a package inside of
-// forked code is linked, and one that is replaced by a folder.
+// tree is a working folder with two dependencies: one in the module cache, with only a package inside forked
+// code linked, and one that is replaced by a folder.
 var tree = map[string]string{
 	"LICENSE":                     "ours",
 	"goroot/LICENSE":              "go",

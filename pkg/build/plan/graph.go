@@ -256,7 +256,7 @@ func without(actions, others []*action.Action) []*action.Action {
 // imageTag returns the tag of an image: its own, or the release's.
 func (p *Project) imageTag(im catalog.Image) string { return cmp.Or(im.Version, p.Stamp.ImageTag()) }
 
-// A registryTag is where an image is found: REGISTRY/NAME:TAG.
+// A registryTag says where to find an image: REGISTRY/NAME:TAG.
 type registryTag struct{ registry, tag string }
 
 // registryTags returns where an image is found: by the release's own registry and tag, then by those that the user adds.

@@ -41,7 +41,7 @@ func TestPackageNamesAreProgressAndOtherLinesAreOutput(t *testing.T) {
 		}
 	}
 	o.Flush()
-	o.Flush() // there is nothing left
+	o.Flush() // nothing is left
 	want := []string{
 		"0 of 0 downloading k8s.io/api v0.36.3", "1 of 0 runtime/internal", "2 of 0 k8s.io/api/core/v1",
 		"output # k8s.io/x", "output ./a.go:1:2: undefined: b", "output ld: no newline at the end",

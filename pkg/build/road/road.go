@@ -1,4 +1,4 @@
-// Package road defines roads: ways to compile Go packages into binaries. A road says all of itself here, so that nobody has to
+// Package road defines roads: ways to compile Go packages into binaries. A road describes itself here, so that no caller needs to
 // know which one it is.
 //
 // What must never be in here: a road itself (they are in the folders below), and what a release holds.
@@ -48,7 +48,7 @@ type Preparer interface {
 
 // An Explainer is a road that can show how it would compile.
 type Explainer interface {
-	// Commands returns shell command lines that do what Compile would do, in their order. It runs nothing and contacts nobody.
+	// Commands returns shell command lines that do what Compile would do, in their order. It runs and contacts nothing.
 	Commands(c Compilation) []string
 }
 
@@ -115,7 +115,7 @@ type Compilation struct {
 	Built func(file string)
 }
 
-// Options are what a user may change about a compile, by Kubernetes' variables of these names.
+// Options are what a user may change about a compile, with Kubernetes' variables of these names.
 type Options struct {
 	Debug   bool   // DBG: keep symbols and paths, switch optimizations off
 	GoFlags string // GOFLAGS of the environment (never of a go/env file)

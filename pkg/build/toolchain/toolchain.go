@@ -39,7 +39,7 @@ var handedOn = []string{
 // HandedOn returns the names of the user's Go settings that the pinned Go gets unchanged.
 func HandedOn() []string { return slices.Clone(handedOn) }
 
-// asked lists what the installed Go is asked about itself.
+// asked lists the settings that are read from the installed Go.
 var asked = []string{"GOVERSION", "GOROOT"}
 
 // ordinary lists the variables of the user's environment that any process needs: to find programs, credentials and

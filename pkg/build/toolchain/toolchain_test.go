@@ -298,7 +298,7 @@ func TestUsersSettingsDoNotReachACommand(t *testing.T) {
 	want := map[string]string{
 		"GOFLAGS": "", "GOAMD64": "v1", "GOARM64": "v8.0", "CGO_ENABLED": "0", "GOEXPERIMENT": "", "GOWORK": "off",
 		"GOOS": "linux", "GOARCH": "arm64", "GODEBUG": "", "GOTOOLCHAIN": "local",
-		// These say where modules come from, and are handed on.
+		// These say where modules come from, and are passed on.
 		"GOPROXY": "https://proxy.example.com", "GOPRIVATE": "acme.example",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -56,7 +56,7 @@ type Options struct {
 	Mode    Mode
 	Verbose int // 1 and above: list skipped actions, outputs and what made them, too
 
-	// Artifacts reports whether the output at a path (an action.File's) is one that the user asked for. The closing table
+	// Artifacts reports whether the user asked for the output at a path (an action.File's). The closing table
 	// lists those. Nil shows no table.
 	Artifacts func(path string) bool
 

@@ -183,7 +183,7 @@ func TestErrorOfTheFailedActionIsLast(t *testing.T) {
 	for name, test := range map[string]struct {
 		events []action.Event
 		want   string // the end of what is printed
-		once   string // has to be printed once
+		once   string // must be printed once
 	}{
 		"nothing after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), finished("a: go build: exit status 1")},
 			oneError, "undefined"},

@@ -65,7 +65,7 @@ func release() []action.Event {
 	}
 }
 
-// unchanged returns the events of a run in which nothing has to be done.
+// unchanged returns the events of a run with nothing to do.
 func unchanged() []action.Event {
 	return []action.Event{
 		{Time: at(0), Kind: action.Planned, Total: 2},

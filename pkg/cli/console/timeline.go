@@ -204,7 +204,7 @@ func (g *group) pack() int {
 	return len(lanes)
 }
 
-// tickStep returns a round time of which length has at most a dozen.
+// tickStep returns a round time that fits at most a dozen times into length.
 func tickStep(length time.Duration) time.Duration {
 	for unit := time.Microsecond; unit < time.Second; unit *= 10 {
 		for _, n := range []time.Duration{1, 2, 5} {

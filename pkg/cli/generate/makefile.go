@@ -13,7 +13,7 @@ import (
 // targetsFile is what the Makefile includes, relative to the root.
 const targetsFile = "build/targets.mk"
 
-// makefile returns what make knows of the catalog, the magefiles and the toolchain. make reads no other file of theirs.
+// makefile returns what make needs to know about the catalog, the magefiles and the toolchain. make reads none of their files.
 func makefile(root string) ([]byte, error) {
 	c, err := catalog.Load(root)
 	if err != nil {

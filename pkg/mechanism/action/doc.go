@@ -49,7 +49,7 @@
 // # Reports
 //
 // A run reports only through its stream of events. What a program needs of an event is in fields: why an action runs is a
-// [Reason], what its progress counts is a [Unit]. Nobody has to parse the text that goes with them.
+// [Reason], what its progress counts is a [Unit]. No reader needs to parse the text that goes with them.
 //
 // # What must never be in here
 //

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// A judge decides whether an action has to run.
+// A judge decides whether an action must run.
 type judge struct {
 	reader
 	ledger ledger

@@ -81,7 +81,7 @@ func claim(f *os.File, name string) error {
 	if err := tryLock(f); err != nil {
 		return err
 	}
-	// The last holder may have deleted the state folder. A lock on a file without a name excludes nobody.
+	// The last holder may have deleted the state folder. A lock on a deleted file excludes no one.
 	mine, err := f.Stat()
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func TestOutputMayBeALinkToThePreviousOne(t *testing.T) {
 	b.ran()
 	b.want("out/a", "[1]")
 	if stats, err := loadStats(filepath.Join(b.Root, b.State, "stat")); err != nil || !stats.trusts(t, b.Root, "out/a") {
-		t.Error("the next run has to read the output again")
+		t.Error("the next run would read the output again")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestOutputsAreNotReadAgain(t *testing.T) {
 	}
 	for _, p := range []string{"out/read", "out/known"} {
 		if !stats.trusts(t, b.Root, p) {
-			t.Errorf("%s has to be read again", p)
+			t.Errorf("%s would be read again", p)
 		}
 	}
 	b.ran()
@@ -182,7 +182,7 @@ func (b *bench) remembered(t *testing.T, names ...string) {
 			t.Fatal(err)
 		}
 		if sum, ok := stats.lookup(name, st); !ok || hex.EncodeToString(sum[:]) != b.sum(t, name) {
-			t.Errorf("%s: its content has to be read again", name)
+			t.Errorf("%s: its content would be read again", name)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A Decision says that an action has to run.
+// A Decision says that an action must run.
 type Decision struct {
 	Action  *Action
 	Certain bool // false: it runs only if an input that is made again comes out differently

@@ -17,7 +17,7 @@ import (
 // recordFormat is part of every key and record. Raising it makes everything run once.
 const recordFormat = 1
 
-// A record is kept of every action that finished, to find out whether it has to run again.
+// A record of every finished action is kept, to find out whether it must run again.
 type record struct {
 	Format   int           `json:"format"`
 	ID       string        `json:"id"`

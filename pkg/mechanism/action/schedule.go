@@ -35,7 +35,7 @@ type scheduler struct {
 	looked  bool // machineReady has looked
 }
 
-// A job is a unit that has to run.
+// A job is a unit that must run.
 type job struct {
 	*unit
 	task   *Task

@@ -123,7 +123,7 @@ func (t *Task) settle() error {
 	return t.recordBatch(facts)
 }
 
-// statuses are those of the files whose contents are known: outputs that the action reported, and inputs that it linked
+// statuses has the status of each file with known content: outputs that the action reported, and inputs that it linked
 // to, unless they differ from what they were before the link in more than the change time.
 func (t *Task) statuses(facts facts) map[string]status {
 	statuses := make(map[string]status)

@@ -58,7 +58,7 @@ func writeFile(t testing.TB, path string, p []byte) string {
 
 func file(name string, p []byte) Entry { return Entry{Name: name, Data: p} }
 
-// packed is what p makes of the entries.
+// packed returns the tarball that p makes of the entries.
 func packed(t testing.TB, p *Packer, entries []Entry) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -253,7 +253,7 @@ func TestGNUTarUnpacksWhatWasPacked(t *testing.T) {
 		switch s.Type {
 		case tar.TypeDir:
 			if !info.IsDir() {
-				t.Errorf("%s is no directory", s.Name)
+				t.Errorf("%s is not a directory", s.Name)
 			}
 		case tar.TypeSymlink:
 			if link, err := os.Readlink(path); err != nil || link != s.Link {

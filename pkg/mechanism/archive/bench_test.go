@@ -22,7 +22,7 @@ func program(b *testing.B) []byte {
 	return p
 }
 
-// programs are a dozen of them that differ.
+// programs returns a dozen different programs.
 func programs(b *testing.B) []Entry {
 	b.Helper()
 	dir := b.TempDir()

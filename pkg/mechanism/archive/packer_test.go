@@ -293,7 +293,7 @@ func TestErrorsOfTheCachePassThrough(t *testing.T) {
 	path := writeFile(t, filepath.Join(t.TempDir(), "file"), nil)
 	err := (&Packer{Cache: path}).TarGz(t.Context(), io.Discard, nil)
 	if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), path) {
-		t.Errorf("error is %v, want one that says %s is no directory", err, path)
+		t.Errorf("error is %v, want one that says %s is not a directory", err, path)
 	}
 }
 

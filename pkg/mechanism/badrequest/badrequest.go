@@ -11,7 +11,7 @@ import "errors"
 // Mark marks an error as the request's fault.
 func Mark(err error) error { return badError{err} }
 
-// Is reports whether an error, or one that it wraps, is the request's fault.
+// Is reports whether an error, or an error that it wraps, is the request's fault.
 func Is(err error) bool {
 	var bad interface{ BadRequest() }
 	return errors.As(err, &bad)

@@ -20,7 +20,7 @@ import (
 // Run calls started, which may be nil, with the program's process ID. The error says so if the program was killed by
 // another process, since that is most likely the kernel, out of memory.
 func Run(cmd *exec.Cmd, orphaned syscall.Signal, started func(pid int)) error {
-	// The kernel sends the signal when the thread that started the program ends, so that thread has to stay.
+	// The kernel sends the signal when the thread that started the program ends, so that thread must not end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	signalWhenOrphaned(cmd, orphaned)

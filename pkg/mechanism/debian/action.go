@@ -19,7 +19,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe stands for the code here and in its libraries that decides which files of a package are unpacked.
+// Recipe identifies the code, here and in its libraries, that decides which files of a package are unpacked.
 var Recipe = recipe.Of(sources, "github.com/ulikunitz/xz", "github.com/klauspost/compress")
 
 // Files beside a base's rootfs: what it needs of Debian, and the exact packages whose files it has.
@@ -28,7 +28,7 @@ const (
 	LockFile = "debian.lock"
 )
 
-// ErrLock is in the errors about a lock that no longer fits: it has to be made again, or a mirror has to be named that keeps
+// ErrLock is in the errors about a lock that no longer fits: it must be made again, or used with a mirror that keeps
 // old packages.
 var ErrLock = errors.New("debian.lock is out of date")
 

@@ -169,7 +169,7 @@ func TestUnpackingEndsAtTheLimit(t *testing.T) {
 	t.Parallel()
 	bomb := deb(t, ".xz", member{tar.TypeReg, "./a", strings.Repeat("0", 1<<20)})
 	if info, err := os.Stat(bomb); err != nil || info.Size() > 10<<10 {
-		t.Fatalf("it has %d bytes (%v), so it is no bomb", info.Size(), err)
+		t.Fatalf("it has %d bytes (%v), so it is not a bomb", info.Size(), err)
 	}
 	if _, err := unpack(bomb, 1<<19); err == nil || !strings.Contains(err.Error(), "it unpacks to too much") {
 		t.Errorf("error %v", err)

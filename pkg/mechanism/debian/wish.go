@@ -157,7 +157,7 @@ type indexed struct {
 	needs []string // alternatives: "a | b"
 }
 
-// closure finds the wish's packages in an index, and their dependencies: of alternatives the first one that exists.
+// closure finds the wish's packages in an index, and their dependencies. Of alternatives, it takes the first that exists.
 func (w *Wish) closure(arch string, index io.Reader) ([]Package, error) {
 	known, provided, err := readIndex(arch, index)
 	if err != nil {

@@ -78,7 +78,7 @@ func (e *Engine) ask(ctx context.Context) error {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("%w: start it (systemctl start docker), or name another one by DOCKER_HOST", err)
+		return fmt.Errorf("%w: start it (systemctl start docker), or name another one with DOCKER_HOST", err)
 	}
 	e.Version, e.CPUs, e.Memory = info.ServerVersion, info.NCPU, info.MemTotal
 	if api := e.Client.ClientVersion(); versionLess(api, oldestAPI) {

@@ -33,7 +33,7 @@ func (e *Engine) Lost(err error) error {
 }
 
 // pulse is how often the engine is pinged, since a broken network would otherwise look like a long compile. The engine counts as
-// lost after two pings in a row without an answer, as one that is busy with a build may be slow.
+// lost after two pings in a row without an answer, since an engine that is busy with a build may be slow.
 const (
 	pulse  = 5 * time.Second
 	misses = 2

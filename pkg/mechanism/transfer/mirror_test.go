@@ -104,7 +104,7 @@ func TestMirrorDeletesWhatIsNotListedExceptBelowProtected(t *testing.T) {
 		"a": "1", "sub/x": "2",
 		"_output/bin/kubectl": "made there", "w*ld/[x]/kept": "kept", "cache": "-> a link that is kept",
 	}, d.tree)
-	if stats.Deleted != 0 && stats.Deleted != 13 { // older daemons don't tell
+	if stats.Deleted != 0 && stats.Deleted != 13 { // older daemons don't report it
 		t.Errorf("%d were deleted", stats.Deleted)
 	}
 }
@@ -364,7 +364,7 @@ func TestFolderThatChangesWhileItIsSentIsAnError(t *testing.T) {
 			began := time.Now()
 			_, err := r.Mirror(t.Context(), "tree", dir, names)
 			if what == "replaced" && err == nil {
-				return // as many as before: nothing tells, and the next call puts it right
+				return // as many as before: nothing shows the change, and the next call puts it right
 			}
 			failing(t, err, began, 0, "rsync to tree: ", dir+" changed while it was sent", "run it again")
 		})

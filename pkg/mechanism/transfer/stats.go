@@ -47,7 +47,7 @@ func parseStats(text string) (counts, error) {
 		}
 	}
 	if seen < 5 {
-		return counts{}, fmt.Errorf("cannot read what rsync --stats tells: %q", text)
+		return counts{}, fmt.Errorf("cannot parse the output of rsync --stats: %q", text)
 	}
 	return c, nil
 }

@@ -212,7 +212,7 @@ func must(t testing.TB, want int) func(Stats, error) {
 	}
 }
 
-// failing says that err tells all of want, and not the password, and that it came within d (0 is a few seconds).
+// failing checks that err has all of want, but not the password, and that it came within d (0 means a few seconds).
 func failing(t testing.TB, err error, began time.Time, d time.Duration, want ...string) {
 	t.Helper()
 	if err == nil {

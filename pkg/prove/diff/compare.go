@@ -250,7 +250,7 @@ func (c *comparison) compareFunctions() {
 	group.Wait()
 	tail := func(x *exe) []byte { return x.text.at(x.mod[modMaxPC])[:x.text.end()-x.mod[modMaxPC]] }
 	if !isPadding(tail(c.a)) || !isPadding(tail(c.b)) {
-		c.file.add(Different, "text", "there is code that is no function of Go, which can't be compared")
+		c.file.add(Different, "text", "there is code outside of Go functions, which can't be compared")
 	}
 }
 

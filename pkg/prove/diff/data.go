@@ -166,7 +166,7 @@ func (c *comparison) compareInitTasks() {
 	}
 }
 
-// compareNumbers compares what is no pointer for the garbage collector in .noptrdata or .data, after refs have been sorted by
+// compareNumbers compares what is not a pointer for the garbage collector in .noptrdata or .data, after refs have been sorted by
 // address: numbers, and addresses of constants, functions and tables of the linker.
 func (c *comparison) compareNumbers(a, b *section) {
 	for _, p := range c.pieces[a] {

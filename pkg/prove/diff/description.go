@@ -21,7 +21,7 @@ func rank(name string) int {
 }
 
 // descriptions compares two release.json. Sizes and digests of an artifact may differ if the artifact itself, or what it consists of,
-// was compared and is equivalent. Nothing else may differ, but for sums of modules that one side does not know.
+// was compared and is equivalent. Nothing else may differ, except for sums of modules that one side does not know.
 func (c *walker) descriptions(a, b member, f *File) error {
 	x, err := readDescription(a)
 	if err != nil {
@@ -77,7 +77,7 @@ func withoutDigests(a release.Artifact) release.Artifact {
 	return a
 }
 
-// verdicts returns how artifacts differ, as far as they were compared: files of the folder, members of tarballs, and what consists of
+// verdicts returns how artifacts differ, where they were compared: files of the folder, members of tarballs, and what consists of
 // such.
 func (c *walker) verdicts(of *release.Release) map[string]Verdict {
 	files := map[string]Verdict{}

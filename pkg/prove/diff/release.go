@@ -250,7 +250,7 @@ func (c *walker) claims(m member) (map[string]string, error) {
 	for line := range bytes.Lines(text) {
 		sum, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "  ")
 		if !ok || l[name] != "" {
-			return nil, fmt.Errorf("line %q: want a sum, two blanks and a name that is no other line's", line)
+			return nil, fmt.Errorf("line %q: want a sum, two blanks and a unique name", line)
 		}
 		l[name] = sum
 	}

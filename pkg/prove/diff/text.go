@@ -137,7 +137,7 @@ func (c *textComparer) compareARM64(ca, cb []byte, pa, pb uint64) *textDiff {
 		return &textDiff{firstDifference(ca, cb) &^ 3, fmt.Sprintf("%d and %d bytes of instructions", n, len(cb))}
 	}
 	le := binary.LittleEndian
-	var pool map[int]bool // offsets of words that are no instructions
+	var pool map[int]bool // offsets of words that are not instructions
 	for i := 0; i < n; i += 4 {
 		a, b := le.Uint32(ca[i:]), le.Uint32(cb[i:])
 		pcA, pcB := pa+uint64(i), pb+uint64(i)
@@ -191,7 +191,7 @@ func (c *textComparer) compareARM64(ca, cb []byte, pa, pb uint64) *textDiff {
 			offB, _, ok2 := pageOffset(b2, b&31)
 			switch {
 			case !ok || !ok2:
-				d = &textDiff{i, "an address whose use is not known"}
+				d = &textDiff{i, "an address of unknown use"}
 			case a2&^used != b2&^used:
 				d = &textDiff{i + 4, ""}
 			default:

@@ -67,7 +67,7 @@ func (c *checker) checkModule() {
 	}
 	kubernetes, ok := m.Require("k8s.io/kubernetes")
 	if !ok {
-		c.add(c.line(&c.Module), "module: %s does not require k8s.io/kubernetes, whose version is a release's", filepath.Join(m.Dir, "go.mod"))
+		c.add(c.line(&c.Module), "module: %s does not require k8s.io/kubernetes, which sets a release's version", filepath.Join(m.Dir, "go.mod"))
 		c.modules[folder] = nil
 		return
 	}
@@ -368,7 +368,7 @@ func (c *checker) checkImageBinary(im *Image, named *string) {
 	case !ok:
 		c.add(c.line(named), "%v", suggest.Unknown("binary", *named, c.names()))
 	case len(b.Sets) > 0 && !b.In(Server):
-		c.add(c.line(named), "binary %q is not in the server set, and images are made of that", b.Name)
+		c.add(c.line(named), "binary %q is not in the server set, which images are made from", b.Name)
 	case !c.unsure:
 		for _, p := range c.Sets[Server] {
 			if !slices.Contains(c.PlatformsOf(b), p) {
@@ -392,7 +392,7 @@ func (c *checker) checkVersion(im *Image) {
 	switch {
 	case im.In(Test):
 		if line == 0 {
-			c.add(c.line(im), "image %s: it needs a version: the one that tests call it by", im.Name)
+			c.add(c.line(im), "image %s: it needs a version: the one that tests use", im.Name)
 		}
 	case !ok || b.Module == "" || c.Module == "":
 	case c.IsComponent(b) && line != 0:

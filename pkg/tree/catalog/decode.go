@@ -28,7 +28,7 @@ type decoder struct {
 	bad   map[any]bool // addresses of values with something wrong in them
 }
 
-// An entry is one of a map, whose values have no address.
+// An entry is an entry of a map; the map's values have no address.
 type entry struct {
 	m   any // address of the map
 	key any
@@ -76,7 +76,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, what, each string) bool {
 			d.list(n, v, what, each)
 		case reflect.Bool:
 			if s, ok := d.scalar(n, what); ok && resolve(n).Decode(address) != nil {
-				d.add(n.Line, "%s has to be true or false, not %s", what, s)
+				d.add(n.Line, "%s must be true or false, not %s", what, s)
 			}
 		case reflect.String:
 			s, _ := d.text(n, what)
@@ -159,7 +159,7 @@ type pair struct {
 	node, value *yaml.Node
 }
 
-// pairs returns those of a mapping, without those whose key is malformed or repeated.
+// pairs returns the pairs of a mapping, without those with a malformed or repeated key.
 func (d *decoder) pairs(n *yaml.Node, what string) []pair {
 	if !d.is(n, yaml.MappingNode, what) {
 		return nil
@@ -188,7 +188,7 @@ func (d *decoder) text(n *yaml.Node, what string) (s string, ok bool) {
 		return "", false
 	}
 	if resolve(n).ShortTag() != "!!str" {
-		d.add(n.Line, "%s has to be text; put quotes around %s", what, s)
+		d.add(n.Line, "%s must be text; put quotes around %s", what, s)
 		return "", false
 	}
 	return s, true
@@ -221,7 +221,7 @@ func (d *decoder) is(n *yaml.Node, kind yaml.Kind, what string) bool {
 		d.add(n.Line, "%s is empty", what)
 		return false
 	case r.Kind != kind:
-		d.add(n.Line, "%s has to be %s, not %s", what, kinds[kind], kinds[r.Kind])
+		d.add(n.Line, "%s must be %s, not %s", what, kinds[kind], kinds[r.Kind])
 		return false
 	}
 	return true
@@ -260,7 +260,7 @@ func document(data []byte, p *problems) (root *yaml.Node, ok bool) {
 	if err == nil {
 		err = dec.Decode(&more)
 		if err == nil {
-			p.add(more.Line, "a second document begins here; the file has to be one")
+			p.add(more.Line, "a second document begins here; the file must have only one")
 			return nil, false
 		}
 	}

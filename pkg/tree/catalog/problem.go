@@ -12,7 +12,7 @@ type InvalidError struct {
 	Problems []Problem // by line, never empty
 }
 
-// A Problem is one thing that is wrong, and where.
+// A Problem says what is wrong, and where.
 type Problem struct {
 	File string
 	Line int // 0 if it is about the whole file

@@ -23,7 +23,7 @@ var sources embed.FS
 // Recipe identifies the code here that decides what a list of modules holds.
 var Recipe = recipe.Of(sources)
 
-// A Binary is what the build information of a binary says.
+// A Binary has the build information of a binary.
 type Binary struct {
 	Go      string       // version: "go1.26.8"
 	Modules []Dependency // that it links, besides the module whose working folder was compiled

@@ -111,7 +111,7 @@ func TestFilesWithoutBuildInformationAreRefused(t *testing.T) {
 	}
 }
 
-// A real binary, whose dependency is replaced by a folder.
+// A real binary with a dependency that is replaced by a folder.
 func TestListOfABinaryIsReadAgain(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("go"); err != nil {

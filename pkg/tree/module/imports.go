@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// A folder is what the Go files in a folder of the module import.
+// A folder has the imports of the Go files in a folder of the module.
 type folder struct {
 	imports []string // folders of the module
 	heads   string   // a line for each Go file: name and SHA-256 of its head

@@ -41,7 +41,7 @@ func (v Version) join(separator string) (string, error) {
 	return path + separator + version, nil
 }
 
-// A Dependency is a module that packages are compiled from: one that a go.mod requires, or one that a binary links.
+// A Dependency is a module that packages are compiled from: a go.mod requires it, or a binary links it.
 type Dependency struct {
 	Path    string  `json:"path"`             // as its packages are imported
 	Version string  `json:"version"`          // as it is required
@@ -78,7 +78,7 @@ type Replacement struct {
 	Line int // in go.mod
 }
 
-// A Module is what go.mod and go.sum in a folder of the tree say. It remembers what it reads of the sources, and is not
+// A Module has the content of go.mod and go.sum in a folder of the tree. It remembers what it reads of the sources, and is not
 // safe for concurrent use.
 type Module struct {
 	Name     string        // its folder, relative to the root, with slashes
@@ -228,7 +228,7 @@ func (m *Module) Inputs() ([]string, error) {
 			dir = filepath.Join(m.Dir, dir)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-			return nil, fmt.Errorf("%s:%d: %s is replaced by a folder that is no module: %w", m.file(), r.Line, r.Old.Path, err)
+			return nil, fmt.Errorf("%s:%d: %s is replaced by a folder that is not a module: %w", m.file(), r.Line, r.Old.Path, err)
 		}
 		input := filepath.ToSlash(dir)
 		if rel, err := filepath.Rel(m.root, dir); err == nil && filepath.IsLocal(rel) {

@@ -179,7 +179,7 @@ replace (
 		t.Fatal(err)
 	}
 	_, err := load(t, root, "cmd").Inputs()
-	if err == nil || !strings.Contains(err.Error(), filepath.FromSlash("cmd/go.mod")+":6: k8s.io/kubernetes is replaced by a folder that is no module") {
+	if err == nil || !strings.Contains(err.Error(), filepath.FromSlash("cmd/go.mod")+":6: k8s.io/kubernetes is replaced by a folder that is not a module") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func (t *Tree) Changed(ctx context.Context, env func(string) string) (string, er
 	case t.ID != now.ID && t.ID != "" && now.ID != "":
 		return "another commit is checked out", nil
 	case t.ID != "" && now.ID == "":
-		return "it is no longer what its commit is", nil
+		return "it no longer matches its commit", nil
 	case t.ID == "" && now.ID != "":
 		return "it is now what its commit is", nil
 	}

@@ -12,7 +12,7 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// readCommit reads the tree whose hash is t.ID. It reads blobs, because git archive converts line endings, runs filters and
+// readCommit reads the tree with the hash t.ID. It reads blobs, because git archive converts line endings, runs filters and
 // obeys attributes, as a checkout does.
 func (t *Tree) readCommit(ctx context.Context) ([]archive.Entry, error) {
 	list, err := t.repo.Run(ctx, nil, "ls-tree", "-r", "-z", "--full-tree", t.ID)

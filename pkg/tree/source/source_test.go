@@ -214,7 +214,7 @@ func TestUnpackedTarballHasTheSameSources(t *testing.T) {
 		t.Fatalf("the umask had no effect: %v, %v", info, err)
 	}
 
-	// What a build leaves behind is no source.
+	// The remains of a build are not sources.
 	unpacked.Write("_output/bin/kubectl", "")
 	unpacked.Write("version", "KUBE_GIT_VERSION='v1.36.3'\n")
 	link(t, unpacked, "/nowhere", "bazel-out")

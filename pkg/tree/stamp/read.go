@@ -17,7 +17,7 @@ import (
 	"slipway.build/pkg/tree/stamp/git"
 )
 
-// A Request describes the tree whose stamp is wanted.
+// A Request describes the tree to find the stamp of.
 type Request struct {
 	Root string              // the top of the source tree
 	Base string              // the version of Kubernetes that cmd/go.mod requires: v1.36.3

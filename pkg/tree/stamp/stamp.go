@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Stamp names the version that a tree is, and that everything made of it has.
+// A Stamp names the version of a tree, and of everything made from it.
 type Stamp struct {
 	Version   string    // v1.36.3+slipway.20261120235300.0123456789ab
 	Commit    string    // in hex, in full unless it was set shorter

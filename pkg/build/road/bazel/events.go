@@ -88,7 +88,7 @@ func filesOf(sets map[string]*fileSet, id string) ([]string, error) {
 	for _, file := range set.Files {
 		u, err := url.Parse(file.URI)
 		if err != nil || u.Scheme != "file" {
-			return nil, fmt.Errorf("%q is no local file: was it left on the remote server?", file.URI)
+			return nil, fmt.Errorf("%q is not a local file: was it left on the remote server?", file.URI)
 		}
 		files = append(files, u.Path)
 	}

@@ -113,7 +113,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 }
 
 // hostBeside returns a function that waits for the rsync container for the results: the first one, which received the sources, or
-// one that starts beside the compile, so that nobody waits for it afterwards. It is removed when over is closed.
+// one that starts during the compile, so that nothing waits for it afterwards. It is removed when over is closed.
 func (s *session) hostBeside(ctx context.Context, first *host, later *background, over <-chan struct{}) func() (*host, error) {
 	type started struct {
 		h   *host

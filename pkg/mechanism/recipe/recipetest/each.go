@@ -40,7 +40,7 @@ func EachFieldOf[T any](t *testing.T, spec T, of func(T) []string, except ...str
 	})
 	for _, path := range except {
 		if !seen[path] {
-			t.Errorf("%s: an exception that is no field", path)
+			t.Errorf("%s: an exception that is not a field", path)
 		}
 	}
 	if len(seen) == 0 {

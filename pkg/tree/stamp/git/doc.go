@@ -1,7 +1,7 @@
 // Package git asks git about one work tree: at which commit it is, and whether files have changed since.
 //
 // A Repo is the repository whose work tree begins exactly at a folder. For a source tree that was unpacked somewhere
-// inside another repository, Open returns ErrNone, so that nobody takes the outer repository's commit for the tree's.
+// inside another repository, Open returns ErrNone, so that the outer repository's commit is not taken for the tree's.
 //
 // Git runs in an environment that is made here. From the caller's it gets PATH, the folders of the user's configuration
 // (which may have safe.directory and a global list of ignored files), and SUDO_UID (by which git, under sudo, trusts files

@@ -17,7 +17,7 @@ import (
 // ErrNone means that a folder is not the top of a git work tree.
 var ErrNone = errors.New("not the top of a git work tree")
 
-// A Repo is a repository whose work tree's top is Root.
+// A Repo is a repository with its work tree at Root.
 type Repo struct {
 	Root string // absolute, without symbolic links
 

@@ -1,4 +1,4 @@
-// Hello tells what a container sees of its image.
+// Hello prints what a container sees of its image.
 package main
 
 import (
