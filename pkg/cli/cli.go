@@ -145,7 +145,7 @@ the same actions under Kubernetes' names.`,
 	return root
 }
 
-// onlySubcommands refuses arguments of a command that does nothing but lead to its subcommands.
+// onlySubcommands refuses arguments that are not subcommands.
 func onlySubcommands(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
