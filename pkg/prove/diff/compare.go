@@ -59,7 +59,7 @@ func compareExes(a, b *exe, f *File) error {
 	}
 	for _, s := range a.sections {
 		if !slices.Contains(a.constants, s) {
-			c.laid(c.lay(s, c.refers))
+			c.misfits(c.align(s, c.refers))
 		}
 	}
 	if err := c.compareMasks(); err != nil {
@@ -88,7 +88,7 @@ func compareExes(a, b *exe, f *File) error {
 	c.targetsB = slices.Compact(c.targetsB)
 	types.regions()
 	for _, s := range a.constants {
-		c.laid(c.lay(s, c.refers))
+		c.misfits(c.align(s, c.refers))
 	}
 	c.compareNumbers(a.noptrdata, b.noptrdata)
 	c.compareNumbers(a.data, b.data)
@@ -100,8 +100,8 @@ func compareExes(a, b *exe, f *File) error {
 	return nil
 }
 
-// laid records what does not fit.
-func (c *comparison) laid(bad []string) {
+// misfits records what does not fit.
+func (c *comparison) misfits(bad []string) {
 	for _, why := range bad {
 		c.file.add(Different, "data", "%s", why)
 	}

@@ -92,8 +92,8 @@ func (l *layout) pairSections() error {
 	return nil
 }
 
-// lay lays a section over its counterpart so that refs fit. It returns what does not fit.
-func (l *layout) lay(s *section, refs []ref) (bad []string) {
+// align aligns a section with its counterpart so that refs fit. It returns what does not fit.
+func (l *layout) align(s *section, refs []ref) (bad []string) {
 	t := l.other[s]
 	if ownComparison[s.name] {
 		l.pieces[s] = []piece{{s.addr, t.addr, min(s.size, t.size)}}
