@@ -3,7 +3,6 @@ package plan
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -103,12 +102,5 @@ func plannable(t *testing.T, g *action.Graph) {
 	}
 	if len(decisions) != len(g.Actions) {
 		t.Errorf("%d of %d actions are planned in a fresh tree", len(decisions), len(g.Actions))
-	}
-}
-
-func remove(t *testing.T, root, name string) {
-	t.Helper()
-	if err := os.RemoveAll(filepath.Join(root, filepath.FromSlash(name))); err != nil {
-		t.Fatal(err)
 	}
 }

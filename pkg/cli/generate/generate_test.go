@@ -158,7 +158,7 @@ func TestMisspelledWordIsNoticed(t *testing.T) {
 	root := tree(t)
 	gittest.New(t).At(root).Git("init", "-q")
 	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "misspell" })
-	write(t, root, "LICENSE", "a "+"langauge of others\n")
+	write(t, root, "LICENSE", "a "+"langua"+"eg of others\n")
 	if problem, err := checks[i].run(t.Context(), root); err != nil {
 		t.Fatalf("%v: %s", err, problem)
 	}

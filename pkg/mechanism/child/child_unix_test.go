@@ -79,7 +79,7 @@ func TestKilledProgramNamesMemory(t *testing.T) {
 	if err := child.Run(exec.Command("false"), syscall.SIGKILL, nil); err == nil || strings.Contains(err.Error(), "memory") {
 		t.Errorf("false: %v", err)
 	}
-	if err := child.Run(exec.Command("no such program"), syscall.SIGKILL, nil); err == nil {
+	if err := child.Run(exec.Command("no-such-program"), syscall.SIGKILL, nil); err == nil {
 		t.Error("a program that does not exist ran")
 	}
 }

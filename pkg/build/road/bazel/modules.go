@@ -9,7 +9,7 @@ import (
 
 // ErrStale is in the errors about a binary that differs from what go.mod, go.sum and release.yaml select: Bazel's generated files or
 // user.bazelrc select something else.
-var ErrStale = errors.New("Bazel's generated files are out of date")
+var ErrStale = errors.New("generated files of Bazel are out of date")
 
 // check compares a binary's build information with what go.mod and go.sum of the components select, and with the pinned Go.
 func check(b module.Binary, selected *module.Module, goVersion string) error {
