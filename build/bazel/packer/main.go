@@ -25,12 +25,16 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/stamp"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
+	if errors.Is(err, stamp.ErrNotRelease) {
+		err = fmt.Errorf("%w: add --config=release", err)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "packer:", err)
 		os.Exit(1)

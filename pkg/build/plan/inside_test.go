@@ -72,7 +72,7 @@ func TestPackedSourcesHaveTheVersionOfTheStatus(t *testing.T) {
 	if err := PackSources(t.Context(), &again, root, known, env); err == nil || !strings.Contains(err.Error(), "run the same command again") {
 		t.Errorf("a tree that changed since: error %v", err)
 	}
-	if err := PackSources(t.Context(), &again, root, []byte("BUILD_HOST h\n"), env); err == nil || !strings.Contains(err.Error(), "Bazel was not asked for a release") {
+	if err := PackSources(t.Context(), &again, root, []byte("BUILD_HOST h\n"), env); err == nil || !strings.Contains(err.Error(), "not built as a release") {
 		t.Errorf("without a status: error %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package stamp
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,9 @@ func (s Stamp) WorkspaceStatus() []byte {
 	return []byte(b.String())
 }
 
+// ErrNotRelease says that Bazel ran without the configuration that stamps a release.
+var ErrNotRelease = errors.New("not built as a release")
+
 // FromWorkspaceStatus reads a stamp from the file that Bazel makes of such output. The file may have other lines, too.
 func FromWorkspaceStatus(status []byte) (Stamp, error) {
 	values := map[string]string{}
@@ -44,7 +48,7 @@ func FromWorkspaceStatus(status []byte) (Stamp, error) {
 		Major: value("gitMajor"), Minor: value("gitMinor"),
 	}
 	if missing := s.missing(); len(missing) > 1 { // the date is parsed below
-		return Stamp{}, fmt.Errorf("the workspace status has no %s: Bazel was not asked for a release", statusKey("gitVersion"))
+		return Stamp{}, fmt.Errorf("the workspace status has no %s: %w", statusKey("gitVersion"), ErrNotRelease)
 	}
 	var err error
 	if s.Date, err = time.Parse(time.RFC3339, value("buildDate")); err != nil {

@@ -135,7 +135,7 @@ func TestCompileFailsWhereBazelDoes(t *testing.T) {
 		"an unknown option":          {"exit 2", "look at .bazelrc"},
 		"no events":                  {": >$events", "Bazel made 0 files for it"},
 		"one target only":            {"{ set_of 0 $self; made //cmd/kubectl:kubectl 0; } >$events", "//cmd:kube-log-runner: Bazel made 0 files for it"},
-		"a file elsewhere":           {`{ echo '{"id":{"namedSet":{"id":"0"}},"namedSetOfFiles":{"files":[{"uri":"bytestream://h/b"}]}}'; made //cmd/kubectl:kubectl 0; } >$events`, "no local file"},
+		"a file elsewhere":           {`{ echo '{"id":{"namedSet":{"id":"0"}},"namedSetOfFiles":{"files":[{"uri":"bytestream://h/b"}]}}'; made //cmd/kubectl:kubectl 0; } >$events`, "not a local file"},
 		"events that break off":      {`printf '{"id":{"namedSet"' >$events`, "unexpected EOF"},
 		"something without Go":       {"{ set_of 0 /bin/sh; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events", "//cmd/kubectl:kubectl: "},
 	} {
