@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -456,8 +457,12 @@ func linkedModules(t *testing.T, program string) []input {
 	if err != nil {
 		t.Fatal(err)
 	}
+	deps := info.Deps
+	if info.Main.Sum != "" { // the program is of a module that a go.mod requires
+		deps = append([]*debug.Module{&info.Main}, deps...)
+	}
 	var modules []input
-	for _, m := range info.Deps {
+	for _, m := range deps {
 		in := input{Kind: "module", Name: m.Path, Version: m.Version, Sum: m.Sum}
 		if m.Replace != nil {
 			in.Name, in.Version, in.Sum = m.Replace.Path, m.Replace.Version, m.Replace.Sum
