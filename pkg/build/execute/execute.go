@@ -5,6 +5,7 @@
 package execute
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/tree/input"
+	"slipway.build/pkg/tree/stamp"
 )
 
 // Options say what to carry out, and how.
@@ -103,6 +106,22 @@ func sweep(p *plan.Project, planned *plan.Plan) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove what an earlier request made: %w", err)
 		}
+	}
+	return sweepInputs(p, planned)
+}
+
+// sweepInputs removes the tarball of inputs if it is of another version than the release. It need not be part of a release.
+func sweepInputs(p *plan.Project, planned *plan.Plan) error {
+	if planned.Inputs != nil {
+		return nil
+	}
+	file := filepath.Join(p.Root, filepath.FromSlash(plan.Tars), input.Tarball)
+	version, err := input.Version(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(version, stamp.Marshal(p.Stamp)) {
+		return nil
+	}
+	if err := os.Remove(file); err != nil {
+		return fmt.Errorf("remove what an earlier request made: %w", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -124,9 +125,10 @@ func (j *judge) recall(m *member) (*record, Reason) {
 	return r, Reason{}
 }
 
-// damage returns which output differs from the record, if one does.
+// damage returns which output differs from the record, if one does. If none does, outputs are not read again as inputs of others.
 func (j *judge) damage(r *record) Reason {
-	for _, o := range r.Outputs {
+	contents := make([]content, len(r.Outputs))
+	for i, o := range r.Outputs {
 		c, err := j.output(o.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -134,8 +136,27 @@ func (j *judge) damage(r *record) Reason {
 		case err != nil || !o.is(c):
 			return Reason{Kind: OutputEdited, Path: o.Path}
 		}
+		contents[i] = c
+	}
+	for i, o := range r.Outputs {
+		j.know(o.Path, contents[i])
 	}
 	return Reason{}
+}
+
+// know keeps the content of an output for the actions that read it, unless they see more of it: where its links lead to.
+func (j *judge) know(out string, c content) {
+	isLink := func(e entry) bool { return e.kind == symlink }
+	if c.kind == symlink || slices.ContainsFunc(c.entries, isLink) {
+		return
+	}
+	known := &inputContent{content: c}
+	known.once.Do(func() {})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.inputs[out] == nil {
+		j.inputs[out] = known
+	}
 }
 
 // intact reports whether an output is as the action's record says.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -393,16 +394,32 @@ func TestLinksBelowADirectoryCountWithTheFileTheyLeadTo(t *testing.T) {
 	}
 }
 
-// The file that an output's link leads to is another action's.
+// The file that an output's link leads to is another action's. Who reads the output reads that file, too.
 func TestLinksInADirectoryThatIsAnOutputCountByThemselves(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, &Action{ID: "link", Outputs: []string{"out/dir/"}, Run: func(_ context.Context, t *Task) error {
-		return os.Symlink("../../data", filepath.Join(t.Path("out/dir/"), "link"))
-	}})
-	b.write("data", "1")
-	b.ran("link")
-	b.write("data", "2")
-	b.ran()
+	for _, output := range []struct{ name, link string }{{"out/dir/", "out/dir/link"}, {"out/link", "out/link"}} {
+		link := &Action{ID: "link", Outputs: []string{output.name}, Run: func(_ context.Context, t *Task) error {
+			name := t.Path(output.name)
+			if strings.HasSuffix(output.name, "/") {
+				name = filepath.Join(name, "link")
+			}
+			target, err := filepath.Rel(path.Dir(output.link), "data")
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, name)
+		}}
+		read := &Action{ID: "read", Inputs: []string{output.name}, Outputs: []string{"out/copy"}, Run: func(_ context.Context, t *Task) error {
+			return os.WriteFile(t.Path("out/copy"), nil, 0o666)
+		}}
+		b := newBench(t, link, read)
+		b.write("data", "1")
+		b.ran("link", "read")
+		b.write("data", "2")
+		b.ran("read")
+		b.because("read", "inputs changed: "+output.link)
+		b.ran()
+	}
 }
 
 func TestInputOutsideOfTheRoot(t *testing.T) {

@@ -6,13 +6,16 @@ package checksum
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/sha512"
 	"embed"
 	"encoding/hex"
+	"fmt"
 	"hash"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -141,6 +144,22 @@ func (d *Digester) Digest() (Digest, error) {
 	return Digest{hex.EncodeToString(d.sha256.Sum(nil)), hex.EncodeToString(d.sha512.Sum(nil))}, d.err()
 }
 
+// Create makes a file from what a function writes, and computes its digest on the way.
+func Create(name string, write func(io.Writer) error) (Digest, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return Digest{}, err
+	}
+	defer func() { _ = f.Close() }()
+	d := NewDigester(f)
+	err = write(d)
+	digest, failed := d.Digest()
+	if err := cmp.Or(err, failed); err != nil {
+		return Digest{}, err
+	}
+	return digest, f.Close()
+}
+
 // SHA256SUMS returns the content of a file for sha256sum -c, sorted by name.
 func (s Sums) SHA256SUMS() []byte {
 	return s.format(func(d Digest) string { return d.SHA256 })
@@ -169,3 +188,24 @@ func line(sum, name string) string {
 	}
 	return sum + "  " + escaped + "\n"
 }
+
+// Parse reads a file for sha256sum -c: sums in hex by name.
+func Parse(data []byte) (map[string]string, error) {
+	sums := map[string]string{}
+	n := 0
+	for text := range strings.Lines(string(data)) {
+		n++
+		rest, escaped := strings.CutPrefix(strings.TrimSuffix(text, "\n"), `\`)
+		sum, name, ok := strings.Cut(rest, "  ")
+		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size {
+			return nil, fmt.Errorf("line %d is not SUM  NAME", n)
+		}
+		if escaped {
+			name = unescape.Replace(name)
+		}
+		sums[name] = sum
+	}
+	return sums, nil
+}
+
+var unescape = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r")

@@ -5,6 +5,7 @@ package child_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -145,6 +146,20 @@ func TestSignalReachesTheGroup(t *testing.T) {
 	}, script)
 	if !strings.Contains(text, "inner\n") || err == nil || !strings.Contains(err.Error(), "exit status 4") {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestSignalToAProgramThatDidNotStart(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", "exit")
+	child.Group(cmd)
+	if err := child.Run(cmd, syscall.SIGKILL, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("run: %v", err)
+	}
+	if err := child.SignalGroup(cmd, syscall.SIGKILL); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("signal: %v", err)
 	}
 }
 

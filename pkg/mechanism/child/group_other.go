@@ -3,6 +3,7 @@
 package child
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -10,5 +11,10 @@ import (
 // Group does nothing here.
 func Group(*exec.Cmd) {}
 
-// SignalGroup kills the program, whatever the signal is.
-func SignalGroup(cmd *exec.Cmd, _ syscall.Signal) error { return cmd.Process.Kill() }
+// SignalGroup kills the program, whatever the signal is. It returns [os.ErrProcessDone] if the program was not started.
+func SignalGroup(cmd *exec.Cmd, _ syscall.Signal) error {
+	if cmd.Process == nil {
+		return os.ErrProcessDone
+	}
+	return cmd.Process.Kill()
+}

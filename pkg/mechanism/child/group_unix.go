@@ -3,6 +3,7 @@
 package child
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -16,5 +17,11 @@ func Group(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Setpgid = true
 }
 
-// SignalGroup sends a signal to all processes of the program's group. On Windows it kills the program.
-func SignalGroup(cmd *exec.Cmd, sig syscall.Signal) error { return syscall.Kill(-cmd.Process.Pid, sig) }
+// SignalGroup sends a signal to all processes of the program's group. On Windows it kills the program. It returns
+// [os.ErrProcessDone] if the program was not started.
+func SignalGroup(cmd *exec.Cmd, sig syscall.Signal) error {
+	if cmd.Process == nil {
+		return os.ErrProcessDone
+	}
+	return syscall.Kill(-cmd.Process.Pid, sig)
+}

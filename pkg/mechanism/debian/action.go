@@ -40,9 +40,8 @@ type Spec struct {
 	Output         string
 }
 
-// Action returns the action that fetches and unpacks the packages, and writes the tar. They come from the mirror, if there
-// is one; which, decides no bytes.
-func Action(root, mirror string, s Spec) *action.Action {
+// Action returns the action that fetches and unpacks the packages, and writes the tar.
+func Action(root string, from Sources, s Spec) *action.Action {
 	return &action.Action{
 		ID:      fmt.Sprintf("debian %s/%s %s", s.OS, s.Arch, s.Name),
 		Phase:   "image",
@@ -55,7 +54,7 @@ func Action(root, mirror string, s Spec) *action.Action {
 				return err
 			}
 			t.By(fmt.Sprintf("%d packages of Debian's %s", len(lock.Packages), lock.Suite))
-			files, err := Fetch(ctx, mirror, lock.Packages, func(text string) { t.Progress(0, 0, text) })
+			files, err := Fetch(ctx, from, lock, func(text string) { t.Progress(0, 0, text) })
 			if err != nil {
 				return err
 			}
@@ -82,7 +81,7 @@ func (s Spec) lock(root string) (*Lock, error) {
 	if len(packages) == 0 {
 		return nil, fmt.Errorf("%w: %s has no packages for %s", ErrLock, file, Arch(s.Arch))
 	}
-	return &Lock{Suite: lock.Suite, Packages: packages}, nil
+	return &Lock{Suite: lock.Suite, Time: lock.Time, Packages: packages}, nil
 }
 
 func writeTar(name string, entries []archive.Entry) error {

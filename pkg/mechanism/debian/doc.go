@@ -8,7 +8,8 @@
 // copyright files. [Wish.Resolve] makes a lock of the packages that an archive has now.
 //
 // Packages come from the mirror that the user names (SLIPWAY_DEBIAN_MIRROR), or from where the apt of this machine has them.
-// Those of a lock are kept by their sums, below the user's cache folder: once there, no mirror is needed.
+// Those of a lock are kept by their sums, below the user's cache folder: once there, no mirror is needed. They may also come
+// from a folder, and, since mirrors remove old versions, from an archive of Debian's past: see [Sources].
 //
 // # What must never be in here
 //

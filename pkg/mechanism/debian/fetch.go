@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,22 +23,40 @@ const maxPackage = 256 << 20
 // parallel is the number of packages that are fetched at once.
 const parallel = 4
 
-// Fetch returns the files of packages, in their order, below the user's cache folder. Missing and damaged ones are fetched
-// from the mirror, or, without one, from the mirrors of this machine's apt.
-func Fetch(ctx context.Context, mirror string, packages []Package, progress func(string)) ([]string, error) {
+// Sources say where the packages of a lock come from if the user's cache folder lacks them. They decide no bytes.
+type Sources struct {
+	Folder   string // is asked first; it has packages under their FileName. "" if there is none
+	Mirror   string // SLIPWAY_DEBIAN_MIRROR; without one, the mirrors of this machine's apt are asked
+	Snapshot string // SLIPWAY_DEBIAN_SNAPSHOT, asked last: an archive of Debian's past, with {time} for the time of a lock
+}
+
+// FileName returns the name of the package's file in the user's cache folder, and in a folder of [Sources].
+func (p Package) FileName() string { return p.SHA256 + ".deb" }
+
+// Fetch returns the files of a lock's packages, in their order, below the user's cache folder. Missing and damaged ones are
+// fetched.
+func Fetch(ctx context.Context, from Sources, lock *Lock, progress func(string)) ([]string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
-	return fetch(ctx, filepath.Join(dir, "slipway", "debian"), packages, progress, func() (*mirrors, error) { return findMirrors(mirror, "/") })
+	cache := filepath.Join(dir, "slipway", "debian")
+	return fetch(ctx, cache, from.Folder, lock.Packages, progress, func() (*mirrors, error) { return from.find(lock, "/") })
 }
 
-func fetch(ctx context.Context, cache string, packages []Package, progress func(string), find func() (*mirrors, error)) ([]string, error) {
+func fetch(ctx context.Context, cache, folder string, packages []Package, progress func(string), find func() (*mirrors, error)) ([]string, error) {
 	files := make([]string, len(packages))
 	var missing []Package
 	for i, p := range packages {
-		files[i] = filepath.Join(cache, p.SHA256+".deb")
-		if sum, err := sumOf(files[i]); err != nil || sum != p.SHA256 {
+		files[i] = filepath.Join(cache, p.FileName())
+		if sum, err := sumOf(files[i]); err == nil && sum == p.SHA256 {
+			continue
+		}
+		found, err := p.copyFrom(folder, cache)
+		if err != nil {
+			return nil, fmt.Errorf("the Debian package %s %s: %w", p.Name, p.Version, err)
+		}
+		if !found {
 			missing = append(missing, p)
 		}
 	}
@@ -63,27 +82,52 @@ func fetch(ctx context.Context, cache string, packages []Package, progress func(
 	return files, g.Wait()
 }
 
+// copyFrom copies a package from a folder, which may be "", into the cache, and reports whether the folder has it.
+func (p Package) copyFrom(folder, cache string) (found bool, err error) {
+	if folder == "" {
+		return false, nil
+	}
+	f, err := os.Open(filepath.Join(folder, p.FileName()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }()
+	if err := os.MkdirAll(cache, 0o777); err != nil {
+		return false, err
+	}
+	if err := p.keep(f, cache); err != nil {
+		return false, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return true, nil
+}
+
+// keep writes a package into the cache.
+func (p Package) keep(r io.Reader, cache string) error {
+	to := filepath.Join(cache, p.FileName())
+	err := atomicfile.Write(to, 0o600, func(w io.Writer) error {
+		sum := sha256.New()
+		if _, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(r, p.Size+1)); err != nil {
+			return err
+		}
+		if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
+			return fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
+		}
+		return nil
+	})
+	if err != nil && runtime.GOOS == "windows" {
+		if sum, _ := sumOf(to); sum == p.SHA256 {
+			return nil // another process has made it, and has it open
+		}
+	}
+	return err
+}
+
 // fetch puts a package into the cache.
 func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
-	to := filepath.Join(cache, p.SHA256+".deb")
-	err := m.get(ctx, p.Path, func(r io.Reader) error {
-		err := atomicfile.Write(to, 0o600, func(w io.Writer) error {
-			sum := sha256.New()
-			if _, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(r, p.Size+1)); err != nil {
-				return err
-			}
-			if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
-				return fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
-			}
-			return nil
-		})
-		if err != nil && runtime.GOOS == "windows" {
-			if sum, _ := sumOf(to); sum == p.SHA256 {
-				return nil // another process has made it, and has it open
-			}
-		}
-		return err
-	})
+	err := m.get(ctx, p.Path, func(r io.Reader) error { return p.keep(r, cache) })
 	switch {
 	case errors.Is(err, errGone):
 		return fmt.Errorf("the Debian package %s %s: %w: %w, or the mirror keeps no old versions", p.Name, p.Version, err, ErrLock)

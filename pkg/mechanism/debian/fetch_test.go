@@ -47,7 +47,7 @@ func TestPackagesAreFetchedOnce(t *testing.T) {
 	m, asked := serve(t, map[string]string{"pool/iptables.deb": "text"})
 	here := func() (*mirrors, error) { return m, nil }
 	p := packageOf("text")
-	files, err := fetch(t.Context(), cache, []Package{p}, nil, here)
+	files, err := fetch(t.Context(), cache, "", []Package{p}, nil, here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,14 @@ func TestPackagesAreFetchedOnce(t *testing.T) {
 		t.Errorf("%q, error %v", data, err)
 	}
 	nowhere := func() (*mirrors, error) { return nil, errors.New("no mirror was needed") }
-	if _, err := fetch(t.Context(), cache, []Package{p}, nil, nowhere); err != nil || asked.Load() != 1 {
+	if _, err := fetch(t.Context(), cache, "", []Package{p}, nil, nowhere); err != nil || asked.Load() != 1 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
 	}
 	// A damaged file is fetched again.
 	if err := os.WriteFile(files[0], []byte("texT"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fetch(t.Context(), cache, []Package{p}, nil, here); err != nil || asked.Load() != 2 {
+	if _, err := fetch(t.Context(), cache, "", []Package{p}, nil, here); err != nil || asked.Load() != 2 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
 	}
 	left, err := filepath.Glob(filepath.Join(cache, "*"))
@@ -91,7 +91,7 @@ func TestFetchNamesWhatFailed(t *testing.T) {
 			return &mirrors{addresses: []string{strings.Replace(dead.URL, "//", "//me:secret@", 1)}, client: dead.Client()}, nil
 		}, []string{"package iptables 1.8", "fetch http://***@127.0.0.1", "refused"}},
 	} {
-		_, err := fetch(t.Context(), filepath.Join(t.TempDir(), "cache"), []Package{packageOf("text")}, nil, tt.find)
+		_, err := fetch(t.Context(), filepath.Join(t.TempDir(), "cache"), "", []Package{packageOf("text")}, nil, tt.find)
 		for _, want := range tt.want {
 			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: %v, want %s", name, err, want)
@@ -105,8 +105,66 @@ func TestTheNextMirrorIsAsked(t *testing.T) {
 	gone, _ := serve(t, nil)
 	has, _ := serve(t, map[string]string{"pool/iptables.deb": "text"})
 	gone.addresses = append(gone.addresses, has.addresses...)
-	if _, err := fetch(t.Context(), t.TempDir(), []Package{packageOf("text")}, nil, func() (*mirrors, error) { return gone, nil }); err != nil {
+	if _, err := fetch(t.Context(), t.TempDir(), "", []Package{packageOf("text")}, nil, func() (*mirrors, error) { return gone, nil }); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestPackagesAreCopiedFromAFolder(t *testing.T) {
+	t.Parallel()
+	folder, p := t.TempDir(), packageOf("text")
+	nowhere := func() (*mirrors, error) { return nil, errors.New("no mirror") }
+	if err := os.WriteFile(filepath.Join(folder, p.FileName()), []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	files, err := fetch(t.Context(), filepath.Join(t.TempDir(), "cache"), folder, []Package{p}, nil, nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(files[0]); err != nil || string(data) != "text" {
+		t.Errorf("%q, error %v", data, err)
+	}
+	// Mirrors have what the folder lacks.
+	m, _ := serve(t, map[string]string{"pool/iptables.deb": "other"})
+	if _, err := fetch(t.Context(), t.TempDir(), folder, []Package{packageOf("other")}, nil, func() (*mirrors, error) { return m, nil }); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, p.FileName()), []byte("texT"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fetch(t.Context(), t.TempDir(), folder, []Package{p}, nil, nowhere)
+	if err == nil || !strings.Contains(err.Error(), "package iptables 1.8: "+filepath.Join(folder, p.FileName())+": its SHA-256 is ") {
+		t.Errorf("a changed file: error %v", err)
+	}
+}
+
+func TestWhatMirrorsRemovedComesFromThePast(t *testing.T) {
+	t.Parallel()
+	gone, _ := serve(t, nil)
+	past, _ := serve(t, map[string]string{"debian/20261121T131324Z/pool/iptables.deb": "text"})
+	template, lock, none := past.addresses[0]+"/debian/{time}/", &Lock{Time: "20261121T131324Z"}, machine(t, nil)
+	for name, from := range map[string]Sources{
+		"after a mirror":    {Mirror: gone.addresses[0], Snapshot: template},
+		"without a mirror":  {Snapshot: template},
+		"the mirror has it": {Mirror: past.addresses[0] + "/debian/20261121T131324Z", Snapshot: "http://127.0.0.1:9/{time}"},
+	} {
+		find := func() (*mirrors, error) { return from.find(lock, none) }
+		if _, err := fetch(t.Context(), t.TempDir(), "", []Package{packageOf("text")}, nil, find); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for want, tt := range map[string]struct {
+		snapshot string
+		lock     *Lock
+	}{
+		`"http://***@a.example/debian" is not an address such as`: {"http://me:secret@a.example/debian", lock},
+		`"{time}" is not an address`:                              {"{time}", lock},
+		"needs the time of debian.lock":                           {template, &Lock{}},
+	} {
+		_, err := Sources{Snapshot: tt.snapshot}.find(tt.lock, none)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", tt.snapshot, err, want)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // A Lock names the exact packages whose files an image has, for each of its architectures.
 type Lock struct {
 	Suite    string // that has the packages
+	Time     string // when it had them, UTC, as archives of Debian's past name times: "20261121T131324Z"; "" if it is not known
 	Packages []Package
 }
 
@@ -32,6 +33,7 @@ const lockHead = `# Debian packages, by exact version: made by %s of packages.tx
 `
 
 var (
+	lockTime    = regexp.MustCompile(`^\d{8}T\d{6}Z$`)
 	suiteName   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
 )
@@ -56,6 +58,10 @@ func ReadLock(file string) (*Lock, error) {
 				return nil, fmt.Errorf("%s:%d: want a line like \"suite trixie\" before the packages", file, n)
 			}
 			l.Suite = fields[1]
+			continue
+		}
+		if len(fields) == 2 && fields[0] == "time" && l.Time == "" && lockTime.MatchString(fields[1]) {
+			l.Time = fields[1]
 			continue
 		}
 		p, err := parsePackage(fields)
@@ -100,6 +106,9 @@ func parsePackage(fields []string) (Package, error) {
 func (l *Lock) Marshal(by string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, lockHead+"suite %s\n", by, l.Suite)
+	if l.Time != "" {
+		fmt.Fprintf(&b, "time %s\n", l.Time)
+	}
 	for _, p := range l.Packages {
 		fmt.Fprintf(&b, "%s %s %s %d %s %s\n", p.Arch, p.Name, p.Version, p.Size, p.SHA256, p.Path)
 	}

@@ -22,7 +22,7 @@ func file(t *testing.T, name, text string) string {
 
 func TestLockReadsBack(t *testing.T) {
 	t.Parallel()
-	want := &Lock{Suite: "trixie", Packages: []Package{
+	want := &Lock{Suite: "trixie", Time: "20261121T131324Z", Packages: []Package{
 		{"amd64", "iptables", "1.8.11-2", sum, 360924, "pool/main/i/iptables/iptables_1.8.11-2_amd64.deb"},
 		{"ppc64el", "iptables", "1:1.8.11-2+b1", sum, 1, "pool/main/i/iptables/iptables_1.8.11-2_ppc64el.deb"},
 	}}
@@ -45,6 +45,7 @@ func TestBrokenLocksAreNamedByLine(t *testing.T) {
 		"empty":         {"# nothing\n", ": no packages"},
 		"no suite":      {line, `:1: want a line like "suite trixie" before the packages`},
 		"odd suite":     {"suite ../x\n" + line, `:1: want a line like "suite trixie"`},
+		"odd time":      {"suite a\ntime today\n" + line, ":2: a package has 6 columns, not 2"},
 		"cut short":     {"suite a\namd64 iptables 1.8\n", ":2: a package has 6 columns, not 3"},
 		"twice":         {"suite a\n" + line + line, ":3: duplicate package iptables for amd64"},
 		"odd size":      {"suite a\n" + strings.Replace(line, " 5 ", " -5 ", 1), `:2: "-5" is not a size in bytes`},

@@ -21,9 +21,38 @@ type mirrors struct {
 	client    *http.Client
 }
 
+// find returns the mirrors for a lock, and after them the archive of Debian's past.
+func (s Sources) find(lock *Lock, root string) (*mirrors, error) {
+	m, err := findMirrors(s.Mirror, root)
+	if s.Snapshot == "" {
+		return m, err
+	}
+	switch past := strings.ReplaceAll(s.Snapshot, placeholder, lock.Time); {
+	case !strings.Contains(s.Snapshot, placeholder) || !isAddress(past):
+		return nil, fmt.Errorf("SLIPWAY_DEBIAN_SNAPSHOT: %q is not an address such as http://snapshot.example.com/debian/%s",
+			tail.Redact(s.Snapshot), placeholder)
+	case lock.Time == "":
+		return nil, fmt.Errorf("SLIPWAY_DEBIAN_SNAPSHOT needs the time of debian.lock, which has none: %w", ErrLock)
+	case errors.Is(err, ErrSources):
+		m = newMirrors()
+		fallthrough
+	case err == nil:
+		m.addresses = append(m.addresses, strings.TrimRight(past, "/"))
+		return m, nil
+	}
+	return nil, err
+}
+
+// placeholder stands for the time of a lock in the address of an archive of Debian's past.
+const placeholder = "{time}"
+
+func newMirrors() *mirrors {
+	return &mirrors{client: &http.Client{Timeout: 10 * time.Minute, Transport: transport(aptProxies())}}
+}
+
 // findMirrors returns the mirror that the user names, or those from which the apt of the machine at root has its own suite.
 func findMirrors(mirror, root string) (*mirrors, error) {
-	m := &mirrors{client: &http.Client{Timeout: 10 * time.Minute, Transport: transport(aptProxies())}}
+	m := newMirrors()
 	if mirror != "" {
 		if err := checkMirror(mirror); err != nil {
 			return nil, err

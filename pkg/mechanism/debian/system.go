@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -79,45 +77,27 @@ func (s System) Pack(ctx context.Context, take func(tar io.Reader) error) error 
 	child.Group(c)
 	c.Cancel = func() error { return child.SignalGroup(c, syscall.SIGTERM) } // it removes what it has unpacked, once its children have ended
 	c.WaitDelay = 30 * time.Second
-	stdout, err := c.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	tar := &commandOutput{Reader: stdout, wait: sync.OnceValue(func() error {
-		err := c.Wait()
+	reader, writer := io.Pipe()
+	c.Stdout = writer
+	var failure error // of mmdebstrap by itself, without being stopped
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := child.Run(c, syscall.SIGTERM, nil)
 		if err != nil {
 			_ = child.SignalGroup(c, syscall.SIGKILL) // there may be none left
 		}
-		return err
-	})}
-	err = take(tar)
-	failure := tar.failure.Load()
-	cancel()
-	_ = tar.wait() // it was stopped if take did not read all of it
+		if err != nil && ctx.Err() == nil {
+			failure = err
+		}
+		writer.CloseWithError(err) // nil ends the tar
+	}()
+	err = take(reader)
+	cancel() // it is stopped if take did not read all of it
+	_ = reader.Close()
+	<-ended
 	if failure != nil {
-		return output.Explain(fmt.Errorf("mmdebstrap: %w", *failure))
+		return output.Explain(fmt.Errorf("mmdebstrap: %w", failure))
 	}
 	return err
-}
-
-// A commandOutput ends with the command's error, if it failed.
-type commandOutput struct {
-	io.Reader
-	wait    func() error
-	failure atomic.Pointer[error]
-}
-
-func (o *commandOutput) Read(p []byte) (int, error) {
-	n, err := o.Reader.Read(p)
-	if !errors.Is(err, io.EOF) {
-		return n, err
-	}
-	if err := o.wait(); err != nil {
-		o.failure.Store(&err)
-		return n, err
-	}
-	return n, io.EOF
 }

@@ -15,8 +15,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ulikunitz/xz"
+	"golang.org/x/sync/errgroup"
 )
 
 // A Wish is the Debian packages that an image needs: its packages.txt.
@@ -78,32 +80,47 @@ func (w *Wish) resolve(ctx context.Context, m *mirrors, goarchs []string, keys s
 	if release, err = signed(ctx, release, keys, say); err != nil {
 		return nil, fmt.Errorf("dists/%s/InRelease: %w", w.Suite, err)
 	}
-	lock := &Lock{Suite: w.Suite}
-	for _, goarch := range goarchs {
-		arch := Arch(goarch)
-		name := "main/binary-" + arch + "/Packages.xz"
-		sum := sumIn(release, name)
-		if sum == "" {
-			return nil, fmt.Errorf("dists/%s/InRelease names no %s", w.Suite, name)
-		}
-		index, err := m.read(ctx, "dists/"+w.Suite+"/"+name)
-		if err != nil {
-			return nil, err
-		}
-		if got := sha256.Sum256(index); hex.EncodeToString(got[:]) != sum {
-			return nil, fmt.Errorf("dists/%s/%s: its SHA-256 is %x, and that in InRelease is %s; the mirror may be changing: try again", w.Suite, name, got, sum)
-		}
-		plain, err := xz.NewReader(bytes.NewReader(index))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		packages, err := w.closure(arch, plain)
-		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", name, w.Suite, err)
-		}
+	found := make([][]Package, len(goarchs))
+	all, ctx := errgroup.WithContext(ctx)
+	for i, goarch := range goarchs {
+		all.Go(func() (err error) { // to unpack an index takes seconds
+			found[i], err = w.packages(ctx, m, release, Arch(goarch))
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return nil, err
+	}
+	lock := &Lock{Suite: w.Suite, Time: time.Now().UTC().Format("20060102T150405Z")}
+	for _, packages := range found {
 		lock.Packages = append(lock.Packages, packages...)
 	}
 	return lock, nil
+}
+
+// packages returns the packages of an architecture, as the index that a Release file names has them.
+func (w *Wish) packages(ctx context.Context, m *mirrors, release []byte, arch string) ([]Package, error) {
+	name := "main/binary-" + arch + "/Packages.xz"
+	sum := sumIn(release, name)
+	if sum == "" {
+		return nil, fmt.Errorf("dists/%s/InRelease names no %s", w.Suite, name)
+	}
+	index, err := m.read(ctx, "dists/"+w.Suite+"/"+name)
+	if err != nil {
+		return nil, err
+	}
+	if got := sha256.Sum256(index); hex.EncodeToString(got[:]) != sum {
+		return nil, fmt.Errorf("dists/%s/%s: its SHA-256 is %x, and that in InRelease is %s; the mirror may be changing: try again", w.Suite, name, got, sum)
+	}
+	plain, err := xz.NewReader(bytes.NewReader(index))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	packages, err := w.closure(arch, plain)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", name, w.Suite, err)
+	}
+	return packages, nil
 }
 
 // maxIndex is a limit that no file of a suite reaches, in bytes.

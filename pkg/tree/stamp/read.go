@@ -14,7 +14,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/tree/stamp/git"
+	"slipway.build/pkg/tree/worktree"
 )
 
 // A Request describes the tree to find the stamp of.
@@ -22,12 +22,16 @@ type Request struct {
 	Root string              // the top of the source tree
 	Base string              // the version of Kubernetes that cmd/go.mod requires: v1.36.3
 	Env  func(string) string // the environment; nil is os.Getenv
+	Git  worktree.Opener     // opens the repository at Root, if that is shared with others
 }
 
 // Read finds out which version a source tree is, by the rules in the package comment.
 func Read(ctx context.Context, q Request) (Stamp, error) {
 	if q.Env == nil {
 		q.Env = os.Getenv
+	}
+	if q.Git == nil {
+		q.Git = worktree.Once(q.Root, q.Env)
 	}
 	s, err := q.read(ctx)
 	if err != nil {
@@ -90,8 +94,8 @@ func (q Request) given() (Stamp, error) {
 
 // complete takes the fields that s lacks from git, or without git from the version file in the root.
 func (q Request) complete(ctx context.Context, s *Stamp) error {
-	repo, err := git.Open(q.Root, q.Env)
-	if errors.Is(err, git.ErrNone) {
+	repo, err := q.Git()
+	if errors.Is(err, worktree.ErrNone) {
 		return q.completeFromFile(s)
 	}
 	if err != nil {
@@ -136,7 +140,7 @@ func unknown(s *Stamp, err error) error {
 	return fmt.Errorf("%w; to do without, set %s, or KUBE_GIT_VERSION_FILE", err, strings.Join(s.missing(), ", "))
 }
 
-func treeState(state git.State) string {
+func treeState(state worktree.State) string {
 	if state.Dirty {
 		return "dirty"
 	}
@@ -144,7 +148,7 @@ func treeState(state git.State) string {
 }
 
 // version makes a version from the known commit and tree state, and from the tags and the time in state.
-func version(base string, s Stamp, state git.State) (string, error) {
+func version(base string, s Stamp, state worktree.State) (string, error) {
 	v := fmt.Sprintf("%s+slipway.%s.%.12s", base, state.Time.UTC().Format("20060102150405"), s.Commit)
 	if tag := versionTag(base, state.Tags); tag != "" && s.Commit == state.Commit {
 		if !isSemver(tag) {

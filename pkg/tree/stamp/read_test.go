@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/tree/stamp/git/gittest"
+	"slipway.build/pkg/tree/worktree/gittest"
 )
 
 const base = "v1.36.3"
@@ -318,7 +318,7 @@ func TestSettingsThatCannotBeUsedAreUsageErrors(t *testing.T) {
 		{"KUBE_GIT_VERSION", "v1.36.3-rc.1"},
 		{"KUBE_GIT_VERSION_FILE", "none"},
 	} {
-		_, err := Read(t.Context(), Request{r.Dir, "v1.36.3", r.Env(setting...)})
+		_, err := Read(t.Context(), Request{Root: r.Dir, Base: "v1.36.3", Env: r.Env(setting...)})
 		if !badrequest.Is(err) {
 			t.Errorf("%v: error is %v, want one that is the request's fault", setting, err)
 		}

@@ -1,9 +1,10 @@
-package git
+package worktree
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,24 @@ type State struct {
 	Dirty  bool      // some file differs from the commit, or is neither in it nor ignored
 }
 
-// State reads the state with two processes in parallel. A tree is clean if files were touched but not changed.
+// State returns the state at the time of its first successful call. A tree is clean if files were touched but not changed.
 func (r *Repo) State(ctx context.Context) (State, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.state == nil {
+		s, err := r.look(ctx)
+		if err != nil {
+			return State{}, err
+		}
+		r.state = &s
+	}
+	s := *r.state
+	s.Tags = slices.Clone(s.Tags)
+	return s, nil
+}
+
+// look reads the state with two processes in parallel.
+func (r *Repo) look(ctx context.Context) (State, error) {
 	var (
 		s            State
 		head         string

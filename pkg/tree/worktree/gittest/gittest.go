@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 // Time is the time of a first commit in a Repo. Each further commit is a minute later.
@@ -24,12 +26,10 @@ type Repo struct {
 	commits int
 }
 
-// New makes an empty repository. It skips the test on a machine without git.
+// New makes an empty repository. A test on a machine without git is skipped, or fails, as package needs says.
 func New(t testing.TB) *Repo {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needs.Program(t, "git")
 	r := &Repo{Dir: filepath.Join(t.TempDir(), "tree"), t: t, home: t.TempDir()}
 	mkdir(t, r.Dir)
 	r.Git("init", "-q", "-b", "main")

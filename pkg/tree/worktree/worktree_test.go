@@ -1,4 +1,4 @@
-package git
+package worktree
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"slipway.build/pkg/tree/stamp/git/gittest"
+	"slipway.build/pkg/tree/worktree/gittest"
 )
 
 func TestStateSeesEveryKindOfChange(t *testing.T) {
@@ -113,6 +113,27 @@ func TestRepoIsFoundThroughASymbolicLink(t *testing.T) {
 	}
 }
 
+func TestSharedRepoHasOneState(t *testing.T) {
+	t.Parallel()
+	g := gittest.New(t)
+	g.Write("a", "1")
+	g.Commit()
+	open := Once(g.Dir, g.Env())
+	for _, step := range []string{"clean", "changed"} {
+		r, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := r.State(t.Context()); err != nil || s.Dirty {
+			t.Errorf("%s: it is %+v, %v, and was clean at first", step, s, err)
+		}
+		g.Write("a", "2")
+	}
+	if s := state(t, g); !s.Dirty {
+		t.Errorf("opened anew, it is %+v", s)
+	}
+}
+
 func TestOuterRepositoryIsNotTaken(t *testing.T) {
 	t.Parallel()
 	outer := gittest.New(t)
@@ -163,7 +184,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.env = append(r.env, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1") // git's own switch, for its own tests
+		r.git = r.git.With("GIT_TEST_ASSUME_DIFFERENT_OWNER=1") // git's own switch, for its own tests
 		want := "git config --global --add safe.directory '" + r.Root + "'"
 		if _, err = r.State(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("err = %v, want the remedy %s", err, want)

@@ -1,17 +1,17 @@
-package git
+package worktree
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
+	"sync"
+
+	"slipway.build/pkg/mechanism/git"
 )
 
 // ErrNone means that a folder is not the top of a git work tree.
@@ -21,8 +21,18 @@ var ErrNone = errors.New("not the top of a git work tree")
 type Repo struct {
 	Root string // absolute, without symbolic links
 
-	exe string
-	env []string
+	git   *git.Repo
+	mu    sync.Mutex
+	state *State // that State returned
+}
+
+// An Opener opens a repository, or returns [ErrNone].
+type Opener func() (*Repo, error)
+
+// Once returns an Opener that opens the repository when it is first called, and then returns that one at every call. Its State is
+// found once, so all that share the Opener see the work tree as it was at one moment.
+func Once(root string, env func(string) string) Opener {
+	return sync.OnceValues(func() (*Repo, error) { return Open(root, env) })
 }
 
 // inherited lists the caller's variables that git gets.
@@ -48,62 +58,31 @@ func Open(root string, env func(string) string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := find("git", env("PATH"))
-	if err != nil {
-		return nil, err
-	}
-	r := &Repo{Root: top, exe: exe, env: []string{
-		"LC_ALL=C",
+	vars := []string{
 		"GIT_OPTIONAL_LOCKS=0",
-		"GIT_TERMINAL_PROMPT=0",
-		"GIT_NO_REPLACE_OBJECTS=1",
-		// Together, these two guarantee that git uses this work tree's repository, even if .git is empty or its
+		// With git.Open's ceiling, this guarantees that git uses this work tree's repository, even if .git is empty or its
 		// configuration names another work tree. GIT_DIR would do so, too, but it turns off git's check of the owner.
-		"GIT_CEILING_DIRECTORIES=" + filepath.Dir(top),
 		"GIT_WORK_TREE=" + top,
-	}}
+	}
 	for _, key := range inherited {
 		if value := env(key); value != "" {
-			r.env = append(r.env, key+"="+value)
+			vars = append(vars, key+"="+value)
 		}
 	}
-	return r, nil
-}
-
-// find finds a program in path, a list of folders.
-func find(program, path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if exe, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
-			return exe, nil
-		}
+	repo, err := git.Open(top, vars...)
+	if err != nil {
+		return nil, fmt.Errorf("read the work tree %s: %w", top, err)
 	}
-	return "", fmt.Errorf("%s is not in PATH; it is needed to read a git work tree", program)
+	return &Repo{Root: top, git: repo}, nil
 }
 
 // Run runs a git command in Root and returns its output. Input may be nil.
 func (r *Repo) Run(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
-	var out, problem bytes.Buffer
-	cmd := exec.CommandContext(ctx, r.exe, append([]string{"-c", "core.fsmonitor=false"}, args...)...)
-	cmd.Dir, cmd.Env = r.Root, r.env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &problem
-	cmd.WaitDelay = 5 * time.Second // for a filter of git that keeps the pipe open
-	err := cmd.Run()
-	if err == nil {
-		return out.Bytes(), nil
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("git %s: %w", args[0], context.Cause(ctx))
-	}
-	text := strings.TrimSpace(problem.String())
-	if strings.Contains(text, "dubious ownership") || strings.Contains(text, "unsafe repository") {
+	out, err := r.git.Feed(ctx, input, args...)
+	failed := new(git.Error)
+	if errors.As(err, &failed) && (strings.Contains(failed.Problem, "dubious ownership") || strings.Contains(failed.Problem, "unsafe repository")) {
 		return nil, fmt.Errorf("git %s: the work tree belongs to another user; if you trust it, run: "+
 			"git config --global --add safe.directory '%s'", args[0], r.Root)
 	}
-	if text == "" {
-		return nil, fmt.Errorf("git %s: %w", args[0], err)
-	}
-	return nil, fmt.Errorf("git %s: %w: %s", args[0], err, text)
+	return out, err
 }
