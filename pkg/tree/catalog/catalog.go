@@ -21,11 +21,20 @@ type Catalog struct {
 	ModulePath string             `json:"modulePath"`             // what its go.mod calls it
 	Kubernetes string             `json:"kubernetes"`             // base version: the k8s.io/kubernetes that its go.mod requires
 	Go         Toolchain          `json:"go" file:"required"`
-	Tags       []string           `json:"tags" file:"optional"` // build tags of every compile
+	Tools      Toolchain          `json:"toolchain,omitzero" file:"optional"` // compiles slipway itself, if that needs another Go: see Own
+	Tags       []string           `json:"tags" file:"optional"`               // build tags of every compile
 	Sets       map[Set][]Platform `json:"sets" file:"required" each:"set %s"`
 	Binaries   []Binary           `json:"binaries" file:"required" each:"a binary"`
 	Images     []Image            `json:"images" file:"optional" each:"an image"`
 	Registry   string             `json:"registry" file:"required"` // the images' names begin with it
+}
+
+// Own returns the Go that compiles slipway itself. It is the components' unless they need one that is too old for slipway.
+func (c *Catalog) Own() Toolchain {
+	if c.Tools.Version != "" {
+		return c.Tools
+	}
+	return c.Go
 }
 
 // A Toolchain is the Go that compiles, whatever is installed.

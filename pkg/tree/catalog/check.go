@@ -90,26 +90,30 @@ func (c *checker) module(folder string, line int) *module {
 var releasedGo = regexp.MustCompile(`^go[1-9][0-9]*(\.(0|[1-9][0-9]*)){2}$`)
 
 func (c *checker) checkToolchain() {
-	version, line := c.Go.Version, c.line(&c.Go.Version)
-	switch {
-	case version == "":
-	case !releasedGo.MatchString(version):
-		c.add(line, "%q is not a Go version like go1.26.8", version)
-	default:
+	c.checkGo(&c.Tools)
+	if c.checkGo(&c.Go) {
+		version, line := c.Go.Version, c.line(&c.Go.Version)
 		for _, name := range slices.Sorted(maps.Keys(c.modules)) {
 			if m := c.modules[name]; m != nil && goversion.Compare(version, "go"+m.Go) < 0 {
 				c.add(line, "%s is older than the Go that %s asks for, %s", version, m.file(), m.Go)
 			}
 		}
 	}
+}
 
+// checkGo checks a version with its sums, and reports whether there is one.
+func (c *checker) checkGo(t *Toolchain) bool {
+	valid := releasedGo.MatchString(t.Version)
+	if t.Version != "" && !valid {
+		c.add(c.line(&t.Version), "%q is not a Go version like go1.26.8", t.Version)
+	}
 	var hosts []string
 	for _, p := range platform.All() {
 		hosts = append(hosts, p.Dash())
 	}
-	for _, host := range slices.Sorted(maps.Keys(c.Go.Sums)) {
-		sum := c.Go.Sums[host]
-		line := c.line(entry{&c.Go.Sums, host})
+	for _, host := range slices.Sorted(maps.Keys(t.Sums)) {
+		sum := t.Sums[host]
+		line := c.line(entry{&t.Sums, host})
 		if !slices.Contains(hosts, host) {
 			c.add(line, "%v", suggest.Unknown("host", host, hosts))
 		}
@@ -117,6 +121,7 @@ func (c *checker) checkToolchain() {
 			c.add(line, "%q is not a sum: h1: and the base64 of %d bytes", sum, sha256.Size)
 		}
 	}
+	return valid
 }
 
 // isSum reports whether s is a sum as go.sum has it.

@@ -10,6 +10,7 @@
 //	  version: go1.26.8         # every compile uses this Go
 //	  sums:                     # of the module golang.org/toolchain, per host that fetches it
 //	    linux-amd64: h1:…
+//	toolchain: {…}              # as go: the Go that compiles slipway itself, if the components need one that is too old for it
 //	tags: [selinux]             # build tags of every compile
 //	sets:                       # server, node, client, test: the tarballs, and the platforms of each
 //	  server: [linux/amd64]

@@ -3,6 +3,7 @@ package module
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -202,13 +203,54 @@ func (m *Module) Summed() (code, goMods []Version) {
 	return code, goMods
 }
 
+// A Pinned module is one that a go.sum has sums of.
+type Pinned struct {
+	Version
+	Sum      string `json:"sum,omitempty"`      // of the code; empty if only its go.mod file counts
+	GoModSum string `json:"goModSum,omitempty"` // of its go.mod file
+}
+
+// Pinned lists the modules that go.sum has sums of, sorted.
+func (m *Module) Pinned() []Pinned {
+	found := map[Version]Pinned{}
+	for v, sum := range m.sums {
+		version, isGoMod := strings.CutSuffix(v.Version, "/go.mod")
+		v.Version = version
+		p := found[v]
+		p.Version = v
+		if isGoMod {
+			p.GoModSum = sum
+		} else {
+			p.Sum = sum
+		}
+		found[v] = p
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b Pinned) int { return compare(a.Version, b.Version) })
+}
+
 func compare(a, b Version) int {
 	return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Version, b.Version))
 }
 
-// HasFolders reports whether a folder replaces a module.
-func (m *Module) HasFolders() bool {
-	return slices.ContainsFunc(m.Replaces, func(r Replacement) bool { return r.New.Version == "" })
+// Folders returns the folders that replace modules, as go.mod writes them.
+func (m *Module) Folders() []string {
+	var folders []string
+	for _, r := range m.Replaces {
+		if r.New.Version == "" {
+			folders = append(folders, r.New.Path)
+		}
+	}
+	return folders
+}
+
+// FolderOutside returns a folder outside of the tree that replaces a module, as go.mod writes it, or "".
+func (m *Module) FolderOutside() string {
+	for _, folder := range m.Folders() {
+		if dir := filepath.FromSlash(folder); filepath.IsAbs(dir) || !filepath.IsLocal(filepath.Join(filepath.FromSlash(m.Name), dir)) {
+			return folder
+		}
+	}
+	return ""
 }
 
 // Inputs lists the files and folders, these with a final slash, that every compile in the module depends on. go.mod and

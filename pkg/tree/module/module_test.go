@@ -3,6 +3,7 @@ package module
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func TestLoadReadsGoModAndGoSum(t *testing.T) {
 	if diff := cmp.Diff(want, m.Requires); diff != "" {
 		t.Errorf("requirements (-want +got):\n%s", diff)
 	}
-	if got := m.Replaces[0]; got != (Replacement{Version{"example.com/folder", ""}, Version{"../fake/folder", ""}, 19}) || !m.HasFolders() {
+	if got := m.Replaces[0]; got != (Replacement{Version{"example.com/folder", ""}, Version{"../fake/folder", ""}, 19}) || !slices.Equal(m.Folders(), []string{"../fake/folder"}) {
 		t.Errorf("the first replacement is %+v", got)
 	}
 	code, goMods := m.Summed()
@@ -103,6 +104,18 @@ func TestLoadReadsGoModAndGoSum(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Version{{"example.com/Upper", "v1.0.0"}, {"example.com/graph", "v0.1.0"}}, goMods); diff != "" {
 		t.Errorf("modules whose go.mod has a sum (-want +got):\n%s", diff)
+	}
+	pinned := map[string]Pinned{}
+	for _, p := range m.Pinned() {
+		pinned[p.String()] = p
+	}
+	for name, want := range map[string]Pinned{
+		"example.com/fork@v1.0.1":  {Version{"example.com/fork", "v1.0.1"}, "h1:fork=", ""},
+		"example.com/graph@v0.1.0": {Version{"example.com/graph", "v0.1.0"}, "", "h1:graph="},
+	} {
+		if pinned[name] != want {
+			t.Errorf("%s: %+v, want %+v", name, pinned[name], want)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"slipway.build/pkg/tree/worktree"
 )
 
 // A state changes when a file is written.
@@ -24,10 +26,10 @@ func (t *Tree) look() {
 	}
 }
 
-// Changed looks at the tree again and names one change since Find looked: a file, or what happened to the commit. It
+// Changed looks at the tree again, which open must open anew, and names one change since Find looked: a file, or what happened to the commit. It
 // returns "" if nothing changed.
-func (t *Tree) Changed(ctx context.Context, env func(string) string) (string, error) {
-	now, err := Find(ctx, t.Root, env)
+func (t *Tree) Changed(ctx context.Context, open worktree.Opener) (string, error) {
+	now, err := Find(ctx, t.Root, open)
 	switch {
 	case err != nil:
 		return "", err

@@ -13,8 +13,9 @@ import (
 	"syscall"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/stamp"
-	"slipway.build/pkg/tree/stamp/git"
+	"slipway.build/pkg/tree/worktree"
 )
 
 // findUnpacked lists all files below root.
@@ -60,7 +61,7 @@ func findUnpacked(ctx context.Context, root string) (*Tree, error) {
 }
 
 // findChanged lists the files of a work tree that differs from its commit.
-func findChanged(ctx context.Context, repo *git.Repo) (*Tree, error) {
+func findChanged(ctx context.Context, repo *worktree.Repo) (*Tree, error) {
 	t := &Tree{Root: repo.Root, repo: repo}
 	var err error
 	if t.Files, err = t.listWorkTree(ctx); err != nil {
@@ -193,7 +194,7 @@ func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.
 func excluded(name string, mode fs.FileMode) bool {
 	top, _, below := strings.Cut(name, "/")
 	switch {
-	case top == "_output", name == ".git", strings.HasSuffix(name, "/.git"):
+	case top == "_output", top == input.Dir, name == ".git", strings.HasSuffix(name, "/.git"):
 		return true
 	case below:
 		return false

@@ -12,7 +12,7 @@ import (
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/recipe"
-	"slipway.build/pkg/tree/stamp/git"
+	"slipway.build/pkg/tree/worktree"
 )
 
 //go:embed *.go
@@ -31,13 +31,13 @@ type Tree struct {
 	// Files are the paths of all files if ID is empty: relative to Root, slash-separated, sorted.
 	Files []string
 
-	repo *git.Repo        // nil without git
+	repo *worktree.Repo   // nil without git
 	seen map[string]state // of Files, by name
 }
 
-// Find finds the sources below root. Git is found by the environment env, see package git; nil means os.Getenv.
-func Find(ctx context.Context, root string, env func(string) string) (*Tree, error) {
-	t, err := find(ctx, root, env)
+// Find finds the sources below root. Open opens the repository there.
+func Find(ctx context.Context, root string, open worktree.Opener) (*Tree, error) {
+	t, err := find(ctx, root, open)
 	if err != nil {
 		return nil, fmt.Errorf("find sources %s: %w", root, err)
 	}
@@ -109,9 +109,9 @@ func sumOf(e archive.Entry) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-func find(ctx context.Context, root string, env func(string) string) (*Tree, error) {
-	repo, err := git.Open(root, env)
-	if errors.Is(err, git.ErrNone) {
+func find(ctx context.Context, root string, open worktree.Opener) (*Tree, error) {
+	repo, err := open()
+	if errors.Is(err, worktree.ErrNone) {
 		return findUnpacked(ctx, root)
 	}
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/needs"
-	"slipway.build/pkg/tree/stamp/git/gittest"
+	"slipway.build/pkg/tree/worktree"
+	"slipway.build/pkg/tree/worktree/gittest"
 )
 
 // committed holds the sources in repository by name: mode and content, or target.
@@ -290,7 +291,7 @@ func TestRefusals(t *testing.T) {
 			r := repository(t)
 			test.prepare(t, r)
 			root := filepath.Join(r.Dir, test.root)
-			tree, err := Find(context.Background(), root, r.Env())
+			tree, err := Find(context.Background(), root, worktree.Once(root, r.Env()))
 			if err == nil {
 				_, err = tree.Entries(context.Background())
 			}
@@ -335,7 +336,7 @@ func repository(t *testing.T) *gittest.Repo {
 
 func treeOf(t *testing.T, r *gittest.Repo) *Tree {
 	t.Helper()
-	tree, err := Find(context.Background(), r.Dir, r.Env())
+	tree, err := Find(context.Background(), r.Dir, worktree.Once(r.Dir, r.Env()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"slipway.build/pkg/tree/stamp/git/gittest"
+	"slipway.build/pkg/tree/worktree/gittest"
 )
 
 func TestSumOfAChangedTreeIsThatOfItsContent(t *testing.T) {

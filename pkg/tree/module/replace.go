@@ -1,0 +1,53 @@
+package module
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/mod/modfile"
+)
+
+// With returns the content of go.mod and go.sum with modules replaced, whatever replaced them before. The modules of Replacement.Old have
+// no version. Sums has those of the replacements, of their code and, with versions that end in /go.mod, of their go.mod files. Folders in
+// replace directives stay as they are: with -modfile, the go command looks for them from the module's own folder.
+func (m *Module) With(replaced []Replacement, sums map[Version]string) (goMod, goSum []byte, err error) {
+	data, err := os.ReadFile(m.file())
+	if err != nil {
+		return nil, nil, err
+	}
+	mod, err := modfile.Parse(m.file(), data, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range replaced {
+		for _, old := range m.Replaces {
+			if old.Old.Path == r.Old.Path {
+				if err := mod.DropReplace(old.Old.Path, old.Old.Version); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+		if err := mod.AddReplace(r.Old.Path, "", r.New.Path, r.New.Version); err != nil {
+			return nil, nil, err
+		}
+	}
+	mod.Cleanup()
+	if goMod, err = mod.Format(); err != nil {
+		return nil, nil, err
+	}
+	if goSum, err = os.ReadFile(filepath.Join(m.Dir, "go.sum")); err != nil && !os.IsNotExist(err) {
+		return nil, nil, err
+	}
+	more := bytes.NewBuffer(goSum)
+	if n := len(goSum); n > 0 && goSum[n-1] != '\n' {
+		more.WriteByte('\n')
+	}
+	for _, v := range slices.SortedFunc(maps.Keys(sums), compare) {
+		fmt.Fprintf(more, "%s %s %s\n", v.Path, v.Version, sums[v])
+	}
+	return goMod, more.Bytes(), nil
+}

@@ -1,0 +1,77 @@
+package module
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWithReplacesModules(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := filepath.Join(root, "cmd")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const goMod = `module example.com/cmd
+
+go 1.26.0
+
+require (
+	example.com/a v1.0.0
+	example.com/b v1.0.0
+	example.com/c v1.0.0
+)
+
+replace example.com/a => example.com/a v1.0.1
+
+replace example.com/b v1.0.0 => ../b
+
+replace example.com/c => ../c
+`
+	for name, text := range map[string]string{"go.mod": goMod, "go.sum": "example.com/a v1.0.1 h1:a="} { // go.sum has no line break at its end
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := Load(root, "cmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched := Version{"example.com/a", "v1.0.1-patched.p1"}
+	mod, sum, err := m.With([]Replacement{
+		{Old: Version{Path: "example.com/a"}, New: patched}, {Old: Version{Path: "example.com/b"}, New: Version{"example.com/fork", "v2.0.0"}},
+	}, map[Version]string{patched: "h1:p=", {"example.com/a", "v1.0.1-patched.p1/go.mod"}: "h1:m="})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wantMod = `module example.com/cmd
+
+go 1.26.0
+
+require (
+	example.com/a v1.0.0
+	example.com/b v1.0.0
+	example.com/c v1.0.0
+)
+
+replace example.com/c => ../c
+
+replace example.com/a => example.com/a v1.0.1-patched.p1
+
+replace example.com/b => example.com/fork v2.0.0
+`
+	const wantSum = "example.com/a v1.0.1 h1:a=\nexample.com/a v1.0.1-patched.p1 h1:p=\nexample.com/a v1.0.1-patched.p1/go.mod h1:m=\n"
+	if diff := cmp.Diff([]string{wantMod, wantSum}, []string{string(mod), string(sum)}); diff != "" {
+		t.Errorf("go.mod and go.sum (-want +got):\n%s", diff)
+	}
+	if got := m.FolderOutside(); got != "" {
+		t.Errorf("folder outside of the tree: %s", got)
+	}
+	m.Replaces = append(m.Replaces, Replacement{Old: Version{Path: "example.com/d"}, New: Version{Path: "../../d"}})
+	if got := m.FolderOutside(); got != "../../d" {
+		t.Errorf("folder outside of the tree: %q", got)
+	}
+}

@@ -1,0 +1,333 @@
+package patch
+
+import (
+	"bytes"
+	"crypto/sha1" // git's name for a content
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// missing reports whether there is no such file. A file where a folder is expected means the same.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// A Change is what a file has become.
+type Change struct {
+	Data    []byte
+	Removed bool
+	Exec    bool // a patch gave it an executable bit, which modules do not hold
+}
+
+// An Overlay is a tree with changes in memory. It is a Tree itself.
+type Overlay struct {
+	repo    *Repository
+	below   Tree
+	changes map[string]Change // by repository path
+}
+
+// NewOverlay returns a tree, which holds the modules of a repository, without changes.
+func NewOverlay(r *Repository, t Tree) *Overlay {
+	return &Overlay{r, t, map[string]Change{}}
+}
+
+// ReadFile returns the content of a file.
+func (o *Overlay) ReadFile(name string) ([]byte, error) {
+	if c, ok := o.changes[name]; ok {
+		if c.Removed {
+			return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+		}
+		return c.Data, nil
+	}
+	return o.below.ReadFile(name)
+}
+
+// Set changes a file.
+func (o *Overlay) Set(name string, c Change) { o.changes[name] = c }
+
+// Changes returns what has changed, by repository path. A file that was added and removed again is in it, as removed.
+func (o *Overlay) Changes() map[string]Change { return maps.Clone(o.changes) }
+
+// A Verdict says what becomes of a patch.
+type Verdict int
+
+// The verdicts.
+const (
+	Applies   Verdict = iota
+	Upstream          // it changes nothing: the tree has it already
+	Conflicts         // it does not apply
+)
+
+func (v Verdict) String() string {
+	return [...]string{"applies", "upstream already", "conflicts"}[v]
+}
+
+// A Report says what becomes of a patch.
+type Report struct {
+	Patch    *Patch
+	Verdict  Verdict
+	Moved    []Moved   // hunks that apply elsewhere than the patch says
+	Skipped  []Skipped // changes of files that no module has
+	Conflict *Conflict // if it conflicts
+}
+
+// Offset returns by how many lines the hunk that has moved farthest has moved: negative if it is nearer to the start of its file.
+func (r Report) Offset() int {
+	farthest := 0
+	for _, m := range r.Moved {
+		if distance(m.By, 0) > distance(farthest, 0) {
+			farthest = m.By
+		}
+	}
+	return farthest
+}
+
+// Moved is a hunk that applies elsewhere than the patch says.
+type Moved struct {
+	File string
+	Hunk int // the first is 1
+	By   int // lines
+}
+
+// Skipped is a change that is passed over.
+type Skipped struct{ File, Why string }
+
+// Check applies patches, in their order, and reports on each. Those that conflict change nothing. The error is not about patches: a file
+// could not be read.
+func (o *Overlay) Check(patches []*Patch) ([]Report, error) {
+	var reports []Report
+	for _, p := range patches {
+		r, err := o.Apply(p)
+		if err != nil {
+			return nil, fmt.Errorf("patch %s: %w", p.Name, err)
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+// Apply applies a patch, all of it or nothing. If upstream has it already, nothing changes. The error is not about the patch: a file could
+// not be read.
+func (o *Overlay) Apply(p *Patch) (Report, error) {
+	there, back := o.attempt(false), o.attempt(true)
+	if err := there.patch(p); err != nil {
+		return Report{}, err
+	}
+	if err := back.patch(p); err != nil {
+		return Report{}, err
+	}
+	r := Report{Patch: p, Skipped: there.skipped}
+	switch {
+	case back.applies() && (!there.applies() || back.distance() < there.distance()):
+		// Code that repeats itself may match both ways. The way that has moved less is the one that the patch means.
+		r.Verdict = Upstream
+	case !there.applies():
+		r.Verdict, r.Conflict = Conflicts, there.conflict
+		r.Conflict.Patch = p.Name
+	default:
+		r.Moved = there.moved
+		maps.Copy(o.changes, there.tree.changes)
+	}
+	return r, nil
+}
+
+// An attempt applies a patch, or takes it back, on top of an overlay.
+type attempt struct {
+	tree     *Overlay // with the changes of the attempt alone
+	reverse  bool
+	moved    []Moved
+	skipped  []Skipped
+	made     int // changes
+	conflict *Conflict
+}
+
+func (o *Overlay) attempt(reverse bool) *attempt {
+	return &attempt{tree: NewOverlay(o.repo, o), reverse: reverse}
+}
+
+func (a *attempt) applies() bool { return a.conflict == nil && (a.made > 0 || !a.reverse) }
+
+// distance returns by how many lines hunks have moved in total.
+func (a *attempt) distance() int {
+	total := 0
+	for _, m := range a.moved {
+		total += distance(m.By, 0)
+	}
+	return total
+}
+
+// patch applies a patch until something conflicts.
+func (a *attempt) patch(p *Patch) error {
+	commits := slices.Clone(p.Commits)
+	if a.reverse {
+		slices.Reverse(commits)
+	}
+	for _, c := range commits {
+		files := slices.Clone(c.Files)
+		if a.reverse {
+			slices.Reverse(files)
+		}
+		for _, f := range files {
+			conflict, err := a.file(f)
+			if err != nil {
+				return err
+			}
+			if conflict != nil {
+				if len(p.Commits) > 1 {
+					conflict.Commit = c.Title
+				}
+				a.conflict = conflict
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// skip reports whether a change is passed over.
+func (a *attempt) skip(f File) (bool, error) {
+	const link, submodule = 0o120000, 0o160000
+	why := ""
+	for _, name := range []string{f.Old, f.New} {
+		if name != "" && why == "" {
+			_, _, why = a.tree.repo.Locate(name)
+		}
+	}
+	switch mode := max(f.diff.OldMode, f.diff.NewMode); {
+	case why != "":
+	case mode&0o170000 == link || mode&fs.ModeSymlink != 0:
+		why = "modules hold no symbolic links"
+	case mode&0o170000 == submodule:
+		why = "modules hold no submodules"
+	case f.Old != "" && prose(f.Old):
+		if _, err := a.tree.ReadFile(f.Old); err != nil && !missing(err) {
+			return false, err
+		} else if err != nil {
+			why = "the module lacks it"
+		}
+	}
+	if why != "" {
+		a.skipped = append(a.skipped, Skipped{f.Path(), why})
+	}
+	return why != "", nil
+}
+
+// file applies a change of a file, or takes it back.
+func (a *attempt) file(f File) (*Conflict, error) {
+	if skip, err := a.skip(f); skip || err != nil {
+		return nil, err
+	}
+	from, to, mode := f.Old, f.New, f.diff.NewMode
+	if a.reverse {
+		from, to, mode = to, from, f.diff.OldMode
+	}
+	var data []byte
+	if from != "" {
+		var err error
+		if data, err = a.tree.ReadFile(from); missing(err) {
+			return &Conflict{File: from, Why: "there is no such file"}, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if to != "" && to != from && !(a.reverse && f.Copy) {
+		if _, err := a.tree.ReadFile(to); err == nil {
+			return &Conflict{File: to, Why: "the file exists already"}, nil
+		} else if !missing(err) {
+			return nil, err
+		}
+	}
+	result, conflict := a.content(f, f.Path(), data)
+	if conflict != nil {
+		return conflict, nil
+	}
+	switch {
+	case to == "":
+		if len(result) > 0 {
+			return &Conflict{File: from, Why: "it is to be deleted, but holds more than the patch knows"}, nil
+		}
+		a.set(from, Change{Removed: true})
+	case a.reverse && f.Copy:
+		a.set(from, Change{Removed: true})
+	default:
+		if from != "" && from != to && !f.Copy {
+			a.set(from, Change{Removed: true})
+		}
+		if to == from && bytes.Equal(result, data) {
+			break // only its mode changes, which modules do not hold
+		}
+		a.set(to, Change{Data: result, Exec: mode&0o100 != 0})
+	}
+	return nil, nil
+}
+
+func (a *attempt) set(name string, c Change) {
+	a.tree.Set(name, c)
+	a.made++
+}
+
+// content changes the content of a file.
+func (a *attempt) content(f File, name string, data []byte) ([]byte, *Conflict) {
+	if f.diff.IsBinary {
+		return a.binary(f.diff, name, data)
+	}
+	all := hunks(f.diff, a.reverse)
+	result, offsets, bad := patchText(data, all)
+	if bad != nil {
+		return nil, bad.conflict(name, len(all))
+	}
+	for i, by := range offsets {
+		if by != 0 {
+			a.moved = append(a.moved, Moved{name, i + 1, by})
+		}
+	}
+	return result, nil
+}
+
+// binary changes the content of a binary file. Git names the content before and after; nothing else can tell whether it is the right one.
+func (a *attempt) binary(d *gitdiff.File, name string, data []byte) ([]byte, *Conflict) {
+	before, after, fragment := d.OldOIDPrefix, d.NewOIDPrefix, d.BinaryFragment
+	if a.reverse {
+		before, after, fragment = after, before, d.ReverseBinaryFragment
+	}
+	if fragment == nil {
+		return nil, &Conflict{File: name, Why: "the patch does not hold its content"}
+	}
+	if !isBlob(data, before) {
+		return nil, &Conflict{File: name, Why: fmt.Sprintf("the binary file is not the one that the patch changes: expected git's blob %s, there is %s", before, Blob(data))}
+	}
+	var result bytes.Buffer
+	change := &gitdiff.File{IsBinary: true, BinaryFragment: fragment}
+	if err := gitdiff.Apply(&result, bytes.NewReader(data), change); err != nil && !errors.Is(err, io.EOF) {
+		return nil, &Conflict{File: name, Why: err.Error()}
+	}
+	if !isBlob(result.Bytes(), after) {
+		return nil, &Conflict{File: name, Why: "the binary content in the patch is damaged"}
+	}
+	return result.Bytes(), nil
+}
+
+// isBlob reports whether git's name of a content begins with a prefix. The name of no content is all zeros.
+func isBlob(data []byte, prefix string) bool {
+	if strings.Trim(prefix, "0") == "" {
+		return len(data) == 0
+	}
+	return strings.HasPrefix(Blob(data), prefix)
+}
+
+// Blob returns git's name of a content.
+func Blob(data []byte) string {
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(data))
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,143 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// An InvalidError says that a file is no patch that can be used.
+type InvalidError struct {
+	Patch string // name of the file
+	Path  string // in the repository, if the fault is that of a change of a file
+	Why   string
+}
+
+func (e *InvalidError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("patch %s: %s", e.Patch, e.Why)
+	}
+	return fmt.Sprintf("patch %s: %s: %s", e.Patch, e.Path, e.Why)
+}
+
+// commitLine begins each commit in the output of git format-patch.
+var commitLine = regexp.MustCompile(`(?m)^From [0-9a-f]{40,64} .*\n`)
+
+// header finds a line that only a patch has, with the line end of another system.
+var dosHeader = regexp.MustCompile(`(?m)^(diff --git |--- |\+\+\+ |@@ -).*\r$`)
+
+// Parse reads a patch: the output of git format-patch or git diff, or a pull request's .patch. Name is for messages. Its errors are of
+// type *[InvalidError].
+func Parse(name string, data []byte) (*Patch, error) {
+	p := &Patch{Name: name, SHA256: sum(data), Data: data}
+	if dosHeader.Match(data) {
+		return nil, &InvalidError{Patch: name, Why: "its lines end with CR LF, as a mail program or an editor on Windows writes them; " +
+			"get the patch again, or convert it with dos2unix"}
+	}
+	for _, text := range commits(data) {
+		c, err := parseCommit(text)
+		if err != nil {
+			return nil, &InvalidError{Patch: name, Why: "not a patch as git makes them: " + strings.TrimPrefix(err.Error(), "gitdiff: ")}
+		}
+		for _, f := range c.Files {
+			if why := refuse(f); why != "" {
+				return nil, &InvalidError{name, f.Path(), why}
+			}
+		}
+		if len(c.Files) > 0 {
+			p.Commits = append(p.Commits, c)
+		}
+	}
+	if len(p.Commits) == 0 {
+		return nil, &InvalidError{Patch: name, Why: "changes no file; want the output of git format-patch or git diff, or a pull request's .patch"}
+	}
+	return p, nil
+}
+
+// commits cuts a patch at its commits. Gitdiff reads one commit.
+func commits(data []byte) [][]byte {
+	starts := commitLine.FindAllIndex(data, -1)
+	if len(starts) == 0 {
+		return [][]byte{data}
+	}
+	var parts [][]byte
+	for i, at := range starts {
+		end := len(data)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		parts = append(parts, data[at[0]:end])
+	}
+	return parts
+}
+
+func parseCommit(text []byte) (Commit, error) {
+	diffs, preamble, err := gitdiff.Parse(bytes.NewReader(text))
+	if err != nil {
+		return Commit{}, err
+	}
+	c := Commit{}
+	if h, err := gitdiff.ParsePatchHeader(preamble); err == nil { // a patch may begin with any text
+		c.Hash, c.Title, c.Body, c.Date = h.SHA, h.Title, h.Body, h.AuthorDate
+		if h.Author != nil {
+			c.Author, c.Email = h.Author.Name, h.Author.Email
+		}
+	}
+	plain := !bytes.HasPrefix(text, []byte("diff --git ")) && !bytes.Contains(text, []byte("\ndiff --git "))
+	for _, d := range diffs {
+		if plain { // gitdiff takes a/ and b/ only from git's own headers
+			d.OldName, d.NewName = cut(d.OldName), cut(d.NewName)
+		}
+		f := File{Old: d.OldName, New: d.NewName, Copy: d.IsCopy, diff: d}
+		if d.IsNew {
+			f.Old = ""
+		}
+		if d.IsDelete {
+			f.New = ""
+		}
+		c.Files = append(c.Files, f)
+	}
+	return c, nil
+}
+
+// cut removes the first folder of a path, as git apply does.
+func cut(name string) string {
+	if _, rest, ok := strings.Cut(name, "/"); ok {
+		return rest
+	}
+	return name
+}
+
+// Path returns the path that the file has after the change, or had before it was deleted.
+func (f File) Path() string {
+	if f.New != "" {
+		return f.New
+	}
+	return f.Old
+}
+
+// refuse returns why a change cannot be made, or "".
+func refuse(f File) string {
+	for _, name := range []string{f.Old, f.New} {
+		if name != "" && (!fs.ValidPath(name) || name == "." || strings.Contains(name, `\`)) {
+			return "not a path inside the repository"
+		}
+		if inNoZip(name) || isUnpublished(name) {
+			continue
+		}
+		switch path.Base(name) {
+		case "go.mod", "go.sum":
+			return "patches cannot change " + path.Base(name) + ": a published module has another one than the repository; " +
+				"require the version that you need in the go.mod of the tree"
+		}
+	}
+	if f.diff.IsBinary && f.diff.BinaryFragment == nil {
+		return "the content of the binary file is missing: make the patch with git format-patch, or git diff --binary"
+	}
+	return ""
+}

@@ -1,0 +1,156 @@
+package patch
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"slipway.build/pkg/mechanism/recipe"
+)
+
+//go:embed *.go
+var sources embed.FS
+
+// Recipe identifies the code here, which decides what patched code is.
+var Recipe = recipe.Of(sources, "github.com/bluekeyes/go-gitdiff")
+
+// Folder is the folder, in the tree or in a project's folder below images, that holds patches.
+const Folder = "patches"
+
+// Suffix is what the names of patches end with. Other files in the folder are no patches.
+const Suffix = ".patch"
+
+// A Series is the patches of an upstream repository, in the order in which they apply.
+type Series struct {
+	Project string // folder of another project below images; "" is Kubernetes
+	Patches []*Patch
+}
+
+// Dir returns the folder of a series, relative to the tree's root, slash-separated.
+func (s Series) Dir() string {
+	if s.Project == "" {
+		return Folder
+	}
+	return path.Join("images", s.Project, Folder)
+}
+
+// A Patch is a file that holds changes as one commit or several.
+type Patch struct {
+	Name    string // of the file, relative to the tree's root, slash-separated
+	Project string // as in Series
+	SHA256  string // of the file, hexadecimal
+	Data    []byte // of the file
+	Commits []Commit
+}
+
+// Title returns the title of the first commit that has one, or "".
+func (p *Patch) Title() string {
+	for _, c := range p.Commits {
+		if c.Title != "" {
+			return c.Title
+		}
+	}
+	return ""
+}
+
+// Paths returns the repository paths that the patch changes, each once.
+func (p *Patch) Paths() []string {
+	var paths []string
+	seen := map[string]bool{"": true}
+	for _, c := range p.Commits {
+		for _, f := range c.Files {
+			for _, name := range []string{f.Old, f.New} {
+				if !seen[name] {
+					seen[name] = true
+					paths = append(paths, name)
+				}
+			}
+		}
+	}
+	return paths
+}
+
+// A Commit is the changes that belong together, with what their author says about them. A bare diff is a commit that says nothing.
+type Commit struct {
+	Hash          string // upstream's, or wherever the patch was made; may be empty
+	Title, Body   string
+	Author, Email string
+	Date          time.Time
+	Files         []File
+}
+
+// A File is a change of a file.
+type File struct {
+	Old, New string // repository paths; Old is empty for a new file, New for a deleted one
+	Copy     bool   // Old stays
+
+	diff *gitdiff.File
+}
+
+// Load returns the patches of the tree in the folder root: Kubernetes' first, then other projects' by name. Projects without patches are
+// left out. Its error names every patch that cannot be read.
+func Load(root string) ([]Series, error) {
+	projects := []string{""}
+	images, err := os.ReadDir(filepath.Join(root, "images"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range images {
+		projects = append(projects, e.Name())
+	}
+	var found []Series
+	var errs []error
+	for _, project := range projects {
+		patches, err := LoadProject(root, project)
+		errs = append(errs, err)
+		if len(patches) > 0 {
+			found = append(found, Series{project, patches})
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// LoadProject returns the patches of one project, named as in [Series]. Its error names every patch that cannot be read.
+func LoadProject(root, project string) ([]*Patch, error) {
+	dir := Series{Project: project}.Dir()
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
+	if err != nil && !missing(err) {
+		return nil, err
+	}
+	var patches []*Patch
+	var errs []error
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), Suffix) || e.IsDir() {
+			continue
+		}
+		name := path.Join(dir, e.Name())
+		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p, err := Parse(name, data)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p.Project = project
+		patches = append(patches, p)
+	}
+	return patches, errors.Join(errs...)
+}
+
+// sum returns the SHA-256 of data.
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}

@@ -1,0 +1,242 @@
+package patch
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway.build/pkg/tree/module"
+)
+
+// change is a patch of the second line of a file.
+func change(name string) string {
+	return "diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" + name + "\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"
+}
+
+func TestParseRefuses(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, patch, want string }{
+		{"prose", "Dear maintainer,\nplease make it faster.\n", "patch a.patch: changes no file; want the output of git format-patch"},
+		{"nothing", "", "changes no file"},
+		{"other line ends", strings.ReplaceAll(change("pkg/a.go"), "\n", "\r\n"), "end with CR LF"},
+		{"a page of HTML", "<html><body>diff</body></html>\n", "changes no file"},
+		{"a path above", change("../a.go"), "../a.go: not a path inside the repository"},
+		{"a path out of a folder", change("pkg/../../a.go"), "not a path inside the repository"},
+		{"an absolute path", "diff --git a/pkg/a.go b/etc/passwd\nsimilarity index 100%\nrename from pkg/a.go\nrename to /etc/passwd\n", "/etc/passwd: not a path inside the repository"},
+		{"a path of Windows", change(`pkg\a.go`), "not a path inside the repository"},
+		{"go.mod", change("go.mod"), "go.mod: patches cannot change go.mod"},
+		{"go.sum of a module", change("staging/src/k8s.io/api/go.sum"), "patches cannot change go.sum"},
+		{"deleted go.mod", "diff --git a/go.mod b/go.mod\ndeleted file mode 100644\n--- a/go.mod\n+++ /dev/null\n@@ -1 +0,0 @@\n-module x\n", "cannot change go.mod"},
+		{"renamed go.mod", "diff --git a/go.mod b/go.old\nsimilarity index 100%\nrename from go.mod\nrename to go.old\n", "cannot change go.mod"},
+		{"a binary without content", "diff --git a/x b/x\nindex 1234567..89abcde 100644\nBinary files a/x and b/x differ\n", "--binary"},
+		{"half a hunk", strings.TrimSuffix(change("pkg/a.go"), " three\n"), "not a patch as git makes them"},
+	} {
+		_, err := Parse("a.patch", []byte(test.patch))
+		var invalid *InvalidError
+		if err == nil || !strings.Contains(err.Error(), test.want) || !errors.As(err, &invalid) {
+			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+	}
+}
+
+func TestParseReadsEachCommit(t *testing.T) {
+	t.Parallel()
+	versions := []files{{"pkg/a": numbered(1, 9)}, {"pkg/a": numbered(0, 9)}, {"pkg/a": numbered(0, 10), "pkg/b": "b\n"}}
+	p, err := Parse("a.patch", formatPatch(t, versions...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Commits) != 2 || p.Title() != "Version 1" || p.Commits[1].Body != "Its body." || len(p.Commits[0].Hash) != 40 ||
+		p.Commits[0].Email != "a@example.com" || p.Commits[0].Date.IsZero() {
+		t.Errorf("%+v", p.Commits)
+	}
+	if got := p.Paths(); !slices.Equal(got, []string{"pkg/a", "pkg/b"}) {
+		t.Errorf("paths %q", got)
+	}
+	if got, r := apply(t, versions[0], p.Data); r.Verdict != Applies || got["pkg/a"] != versions[2]["pkg/a"] || got["pkg/b"] != "b\n" {
+		t.Errorf("%v: %q", r, got)
+	}
+	if _, r := apply(t, versions[2], p.Data); r.Verdict != Upstream {
+		t.Errorf("to its own result: %v", r.Verdict)
+	}
+	// One of two commits is upstream: the patch is neither whole nor already there.
+	if _, r := apply(t, versions[1], p.Data); r.Verdict != Conflicts || r.Conflict.Commit != "Version 1" {
+		t.Errorf("to half of its result: %+v", r)
+	}
+}
+
+func TestParseReadsOtherDiffs(t *testing.T) {
+	t.Parallel()
+	_, plain, _ := strings.Cut(change("pkg/a.go"), "\n")
+	for name, text := range map[string]string{
+		"git diff":  change("pkg/a.go"),
+		"diff -u":   plain,
+		"with mail": "Subject: [PATCH] faster\n\nIt is.\n---\n pkg/a.go | 2 +-\n\n" + change("pkg/a.go") + "-- \n2.39.5\n\n",
+	} {
+		if got, r := apply(t, files{"pkg/a.go": "one\ntwo\nthree\n"}, []byte(text)); r.Verdict != Applies || got["pkg/a.go"] != "one\nTWO\nthree\n" {
+			t.Errorf("%s: %v %v %q", name, r.Verdict, r.Conflict, got)
+		}
+	}
+}
+
+func TestConflictSaysWhatWasExpectedAndWhatIsThere(t *testing.T) {
+	t.Parallel()
+	old := numbered(1, 40)
+	edited := strings.NewReplacer("line 5\n", "line five\n", "line 30\n", "line thirty\n").Replace(old)
+	patch := formatPatch(t, files{"pkg/a.go": old}, files{"pkg/a.go": edited})
+	for _, test := range []struct {
+		name, there, want string
+	}{
+		{"a line is another", strings.Replace(old, "line 28\n", "line twenty-eight\n", 1),
+			"patch a.patch does not apply: pkg/a.go, hunk 2 of 2 (@@ -27,7 +27,7 @@ line 26), at line 28\n\texpected: line 28\n\tthere is: line twenty-eight"},
+		{"the place has moved", "0\n0\n" + strings.Replace(old, "line 28\n", "line twenty-eight\n", 1), "at line 30\n\texpected: line 28\n\tthere is: line twenty-eight"},
+		{"the file is shorter", numbered(1, 29), "at line 30\n\texpected: line 30\n\tthere is: the end of the file"},
+		{"only the line end is another", strings.Replace(old, "line 28\n", "line 28\r\n", 1), `expected: "line 28\n"` + "\n\tthere is: " + `"line 28\r\n"`},
+	} {
+		_, r := apply(t, files{"pkg/a.go": test.there}, patch)
+		if r.Conflict == nil || !strings.Contains(r.Conflict.Error(), test.want) {
+			t.Errorf("%s:\n%v\nwant\n%s", test.name, r.Conflict, test.want)
+		}
+	}
+	if _, r := apply(t, files{}, patch); r.Conflict == nil || r.Conflict.Error() != "patch a.patch does not apply: pkg/a.go: there is no such file" {
+		t.Errorf("%v", r.Conflict)
+	}
+}
+
+func TestFilesThatAreInNoModuleArePassedOver(t *testing.T) {
+	t.Parallel()
+	tree := files{"pkg/a.go": "one\ntwo\nthree\n", "CHANGELOG/CHANGELOG-1.37.md": "another\n"}
+	var patch strings.Builder
+	skipped := []string{
+		"CHANGELOG/CHANGELOG-1.37.md", "docs/a.md", "vendor/example.com/a.go", "staging/src/k8s.io/unknown/a.go",
+		"hack/tools/go.mod", "hack/tools/main.go", "pkg/OWNERS", "link",
+	}
+	for _, name := range skipped {
+		text := change(name)
+		if name == "link" {
+			text = "diff --git a/link b/link\nindex 1234567..89abcde 120000\n--- a/link\n+++ b/link\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"
+		}
+		patch.WriteString(text)
+	}
+	patch.WriteString(change("pkg/a.go"))
+	got, r := apply(t, tree, []byte(patch.String()))
+	if r.Verdict != Applies || got["pkg/a.go"] != "one\nTWO\nthree\n" || len(got) != len(tree) {
+		t.Errorf("%v %v: %q", r.Verdict, r.Conflict, got)
+	}
+	var names []string
+	for _, s := range r.Skipped {
+		if names = append(names, s.File); s.Why == "" {
+			t.Errorf("%s is passed over for no reason", s.File)
+		}
+	}
+	if !slices.Equal(names, skipped) {
+		t.Errorf("passed over %q, want %q", names, skipped)
+	}
+}
+
+func TestKubernetesRepositoryLocates(t *testing.T) {
+	t.Parallel()
+	r := kubernetes(t)
+	for _, test := range []struct{ name, module, file, why string }{
+		{"pkg/kubelet/kubelet.go", Kubernetes, "pkg/kubelet/kubelet.go", ""},
+		{"staging/src/k8s.io/api/apps/v1/types.go", "k8s.io/api", "apps/v1/types.go", ""},
+		{"staging/README.md", Kubernetes, "staging/README.md", ""},
+		{"staging/src/k8s.io/utils/a.go", "", "", "does not require the module k8s.io/utils"},
+		{"staging/src/k8s.io/code-generator/examples/a.go", "", "", "not published"},
+		{"vendor/a/b.go", "", "", "vendored"},
+		{"docs/a.md", "", "", "no code"},
+	} {
+		in, file, why := r.Locate(test.name)
+		if in.Module != test.module || file != test.file || !strings.Contains(why, test.why) || (why == "") != (test.why == "") {
+			t.Errorf("%s: %v %q %q", test.name, in, file, why)
+		}
+	}
+	p, err := Parse("a.patch", []byte(change("pkg/kubelet/a.go")+change("pkg/kubelet/b.go")+change("staging/src/k8s.io/api/apps/v1/types.go")+change("docs/a.md")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Packages([]*Patch{p}); !slices.Equal(got, []string{"k8s.io/api/apps/v1", "k8s.io/kubernetes/pkg/kubelet"}) {
+		t.Errorf("packages %q", got)
+	}
+}
+
+func TestProjectRepositoryIsWhatTheProjectRequires(t *testing.T) {
+	t.Parallel()
+	require := func(path string, direct bool) module.Requirement {
+		return module.Requirement{Dependency: module.Dependency{Path: path, Version: "v1.0.0"}, Direct: direct}
+	}
+	for _, test := range []struct {
+		project string
+		require []module.Requirement
+		name    string
+		module  string // "" if there is an error
+	}{
+		{"etcd", []module.Requirement{require("go.etcd.io/etcd/server/v3", true), require("go.etcd.io/etcd/etcdctl/v3", true), require("go.etcd.io/bbolt", false)},
+			"server/embed/etcd.go", "go.etcd.io/etcd/server/v3"},
+		{"etcd", []module.Requirement{require("go.etcd.io/etcd/server/v3", true), require("go.etcd.io/etcd/api/v3", false)}, "api/version.go", "go.etcd.io/etcd/api/v3"},
+		{"etcd", []module.Requirement{require("go.etcd.io/etcd/client/v3", true)}, "client/v3/client.go", "go.etcd.io/etcd/client/v3"},
+		{"coredns", []module.Requirement{require("github.com/coredns/caddy", true), require("github.com/coredns/coredns", true)}, "core/a.go", "github.com/coredns/coredns"},
+		{"cni-plugins", []module.Requirement{require("github.com/containernetworking/plugins", true), require("github.com/containernetworking/cni", false)},
+			"plugins/main/a.go", "github.com/containernetworking/plugins"},
+		{"own", []module.Requirement{require("example.com/a", true), require("example.com/b", true)}, "a.go", ""},
+		{"pause", nil, "a.go", ""},
+	} {
+		r, err := ProjectRepository(test.project, &module.Module{Name: "images/" + test.project, Requires: test.require})
+		if err != nil {
+			if test.module != "" {
+				t.Error(err)
+			}
+			continue
+		}
+		if in, _, why := r.Locate(test.name); in.Module != test.module {
+			t.Errorf("%s: %s is in %v (%s)", test.project, test.name, in, why)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	files{
+		"patches/0002-b.patch":            change("pkg/b.go"),
+		"patches/0001-a.patch":            change("pkg/a.go"),
+		"patches/README.md":               "What they are for.\n",
+		"images/etcd/patches/fast.patch":  change("server/a.go"),
+		"images/pause/pause.go":           "package main\n",
+		"images/coredns/patches/.gitkeep": "",
+	}.write(t, root)
+	all, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range all {
+		for _, p := range s.Patches {
+			got = append(got, s.Project+":"+p.Name)
+		}
+	}
+	want := []string{":patches/0001-a.patch", ":patches/0002-b.patch", "etcd:images/etcd/patches/fast.patch"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, name := range []string{"patches/0003-bad.patch", "images/etcd/patches/worse.patch"} {
+		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte("no patch\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Load(root); err == nil || !strings.Contains(err.Error(), "0003-bad.patch") || !strings.Contains(err.Error(), "worse.patch") {
+		t.Errorf("error %v, want both", err)
+	}
+	for project, bad := range map[string]string{"": "patches/0003-bad.patch", "etcd": "images/etcd/patches/worse.patch"} {
+		_, err := LoadProject(root, project)
+		if err == nil || !strings.HasPrefix(err.Error(), "patch "+bad) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("project %q: %v, want that of %s alone", project, err, bad)
+		}
+	}
+	if all, err := Load(t.TempDir()); err != nil || all != nil {
+		t.Errorf("a tree without patches: %v, %v", all, err)
+	}
+}

@@ -1,0 +1,253 @@
+package patch
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	gomod "golang.org/x/mod/module"
+
+	"slipway.build/pkg/tree/module"
+)
+
+// Kubernetes is the module in the top folder of Kubernetes' repository.
+const Kubernetes = "k8s.io/kubernetes"
+
+// staging is the folder of Kubernetes' repository with the modules that are published on their own.
+const staging = "staging/src/k8s.io/"
+
+// A Repository is upstream's source code, as its Go modules hold it.
+type Repository struct {
+	// Places has the folders with a module of their own, the deepest first.
+	Places     []Place
+	kubernetes bool // it is Kubernetes'
+}
+
+// unpublished are the folders of Kubernetes' repository with modules that are not published.
+var unpublished = []string{"hack/tools", staging + "code-generator/examples", staging + "kms/internal/plugins/_mock"}
+
+// A Place is a folder of a repository that is a Go module.
+type Place struct {
+	Folder  string // in the repository; "" is the top
+	Module  string // path of the module
+	Version string // that the tree requires
+}
+
+// Path returns the repository path of a file of the module.
+func (p Place) Path(file string) string { return path.Join(p.Folder, file) }
+
+// KubernetesRepository returns Kubernetes' repository with the modules that the components' module requires.
+func KubernetesRepository(m *module.Module) (*Repository, error) {
+	own, ok := m.Require(Kubernetes)
+	if !ok {
+		return nil, fmt.Errorf("%s/go.mod does not require %s", m.Name, Kubernetes)
+	}
+	r := &Repository{
+		Places:     []Place{{"", Kubernetes, own.Version}},
+		kubernetes: true,
+	}
+	_, minor, _ := strings.Cut(own.Version, ".") // 37.1 of v1.37.1
+	minor, _, _ = strings.Cut(minor, ".")
+	for _, d := range m.Requires {
+		name, ok := strings.CutPrefix(d.Path, "k8s.io/")
+		if ok && !strings.Contains(name, "/") && strings.HasPrefix(d.Version, "v0."+minor+".") {
+			r.Places = append(r.Places, Place{staging + name, d.Path, d.Version})
+		}
+	}
+	r.sort()
+	return r, nil
+}
+
+// ProjectRepository returns the repository of another project: of what the module in the project's folder below images requires
+// directly.
+func ProjectRepository(project string, m *module.Module) (*Repository, error) {
+	var roots []string
+	for _, d := range m.Requires {
+		if root := repositoryRoot(d.Path); d.Direct && !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
+	if len(roots) > 1 { // coredns needs a repository of its library, too
+		roots = slices.DeleteFunc(roots, func(root string) bool { return path.Base(root) != project })
+	}
+	if len(roots) != 1 {
+		return nil, fmt.Errorf("%s/go.mod does not say which repository the patches are for: it must require modules of one repository directly, or of one that is called %s", m.Name, project)
+	}
+	r := &Repository{}
+	for _, d := range m.Requires {
+		if repositoryRoot(d.Path) == roots[0] {
+			prefix, major, _ := gomod.SplitPathVersion(d.Path)
+			folder := strings.TrimPrefix(strings.TrimPrefix(prefix, roots[0]), "/")
+			r.Places = append(r.Places, Place{folder, d.Path, d.Version})
+			if strings.HasPrefix(major, "/") { // some repositories have a folder for a major version, as etcd has client/v3 besides server
+				r.Places = append(r.Places, Place{path.Join(folder, major), d.Path, d.Version})
+			}
+		}
+	}
+	r.sort()
+	return r, nil
+}
+
+// RepositoryOf returns the repository that a series is for. Components is the folder of the components' module.
+func RepositoryOf(root, components string, s Series) (*Repository, error) {
+	if s.Project == "" {
+		m, err := module.Load(root, components)
+		if err != nil {
+			return nil, err
+		}
+		return KubernetesRepository(m)
+	}
+	m, err := module.Load(root, path.Join("images", s.Project))
+	if err != nil {
+		return nil, fmt.Errorf("%s: the project has no Go module to patch: %w", s.Dir(), err)
+	}
+	return ProjectRepository(s.Project, m)
+}
+
+// repositoryRoot returns the path of the repository that a module is in, as the hosts of code have it: github.com/OWNER/NAME, and two
+// elements where an organization has a host of its own, as go.etcd.io/etcd.
+func repositoryRoot(modulePath string) string {
+	prefix, _, _ := gomod.SplitPathVersion(modulePath)
+	elems := strings.Split(prefix, "/")
+	n := 2
+	switch elems[0] {
+	case "github.com", "gitlab.com", "bitbucket.org", "codeberg.org":
+		n = 3
+	}
+	return path.Join(elems[:min(n, len(elems))]...)
+}
+
+func (r *Repository) sort() {
+	slices.SortFunc(r.Places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(len(b.Folder), len(a.Folder)), strings.Compare(a.Folder, b.Folder))
+	})
+}
+
+// Place returns where a module is in the repository.
+func (r *Repository) Place(module string) (Place, bool) {
+	i := slices.IndexFunc(r.Places, func(p Place) bool { return p.Module == module })
+	if i < 0 {
+		return Place{}, false
+	}
+	return r.Places[i], true
+}
+
+// Locate returns the module that a repository path belongs to, and the path of the file in it. If no module of the tree has the file,
+// it says why instead.
+func (r *Repository) Locate(name string) (in Place, file, why string) {
+	if inNoZip(name) {
+		return Place{}, "", "modules hold no vendored code"
+	}
+	if r.kubernetes {
+		if why := r.apart(name); why != "" {
+			return Place{}, "", why
+		}
+	}
+	for _, p := range r.Places {
+		if within(name, p.Folder) {
+			return p, strings.TrimPrefix(strings.TrimPrefix(name, p.Folder), "/"), ""
+		}
+	}
+	return Place{}, "", "no module that the tree requires has it"
+}
+
+// apart returns why no module has a path of Kubernetes' repository, although it is in a module's folder, or "".
+func (r *Repository) apart(name string) string {
+	if isUnpublished(name) {
+		return "it is in a module that is not published"
+	}
+	if top, _, _ := strings.Cut(name, "/"); slices.Contains(documents, top) {
+		return "no code is made from it"
+	}
+	if name, ok := strings.CutPrefix(name, staging); ok {
+		if name, _, _ = strings.Cut(name, "/"); !r.has("k8s.io/" + name) {
+			return "the tree does not require the module k8s.io/" + name
+		}
+	}
+	return ""
+}
+
+func isUnpublished(name string) bool {
+	return slices.ContainsFunc(unpublished, func(folder string) bool { return within(name, folder) })
+}
+
+func (r *Repository) has(module string) bool {
+	_, ok := r.Place(module)
+	return ok
+}
+
+// documents are the top folders and files of Kubernetes' repository that nothing is compiled or tested with.
+var documents = []string{"CHANGELOG", "docs", "logo", ".github"}
+
+// prose reports whether a file is a document by its name. A module may lack it.
+func prose(name string) bool {
+	base := path.Base(name)
+	return path.Ext(base) == ".md" || base == "OWNERS" || base == "OWNERS_ALIASES" || strings.HasPrefix(base, ".git")
+}
+
+// inNoZip reports whether a path is one that module zips leave out.
+func inNoZip(name string) bool {
+	return strings.HasPrefix(name, "vendor/") || strings.Contains(name, "/vendor/")
+}
+
+// within reports whether a path is a folder's or below it.
+func within(name, folder string) bool {
+	return folder == "" || name == folder || strings.HasPrefix(name, folder+"/")
+}
+
+// Packages returns the import paths of the folders in which patches change Go files or what is beside them, sorted.
+func (r *Repository) Packages(patches []*Patch) []string {
+	var found []string
+	for _, p := range patches {
+		for _, name := range p.Paths() {
+			if in, file, why := r.Locate(name); why == "" {
+				found = append(found, path.Join(in.Module, path.Dir(file)))
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// A Tree reads files of a repository.
+type Tree interface {
+	// ReadFile returns the content of the file at a repository path, or an error that is fs.ErrNotExist.
+	ReadFile(name string) ([]byte, error)
+}
+
+// Modules is a repository whose modules are in folders, such as those of the module cache.
+type Modules struct {
+	*Repository
+	// Dir returns the folder of a module. Only modules that are read are asked for.
+	Dir func(Place) (string, error)
+}
+
+// ReadFile reads a file of the module that has it.
+func (m Modules) ReadFile(name string) ([]byte, error) {
+	in, file, why := m.Locate(name)
+	if why != "" {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	dir, err := m.Dir(in)
+	if err != nil {
+		return nil, err
+	}
+	return Dir(dir).ReadFile(file)
+}
+
+// Dir is a tree in a folder, such as a clone of a repository.
+type Dir string
+
+// ReadFile reads a file below the folder.
+func (d Dir) ReadFile(name string) ([]byte, error) {
+	data, err := os.ReadFile(filepath.Join(string(d), filepath.FromSlash(name)))
+	if err != nil && missing(err) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	return data, err
+}
