@@ -9,8 +9,8 @@ load("//build/bazel:packer.bzl", "release_repositories")
 load("//build/bazel:repositories.bzl", "go_modules")
 load("//build/bazel/generated:config.bzl", "GO_SUMS", "GO_VERSION")
 
-def _components_impl(_):
-    go_modules()
+def _components_impl(mctx):
+    go_modules(str(mctx.path(Label("//:go.mod")).dirname))
 
 components = module_extension(
     doc = "One repository for each Go module that cmd/go.mod requires.",

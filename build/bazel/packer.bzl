@@ -4,7 +4,7 @@ The pinned Go makes them from this tree's sources. The toolchain's modules are n
 components' modules.
 """
 
-load("//build/bazel/generated:config.bzl", "GO_SETTINGS")
+load("//build/bazel/generated:config.bzl", "FOLDERS", "GO_OWN", "GO_SETTINGS")
 load("//build/bazel/generated:release.bzl", "RELEASES")
 
 _CONSTRUCTED = {
@@ -51,7 +51,8 @@ def _release_packer_impl(rctx):
         rctx,
         "compile the packer",
         [go, "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags=-s -w", "-o", rctx.path("packer"), "./build/bazel/packer"],
-        _environment(rctx, go),
+        # Slipway may need a newer Go than the components. Then Go switches to it, as it does for make.
+        _environment(rctx, go) | {"GOTOOLCHAIN": GO_OWN},
         str(tree),
     )
     rctx.file("BUILD.bazel", 'exports_files(["packer"])\n')
@@ -67,10 +68,17 @@ release_packer = repository_rule(
     environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_GOROOT"],
 )
 
+def _watch_folders(rctx, tree):
+    """Watches the folders that replace modules."""
+    for folder in FOLDERS:
+        rctx.watch_tree(tree.get_child(folder))
+
 def _release_licenses_impl(rctx):
     tree = rctx.workspace_root
     rctx.watch_tree(tree.get_child("cmd"))
+    _watch_folders(rctx, tree)
     rctx.watch(rctx.attr.catalog)
+    rctx.watch(rctx.attr.config)  # it changes with every patch
     go = _pinned_go_command(rctx)
     rctx.report_progress("gathering licenses")
     _execute(
@@ -93,6 +101,7 @@ release_licenses = repository_rule(
     implementation = _release_licenses_impl,
     attrs = {
         "catalog": attr.label(default = "//release:release.yaml"),
+        "config": attr.label(default = "//build/bazel/generated:config.bzl"),
         "go_root": attr.label(default = "@pinned_go//:ROOT"),
         "packer": attr.label(default = "@release_packer//:packer"),
         "platform": attr.string(mandatory = True, doc = "such as linux/amd64"),
@@ -103,6 +112,7 @@ release_licenses = repository_rule(
 def _release_others_impl(rctx):
     tree = rctx.workspace_root
     rctx.watch_tree(tree.get_child("images"))
+    _watch_folders(rctx, tree)
     for file in [rctx.attr.catalog, tree.get_child("LICENSE")]:
         rctx.watch(file)
     go = _pinned_go_command(rctx)
@@ -125,7 +135,7 @@ release_others = repository_rule(
         "packer": attr.label(default = "@release_packer//:packer"),
         "platform": attr.string(mandatory = True, doc = "such as linux/amd64"),
     },
-    environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_DEBIAN_MIRROR", "SLIPWAY_GOROOT"],
+    environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_DEBIAN_MIRROR", "SLIPWAY_DEBIAN_SNAPSHOT", "SLIPWAY_GOROOT"],
 )
 
 def release_repositories():

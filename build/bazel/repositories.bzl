@@ -9,30 +9,33 @@ _DIRECTIVES = [
     "gazelle:map_kind go_library go_library @slipway//build/bazel:go.bzl",
 ]
 
-def _replaced_by_folder_impl(rctx):
-    fail(("cmd/go.mod replaces %s with the folder %s, but Bazel gets modules by version and sum: " +
-          "use another road, or replace it with a module of your own") % (rctx.attr.module, rctx.attr.folder))
+def _tree_path_impl(rctx):
+    rctx.file("BUILD.bazel")
+    rctx.file("path.bzl", "TREE = %r\n" % str(rctx.workspace_root))
 
-_replaced_by_folder = repository_rule(
-    doc = "A repository that fails with an explanation.",
-    implementation = _replaced_by_folder_impl,
-    attrs = {"folder": attr.string(), "module": attr.string()},
+tree_path = repository_rule(
+    doc = "The absolute path of this tree, for WORKSPACE, where no rule knows it.",
+    implementation = _tree_path_impl,
+    local = True,
 )
 
-def go_modules():
-    """Declares a repository for each module."""
+def go_modules(tree):
+    """Declares a repository for each module.
+
+    Args:
+      tree: absolute path of this tree, for modules that are replaced by a folder.
+    """
     for path, module in MODULES.items():
         if hasattr(module, "folder"):
-            _replaced_by_folder(name = module.name, module = path, folder = module.folder)
-            continue
-        if not hasattr(module, "version"):
+            # Bazel watches the folder, and makes the repository again when a file in it changes.
+            source = {"local_path": module.folder if module.folder.startswith("/") else tree + "/" + module.folder}
+        elif hasattr(module, "version"):
+            source = {"replace": getattr(module, "replace", None), "sum": module.sum, "version": module.version}
+        else:
             continue  # the components' own
         go_repository(
             name = module.name,
             importpath = path,
-            replace = getattr(module, "replace", None),
-            sum = module.sum,
-            version = module.version,
             build_config = Label("//build/bazel/generated:repositories.WORKSPACE"),
             # Their own BUILD files need rule sets that nothing else needs.
             build_file_generation = "clean",
@@ -43,4 +46,5 @@ def go_modules():
             # A folder with only tests would become a package, and a go:embed above it could not see its files.
             build_extra_args = ["-exclude=**/*_test.go"],
             build_tags = TAGS,
+            **source
         )

@@ -27,7 +27,11 @@ func others(ctx context.Context, a arguments) error {
 	if err := from.CopySources(ctx, scratch); err != nil {
 		return err
 	}
-	p, err := plan.Open(ctx, scratch, plan.Settings{DebianMirror: os.Getenv("SLIPWAY_DEBIAN_MIRROR")}, os.Getenv)
+	p, err := plan.Open(ctx, scratch, plan.Settings{
+		DebianMirror:   os.Getenv("SLIPWAY_DEBIAN_MIRROR"),
+		DebianSnapshot: os.Getenv("SLIPWAY_DEBIAN_SNAPSHOT"),
+		Inputs:         from.Inputs(), // the copy does not have them
+	}, os.Getenv)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
@@ -17,20 +18,6 @@ func TestEveryFieldOfASpecIsInItsRecipe(t *testing.T) {
 	t.Parallel()
 	recipetest.EachField(t, Spec{})
 	recipetest.EachField(t, File{})
-}
-
-// put writes files below root.
-func put(t *testing.T, root string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // small returns a release with one tarball, which holds one binary.
@@ -57,11 +44,14 @@ var long = strings.Repeat("5", 128)
 func tree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	put(t, root, map[string]string{
-		"tars/a.tar.gz": "tarball", "sums/a.tar.gz": long + "\n", "bin/kubelet": "program",
-		"modules.json": `[{"path": "example.com/b", "version": "v2.0.0", "sum": "h1:b="},
-			{"path": "example.com/a", "version": "v0.0.0", "sum": "h1:a=", "replace": {"path": "example.com/fork", "version": "v1.0.0"}}]`,
+	err := os.CopyFS(root, fstest.MapFS{
+		"tars/a.tar.gz": {Data: []byte("tarball")}, "sums/a.tar.gz": {Data: []byte(long + "\n")}, "bin/kubelet": {Data: []byte("program")},
+		"modules.json": {Data: []byte(`[{"path": "example.com/b", "version": "v2.0.0", "sum": "h1:b="},
+			{"path": "example.com/a", "version": "v0.0.0", "sum": "h1:a=", "replace": {"path": "example.com/fork", "version": "v1.0.0"}}]`)},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return root
 }
 
@@ -109,7 +99,9 @@ func TestADescriptionHasDigestsAndInputsFromFiles(t *testing.T) {
 	}
 
 	// A changed binary gets new digests.
-	put(t, root, map[string]string{"bin/kubelet": "another"})
+	if err := os.WriteFile(filepath.Join(root, "bin/kubelet"), []byte("another"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if next, _ := run(t, root, small()).Artifact("linux/amd64/kubelet"); next.SHA256 == kubelet.SHA256 || next.SHA512 == kubelet.SHA512 {
 		t.Errorf("changed binary %+v", next)
 	}

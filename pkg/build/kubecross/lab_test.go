@@ -36,6 +36,25 @@ func connect(t *testing.T) *engine.Engine {
 	return e
 }
 
+// left returns the build image of this repository as it is, if the test may leave it in the engine. It may in CI, on an engine that
+// does not have the image: the tests of the container road come next, and would spend minutes on making it again.
+func left(t *testing.T, e *engine.Engine) (i Image, ok bool) {
+	t.Helper()
+	if os.Getenv("SLIPWAY_CI") != "1" {
+		return Image{}, false
+	}
+	i = own(t)
+	_, sum, err := i.read(e.Platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _, err := builder{engine: e, owner: nobody()}.labeled(t.Context(), Repository, imageLabel, sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i, id == ""
+}
+
 // nobody returns an owner that is not a tree.
 func nobody() engine.Owner {
 	return engine.Owner{ID: fmt.Sprintf("%012x", rand.Uint64()&0xffffffffffff), Folder: "/nowhere"}
@@ -43,6 +62,23 @@ func nobody() engine.Owner {
 
 // fresh returns the build image of this repository with a change, so that no engine has it or its base.
 func fresh(t *testing.T) Image {
+	t.Helper()
+	i := own(t)
+	f, err := os.OpenFile(filepath.Join(i.Dir, "dpkg.cfg"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(f, "# %d\n", rand.Uint64()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// own returns the build image of this repository, in a copy of its folder.
+func own(t *testing.T) Image {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -54,16 +90,6 @@ func fresh(t *testing.T) Image {
 	}
 	dir := filepath.Join(t.TempDir(), "kube-cross")
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "images", "kube-cross"))); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "dpkg.cfg"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fmt.Fprintf(f, "# %d\n", rand.Uint64()); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return Image{Dir: dir, Pin: toolchain.Pin{Version: c.Go.Version, Sums: c.Go.Sums}}

@@ -153,9 +153,13 @@ func (x Texts) source(ctx context.Context, root string, find Go) (Source, error)
 type Spec struct {
 	Group
 	Texts
-	Modules string // the list that ModulesAction writes
-	Output  string // a folder
+	Modules string  // the list that ModulesAction writes
+	Patches []Patch // of the modules
+	Output  string  // a folder
 }
+
+// A Patch changes the code of modules.
+type Patch struct{ Name, SHA256 string }
 
 // Action returns the action that makes the folder.
 func Action(root string, find Go, s Spec) *action.Action {
@@ -168,13 +172,13 @@ func Action(root string, find Go, s Spec) *action.Action {
 		Run: func(ctx context.Context, t *action.Task) error {
 			to := t.Path(s.Output + "/")
 			if s.Gathered != "" {
-				return Select(ctx, to, under(root, s.Gathered), under(root, s.Own), under(root, s.Modules))
+				return Select(ctx, to, under(root, s.Gathered), under(root, s.Own), under(root, s.Modules), s.Patches)
 			}
 			src, err := s.source(ctx, root, find)
 			if err != nil {
 				return err
 			}
-			src.Modules = under(root, s.Modules)
+			src.Modules, src.Patches = under(root, s.Modules), s.Patches
 			return Write(ctx, to, src)
 		},
 	}

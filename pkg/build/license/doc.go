@@ -44,7 +44,8 @@
 //
 // modules.txt has a line per module, sorted by path, of fields between tabs: path, version, and the files
 // below vendor/PATH. A fork's version reads FORK@VERSION, that of a folder "local". No path of the
-// machine is ever in it: the same binaries give the same bytes anywhere.
+// machine is ever in it: the same binaries give the same bytes anywhere. The patches of modules follow, each in a line
+// "# patch NAME sha256:HEX".
 //
 // # Names
 //

@@ -15,11 +15,14 @@ type Module struct {
 // String returns the module as the index and errors name it.
 func (m Module) String() string { return m.Path + "@" + m.revision() }
 
+// localRevision is the revision of a module that is a folder.
+const localRevision = "local"
+
 // revision says which code of the module it is, without ever naming a folder.
 func (m Module) revision() string {
 	switch code := m.Code(); {
 	case m.Folder() != "":
-		return "local"
+		return localRevision
 	case code.Path != m.Path:
 		return code.String()
 	default:

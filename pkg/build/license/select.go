@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"slipway.build/pkg/tree/module"
 )
 
 // Gather fills dir with the files of every module in the list of packages, for Select: a folder in the form of Write's, but
@@ -26,10 +28,7 @@ func Gather(ctx context.Context, dir string, src Source) error {
 	}
 	slices.SortFunc(modules, func(a, b Module) int { return strings.Compare(a.Path, b.Path) })
 	modules = slices.Compact(modules)
-	for i, m := range modules {
-		if m.Folder() != "" {
-			return fmt.Errorf("license %s: it is replaced by a folder, and files are gathered of modules with a version", m)
-		}
+	for i := range modules {
 		if err := src.locate(&modules[i]); err != nil {
 			return fmt.Errorf("license: %w", err)
 		}
@@ -40,7 +39,7 @@ func Gather(ctx context.Context, dir string, src Source) error {
 
 // Select fills dir with the files in a folder of Gather that binaries need, and with the repository's own license. The
 // modules of the binaries are in a list of module.WriteList.
-func Select(ctx context.Context, dir, gathered, license, list string) error {
+func Select(ctx context.Context, dir, gathered, license, list string, patches []Patch) error {
 	modules, err := readList(list)
 	if err != nil {
 		return err
@@ -58,6 +57,8 @@ func Select(ctx context.Context, dir, gathered, license, list string) error {
 	for i, m := range modules {
 		entry, ok := indexed[m.Path]
 		switch {
+		case ok && entry.revision == localRevision && m.Sum == "":
+			modules[i].Replace = module.Version{Path: "./"} // binaries of Bazel do not say that a module is a folder
 		case !ok:
 			errs = append(errs, fmt.Errorf("no license of %s, which is linked; gather those of every platform, with the build's tags", m))
 		case entry.revision != m.revision():
@@ -71,7 +72,7 @@ func Select(ctx context.Context, dir, gathered, license, list string) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("license %s: %w", gathered, err)
 	}
-	return fill(ctx, dir, copies, index(modules, files))
+	return fill(ctx, dir, copies, index(modules, files, patches))
 }
 
 // An indexed module is a line of the index.
@@ -88,6 +89,9 @@ func readIndex(name string) (map[string]indexed, error) {
 	}
 	modules := map[string]indexed{}
 	for line := range bytes.Lines(data) {
+		if bytes.HasPrefix(line, []byte(patchMark)) {
+			continue
+		}
 		fields := strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")
 		if len(fields) < 3 {
 			return nil, fmt.Errorf("license %s: cannot read %q", name, line)

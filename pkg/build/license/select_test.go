@@ -49,7 +49,9 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 	if err := os.Rename(src.ModCache, src.ModCache+".away"); err != nil {
 		t.Fatal(err)
 	}
-	selected := func(dir string) error { return Select(t.Context(), dir, dirs["gathered"], src.License, src.Modules) }
+	selected := func(dir string) error {
+		return Select(t.Context(), dir, dirs["gathered"], src.License, src.Modules, nil)
+	}
 	if err := selected(dirs["selected"]); err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +77,32 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 	}
 }
 
+// Binaries of Bazel say of a folder that replaces a module only which version it replaces.
+func TestSelectKnowsFoldersByTheGatheredLicenses(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	gathered, out := filepath.Join(root, "gathered"), filepath.Join(root, "out")
+	for name, text := range map[string]string{
+		"LICENSE": "own", "list.json": `[{"path": "x.test/a", "version": "v1.0.0"}]`,
+		"gathered/modules.txt": "x.test/a\tlocal\tLICENSE\n", "gathered/vendor/x.test/a/LICENSE": "a", "gathered/go/LICENSE": "go", "gathered/go/PATENTS": "go",
+	} {
+		write(t, filepath.Join(root, filepath.FromSlash(name)), text)
+	}
+	patches := []Patch{{Name: "patches/1.patch", SHA256: "1234"}}
+	if err := Select(t.Context(), out, gathered, filepath.Join(root, "LICENSE"), filepath.Join(root, "list.json"), patches); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := read(t, out)["modules.txt"], "x.test/a\tlocal\tLICENSE\n# patch patches/1.patch sha256:1234\n"; got != want {
+		t.Errorf("modules.txt %q, want %q", got, want)
+	}
+}
+
 func TestGatherRefuses(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	src := Source{ModCache: filepath.Join(root, "mod"), Packages: filepath.Join(root, "packages.json")}
 	for what, test := range map[string]struct{ list, want string }{
-		"a folder":        {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0", "Replace": {"Path": "../a"}}}`, "replaced by a folder"},
+		"a lost folder":   {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0", "Replace": {"Path": "../a"}}}`, "no folder"},
 		"an absent one":   {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0"}}`, "run go mod download"},
 		"no license":      {`{"ImportPath": "x.test/b", "Module": {"Path": "x.test/b", "Version": "v1.0.0"}}`, "no license file at the root of\n\tx.test/b@v1.0.0"},
 		"what is no list": {`[`, "list of packages"},

@@ -29,6 +29,7 @@ type Source struct {
 	ModRoot  string // the folder of the binaries' go.mod, to which folders in its replace directives are relative
 	GOROOT   string // of the Go that compiled the binaries
 	Modules  string // a list that package module made of the binaries, all of one Go module
+	Patches  []Patch
 	Packages string // a file with the list of packages, see the package comment
 }
 
@@ -73,7 +74,7 @@ func (src Source) write(ctx context.Context, dir string, modules []Module, packa
 			copies = append(copies, copied{filepath.Join(m.Dir, filepath.FromSlash(f)), vendored(m, f)})
 		}
 	}
-	return fill(ctx, dir, copies, index(modules, files))
+	return fill(ctx, dir, copies, index(modules, files, src.Patches))
 }
 
 func readPackages(name string) ([]Package, error) {
@@ -135,13 +136,19 @@ func findAll(ctx context.Context, modules []Module, byModule map[string][]Packag
 	return files, nil
 }
 
-func index(modules []Module, files [][]string) []byte {
+func index(modules []Module, files [][]string, patches []Patch) []byte {
 	var b bytes.Buffer
 	for i, m := range modules {
 		fmt.Fprintf(&b, "%s\t%s\t%s\n", m.Path, m.revision(), strings.Join(files[i], "\t"))
 	}
+	for _, p := range patches {
+		fmt.Fprintf(&b, "%s%s sha256:%s\n", patchMark, p.Name, p.SHA256)
+	}
 	return b.Bytes()
 }
+
+// patchMark begins the lines of the index that name patches.
+const patchMark = "# patch "
 
 // Names of files that grant something begin with one of grants, those of files that go with such a file with one of
 // accompanies. All are in lower case.

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"io"
@@ -91,7 +90,7 @@ func Action(s Spec, at Place) *action.Action {
 				return err
 			}
 			packer := archive.Packer{Cache: at.Cache, Time: s.Time}
-			digest, err := digested(t.Path(tar), func(w io.Writer) error { return packer.TarGz(ctx, w, entries) })
+			digest, err := checksum.Create(t.Path(tar), func(w io.Writer) error { return packer.TarGz(ctx, w, entries) })
 			if err != nil {
 				return err
 			}
@@ -99,22 +98,6 @@ func Action(s Spec, at Place) *action.Action {
 			return os.WriteFile(t.Path(sum), []byte(digest.SHA512+"\n"), 0o644)
 		},
 	}
-}
-
-// digested makes a file from what a function writes, and computes its digest on the way.
-func digested(name string, write func(io.Writer) error) (checksum.Digest, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return checksum.Digest{}, err
-	}
-	defer f.Close()
-	d := checksum.NewDigester(f)
-	err = write(d)
-	digest, failed := d.Digest()
-	if err := cmp.Or(err, failed); err != nil {
-		return checksum.Digest{}, err
-	}
-	return digest, f.Close()
 }
 
 // entries returns the members of a tarball. Sum returns the SHA-256 of an input, or "" if it is not known.

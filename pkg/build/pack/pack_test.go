@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,24 +27,6 @@ func TestEveryFieldOfASpecIsInItsRecipe(t *testing.T) {
 	t.Parallel()
 	recipetest.EachField(t, Spec{})
 	recipetest.EachField(t, CopySpec{})
-}
-
-// put writes files below root.
-func put(t *testing.T, root string, files map[string]string) {
-	t.Helper()
-	for name, content := range files {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		mode := os.FileMode(0o644)
-		if strings.HasPrefix(name, "bin/") {
-			mode = 0o755
-		}
-		if err := os.WriteFile(file, []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // members runs the action of a spec, and returns what the tarball holds: "MODE NAME: CONTENT".
@@ -92,9 +75,13 @@ func members(t *testing.T, root string, s Spec, at Place) []string {
 func TestATarballHoldsWhatItsSpecSays(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	put(t, root, map[string]string{
-		"bin/kubelet": "program", "manifests/a.yaml": "image: __REGISTRY__/a:__VERSION__", "manifests/sub/README": "__VERSION__", "plain/b.yaml": "__VERSION__",
+	err := os.CopyFS(root, fstest.MapFS{
+		"bin/kubelet": {Data: []byte("program"), Mode: 0o755}, "manifests/a.yaml": {Data: []byte("image: __REGISTRY__/a:__VERSION__")},
+		"manifests/sub/README": {Data: []byte("__VERSION__")}, "plain/b.yaml": {Data: []byte("__VERSION__")},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := members(t, root, Spec{
 		Name: "x.tar.gz", Top: "kubernetes", Time: time.Unix(1_700_000_000, 0).UTC(),
 		Members: []Member{{From: "bin/kubelet", To: "server/bin/kubelet"}, {From: "manifests/", To: "addons", Fill: true}, {From: "plain/"}},

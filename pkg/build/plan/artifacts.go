@@ -9,6 +9,7 @@ import (
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/input"
 )
 
 // Media types of artifacts.
@@ -57,6 +58,11 @@ func (p *Project) describe(c *content) describe.Spec {
 			s.Release.Platforms = append(s.Release.Platforms, t.on)
 		}
 	}
+	if c.inputs != nil {
+		file(release.Artifact{
+			Name: input.Tarball, Kind: release.Inputs, MediaType: tarType, Path: input.Tarball, Action: "package " + input.Tarball,
+		}, slashed(Tars, input.Tarball), slashed(sums512, input.Tarball))
+	}
 	for _, name := range []string{"SHA256SUMS", "SHA512SUMS"} {
 		file(release.Artifact{
 			Name: name, Kind: release.Sums, MediaType: textType, Path: name, Of: c.tarballNames(), Action: "checksums",
@@ -103,6 +109,7 @@ func (p *Project) describe(c *content) describe.Spec {
 		s.Packages = append(s.Packages, p.packages(base))
 	}
 	s.Release.Inputs = append([]release.Input{{Kind: release.Source, Name: catalog.SourceTarball}}, p.toolchains()...)
+	s.Release.Inputs = append(s.Release.Inputs, p.patchInputs()...)
 	return s
 }
 
@@ -126,6 +133,9 @@ func (c *content) tarballNames() []string {
 	var names []string
 	for _, t := range c.tarballs {
 		names = append(names, t.Name)
+	}
+	if c.inputs != nil {
+		names = append(names, input.Tarball)
 	}
 	slices.Sort(names)
 	return names

@@ -61,7 +61,7 @@ func (b *builder) actions(c *content) error {
 		}
 	}
 	for _, base := range c.bases {
-		b.add(debian.Action(b.Root, b.Settings.DebianMirror, b.packages(base)))
+		b.add(debian.Action(b.Root, b.debianSources(), b.packages(base)))
 	}
 	for _, im := range c.images {
 		b.add(image.Action(b.Root, b.ArchiveCache(), b.image(im)))
@@ -76,7 +76,15 @@ func (b *builder) actions(c *content) error {
 		}
 		b.add(pack.Action(t.Spec, at))
 	}
+	if c.inputs != nil {
+		b.inputs(c.inputs)
+	}
 	return nil
+}
+
+// debianSources says where Debian packages come from.
+func (p *Project) debianSources() debian.Sources {
+	return debian.Sources{Folder: p.inputs.Debian(), Mirror: p.Settings.DebianMirror, Snapshot: p.Settings.DebianSnapshot}
 }
 
 // packages describes the tar file of a base's Debian packages.
@@ -189,7 +197,7 @@ func (b *builder) notice(n notice) error {
 		modules.Binaries = append(modules.Binaries, b.binary(n.on, bin))
 	}
 	b.add(license.ModulesAction(b.Root, modules))
-	b.add(license.Action(b.Root, b.Go, license.Spec{Group: group, Texts: texts, Modules: modules.Output, Output: noticeDir(n.name, n.on)}))
+	b.add(license.Action(b.Root, b.Go, license.Spec{Group: group, Texts: texts, Modules: modules.Output, Patches: b.patchesOf(module), Output: noticeDir(n.name, n.on)}))
 	return nil
 }
 
@@ -290,7 +298,8 @@ func (p *Project) indexTags(im catalog.Image) []string {
 // A goModule is a Go module of the tree, with the files that every compile in it depends on.
 type goModule struct {
 	*module.Module
-	inputs []string
+	inputs  []string
+	modFile string // instead of its go.mod, relative to the root; empty without patches
 }
 
 // module reads a module of the tree, once.
@@ -301,6 +310,7 @@ func (b *builder) module(name string) (*goModule, error) {
 	m, err := loadModule(b.Root, name)
 	if err == nil {
 		b.modules[name] = m
+		b.patch(m)
 	}
 	return m, err
 }
@@ -311,7 +321,7 @@ func loadModule(root, name string) (*goModule, error) {
 		return nil, err
 	}
 	inputs, err := m.Inputs()
-	return &goModule{m, inputs}, err
+	return &goModule{Module: m, inputs: inputs}, err
 }
 
 // ldflags returns the linker flags that stamp a module's binaries with the versions of the modules that they come from. One
@@ -366,6 +376,7 @@ func (b *builder) compile(bin program) error {
 func (p *Project) compileSpec(platform catalog.Platform, module *goModule) road.Spec {
 	s := road.Spec{
 		Module:   module.Name,
+		ModFile:  module.modFile,
 		Platform: platform,
 		Tags:     p.Catalog.Tags,
 		LDFlags:  p.Stamp.LDFlags(),
@@ -446,6 +457,10 @@ func (b *builder) testManifests() (inputs []string, list pack.List, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return module.inputs, pack.Module(b.Go, module.Dir, kubernetes, b.Settings.Build.GoFlags, "kubernetes",
+	goflags := b.Settings.Build.GoFlags
+	if module.modFile != "" {
+		goflags = strings.TrimSpace(road.Spec{Module: module.Name, ModFile: module.modFile}.ModFlag() + " " + goflags)
+	}
+	return module.inputs, pack.Module(b.Go, module.Dir, kubernetes, goflags, "kubernetes",
 		"test/e2e/testing-manifests", "test/kubemark", "LICENSE"), nil
 }

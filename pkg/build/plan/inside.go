@@ -19,6 +19,9 @@ import (
 // This file has the steps by which Bazel makes a release inside its own actions, which have no Go command, modules, network or git.
 // Work that needs those is done elsewhere: GatherLicenses and Others run before anything is built, PackSources runs in the tree. A
 // project of OpenMade does the rest, on the unpacked sources.
+//
+// GatherLicenses and PackSources are no actions of a graph. A graph skips what its records in _output/.slipway say is up to date, and
+// locks the tree. Both are for Bazel to do here: it decides when its action runs, and discards every file but the declared outputs.
 
 // Keys of the workspace status besides the stamp's.
 const (
@@ -109,6 +112,10 @@ func (p *Project) GatherLicenses(ctx context.Context, dir string, platform catal
 
 // gather fills dir with the license files of every module of a notice.
 func (b *builder) gather(ctx context.Context, dir string, module *goModule, n notice) error {
+	files, err := b.useMade(module)
+	if err != nil {
+		return err
+	}
 	tmp, err := os.MkdirTemp("", "slipway-licenses-")
 	if err != nil {
 		return err
@@ -123,7 +130,10 @@ func (b *builder) gather(ctx context.Context, dir string, module *goModule, n no
 	if err != nil {
 		return err
 	}
-	return license.Gather(ctx, dir, license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root, Packages: packages})
+	if err := license.Gather(ctx, dir, license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root, Packages: packages}); err != nil {
+		return err
+	}
+	return b.gatherModFiles(files, dir)
 }
 
 // others returns the part of a content that comes from other projects.
@@ -154,9 +164,9 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 		return nil, nil, err
 	}
 	for name, module := range b.modules {
-		if module.HasFolders() {
-			return nil, nil, fmt.Errorf("%s/go.mod replaces a module with a folder, but Bazel gets modules by version and sum: "+
-				"use another road, or replace it with a module of your own", name)
+		if outside := module.FolderOutside(); outside != "" {
+			return nil, nil, fmt.Errorf("%s/go.mod replaces a module with the folder %s, which is outside of the tree, but Bazel works in a copy of it: "+
+				"move the folder into the tree, or use another road", name, outside)
 		}
 	}
 	all := p.builder(ctx)
@@ -194,7 +204,7 @@ func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 		DockerRegistry: statusValue(made.Status, registryKey),
 		DockerImageTag: statusValue(made.Status, imageTagKey),
 	}
-	p, err := load(dir, settings, func(string) string { return "" })
+	p, err := Load(dir, settings, func(string) string { return "" })
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/tree/catalog"
-	"slipway.build/pkg/tree/stamp/git/gittest"
+	"slipway.build/pkg/tree/worktree/gittest"
 )
 
 func status(t *testing.T, p *Project) []byte {
@@ -140,8 +140,17 @@ func TestOthersPlansTheArtifactsOfOtherProjects(t *testing.T) {
 			t.Errorf("%s is for a component", id)
 		}
 	}
-	if _, _, err := open(t, tree(t)).Others(t.Context(), linuxARM64); err == nil || !strings.Contains(err.Error(), "images/dns/go.mod replaces a module with a folder") {
+	// Bazel works in a copy of the tree, which has the folders in it.
+	if _, _, err := open(t, tree(t)).Others(t.Context(), linuxARM64); err != nil {
 		t.Errorf("a folder in place of a module: error %v", err)
+	}
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "go.mod"), []byte("module example.com/dns\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	away := file("images/dns/go.mod", "module slipway.build/images/dns\n\ngo 1.26.0\n\nrequire example.com/dns v1.2.3\n\nreplace example.com/dns => "+filepath.ToSlash(outside)+"\n")
+	if _, _, err := open(t, tree(t, away)).Others(t.Context(), linuxARM64); err == nil || !strings.Contains(err.Error(), "which is outside of the tree") {
+		t.Errorf("a folder outside of the tree in place of a module: error %v", err)
 	}
 }
 

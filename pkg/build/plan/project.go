@@ -8,13 +8,18 @@ import (
 	"sync"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"slipway.build/pkg/build/codegen"
+	"slipway.build/pkg/build/patched"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/roads"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/input"
+	"slipway.build/pkg/tree/patch"
 	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
+	"slipway.build/pkg/tree/worktree"
 )
 
 // Where things are made, relative to the tree's root. The layout below _output is Kubernetes' own.
@@ -39,6 +44,8 @@ type Settings struct {
 	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it as well
 	CrossBase      string // KUBE_CROSS_BASE: the image that the build image starts from
 	DebianMirror   string // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from, unless this machine configures it
+	DebianSnapshot string // SLIPWAY_DEBIAN_SNAPSHOT: where packages come from that mirrors have removed
+	Inputs         string // SLIPWAY_INPUTS: the folder of the inputs, unless the tree has one
 }
 
 // SettingsFrom reads the settings from an environment.
@@ -54,6 +61,8 @@ func SettingsFrom(getenv func(string) string) Settings {
 		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
 		CrossBase:      getenv("KUBE_CROSS_BASE"),
 		DebianMirror:   getenv("SLIPWAY_DEBIAN_MIRROR"),
+		DebianSnapshot: getenv("SLIPWAY_DEBIAN_SNAPSHOT"),
+		Inputs:         getenv("SLIPWAY_INPUTS"),
 	}
 }
 
@@ -67,16 +76,21 @@ type Project struct {
 
 	Roads roads.Tree // that can compile in the tree
 
-	road     road.Road // that compiles the components; Roads.Local compiles other projects' binaries
-	licensed string    // a folder with the license files of the components; "" means the module cache
-	made     bool      // the outputs of Others exist already
+	Generator patched.Generator // of code that patches change; may be nil
+
+	road     road.Road               // that compiles the components; Roads.Local compiles other projects' binaries
+	licensed string                  // a folder with the license files of the components; "" means the module cache
+	made     bool                    // the outputs of Others exist already
+	patches  map[string]patch.Series // by folder of the Go module
 	getenv   func(string) string
+	pin      toolchain.Pin
+	inputs   input.Folder // where modules and Debian packages come from without network; "" if they come from elsewhere
 	tree     *source.Tree
 }
 
 // Open reads the tree that dir lies in.
 func Open(ctx context.Context, dir string, settings Settings, getenv func(string) string) (*Project, error) {
-	p, err := load(dir, settings, getenv)
+	p, err := Load(dir, settings, getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +100,8 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	return p, p.identify(ctx)
 }
 
-// load reads the catalog of the tree that dir lies in.
-func load(dir string, settings Settings, getenv func(string) string) (*Project, error) {
+// Load reads the tree that dir lies in, but not which version it is, for what does not depend on that. Open reads all of it.
+func Load(dir string, settings Settings, getenv func(string) string) (*Project, error) {
 	root, err := FindRoot(dir)
 	if err != nil {
 		return nil, err
@@ -99,14 +113,25 @@ func load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	if p.Catalog, err = catalog.Load(root); err != nil {
 		return nil, err
 	}
-	pin := toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums}
+	if p.inputs, err = input.Find(root, settings.Inputs); err != nil {
+		return nil, err
+	}
+	if p.patches, err = patched.Load(root, p.Catalog); err != nil {
+		return nil, err
+	}
+	p.pin = toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums, Modules: p.inputs.Modules()}
 	p.Go = once(func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
-		return toolchain.Find(ctx, pin, progress)
+		g, err := toolchain.Find(ctx, p.pin, progress)
+		if err != nil {
+			return nil, err
+		}
+		return g.WithProxies(p.proxies()...), nil
 	})
+	p.Generator = codegen.ForPatches{Root: root, Components: p.Catalog.Module, GoVersion: p.Catalog.Go.Version}
 	p.Roads = roads.Tree{
 		Root:         root,
 		Module:       p.Catalog.Module,
-		Pin:          pin,
+		Pin:          p.pin,
 		Go:           p.Go,
 		CrossBase:    settings.CrossBase,
 		DebianMirror: settings.DebianMirror,
@@ -118,6 +143,9 @@ func load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	return p, nil
 }
 
+// Inputs returns the folder that replaces the network: of modules and Debian packages. It is empty if there is none.
+func (p *Project) Inputs() string { return string(p.inputs) }
+
 // markEngine writes the file that says that the tree has something in a container engine.
 func (p *Project) markEngine() error {
 	if err := os.MkdirAll(p.abs(State), 0o777); err != nil {
@@ -128,10 +156,11 @@ func (p *Project) markEngine() error {
 
 // identify finds out the tree's version, and which files are its sources.
 func (p *Project) identify(ctx context.Context) (err error) {
-	if p.Stamp, err = stamp.Read(ctx, p.stampRequest()); err != nil {
+	repo := worktree.Once(p.Root, p.getenv)
+	if p.Stamp, err = stamp.Read(ctx, p.stampRequest(repo)); err != nil {
 		return err
 	}
-	p.tree, err = source.Find(ctx, p.Root, p.getenv)
+	p.tree, err = source.Find(ctx, p.Root, repo)
 	return err
 }
 
@@ -203,14 +232,15 @@ func (p *Project) HostBinaries() string {
 // Unchanged returns an error if the tree changed since the project was opened and planned. A release of a tree that changes during
 // the build would mix files from before and after the change under one version.
 func (p *Project) Unchanged(ctx context.Context) error {
-	now, err := stamp.Read(ctx, p.stampRequest())
+	repo := worktree.Once(p.Root, p.getenv)
+	now, err := stamp.Read(ctx, p.stampRequest(repo))
 	if err != nil {
 		return err
 	}
 	var what string
 	if now != p.Stamp {
 		what = fmt.Sprintf("its version was %s and is %s", p.Stamp.Version, now.Version)
-	} else if what, err = p.tree.Changed(ctx, p.getenv); err != nil {
+	} else if what, err = p.tree.Changed(ctx, repo); err != nil {
 		return err
 	}
 	if what != "" {
@@ -223,8 +253,8 @@ func errChanged(what string) error {
 	return fmt.Errorf("the tree changed while it was built (%s): run the same command again", what)
 }
 
-func (p *Project) stampRequest() stamp.Request {
-	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv}
+func (p *Project) stampRequest(repo worktree.Opener) stamp.Request {
+	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv, Git: repo}
 }
 
 // validateTags checks the parts of image names before anything is compiled for the images.

@@ -47,8 +47,8 @@ func TestOpenRefuses(t *testing.T) {
 func TestSettingsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	got := SettingsFrom(environment("ROAD=local", "DBG=1", "GOFLAGS=-tags=x", "GOLDFLAGS=-w", "KUBE_DOCKER_REGISTRY=r", "KUBE_DOCKER_IMAGE_TAG=t",
-		"KUBE_CROSS_BASE=b", "SLIPWAY_DEBIAN_MIRROR=m"))
-	want := Settings{"local", road.Options{Debug: true, GoFlags: "-tags=x", LDFlags: "-w"}, "r", "t", "b", "m"}
+		"KUBE_CROSS_BASE=b", "SLIPWAY_DEBIAN_MIRROR=m", "SLIPWAY_DEBIAN_SNAPSHOT=s", "SLIPWAY_INPUTS=i"))
+	want := Settings{"local", road.Options{Debug: true, GoFlags: "-tags=x", LDFlags: "-w"}, "r", "t", "b", "m", "s", "i"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

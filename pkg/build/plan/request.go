@@ -10,6 +10,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/input"
 )
 
 // A Request names what to make.
@@ -23,6 +24,12 @@ type Request struct {
 	Images  bool // also the component images
 	Tars    bool // also the tarballs and their checksums
 	TestSet bool // also the test set's tarballs
+
+	Inputs bool               // also the tarball of the tree and everything that it is made of; without Tars, only that
+	Hosts  []catalog.Platform // whose Go it has; empty means those of the platforms that release.yaml pins a Go for
+
+	// NoHosts leaves the Go out.
+	NoHosts bool
 }
 
 // A Plan is what a request makes, and how.
@@ -30,6 +37,7 @@ type Plan struct {
 	Graph   *action.Graph
 	Results []Result         // the files that the request asks for
 	Release *release.Release // the content of release.json, without digests; nil if no release is made
+	Inputs  *input.List      // what the tarball of inputs has besides the tree; nil if it is not made
 }
 
 // A Result is a file that a request asks for.
@@ -49,11 +57,21 @@ func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req.Inputs {
+		if c.inputs, err = p.listInputs(ctx, req); err != nil {
+			return nil, err
+		}
+	}
+	if !p.made {
+		if err := p.CheckPatches(ctx); err != nil {
+			return nil, err
+		}
+	}
 	b := p.builder(ctx)
 	if err := b.actions(c); err != nil {
 		return nil, err
 	}
-	planned := &Plan{Graph: b.graph}
+	planned := &Plan{Graph: b.graph, Inputs: c.inputs}
 	if p.made {
 		if err := b.leaveOut(c.others(p.Catalog)); err != nil {
 			return nil, err
@@ -75,9 +93,12 @@ func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 	return planned, nil
 }
 
-// results returns the files that a request for images or binaries asks for.
+// results returns the files that a request for images, binaries or inputs asks for.
 func (p *Project) results(c *content) []Result {
 	var results []Result
+	if c.inputs != nil {
+		return []Result{{slashed(Tars, input.Tarball), input.Tarball}}
+	}
 	for _, im := range c.images {
 		archive, _ := imageFiles(im.on, im.Image)
 		results = append(results, Result{archive, slashed(im.on.Arch, path.Base(archive))})

@@ -13,6 +13,7 @@ import (
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/stamp"
 )
 
@@ -24,6 +25,7 @@ type content struct {
 	bases    []baseOn
 	images   []imageOn
 	tarballs []tarball
+	inputs   *input.List // nil unless they are packed
 }
 
 // A program is a binary for a platform.
@@ -94,6 +96,7 @@ func (p *Project) resolve(req Request) (*content, error) {
 		if len(r.images) == 0 {
 			return nil, &NotForError{"an image", platforms, p.Catalog.Sets[catalog.Server]}
 		}
+	case req.Inputs:
 	default:
 		if err := r.components(req.What, platforms, len(req.Platforms) == 0 && !req.Everywhere); err != nil {
 			return nil, err
@@ -359,7 +362,7 @@ func (p *Project) platforms(req Request) []catalog.Platform {
 	switch {
 	case len(req.Platforms) > 0:
 		return req.Platforms
-	case req.Everywhere:
+	case req.Everywhere, req.Inputs && !req.Tars:
 		return p.Catalog.AllPlatforms()
 	case req.Tars || req.Images:
 		return []catalog.Platform{p.serverHost()}

@@ -43,8 +43,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// userTags returns the build tags in GOFLAGS, which -tags on the command line would hide.
-func userTags(goflags string) []string {
+// UserTags returns the build tags in GOFLAGS, which -tags on the command line would hide.
+func UserTags(goflags string) []string {
 	var tags []string
 	for _, flag := range strings.Fields(goflags) {
 		name, value, ok := cutFlag(flag)

@@ -53,7 +53,7 @@ func TestUnsupportedGoFlagsAreRefused(t *testing.T) {
 
 func TestEmptyTagsOverrideEarlierTags(t *testing.T) {
 	t.Parallel()
-	if got := userTags("-tags=a -tags="); len(got) > 0 {
+	if got := UserTags("-tags=a -tags="); len(got) > 0 {
 		t.Errorf("tags %q", got)
 	}
 }

@@ -7,6 +7,7 @@ package road
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -92,6 +93,7 @@ func (*UnsupportedError) BadRequest() {}
 // A Spec holds what decides the bytes of a compilation's binaries, besides the sources and which packages they are of.
 type Spec struct {
 	Module   string // folder of go.mod, relative to the tree's root
+	ModFile  string `json:",omitempty"` // instead of its go.mod: relative to the root, or absolute; empty for its own
 	Platform catalog.Platform
 	Tags     []string // build tags
 	LDFlags  string   // for the linker: the version stamp
@@ -181,6 +183,9 @@ func (s Spec) BuildFlags() []string {
 	tags := slices.Clone(s.Tags)
 	ldflags := s.Options.LDFlags
 	flags := []string{"-buildvcs=false", "-mod=readonly"}
+	if s.ModFile != "" {
+		flags = append(flags, s.ModFlag())
+	}
 	if s.Options.Debug {
 		flags = append(flags, "-gcflags=all=-N -l")
 		tags = slices.DeleteFunc(tags, func(t string) bool { return t == "grpcnotrace" })
@@ -190,11 +195,20 @@ func (s Spec) BuildFlags() []string {
 			ldflags = "-s -w"
 		}
 	}
-	tags = append(tags, userTags(s.Options.GoFlags)...)
+	tags = append(tags, UserTags(s.Options.GoFlags)...)
 	if len(tags) > 0 {
 		flags = append(flags, "-tags="+strings.Join(tags, ","))
 	}
 	return append(flags, "-ldflags="+strings.TrimSpace(ldflags+" "+s.LDFlags))
+}
+
+// ModFlag returns the flag that makes a Go command in the module's folder use ModFile.
+func (s Spec) ModFlag() string {
+	if path.IsAbs(s.ModFile) {
+		return "-modfile=" + s.ModFile
+	}
+	up := strings.Repeat("../", strings.Count(path.Clean(s.Module), "/")+1)
+	return "-modfile=" + up + s.ModFile
 }
 
 // A GoKey is all that decides a binary's bytes where the Go command compiles it. The flags follow from the spec by code, so

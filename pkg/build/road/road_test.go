@@ -1,6 +1,7 @@
 package road
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,5 +100,19 @@ func TestCommandLinesAreQuotedForAShell(t *testing.T) {
 	}
 	if got := ShellCommand("", nil, "bazel", "build"); got != "bazel build" {
 		t.Error(got)
+	}
+}
+
+func TestModFlagIsForTheModulesFolder(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ module, file, want string }{
+		{"cmd", "_output/patched/go.mod", "-modfile=../_output/patched/go.mod"},
+		{"images/etcd", "_output/patched/go.mod", "-modfile=../../_output/patched/go.mod"},
+		{"cmd", "/modules/slipway/go.mod", "-modfile=/modules/slipway/go.mod"},
+	} {
+		s := Spec{Module: test.module, ModFile: test.file}
+		if got := s.ModFlag(); got != test.want || !slices.Contains(s.BuildFlags(), test.want) {
+			t.Errorf("%s in %s: %s, want %s", test.file, test.module, got, test.want)
+		}
 	}
 }

@@ -116,7 +116,7 @@ func (t *Tree) Bazel(ctx context.Context, deps bazel.Deps, progress func(string)
 	}
 	return bazel.Find(ctx, bazel.Options{
 		Root:     t.Root,
-		Go:       g,
+		Go:       g.WithoutProxies(), // another GOPROXY would make Bazel fetch all modules again; it finds patched ones in the module cache
 		Status:   string(status),
 		Mirror:   t.DebianMirror,
 		Deps:     deps,

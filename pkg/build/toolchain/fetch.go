@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"slipway.build/pkg/tree/module"
 )
 
 // Download returns the GOROOT of the pinned Go for any platform ("linux-arm64"): that of the installed Go, or one that the
@@ -65,32 +68,32 @@ func Files(dir, platform string) (map[string]string, error) {
 
 // fetch downloads the pinned Go for a platform with the installed Go, and returns its GOROOT.
 func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string, error) {
-	module, want := module(pin.Version, platform), pin.Sums[platform]
+	name, want := moduleOf(pin.Version, platform), pin.Sums[platform]
 	// Without this sum in go.sum, the go command asks the checksum database, even if that is switched off.
-	if err := writeSums(i.dir, module, want); err != nil {
+	if err := writeSums(i.dir, name, want); err != nil {
 		return "", err
 	}
 	var stderr bytes.Buffer
-	c := exec.CommandContext(ctx, i.name, "mod", "download", "-json", module)
+	c := exec.CommandContext(ctx, i.name, "mod", "download", "-json", name)
 	c.Dir = i.dir
 	c.Env = append(slices.Clip(i.env), "GOSUMDB=off") // the sum in release.yaml counts
 	c.Stderr = &stderr
 	out, runErr := c.Output()
 	var info struct{ Dir, Sum, Error string }
 	if bytes.Contains(stderr.Bytes(), []byte("checksum mismatch")) {
-		return "", fmt.Errorf("%s: its sum is not the one in release.yaml, %s", module, want)
+		return "", fmt.Errorf("%s: its sum is not the one in release.yaml, %s", name, want)
 	}
 	if err := json.Unmarshal(out, &info); err != nil {
 		if runErr != nil {
 			err = runErr
 		}
-		return "", fmt.Errorf("go mod download %s: %w: %s", module, err, bytes.TrimSpace(stderr.Bytes()))
+		return "", fmt.Errorf("go mod download %s: %w: %s", name, err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	if info.Error != "" {
-		return "", fmt.Errorf("go mod download %s: %s: make it reachable, or install %s", module, info.Error, pin.Version)
+		return "", fmt.Errorf("go mod download %s: %s: make it reachable, or install %s", name, info.Error, pin.Version)
 	}
 	if info.Sum != want {
-		return "", fmt.Errorf("%s: its sum is %s, and release.yaml has %s", module, info.Sum, want)
+		return "", fmt.Errorf("%s: its sum is %s, and release.yaml has %s", name, info.Sum, want)
 	}
 	return info.Dir, makeExecutable(info.Dir)
 }
@@ -99,10 +102,95 @@ func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string
 const goModSum = "h1:8wlg68NqwW7eMnI1aABk/C2pDYXj8mrMY4TyRfiLeS0="
 
 // writeSums writes a go.sum with which the go command accepts the module.
-func writeSums(dir, module, sum string) error {
-	path, version, _ := strings.Cut(module, "@")
+func writeSums(dir, name, sum string) error {
+	path, version, _ := strings.Cut(name, "@")
 	sums := fmt.Sprintf("%[1]s %[2]s %[3]s\n%[1]s %[2]s/go.mod %[4]s\n", path, version, sum, goModSum)
 	return os.WriteFile(filepath.Join(dir, "go.sum"), []byte(sums), 0o666)
+}
+
+// Released returns the module as which the pinned Go was released for a host ("linux-arm64"), or false if the pin has no sum
+// for it.
+func (p Pin) Released(host string) (module.Pinned, bool) {
+	path, version, _ := strings.Cut(moduleOf(p.Version, host), "@")
+	return module.Pinned{Version: module.Version{Path: path, Version: version}, Sum: p.Sums[host], GoModSum: goModSum}, p.Sums[host] != ""
+}
+
+// Fetch puts modules into the module cache: their code, or, of those without a Sum, their go.mod files. A module with other
+// sums is an error.
+func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
+	dir, err := outside()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	var sums bytes.Buffer
+	var code, goMods []string
+	for _, m := range modules {
+		if m.Sum == "" {
+			goMods = append(goMods, m.String())
+		} else {
+			code = append(code, m.String())
+			fmt.Fprintf(&sums, "%s %s %s\n", m.Path, m.Version.Version, m.Sum)
+		}
+		if m.GoModSum != "" {
+			fmt.Fprintf(&sums, "%s %s/go.mod %s\n", m.Path, m.Version.Version, m.GoModSum)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums.Bytes(), 0o666); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(code, 500) { // a command line has a limit
+		if err := g.fetch(ctx, dir, slices.Concat([]string{"mod", "download", "-json"}, some)); err != nil {
+			return err
+		}
+	}
+	for some := range slices.Chunk(goMods, 500) {
+		if err := g.fetch(ctx, dir, slices.Concat([]string{"list", "-m", "-e", "-json=Path,Version,Error"}, some)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch runs a go command that prints a JSON object for each module, and returns the errors in them.
+func (g *Go) fetch(ctx context.Context, dir string, args []string) error {
+	var stdout, stderr bytes.Buffer
+	c := g.Command(ctx, dir, "", "", args...)
+	c.Env = append(c.Env, "GOFLAGS=-mod=mod", "GOSUMDB=off") // the given sums count
+	c.Stdout, c.Stderr = &stdout, &stderr
+	runErr := c.Run()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var failed []error
+	for d := json.NewDecoder(&stdout); d.More(); {
+		var m struct {
+			Path, Version string
+			Error         json.RawMessage // text, or an object with a text
+		}
+		if err := d.Decode(&m); err != nil {
+			return fmt.Errorf("go %s: %w", args[0], err)
+		}
+		if len(m.Error) > 0 {
+			failed = append(failed, errors.New(errorText(m.Error)))
+		}
+	}
+	if len(failed) == 0 && runErr != nil {
+		return fmt.Errorf("go %s %s: %w: %s", args[0], args[1], runErr, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return errors.Join(failed...)
+}
+
+func errorText(raw json.RawMessage) string {
+	var text string
+	var object struct{ Err string }
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	if json.Unmarshal(raw, &object) == nil {
+		return object.Err
+	}
+	return string(raw)
 }
 
 // makeExecutable makes a GOROOT's programs executable, since a module's files are not. The go command does the same when it

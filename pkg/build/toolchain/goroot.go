@@ -33,7 +33,7 @@ func readGoroot(dir, version, platform string) (*goroot, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &goroot{dir: dir, module: module(version, platform), files: map[string]string{}}
+	g := &goroot{dir: dir, module: moduleOf(version, platform), files: map[string]string{}}
 	state := sha256.New()
 	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

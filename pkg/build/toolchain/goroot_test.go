@@ -36,7 +36,7 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 		"src/cmd/dist/dist": "x", "VERSION.cache": "x",
 		"src/cmd/_go.mod": "copied to go.mod by the go command",
 	}
-	name := module("go1.99.1", host)
+	name := moduleOf("go1.99.1", host)
 	archive := filepath.Join(t.TempDir(), "module.zip")
 	f, err := os.Create(archive)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"go/version"
+	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,10 @@ import (
 type Pin struct {
 	Version string            // "go1.26.8"
 	Sums    map[string]string // h1 sums of golang.org/toolchain@v0.0.1-VERSION.OS-ARCH by "OS-ARCH" of the host
+
+	// Modules is a folder in the layout of a module proxy. If it is set, all modules come from there, and no network is
+	// used, whatever the user's settings are. It decides no bytes.
+	Modules string
 }
 
 // Go is the pinned Go, ready to run.
@@ -26,6 +32,7 @@ type Go struct {
 	Root     string // GOROOT
 	ModCache string // GOMODCACHE
 	env      []string
+	plain    *Go // see WithProxies
 }
 
 // handedOn lists the user's Go settings that the pinned Go gets unchanged: where modules come from, and where caches are. None
@@ -125,6 +132,9 @@ func findInstalled(ctx context.Context, pin Pin) (*installed, error) {
 			i.env = append(i.env, k+"="+v)
 		}
 	}
+	if pin.Modules != "" {
+		maps.Copy(user, offline(pin.Modules))
+	}
 	for _, k := range handedOn {
 		if user[k] != "" {
 			i.env = append(i.env, k+"="+user[k])
@@ -132,6 +142,15 @@ func findInstalled(ctx context.Context, pin Pin) (*installed, error) {
 	}
 	i.env = append(i.env, constructed...)
 	return i, nil
+}
+
+// offline returns the settings with which all modules come from a folder. No go.sum has the sum of a toolchain, so the go
+// command that switches to one asks the checksum database, unless the folder is the only proxy.
+func offline(dir string) map[string]string {
+	return map[string]string{
+		"GOPROXY": proxyURL(dir),
+		"GOSUMDB": "off", "GONOSUMDB": "", "GOPRIVATE": "", "GONOPROXY": "none",
+	}
 }
 
 func (i *installed) close() { _ = os.RemoveAll(i.dir) }
@@ -148,8 +167,11 @@ func tooOld(installed string) bool {
 
 const host = runtime.GOOS + "-" + runtime.GOARCH
 
-// module returns the module of a Go version for a host.
-func module(version, host string) string {
+// Host returns this machine's platform as sums are listed by: linux-amd64.
+func Host() string { return host }
+
+// moduleOf returns the module of a Go version for a host.
+func moduleOf(version, host string) string {
 	return "golang.org/toolchain@v0.0.1-" + version + "." + host
 }
 
@@ -202,6 +224,44 @@ func (g *Go) Command(ctx context.Context, dir, goos, goarch string, args ...stri
 		c.Env = append(c.Env, "GOOS="+goos, "GOARCH="+goarch)
 	}
 	return c
+}
+
+// WithProxies returns a Go that looks for modules in some folders first, which are laid out as a module proxy is. They may be missing.
+func (g *Go) WithProxies(folders ...string) *Go {
+	if len(folders) == 0 {
+		return g
+	}
+	var first []string
+	for _, folder := range folders {
+		first = append(first, proxyURL(folder))
+	}
+	more := *g
+	more.env, more.plain = slices.Clone(g.env), g.WithoutProxies()
+	const name = "GOPROXY="
+	for i, kv := range more.env {
+		if rest, ok := strings.CutPrefix(kv, name); ok { // always there: go env tells the default, too
+			more.env[i] = name + strings.Join(append(first, rest), ",")
+		}
+	}
+	return &more
+}
+
+// WithoutProxies returns the Go that WithProxies was called on.
+func (g *Go) WithoutProxies() *Go {
+	if g.plain != nil {
+		return g.plain
+	}
+	return g
+}
+
+// proxyURL returns the URL of a module proxy in a folder.
+func proxyURL(folder string) string {
+	folder = filepath.ToSlash(folder)
+	if !strings.HasPrefix(folder, "/") {
+		folder = "/" + folder // C:/folder
+	}
+	address := url.URL{Scheme: "file", Path: folder}
+	return strings.ReplaceAll(address.String(), ",", "%2C") // a comma ends an address in GOPROXY
 }
 
 // ModuleDir returns the folder of a module that the one in dir requires. It is fetched if it is not in the module cache.

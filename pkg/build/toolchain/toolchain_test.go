@@ -227,7 +227,7 @@ func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 }
 
 func TestGoThatCannotBeUsed(t *testing.T) {
-	module := module(pinned, host)
+	module := moduleOf(pinned, host)
 	tests := []struct {
 		name, download string
 		pin            Pin
@@ -263,7 +263,7 @@ func real(t *testing.T) *Go {
 	t.Helper()
 	g, err := Find(t.Context(), Pin{Version: runtime.Version()}, nil)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	return g
 }
@@ -304,6 +304,23 @@ func TestUsersSettingsDoNotReachACommand(t *testing.T) {
 		"GOPROXY": "https://proxy.example.com", "GOPRIVATE": "acme.example",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+}
+
+func TestModulesOfAFolderNeedNoNetwork(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	write(t, file, "GOPROXY=https://proxy.example.com\nGOPRIVATE=acme.example\n", 0o644)
+	t.Setenv("GOENV", file)
+	for _, name := range []string{"GOPROXY", "GOPRIVATE", "GONOPROXY", "GOSUMDB"} {
+		t.Setenv(name, "")
+	}
+	g, err := Find(t.Context(), Pin{Version: runtime.Version(), Modules: "/a b/50%,/_inputs/go"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"GOPROXY": "file:///a%20b/50%25%2C/_inputs/go", "GOPRIVATE": "", "GONOPROXY": "none", "GOSUMDB": "off"}
+	if diff := cmp.Diff(want, goEnv(t, g, "", "", "GOPROXY", "GOPRIVATE", "GONOPROXY", "GOSUMDB")); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
@@ -360,5 +377,28 @@ func TestFindNeedsNoModule(t *testing.T) {
 	needs.Program(t, "go")
 	if _, err := Find(t.Context(), Pin{Version: runtime.Version()}, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestProxiesInFoldersComeFirst(t *testing.T) {
+	t.Parallel()
+	g := &Go{Root: "/go", env: []string{"HOME=/root", "GOPROXY=https://proxy.example.com,direct"}}
+	with := g.WithProxies("/src/a tree/proxy", "/src/other")
+	value := func(g *Go) string {
+		for _, kv := range g.Command(t.Context(), "", "", "").Env {
+			if v, ok := strings.CutPrefix(kv, "GOPROXY="); ok {
+				return v
+			}
+		}
+		return ""
+	}
+	if got, want := value(with), "file:///src/a%20tree/proxy,file:///src/other,https://proxy.example.com,direct"; got != want {
+		t.Errorf("GOPROXY=%s, want %s", got, want)
+	}
+	if got := value(with.WithoutProxies()); got != "https://proxy.example.com,direct" || with.WithoutProxies() != g {
+		t.Errorf("without them GOPROXY=%s", got)
+	}
+	if g.WithProxies() != g || g.WithoutProxies() != g {
+		t.Error("a Go without proxies is another one")
 	}
 }

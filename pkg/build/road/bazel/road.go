@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -128,6 +130,9 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 			return err
 		}
 	}
+	if err := checkConfig(r.Root, c.Spec); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, err := r.Bazel(ctx, func(text string) { rep.Progress(0, 0, text) })
@@ -167,7 +172,7 @@ func (m *Made) Compile(_ context.Context, c road.Compilation, _ road.Report) err
 
 // take checks the files that Bazel made for the targets, and copies them to the targets' outputs.
 func take(root string, c road.Compilation, made []string, goVersion string) error {
-	selected, err := module.Load(root, c.Module)
+	selected, err := load(root, c.Spec)
 	if err != nil {
 		return err
 	}
@@ -185,6 +190,55 @@ func take(root string, c road.Compilation, made []string, goVersion string) erro
 		}
 		if c.Built != nil {
 			c.Built(t.Output)
+		}
+	}
+	return nil
+}
+
+// load reads the go.mod that decides which modules are linked.
+func load(root string, s road.Spec) (*module.Module, error) {
+	if s.ModFile == "" {
+		return module.Load(root, s.Module)
+	}
+	dir := path.Dir(s.ModFile)
+	if path.IsAbs(dir) {
+		return module.Load(dir, ".")
+	}
+	return module.Load(root, dir)
+}
+
+// configFile has the versions of modules for Bazel. `make update` writes it.
+const configFile = "build/bazel/generated/config.bzl"
+
+// patchedVersion is a version in configFile that patches have made: see package patched.
+var patchedVersion = regexp.MustCompile(`"(v[^"]+-patched\.p[^"]+)"`)
+
+// checkConfig returns an error if Bazel would link modules with other patches than the tree's. What is linked is checked, too, but a binary
+// of Bazel does not have the sum of the module of its main package.
+func checkConfig(root string, s road.Spec) error {
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(configFile)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // Bazel says so
+	} else if err != nil {
+		return err
+	}
+	selected, err := load(root, s)
+	if err != nil {
+		return err
+	}
+	config, wanted := string(data), map[string]bool{}
+	for _, m := range selected.Requires {
+		version := m.Code().Version
+		if !strings.Contains(version, "-patched.p") || !strings.Contains(config, fmt.Sprintf("%q: struct(", m.Path)) {
+			continue
+		}
+		if wanted[version] = true; !strings.Contains(config, fmt.Sprintf("%q", version)) {
+			return fmt.Errorf("%s does not have %s as the tree's patches change it: %w", configFile, m.Path, ErrStale)
+		}
+	}
+	for _, found := range patchedVersion.FindAllStringSubmatch(config, -1) {
+		if !wanted[found[1]] {
+			return fmt.Errorf("%s has %s, of other patches than the tree's: %w", configFile, found[1], ErrStale)
 		}
 	}
 	return nil

@@ -315,3 +315,41 @@ func TestCommandsAreThoseOfACompile(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+func TestConfigOfOtherPatchesIsStale(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const mod = "module example.com/cmd\n\ngo 1.26.0\n\nrequire example.com/a v1.0.0\n"
+	put("cmd/go.mod", mod)
+	put("patched/go.mod", mod+"\nreplace example.com/a => example.com/a v1.0.0-patched.p1.c1\n")
+	config := func(version string) string {
+		return "MODULES = {\n    \"example.com/a\": struct(name = \"a\", version = \"" + version + "\"),\n}\n"
+	}
+	plain, patched := road.Spec{Module: "cmd"}, road.Spec{Module: "cmd", ModFile: "patched/go.mod"}
+	for _, test := range []struct {
+		spec    road.Spec
+		version string
+		stale   bool
+	}{
+		{plain, "v1.0.0", false},
+		{plain, "v1.0.0-patched.p1.c1", true},
+		{patched, "v1.0.0", true},
+		{patched, "v1.0.0-patched.p2.c2", true},
+		{patched, "v1.0.0-patched.p1.c1", false},
+	} {
+		put(configFile, config(test.version))
+		if err := checkConfig(root, test.spec); errors.Is(err, ErrStale) != test.stale {
+			t.Errorf("%q with %s: %v", test.spec.ModFile, test.version, err)
+		}
+	}
+}

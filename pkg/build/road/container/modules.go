@@ -2,14 +2,18 @@ package container
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/transfer"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -42,6 +46,84 @@ func (r *Road) checkModules() error {
 		}
 	}
 	return nil
+}
+
+// A generated go.mod is one that a module of the tree is compiled with instead of its own, see road.Spec. It is below _output, which
+// containers do not get, so they get it in the volume of the modules, in a folder that is named by its content.
+type generated struct {
+	folder string            // in the volume
+	files  map[string][]byte // of the folder, by name
+	proxy  string            // the folder of a module proxy here that has the modules of the go.mod
+}
+
+// generatedFor reads the go.mod of a spec. It returns nil if the module is compiled with its own.
+func (r *Road) generatedFor(spec road.Spec) (*generated, error) {
+	if spec.ModFile == "" {
+		return nil, nil
+	}
+	file := filepath.Join(r.Root, filepath.FromSlash(spec.ModFile))
+	g := &generated{files: map[string][]byte{}, proxy: filepath.Join(filepath.Dir(file), "proxy")}
+	h := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(filepath.Dir(file), name))
+		if err != nil {
+			return nil, err
+		}
+		g.files[name] = data
+		fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
+	}
+	g.folder = fmt.Sprintf("slipway/%x", h.Sum(nil)[:8])
+	return g, nil
+}
+
+// modFile returns the path of the go.mod in containers.
+func (g *generated) modFile() string { return path.Join(modulesFolder, g.folder, "go.mod") }
+
+// send sends the go.mod and its modules.
+func (g *generated) send(ctx context.Context, h *host) (sent transfer.Stats, err error) {
+	tmp, err := os.MkdirTemp("", "slipway-modules-")
+	if err != nil {
+		return sent, err
+	}
+	defer os.RemoveAll(tmp)
+	var names []string
+	for name, data := range g.files {
+		names = append(names, path.Join(g.folder, name))
+		file := filepath.Join(tmp, filepath.FromSlash(g.folder), name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return sent, err
+		}
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			return sent, err
+		}
+	}
+	modules, err := filesBelow(g.proxy)
+	if err != nil {
+		return sent, err
+	}
+	for _, from := range []struct {
+		dir   string
+		names []string
+	}{{g.proxy, modules}, {tmp, names}} { // the go.mod last: it is there only if its modules are
+		stats, err := h.Add(ctx, "modules", from.dir, from.names)
+		if err != nil {
+			return sent, err
+		}
+		sent.Files += stats.Files
+		sent.Sent += stats.Sent
+	}
+	return sent, nil
+}
+
+// filesBelow lists the files below a folder, relative to it and slash-separated.
+func filesBelow(dir string) (names []string, err error) {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
 }
 
 // downloaded lists the files of this machine's module cache that a module proxy for the tree's modules must have.

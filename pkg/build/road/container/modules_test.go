@@ -107,3 +107,32 @@ func TestOnlyWhatIsMissingIsDownloaded(t *testing.T) {
 }
 
 var _ road.Report = silent{}
+
+func TestGeneratedModFileIsNamedByContent(t *testing.T) {
+	t.Parallel()
+	r := &Road{Root: t.TempDir()}
+	if g, err := r.generatedFor(road.Spec{Module: "cmd"}); g != nil || err != nil {
+		t.Errorf("without a generated go.mod: %v, %v", g, err)
+	}
+	spec := road.Spec{Module: "cmd", ModFile: "_output/patched/go.mod"}
+	if _, err := r.generatedFor(spec); err == nil {
+		t.Error("a missing file is no error")
+	}
+	at := func(sum string) string {
+		t.Helper()
+		write(t, filepath.Join(r.Root, "_output", "patched", "go.mod"), "module example.com/cmd\n")
+		write(t, filepath.Join(r.Root, "_output", "patched", "go.sum"), sum)
+		g, err := r.generatedFor(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.proxy != filepath.Join(r.Root, "_output", "patched", "proxy") {
+			t.Errorf("proxy %s", g.proxy)
+		}
+		return g.modFile()
+	}
+	one, other := at("a\n"), at("b\n")
+	if one == other || at("a\n") != one || !strings.HasPrefix(one, "/modules/slipway/") || !strings.HasSuffix(one, "/go.mod") {
+		t.Errorf("%s and %s", one, other)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -77,6 +78,9 @@ func (r *Road) Commands(c road.Compilation) []string {
 		`cd "$(go env GOMODCACHE)/cache/download" && ` + road.ShellCommand("", nil, rsync(remote.AddArgs(port, "modules"))...),
 		road.ShellCommand(r.Root, nil, rsync(remote.MirrorArgs(port, r.sourceModule()))...),
 	}
+	if g, err := r.generatedFor(c.Spec); err == nil && g != nil {
+		c.ModFile = g.modFile()
+	}
 	for _, command := range c.GoCommands() {
 		spec := buildContainer(image, c.Spec)
 		spec.Command = append([]string{"go"}, command.Args(c.Spec, outFolder(c.Spec)+"/bin/")...)
@@ -96,6 +100,9 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	}
 	ctx, stop := s.engine.Watch(ctx)
 	defer stop()
+	if c.Spec, err = r.generate(ctx, s, first, c.Spec, rep); err != nil {
+		return errors.Join(s.cause(ctx, err), first.remove())
+	}
 	over := make(chan struct{})
 	defer close(over)
 	host := s.hostBeside(ctx, first, &later, over)
@@ -110,6 +117,37 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 		return s.cause(ctx, err)
 	}
 	return s.cause(ctx, fetch(ctx, h, c, rep))
+}
+
+// generate sends the go.mod that a spec names instead of the module's own, once in a run, and returns the spec as it is in containers.
+// First may be nil.
+func (r *Road) generate(ctx context.Context, s *session, first *host, spec road.Spec, rep road.Report) (inside road.Spec, err error) {
+	g, err := r.generatedFor(spec)
+	if g == nil || err != nil {
+		return spec, err
+	}
+	inside = spec
+	inside.ModFile = g.modFile()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(s.generated, g.folder) {
+		return inside, nil
+	}
+	h := first
+	if h == nil {
+		if h, err = s.host(ctx); err != nil {
+			return inside, err
+		}
+		defer func() { err = errors.Join(err, h.remove()) }()
+	}
+	err = step(rep, "sending patched modules", func() (string, error) {
+		stats, err := g.send(ctx, h)
+		return sent("patched modules", stats), err
+	})
+	if err == nil {
+		s.generated = append(s.generated, g.folder)
+	}
+	return inside, err
 }
 
 // hostBeside returns a function that waits for the rsync container for the results: the first one, which received the sources, or

@@ -25,6 +25,9 @@ type session struct {
 	owner  engine.Owner
 	image  string
 	empty  bool // the volumes are new
+
+	mu        sync.Mutex
+	generated []string // folders that were sent, see generated
 }
 
 // open makes the engine ready at the first call of a run; later calls return the same session, unless the first failed. The

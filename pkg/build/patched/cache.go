@@ -1,0 +1,191 @@
+package patched
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/tree/module"
+	"slipway.build/pkg/tree/patch"
+)
+
+// codeDir returns the folder of a version's code in the module cache.
+func (w *work) codeDir(v module.Version) (string, error) {
+	cached, err := v.CachePath()
+	return filepath.Join(w.g.ModCache, filepath.FromSlash(cached)), err
+}
+
+// lay makes the code of a patched version in a temporary folder of the module cache, which the caller removes with removeLaid. Files that did not
+// change become hard links to those of the original: copying, hashing and unpacking all of Kubernetes takes the go command longer than
+// compiling what a patch changes. It returns "" if the module cache has the version.
+func (w *work) lay(b *base, v module.Version, changes map[string]patch.Change) (tmp string, err error) {
+	dir, err := w.codeDir(v)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return "", nil
+	}
+	cache := filepath.Join(w.g.ModCache, "cache")
+	removeAbandoned(cache, time.Now())
+	tmp, err = os.MkdirTemp(cache, "slipway-")
+	if err != nil {
+		return "", err
+	}
+	return tmp, linkTree(b.Dir, filepath.Join(tmp, codeName), changes)
+}
+
+// removeAbandoned removes what runs that were killed have left in a folder, if it can.
+func removeAbandoned(cache string, now time.Time) {
+	left, _ := filepath.Glob(filepath.Join(cache, "slipway-*"))
+	for _, tmp := range left {
+		if info, err := os.Stat(tmp); err == nil && now.Sub(info.ModTime()) > 24*time.Hour {
+			_ = removeLaid(tmp)
+		}
+	}
+}
+
+// codeName is the name of the code in a folder that lay made.
+const codeName = "code"
+
+// removeLaid removes a folder that lay made, with the code if it is still there.
+func removeLaid(tmp string) error {
+	if tmp == "" {
+		return nil
+	}
+	return errors.Join(writable(tmp), os.RemoveAll(tmp))
+}
+
+// place puts a patched module into the module cache, as `go mod download` would: its files from a proxy, and the code that lay made. Bazel
+// gets modules from nowhere else.
+func (w *work) place(b *base, m *Module, laid, proxy string) error {
+	at, err := m.Patched.ProxyPath()
+	if err != nil {
+		return err
+	}
+	downloads := filepath.Join(w.g.ModCache, "cache", "download", filepath.FromSlash(at))
+	if err := os.MkdirAll(filepath.Dir(downloads), 0o777); err != nil {
+		return err
+	}
+	// The order is the go command's: what describes the module, its zip, the sum of the zip, and at last the code.
+	for _, suffix := range []string{".info", ".mod", ".zip"} {
+		if err := linkOrCopy(filepath.Join(proxy, filepath.FromSlash(at)+suffix), downloads+suffix); err != nil {
+			return err
+		}
+	}
+	if err := atomicfile.WriteFile(downloads+".ziphash", []byte(m.Sum), 0o644); err != nil || laid == "" {
+		return err
+	}
+	dir, err := w.codeDir(m.Patched)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(filepath.Join(laid, codeName), dir); err != nil {
+		if _, there := os.Stat(dir); there == nil { // another tree with the same patches was faster
+			return nil
+		}
+		return err
+	}
+	original, err := os.Stat(b.Dir)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(dir, original.Mode().Perm()) // not before: a folder that is not writable cannot be renamed into another
+}
+
+// linkOrCopy makes a file that is another one, where there may be an older one already.
+func linkOrCopy(from, to string) error {
+	if _, err := os.Stat(to); err == nil {
+		return nil
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	return atomicfile.Copy(from, to)
+}
+
+// linkTree makes a folder with the files of another one, which nobody writes to, and with changes. The folder itself stays writable.
+func linkTree(from, to string, changes map[string]patch.Change) error {
+	modes := map[string]fs.FileMode{} // of folders
+	err := fs.WalkDir(os.DirFS(from), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		old, path := filepath.Join(from, filepath.FromSlash(name)), filepath.Join(to, filepath.FromSlash(name))
+		if e.IsDir() {
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			modes[path] = info.Mode().Perm()
+			return os.Mkdir(path, 0o777)
+		}
+		if _, changed := changes[name]; changed {
+			return nil
+		}
+		if os.Link(old, path) == nil {
+			return nil
+		}
+		return copyFile(old, path)
+	})
+	if err != nil {
+		return err
+	}
+	top := modes[to]
+	for name, c := range changes {
+		if c.Removed {
+			continue
+		}
+		path := filepath.Join(to, filepath.FromSlash(name))
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+			if _, known := modes[dir]; known {
+				break
+			}
+			modes[dir] = top
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, c.Data, 0o444); err != nil {
+			return err
+		}
+	}
+	delete(modes, to)
+	for path, mode := range modes {
+		if err := os.Chmod(path, mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// writable makes the folders below a folder such that they can be removed.
+func writable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = os.Chmod(path, 0o777)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
