@@ -1,0 +1,202 @@
+package codegen
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Project has API groups and, for them, clients and OpenAPI definitions of its own. Its paths are slash-separated and relative
+// to its folder.
+type Project struct {
+	Dir      string // relative to the repository
+	Package  string // its import path
+	APIs     string // the folder of the API groups' packages
+	Register bool   // all packages with a group's name get a zz_generated.register.go
+
+	OpenAPI      string   // the folder of the OpenAPI definitions; empty: there are none
+	Extra        []string // packages besides the API groups' that OpenAPI definitions speak of
+	Exceptions   string   // upstream's list of API rules that the types break
+	ModelsSchema string   // the package of a program that prints the OpenAPI definitions
+
+	Client                  string // the folder of clients
+	Clientset, Versioned    string // names of folders; empty: "clientset", "versioned"
+	Watch, ApplyConfigs     bool   // listers and informers; apply configurations
+	PrefersProtobuf, Linted bool
+}
+
+// projects are those in upstream's repository.
+var projects = []*Project{
+	{Dir: staging + "/k8s.io/kube-aggregator", Package: "k8s.io/kube-aggregator", APIs: "pkg/apis",
+		OpenAPI: "pkg/generated/openapi", Exceptions: "aggregator_violation_exceptions.list", ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
+		Client: "pkg/client", Clientset: "clientset_generated", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true},
+	{Dir: staging + "/k8s.io/sample-apiserver", Package: "k8s.io/sample-apiserver", APIs: "pkg/apis",
+		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_apiserver_violation_exceptions.list", ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
+		Client: "pkg/generated", Watch: true, ApplyConfigs: true},
+	{Dir: staging + "/k8s.io/sample-controller", Package: "k8s.io/sample-controller", APIs: "pkg/apis", Register: true,
+		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_controller_violation_exceptions.list", ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
+		Client: "pkg/generated", Watch: true, ApplyConfigs: true, Linted: true},
+	{Dir: staging + "/k8s.io/metrics", Package: "k8s.io/metrics", APIs: "pkg/apis", Client: "pkg/client", PrefersProtobuf: true, Linted: true},
+	{Dir: staging + "/k8s.io/apiextensions-apiserver", Package: "k8s.io/apiextensions-apiserver", APIs: "pkg/apis",
+		OpenAPI: "pkg/generated/openapi", Extra: []string{"k8s.io/api/autoscaling/v1"}, Exceptions: "apiextensions_violation_exceptions.list",
+		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
+		Client:       "pkg/client", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true, Linted: true},
+	{Dir: staging + "/k8s.io/apiextensions-apiserver/examples/client-go", Package: "k8s.io/apiextensions-apiserver/examples/client-go",
+		APIs: "pkg/apis", Client: "pkg/client", Watch: true, ApplyConfigs: true, Linted: true},
+}
+
+// project returns the project that a folder or file is in: of two, one of which is in the other, the inner one.
+func (r *Repository) project(name string) *Project {
+	var found *Project
+	for _, p := range projects {
+		if below(name, p.Dir) && (found == nil || len(p.Dir) > len(found.Dir)) {
+			found = p
+		}
+	}
+	return found
+}
+
+func (p *Project) hasAPI(dir string) bool { return below(dir, path.Join(p.Dir, p.APIs)) }
+
+// version matches the names of folders that hold a version of an API group.
+var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// subprojects makes what the projects in the repository have besides the files that the other groups make.
+func (r *Repository) subprojects(ctx context.Context) error {
+	for _, p := range projects {
+		if _, err := os.Stat(r.path(p.Dir)); os.IsNotExist(err) {
+			continue
+		}
+		// Kubernetes' own types are in the OpenAPI definitions of all projects.
+		openapi := r.sources.marked("k8s:openapi", p.hasAPI)
+		types := []string{staging + "/k8s.io/apimachinery/pkg/apis/meta/v1", staging + "/k8s.io/apimachinery/pkg/runtime",
+			staging + "/k8s.io/apimachinery/pkg/version", staging + "/k8s.io/apimachinery/pkg/api/resource"}
+		for _, e := range p.Extra {
+			types = append(types, path.Join(staging, e))
+		}
+		if !r.changed(slices.Concat(r.sources.marked("genclient", p.hasAPI), openapi, types)) {
+			continue
+		}
+		if err := r.remove("subprojects", func(file string) bool { return r.project(file) == p }); err != nil {
+			return err
+		}
+		if err := r.projectOpenAPI(ctx, p, openapi); err != nil {
+			return err
+		}
+		if err := r.projectClients(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repository) projectOpenAPI(ctx context.Context, p *Project, dirs []string) error {
+	if p.OpenAPI == "" || len(dirs) == 0 {
+		return nil
+	}
+	report := filepath.Join(r.tmp, "api_violations.report")
+	known, err := r.Tools.known(ctx, "openapi-gen", each("--readonly-pkg", readOnly)...)
+	if err != nil {
+		return err
+	}
+	args := slices.Concat(headerFlag(r.path(p.Dir+"/hack/boilerplate.go.txt")), []string{"--output-file=" + openapiFile,
+		"--output-dir=" + r.path(path.Join(p.Dir, p.OpenAPI)), "--output-pkg=" + path.Join(p.Package, p.OpenAPI),
+		"--report-filename=" + report, "--output-model-name-file=" + modelNameFile}, known, openAPIBase, p.Extra)
+	for _, d := range dirs {
+		args = append(args, importPath(d))
+	}
+	if err := r.Tools.run(ctx, r.place(), "openapi-gen", args...); err != nil {
+		return err
+	}
+	return r.violations(report, p.Exceptions)
+}
+
+// openAPIBase lists the packages whose types all API groups use.
+var openAPIBase = []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime",
+	"k8s.io/apimachinery/pkg/version", "k8s.io/apimachinery/pkg/api/resource"}
+
+func (r *Repository) projectClients(ctx context.Context, p *Project) error {
+	var inputs []string
+	for _, dir := range r.sources.marked("genclient", p.hasAPI) {
+		if version.MatchString(path.Base(dir)) {
+			inputs = append(inputs, importPath(dir))
+		}
+	}
+	schema := ""
+	if p.ApplyConfigs && p.ModelsSchema != "" {
+		var err error
+		if schema, err = r.schema(ctx, path.Join(p.Package, p.ModelsSchema)); err != nil {
+			return err
+		}
+	}
+	var lints []string
+	if p.Linted {
+		lints = []string{lint}
+	}
+	c := clientset{tools: r.Tools, place: r.place(), header: r.path(p.Dir + "/hack/boilerplate.go.txt"), lints: lints, schema: schema,
+		dir: r.path(path.Join(p.Dir, p.Client)), pkg: path.Join(p.Package, p.Client), base: path.Join(p.Package, p.APIs),
+		name: p.Clientset, versioned: p.Versioned, watch: p.Watch, applyConfigs: p.ApplyConfigs, protobuf: p.PrefersProtobuf}
+	return c.run(ctx, inputs)
+}
+
+// A clientset makes clients and what belongs to them for the API groups of a project.
+type clientset struct {
+	tools                         *Tools
+	place                         place
+	header                        string
+	lints                         []string
+	schema                        string // the file with the OpenAPI definitions, for apply configurations
+	dir, pkg                      string // where clients go
+	base                          string // import path that the groups' packages lie below
+	name, versioned               string
+	watch, applyConfigs, protobuf bool
+}
+
+// run makes clients for packages, given by import path, which are BASE/GROUP/VERSION.
+func (c clientset) run(ctx context.Context, packages []string) error {
+	if len(packages) == 0 {
+		return nil
+	}
+	if c.name == "" {
+		c.name = "clientset"
+	}
+	if c.versioned == "" {
+		c.versioned = "versioned"
+	}
+	configs := ""
+	if c.applyConfigs {
+		configs = c.pkg + "/applyconfiguration"
+		if err := c.generate(ctx, "applyconfiguration-gen", c.dir+"/applyconfiguration", configs,
+			slices.Concat([]string{"--openapi-schema=" + c.schema}, packages)); err != nil {
+			return err
+		}
+	}
+	args := []string{"--clientset-name=" + c.versioned, "--apply-configuration-package=" + configs, "--input-base=" + c.base,
+		"--plural-exceptions="}
+	if c.protobuf {
+		args = append(args, "--prefers-protobuf")
+	}
+	for _, p := range packages {
+		args = append(args, "--input="+strings.TrimPrefix(p, c.base+"/"))
+	}
+	if err := c.generate(ctx, "client-gen", c.dir+"/"+c.name, c.pkg+"/"+c.name, args); err != nil || !c.watch {
+		return err
+	}
+	if err := c.generate(ctx, "lister-gen", c.dir+"/listers", c.pkg+"/listers", packages); err != nil {
+		return err
+	}
+	return c.generate(ctx, "informer-gen", c.dir+"/informers", c.pkg+"/informers", slices.Concat([]string{
+		"--versioned-clientset-package=" + c.pkg + "/" + c.name + "/" + c.versioned, "--listers-package=" + c.pkg + "/listers"}, packages))
+}
+
+func (c clientset) generate(ctx context.Context, tool, dir, pkg string, args []string) error {
+	known, err := c.tools.known(ctx, tool, c.lints...)
+	if err != nil {
+		return err
+	}
+	return c.tools.run(ctx, c.place, tool, slices.Concat(headerFlag(c.header), known, []string{"--output-dir=" + dir, "--output-pkg=" + pkg}, args)...)
+}

@@ -1,0 +1,116 @@
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// protobuf makes generated.proto from Go types, and generated.pb.go from that. It also writes the numbers of new fields into
+// the types' tags.
+func (r *Repository) protobuf(ctx context.Context) error {
+	dirs := r.sources.marked("k8s:protobuf-gen=package", func(dir string) bool {
+		return below(dir, "cmd") || below(dir, "pkg") || below(dir, "staging")
+	})
+	if !r.changed(dirs) {
+		return nil
+	}
+	var packages []string
+	for _, d := range dirs {
+		pkg := importPath(d)
+		if r.only != nil && !r.only[d] {
+			pkg = "-" + pkg // it is read, and not written
+		}
+		packages = append(packages, pkg)
+	}
+	if r.only == nil {
+		if err := r.remove("protobuf", nil); err != nil {
+			return err
+		}
+	}
+	return goToProtobuf(ctx, r.Tools, r.place(), r.header(), r.path(staging), []string{r.path("third_party/protobuf")}, packages)
+}
+
+// goToProtobuf runs go-to-protobuf for packages, which lie below dir by import path. Files that they import lie there, or
+// below other folders.
+func goToProtobuf(ctx context.Context, t *Tools, in place, header, dir string, others, packages []string) error {
+	args := slices.Concat(headerFlag(header), []string{"--output-dir=" + dir, "--packages=" + strings.Join(packages, ",")},
+		each("--proto-import", append([]string{dir, filepath.Join(t.Dir, "include")}, others...)))
+	return t.run(ctx, in, "go-to-protobuf", args...)
+}
+
+// protobindings makes Go code from the api.proto files that people write: gRPC services of the kubelet and of the API server.
+func (r *Repository) protobindings(ctx context.Context) error {
+	var dirs []string
+	for dir := range r.sources {
+		if _, err := os.Stat(r.path(dir + "/api.proto")); err == nil && (r.only == nil || r.only[dir]) {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	if r.only == nil {
+		if err := r.remove("protobindings", nil); err != nil {
+			return err
+		}
+	}
+	license, err := os.ReadFile(r.header())
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := r.bindings(ctx, dir, license); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindings makes the Go code of the api.proto in one folder, replacing what was made before.
+func (r *Repository) bindings(ctx context.Context, dir string, license []byte) error {
+	out, err := os.MkdirTemp(r.tmp, "bindings-")
+	if err != nil {
+		return err
+	}
+	err = r.Tools.run(ctx, r.place(), "protoc", "--proto_path="+r.Dir, "--proto_path="+r.path(staging),
+		"--go_out="+out, "--go_opt=paths=source_relative", "--go-grpc_out="+out, "--go-grpc_opt=paths=source_relative", dir+"/api.proto")
+	if err != nil {
+		return err
+	}
+	if err := r.remove("protobindings", func(file string) bool { return path.Dir(file) == dir }); err != nil {
+		return err
+	}
+	made, err := filepath.Glob(filepath.Join(out, filepath.FromSlash(dir), "*.go"))
+	if err != nil {
+		return err
+	}
+	for _, f := range made {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		formatted, err := r.Tools.gofmt(ctx, r.place(), slices.Concat(license, data))
+		if err != nil {
+			return fmt.Errorf("%s/%s: %w", dir, filepath.Base(f), err)
+		}
+		if err := os.WriteFile(r.path(path.Join(dir, filepath.Base(f))), formatted, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gofmt formats and simplifies Go code.
+func (t *Tools) gofmt(ctx context.Context, in place, code []byte) ([]byte, error) {
+	var out bytes.Buffer
+	c := t.command(ctx, in, filepath.Join(t.Go.Root, "bin", "gofmt"), "-s")
+	c.Stdin, c.Stdout = bytes.NewReader(code), &out
+	if err := runChild(c); err != nil {
+		return nil, fmt.Errorf("gofmt: %w", err)
+	}
+	return out.Bytes(), nil
+}

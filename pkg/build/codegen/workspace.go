@@ -1,0 +1,255 @@
+package codegen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/atomicfile"
+)
+
+// A workspace is a copy of a module's code without what is generated, in which generators write.
+type workspace struct {
+	own    *Own
+	dir    string
+	tmp    string
+	header string
+	tools  *Tools
+	place  place
+	before map[string][]byte // by path in the module
+}
+
+// workspace makes one among the temporary files of a task.
+func (o *Own) workspace(ctx context.Context, t *action.Task) (*workspace, error) {
+	if err := o.parse(); err != nil {
+		return nil, err
+	}
+	w := &workspace{own: o, dir: filepath.Join(t.Dir(), "module"), tmp: t.Dir(), tools: o.tools, before: map[string][]byte{}}
+	if w.tools == nil {
+		say := func(text string) { t.Progress(0, 0, text) }
+		g, err := o.Go(ctx, say)
+		if err != nil {
+			return nil, err
+		}
+		if w.tools, err = NewTools(ctx, o.Root, g, say); err != nil {
+			return nil, err
+		}
+	}
+	if o.Header != "" {
+		w.header = filepath.Join(o.Root, filepath.FromSlash(o.Header))
+	}
+	w.place = place{dir: w.dir, env: []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}}
+	from := map[string]string{"go.mod": o.file("go.mod"), "go.sum": o.file("go.sum")} // by name in the copy
+	if o.ModFile != "" {
+		mod := filepath.Join(o.Root, filepath.FromSlash(o.ModFile))
+		from["go.mod"], from["go.sum"] = mod, strings.TrimSuffix(mod, ".mod")+".sum"
+	}
+	for _, files := range o.files {
+		for _, name := range files {
+			from[name] = o.file(name)
+		}
+	}
+	for name, file := range from {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(w.path(name), data, 0o644); err != nil {
+			return nil, err
+		}
+		w.before[name] = data
+	}
+	return w, w.replaceFolders(ctx)
+}
+
+// replaceFolders makes the folders that replace modules absolute, since the copy is elsewhere.
+func (w *workspace) replaceFolders(ctx context.Context) error {
+	for _, r := range w.own.Module.Replaces {
+		if r.New.Version != "" {
+			continue
+		}
+		folder := r.New.Path
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(w.own.Module.Dir, filepath.FromSlash(folder))
+		}
+		old := r.Old.Path
+		if r.Old.Version != "" {
+			old += "@" + r.Old.Version
+		}
+		if err := w.tools.run(ctx, w.place, w.tools.gocmd(), "mod", "edit", "-replace="+old+"="+folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *workspace) path(name string) string { return filepath.Join(w.dir, filepath.FromSlash(name)) }
+
+// explain names files of the copy as in the tree.
+func (w *workspace) explain(err error) error {
+	text := err.Error()
+	if renamed := strings.ReplaceAll(text, w.dir+string(filepath.Separator), w.own.Module.Name+"/"); renamed != text {
+		return errors.New(renamed)
+	}
+	return err
+}
+
+// deliver makes the files that generators wrote outputs of the actions. An action for a package gets what is in its folder; one for
+// several gets everything.
+func (w *workspace) deliver(t *action.Task, stale []*action.Action) error {
+	made, err := w.made()
+	if err != nil {
+		return err
+	}
+	for _, a := range stale {
+		out := t.Path(a.Outputs[0])
+		for name, data := range made {
+			if len(stale) > 1 && path.Dir(name) != w.own.folderOf(a) {
+				continue
+			}
+			file := filepath.Join(out, filepath.FromSlash(w.own.named(name)))
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// made returns the files that are new or have changed.
+func (w *workspace) made() (map[string][]byte, error) {
+	made := map[string][]byte{}
+	err := filepath.WalkDir(w.dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(w.dir, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if rel != "go.mod" && rel != "go.sum" && !bytes.Equal(data, w.before[rel]) {
+			made[rel] = data
+		}
+		return nil
+	})
+	return made, err
+}
+
+// A Difference is a generated file in the tree that is not as the generators make it.
+type Difference struct {
+	File string // relative to the root, with slashes
+	Kind string // "missing", "stale", "no longer generated"
+	data []byte // as it should be; nil: it should not be there
+}
+
+// Wanted reports whether the file should be there.
+func (d Difference) Wanted() bool { return d.data != nil }
+
+// Differences compares the tree with what the actions, which have run, made.
+func (o *Own) Differences(actions []*action.Action) ([]Difference, error) {
+	wanted := map[string][]byte{}
+	for _, a := range actions {
+		dir := filepath.Join(o.Root, filepath.FromSlash(a.Outputs[0]))
+		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, err := filepath.Rel(dir, name)
+			if err != nil {
+				return err
+			}
+			rel = filepath.ToSlash(rel)
+			wanted[rel], err = os.ReadFile(name)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var found []Difference
+	for name, data := range wanted {
+		old, err := os.ReadFile(filepath.Join(o.Root, filepath.FromSlash(name)))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			found = append(found, Difference{name, "missing", data})
+		case err != nil:
+			return nil, err
+		case !bytes.Equal(old, data):
+			found = append(found, Difference{name, "stale", data})
+		}
+	}
+	left, err := o.leftovers(wanted)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range left {
+		found = append(found, Difference{File: name, Kind: "no longer generated"})
+	}
+	slices.SortFunc(found, func(a, b Difference) int { return strings.Compare(a.File, b.File) })
+	return found, nil
+}
+
+// leftovers lists the generated files of the module that are not wanted.
+func (o *Own) leftovers(wanted map[string][]byte) ([]string, error) {
+	var left []string
+	err := filepath.WalkDir(o.Module.Dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != o.Module.Dir && (ignored(d.Name()) || isModule(name)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		rel, err := filepath.Rel(o.Root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if strings.HasSuffix(rel, ".go") && wanted[rel] == nil && generatedBy.Match(head(name)) {
+			left = append(left, rel)
+		}
+		return nil
+	})
+	return left, err
+}
+
+// Sync brings the tree in accord with what the actions made. A file is replaced at once.
+func (o *Own) Sync(differences []Difference) error {
+	for _, d := range differences {
+		file := filepath.Join(o.Root, filepath.FromSlash(d.File))
+		if d.data == nil {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := atomicfile.WriteFile(file, d.data, 0o644); err != nil {
+			return fmt.Errorf("write generated code: %w", err)
+		}
+	}
+	return nil
+}
