@@ -1,0 +1,106 @@
+package bump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/tree/catalog"
+)
+
+// A DebianLock is what a mirror has for the packages of an image base now.
+type DebianLock struct {
+	File string // debian.lock, relative to the root, with slashes
+	*debian.Lock
+}
+
+// ResolveDebian asks a mirror, or where this machine's apt has packages, for what every images/NAME/packages.txt wants, for the platforms of
+// the server set.
+func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, mirror string, say func(string)) ([]DebianLock, error) {
+	var archs []string
+	for _, p := range c.Sets[catalog.Server] {
+		archs = append(archs, p.Arch)
+	}
+	var locks []DebianLock
+	done := map[string]bool{"": true}
+	for _, im := range c.Images {
+		if done[im.Base] {
+			continue
+		}
+		done[im.Base] = true
+		wish, err := debian.ReadWish(filepath.Join(root, "images", im.Base, "packages.txt"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		lock, err := wish.Resolve(ctx, mirror, archs, say)
+		if err != nil {
+			return nil, fmt.Errorf("images/%s: %w", im.Base, err)
+		}
+		locks = append(locks, DebianLock{path.Join("images", im.Base, "debian.lock"), lock})
+	}
+	return locks, nil
+}
+
+// toDebian refreshes every debian.lock.
+func (p *preparation) toDebian(ctx context.Context) error {
+	locks, err := ResolveDebian(ctx, p.copy, p.catalog, p.Mirror, p.Say)
+	if err != nil {
+		return err
+	}
+	for _, l := range locks {
+		old, err := debian.ReadLock(filepath.Join(p.copy, filepath.FromSlash(l.File)))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if old != nil && slices.Equal(old.Packages, l.Packages) && old.Suite == l.Suite {
+			continue
+		}
+		for _, m := range lockMoves(old, l.Lock) {
+			p.move(m.What, m.From, m.To, "in "+l.File)
+		}
+		if err := p.write(l.File, l.Marshal(p.LocksBy)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lockMoves lists the packages whose versions differ, each once for all architectures that have the same two versions.
+func lockMoves(old, new *debian.Lock) []Move {
+	type key struct{ arch, name string }
+	before := map[key]string{}
+	if old != nil {
+		for _, p := range old.Packages {
+			before[key{p.Arch, p.Name}] = p.Version
+		}
+	}
+	var moves []Move
+	seen := map[Move]bool{}
+	add := func(m Move) {
+		if m.From != m.To && !seen[m] {
+			seen[m] = true
+			moves = append(moves, m)
+		}
+	}
+	for _, p := range new.Packages {
+		k := key{p.Arch, p.Name}
+		add(Move{What: "Debian " + p.Name, From: before[k], To: p.Version})
+		delete(before, k)
+	}
+	if old != nil {
+		for _, p := range old.Packages {
+			if v, gone := before[key{p.Arch, p.Name}]; gone {
+				add(Move{What: "Debian " + p.Name, From: v})
+			}
+		}
+	}
+	return moves
+}

@@ -1,0 +1,108 @@
+package bump
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// notIn marks an import that the module's version does not have, so that it comes back with one that has it.
+var notIn = regexp.MustCompile(`^(\s*)// (_ "([^"]+)") // not in v\S+$`)
+
+// adaptImports makes the programs of our own in a folder fit other versions of modules. A package that is imported for its effects
+// alone, such as a plugin, is left out while there is no such package. Any other import of a missing package is an error.
+func (p *preparation) adaptImports(folder string, modules []got) error {
+	root := filepath.Join(p.copy, filepath.FromSlash(folder))
+	var missing []error
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".go" {
+			return err
+		}
+		rel, err := filepath.Rel(p.copy, file)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		data, err := p.read(name)
+		if err != nil {
+			return err
+		}
+		adapted, dropped, err := adapt(name, data, modules)
+		if err != nil {
+			missing = append(missing, err)
+			return nil
+		}
+		for _, d := range dropped {
+			p.note("%s leaves out %s", name, d)
+		}
+		if bytes.Equal(adapted, data) {
+			return nil
+		}
+		return p.write(name, adapted)
+	})
+	return errors.Join(append(missing, err)...)
+}
+
+// adapt returns a Go file that imports nothing that modules lack, and a text for each import that it no longer has.
+func adapt(name string, data []byte, modules []got) (adapted []byte, dropped []string, err error) {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, name, data, parser.ImportsOnly)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines := strings.Split(string(data), "\n")
+	for _, spec := range f.Imports {
+		pkg, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, nil, err
+		}
+		m, has := provides(modules, pkg)
+		if has {
+			continue
+		}
+		n := files.Position(spec.Pos()).Line
+		line := strings.TrimSpace(lines[n-1])
+		if spec.Name == nil || spec.Name.Name != "_" || line != `_ "`+pkg+`"` {
+			return nil, nil, fmt.Errorf("%s:%d: it imports %s, which %s does not have", name, n, pkg, m.requirement)
+		}
+		indent := lines[n-1][:strings.Index(lines[n-1], "_")]
+		lines[n-1] = indent + "// " + line + " // not in " + m.Version
+		dropped = append(dropped, fmt.Sprintf("%s, which %s does not have", pkg, m.Version))
+	}
+	for i, line := range lines {
+		part := notIn.FindStringSubmatch(line)
+		if part == nil {
+			continue
+		}
+		m, has := provides(modules, part[3])
+		switch {
+		case has && m.Path != "":
+			lines[i] = part[1] + part[2]
+		case !has:
+			lines[i] = part[1] + "// " + part[2] + " // not in " + m.Version
+		}
+	}
+	return []byte(strings.Join(lines, "\n")), dropped, nil
+}
+
+// provides returns the module that would have a package, and whether it has. A package of another module counts as there.
+func provides(modules []got, pkg string) (longest got, has bool) {
+	for _, m := range modules {
+		if (pkg == m.Path || strings.HasPrefix(pkg, m.Path+"/")) && len(m.Path) > len(longest.Path) {
+			longest = m
+		}
+	}
+	if longest.Path == "" {
+		return longest, true
+	}
+	sources, _ := filepath.Glob(filepath.Join(longest.Dir, filepath.FromSlash(path.Clean(strings.TrimPrefix(pkg, longest.Path)+"/")), "*.go"))
+	return longest, len(sources) > 0
+}

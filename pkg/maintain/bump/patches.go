@@ -1,0 +1,95 @@
+package bump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"slipway.build/pkg/tree/patch"
+)
+
+// A Patch says what becomes of a patch of the tree in another version.
+type Patch struct {
+	Name    string `json:"name"`    // relative to the root, with slashes
+	Project string `json:"project"` // folder below images; "" is Kubernetes
+	Verdict string `json:"verdict"` // as patch.Verdict says it
+	Offset  int    `json:"offset,omitempty"`
+	Why     string `json:"why,omitempty"` // it conflicts
+
+	conflicts bool
+}
+
+// Conflicts reports whether the patch does not apply.
+func (p Patch) Conflicts() bool { return p.conflicts }
+
+// checkPatches reports what becomes of the tree's patches in the copy's versions. A conflict is no error: the patch stays, and waits for
+// somebody to resolve it.
+func (p *preparation) checkPatches(ctx context.Context) error {
+	all, err := patch.Load(p.copy)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		repo, err := patch.RepositoryOf(p.copy, p.catalog.Module, s)
+		if err != nil {
+			return err
+		}
+		modules := patch.Modules{Repository: repo, Dir: func(at patch.Place) (string, error) {
+			g, err := p.proxy.fetch(ctx, requirement{Path: at.Module, Version: at.Version})
+			if err != nil {
+				return "", err
+			}
+			return g[0].Dir, nil
+		}}
+		reports, err := patch.NewOverlay(repo, modules).Check(s.Patches)
+		if err != nil {
+			return err
+		}
+		for _, r := range reports {
+			state := Patch{Name: r.Patch.Name, Project: s.Project, Verdict: r.Verdict.String(), Offset: r.Offset()}
+			if r.Verdict == patch.Conflicts {
+				state.conflicts = true
+				state.Why = strings.ReplaceAll(strings.TrimPrefix(r.Conflict.Error(), "patch "+r.Patch.Name+" does not apply"), "\n\t", "; ")
+				state.Why = strings.TrimPrefix(state.Why, ": ")
+			}
+			p.Patches = append(p.Patches, state)
+		}
+	}
+	return nil
+}
+
+// withoutConflicts calls f while the folders of patches that conflict are out of the copy: what is generated from patched code can
+// be made only when they are resolved.
+func (p *preparation) withoutConflicts(f func() error) (err error) {
+	aside := filepath.Join(filepath.Dir(p.copy), "patches")
+	if err := os.RemoveAll(aside); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
+	moved := map[string]string{}
+	for _, state := range p.Patches {
+		folder := filepath.Join(p.copy, filepath.FromSlash(patch.Series{Project: state.Project}.Dir()))
+		if !state.conflicts || moved[folder] != "" {
+			continue
+		}
+		if err := os.MkdirAll(aside, 0o777); err != nil {
+			return err
+		}
+		moved[folder] = filepath.Join(aside, strconv.Itoa(len(moved)))
+		if err := os.Rename(folder, moved[folder]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	err = f()
+	for folder, at := range moved {
+		if renameErr := os.Rename(at, folder); renameErr != nil {
+			err = errors.Join(err, fmt.Errorf("put the patches back into the copy: %w", renameErr))
+		}
+	}
+	return err
+}

@@ -1,0 +1,152 @@
+package kubetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"slipway.build/pkg/build/upstream"
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/tree/module"
+	"slipway.build/pkg/tree/patch"
+)
+
+// A Generator makes generated code anew where patches change what it is made from.
+type Generator struct {
+	Recipe string // identifies its code and versions
+
+	// Run makes the code. It has a folder for temporary files of its own, which may be left behind.
+	Run func(ctx context.Context, patched *patch.Overlay, tmp string) error
+}
+
+// change returns the change that the tree's patches for Kubernetes make to the copy of its repository.
+func (t Tree) change(mod *module.Module, from *upstream.Repository) (upstream.Change, error) {
+	patches, err := patch.LoadProject(t.Root, "")
+	if err != nil || len(patches) == 0 {
+		return upstream.Change{}, err
+	}
+	key := sha256.New()
+	fmt.Fprintln(key, patch.Recipe, t.Generator.Recipe)
+	for _, p := range patches {
+		fmt.Fprintln(key, p.Name, p.SHA256)
+	}
+	return upstream.Change{
+		Key: hex.EncodeToString(key.Sum(nil)),
+		Make: func(ctx context.Context, copied string) error {
+			repository, err := patch.KubernetesRepository(mod)
+			if err != nil {
+				return err
+			}
+			overlay := patch.NewOverlay(repository, patch.Dir(copied))
+			if err := apply(overlay, patches); err != nil {
+				return err
+			}
+			if t.Generator.Run != nil {
+				if err := t.generate(ctx, overlay, copied); err != nil {
+					return err
+				}
+			}
+			return write(overlay.Changes(), copied)
+		},
+	}, nil
+}
+
+// Patched reports whether the tree has patches for Kubernetes.
+func Patched(root string) (bool, error) {
+	patches, err := patch.LoadProject(root, "")
+	return len(patches) > 0, err
+}
+
+// generate runs the generator. Its temporary files are in the copy that is being made, so that what a kill leaves goes with that.
+func (t Tree) generate(ctx context.Context, overlay *patch.Overlay, copied string) error {
+	tmp, err := os.MkdirTemp(copied, "tmp-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.Generator.Run(ctx, overlay, tmp), os.RemoveAll(tmp))
+}
+
+// apply applies patches. The error names all that do not apply.
+func apply(overlay *patch.Overlay, patches []*patch.Patch) error {
+	reports, err := overlay.Check(patches)
+	if err != nil {
+		return err
+	}
+	var conflicts []error
+	for _, report := range reports {
+		if report.Conflict != nil {
+			conflicts = append(conflicts, report.Conflict)
+		}
+	}
+	return errors.Join(conflicts...)
+}
+
+// write makes changes in a folder.
+func write(changes map[string]patch.Change, dir string) error {
+	for name, change := range changes {
+		if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFile(name string, change patch.Change) error {
+	if change.Removed {
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	perm := fs.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		perm = info.Mode().Perm()
+	}
+	if change.Exec {
+		perm |= 0o111
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(name, change.Data, perm)
+}
+
+// Affected returns the import paths of the packages with tests that the tree's patches for Kubernetes touch, or that import one of these
+// directly, in the package or in its tests. Without patches it returns none.
+func (s *Sources) Affected(ctx context.Context) ([]string, error) {
+	patches, err := patch.LoadProject(s.Root, "")
+	if err != nil || len(patches) == 0 {
+		return nil, err
+	}
+	mod, err := module.Load(s.Root, s.Components)
+	if err != nil {
+		return nil, err
+	}
+	repository, err := patch.KubernetesRepository(mod)
+	if err != nil {
+		return nil, err
+	}
+	touched := map[string]bool{}
+	for _, pkg := range repository.Packages(patches) {
+		touched[pkg] = true
+	}
+	all, err := s.list(ctx, s.everything())
+	if err != nil {
+		return nil, err
+	}
+	var affected []string
+	for _, p := range all {
+		imports := slices.Concat(p.Imports, p.TestImports, p.XTestImports)
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 && !notAlone(p.ImportPath) &&
+			(touched[p.ImportPath] || slices.ContainsFunc(imports, func(dep string) bool { return touched[dep] })) {
+			affected = append(affected, p.ImportPath)
+		}
+	}
+	return affected, nil
+}

@@ -1,0 +1,180 @@
+package kubetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/suggest"
+)
+
+// A Group is what one run of go test tests.
+type Group struct {
+	Packages []string
+	Flags    []string // of the compile
+}
+
+// A listedPackage is what `go list` says about a package.
+type listedPackage struct {
+	ImportPath   string
+	ForTest      string // for the test of which package this variant is compiled
+	Imports      []string
+	TestGoFiles  []string
+	XTestGoFiles []string
+	TestImports  []string
+	XTestImports []string
+	DepOnly      bool
+	Error        *struct{ Err string }
+}
+
+// omitted is the build tag by which releases leave out the functions that fill API types with random values.
+const omitted = "notest"
+
+// fills is the package that calls these functions by reflection. Without them, a test compiles, but fills in values that no API object
+// can have.
+const fills = "sigs.k8s.io/randfill"
+
+// pathReaders are packages that read the path of their source, which -trimpath shortens. True: every test that links the package needs
+// upstream's flags. False: only the package's own tests do. Test servers read it, too, but see Sources.link.
+var pathReaders = map[string]bool{
+	"k8s.io/apimachinery/pkg/util/naming":                    false, // compares the path with the package's
+	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil/testing": true,  // keeps private keys beside it
+}
+
+// Select finds the packages that patterns of import paths name, and sorts those that have tests by how they are compiled: with a
+// release's flags, or with upstream's if the test fills API types with random values or reads paths of sources.
+//
+// Patterns that name no package with tests are an error that names them.
+func (s *Sources) Select(ctx context.Context, patterns, tags []string) ([]Group, error) {
+	all, err := s.list(ctx, patterns, "-test", "-deps", "-tags="+strings.Join(tags, ","))
+	if err != nil {
+		return nil, err
+	}
+	var tested []string          // in go list's order
+	special := map[string]bool{} // packages that fill API types or read paths, directly or not
+	plain := map[string]bool{}   // tests that need upstream's flags
+	var problems []error         // one for each package that go list does not find
+	for _, p := range all {
+		// Dependencies come before what imports them.
+		special[p.ImportPath] = !strings.HasPrefix(p.ImportPath, "k8s.io/kube-openapi/") && slices.Contains(p.Imports, fills) ||
+			pathReaders[p.ImportPath] || slices.ContainsFunc(p.Imports, func(dep string) bool { return dep != fills && special[dep] })
+		switch test, isTest := strings.CutSuffix(p.ImportPath, ".test"); {
+		case isTest && special[p.ImportPath]:
+			plain[test] = true
+		case isTest || p.ForTest != "" || p.DepOnly:
+		case len(p.TestGoFiles)+len(p.XTestGoFiles) > 0:
+			tested = append(tested, p.ImportPath) // go test says what is wrong with it, if anything is
+		case p.Error != nil && slices.Contains(patterns, p.ImportPath):
+			problems = append(problems, errors.New(strings.TrimSpace(p.Error.Err)))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, badrequest.Mark(errors.Join(problems...))
+	}
+	if len(tested) == 0 {
+		return nil, badrequest.Mark(fmt.Errorf("%s: no package there has tests%s", strings.Join(patterns, " "), s.namesakes(patterns)))
+	}
+	return split(tested, func(pkg string) bool {
+		_, reads := pathReaders[pkg]
+		return plain[pkg] || reads
+	}, tags), nil
+}
+
+// namesakes suggests upstream's packages in the folders that the patterns name in the tree: the tree's cmd/kubectl has no tests, but
+// k8s.io/kubernetes/cmd/kubectl may.
+func (s *Sources) namesakes(patterns []string) string {
+	var names []string
+	for _, pattern := range patterns {
+		own, inside := strings.CutPrefix(pattern, "./")
+		folder, rest := cutPattern(own)
+		folder = path.Join(s.Components, folder)
+		if pkg, ok := s.importPath(folder); inside && ok && isFolder(s.Repository, folder) {
+			names = append(names, path.Join(pkg, rest))
+		}
+	}
+	return suggest.DidYouMean(names)
+}
+
+// list asks go list about packages. A package that it does not find has an Error.
+func (s *Sources) list(ctx context.Context, patterns []string, flags ...string) ([]listedPackage, error) {
+	var stdout, stderr bytes.Buffer
+	flags = append(flags, "-e", "-trimpath", "-buildvcs=false",
+		"-json=ImportPath,ForTest,Imports,TestGoFiles,XTestGoFiles,TestImports,XTestImports,DepOnly,Error")
+	cmd := s.command(ctx, "list", append(flags, patterns...)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, explain("go list", err, stderr.String())
+	}
+	var all []listedPackage
+	for d := json.NewDecoder(&stdout); ; {
+		var p listedPackage
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, explain("go list", err, stderr.String())
+		}
+		all = append(all, p)
+	}
+}
+
+// notUnit are the packages whose tests are no unit tests. Upstream's make test leaves them out, too, unless they are named. A name that
+// ends with a slash includes the packages below it.
+var notUnit = []string{
+	"k8s.io/kubernetes/third_party/", "k8s.io/kubernetes/cmd/kubeadm/test/", "k8s.io/kubernetes/test/e2e", "k8s.io/kubernetes/test/e2e_dra",
+	"k8s.io/kubernetes/test/e2e_node/", "k8s.io/kubernetes/test/e2e_kubeadm/",
+}
+
+// notAlone reports whether the tests of a package need more than go test: a cluster, a node, etcd.
+func notAlone(pkg string) bool {
+	return strings.Contains(pkg+"/", "/test/integration/") || slices.ContainsFunc(notUnit, func(name string) bool {
+		return pkg == strings.TrimSuffix(name, "/") || strings.HasSuffix(name, "/") && strings.HasPrefix(pkg, name)
+	})
+}
+
+// split groups packages by the flags that their tests need.
+func split(packages []string, plain func(string) bool, tags []string) []Group {
+	shared := Group{Flags: []string{"-buildvcs=false", "-trimpath", "-tags=" + strings.Join(tags, ",")}}
+	own := Group{Flags: []string{"-buildvcs=false", "-tags=" + strings.Join(slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
+		return tag == omitted
+	}), ",")}}
+	for _, pkg := range packages {
+		if plain(pkg) {
+			own.Packages = append(own.Packages, pkg)
+		} else {
+			shared.Packages = append(shared.Packages, pkg)
+		}
+	}
+	return slices.DeleteFunc([]Group{shared, own}, func(g Group) bool { return len(g.Packages) == 0 })
+}
+
+// Units lists the packages of Kubernetes with unit tests, as upstream's make test finds them, sorted.
+func (s *Sources) Units(ctx context.Context) ([]string, error) {
+	all, err := s.list(ctx, s.everything())
+	var units []string
+	for _, p := range all {
+		if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 && !notAlone(p.ImportPath) {
+			units = append(units, p.ImportPath)
+		}
+	}
+	slices.Sort(units)
+	return units, err
+}
+
+// everything returns patterns of all packages in Kubernetes' modules.
+func (s *Sources) everything() []string {
+	var patterns []string
+	for modulePath := range s.Modules {
+		patterns = append(patterns, modulePath+"/...")
+	}
+	slices.Sort(patterns)
+	return patterns
+}

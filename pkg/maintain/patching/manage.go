@@ -1,0 +1,272 @@
+package patching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/tree/patch"
+)
+
+// A Listed patch is a patch of a tree, and what becomes of it.
+type Listed struct {
+	Project    string          `json:"project"`
+	Patch      string          `json:"patch"` // its file, relative to the tree's root
+	SHA256     string          `json:"sha256"`
+	Title      string          `json:"title,omitempty"`
+	Commits    int             `json:"commits"`
+	Files      []string        `json:"files"` // in upstream's repository
+	Verdict    string          `json:"verdict"`
+	Offset     int             `json:"offset"` // lines by which the hunk that has moved farthest has moved
+	Moved      []hunk          `json:"moved,omitempty"`
+	PassedOver []PassedOver    `json:"passedOver,omitempty"`
+	Conflict   *conflict       `json:"conflict,omitempty"`
+	Err        *patch.Conflict `json:"-"`
+}
+
+type hunk struct {
+	File string `json:"file"`
+	Hunk int    `json:"hunk"`
+	By   int    `json:"by"` // lines
+}
+
+// PassedOver is a change of a file that no module has.
+type PassedOver struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
+
+func passedOver(list []patch.Skipped) []PassedOver {
+	var all []PassedOver
+	for _, s := range list {
+		all = append(all, PassedOver(s))
+	}
+	return all
+}
+
+type conflict struct {
+	File     string `json:"file"`
+	Hunk     int    `json:"hunk,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found,omitempty"`
+	Why      string `json:"why,omitempty"`
+}
+
+// List reports on the project's patches, in the order in which they apply.
+func (d *Desk) List(ctx context.Context) ([]Listed, error) {
+	patches, err := d.load()
+	if err != nil || len(patches) == 0 {
+		return nil, err
+	}
+	overlay, err := d.overlay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := overlay.Check(patches)
+	if err != nil {
+		return nil, err
+	}
+	var list []Listed
+	for _, r := range reports {
+		l := Listed{
+			Project: d.Project, Patch: r.Patch.Name, SHA256: r.Patch.SHA256, Title: r.Patch.Title(), Commits: len(r.Patch.Commits),
+			Files: r.Patch.Paths(), Verdict: r.Verdict.String(), Offset: r.Offset(), PassedOver: passedOver(r.Skipped), Err: r.Conflict,
+		}
+		for _, m := range r.Moved {
+			l.Moved = append(l.Moved, hunk(m))
+		}
+		if c := r.Conflict; c != nil {
+			l.Conflict = &conflict{c.File, c.Hunk, c.Line, c.Expected, c.Found, c.Why}
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+// overlay returns upstream's code, to apply patches to.
+func (d *Desk) overlay(ctx context.Context) (*patch.Overlay, error) {
+	repository, err := d.repository()
+	if err != nil {
+		return nil, err
+	}
+	up, err := d.upstream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return patch.NewOverlay(repository, modules(repository, up)), nil
+}
+
+// Added says what Add has done.
+type Added struct {
+	Patch      string       `json:"patch"` // its file, relative to the tree's root
+	Verdict    string       `json:"verdict"`
+	Offset     int          `json:"offset"` // as in Listed
+	PassedOver []PassedOver `json:"passedOver,omitempty"`
+}
+
+// Add adds a patch after the others. It keeps the name if that sorts last, and otherwise puts a number before it. With force, a patch is
+// added even if it does not apply, so that Edit resolves it.
+func (d *Desk) Add(ctx context.Context, name string, data []byte, force bool) (*Added, error) {
+	label := name
+	if label == "" {
+		label = "on standard input"
+	}
+	p, err := patch.Parse(label, data)
+	if err != nil {
+		return nil, badrequest.Mark(err)
+	}
+	folder := d.series().Dir()
+	files, err := readPatches(d.abs(folder))
+	if err != nil {
+		return nil, err
+	}
+	for base, have := range files {
+		if digest(have) == p.SHA256 {
+			return nil, fmt.Errorf("%s is this patch already", path.Join(folder, base))
+		}
+	}
+	base, err := newName(slices.Sorted(maps.Keys(files)), name, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Unsaved(ctx); err != nil && !force {
+		return nil, err
+	}
+	p.Name = path.Join(folder, base)
+	before, err := d.load()
+	if err != nil {
+		return nil, err
+	}
+	overlay, err := d.overlay(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := overlay.Check(append(before, p))
+	if err != nil {
+		return nil, err
+	}
+	r := reports[len(reports)-1]
+	switch {
+	case r.Verdict == patch.Conflicts && !force:
+		return nil, r.Conflict
+	case r.Verdict == patch.Upstream && !force:
+		return nil, fmt.Errorf("patch %s changes nothing: upstream, or a patch before it, has it already", label)
+	}
+	files[base] = data
+	return &Added{p.Name, r.Verdict.String(), r.Offset(), passedOver(r.Skipped)}, d.write(folder, files)
+}
+
+// newName returns the name of the file of a new patch, which sorts behind the others.
+func newName(files []string, name string, p *patch.Patch) (string, error) {
+	last := ""
+	if len(files) > 0 {
+		last = files[len(files)-1]
+	}
+	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
+	if name == "" {
+		base = p.Title()
+		if base == "" {
+			base = "change " + path.Base(p.Paths()[0])
+		}
+	}
+	base = strings.TrimSuffix(strings.TrimSuffix(base, ".diff"), patch.Suffix)
+	inOrder := leading(last) == 0 || leading(base) > leading(last)
+	if as := base + patch.Suffix; name != "" && as > last && inOrder && !strings.HasPrefix(as, ".") {
+		return as, nil
+	}
+	as := numbered(leading(last)+1, number.ReplaceAllString(base, ""))
+	if as <= last {
+		return "", fmt.Errorf("patches apply in the order of their names, and no number sorts behind %s: give the file a name that does", last)
+	}
+	return as, nil
+}
+
+// Drop removes a patch, named by its file or a part that only one file's name has. With force, it does so even if others then do not
+// apply.
+func (d *Desk) Drop(ctx context.Context, name string, force bool) (dropped string, err error) {
+	folder := d.series().Dir()
+	files, err := readPatches(d.abs(folder))
+	if err != nil {
+		return "", err
+	}
+	base, err := choose(slices.Sorted(maps.Keys(files)), folder, name)
+	if err != nil {
+		return "", err
+	}
+	delete(files, base)
+	if !force {
+		if err := d.Unsaved(ctx); err != nil {
+			return "", err
+		}
+		if err := d.rest(ctx, files); err != nil {
+			return "", fmt.Errorf("without %s: %w", base, err)
+		}
+	}
+	return path.Join(folder, base), d.write(folder, files)
+}
+
+// choose returns the file that a name means.
+func choose(files []string, folder, name string) (string, error) {
+	if name == "" {
+		return "", badrequest.Mark(errors.New("no patch is named: give its file's name, or a part of it"))
+	}
+	base := path.Base(name)
+	if slices.Contains(files, base) && (base == name || path.Dir(name) == folder) {
+		return base, nil
+	}
+	var like []string
+	for _, f := range files {
+		if strings.Contains(f, name) {
+			like = append(like, f)
+		}
+	}
+	switch len(like) {
+	case 1:
+		return like[0], nil
+	case 0:
+		return "", badrequest.Mark(fmt.Errorf("no patch in %s is called %q%s", folder, name, suggest.DidYouMean(suggest.Near(name, files))))
+	}
+	return "", badrequest.Mark(fmt.Errorf("%q means several patches: %s", name, strings.Join(like, ", ")))
+}
+
+// rest returns an error if patches that apply now would not without others.
+func (d *Desk) rest(ctx context.Context, files map[string][]byte) error {
+	before, err := d.load()
+	if bad := new(patch.InvalidError); errors.As(err, &bad) {
+		return nil // dropping is how to get rid of one
+	}
+	if err != nil {
+		return err
+	}
+	overlay, err := d.overlay(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := overlay.Check(before)
+	if err != nil {
+		return err
+	}
+	if overlay, err = d.overlay(ctx); err != nil {
+		return err
+	}
+	for i, p := range before {
+		if _, stays := files[path.Base(p.Name)]; !stays {
+			continue
+		}
+		report, err := overlay.Apply(p)
+		if err != nil {
+			return err
+		}
+		if report.Verdict == patch.Conflicts && now[i].Verdict != patch.Conflicts {
+			return report.Conflict
+		}
+	}
+	return nil
+}

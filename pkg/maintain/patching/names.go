@@ -1,0 +1,158 @@
+package patching
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"slipway.build/pkg/mechanism/atomicdir"
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/tree/patch"
+)
+
+// name names the files of new commits, in the order of the commits: patches apply in the order of their names. If there is no name
+// between two, all are numbered anew.
+func name(files []file) {
+	last, lastIsNew := "", false
+	for i := range files {
+		f := &files[i]
+		isNew := f.name == ""
+		if isNew {
+			f.name = numbered(leading(last)+1, f.commits[0].Title)
+		}
+		if f.name <= last || lastIsNew && leading(f.name) == leading(last) {
+			renumber(files)
+			return
+		}
+		last, lastIsNew = f.name, isNew
+	}
+}
+
+// renumber numbers all files.
+func renumber(files []file) {
+	for i := range files {
+		f := &files[i]
+		title := f.commits[0].Title
+		if f.was != "" {
+			title = strings.TrimSuffix(number.ReplaceAllString(f.was, ""), patch.Suffix)
+		}
+		f.name = numbered(i+1, title)
+	}
+}
+
+// leading returns the number that a file's name begins with, or 0.
+func leading(name string) int {
+	n, err := strconv.Atoi(strings.TrimRight(number.FindString(name), "-_"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9._]+`)
+
+// numbered returns the name that git format-patch gives a file.
+func numbered(n int, title string) string {
+	const longest = 52 // as git's
+	title = strings.Trim(unsafe.ReplaceAllString(title, "-"), "-.")
+	if len(title) > longest {
+		title = strings.TrimRight(title[:longest], "-.")
+	}
+	if title == "" {
+		title = "patch"
+	}
+	return fmt.Sprintf("%04d-%s%s", n, title, patch.Suffix)
+}
+
+// readPatches reads the files in a folder of patches, by base name.
+func readPatches(dir string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if e.IsDir() || !strings.HasSuffix(e.Name(), patch.Suffix) {
+			continue
+		}
+		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func same(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
+
+// write replaces the patches of a folder, and keeps what else is in it. The folder is replaced in one step.
+func (d *Desk) write(folder string, patches map[string][]byte) error {
+	dir := d.abs(folder)
+	err := replace(d.abs("_output/.slipway/tmp"), dir, patches) // git ignores what a killed run leaves there
+	if errors.Is(err, syscall.EXDEV) {                          // _output is on another file system
+		return replace(filepath.Dir(dir), dir, patches)
+	}
+	return err
+}
+
+// replace makes the new folder in the folder beside, and gives it its name.
+func replace(beside, dir string, patches map[string][]byte) error {
+	if err := os.MkdirAll(beside, 0o777); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(beside, ".patches-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	next := filepath.Join(tmp, "patches")
+	if err := os.Mkdir(next, 0o777); err != nil {
+		return err
+	}
+	if err := keepOthers(dir, next); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(patches)) {
+		if err := os.WriteFile(filepath.Join(next, name), patches[name], 0o666); err != nil {
+			return err
+		}
+	}
+	return atomicdir.Replace(next, dir)
+}
+
+// keepOthers copies what is no patch.
+func keepOthers(from, to string) error {
+	err := filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil || rel == "." || filepath.Dir(rel) == "." && !e.IsDir() && strings.HasSuffix(rel, patch.Suffix) {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch e.Type() {
+		case fs.ModeDir:
+			return os.MkdirAll(target, 0o777)
+		case fs.ModeSymlink:
+			link, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(link, target)
+		}
+		return atomicfile.Copy(name, target)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
