@@ -17,6 +17,19 @@ MAGE  := $(STATE)/mage
 GO_ENV    := GOENV=off GOTOOLCHAIN=$(GO_PINNED) GOFLAGS=-trimpath\ -buildvcs=false GOWORK=off CGO_ENABLED=0 \
              GOOS= GOARCH= GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT= GODEBUG=
 
+# Inputs that were unpacked with the tree from kubernetes-inputs.tar, or that SLIPWAY_INPUTS names, replace the network: see
+# docs/sources.md. A folder's name may have characters that an address may not.
+INPUTS := $(if $(SLIPWAY_INPUTS),$(filter-out off,$(SLIPWAY_INPUTS)),$(patsubst %/go,%,$(wildcard _inputs/go)))
+ifneq ($(INPUTS),)
+MODULES := $(shell cd '$(INPUTS)/go' 2>/dev/null && pwd | sed 's/%/%25/g; s/ /%20/g; s/,/%2C/g; s/|/%7C/g; s/?/%3F/g; s/\#/%23/g')
+$(if $(MODULES),,$(error SLIPWAY_INPUTS=$(SLIPWAY_INPUTS): want the folder _inputs of an unpacked kubernetes-inputs.tar, or off))
+export GOPROXY    := file://$(MODULES)
+export GOSUMDB    := off
+export GONOSUMDB  := none
+export GONOPROXY  := none
+export GOTOOLCHAIN := $(GO_PINNED)
+endif
+
 # GOENV=off ignores the user's go/env file, which may set some of GO_SETTINGS, so read these first.
 EMPTY     :=
 HANDED_ON := settings=$$(GOTOOLCHAIN=local GOFLAGS= go env | sed -nE \

@@ -39,6 +39,10 @@ require (
 	golang.org/x/tools v0.51.0
 )
 
+require github.com/bluekeyes/go-gitdiff v0.9.0
+
+require github.com/mattn/go-shellwords v1.0.12 // indirect
+
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect

@@ -23,6 +23,8 @@ var Aliases = map[string]any{
 	"quick-release-images":   QuickReleaseImages,
 	"package-tarballs":       PackageTarballs,
 	"release-in-a-container": ReleaseInAContainer,
+	"generated_files":        GeneratedFiles,
+	"test-cmd":               TestCmd,
 	"test-integration":       TestIntegration,
 	"update-debian-locks":    UpdateDebianLocks,
 	"cluster-up":             Cluster.Up,
@@ -63,11 +65,7 @@ func slipway(ctx context.Context, command string, args ...string) error {
 	if dryRun() {
 		args = append(args, "--dry-run")
 	}
-	err := cli.Run(ctx, cli.Std(), append([]string{command}, args...)...)
-	if exit, ok := errors.AsType[*cli.ExitError](err); ok && exit.Shown {
-		os.Exit(exit.Code) // mage would print the error once more
-	}
-	return err
+	return run(ctx, append([]string{command}, args...)...)
 }
 
 // orSay runs a subcommand of slipway that has no plan. Under `make -n`, it prints the command line.
@@ -75,7 +73,16 @@ func orSay(ctx context.Context, args ...string) error {
 	if dryRun() {
 		return say("slipway", args...)
 	}
-	return cli.Run(ctx, cli.Std(), args...)
+	return run(ctx, args...)
+}
+
+// run runs a subcommand of slipway. What it has printed of its error is not printed again.
+func run(ctx context.Context, args ...string) error {
+	err := cli.Run(ctx, cli.Std(), args...)
+	if exit, ok := errors.AsType[*cli.ExitError](err); ok && exit.Shown {
+		os.Exit(exit.Code)
+	}
+	return err
 }
 
 // dryRun reports whether this is `make -n`: the first word of MAKEFLAGS holds make's single-letter options.

@@ -10,21 +10,42 @@ import (
 
 	"github.com/magefile/mage/sh"
 
+	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
 )
 
-// Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive; with ROAD=container, in the build container. It adds the
-// flags in KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m.
+// Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive, or Kubernetes' own: WHAT=k8s.io/kubernetes/pkg/scheduler/...
+// With ROAD=container, it runs the tree's in the build container. It adds the flags in KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m.
 func Test(ctx context.Context) error {
+	what, own, err := words()
+	if err != nil {
+		return err
+	}
+	if !own {
+		return slipway(ctx, "test", what...)
+	}
 	if os.Getenv("ROAD") == "container" {
 		return orSay(ctx, "run", "--", "make", "test")
 	}
 	return goTest("./...", "-timeout=5m")
 }
 
-// TestIntegration builds real releases and tests them.
-func TestIntegration() error {
+// TestIntegration builds real releases and tests them; with WHAT=k8s.io/kubernetes/test/integration/scheduler/..., it runs Kubernetes' own
+// integration tests with the release's etcd.
+func TestIntegration(ctx context.Context) error {
+	what, own, err := words()
+	if err != nil {
+		return err
+	}
+	if !own {
+		return slipway(ctx, "test", append([]string{"--integration"}, what...)...)
+	}
 	return goTest("./pkg/build/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=75m", "-v")
+}
+
+// TestCmd runs upstream's kubectl command tests with the tree's programs: all suites, or those of WHAT="namespace kubectl_version".
+func TestCmd(ctx context.Context) error {
+	return orSay(ctx, append([]string{"test-cmd"}, strings.Fields(os.Getenv("WHAT"))...)...)
 }
 
 // Bench measures speed, as ratios of two tasks done in turn, and prints a table.
@@ -32,16 +53,22 @@ func Bench() error { return goTool("run", "./test/bench") }
 
 // Soak repeats failures and rare cases many times: kills, clones, cold builds. It takes hours.
 func Soak() error {
-	return goTest("./test/integration", "-tags=integration,soak", "-timeout=6h", "-v")
+	return goTest("./test/integration", "-tags=integration,soak", "-timeout=12h", "-v")
 }
 
-// Update regenerates the generated files: command-line reference, completions, files for make and Bazel.
+// Update regenerates the generated files: code, command-line reference, completions, files for make and Bazel.
 func Update(ctx context.Context) error {
+	if err := GeneratedFiles(ctx); err != nil { // BUILD files name what is generated
+		return err
+	}
 	if dryRun() {
 		return say("generate", strings.Join(generate.Paths(), ", "), "and BUILD files")
 	}
 	return generate.Update(ctx, ".")
 }
+
+// GeneratedFiles generates the code of API packages: deep copies, defaults, conversions, OpenAPI definitions, clients.
+func GeneratedFiles(ctx context.Context) error { return slipway(ctx, "generate") }
 
 // UpdateDebianLocks updates images/*/debian.lock to the versions of Debian's packages on the mirror.
 func UpdateDebianLocks(ctx context.Context) error {
@@ -57,6 +84,16 @@ func Verify(ctx context.Context) error {
 		return say("check", strings.Join(generate.Checks(), "; "))
 	}
 	return generate.Verify(ctx, ".", os.Stdout)
+}
+
+// words returns those of WHAT=, and whether the packages that they name are the toolchain's.
+func words() (what []string, own bool, err error) {
+	what = strings.Fields(os.Getenv("WHAT"))
+	if len(what) == 0 {
+		return nil, true, nil
+	}
+	own, err = cli.OfTree(".", what)
+	return what, own, err
 }
 
 // goTest tests the packages that WHAT= names, or else the given ones.

@@ -3,56 +3,94 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"slipway.build/pkg/build/kubecross"
+	"slipway.build/pkg/build/patched"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/maintain/bump"
+	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/tree/patch"
 )
 
 // advise adds to an error which command or flag to use next. Other packages only say what failed.
 func advise(err error) error {
-	if text := advice(err); text != "" {
-		return fmt.Errorf("%w: %s", err, text)
+	text := advice(err)
+	switch {
+	case text == "":
+		return err
+	case strings.Contains(err.Error(), "\n"): // the last line is another's
+		return fmt.Errorf("%w\n%s", err, text)
 	}
-	return err
+	return fmt.Errorf("%w: %s", err, text)
 }
 
 func advice(err error) string {
 	var unknown *suggest.UnknownError
 	var goflag *road.FlagError
-	var noTree *plan.NoTreeError
-	var unsupported *road.UnsupportedError
-	var outside *container.OutsideError
-	var base *kubecross.BaseError
-	var connect *engine.ConnectError
+	var conflict *patch.Conflict
+	var dirty *bump.DirtyError
 	switch {
 	case errors.As(err, &unknown) && (unknown.Kind == "component" || unknown.Kind == "platform"):
 		return "see slipway catalog " + unknown.Kind + "s"
+	case errors.As(err, &unknown) && unknown.Kind == "package":
+		return "name an import path, such as k8s.io/kubernetes/pkg/scheduler/..., or a folder of the tree or of upstream's repository"
+	case errors.As(err, &unknown) && unknown.Kind == "suite":
+		return "see slipway test-cmd --list"
+	case is[*kubetest.MissingError](err):
+		return "install them, such as by apt-get install jq curl openssl iproute2"
+	case is[*kubetest.PortError](err):
+		return "stop the program that listens there; ss -ltnp names it"
+	case is[*kubetest.ReplacedError](err):
+		return "run make test-cmd in that folder"
 	case errors.As(err, &goflag) && strings.Trim(goflag.Flag, "-") == "n":
 		return "--dry-run, or make -n, shows a plan"
-	case errors.As(err, &noTree):
+	case is[*plan.NoTreeError](err):
 		return "run slipway inside a tree, or name one with -C"
-	case errors.As(err, &unsupported):
+	case is[*road.UnsupportedError](err):
 		return "choose another road, such as ROAD=local"
-	case errors.As(err, &outside):
+	case is[*container.OutsideError](err):
 		return "move it into the tree, or compile here with ROAD=local"
-	case errors.As(err, &base):
+	case is[*kubecross.BaseError](err):
 		return "set KUBE_CROSS_BASE to an image of Debian that the engine has or can pull"
-	case errors.As(err, &connect):
+	case is[*engine.ConnectError](err):
 		return "without an engine, compile here with ROAD=local"
+	case errors.As(err, &dirty) && len(dirty.Files) == 0:
+		return "--force bumps it anyway"
+	case errors.As(err, &dirty):
+		return "commit them, or bump with --force"
 	case errors.Is(err, bazelroad.ErrStale):
 		return "run make update"
+	case errors.As(err, &conflict) && !strings.Contains(err.Error(), "slipway patch "):
+		return patchCommand("edit", projectOf(conflict.Patch)) + " lays the code out to resolve it"
+	case errors.Is(err, patched.ErrStale):
+		return "run Bazel with slipway bazel, which makes them"
 	case errors.Is(err, debian.ErrLock):
-		return "run make update-debian-locks, or set SLIPWAY_DEBIAN_MIRROR to a mirror that keeps old versions"
+		return "run make update-debian-locks, or set SLIPWAY_DEBIAN_SNAPSHOT to an archive of Debian's past, or SLIPWAY_INPUTS to a folder that has the packages"
+	}
+	return ""
+}
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+// projectOf returns the project of a patch's file, as in patch.Series.
+func projectOf(file string) string {
+	folder := path.Dir(file)
+	if project := path.Base(path.Dir(folder)); folder == (patch.Series{Project: project}).Dir() {
+		return project
 	}
 	return ""
 }

@@ -12,9 +12,11 @@ import (
 	"slipway.build/pkg/build/road"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/tree/patch"
 )
 
 func TestErrorsOfRoadsSuggestASetting(t *testing.T) {
@@ -36,6 +38,20 @@ func TestErrorsOfRoadsSuggestASetting(t *testing.T) {
 	}
 }
 
+func TestPatchCommandsNameTheProject(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ command, project, want string }{
+		{"edit", "", "slipway patch edit"},
+		{"edit", "k8s.io/kubernetes", "slipway patch edit"},
+		{"save", "etcd", "slipway patch save etcd"},
+		{"drop 0001-a.patch", "etcd", "slipway patch drop 0001-a.patch --project etcd"},
+	} {
+		if got := patchCommand(tt.command, tt.project); got != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
 func TestAdviceNamesTheNextCommandOrFlag(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -46,6 +62,10 @@ func TestAdviceNamesTheNextCommandOrFlag(t *testing.T) {
 		{&suggest.UnknownError{Kind: "platform"}, "slipway catalog platforms"},
 		{&road.FlagError{Flag: "-n"}, "--dry-run"},
 		{&plan.NoTreeError{}, "-C"},
+		{&kubetest.PortError{Address: "127.0.0.1:10257", Err: errors.New("address already in use")}, "ss -ltnp"},
+		{&patch.Conflict{Patch: "patches/0001-a.patch"}, "slipway patch edit lays"},
+		{&patch.Conflict{Patch: "images/etcd/patches/0001-a.patch"}, "slipway patch edit etcd lays"},
+		{&kubetest.ReplacedError{Folder: "/src/kubernetes"}, "make test-cmd in that folder"},
 	} {
 		err := fmt.Errorf("wrapped: %w", tt.err)
 		got := advise(err).Error()

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/build/bazel"
+	"slipway.build/pkg/build/patched"
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
@@ -59,13 +60,15 @@ func (o *options) bazel(ctx context.Context, deps bazel.Deps, output string, arg
 	if err != nil {
 		return err
 	}
-	say := func(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
-	b, err := p.Roads.Bazel(ctx, deps, say)
+	if _, err := patched.Make(ctx, p.Root, p.Go, p.Generator, p.Catalog, p.Catalog.Module); err != nil {
+		return err
+	}
+	b, err := p.Roads.Bazel(ctx, deps, o.say)
 	if err != nil {
 		return err
 	}
 	if o.verbose > 0 {
-		say(b.How)
+		o.say(b.How)
 	}
 	if output == "" {
 		return o.runBazel(ctx, b, args)

@@ -60,7 +60,8 @@ func newImages(o *options) *cobra.Command {
 		Use:   "images",
 		Short: "Build the component images",
 		Long: `images builds the container images of the components, without a container engine, as archives for
-"docker load" and "ctr images import" in _output/release-images/ARCH.`,
+"docker load" and "ctr images import" in _output/release-images/ARCH, and for every platform together as an OCI image layout in
+_output/release-images/oci, which skopeo and other tools read.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.make(c, f, plan.Request{Images: true})
@@ -72,7 +73,8 @@ func newImages(o *options) *cobra.Command {
 
 func newRelease(o *options) *cobra.Command {
 	var f makeFlags
-	var quick, testSet bool
+	var quick, testSet, withInputs bool
+	var hosts hostFlag
 	c := &cobra.Command{
 		Use:   "release",
 		Short: "Build the release tarballs",
@@ -80,7 +82,8 @@ func newRelease(o *options) *cobra.Command {
 images, and packs everything into tarballs in _output/release-tars. Beside them are checksums and release.json, which names
 everything that the release consists of and was made from. Tarballs of earlier requests are removed from that folder.
 
-With --quick, the release is for the host's linux platform only, without the test set.`,
+With --quick, the release is for the host's linux platform only, without the test set and without the inputs, which
+"slipway source" is about.`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -88,32 +91,43 @@ With --quick, the release is for the host's linux platform only, without the tes
 				return badrequest.Mark(errors.New("--quick leaves the test set out: leave out --quick or --test-set"))
 			}
 			f.everywhere = !quick
-			return o.make(c, f, plan.Request{Tars: true, TestSet: testSet && !quick})
+			withInputs = withInputs && (!quick || c.Flags().Changed("inputs"))
+			req := plan.Request{Tars: true, TestSet: testSet && !quick, Inputs: withInputs}
+			if err := hosts.apply(&req); err != nil {
+				return err
+			}
+			return o.make(c, f, req)
 		},
 	}
 	f.add(o, c, "all; with --quick linux on the host's processor")
 	c.Flags().BoolVar(&quick, "quick", o.Getenv("KUBE_FASTBUILD") == "true", "only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
+	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out unless it is asked for")
+	hosts.add(c)
 	_ = c.Flags().MarkHidden("all-platforms")
 	return c
 }
 
 // make carries out a request, or prints the plan.
 func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
-	ctx := c.Context()
-	p, planned, err := o.plan(ctx, f, req)
+	p, planned, err := o.plan(c.Context(), f, req)
 	if err != nil {
 		return err
 	}
 	if f.dryRun {
-		return o.printPlan(ctx, planned.Graph)
+		return o.printPlan(c.Context(), planned.Graph)
 	}
+	return o.carryOut(c.Context(), f, req, p, planned)
+}
+
+// carryOut makes what was planned for a request.
+func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p *plan.Project, planned *plan.Plan) error {
 	view := o.view(func(path string) bool { return planned.IsResult(path) })
 	defer view.Close()
 	var events []action.Event
 	out, err := execute.Run(ctx, execute.Options{
 		Root: p.Root,
-		Plan: func(ctx context.Context) (*plan.Project, *plan.Plan, error) {
+		Plan: func(ctx context.Context) (_ *plan.Project, _ *plan.Plan, err error) {
 			p, planned, err = o.plan(ctx, f, req)
 			return p, planned, err
 		},
@@ -140,7 +154,7 @@ func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 	if err := view.Close(); err != nil {
 		return err
 	}
-	if req.What == "" && !req.Images && !req.Tars && !o.json && o.mode != console.JSON {
+	if req.What == "" && !req.Images && !req.Tars && !req.Inputs && !o.json && o.mode != console.JSON {
 		o.sayLeftOut(p.Catalog)
 	}
 	return nil

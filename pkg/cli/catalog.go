@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,9 +49,7 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 				return err
 			}
 			if o.json {
-				e := json.NewEncoder(o.Out)
-				e.SetIndent("", "  ")
-				return e.Encode(declared)
+				return o.printJSON(declared)
 			}
 			if len(args) == 0 {
 				return o.printCatalog(declared)
@@ -91,9 +88,7 @@ func (o *options) printArtifacts(ctx context.Context, f makeFlags, req plan.Requ
 		artifacts = append(artifacts, artifact{a.Name, a.Kind, a.Platform, a.Path, a.Of, a.Action})
 	}
 	if o.json {
-		e := json.NewEncoder(o.Out)
-		e.SetIndent("", "  ")
-		return e.Encode(artifacts)
+		return o.printJSON(artifacts)
 	}
 	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ARTIFACT\tKIND\tPLATFORM")

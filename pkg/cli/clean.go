@@ -12,12 +12,13 @@ import (
 	"slipway.build/pkg/build/bazel"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/maintain/patching"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/prove/cluster"
 )
 
 func newClean(o *options) *cobra.Command {
-	var dryRun, engine bool
+	var dryRun, engine, force bool
 	c := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove everything that was made",
@@ -27,7 +28,9 @@ are up, what Bazel made for the tree (its server stops), and what the tree has i
 cache folder, stay.
 
 clean contacts a container engine only if the tree used one, according to a file in _output. If _output was removed by
-other means, --engine contacts the engine of DOCKER_HOST all the same.`,
+other means, --engine contacts the engine of DOCKER_HOST all the same.
+
+If "slipway patch edit" has laid out a copy there, and work in it is in no patch, clean removes nothing, unless --force is given.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := plan.FindRoot(o.dir)
@@ -36,13 +39,18 @@ other means, --engine contacts the engine of DOCKER_HOST all the same.`,
 			}
 			engine = engine || exists(root, plan.EngineUsed)
 			if dryRun {
-				return o.sayClean(root, engine)
+				return o.sayClean(c.Context(), root, engine, force)
 			}
 			if !exists(root, plan.Output) {
 				if engine {
 					return o.cleanEngine(c.Context(), root)
 				}
 				return nil
+			}
+			if !force {
+				if err := unsavedWork(c.Context(), root); err != nil {
+					return err
+				}
 			}
 			view := o.view(nil)
 			defer view.Close()
@@ -54,6 +62,7 @@ other means, --engine contacts the engine of DOCKER_HOST all the same.`,
 	}
 	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would be removed; do nothing")
 	c.Flags().BoolVar(&engine, "engine", false, "always look for the tree's containers, volumes and images in a container engine")
+	c.Flags().BoolVar(&force, "force", false, "also remove what is in a copy to edit patches, and in no patch")
 	return c
 }
 
@@ -63,8 +72,27 @@ func exists(root, name string) bool {
 	return err == nil
 }
 
-// sayClean prints what clean would remove. It contacts no container engine.
-func (o *options) sayClean(root string, engine bool) error {
+// unsavedWork returns an error for each copy with work that is in no patch, and says how to save it.
+func unsavedWork(ctx context.Context, root string) error {
+	work, err := patching.UnsavedWork(ctx, root)
+	if err != nil {
+		return err
+	}
+	var unsaved []error
+	for _, w := range work {
+		unsaved = append(unsaved, fmt.Errorf("%w: save it with %s, or throw it away with slipway clean --force", w, patchCommand("save", w.Project)))
+	}
+	return errors.Join(unsaved...)
+}
+
+// sayClean prints what clean would remove, or why it would stop. It contacts no container engine.
+func (o *options) sayClean(ctx context.Context, root string, engine, force bool) error {
+	if !force {
+		if err := unsavedWork(ctx, root); err != nil {
+			_, err = fmt.Fprintln(o.Out, "would stop:", err)
+			return err
+		}
+	}
 	names, err := cluster.Names(filepath.Join(root, filepath.FromSlash(clusters)))
 	if err != nil {
 		return err

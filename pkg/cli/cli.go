@@ -126,7 +126,10 @@ the same actions under Kubernetes' names.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          onlySubcommands,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return o.recoverBump(c.Context(), c)
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -140,7 +143,7 @@ the same actions under Kubernetes' names.`,
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one per line, or the result of a query")
 	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles (default $KUBE_VERBOSE)")
-	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newVerify(o), newDiff(o), newRun(o), newShell(o), newBazel(o), newCatalog(o), newCluster(o), newClean(o), newVersion(o))
+	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newSource(o), newTest(o), newTestCmd(o), newVerify(o), newDiff(o), newGenerate(o), newRun(o), newShell(o), newBazel(o), newBump(o), newOutdated(o), newCatalog(o), newCluster(o), newPatch(o), newClean(o), newVersion(o))
 	checkUsage([]*cobra.Command{root})
 	return root
 }

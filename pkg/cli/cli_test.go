@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/goproxytest"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -40,7 +41,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal("go env:", err)
 	}
 	cache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
-	testscript.Run(t, testscript.Params{
+	params := testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -55,8 +56,14 @@ func TestScripts(t *testing.T) {
 			)
 			return txtar.Write(ar, e.Cd)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exitcode": exitCode, "engine": engine},
-	})
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode": exitCode, "engine": engine, "glob": glob,
+			"moduleProxy": moduleProxy, "killedBump": killedBump,
+		},
+	}
+	// A script with a folder .gomodproxy has the modules in it.
+	goproxytest.Setup(&params)
+	testscript.Run(t, params)
 }
 
 // exitCode is the script command `exitcode N command...`, which fails unless the command exits with N.
@@ -72,6 +79,19 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if got != args[0] {
 		ts.Fatalf("%s ended with %s, want %s", strings.Join(args[1:], " "), got, args[0])
 	}
+}
+
+// glob is the script command `glob PATTERN`, which sets GLOB to the only file whose name matches.
+func glob(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: glob PATTERN")
+	}
+	names, err := filepath.Glob(args[0])
+	ts.Check(err)
+	if len(names) != 1 {
+		ts.Fatalf("%s: %d files: %v", args[0], len(names), names)
+	}
+	ts.Setenv("GLOB", names[0])
 }
 
 // engine is the script command `engine`, which sets DOCKER_HOST to a container engine that has nothing and appends each request to

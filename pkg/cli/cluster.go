@@ -90,7 +90,7 @@ func (o *options) clusterUp(ctx context.Context, request cluster.Options) error 
 	if err := request.Require(); err != nil {
 		return clusterError(err)
 	}
-	return o.withClusters(ctx, root, func(string) error { return o.clusterUpLocked(ctx, request) })
+	return o.withClusters(ctx, root, o.sayWaiting, func(string) error { return o.clusterUpLocked(ctx, request) })
 }
 
 func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) error {
@@ -221,7 +221,7 @@ interface and _output/cluster/NAME. It also removes a cluster that up did not fi
 			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(clusters))); os.IsNotExist(err) {
 				return nil
 			}
-			return o.withClusters(c.Context(), root, func(dir string) error {
+			return o.withClusters(c.Context(), root, o.sayWaiting, func(dir string) error {
 				_, none := cluster.Load(dir, name)
 				if err := cluster.Down(c.Context(), dir, name); err != nil {
 					return clusterError(err)
@@ -237,10 +237,10 @@ interface and _output/cluster/NAME. It also removes a cluster that up did not fi
 }
 
 // withClusters calls f with the folder of the tree's clusters, while no other process makes or removes one. It removes the folder if
-// no cluster is left in it.
-func (o *options) withClusters(ctx context.Context, root string, f func(dir string) error) error {
+// no cluster is left in it. While it waits for another process, it calls waiting.
+func (o *options) withClusters(ctx context.Context, root string, waiting func(action.Event), f func(dir string) error) error {
 	dir := filepath.Join(root, filepath.FromSlash(clusters))
-	return action.Locked(ctx, root, clusters, o.sayWaiting, func() error {
+	return action.Locked(ctx, root, clusters, waiting, func() error {
 		err := f(dir)
 		if entries, _ := os.ReadDir(dir); len(entries) == 1 { // the lock
 			err = errors.Join(err, os.RemoveAll(dir))
@@ -249,13 +249,20 @@ func (o *options) withClusters(ctx context.Context, root string, f func(dir stri
 	})
 }
 
-// sayWaiting says who holds the lock of the tree's clusters. It uses no view, which would say at the end that there was nothing to do.
+// sayWaiting says who holds the lock of the tree's clusters; with --json, by an event. It uses no view for people, which would say at
+// the end that there was nothing to do.
 func (o *options) sayWaiting(e action.Event) {
-	switch {
-	case o.json:
+	if o.json {
 		o.view(nil).Event(e)
-	case e.Kind == action.Waiting:
-		fmt.Fprintln(o.Err, "slipway: waiting for "+e.Text)
+	} else {
+		o.noteWaiting(e)
+	}
+}
+
+// noteWaiting says the same on standard error, for commands that print only a result as JSON.
+func (o *options) noteWaiting(e action.Event) {
+	if e.Kind == action.Waiting {
+		o.say("waiting for " + e.Text)
 	}
 }
 
@@ -264,7 +271,7 @@ func (o *options) cleanClusters(ctx context.Context, root string) error {
 	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(clusters))); os.IsNotExist(err) {
 		return nil
 	}
-	return o.withClusters(ctx, root, func(dir string) error {
+	return o.withClusters(ctx, root, o.sayWaiting, func(dir string) error {
 		names, err := cluster.Names(dir)
 		if err != nil {
 			return err

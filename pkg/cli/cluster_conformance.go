@@ -88,7 +88,7 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 	}
 	var r conformance.Report
 	// The lock keeps other commands from removing or disturbing the cluster.
-	err = o.withClusters(ctx, root, func(string) error {
+	err = o.withClusters(ctx, root, o.noteWaiting, func(string) error {
 		r, err = conformance.Run(ctx, s, run.Options)
 		return err
 	})

@@ -90,7 +90,7 @@ func (o *options) clusterVerify(ctx context.Context, v verification, checks []ve
 	}
 	defer context.AfterFunc(ctx, func() { fmt.Fprintln(o.Err, "slipway: interrupted: undoing what checks have changed in the cluster") })()
 	// The lock keeps other commands from removing or disturbing the cluster.
-	err = o.withClusters(ctx, root, func(string) error {
+	err = o.withClusters(ctx, root, o.noteWaiting, func(string) error {
 		r, err = o.makeChecks(ctx, s, v, checks)
 		return err
 	})

@@ -34,6 +34,7 @@ type Kind string
 // The kinds of artifacts.
 const (
 	Tarball Kind = "tarball" // a file of the release's folder
+	Inputs  Kind = "inputs"  // a tarball of the tree and everything that it is made of
 	Sums    Kind = "sums"    // a file of checksums, in the form of sha256sum
 	Binary  Kind = "binary"  // a program, inside tarballs and images
 	Archive Kind = "archive" // an image as an archive for docker load and ctr images import, inside tarballs
@@ -44,7 +45,7 @@ const (
 // An Artifact is a file, an image or an image index that a release consists of.
 type Artifact struct {
 	Name      string            `json:"name" jsonschema:"unique in the release"`
-	Kind      Kind              `json:"kind" jsonschema:"tarball, sums, binary, archive, image or index"`
+	Kind      Kind              `json:"kind" jsonschema:"tarball, inputs, sums, binary, archive, image or index"`
 	Platform  platform.Platform `json:"platform,omitzero" jsonschema:"absent if it is the same for all"`
 	MediaType string            `json:"mediaType" jsonschema:"IANA or OCI media type"`
 	Size      int64             `json:"size" jsonschema:"bytes; of an image or index, of its manifest"`
@@ -82,12 +83,13 @@ const (
 	Module    InputKind = "module"    // a Go module that a binary links
 	Toolchain InputKind = "toolchain" // Go for a host that may have compiled
 	Debian    InputKind = "debian"    // a Debian package with files in an image
+	Patch     InputKind = "patch"     // a patch of modules
 )
 
 // An Input is something that artifacts were made from.
 type Input struct {
-	Kind     InputKind         `json:"kind" jsonschema:"source, module, toolchain or debian"`
-	Name     string            `json:"name" jsonschema:"file name, module path, or package name"`
+	Kind     InputKind         `json:"kind" jsonschema:"source, module, toolchain, debian or patch"`
+	Name     string            `json:"name" jsonschema:"file name, module path, or package name; of a patch, its path in the tree"`
 	Version  string            `json:"version,omitempty" jsonschema:"as the module or package has it"`
 	Platform platform.Platform `json:"platform,omitzero" jsonschema:"of a toolchain the host, of a Debian package what it is for"`
 	Sum      string            `json:"sum,omitempty" jsonschema:"of a module or toolchain: h1:… as go.sum has it"`

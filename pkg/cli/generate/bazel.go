@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bazel-contrib/bazel-gazelle/v2/label"
 
+	"slipway.build/pkg/build/codegen"
+	"slipway.build/pkg/build/patched"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
@@ -34,7 +38,8 @@ const (
 type goModule struct {
 	path     string // import path
 	replace  string // the module that replaces it, if that has another path
-	folder   string // the folder that replaces it; then it has no version and no sum
+	folder   string // the folder that replaces it, relative to the root or absolute; then it has no version and no sum
+	required string // version that such a folder replaces
 	version  string
 	sum      string
 	language string // of its go.mod: "1.22"
@@ -63,6 +68,16 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	if err != nil {
 		return err
 	}
+	find := func(context.Context, func(string)) (*toolchain.Go, error) { return g, nil }
+	list, err := patched.Make(ctx, root, find, codegen.ForPatches{Root: root, Components: c.Module, GoVersion: c.Go.Version}, c, c.Module)
+	if err != nil {
+		return err
+	}
+	takePatched(modules, list)
+	folders, err := replacedByFolders(root, c)
+	if err != nil {
+		return err
+	}
 	godebug, err := godebug(ctx, g, components.Dir, c)
 	if err != nil {
 		return err
@@ -74,7 +89,7 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	s := starlark{
 		catalog: c, components: components,
 		own:     goModule{path: c.ModulePath, language: languageOf(components.Go)},
-		modules: modules, stamp: stamp.XDefs(), godebug: godebug,
+		modules: modules, folders: folders, stamp: stamp.XDefs(), godebug: godebug,
 		rulesGo: tools.Version(rulesGo), gazelle: tools.Version(gazelle),
 	}
 	for name, write := range map[string]func() string{
@@ -102,6 +117,12 @@ func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goMod
 	for _, r := range of.Requires {
 		code := r.Code()
 		m := goModule{path: r.Path, version: code.Version, sum: r.Sum, folder: r.Folder(), direct: r.Direct}
+		if m.folder != "" {
+			m.required = r.Version
+			if !path.IsAbs(m.folder) {
+				m.folder = path.Join(of.Name, m.folder) // may begin with ../
+			}
+		}
 		if m.folder == "" && code.Path != m.path {
 			m.replace = code.Path
 		}
@@ -126,6 +147,42 @@ func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goMod
 	}
 	slices.SortFunc(modules, func(a, b goModule) int { return cmp.Compare(a.repository(), b.repository()) })
 	return modules, nil
+}
+
+// takePatched makes Bazel get patched modules instead of those that patches change.
+func takePatched(modules []goModule, list *patched.List) {
+	for _, p := range list.Modules {
+		i := slices.IndexFunc(modules, func(m goModule) bool { return m.path == p.Path })
+		if i < 0 {
+			continue // a module that nothing is compiled from
+		}
+		modules[i].version, modules[i].sum, modules[i].replace = p.Patched.Version, p.Sum, ""
+		if p.Patched.Path != p.Path {
+			modules[i].replace = p.Patched.Path
+		}
+	}
+}
+
+// replacedByFolders returns the folders of the tree, relative to its root, that replace modules of any program.
+func replacedByFolders(root string, c *catalog.Catalog) ([]string, error) {
+	var folders, seen []string
+	for _, b := range c.Binaries {
+		if slices.Contains(seen, b.Module) {
+			continue
+		}
+		seen = append(seen, b.Module)
+		m, err := module.Load(root, b.Module)
+		if err != nil {
+			return nil, err
+		}
+		for _, folder := range m.Folders() {
+			if in := path.Join(m.Name, folder); !path.IsAbs(folder) && filepath.IsLocal(in) {
+				folders = append(folders, in)
+			}
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), nil
 }
 
 // languages returns the language versions of modules, by path.

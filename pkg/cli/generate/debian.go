@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"slipway.build/pkg/maintain/bump"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
@@ -20,29 +22,12 @@ func DebianLocks(ctx context.Context, root, mirror string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var archs []string
-	for _, p := range c.Sets[catalog.Server] {
-		archs = append(archs, p.Arch)
+	locks, err := bump.ResolveDebian(ctx, root, c, mirror, func(text string) { fmt.Fprintln(w, text) })
+	if err != nil {
+		return err
 	}
-	done := map[string]bool{}
-	for _, im := range c.Images {
-		dir := filepath.Join(root, "images", im.Base)
-		if done[im.Base] {
-			continue
-		}
-		done[im.Base] = true
-		wish, err := debian.ReadWish(filepath.Join(dir, "packages.txt"))
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		lock, err := wish.Resolve(ctx, mirror, archs, func(text string) { fmt.Fprintln(w, text) })
-		if err != nil {
-			return fmt.Errorf("images/%s: %w", im.Base, err)
-		}
-		if err := writeLock(filepath.Join(dir, "debian.lock"), lock, w); err != nil {
+	for _, l := range locks {
+		if err := writeLock(filepath.Join(root, filepath.FromSlash(l.File)), l.Lock, w); err != nil {
 			return err
 		}
 	}
@@ -50,6 +35,9 @@ func DebianLocks(ctx context.Context, root, mirror string, w io.Writer) error {
 }
 
 func writeLock(file string, lock *debian.Lock, w io.Writer) error {
+	if old, err := debian.ReadLock(file); err == nil && old.Suite == lock.Suite && slices.Equal(old.Packages, lock.Packages) {
+		lock.Time = old.Time // nothing else changed
+	}
 	data := lock.Marshal("`make update-debian-locks`")
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		_, err := fmt.Fprintf(w, "%s: unchanged, %d packages\n", file, len(lock.Packages))

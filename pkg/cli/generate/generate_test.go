@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"slipway.build/pkg/tree/stamp/git/gittest"
+	"slipway.build/pkg/tree/worktree/gittest"
 )
 
 func TestTargetsHaveTheNamesAndCommentsOfFunctions(t *testing.T) {
@@ -165,6 +165,39 @@ func TestMisspelledWordIsNoticed(t *testing.T) {
 	write(t, root, "docs/new.md", "the "+"behavi"+"our\n")
 	if problem, err := checks[i].run(t.Context(), root); err == nil || !strings.Contains(problem, "docs/new.md:1:4") {
 		t.Errorf("error %v: %s", err, problem)
+	}
+}
+
+func TestOnlyStaleFilesAreCalledStale(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir() // no tree, so nothing can be generated
+	for _, name := range []string{"generated code", "BUILD files"} {
+		i := slices.IndexFunc(checks, func(c check) bool { return c.name == name })
+		if problem, err := checks[i].run(t.Context(), root); err == nil || strings.Contains(problem, "not up to date") {
+			t.Errorf("%s: error %v: %s", name, err, problem)
+		}
+	}
+}
+
+func TestGofmtSaysWhatToRun(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	gittest.New(t).At(root).Git("init", "-q")
+	write(t, root, "a.go", "package  a\n")
+	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "gofmt" })
+	if problem, err := checks[i].run(t.Context(), root); err != nil || problem != "not formatted, run gofmt -w:\na.go\n" {
+		t.Errorf("error %v: %q", err, problem)
+	}
+}
+
+func TestMissingToolFailsInCI(t *testing.T) {
+	for ci, want := range map[string]string{"": "SKIPPED", "true": "FAILED "} {
+		t.Setenv("CI", ci)
+		var out strings.Builder
+		err := runChecks(t.Context(), []check{{name: "lint", tool: "no-such-tool"}}, t.TempDir(), &out)
+		if got := out.String(); got != want+"  lint: no-such-tool is not installed\n" || (err != nil) != (ci == "true") {
+			t.Errorf("CI=%s: error %v: %s", ci, err, got)
+		}
 	}
 }
 

@@ -46,6 +46,9 @@ func targets(magefiles string) ([]target, error) {
 		if f.Receiver != "" {
 			t.name = dashed(f.Receiver) + "-" + t.name
 		}
+		if name := strings.ReplaceAll(t.name, "-", "_"); info.Aliases[name] == f { // as Kubernetes spells generated_files
+			t.name = name
+		}
 		if t.name != strings.ToLower(f.TargetName()) && info.Aliases[t.name] != f {
 			return nil, fmt.Errorf("%s: target %s has no alias %q", magefiles, f.TargetName(), t.name)
 		}

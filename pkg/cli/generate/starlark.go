@@ -23,6 +23,7 @@ type starlark struct {
 	components *module.Module // cmd/
 	own        goModule       // also cmd/
 	modules    []goModule
+	folders    []string          // of the tree, that replace modules
 	stamp      map[string]string // x_defs
 	godebug    string
 	rulesGo    string // versions, with the v
@@ -55,8 +56,10 @@ func (s starlark) config() string {
 	fmt.Fprintf(&b, "\"\"\"What Bazel needs to know from release.yaml, cmd/go.mod and the version stamp.\"\"\"\n\n")
 	fmt.Fprintf(&b, "# The version of Go that compiles, and the sums of its module by host.\nGO_VERSION = %q\n\nGO_SUMS = %s\n\n",
 		strings.TrimPrefix(s.catalog.Go.Version, "go"), dict(s.catalog.Go.Sums))
+	fmt.Fprintf(&b, "# The version of Go that compiles slipway itself.\nGO_OWN = %q\n\n", s.catalog.Own().Version)
 	fmt.Fprintf(&b, "# The user's Go settings that are passed on: where modules come from, and where caches are.\nGO_SETTINGS = %s\n\n", lines(toolchain.HandedOn()))
 	fmt.Fprintf(&b, "# Build tags of every compile.\nTAGS = %s\n\n", list(s.catalog.Tags))
+	fmt.Fprintf(&b, "# Folders of the tree that replace modules.\nFOLDERS = %s\n\n", list(s.folders))
 	fmt.Fprintf(&b, "# The default GODEBUG of every component, from cmd/go.mod.\nGODEBUG = %q\n\n", s.godebug)
 	fmt.Fprintf(&b, "# The Go variables that hold the version, and the keys of the workspace status that set them.\nSTAMP = %s\n\n", dict(s.stamp))
 	b.WriteString("# The modules that the components link: what to fetch, how to compile it, and what the build information says about it.\nMODULES = {\n")
@@ -69,7 +72,7 @@ func (s starlark) config() string {
 			fmt.Fprintf(&b, ", replace = %q", m.replace)
 		}
 		if m.folder != "" {
-			fmt.Fprintf(&b, ", folder = %q", m.folder)
+			fmt.Fprintf(&b, ", folder = %q, required = %q", m.folder, m.required)
 		}
 		if len(m.visitors) > 0 {
 			fmt.Fprintf(&b, ", internal_to = %s", list(m.visitors))

@@ -18,7 +18,7 @@ func TestVariablesAreDocumentedWhereTheyAreRead(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
 	documented := variables(t, root)
-	read := regexp.MustCompile(`(?:[Gg]etenv|LookupEnv)\("([A-Za-z_]+)"\)`)
+	read := regexp.MustCompile(`(?:[Gg]etenv|LookupEnv|\bo\.has)\("([A-Za-z_]+)"\)`)
 	text := map[string]string{} // of all Go files, by folder; that of all tests under "tests"
 	for _, top := range []string{"pkg", "magefiles", "test", "build"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(file string, d os.DirEntry, err error) error {

@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+
+	"slipway.build/pkg/cli"
 )
 
 // A check is one step of make verify.
@@ -27,6 +30,9 @@ var misspelled = []string{
 	"platfrom", // a flag that tests get wrong
 }
 
+// diff matches the beginning of a file's differences: gazelle ends with the same exit code for these and for a failure.
+var diff = regexp.MustCompile(`(?m)^\+\+\+ `)
+
 // The components' module is not vetted: its mains have a few lines each, which a build compiles anyway, and vet would first spend
 // minutes on all of Kubernetes.
 var checks = []check{
@@ -37,12 +43,26 @@ var checks = []check{
 		}
 		return "not up to date, run make update: " + strings.Join(names, " "), err
 	}},
+	{name: "generated code", run: func(ctx context.Context, root string) (string, error) {
+		var out bytes.Buffer
+		err := cli.Run(ctx, cli.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "generate", "--check", "-C", root)
+		if err == nil {
+			return "", nil
+		}
+		if _, stale := errors.AsType[*cli.StaleError](err); stale {
+			return "not up to date, run make generated_files:\n" + out.String(), err
+		}
+		return out.String(), err
+	}},
 	{name: "gofmt", run: func(ctx context.Context, root string) (string, error) {
 		names, err := tracked(ctx, root, "*.go")
 		if err != nil {
 			return "", err
 		}
 		out, err := output(ctx, root, "gofmt", append([]string{"-l"}, names...)...)
+		if err == nil && out != "" {
+			out = "not formatted, run gofmt -w:\n" + out
+		}
 		return out, err
 	}},
 	{name: "go vet", run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
@@ -52,10 +72,13 @@ var checks = []check{
 		"images/kube-cross/rootfs/usr/local/bin/*")},
 	{name: "BUILD files", run: func(ctx context.Context, root string) (string, error) {
 		out, err := output(ctx, root, "go", gazelleCommand("-mode=diff")...)
-		if err != nil {
+		switch {
+		case err == nil:
+			return "", nil
+		case diff.MatchString(out):
 			return "not up to date, run make update:\n" + out, err
 		}
-		return "", nil
+		return out, err
 	}},
 	{name: "misspell", run: overTracked("go tool misspell -error -locale US -i "+strings.Join(misspelled, ","),
 		":(exclude,glob)**/LICENSE", ":(exclude,glob)**/go.sum", ":(exclude,glob)**/debian.lock")}, // texts of others
@@ -73,14 +96,20 @@ func Checks() []string {
 
 // Verify runs every check, writes the results to w, and returns an error if a check failed.
 func Verify(ctx context.Context, root string, w io.Writer) error {
+	return runChecks(ctx, checks, root, w)
+}
+
+func runChecks(ctx context.Context, checks []check, root string, w io.Writer) error {
 	var failed []error
 	for _, c := range checks {
 		if c.tool != "" {
 			if _, err := exec.LookPath(c.tool); err != nil {
 				if os.Getenv("CI") == "true" {
+					fmt.Fprintf(w, "FAILED   %s: %s is not installed\n", c.name, c.tool)
 					failed = append(failed, fmt.Errorf("%s: %w", c.name, err))
+				} else {
+					fmt.Fprintf(w, "SKIPPED  %s: %s is not installed\n", c.name, c.tool)
 				}
-				fmt.Fprintf(w, "SKIPPED  %s: %s is not installed\n", c.name, c.tool)
 				continue
 			}
 		}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +57,15 @@ func TestProcessThatIsNotInTheStateDoesNothing(t *testing.T) {
 
 func TestLaterProcessWithTheSamePIDSurvives(t *testing.T) {
 	t.Parallel()
-	other := exec.Command("sleep", "1000")
+	other := exec.Command("cat")
+	in, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +84,13 @@ func TestLaterProcessWithTheSamePIDSurvives(t *testing.T) {
 		if err := s.endProcesses(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		time.Sleep(10 * time.Millisecond) // the kernel's, to end it if it was told to
-		if now, err := startTime(other.Process.Pid); err != nil || now != start {
-			t.Fatalf("%s: it was ended", name)
+		// A signal that was sent to it would end it before it answers.
+		answer := make([]byte, len(name))
+		if _, err := io.WriteString(in, name); err != nil {
+			t.Fatalf("%s: it was ended: %v", name, err)
+		}
+		if _, err := io.ReadFull(out, answer); err != nil || string(answer) != name {
+			t.Fatalf("%s: it was ended: %v", name, err)
 		}
 	}
 }

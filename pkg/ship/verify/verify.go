@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/input"
 )
 
 // A Status is the result of checking a file.
@@ -91,11 +92,14 @@ func folder(ctx context.Context, dir string, described *release.Release, names [
 		return nil, fmt.Errorf("%s: names no files", filepath.Join(dir, release.File))
 	}
 	report.Files = make([]File, len(checked))
-	g, ctx := errgroup.WithContext(ctx)
+	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, a := range checked {
 		g.Go(func() (err error) {
-			report.Files[i], err = check(ctx, dir, a)
+			report.Files[i], err = check(within, dir, a)
+			if err == nil && report.Files[i].Status != OK && report.Files[i].Status != Missing && a.Kind == release.Inputs {
+				_, err = members(within, dir, &report.Files[i])
+			}
 			return err
 		})
 	}
@@ -106,6 +110,13 @@ func folder(ctx context.Context, dir string, described *release.Release, names [
 		strangers, err := strangers(dir, checked)
 		if err != nil {
 			return nil, err
+		}
+		for i, f := range strangers {
+			if f.Path == input.Tarball {
+				if strangers[i], err = beside(ctx, dir, described); err != nil {
+					return nil, err
+				}
+			}
 		}
 		report.Files = append(report.Files, strangers...)
 	}
@@ -201,9 +212,13 @@ func (r *Report) Text(w io.Writer) error {
 			return err
 		}
 	}
-	sum := fmt.Sprintf("release %s: %d files as described", r.Version, len(r.Files))
+	what := "release " + r.Version
+	if r.Version == "" {
+		what = r.Folder // of inputs that are too damaged to say what they are
+	}
+	sum := fmt.Sprintf("%s: %d files as described", what, len(r.Files))
 	if bad > 0 {
-		sum = fmt.Sprintf("release %s: %d of %d files are not as described", r.Version, bad, len(r.Files))
+		sum = fmt.Sprintf("%s: %d of %d files are not as described", what, bad, len(r.Files))
 	}
 	_, err := fmt.Fprintln(w, sum)
 	return err

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/maintain/bump"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/tree/catalog"
+)
+
+func newBump(o *options) *cobra.Command {
+	var dryRun, force bool
+	c := &cobra.Command{
+		Use:   "bump [version | name[@version]...]",
+		Short: "Move the tree to another version of Kubernetes, or of something else",
+		Long: `bump moves the tree to another version of Kubernetes with all that belongs together: cmd/go.mod with the staging
+modules, go.sum files, Go with its sums, pause, etcd, CoreDNS and CNI plugins as Kubernetes names them, the images for
+tests, generated files, and the versions in README.md, docs/, images/ and release/. It ends with a table of what moved
+from where to where.
+
+  slipway bump                    the newest patch of the tree's minor
+  slipway bump v1.36.4            this version, newer or older
+  slipway bump go                 the newest patch of the pinned Go, without the rest
+  slipway bump go@go1.26.8        this one
+  slipway bump etcd coredns       as the tree's Kubernetes names them
+  slipway bump metrics-server     the newest that the pinned Go can compile; others below images/ likewise
+  slipway bump debian             the Debian packages that the mirror has now
+
+The new tree is prepared in a copy, and replaces the old one only when it is whole. What is not available is named
+before anything changes. If slipway is killed meanwhile, the next command finishes the bump or undoes it.
+
+A tree with changes that are not committed is refused without --force, since the bump could not be told from them.`,
+		ValidArgsFunction: o.completeBump,
+		RunE: func(c *cobra.Command, args []string) error {
+			root, err := plan.FindRoot(o.dir)
+			if err != nil {
+				return err
+			}
+			return action.Locked(c.Context(), root, plan.State, o.noteWaiting, func() error {
+				if err := o.finishBump(root); err != nil { // of a bump that this one waited for, and that was killed
+					return err
+				}
+				b, err := bump.Prepare(c.Context(), bump.Options{
+					Root: root, State: plan.State, Targets: args, Force: force,
+					Mirror: o.Getenv("SLIPWAY_DEBIAN_MIRROR"), LocksBy: "`make update-debian-locks`", Getenv: o.Getenv,
+					Say: o.say,
+				})
+				if err != nil {
+					return err
+				}
+				if !dryRun {
+					if err := b.Apply(); err != nil {
+						return err
+					}
+				}
+				return o.showBump(b, dryRun)
+			})
+		},
+	}
+	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would change; change nothing")
+	c.Flags().BoolVar(&force, "force", false, "also in a tree with changes that are not committed")
+	return c
+}
+
+// completeBump completes the names of what can move.
+func (o *options) completeBump(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	root, err := plan.FindRoot(o.dir)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	declared, err := catalog.Load(root)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return bump.Names(declared), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (o *options) showBump(b *bump.Bump, dryRun bool) error {
+	if o.json {
+		return o.printJSON(b.Report)
+	}
+	if err := writeTable(o.Out, "WHAT\tFROM\tTO\tWHY", func(row func(...string)) {
+		for _, m := range b.Moves {
+			row(m.What, orDash(m.From), orDash(m.To), m.Why)
+		}
+	}); err != nil {
+		return err
+	}
+	if len(b.Patches) > 0 {
+		fmt.Fprintln(o.Out)
+	}
+	if err := writeTable(o.Out, "PATCH\tNOW", func(row func(...string)) {
+		for _, p := range b.Patches {
+			now := p.Verdict
+			if p.Offset != 0 {
+				now += ", moved by " + lines(p.Offset)
+			}
+			row(p.Name, now)
+		}
+	}); err != nil {
+		return err
+	}
+	next := ", make quick-release builds them"
+	for _, p := range b.Patches {
+		if p.Conflicts() {
+			next = ""
+			fmt.Fprintf(o.Out, "\n%s conflicts: %s\n%s resolves it; until then, builds stop.\n", p.Name, p.Why, patchCommand("edit", p.Project))
+		}
+	}
+	for _, note := range b.Notes {
+		fmt.Fprintf(o.Out, "\nnote: %s\n", note)
+	}
+	switch {
+	case len(b.Files) == 0:
+		fmt.Fprintln(o.Out, "nothing to change")
+	case dryRun:
+		fmt.Fprintf(o.Out, "\n%s would change:\n", count(len(b.Files), "file"))
+		for _, name := range b.Files {
+			fmt.Fprintln(o.Out, " ", name)
+		}
+	default:
+		fmt.Fprintf(o.Out, "\n%s changed. git status lists them%s.\n", count(len(b.Files), "file"), next)
+	}
+	return nil
+}
+
+// recoverBump finishes a bump of the tree that was killed while it put files in place, before a command reads half of them.
+func (o *options) recoverBump(ctx context.Context, c *cobra.Command) error {
+	if c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd || c.Name() == "help" {
+		return nil
+	}
+	root, err := plan.FindRoot(o.dir)
+	if err != nil || !bump.Pending(root, plan.State) {
+		return nil // commands that need a tree say so
+	}
+	return action.Locked(ctx, root, plan.State, o.noteWaiting, func() error { return o.finishBump(root) })
+}
+
+// finishBump finishes or undoes an interrupted bump, and says which. The caller holds the tree's lock.
+func (o *options) finishBump(root string) error {
+	title, undone, err := bump.Recover(root, plan.State)
+	switch {
+	case err != nil:
+		return errors.Join(errors.New("a bump of this tree was interrupted"), err)
+	case undone:
+		fmt.Fprintf(o.Err, "the interrupted bump to %s is undone\n", title)
+	case title != "":
+		fmt.Fprintf(o.Err, "the interrupted bump to %s is finished\n", title)
+	}
+	return nil
+}

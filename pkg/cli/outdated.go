@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/maintain/bump"
+)
+
+func newOutdated(o *options) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "outdated",
+		Short: "List what is behind: Kubernetes, Go, other projects, packages, modules",
+		Long: `outdated lists what has a newer version than the tree has: Kubernetes, Go, the other projects, Debian's packages, and the
+toolchain's own modules. Bazel and other rule sets are listed, but slipway cannot look up newer ones. "slipway bump" moves
+most of them.
+
+SHOULD is the newest patch of the same minor, or the version that the tree's Kubernetes names. NEWEST is the newest
+of all. If a version cannot be looked up, NOTE says why. --json prints everything.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			root, err := plan.FindRoot(o.dir)
+			if err != nil {
+				return err
+			}
+			items, err := bump.Outdated(c.Context(), bump.Options{
+				Root: root, State: plan.State, Mirror: o.Getenv("SLIPWAY_DEBIAN_MIRROR"),
+				Say: o.say,
+			})
+			if err != nil {
+				return err
+			}
+			if o.json {
+				return o.printJSON(items)
+			}
+			return o.showOutdated(items, all)
+		},
+	}
+	c.Flags().BoolVarP(&all, "all", "a", false, "also list what is not behind")
+	return c
+}
+
+func (o *options) showOutdated(items []bump.Item, all bool) error {
+	behind, unknown := 0, 0
+	if err := writeTable(o.Out, "WHAT\tHAVE\tSHOULD\tNEWEST\tNOTE", func(row func(...string)) {
+		for _, i := range items {
+			known := i.Should != "" || i.Newest != ""
+			switch {
+			case i.Behind:
+				behind++
+			case !known:
+				unknown++
+			}
+			if i.Behind || !known || all || i.Kind == "kubernetes" || i.Newest != i.Have && i.Kind != "toolchain" {
+				row(i.Name, orDash(i.Have), orDash(i.Should), orDash(i.Newest), i.Note)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(o.Out, "%d of %d behind, %d not known\n", behind, len(items), unknown)
+	return err
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// say prints a line of progress or a remark, on standard error.
+func (o *options) say(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
+
+// printJSON prints the result of a query.
+func (o *options) printJSON(v any) error {
+	e := json.NewEncoder(o.Out)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// writeTable writes rows below a header, in columns. Without rows it writes nothing.
+func writeTable(to io.Writer, header string, rows func(row func(cells ...string))) error {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	n := 0
+	fmt.Fprintln(w, header)
+	rows(func(cells ...string) {
+		n++
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	})
+	if err := w.Flush(); err != nil || n == 0 {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(to, strings.TrimRight(line, " \n")); err != nil { // an empty last cell is not worth its spaces
+			return err
+		}
+	}
+	return nil
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// count returns a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
