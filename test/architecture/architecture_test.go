@@ -49,7 +49,7 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 		"pkg/build/plan imports archive/tar, but must never know how anything is made":                                             {"pkg/build/plan", "archive/tar"},
 		"pkg/tree/source imports github.com/spf13/cobra, which only pkg/cli, pkg/cli/generate may import":                          {"pkg/tree/source", "github.com/spf13/cobra"},
 		"pkg/build/bazel imports github.com/docker/docker/client, which only pkg/mechanism/engine, pkg/build/kubecross may import": {"pkg/build/bazel", "github.com/docker/docker/client"},
-		"pkg/tree/source imports pkg/tree/stamp/git/gittest, which is for tests":                                                   {"pkg/tree/source", "pkg/tree/stamp/git/gittest"},
+		"pkg/tree/source imports pkg/tree/worktree/gittest, which is for tests":                                                    {"pkg/tree/source", "pkg/tree/worktree/gittest"},
 	} {
 		graph := maps.Clone(right)
 		graph[c.pkg] = []string{c.imports}

@@ -13,8 +13,9 @@ var wings = []wing{
 	{"release", "The hinge: the release as one value, release.json.", []string{"mechanism"}},
 	{"ship", "What is done with a release that is made.", []string{"tree", "build", "release", "mechanism"}},
 	{"prove", "Whether a release works, and whether it is the same as another.", []string{"tree", "release", "ship", "mechanism"}},
+	{"maintain", "What a maintainer does before a release: choose, patch, generate, test.", []string{"tree", "build", "release", "mechanism"}},
 	{"mechanism", "What knows nothing of Kubernetes or of a release.", nil},
-	{"cli", "The command line, above all others.", []string{"tree", "build", "release", "ship", "prove", "mechanism"}},
+	{"cli", "The command line, above all others.", []string{"tree", "build", "release", "ship", "prove", "maintain", "mechanism"}},
 }
 
 // A rule says what a package is for and what it must never know. What shows in imports is in not: import paths, those of this module
@@ -49,9 +50,14 @@ const (
 var rules = []rule{
 	{"tree/catalog", "what can be built, for which platforms, into what", "how anything is built", []string{processes, network, action}},
 	{"tree/stamp", "which version this is", "what a version is used for", []string{processes, catalog, action}},
-	{"tree/stamp/git", "ask git about the tree", "what the answers are used for", []string{"pkg/tree/..."}},
+	{"tree/worktree", "ask git about the tree", "what the answers are used for", []string{processes, "pkg/tree/..."}},
 	{"tree/source", "which files are the sources", "where they are packed", []string{catalog, action, compressed, klauspost}},
 	{"tree/module", "go.mod, go.sum and the modules in a binary: the one inventory of Go modules", "Kubernetes; the network; the go command",
+		[]string{processes, network, catalog, action}},
+	{"tree/patch", "patches to upstream's code: which there are, and what becomes of them", "how patched code is compiled; the network; the go command",
+		[]string{processes, network, catalog, action}},
+
+	{"tree/input", "what a release is made of besides its tree, and where an unpacked tree has it", "the network; how inputs are fetched and packed",
 		[]string{processes, network, catalog, action}},
 
 	{"build/plan", "which specs a request needs, and how they are connected", "how anything is made",
@@ -60,6 +66,8 @@ var rules = []rule{
 	{"build/execute", "carry out a plan in a tree: the lock, the run, what is tidied up after it", "what a request needs; what users see",
 		[]string{processes, network, docker, engine, images, catalog}},
 	{"build/toolchain", "the pinned Go and its environment", "what is compiled with it", []string{catalog, roads, action}},
+	{"build/patched", "modules as patches change them, for every road", "how they are compiled; which generators there are",
+		[]string{processes, network, plan, roads, docker, engine}},
 	{"build/road", "what a road is: a way to compile packages into binaries", "what a release is; any road of its own", []string{processes, plan, release, "pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel"}},
 	{"build/road/local", "compile with the Go of this machine", "what a release is; other roads", []string{plan, release, docker, engine, "pkg/build/road/container", "pkg/build/road/bazel"}},
 	{"build/road/container", "compile in a container", "what a release is; other roads", []string{plan, release, "pkg/build/road/local", "pkg/build/road/bazel"}},
@@ -73,6 +81,11 @@ var rules = []rule{
 	{"build/compile", "the actions of compiles: one for each binary, in batches", "which binaries there are, and how a road compiles",
 		[]string{processes, network, docker, engine, catalog, plan, "pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel"}},
 	{"build/pack", "the tarballs of a release", "which tarballs there are, and what they hold", []string{processes, network, archives, compressed, klauspost, catalog, plan}},
+	{"build/upstream", "another project's repository, put together again from its modules", "what it is for; patches",
+		[]string{network, catalog, plan, roads, action, "pkg/mechanism/git"}},
+	{"build/codegen", "run Kubernetes' code generators", "upstream's scripts; what a release holds; where patches come from", []string{network, catalog, plan, roads}},
+	{"build/inputs", "the tarball of a tree and everything that it is made of", "which modules, packages and toolchains a release needs",
+		[]string{processes, network, catalog, plan}},
 	{"build/describe", "release.json and the files of checksums", "which artifacts a release has", []string{processes, network, catalog, plan}},
 
 	{"release", "a release as one value: artifacts and inputs by content", "how artifacts are made, and what is done with them", []string{processes, network, archives, compressed, action}},
@@ -84,14 +97,23 @@ var rules = []rule{
 	{"prove/cluster/conformance", "run upstream's conformance specs, and report", "which specs and images there are", []string{catalog, docker, engine, images}},
 	{"prove/diff", "whether two releases, or two binaries, are the same", "how they were made", []string{processes, network, catalog, action}},
 
+	{"maintain/bump", "move the tree to another version of Kubernetes, of Go or of another project", "how a release is made", []string{network, plan, roads, docker, engine}},
+	{"maintain/patching", "edit the patches of a tree, in upstream's repository", "how patches apply; how patched code is compiled",
+		[]string{processes, network, catalog, plan, roads, docker, engine, "pkg/build/toolchain"}},
+	{"maintain/kubetest", "run Kubernetes' own tests on what the tree is made of", "how a release is made", []string{plan, release, docker, engine, catalog}},
+
 	{"mechanism/action", "run a graph: keys, records, skipping, the lock, events", "Kubernetes, Go, git, printing", []string{processes, network, children, "go/..."}},
 	{"mechanism/archive", "tarballs that depend on their contents alone, fast", "what is packed", []string{processes, network, action}},
+	{"mechanism/atomicdir", "replace a folder in one step", "what folders hold", []string{processes, network}},
 	{"mechanism/atomicfile", "write a file that has its name only when it is whole", "what files hold", []string{processes, network}},
 	{"mechanism/badrequest", "tell errors of a request from failures", "exit codes", []string{processes, network}},
 	{"mechanism/checksum", "digests of files, and files of checksums", "which files a release has", []string{processes, network}},
 	{"mechanism/child", "child processes that end with their parent", "which programs they are", []string{network}},
 	{"mechanism/debian", "Debian packages: root file systems of them, and the files of exact versions", "which packages, and what for", []string{docker, engine}},
 	{"mechanism/engine", "drive a Docker Engine: containers, streams, labels", "what containers are for", []string{processes, action}},
+	{"mechanism/gotest", "run `go test -json`, and report on it", "which packages are tested, with which Go and flags", []string{network, action}},
+	{"mechanism/git", "run git, in repositories that slipway makes without anybody's configuration", "what repositories hold, and whose they are", []string{network}},
+	{"mechanism/journal", "replace many files at once: all or none", "what the files are", []string{processes, network, action}},
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
@@ -113,9 +135,10 @@ var only = []struct {
 	{"github.com/spf13/cobra/doc", []string{"cli/generate"}},
 	{"github.com/spf13/pflag", []string{"cli"}},
 	{"golang.org/x/term", []string{"cli", "cli/console"}},
-	{"golang.org/x/mod/modfile", []string{"tree/module"}},
+	{"golang.org/x/mod/modfile", []string{"tree/module", "maintain/bump", "maintain/kubetest"}},
+	{"github.com/bluekeyes/go-gitdiff/gitdiff", []string{"tree/patch"}},
 	{"github.com/agnivade/levenshtein", []string{"mechanism/suggest"}},
-	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "prove/cluster/verify"}},
+	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster/verify"}},
 	{"github.com/docker/docker/...", []string{"mechanism/engine", "build/kubecross"}},
 	{"github.com/ulikunitz/xz", []string{"mechanism/debian"}},
 	{"github.com/magefile/mage/...", []string{"cli/generate"}},
@@ -124,7 +147,7 @@ var only = []struct {
 }
 
 // tests are packages that only tests import.
-var tests = []string{"mechanism/needs", "mechanism/recipe/recipetest", "tree/stamp/git/gittest"}
+var tests = []string{"mechanism/needs", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
 
 // pending lists what does not hold yet. It must become empty; what holds must not be in it.
 var pending = []string{}

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -357,18 +358,23 @@ func (k existing) subcommand(args []string) error {
 
 // goals checks the arguments of make.
 func (k existing) goals(args []string) error {
+	suites := slices.Contains(args, "test-cmd") // upstream's, which WHAT names there
 	for _, arg := range args {
 		arg = strings.Trim(arg, `"'`)
 		if arg == "TARGET" || strings.HasPrefix(arg, "-") {
 			continue
 		}
 		if variable, value, ok := strings.Cut(arg, "="); ok {
-			if variable != "WHAT" {
+			if variable != "WHAT" || suites {
 				continue
 			}
 			for _, what := range strings.Fields(strings.Trim(value, `"'`)) {
 				if strings.HasPrefix(what, "./") {
 					if err := goPackage(what); err != nil {
+						return err
+					}
+				} else if strings.HasPrefix(what, "k8s.io/") {
+					if err := required(what); err != nil {
 						return err
 					}
 				} else if !k.components[strings.TrimPrefix(what, "cmd/")] {
@@ -380,6 +386,16 @@ func (k existing) goals(args []string) error {
 		}
 	}
 	return nil
+}
+
+// required checks that the components' go.mod requires the module of one of Kubernetes' packages.
+func required(pkg string) error {
+	elements := strings.SplitN(pkg, "/", 3)
+	data, err := os.ReadFile(filepath.Join(root, "cmd", "go.mod"))
+	if err == nil && !bytes.Contains(data, []byte("\t"+elements[0]+"/"+elements[1]+" v")) {
+		return fmt.Errorf("cmd/go.mod requires no module of %s", pkg)
+	}
+	return err
 }
 
 // label checks that a label of Bazel is in a folder of the tree.

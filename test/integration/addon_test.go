@@ -59,19 +59,20 @@ func TestOtherProjectsImagesHaveTheirVersion(t *testing.T) {
 // Programs print the version that they are packed under.
 func TestOtherProjectsProgramsPrintTheirVersion(t *testing.T) {
 	r := baseline(t)
+	cni := requirements(parseMod(t, r.path("images/cni-plugins/go.mod")))["github.com/containernetworking/plugins"]
 	for _, tt := range []struct {
 		line []string
 		env  string
 		want string
 	}{
 		{[]string{"pause", "-v"}, "", "pause " + addonImages["pause"] + "\n"},
-		{[]string{"etcd", "--version"}, "", "etcd Version: 3.6.8\n"},
-		{[]string{"etcdctl", "version"}, "", "etcdctl version: 3.6.8\n"},
-		{[]string{"etcdutl", "version"}, "", "etcdutl version: 3.6.8\n"},
-		{[]string{"coredns", "-version"}, "", "CoreDNS-1.14.2\n"},
+		{[]string{"etcd", "--version"}, "", "etcd Version: " + programVersion("etcd") + "\n"},
+		{[]string{"etcdctl", "version"}, "", "etcdctl version: " + programVersion("etcd") + "\n"},
+		{[]string{"etcdutl", "version"}, "", "etcdutl version: " + programVersion("etcd") + "\n"},
+		{[]string{"coredns", "-version"}, "", "CoreDNS-" + programVersion("coredns/coredns") + "\n"},
 		{[]string{"metrics-server", "--version"}, "", addonImages["metrics-server/metrics-server"]},
-		{[]string{"bridge"}, "CNI_COMMAND=", "CNI bridge plugin v1.9.1\n"},
-		{[]string{"portmap"}, "CNI_COMMAND=", "CNI portmap plugin v1.9.1\n"},
+		{[]string{"bridge"}, "CNI_COMMAND=", "CNI bridge plugin " + cni + "\n"},
+		{[]string{"portmap"}, "CNI_COMMAND=", "CNI portmap plugin " + cni + "\n"},
 	} {
 		got := run(t, r.dir, []string{tt.env}, r.path(hostBin(tt.line[0])), tt.line[1:]...).ok(t)
 		if !strings.Contains(got.stdout+got.stderr, tt.want) {
@@ -164,11 +165,11 @@ func TestOtherProjectsImagesRun(t *testing.T) {
 		line  []string // an entry point, or empty, and arguments
 		want  string
 	}{
-		{pause, []string{"", "-v"}, "pause 3.10.2"},
-		{etcd, []string{"", "--version"}, "etcd Version: 3.6.8"},
-		{etcd, []string{"etcdctl", "version"}, "etcdctl version: 3.6.8"},
-		{load(addonArchive("coredns/coredns")), []string{"", "-version"}, "CoreDNS-1.14.2"},
-		{load(addonArchive("metrics-server/metrics-server")), []string{"", "--version"}, "v0.9.0"},
+		{pause, []string{"", "-v"}, "pause " + addonImages["pause"]},
+		{etcd, []string{"", "--version"}, "etcd Version: " + programVersion("etcd")},
+		{etcd, []string{"etcdctl", "version"}, "etcdctl version: " + programVersion("etcd")},
+		{load(addonArchive("coredns/coredns")), []string{"", "-version"}, "CoreDNS-" + programVersion("coredns/coredns")},
+		{load(addonArchive("metrics-server/metrics-server")), []string{"", "--version"}, addonImages["metrics-server/metrics-server"]},
 		{proxy, []string{"iptables", "--version"}, "(nf_tables)"},
 		{proxy, []string{"ip6tables-restore", "--version"}, "(nf_tables)"},
 		{proxy, []string{"iptables-legacy", "--version"}, "(legacy)"},
@@ -199,9 +200,12 @@ func TestPauseReapsAndEnds(t *testing.T) {
 	script := `set -e
 unshare --pid --fork --mount-proc "$1" 2>err & u=$!
 for i in $(seq 100); do p=$(pgrep -P $u) && break; sleep 0.05; done
-nsenter --target $p --pid --mount sh -c '(sleep 0.2; exit 3) & exit 0'
-sleep 0.6
-nsenter --target $p --pid --mount ps -eo stat=,comm= >ps
+nsenter --target $p --pid --mount sh -c '(exit 3) & exit 0'
+for i in $(seq 100); do # pause gets the time to reap
+	nsenter --target $p --pid --mount ps -eo stat=,comm= >ps
+	grep -qv -e ' pause$' -e ' ps$' ps || break
+	sleep 0.05
+done
 kill -TERM $p
 wait $u || true
 cat ps err`

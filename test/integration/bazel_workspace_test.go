@@ -8,22 +8,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// needBazel is called by tests that run Bazel. It must be installed, or the tools that make a root that has it.
+// needBazel is called by tests that run Bazel. It must be installed, or the tools that make a root that has it. It joins their lane.
 func needBazel(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"bazel", "bazelisk"} {
-		if _, err := exec.LookPath(name); err == nil {
-			return
-		}
+	if !slices.ContainsFunc([]string{"bazel", "bazelisk"}, func(name string) bool { _, err := exec.LookPath(name); return err == nil }) {
+		need(t, "mmdebstrap", "mmdebstrap")
+		need(t, "unshare", "util-linux")
 	}
-	need(t, "mmdebstrap", "mmdebstrap")
-	need(t, "unshare", "util-linux")
+	cloneLane.join(t)
 }
 
 // The smallest component is enough for this.

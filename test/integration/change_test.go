@@ -47,6 +47,7 @@ func TestFilesThatOnlyTheUserIgnoresAreNotReleased(t *testing.T) {
 
 // A release of a tree that is edited meanwhile would hold some files from before the edit and some from after it.
 func TestTreeThatChangesWhileItIsReleasedFails(t *testing.T) {
+	cloneLane.join(t)
 	const (
 		name    = "release/manifests/addons/coredns/service.yaml"
 		sums    = tars + "/SHA256SUMS"

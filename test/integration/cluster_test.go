@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// needNodes is called by tests that boot a cluster with nodes.
+// needNodes is called by tests that boot a cluster with nodes. It joins their lane.
 func needNodes(t *testing.T) {
 	t.Helper()
 	needRoot(t)
@@ -32,6 +32,7 @@ func needNodes(t *testing.T) {
 	} {
 		need(t, program, pkg)
 	}
+	clusterLane.join(t)
 }
 
 // serverTarball is the file that clusters are made from.
@@ -64,10 +65,10 @@ func (tr tree) up(t *testing.T, flags ...string) result {
 	return tr.slipway(t, append([]string{"cluster", "up", "--from", released(t)}, flags...)...)
 }
 
-// startUp starts to boot a cluster.
-func (tr tree) startUp(t *testing.T, flags ...string) *process {
+// startUp starts to boot a cluster from a folder of tarballs.
+func (tr tree) startUp(t *testing.T, from string, flags ...string) *process {
 	t.Helper()
-	return tr.start(t, slipway(t), append([]string{"cluster", "up", "--from", released(t)}, flags...)...)
+	return tr.start(t, slipway(t), append([]string{"cluster", "up", "--from", from}, flags...)...)
 }
 
 // kubectl runs the released kubectl against the cluster.
@@ -110,28 +111,34 @@ func takeUsualPorts(t *testing.T) {
 	}
 }
 
+// One cluster of two nodes is booted for everything that is tested of a cluster that works. Another tree's cluster of the same name
+// boots and ends beside it.
 func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	needNodes(t)
-	tr := clusterTree(t)
+	tr, other := clusterTree(t), clusterTree(t)
 	takeUsualPorts(t)
 	before := tracesOf(t)
-	took := tr.up(t, "--nodes", "2").ok(t).took
-	t.Logf("ready after %v", took)
+	tr.slipway(t, "cluster", "conformance").fails(t, 1, "there is no such cluster", "slipway cluster up")
+	up := tr.startUp(t, testRelease(t), "--nodes", "2")
+	other.bootsAfterKill(t)
+	up.wait(t).ok(t)
 	before.has(t, "process", "cgroup", "interface", "route")
 
 	s := tr.clusterStatus(t)
 	if s.State != "ready" || len(s.Parts) != 3 || s.Parts[1].State != "Ready" || s.Parts[2].State != "Ready" {
 		t.Errorf("status is %+v", s)
 	}
-	t.Run("verify", tr.verifySeesWhatIsBroken)
+	tr.standsBeside(t, other)
 	tr.worksAcrossNodes(t, s)
+	t.Run("verify", tr.verifySeesWhatIsBroken)
 	tr.metered(t)
+	t.Run("conformance", tr.runsConformanceSpecs)
 
-	again := tr.up(t, "--nodes", "2").ok(t)
-	if again.took > 5*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
+	again := tr.slipway(t, "cluster", "up", "--from", testRelease(t), "--nodes", "2").ok(t)
+	if again.took > 20*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
 		t.Errorf("the second up changed something: %v", again)
 	}
-	tr.up(t, "--nodes", "1").fails(t, 1, "is up already")
+	tr.slipway(t, "cluster", "up", "--from", testRelease(t), "--nodes", "1").fails(t, 1, "is up already")
 
 	tr.slipway(t, "cluster", "down").ok(t)
 	before.nothingLeft(t)
@@ -140,6 +147,38 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	}
 	tr.slipway(t, "cluster", "down").ok(t)
 	tr.slipway(t, "cluster", "status").fails(t, 1, "there is no such cluster")
+}
+
+// bootsAfterKill requires that a cluster that was killed on its way up can be booted without having been removed.
+func (tr tree) bootsAfterKill(t *testing.T) {
+	t.Helper()
+	p := tr.startUp(t, released(t))
+	if !p.until(t, p.says("kubeadm init\n")) {
+		t.Fatalf("it ended before it could be stopped: %v", p.wait(t))
+	}
+	p.kill(t)
+	tr.up(t).ok(t)
+}
+
+// standsBeside requires that two trees have a cluster of the same name at the same time, and that the first one stays when the other is
+// removed. The command that removes it is killed once.
+func (tr tree) standsBeside(t *testing.T, other tree) {
+	t.Helper()
+	for _, of := range []tree{tr, other} {
+		if got := of.kubectl(t, "get", "--raw", "/readyz").ok(t).stdout; got != "ok" {
+			t.Errorf("%s says %q", of.dir, got)
+		}
+	}
+	if a, b := tr.clusterStatus(t).Parts[1].Address, other.clusterStatus(t).Parts[1].Address; a == b {
+		t.Errorf("both have a node at %s", a)
+	}
+	down := other.start(t, slipway(t), "cluster", "down")
+	down.after(rand.N(300 * time.Millisecond))
+	down.kill(t)
+	other.slipway(t, "cluster", "down").ok(t)
+	if s := tr.clusterStatus(t); s.State != "ready" || s.Parts[1].State != "Ready" {
+		t.Errorf("removing one cluster changed the other: %+v", s)
+	}
 }
 
 // worksAcrossNodes requires that Pods on both nodes serve by a Service's name.
@@ -155,7 +194,7 @@ func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
 		t.Fatal(err)
 	}
 	tr.kubectl(t, "apply", "-f", filepath.Join(here, "web.yaml")).ok(t)
-	tr.kubectl(t, "rollout", "status", "deployment/web", "--timeout=90s").ok(t)
+	tr.kubectl(t, "rollout", "status", "deployment/web", "--timeout=180s").ok(t)
 	for pod := range strings.FieldsSeq(tr.kubectl(t, "get", "pods", "-l", "app=web", "-o", "name").ok(t).stdout) {
 		get := func() result {
 			return tr.kubectl(t, "exec", pod, "--", "/web", "get", "http://web.default.svc.cluster.local")
@@ -181,7 +220,7 @@ func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
 		}
 	}
 	for _, p := range s.Parts[1:] {
-		client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}} // no proxy
+		client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{}} // no proxy
 		answer, err := client.Get("http://" + p.Address + ":30080")
 		if err != nil {
 			t.Errorf("from this machine: %v", err)
@@ -211,7 +250,7 @@ func (tr tree) metered(t *testing.T) {
 func webImage(t *testing.T) []byte {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "web")
-	c := command("", []string{"CGO_ENABLED=0"}, "go", "build", "-o", bin, "./testdata/web")
+	c := command("", likeRelease, "go", "build", "-o", bin, "./testdata/web")
 	c.Dir = ""
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -256,34 +295,8 @@ func put(t *testing.T, data []byte, name string) {
 	}
 }
 
-// Two trees each have a cluster of the same name at the same time.
-func TestClustersOfTwoTreesStandSideBySide(t *testing.T) {
-	needNodes(t)
-	one, other := clusterTree(t), clusterTree(t)
-	before := tracesOf(t)
-	first := one.startUp(t)
-	other.up(t).ok(t)
-	if got := first.wait(t); got.code != 0 {
-		t.Fatalf("%v", got)
-	}
-	for _, tr := range []tree{one, other} {
-		if got := tr.kubectl(t, "get", "--raw", "/readyz").ok(t).stdout; got != "ok" {
-			t.Errorf("%s says %q", tr.dir, got)
-		}
-	}
-	if a, b := one.clusterStatus(t).Parts[1].Address, other.clusterStatus(t).Parts[1].Address; a == b {
-		t.Errorf("both have a node at %s", a)
-	}
-	one.slipway(t, "cluster", "down").ok(t)
-	if s := other.clusterStatus(t); s.State != "ready" || s.Parts[1].State != "Ready" {
-		t.Errorf("removing one cluster changed the other: %+v", s)
-	}
-	other.slipway(t, "cluster", "down").ok(t)
-	before.nothingLeft(t)
-}
-
-// One cluster is killed again and again, on its way up and down.
-func TestKilledClusterIsRemovedAndBootsAgain(t *testing.T) {
+// One cluster is killed again and again on its way up.
+func TestKilledClusterIsRemoved(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
 	before := tracesOf(t)
@@ -293,7 +306,7 @@ func TestKilledClusterIsRemovedAndBootsAgain(t *testing.T) {
 		moments = moments[:2]
 	}
 	for _, text := range moments {
-		p := tr.startUp(t)
+		p := tr.startUp(t, released(t))
 		if !p.until(t, p.says(text+"\n")) {
 			t.Fatalf("it ended before it could be stopped: %v", p.wait(t))
 		}
@@ -302,17 +315,6 @@ func TestKilledClusterIsRemovedAndBootsAgain(t *testing.T) {
 		tr.slipway(t, "cluster", "down").ok(t)
 		before.nothingLeft(t)
 	}
-	p := tr.startUp(t)
-	if !p.until(t, p.says("kubeadm init\n")) {
-		t.Fatalf("it ended before it could be stopped: %v", p.wait(t))
-	}
-	p.kill(t)
-	tr.up(t).ok(t) // without down
-	down := tr.start(t, slipway(t), "cluster", "down")
-	down.after(rand.N(300 * time.Millisecond))
-	down.kill(t)
-	tr.slipway(t, "cluster", "down").ok(t)
-	before.nothingLeft(t)
 }
 
 func TestInterruptedClusterIsRemoved(t *testing.T) {
@@ -320,7 +322,7 @@ func TestInterruptedClusterIsRemoved(t *testing.T) {
 	tr := clusterTree(t)
 	before := tracesOf(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		p := tr.startUp(t)
+		p := tr.startUp(t, released(t))
 		if !p.until(t, p.says("kubeadm init\n")) {
 			t.Fatalf("it ended before it could be interrupted: %v", p.wait(t))
 		}
@@ -333,6 +335,7 @@ func TestInterruptedClusterIsRemoved(t *testing.T) {
 func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	needRoot(t) // to become another user
 	need(t, "setpriv", "util-linux")
+	clusterLane.join(t)
 	tr := nobodysTree(t)
 	takeUsualPorts(t)
 	before := tracesOf(t)

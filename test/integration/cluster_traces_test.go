@@ -60,7 +60,7 @@ func tracesOf(t *testing.T) traces {
 			if err != nil {
 				t.Fatal(err)
 			}
-			add("file", files...)
+			add("file", slices.DeleteFunc(files, ofEngine)...)
 		}
 	}
 	add("controllers", readFile("/sys/fs/cgroup/cgroup.subtree_control"))
@@ -75,13 +75,18 @@ func mounts(t *testing.T) []string {
 	var points []string
 	for line := range strings.Lines(readFile("/proc/self/mountinfo")) {
 		point := strings.Fields(line)[4]
-		others := strings.HasPrefix(point, os.TempDir()+"/") || strings.HasPrefix(point, "/var/lib/docker/")
+		others := strings.HasPrefix(point, os.TempDir()+"/") || ofEngine(point)
 		if others && !strings.Contains(point, "/_output/cluster/") && !strings.HasPrefix(point, workspace) {
 			continue
 		}
 		points = append(points, point)
 	}
 	return points
+}
+
+// ofEngine reports whether a file is a container engine's, which may be in use meanwhile.
+func ofEngine(name string) bool {
+	return strings.HasPrefix(name, "/var/lib/docker/") || strings.HasPrefix(name, "/run/docker/")
 }
 
 // clusterProcesses returns the processes of clusters, including those of killed ones.

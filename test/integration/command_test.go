@@ -99,6 +99,10 @@ func command(dir string, env []string, name string, args ...string) *exec.Cmd {
 	return c
 }
 
+// likeRelease has the settings of make's own compiles. What is compiled with them is compiled once: Go's standard library, the
+// toolchain, and components whose packages are in the cache from a release.
+var likeRelease = []string{"GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0"}
+
 // goEnv returns a setting of the Go that runs the tests.
 func goEnv(t *testing.T, name string) string {
 	t.Helper()

@@ -3,22 +3,45 @@
 package integration
 
 import (
+	"archive/tar"
+	"bytes"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
-// The real sources, from nothing: a cold compile of all components, in a container.
+// The real sources: a quick release by the container road has the bytes of the local road's.
+//
+// The smallest component is compiled in the container from nothing, its dependencies and Go's standard library included. All other
+// packages come from this machine's Go cache, which has them from the shared release: the Go command takes them only if every
+// input of the compile and all of its flags are the same. Links are never taken from a cache. The soak test compiles everything.
 func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	needEngine(t)
 	r := baseline(t)
 	tr := clone(t) // of the same commit, without _output
 	t.Cleanup(func() { tr.cleanEngine(t) })
 	byContainer := tr.with("ROAD=container")
+	if !soak {
+		byContainer.make(t, "kube-log-runner").ok(t)
+		compiled := r.compiledPackages(t)
+		tr.sameCompiles(t, compiled, r.packagesOf(t, "kube-log-runner"))
+		tr.fillCache(t, compiled)
+	}
 
 	since := time.Now()
-	byContainer.make(t, quick).ok(t)
+	es := byContainer.jsonRun(t, quickRelease...)
 	happened := tr.happened(t, since)
+	if n := len(es.packagesCompiled()); !soak && n > 2*len(serverBinaries) { // a main package is compiled with its component's version
+		t.Errorf("%d packages are compiled in the container with other inputs than here: %q", n, es.packagesCompiled())
+	}
 	r.sameRelease(t, tr)
 	if len(happened.started("build")) == 0 || len(happened.started("rsync")) == 0 {
 		t.Errorf("the engine started build containers %q and rsync containers %q", happened.started("build"), happened.started("rsync"))
@@ -47,7 +70,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	dirty := byContainer.with(tr.stampEnv(t)...)
 	dirty.append(t, "cmd/kube-aggregator/main.go", "\nfunc init() { println(\"edited\") }\n")
 	since = time.Now()
-	es := dirty.jsonRun(t, quickRelease...)
+	es = dirty.jsonRun(t, quickRelease...)
 	happened = tr.happened(t, since)
 	es.compiledBy(t, happened.started("build"))
 	var compiles []string
@@ -61,4 +84,140 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	}
 	es.hasSteps(t, "sent sources: 1 files, ", "fetched 1 files, ")
 	tr.onlyData(t)
+}
+
+// packagesCompiled returns the packages that the Go command in a container says it compiles.
+func (es events) packagesCompiled() []string {
+	var packages []string
+	for _, e := range es {
+		if e.Kind == "progress" && strings.Contains(e.By, "container ") && (strings.Contains(e.Text, "/") || e.Text == "runtime") && !strings.Contains(e.Text, " ") {
+			packages = append(packages, e.Text)
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
+}
+
+// A goCache has entries of a Go cache: the digest of each output by that of all inputs of the action that made it.
+type goCache map[string]string
+
+// packagesOf returns how many packages are compiled for a component: all that it is linked from but unsafe, which is built in.
+func (r release) packagesOf(t *testing.T, name string) int {
+	t.Helper()
+	info, err := buildinfo.ReadFile(r.path(hostBin(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := "-tags=" + buildSettings(t, r.path(hostBin(name)))["-tags"]
+	return len(strings.Fields(run(t, r.path("cmd"), likeRelease, "go", "list", "-deps", tags, info.Path).ok(t).stdout)) - 1
+}
+
+// compiledPackages returns the entries of this machine's Go cache for the packages that the release's components are linked from.
+func (r release) compiledPackages(t *testing.T) goCache {
+	t.Helper()
+	tags := "-tags=" + buildSettings(t, r.path(hostBin("kubelet")))["-tags"]
+	args := []string{"list", "-export", "-deps", "-f={{.Export}}", tags}
+	for _, name := range serverBinaries {
+		info, err := buildinfo.ReadFile(r.path(hostBin(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, info.Path)
+	}
+	wanted := map[string]bool{}
+	for file := range strings.Lines(run(t, r.path("cmd"), likeRelease, "go", args...).ok(t).stdout) {
+		wanted[strings.TrimSuffix(filepath.Base(strings.TrimSpace(file)), "-d")] = true
+	}
+	found := goCache{}
+	err := filepath.WalkDir(goEnv(t, "GOCACHE"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, "-a") {
+			return err
+		}
+		entry, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // another Go command is replacing it
+		}
+		if inputs, output, ok := parseEntry(entry); ok && wanted[output] {
+			found[inputs] = output
+		}
+		return err
+	})
+	if err != nil || len(found) < 1000 {
+		t.Fatalf("the cache has %d packages: %v", len(found), err)
+	}
+	return found
+}
+
+// parseEntry parses the entry of an action in a Go cache: v1 INPUTS OUTPUT SIZE TIME.
+func parseEntry(text []byte) (inputs, output string, ok bool) {
+	f := strings.Fields(string(text))
+	if len(f) != 5 || f[0] != "v1" {
+		return "", "", false
+	}
+	return f[1], f[2], true
+}
+
+// sameCompiles requires that what the tree's containers have compiled so far are that many of the packages here.
+func (tr tree) sameCompiles(t *testing.T, here goCache, want int) {
+	t.Helper()
+	same := 0
+	there := tr.inCache(t, nil, "find", "/cache/go-build", "-name", "*-a", "-exec", "cat", "{}", "+")
+	for entry := range strings.Lines(there) {
+		inputs, output, ok := parseEntry([]byte(entry))
+		if !ok || here[inputs] == "" {
+			continue
+		}
+		if same++; here[inputs] != output {
+			t.Errorf("the container and this machine have compiled a package differently: %s, %s", output, here[inputs])
+		}
+	}
+	if same < want {
+		t.Errorf("the container has compiled only %d of %d packages with the inputs and flags that they have here", same, want)
+	}
+}
+
+// fillCache puts entries of this machine's Go cache into that of the tree's containers, except those that it has.
+func (tr tree) fillCache(t *testing.T, entries goCache) {
+	t.Helper()
+	from, to := io.Pipe()
+	cache := goEnv(t, "GOCACHE")
+	go func() { to.CloseWithError(entries.write(to, cache)) }()
+	tr.inCache(t, from, "tar", "-C", "/cache/go-build", "-x", "--skip-old-files")
+}
+
+// inCache runs a command on the volume with the build cache of the tree's containers, and returns its output.
+func (tr tree) inCache(t *testing.T, input io.Reader, line ...string) string {
+	t.Helper()
+	image, err := buildImage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"run", "--rm", "--interactive", "--network=none", "--volume", "slipway-" + tr.id(t) + "-cache:/cache", image}
+	c := command(workspace, nil, "docker", append(args, line...)...)
+	var said, wrong bytes.Buffer
+	c.Stdin, c.Stdout, c.Stderr = input, &said, &wrong
+	if err := c.Run(); err != nil {
+		t.Fatalf("%q in a container: %v: %s", line, err, wrong.String())
+	}
+	return said.String()
+}
+
+// write writes the files of the entries of a cache as a tarball.
+func (entries goCache) write(to io.Writer, cache string) error {
+	w := tar.NewWriter(to)
+	for inputs, output := range entries {
+		for _, name := range []string{inputs[:2] + "/" + inputs + "-a", output[:2] + "/" + output + "-d"} {
+			data, err := os.ReadFile(filepath.Join(cache, name))
+			if err != nil {
+				return err
+			}
+			if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), ModTime: time.Now()}); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			if _, err := w.Write(data); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Close()
 }

@@ -125,6 +125,7 @@ func (r *remoteEngine) copyImage(t *testing.T, name string) {
 }
 
 func TestContainerEngineOnAnotherMachine(t *testing.T) {
+	clusterLane.join(t) // its network would be new to tests that look for what clusters leave
 	needEngine(t)
 	image, err := buildImage()
 	if err != nil {
@@ -210,6 +211,7 @@ func TestContainerEngineThatFallsSilentIsReported(t *testing.T) {
 	if !soak {
 		t.Skip("it waits for the network's patience: make soak")
 	}
+	clusterLane.join(t)
 	needEngine(t)
 	image, err := buildImage()
 	if err != nil {

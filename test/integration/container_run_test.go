@@ -5,8 +5,11 @@ package integration
 import (
 	"bytes"
 	"debug/elf"
+	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -119,19 +122,23 @@ func TestContainerShellHasATerminal(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { _ = c.Wait(); close(ended) }()
 	t.Cleanup(func() { _ = c.Process.Kill(); <-ended })
-	for _, step := range []struct{ after, typed string }{
-		{"$ ", "tty; echo $TERM; stty size; pwd\n"},
-		{"/tree\r\n", "sleep 1000\n"},
-		{"sleep 1000\r\n", "\x03"}, // Ctrl-C is the command's
-		{"^C", "echo status $?\n"},
-		{"status 130\r\n", "exit 3\n"},
+	said := func(text string) func() bool { return func() bool { return strings.Contains(out.String(), text) } }
+	sleeper := fmt.Sprint("sleep ", time.Now().UnixNano()) // no other process has this line
+	for _, step := range []struct {
+		after func() bool
+		typed string
+	}{
+		{said("$ "), "tty; echo $TERM; stty size; pwd\n"},
+		{said("/tree\r\n"), sleeper + "\n"},
+		{func() bool { return runs(t, sleeper) }, "\x03"}, // Ctrl-C is the command's
+		{said("^C"), "echo status $?\n"},
+		{said("status 130\r\n"), "exit 3\n"},
 	} {
-		for deadline := time.Now().Add(time.Minute); !strings.Contains(out.String(), step.after); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); !step.after(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("the shell does not say %q:\n%s", step.after, out.String())
+				t.Fatalf("%q cannot be typed yet:\n%s", step.typed, out.String())
 			}
 		}
-		time.Sleep(200 * time.Millisecond) // until the command reads the terminal
 		if _, err := io.WriteString(in, step.typed); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
@@ -148,6 +155,18 @@ func TestContainerShellHasATerminal(t *testing.T) {
 		t.Errorf("the shell has no terminal:\n%s", text)
 	}
 	tr.settled(t)
+}
+
+// runs reports whether a process has this command line, in whatever namespace.
+func runs(t *testing.T, line string) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		return readFile(file) == strings.ReplaceAll(line, " ", "\x00")+"\x00"
+	})
 }
 
 // A syncBuffer can be read while it is written to.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -20,11 +21,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// needEngine is called by tests of the container road. They need a container engine that answers and has the build image.
+// needEngine is called by tests of the container road. They need a container engine that answers and has the
+// build image. needEngine joins their lane.
 func needEngine(t *testing.T) {
 	t.Helper()
 	need(t, "docker", "docker.io")
 	need(t, "rsync", "rsync")
+	containerLane.join(t)
 	if got := run(t, workspace, nil, "docker", "version", "--format", "{{.Server.Version}}"); got.code != 0 {
 		missing(t, "no container engine answers: start one: "+got.stderr)
 	}
@@ -50,7 +53,7 @@ var buildImage = sync.OnceValues(func() (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	atEnd = append(atEnd, func() {
+	atEnd(func() {
 		if out, err := command(tr.dir, nil, bin, "clean", "--engine").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "slipway clean --engine: %v\n%s", err, out)
 		}
@@ -215,10 +218,15 @@ func (tr tree) belongings(t *testing.T) []string {
 }
 
 // ids has the last known names of trees in an engine, by folder. Everything that a tree has there carries its name.
-var ids = map[string]string{}
+var (
+	ids   = map[string]string{}
+	idsMu sync.Mutex
+)
 
 func (tr tree) id(t *testing.T) string {
 	t.Helper()
+	idsMu.Lock()
+	defer idsMu.Unlock()
 	for _, of := range []string{"ps --all", "volume ls"} {
 		args := append(strings.Fields(of), "--filter", tr.owned(), "--format", `{{.Label "build.slipway.tree"}}`)
 		if found := strings.Fields(tr.docker(t, args...).ok(t).stdout); len(found) > 0 {
@@ -249,25 +257,39 @@ var engineLog = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	c := command(workspace, nil, "docker", "events", "--filter", "label=build.slipway.folder", "--format", "{{json .}}")
+	since := strconv.FormatInt(time.Now().Unix(), 10) // also what happens before it listens
+	c := command(workspace, nil, "docker", "events", "--since", since, "--filter", "label=build.slipway.folder", "--format", "{{json .}}")
 	c.Stdout, c.Stderr = f, f
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	time.Sleep(time.Second) // it listens by now
-	return nil
+	return c.Start()
 })
+
+// caughtUp waits until the log has what happened so far: it makes something happen, and waits for that.
+func caughtUp(t *testing.T) {
+	t.Helper()
+	image, err := buildImage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := fmt.Sprintf("mark-%d", time.Now().UnixNano())
+	run(t, workspace, nil, "docker", "create", "--name", mark, "--label", "build.slipway.folder="+mark, image, "true").ok(t)
+	run(t, workspace, nil, "docker", "rm", mark).ok(t)
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(readFile(engineLogName()), mark); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the engine does not report its events")
+		}
+	}
+}
 
 // happened returns what happened in the engine to the tree's things since a time.
 func (tr tree) happened(t *testing.T, since time.Time) happenings {
 	t.Helper()
-	time.Sleep(500 * time.Millisecond) // the engine has reported the latest events by now
 	var text string
 	if slices.ContainsFunc(tr.env, func(kv string) bool { return strings.HasPrefix(kv, "DOCKER_HOST=") }) {
 		stamp := func(at time.Time) string { return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond()) }
 		text = tr.docker(t, "events", "--since", stamp(since), "--until", stamp(time.Now()), "--filter", tr.owned(), "--format", "{{json .}}").ok(t).stdout
 	} else {
+		caughtUp(t)
 		text = readFile(engineLogName())
 	}
 	var all happenings

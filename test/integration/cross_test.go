@@ -9,6 +9,7 @@ import (
 )
 
 func TestCrossCompilesForOtherPlatforms(t *testing.T) {
+	cloneLane.join(t)
 	tr := clone(t).with("KUBE_BUILD_PLATFORMS=linux/arm64 windows/amd64", "WHAT=kube-log-runner")
 	tr.make(t, "cross").ok(t)
 	if got := elfMachine(t, tr.path(binaries+"/linux/arm64/kube-log-runner")); got != elf.EM_AARCH64 {

@@ -11,11 +11,18 @@
 // release again, which must have the same checksums. Tests that need another checkout clone this one. Nothing is made in the work
 // tree itself. Only the Go caches are shared with it, except by the soak test that begins without any.
 //
+// Tests that share the checkout run one at a time. When they are done, three groups run side by side, each test by test: clusters,
+// the container road, and Bazel with what else takes long in a clone. See lane. They may read the shared release and must not change it.
+// A test joins its group first of all, by needNodes, needEngine, needBazel or cloneLane.join. One cluster of two nodes serves everything that needs a cluster that works.
+//
 // Most edge cases use kube-log-runner: it is built in the same way as kube-apiserver, and links in a second.
 //
 // Tests of the container road use a real container engine, the one that the docker command finds, and check what happens by the
 // engine's own events. Except for the equality test they use a tree of a few files: see smallTree. The build image is the real one;
 // if the engine has none, making it takes a minute or two.
+//
+// CI has an hour, so time is shared. What go build compiles in a test has the flags of a release (likeRelease): a compile of Kubernetes
+// with other flags is one of minutes. What repeats something at length is for make soak. In CI, test/slowest lists where time goes.
 //
 // What this machine's kernel cannot show, such as a cluster with cgroup version 2 alone, is tested in a guest, an emulated machine
 // with Debian's kernel: see test/guest.
@@ -28,6 +35,5 @@
 //
 // # What must never be in here
 //
-// Imports of the toolchain's packages: what users cannot reach is tested beside the code. Parallel tests: they share two
-// processors and one checkout.
+// Imports of the toolchain's packages: what users cannot reach is tested beside the code. Calls of t.Parallel, except by a lane.
 package integration

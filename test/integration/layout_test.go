@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/tree/catalog"
 )
 
 var (
@@ -27,13 +29,34 @@ var (
 	clientBinaries = []string{"kubectl", "kubectl-convert"}
 	imageNames     = []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl"}
 
-	// Other projects: programs, and images by name with their versions.
+	// Other projects: programs, and images by name with their versions. Those that Kubernetes or the tree chooses are in release.yaml.
 	etcdBinaries = []string{"etcd", "etcdctl", "etcdutl"}
 	cniPlugins   = []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"}
-	addonImages  = map[string]string{
-		"pause": "3.10.2", "probe": "1.0", "etcd": "3.6.8-0", "coredns/coredns": "v1.14.2", "metrics-server/metrics-server": "v0.9.0",
-	}
+	addonImages  = imageVersions("pause", "probe", "etcd", "coredns/coredns", "metrics-server/metrics-server")
 )
+
+// imageVersions returns the versions that release.yaml declares for images.
+func imageVersions(names ...string) map[string]string {
+	c, err := catalog.Load("../..")
+	if err != nil {
+		panic(err)
+	}
+	versions := map[string]string{}
+	for _, name := range names {
+		i := slices.IndexFunc(c.Images, func(i catalog.Image) bool { return i.Name == name })
+		if i < 0 || c.Images[i].Version == "" {
+			panic("release.yaml has no version of the image " + name)
+		}
+		versions[name] = c.Images[i].Version
+	}
+	return versions
+}
+
+// programVersion returns the version of an image's program: without the v, and without the number of the image.
+func programVersion(image string) string {
+	version, _, _ := strings.Cut(addonImages[image], "-")
+	return strings.TrimPrefix(version, "v")
+}
 
 // host names this machine's platform in the names of tarballs.
 var host = "linux-" + runtime.GOARCH

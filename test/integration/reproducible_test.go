@@ -12,6 +12,7 @@ import (
 // Everything about this clone differs: its depth, its folder, its files' permissions, the clock, the language, the time zone, and
 // the user's settings of Go.
 func TestOddCloneOnAnOddMachineMakesTheSameRelease(t *testing.T) {
+	cloneLane.join(t)
 	need(t, "faketime", "faketime")
 	need(t, "unshare", "util-linux")
 	r := baseline(t)
@@ -72,13 +73,11 @@ func oddRelease(t *testing.T, odd tree, env ...string) {
 // In the unpacked sources every compile has the key that it has in the repository: compiled binaries of the shared release are
 // accepted, and none is compiled again. That equal keys give equal binaries is shown by the odd clone; the soak test compiles here, too.
 func TestReleaseFromTheSourceTarballIsTheSame(t *testing.T) {
+	cloneLane.join(t)
 	r := baseline(t)
 	unpacked := r.unpackSources(t)
 	if !soak {
-		if err := os.Mkdir(unpacked.path("_output"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		run(t, r.path("_output"), nil, "cp", "--archive", "--parents", "local", ".slipway/actions", unpacked.path("_output")).ok(t)
+		r.giveBinaries(t, unpacked)
 	}
 	if got := unpacked.slipway(t, "version").ok(t).stdout; got != r.version+"\n" {
 		t.Errorf("the version of the unpacked sources is %q, want %s", got, r.version)
@@ -89,6 +88,15 @@ func TestReleaseFromTheSourceTarballIsTheSame(t *testing.T) {
 		}
 	}
 	r.sameRelease(t, unpacked)
+}
+
+// giveBinaries copies what the release has compiled, and how it was made, into a tree without _output.
+func (r release) giveBinaries(t *testing.T, to tree) {
+	t.Helper()
+	if err := os.Mkdir(to.path("_output"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, r.path("_output"), nil, "cp", "--archive", "--parents", "local", ".slipway/actions", to.path("_output")).ok(t)
 }
 
 // unpackSources unpacks kubernetes-src.tar.gz, which is a tree without git.

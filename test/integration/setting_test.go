@@ -14,13 +14,14 @@ import (
 
 func TestMakeTestRunsThePackagesOfWhat(t *testing.T) {
 	tr := clone(t)
-	got := tr.with("WHAT=./pkg/mechanism/checksum").make(t, "test").ok(t)
+	got := tr.with("WHAT=./pkg/mechanism/checksum").with(likeRelease...).make(t, "test").ok(t)
 	if !strings.Contains(got.stdout, "slipway.build/pkg/mechanism/checksum") || strings.Contains(got.stdout, "slipway.build/pkg/mechanism/archive") {
 		t.Errorf("it did not test pkg/mechanism/checksum alone: %v", got)
 	}
 }
 
 func TestVariablesOfACompileAreHonored(t *testing.T) {
+	cloneLane.join(t)
 	tr := clone(t)
 	const name = "kube-log-runner"
 	for _, c := range []struct {

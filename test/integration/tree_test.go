@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,16 +26,31 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "1000"); err != nil { // lanes decide how many run at a time
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
-	for _, do := range atEnd {
+	for _, do := range endings.functions {
 		do()
 	}
 	_ = os.RemoveAll(workspace)
 	os.Exit(code)
 }
 
-// atEnd has functions that run after all tests.
-var atEnd []func()
+// endings has the functions of atEnd.
+var endings struct {
+	mu        sync.Mutex
+	functions []func()
+}
+
+// atEnd makes a function run after all tests.
+func atEnd(do func()) {
+	endings.mu.Lock()
+	defer endings.mu.Unlock()
+	endings.functions = append(endings.functions, do)
+}
 
 // A tree is a folder with sources, in which commands run.
 type tree struct {
@@ -180,7 +196,7 @@ var slipwayBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	name := filepath.Join(workspace, "slipway")
-	if out, err := command(src.dir, nil, "go", "build", "-o", name, ".").CombinedOutput(); err != nil {
+	if out, err := command(src.dir, likeRelease, "go", "build", "-o", name, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return name, nil

@@ -65,7 +65,8 @@ func TestMissingGoIsReported(t *testing.T) {
 func TestCompileErrorIsPrintedOnceAsGoPrintsIt(t *testing.T) {
 	tr := clone(t)
 	tr.edit(t, "cmd/kubectl/main.go", "\nfunc main() {", "\nvar wrong int = \"a string\"\n\nfunc main() {\n\tundeclared()\n")
-	plain := run(t, tr.path("cmd"), nil, "go", "build", "-o", os.DevNull, "./kubectl")
+	tags := "-tags=" + buildSettings(t, baseline(t).path(hostBin("kubectl")))["-tags"] // so that no package is compiled again
+	plain := run(t, tr.path("cmd"), likeRelease, "go", "build", tags, "-o", os.DevNull, "./kubectl")
 	if plain.code == 0 {
 		t.Fatal("the source is not broken")
 	}
@@ -89,7 +90,7 @@ func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 	before := snapshot(t, r.dir)
 	for target, says := range map[string]string{
 		quick: gone + ": output", "quick-release-images": "0 of ", "kubectl": "0 of ", "hyperkube": "compile linux/" + hostArch + " hyperkube: new",
-		"release": "go test -timeout=5m ./...", "package-tarballs": "compile ", "cross": "compile ", "clean": "remove _output", "test": "go test -timeout=5m ./...",
+		"release": "go test -timeout=5m ./...", "package-tarballs": "compile ", "cross": "compile ", "source": "package kubernetes-inputs.tar: new", "clean": "remove _output", "test": "go test -timeout=5m ./...",
 		"update": "docs/reference", "verify": "staticcheck", "bench": "go run ./test/bench", "soak": "go test -tags=integration,soak ",
 		"slipway": "go build", "cluster-up": "slipway cluster up", "cluster-verify": "slipway cluster verify",
 		"conformance": "slipway cluster conformance", "cluster-down": "slipway cluster down", "bazel-build": "slipway bazel -- build",
@@ -151,7 +152,7 @@ func TestMakeNamesTheComponentsThatItLeavesOut(t *testing.T) {
 func TestHelpListsTheTargets(t *testing.T) {
 	r := baseline(t)
 	got := r.make(t, "help").ok(t).stdout
-	for _, target := range []string{"all", "cross", "release", quick, "release-images", "package-tarballs", "test", "update", "verify", "clean"} {
+	for _, target := range []string{"all", "cross", "release", quick, "source", "release-images", "package-tarballs", "test", "update", "verify", "clean"} {
 		if !strings.Contains(got, "\n  "+target+" ") {
 			t.Errorf("make help does not list %s:\n%s", target, got)
 		}

@@ -91,6 +91,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	}
 	defer log.Close()
 	s.cmd = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh", s.root, s.port)
+	// Its workers hand their environment on to actions, which must have nothing of this machine's, such as GOFLAGS.
+	s.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
 		return err

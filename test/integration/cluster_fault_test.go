@@ -1,0 +1,247 @@
+//go:build integration && linux
+
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stopped stops all processes of a program on all nodes by SIGSTOP.
+func stopped(program string) fault {
+	return func(t *testing.T, tr tree) func() {
+		t.Helper()
+		pids := tr.processesOf(t, program)
+		signal := func(sig syscall.Signal) {
+			for _, pid := range pids {
+				if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+					t.Errorf("%v to %s: %v", sig, program, err)
+				}
+			}
+		}
+		signal(syscall.SIGSTOP)
+		return func() {
+			signal(syscall.SIGCONT)
+			tr.well(t)
+		}
+	}
+}
+
+// processesOf waits until there are processes of a program in the nodes, and returns them. On a busy machine one may be restarting.
+func (tr tree) processesOf(t *testing.T, program string) (pids []int) {
+	t.Helper()
+	tr.eventually(t, func() string {
+		if pids = tr.findProcesses(t, program); len(pids) == 0 {
+			return "no node runs " + program
+		}
+		return ""
+	})
+	return pids
+}
+
+func (tr tree) findProcesses(t *testing.T, program string) []int {
+	t.Helper()
+	children := map[string][]string{}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stat := range stats {
+		text := readFile(stat)
+		if fields := strings.Fields(text[strings.LastIndex(text, ")")+1:]); len(fields) > 1 { // proc(5): state ppid …
+			children[fields[1]] = append(children[fields[1]], filepath.Base(filepath.Dir(stat)))
+		}
+	}
+	var pids []int
+	for _, part := range tr.clusterStatus(t).Parts {
+		for queue := children[strconv.Itoa(part.PID)]; len(queue) > 0; queue = queue[1:] {
+			queue = append(queue, children[queue[0]]...)
+			if name, _, _ := strings.Cut(readFile("/proc/"+queue[0]+"/cmdline"), "\x00"); filepath.Base(name) == program {
+				pid, err := strconv.Atoi(queue[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// well waits until the cluster works: nodes are ready, controllers fill a namespace, and the scheduler finds a node.
+func (tr tree) well(t *testing.T) {
+	t.Helper()
+	tr.eventually(t, func() string {
+		got := tr.kubectl(t, "wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
+		if got.code != 0 {
+			return got.String()
+		}
+		name := fmt.Sprintf("well-%d", time.Now().UnixNano())
+		defer tr.kubectl(t, "delete", "namespace", name, "--wait=false")
+		for _, args := range [][]string{
+			{"create", "namespace", name},
+			{"-n", name, "wait", "--for=create", "serviceaccount/default", "--timeout=60s"},
+			{"-n", name, "run", "web", "--image=example.invalid/web"},
+			{"-n", name, "wait", "--for=condition=PodScheduled", "pod/web", "--timeout=60s"},
+		} {
+			if got := tr.kubectl(t, args...); got.code != 0 {
+				return got.String()
+			}
+		}
+		return ""
+	})
+}
+
+// noMetrics removes metrics-server's API.
+func noMetrics(t *testing.T, tr tree) func() {
+	t.Helper()
+	tr.kubectl(t, "delete", "apiservice", "v1beta1.metrics.k8s.io").ok(t)
+	return func() {
+		tr.kubectl(t, "apply", "-f", tr.path("_output/cluster/slipway/release/kubernetes/addons/metrics-server")).ok(t)
+		tr.kubectl(t, "wait", "--for=condition=Available", "apiservice/v1beta1.metrics.k8s.io", "--timeout=120s").ok(t)
+	}
+}
+
+func noMetricsServer(t *testing.T, tr tree) func() {
+	t.Helper()
+	tr.kubectl(t, "-n", "kube-system", "scale", "deployment/metrics-server", "--replicas=0").ok(t)
+	tr.kubectl(t, "-n", "kube-system", "wait", "--for=delete", "pods", "--selector=k8s-app=metrics-server", "--timeout=120s").ok(t)
+	return func() {
+		tr.kubectl(t, "-n", "kube-system", "scale", "deployment/metrics-server", "--replicas=1").ok(t)
+		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/metrics-server", "--timeout=180s").ok(t)
+	}
+}
+
+func noDNS(t *testing.T, tr tree) func() {
+	t.Helper()
+	tr.kubectl(t, "-n", "kube-system", "scale", "deployment/coredns", "--replicas=0").ok(t)
+	tr.kubectl(t, "-n", "kube-system", "wait", "--for=delete", "pods", "--selector=k8s-app=kube-dns", "--timeout=120s").ok(t)
+	return func() {
+		tr.kubectl(t, "-n", "kube-system", "scale", "deployment/coredns", "--replicas=2").ok(t)
+		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s").ok(t)
+	}
+}
+
+func noProxy(t *testing.T, tr tree) func() {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kube-proxy.json")
+	put(t, []byte(tr.kubectl(t, "-n", "kube-system", "get", "daemonset/kube-proxy", "-o", "json").ok(t).stdout), file)
+	tr.kubectl(t, "-n", "kube-system", "delete", "daemonset/kube-proxy").ok(t)
+	return func() {
+		tr.kubectl(t, "-n", "kube-system", "apply", "-f", file).ok(t)
+		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "daemonset/kube-proxy", "--timeout=120s").ok(t)
+	}
+}
+
+// otherConfiguration changes a kubelet's configuration file, which the running kubelet does not follow.
+func otherConfiguration(t *testing.T, tr tree) func() {
+	t.Helper()
+	const file, from, to = "_output/cluster/slipway/nodes/slipway-2/kubelet/config.yaml", "imageGCHighThresholdPercent: 100", "imageGCHighThresholdPercent: 90"
+	tr.edit(t, file, from, to)
+	return func() { tr.edit(t, file, to, from) }
+}
+
+// withoutPod removes a program of the control plane.
+func withoutPod(program string) fault {
+	return func(t *testing.T, tr tree) func() {
+		t.Helper()
+		file := tr.manifest(program)
+		before := readFile(file)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		tr.eventually(t, func() string {
+			if pids := tr.findProcesses(t, program); len(pids) > 0 {
+				return fmt.Sprintf("%s still runs: %v", program, pids)
+			}
+			return ""
+		})
+		return func() {
+			replace(t, file, before)
+			tr.well(t)
+		}
+	}
+}
+
+// manifest returns the path of the manifest of a program of the control plane.
+func (tr tree) manifest(program string) string {
+	return tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/manifests/" + program + ".yaml")
+}
+
+// replace writes a file atomically, because the kubelet watches it.
+func replace(t *testing.T, file, text string) {
+	t.Helper()
+	tmp := filepath.Join(filepath.Dir(file), "."+filepath.Base(file))
+	put(t, []byte(text), tmp)
+	if err := os.Rename(tmp, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changedPod changes the manifest of a program of the control plane, and waits until it was restarted.
+func (tr tree) changedPod(t *testing.T, program string, change func(manifest string) string) (mend func()) {
+	t.Helper()
+	file := tr.manifest(program)
+	before := readFile(file)
+	set := func(text string) {
+		old := tr.processesOf(t, program)
+		replace(t, file, text)
+		tr.eventually(t, func() string {
+			if syscall.Kill(old[0], 0) == nil {
+				return program + " still runs as it was"
+			}
+			return ""
+		})
+		tr.well(t)
+	}
+	after := change(before)
+	if after == before {
+		t.Fatalf("%s has nothing to change:\n%s", file, before)
+	}
+	set(after)
+	return func() { set(before) }
+}
+
+// changedManager changes an argument of the controller manager.
+func changedManager(from, to string) fault {
+	return func(t *testing.T, tr tree) func() {
+		t.Helper()
+		return tr.changedPod(t, "kube-controller-manager", func(manifest string) string { return strings.Replace(manifest, from, to, 1) })
+	}
+}
+
+func withoutControllers(names ...string) fault {
+	arg := "--controllers=*"
+	to := arg
+	for _, name := range names {
+		to += ",-" + name + "-controller"
+	}
+	return changedManager(arg, to)
+}
+
+// carelessScheduler makes the scheduler put Pods on any node.
+func carelessScheduler(t *testing.T, tr tree) func() {
+	t.Helper()
+	put(t, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}
+profiles:
+- plugins:
+    multiPoint:
+      disabled: [{name: NodeAffinity}, {name: InterPodAffinity}, {name: TaintToleration}, {name: NodeResourcesFit}, {name: DefaultPreemption}]
+`), tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/careless.yaml"))
+	return tr.changedPod(t, "kube-scheduler", func(manifest string) string {
+		return strings.NewReplacer(
+			"- --kubeconfig=/etc/kubernetes/scheduler.conf", "- --config=/etc/kubernetes/careless.yaml",
+			"    volumeMounts:\n", "    volumeMounts:\n    - {mountPath: /etc/kubernetes/careless.yaml, name: careless}\n",
+			"  volumes:\n", "  volumes:\n  - {name: careless, hostPath: {path: /etc/kubernetes/careless.yaml, type: File}}\n",
+		).Replace(manifest)
+	})
+}

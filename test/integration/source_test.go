@@ -1,0 +1,82 @@
+//go:build integration
+
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inputs makes kubernetes-inputs.tar of a tree, for this machine's platform, and returns its path.
+func (tr tree) inputs(t *testing.T) string {
+	t.Helper()
+	host := "none" // the Go that is installed here is the pinned one
+	if soak {
+		host = "linux/" + hostArch
+	}
+	tr.make(t, "source", "SOURCE_FLAGS=--host "+host+" --platform linux/"+hostArch).ok(t)
+	return tr.path(tars + "/kubernetes-inputs.tar")
+}
+
+// offline returns the tree as on a machine that has nothing of the modules and packages, and runs its commands without a network. What was
+// compiled here is there, too, since a compile of Kubernetes from nothing takes too long; it is known by content.
+func offline(t *testing.T, tr tree) tree {
+	t.Helper()
+	empty := t.TempDir()
+	env := []string{"GOMODCACHE=" + filepath.Join(empty, "modules"), "XDG_CACHE_HOME=" + filepath.Join(empty, "cache"), "HOME=" + empty}
+	cache := goEnv(t, "GOCACHE")
+	if soak {
+		cache = filepath.Join(empty, "compiled")
+	}
+	return tr.with(append(env, "GOCACHE="+cache)...)
+}
+
+// without runs a command in a network namespace that has no network.
+func (tr tree) without(t *testing.T, args ...string) result {
+	t.Helper()
+	return run(t, tr.dir, tr.env, "unshare", append([]string{"--net"}, args...)...)
+}
+
+func TestSourcesMakeTheReleaseWithoutNetwork(t *testing.T) {
+	needRoot(t)
+	need(t, "unshare", "util-linux")
+	cloneLane.join(t)
+	r := baseline(t)
+	here := clone(t) // of the same commit
+	file := here.inputs(t)
+	here.slipway(t, "verify", file).ok(t)
+
+	// Neither a space nor a comma in the folder's name confuses the go command.
+	dir := filepath.Join(t.TempDir(), "un packed, elsewhere")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, nil, "tar", "-xf", file).ok(t)
+	run(t, dir, nil, "sha256sum", "--check", "--strict", "--quiet", "_inputs/SHA256SUMS").ok(t)
+	there := offline(t, tree{dir: dir})
+	if got := there.without(t, "curl", "--max-time", "5", "http://192.0.2.1/"); got.code == 0 {
+		t.Fatal("there is a network")
+	}
+	if !soak {
+		r.giveBinaries(t, there)
+		there.remove(t, hostBin("kube-log-runner"), hostBin("etcdctl")) // a component and another project's program are linked again
+	}
+	there.without(t, "make", quick).ok(t)
+	r.sameRelease(t, there)
+	if soak {
+		there.without(t, "make", "source", "SOURCE_FLAGS=--host linux/"+hostArch+" --platform linux/"+hostArch).ok(t)
+		if there.sum(t, tars+"/kubernetes-inputs.tar") != here.sum(t, tars+"/kubernetes-inputs.tar") {
+			t.Error("kubernetes-inputs.tar, made of what was in it, is another one")
+		}
+		there.without(t, "make", "test").ok(t)
+	}
+
+	// A module that was exchanged is named.
+	there.remove(t, "_output/local")
+	version := "v0" + strings.TrimPrefix(kubernetesOf(t, r.tree), "v1") // other projects have others
+	zip := func(module string) string { return "_inputs/go/k8s.io/" + module + "/@v/" + version + ".zip" }
+	run(t, dir, nil, "cp", zip("component-helpers"), zip("component-base")).ok(t)
+	offline(t, tree{dir: dir}).without(t, slipway(t), "build", "kube-log-runner").fails(t, 1, "k8s.io/component-base@")
+}

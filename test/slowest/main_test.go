@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTableHasTheSlowestTestsFirst(t *testing.T) {
+	t.Parallel()
+	const said = `=== RUN   TestQuick
+--- PASS: TestQuick (0.50s)
+=== RUN   TestPatient
+=== ATTR  TestPatient waited 60.00
+=== RUN   TestSlow
+=== RUN   TestSlow/part
+=== RUN   TestSlow/short
+--- FAIL: TestSlow (50.00s)
+    --- PASS: TestSlow/part (45.00s)
+    --- SKIP: TestSlow/short (3.00s)
+--- PASS: TestPatient (61.25s)
+ok  	example.test/a	72.000s`
+	var out strings.Builder
+	rows, err := copyRows(strings.NewReader(said), &out)
+	if err != nil || out.String() != said {
+		t.Errorf("copied %q, %v", out.String(), err)
+	}
+	out.Reset()
+	if err := table(&out, rows); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+  seconds  test
+     50.0  TestSlow FAIL
+     45.0  TestSlow/part
+      1.2  TestPatient
+      0.5  TestQuick
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
