@@ -184,7 +184,7 @@ func (p *proxy) look(ctx context.Context, args ...string) ([]versionInfo, error)
 // nobody answered.
 func absent(text string) bool {
 	return slices.ContainsFunc([]string{
-		"404 Not Found", "403 Forbidden", "410 Gone", "unknown revision", "no matching versions", "not found", "no such file or directory",
+		"404 Not Found", "403 Forbidden", "410 Gone", "unknown revision", "no matching versions", "no such file or directory",
 	}, func(part string) bool { return strings.Contains(text, part) })
 }
 

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"slipway.build/pkg/mechanism/needs"
 )
 
@@ -159,6 +161,26 @@ func TestCoreutilsAgree(t *testing.T) {
 		}
 		if string(theirs) != string(ours) {
 			t.Errorf("%s writes\n%s\nwe write\n%s", tool, theirs, ours)
+		}
+	}
+}
+
+func TestWrittenSumsAreReadBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sums := sumsOf(t, dir, writeFiles(t, dir, sample))
+	want := map[string]string{}
+	for name, d := range sums {
+		want[name] = d.SHA256
+	}
+	got, err := Parse(sums.SHA256SUMS())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, (-want +got):\n%s", err, diff)
+	}
+	sum := strings.Repeat("0f", 32)
+	for _, text := range []string{sum[1:] + "  a\n", sum + " a\n", sum + "  a\n\n" + sum + "  b\n", strings.Repeat("x", 64) + "  a\n"} {
+		if got, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%q is read as %v, %v", text, got, err)
 		}
 	}
 }
