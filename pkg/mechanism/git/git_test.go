@@ -84,6 +84,9 @@ func TestCanceledGitRemovesItsLocks(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
 	id, err := r.Commit(t.Context(), "First\n")
+	if err == nil {
+		_, err = r.Commit(t.Context(), "Second\n")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +107,8 @@ func TestCanceledGitRemovesItsLocks(t *testing.T) {
 		ended <- err
 	}()
 	lock := filepath.Join(r.Dir, ".git", "refs", "heads", "main.lock")
-	for {
-		if _, err := os.Lstat(lock); err == nil {
+	for { // git knows of its own lock shortly after the file is there, and before it writes to it
+		if info, err := os.Lstat(lock); err == nil && info.Size() > 0 {
 			break
 		}
 		select {
