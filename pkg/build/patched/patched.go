@@ -136,6 +136,25 @@ func ReadList(dir string) (*List, error) {
 	return list, nil
 }
 
+// Place puts the patched modules into the module cache again, if somebody has removed them. The Go has the folder of patched modules
+// among its proxies.
+func (l *List) Place(ctx context.Context, g *toolchain.Go) error {
+	var missing []module.Pinned
+	for _, m := range l.Modules {
+		dir, err := m.Patched.CachePath()
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(g.ModCache, filepath.FromSlash(dir))); err != nil {
+			missing = append(missing, module.Pinned{Version: m.Patched, Sum: m.Sum, GoModSum: m.ModSum})
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return g.Fetch(ctx, missing)
+}
+
 // Action returns the action that makes the folder of patched modules. Gen may be nil.
 func Action(root string, find Go, gen Generator, s Spec, m *module.Module, inputs []string) *action.Action {
 	if gen != nil {

@@ -171,6 +171,18 @@ func TestPatchedModulesAreCompiled(t *testing.T) {
 			t.Errorf("%s: sum %s, the list has %s, %v", dir, sum, m.Sum, err)
 		}
 	}
+	// Whoever cleans the module cache gets the same modules again.
+	removed, _ := list.Modules[0].Patched.CachePath()
+	removed = filepath.Join(w.g.ModCache, removed)
+	if err := removeLaid(removed); err != nil {
+		t.Fatal(err)
+	}
+	if err := list.Place(t.Context(), w.g.WithProxies(filepath.Join(w.root, Dir("cmd"), Proxy))); err != nil {
+		t.Error(err)
+	}
+	if sum, err := dirhash.HashDir(removed, list.Modules[0].Patched.String(), dirhash.Hash1); err != nil || sum != list.Modules[0].Sum {
+		t.Errorf("%s: sum %s, the list has %s, %v", removed, sum, list.Modules[0].Sum, err)
+	}
 	if again, file2 := w.program(t); again != "hello world\n" {
 		t.Errorf("without patches again: %q (%s)", again, file2)
 	}

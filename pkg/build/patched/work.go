@@ -1,7 +1,6 @@
 package patched
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,7 +37,7 @@ type work struct {
 	bases   map[string]*base // modules that were fetched, by path
 }
 
-// A base is a module to patch, as `go mod download -json` describes it.
+// A base is a module to patch, with its files in the module cache.
 type base struct {
 	required module.Requirement
 	code     module.Version // what is patched: the module, or the version that replaces it
@@ -71,30 +70,18 @@ func (w *work) base(ctx context.Context, path string) (*base, error) {
 			w.module.Name, path, folder)
 	}
 	b := &base{required: required, code: required.Code()}
-	if b.cached(w.g.ModCache) {
-		w.bases[path] = b
-		return b, nil
+	if required.Sum == "" {
+		return nil, fmt.Errorf("%s/go.sum has no sum of %s: write it with `go mod tidy` there", w.module.Name, b.code)
 	}
-	w.progress("looking for " + b.code.String())
-	cmd := w.g.Command(ctx, w.module.Dir, "", "", "mod", "download", "-json", b.code.String())
-	cmd.Env = append(cmd.Env, "GOFLAGS=")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	var found struct {
-		Dir, Zip, Info, GoMod, Sum, Error string
+	if !b.cached(w.g.ModCache) {
+		w.progress("looking for " + b.code.String())
+		if err := w.g.Fetch(ctx, []module.Pinned{{Version: b.code, Sum: required.Sum}}); err != nil {
+			return nil, err
+		}
+		if !b.cached(w.g.ModCache) {
+			return nil, fmt.Errorf("%s: the module cache lacks some of its files: remove it there (go clean -modcache)", b.code)
+		}
 	}
-	if jsonErr := json.Unmarshal(out, &found); found.Error != "" {
-		return nil, fmt.Errorf("%s", found.Error)
-	} else if err != nil {
-		return nil, fmt.Errorf("go mod download %s: %w: %s", b.code, err, strings.TrimSpace(stderr.String()))
-	} else if jsonErr != nil {
-		return nil, fmt.Errorf("go mod download %s: %w", b.code, jsonErr)
-	}
-	if required.Sum != "" && found.Sum != required.Sum {
-		return nil, fmt.Errorf("%s: its sum is %s, but %s/go.sum has %s", b.code, found.Sum, w.module.Name, required.Sum)
-	}
-	b.Dir, b.Zip, b.Info, b.GoMod, b.Sum = found.Dir, found.Zip, found.Info, found.GoMod, found.Sum
 	w.bases[path] = b
 	return b, nil
 }
@@ -103,7 +90,7 @@ func (w *work) base(ctx context.Context, path string) (*base, error) {
 func (b *base) cached(modCache string) bool {
 	dir, err1 := b.code.CachePath()
 	at, err2 := b.code.ProxyPath()
-	if err1 != nil || err2 != nil || b.required.Sum == "" {
+	if err1 != nil || err2 != nil {
 		return false
 	}
 	downloads := filepath.Join(modCache, "cache", "download", filepath.FromSlash(at))

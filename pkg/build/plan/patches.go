@@ -15,6 +15,7 @@ import (
 
 	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/build/patched"
+	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/release"
@@ -28,6 +29,23 @@ func (p *Project) proxies() []string {
 		folders = append(folders, p.abs(slashed(patched.Dir(name), patched.Proxy)))
 	}
 	return folders
+}
+
+// placePatched puts the components' patched modules into the module cache, if they are made.
+func (p *Project) placePatched(ctx context.Context, g *toolchain.Go) error {
+	name := p.Catalog.Module
+	s, ok := p.patches[name]
+	if !ok {
+		return nil
+	}
+	list, err := patched.Made(p.Root, patched.SpecOf(s, name))
+	if errors.Is(err, patched.ErrStale) {
+		return nil // a command of Bazel's that compiles nothing needs none
+	}
+	if err != nil {
+		return err
+	}
+	return list.Place(ctx, g)
 }
 
 // patchedModules returns the folders of the Go modules whose dependencies are patched, sorted.

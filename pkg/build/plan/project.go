@@ -138,6 +138,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		Sources:      func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
 		Status:       p.WorkspaceStatus,
 		EngineUsed:   p.markEngine,
+		Place:        p.placePatched,
 		Getenv:       getenv,
 	}
 	return p, nil

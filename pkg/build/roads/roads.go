@@ -24,11 +24,12 @@ type Tree struct {
 	Pin    toolchain.Pin
 	Go     func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // finds the pinned Go
 
-	CrossBase    string                                      // the image that the build image starts from; empty: the road chooses
-	DebianMirror string                                      // where Debian packages come from if this machine does not say
-	Sources      func(ctx context.Context) ([]string, error) // names of the files of the tree
-	Status       func(ctx context.Context) ([]byte, error)   // Bazel's workspace status
-	EngineUsed   func() error                                // is called before a container engine is used
+	CrossBase    string                                           // the image that the build image starts from; empty: the road chooses
+	DebianMirror string                                           // where Debian packages come from if this machine does not say
+	Sources      func(ctx context.Context) ([]string, error)      // names of the files of the tree
+	Status       func(ctx context.Context) ([]byte, error)        // Bazel's workspace status
+	EngineUsed   func() error                                     // is called before a container engine is used
+	Place        func(ctx context.Context, g *toolchain.Go) error // puts the tree's own modules into the module cache, where Bazel finds them
 	Getenv       func(string) string
 
 	local *local.Road
@@ -110,13 +111,16 @@ func (t *Tree) Bazel(ctx context.Context, deps bazel.Deps, progress func(string)
 	if err != nil {
 		return nil, err
 	}
+	if err := t.Place(ctx, g); err != nil {
+		return nil, err
+	}
 	status, err := t.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return bazel.Find(ctx, bazel.Options{
 		Root:     t.Root,
-		Go:       g.WithoutProxies(), // another GOPROXY would make Bazel fetch all modules again; it finds patched ones in the module cache
+		Go:       g.WithoutProxies(), // another GOPROXY would make Bazel fetch all modules again
 		Status:   string(status),
 		Mirror:   t.DebianMirror,
 		Deps:     deps,

@@ -37,15 +37,7 @@ func Download(ctx context.Context, pin Pin, platform string, progress func(strin
 	if progress != nil {
 		progress(fmt.Sprintf("fetching %s for %s", pin.Version, platform))
 	}
-	dir, err = i.fetch(ctx, pin, platform)
-	if err != nil {
-		return "", err
-	}
-	// The go command checks downloads, but not what the module cache already has.
-	if unreleased(dir, pin.Version, platform, want) != "" {
-		return "", fmt.Errorf("%s has changed since it was downloaded: remove it (go clean -modcache)", dir)
-	}
-	return dir, nil
+	return i.fetch(ctx, pin, platform)
 }
 
 // Files returns the files in a GOROOT that belong to the Go that was released for a platform ("linux-arm64"). Keys are the
@@ -94,6 +86,10 @@ func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string
 	}
 	if info.Sum != want {
 		return "", fmt.Errorf("%s: its sum is %s, and release.yaml has %s", name, info.Sum, want)
+	}
+	// The go command checks downloads, but not what the module cache already has.
+	if unreleased(info.Dir, pin.Version, platform, want) != "" {
+		return "", fmt.Errorf("%s has changed since it was downloaded: remove it (go clean -modcache)", info.Dir)
 	}
 	return info.Dir, makeExecutable(info.Dir)
 }

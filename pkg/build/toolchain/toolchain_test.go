@@ -34,9 +34,7 @@ func install(t *testing.T, version, answer string) (goroot, noted string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(goroot, "VERSION"), version+"\ntime 2026-11-20T00:00:00Z\n", 0o644)
-	write(t, filepath.Join(goroot, "go.env"), "# Defaults.\nGOPROXY=https://modules.example.com,direct\nGOTOOLCHAIN=auto\n", 0o644)
-	write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt\n", 0o644)
+	writeGo(t, goroot, version)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where sums are remembered on Linux; elsewhere below HOME
 	t.Setenv("HOME", t.TempDir())
 	bin := t.TempDir()
@@ -52,16 +50,26 @@ esac
 }
 
 // fetched makes a Go as `go mod download` leaves it, without executable programs, and returns the command's answer.
-func fetched(t *testing.T, sum string) (goroot, answer string) {
+func fetched(t *testing.T) (goroot, sum, answer string) {
 	t.Helper()
 	goroot = t.TempDir()
-	write(t, filepath.Join(goroot, "bin", "go"), "go", 0o444)
-	write(t, filepath.Join(goroot, "pkg", "tool", "host", "compile"), "compile", 0o444)
+	writeGo(t, goroot, pinned)
+	sum = sumOf(t, goroot)
 	data, err := json.Marshal(map[string]string{"Dir": goroot, "Sum": sum})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return goroot, string(data)
+	return goroot, sum, string(data)
+}
+
+// writeGo writes a small Go. As in the module cache, its programs cannot be run.
+func writeGo(t *testing.T, goroot, version string) {
+	t.Helper()
+	write(t, filepath.Join(goroot, "VERSION"), version+"\ntime 2026-11-20T00:00:00Z\n", 0o644)
+	write(t, filepath.Join(goroot, "go.env"), "# Defaults.\nGOPROXY=https://modules.example.com,direct\nGOTOOLCHAIN=auto\n", 0o644)
+	write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt\n", 0o644)
+	write(t, filepath.Join(goroot, "bin", "go"), "go", 0o444)
+	write(t, filepath.Join(goroot, "pkg", "tool", "host", "compile"), "compile", 0o444)
 }
 
 // download changes the answer of the installed Go to `go mod download`.
@@ -137,7 +145,7 @@ func TestGoThatOnlyCallsItselfPinnedIsNotUsed(t *testing.T) {
 				t.Fatal(err)
 			}
 			edit(t, goroot)
-			other, answer := fetched(t, p.Sums[host])
+			other, _, answer := fetched(t)
 			download(t, answer)
 			var said string
 			g, err := Find(t.Context(), p, func(text string) { said = text })
@@ -186,11 +194,11 @@ func TestGoIsTooOldOnlyIfItCanBeCompared(t *testing.T) {
 func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 	for _, installed := range []string{"go1.99.0", "go1.100.0", "go1.99.1-acme"} {
 		t.Run(installed, func(t *testing.T) {
-			goroot, answer := fetched(t, "h1:right=")
+			goroot, sum, answer := fetched(t)
 			_, noted := install(t, installed, answer)
 			t.Setenv("GOFLAGS", "-mod=mod")
 			var said string
-			g, err := Find(t.Context(), pin("h1:right="), func(text string) { said = text })
+			g, err := Find(t.Context(), pin(sum), func(text string) { said = text })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +220,7 @@ func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 			lines := strings.Split(string(env), "\n")
 			for _, want := range []string{"GOENV=off", "GOTOOLCHAIN=local", "GOPROXY=https://proxy.example.com", "GOSUMDB=off",
 				// Without these lines the go command would ask the checksum database.
-				"golang.org/toolchain v0.0.1-" + pinned + "." + host + " h1:right=",
+				"golang.org/toolchain v0.0.1-" + pinned + "." + host + " " + sum,
 				"golang.org/toolchain v0.0.1-" + pinned + "." + host + "/go.mod h1:8wlg68NqwW7eMnI1aABk/C2pDYXj8mrMY4TyRfiLeS0=",
 			} {
 				if !slices.Contains(lines, want) {
@@ -223,6 +231,19 @@ func TestOtherGoFetchesThePinnedOne(t *testing.T) {
 				t.Errorf("the download ran with the user's GOFLAGS:\n%s", env)
 			}
 		})
+	}
+}
+
+func TestEditedGoOfTheModuleCacheIsNotUsed(t *testing.T) {
+	goroot, sum, answer := fetched(t)
+	install(t, "go1.99.0", answer)
+	if _, err := Find(t.Context(), pin(sum), nil); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt // patched\n", 0o644)
+	want := goroot + " has changed since it was downloaded: remove it (go clean -modcache)"
+	if _, err := Find(t.Context(), pin(sum), nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

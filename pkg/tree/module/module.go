@@ -188,21 +188,6 @@ func (m *Module) Version(pkg string) string {
 // within reports whether an import path is a module's path or below it.
 func within(pkg, module string) bool { return pkg == module || strings.HasPrefix(pkg, module+"/") }
 
-// Summed lists what go.sum has sums of, sorted: modules whose code counts, and modules whose go.mod file counts. Packages
-// and tests are compiled from the former; the Go command puts the module graph together from the latter.
-func (m *Module) Summed() (code, goMods []Version) {
-	for v := range m.sums {
-		if version, ok := strings.CutSuffix(v.Version, "/go.mod"); ok {
-			goMods = append(goMods, Version{v.Path, version})
-		} else {
-			code = append(code, v)
-		}
-	}
-	slices.SortFunc(code, compare)
-	slices.SortFunc(goMods, compare)
-	return code, goMods
-}
-
 // A Pinned module is one that a go.sum has sums of.
 type Pinned struct {
 	Version

@@ -9,10 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"slipway.build/pkg/build/road"
-	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/transfer"
 	"slipway.build/pkg/tree/module"
 )
@@ -144,35 +142,30 @@ func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, err
 		if err != nil {
 			return nil, err
 		}
-		modules, goMods := m.Summed()
-		var missing []string
-		for _, m := range modules {
-			base, err := m.ProxyPath()
-			if err != nil {
-				return nil, err
-			}
-			if d.lacks(base+".mod") || d.lacks(base+".zip") {
-				missing = append(missing, m.String())
-			}
-			d.files = append(d.files, base+".mod", base+".zip", base+".info")
-		}
-		for _, m := range goMods {
+		var missing []module.Pinned
+		for _, m := range m.Pinned() {
 			base, err := m.ProxyPath()
 			if err != nil {
 				return nil, err
 			}
 			d.files = append(d.files, base+".mod")
+			if m.Sum == "" {
+				continue // only its go.mod file counts, and builds do not need all of these
+			}
+			if d.lacks(base+".mod") || d.lacks(base+".zip") {
+				missing = append(missing, m)
+			}
+			d.files = append(d.files, base+".zip", base+".info")
 		}
 		if len(missing) > 0 {
 			err := step(rep, "downloading the modules of "+dir, func() (string, error) {
-				return fmt.Sprintf("downloaded %d modules of %s", len(missing), dir), download(ctx, g, missing)
+				return fmt.Sprintf("downloaded %d modules of %s", len(missing), dir), g.Fetch(ctx, missing)
 			})
 			if err != nil {
 				return nil, fmt.Errorf("modules of %s/go.sum: %w", dir, err)
 			}
 		}
 	}
-	// Builds do not need all go.mod files that go.sum has sums of.
 	d.files = slices.DeleteFunc(d.files, d.lacks)
 	slices.Sort(d.files)
 	d.files = slices.Compact(d.files)
@@ -182,20 +175,4 @@ func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, err
 func (d *downloaded) lacks(file string) bool {
 	_, err := os.Stat(filepath.Join(d.folder, filepath.FromSlash(file)))
 	return err != nil
-}
-
-// download makes the Go command fetch modules, PATH@VERSION, into its cache. It checks no go.sum: the Go command in the container
-// does, before it uses a module.
-func download(ctx context.Context, g *toolchain.Go, modules []string) error {
-	nowhere, err := os.MkdirTemp("", "slipway-modules-") // in no module, so that no go.sum is written
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(nowhere)
-	cmd := g.Command(ctx, nowhere, "", "", append([]string{"mod", "download"}, modules...)...)
-	cmd.Env = append(cmd.Env, "GOFLAGS=", "GOSUMDB=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go mod download: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return nil
 }

@@ -101,7 +101,7 @@ func TestOnlyWhatIsMissingIsDownloaded(t *testing.T) {
 			t.Errorf("files (-want +got):\n%s", diff)
 		}
 	}
-	if ran, err := os.ReadFile(mark); err != nil || string(ran) != "mod download example.com/other@v1.2.3\n" {
+	if ran, err := os.ReadFile(mark); err != nil || string(ran) != "mod download -json example.com/other@v1.2.3\n" {
 		t.Errorf("the Go command ran %q (%v), want once", ran, err)
 	}
 }
