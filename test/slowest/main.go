@@ -4,12 +4,13 @@
 //	make test-integration 2>&1 | go run ./test/slowest
 //
 // Subtests are listed if they took half a minute or more. A test that waited for others says so by its attribute "waited", which
-// is subtracted.
+// is subtracted. What failing tests have said follows the table, since it may be far above.
 package main
 
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,7 +26,7 @@ const long = 30
 func main() {
 	rows, err := copyRows(os.Stdin, os.Stdout)
 	if err == nil {
-		err = table(os.Stdout, rows)
+		err = errors.Join(table(os.Stdout, rows), failures(os.Stdout, rows))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "slowest:", err)
@@ -33,14 +34,19 @@ func main() {
 	}
 }
 
+// last is the number of lines that are repeated of a failing test.
+const last = 60
+
 // A row is a test that has ended.
 type row struct {
 	name    string
 	result  string // PASS, FAIL or SKIP
 	seconds float64
+	said    []string // the last lines that it printed
 }
 
 var (
+	running   = regexp.MustCompile(`^=== (?:RUN|CONT|NAME) +(\S+)$`)
 	ended     = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)$`)
 	attribute = regexp.MustCompile(`^=== ATTR +(\S+) waited ([\d.]+)$`)
 )
@@ -48,7 +54,8 @@ var (
 // copyRows copies all lines, and returns the tests whose end they report.
 func copyRows(in io.Reader, out io.Writer) ([]row, error) {
 	var rows []row
-	waited := map[string]float64{}
+	waited, said := map[string]float64{}, map[string][]string{}
+	current := ""
 	for lines := bufio.NewReader(in); ; {
 		line, err := lines.ReadString('\n')
 		if _, err := io.WriteString(out, line); err != nil {
@@ -58,7 +65,12 @@ func copyRows(in io.Reader, out io.Writer) ([]row, error) {
 		if m := attribute.FindStringSubmatch(text); m != nil {
 			waited[m[1]] = seconds(m[2])
 		} else if m := ended.FindStringSubmatch(text); m != nil {
-			rows = append(rows, row{m[2], m[1], seconds(m[3]) - waited[m[2]]})
+			rows = append(rows, row{m[2], m[1], seconds(m[3]) - waited[m[2]], said[m[2]]})
+		} else if m := running.FindStringSubmatch(text); m != nil {
+			current = m[1]
+		} else if text != "" {
+			lines := append(said[current], text)
+			said[current] = lines[max(0, len(lines)-last):]
 		}
 		if err == io.EOF {
 			return rows, nil
@@ -87,6 +99,18 @@ func table(w io.Writer, rows []row) error {
 			note = " " + r.result
 		}
 		fmt.Fprintf(&b, "%9.1f  %s%s\n", r.seconds, r.name, note)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// failures prints what the failing tests have said.
+func failures(w io.Writer, rows []row) error {
+	var b strings.Builder
+	for _, r := range rows {
+		if r.result == "FAIL" && len(r.said) > 0 {
+			fmt.Fprintf(&b, "\n%s has failed:\n%s\n", r.name, strings.Join(r.said, "\n"))
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -15,7 +15,11 @@ func TestTableHasTheSlowestTestsFirst(t *testing.T) {
 === ATTR  TestPatient waited 60.00
 === RUN   TestSlow
 === RUN   TestSlow/part
+    a_test.go:1: fine
 === RUN   TestSlow/short
+=== NAME  TestSlow
+    a_test.go:9: got 1,
+        want 2
 --- FAIL: TestSlow (50.00s)
     --- PASS: TestSlow/part (45.00s)
     --- SKIP: TestSlow/short (3.00s)
@@ -39,5 +43,12 @@ ok  	example.test/a	72.000s`
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if err := failures(&out, rows); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nTestSlow has failed:\n    a_test.go:9: got 1,\n        want 2\n"; out.String() != want {
+		t.Errorf("failures %q, want %q", out.String(), want)
 	}
 }
