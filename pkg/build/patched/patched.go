@@ -109,6 +109,7 @@ type Tree struct {
 
 // A List says which modules are patched.
 type List struct {
+	From    string   `json:"from"` // a digest of the go.mod and go.sum that require the modules
 	Patches []Source `json:"patches"`
 	Modules []Module `json:"modules"`
 }
@@ -216,13 +217,21 @@ func Make(ctx context.Context, root string, find Go, gen Generator, c *catalog.C
 	return ReadList(filepath.Join(root, filepath.FromSlash(spec.Output)))
 }
 
-// Made returns the list of the patched modules of a Go module, or an error if they are not those of the tree's patches.
+// Made returns the list of the patched modules of a Go module, or an error if they are not those of the tree's patches and of the module's
+// requirements.
 func Made(root string, s Spec) (*List, error) {
 	list, err := ReadList(filepath.Join(root, filepath.FromSlash(s.Output)))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !slices.Equal(list.Patches, s.Patches) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	now, failed := module.Digest(filepath.Join(root, filepath.FromSlash(s.Module)))
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil || list.From != now || !slices.Equal(list.Patches, s.Patches) {
 		return nil, fmt.Errorf("%s: %w", s.Output, ErrStale)
 	}
-	return list, err
+	return list, nil
 }
 
 // ErrStale says that patched modules are not those of the tree's patches.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,6 +186,33 @@ func TestPatchedModulesAreCompiled(t *testing.T) {
 	}
 	if again, file2 := w.program(t); again != "hello world\n" {
 		t.Errorf("without patches again: %q (%s)", again, file2)
+	}
+}
+
+func TestPatchedModulesAreThoseOfThePatchesAndRequirements(t *testing.T) {
+	w := newWorld(t, kubernetes)
+	if _, err := w.run(t, nil); err != nil {
+		t.Fatal(err)
+	}
+	spec := w.spec(t)
+	if _, err := Made(w.root, spec); err != nil {
+		t.Error(err)
+	}
+	other := spec
+	other.Patches = append(slices.Clone(spec.Patches), Source{Name: "patches/2.patch"})
+	if _, err := Made(w.root, other); !errors.Is(err, ErrStale) {
+		t.Errorf("with another patch: %v", err)
+	}
+	file := filepath.Join(w.root, "cmd", "go.mod")
+	old, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, append(old, "// edited\n"...), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Made(w.root, spec); !errors.Is(err, ErrStale) {
+		t.Errorf("with another go.mod: %v", err)
 	}
 }
 

@@ -128,6 +128,10 @@ type output struct{ mod, sum, list, proxy string }
 // write writes the proxy, go.mod, go.sum and the list.
 func (w *work) write(ctx context.Context, to output) error {
 	list := List{Patches: w.spec.Patches}
+	var err error
+	if list.From, err = module.Digest(w.module.Dir); err != nil {
+		return err
+	}
 	changed := w.changedModules()
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		w.progress("patching " + name)

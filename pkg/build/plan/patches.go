@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -71,13 +70,11 @@ func (p *Project) checkPatches(ctx context.Context, m *goModule) error {
 	if err := json.NewEncoder(h).Encode([]any{patched.Recipe, spec}); err != nil {
 		return err
 	}
-	for _, name := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join(m.Dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
+	requirements, err := module.Digest(m.Dir)
+	if err != nil {
+		return err
 	}
+	_, _ = fmt.Fprintln(h, requirements) // a hash never fails
 	key := fmt.Sprintf("%x\n", h.Sum(nil))
 	file := p.abs(slashed(State, "patches", path.Base(m.Name)))
 	if known, err := os.ReadFile(file); err == nil && string(known) == key {

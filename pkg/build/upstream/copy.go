@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -59,7 +60,7 @@ func copyModule(ctx context.Context, m Module, to string) error {
 		copies.Go(func() error { return copyFile(name, target) })
 		return nil
 	})
-	return errors.Join(copies.Wait(), err)
+	return cmp.Or(copies.Wait(), err) // a copy that fails ends the walk with its error
 }
 
 // copyFile copies a file with its time. It becomes executable if it is a script.

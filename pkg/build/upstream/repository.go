@@ -180,7 +180,7 @@ func selected(mod *module.Module, staging, kubernetes string) module.Dependency 
 func (r *Repository) findProject(ctx context.Context, g Go, mod *module.Module) error {
 	var direct []string
 	for _, required := range mod.Requires {
-		if at := repository(required.Path); required.Direct && !slices.Contains(direct, at) {
+		if at := module.Repository(required.Path); required.Direct && !slices.Contains(direct, at) {
 			direct = append(direct, at)
 		}
 	}
@@ -198,7 +198,7 @@ func (r *Repository) findProject(ctx context.Context, g Go, mod *module.Module) 
 	}
 	var modules []Module
 	for _, required := range mod.Requires {
-		if repository(required.Path) != r.Path {
+		if module.Repository(required.Path) != r.Path {
 			continue
 		}
 		if err := noFolder(mod, required.Dependency); err != nil {
@@ -245,18 +245,6 @@ func (r *Repository) moveToMajor() error {
 		move()
 	}
 	return nil
-}
-
-// repository returns what the paths of all modules of a module's repository begin with. Hosts of many users' repositories name
-// the user in a second element.
-func repository(modulePath string) string {
-	elements := strings.Split(modulePath, "/")
-	n := 2
-	switch elements[0] {
-	case "github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "golang.org":
-		n = 3
-	}
-	return strings.Join(elements[:min(n, len(elements))], "/")
 }
 
 // folder returns where a repository has a module: below the folder that its path names, without a major version.

@@ -2,6 +2,8 @@ package module
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"os"
@@ -40,6 +42,19 @@ func (v Version) join(separator string) (string, error) {
 		return "", fmt.Errorf("module %s: %w", v.Path, err)
 	}
 	return path + separator + version, nil
+}
+
+// Repository returns the path that all modules of a module's repository begin with: two elements, as in go.etcd.io/etcd, or three at hosts
+// of many owners, as in github.com/OWNER/NAME.
+func Repository(modulePath string) string {
+	prefix, _, _ := gomod.SplitPathVersion(modulePath)
+	elements := strings.Split(prefix, "/")
+	n := 2
+	switch elements[0] {
+	case "github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "golang.org":
+		n = 3
+	}
+	return path.Join(elements[:min(n, len(elements))]...)
 }
 
 // A Dependency is a module that packages are compiled from: a go.mod requires it, or a binary links it.
@@ -143,6 +158,19 @@ func readSums(file string) (map[Version]string, error) {
 		}
 	}
 	return sums, nil
+}
+
+// Digest returns a digest, in hex, of the go.mod and go.sum in a folder. A missing file counts as an empty one.
+func Digest(dir string) (string, error) {
+	h := sha256.New()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !os.IsNotExist(err) {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(h, "%s %d\n%s", name, len(data), data) // a hash never fails
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // replacement returns what replaces a version: a directive that names the version goes before one that names all.

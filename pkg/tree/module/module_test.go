@@ -186,3 +186,23 @@ replace (
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestModulesOfARepositoryBeginAlike(t *testing.T) {
+	t.Parallel()
+	for module, want := range map[string]string{
+		"go.etcd.io/etcd/client/v3":        "go.etcd.io/etcd",
+		"go.etcd.io/etcd/server/v3":        "go.etcd.io/etcd",
+		"k8s.io/api":                       "k8s.io/api",
+		"sigs.k8s.io/metrics-server":       "sigs.k8s.io/metrics-server",
+		"github.com/coredns/coredns":       "github.com/coredns/coredns",
+		"github.com/containerd/errdefs/v2": "github.com/containerd/errdefs",
+		"github.com/owner/name/below/v3":   "github.com/owner/name",
+		"golang.org/x/tools/gopls":         "golang.org/x/tools",
+		"gopkg.in/yaml.v3":                 "gopkg.in/yaml",
+		"example":                          "example",
+	} {
+		if got := Repository(module); got != want {
+			t.Errorf("%s is in %s, want %s", module, got, want)
+		}
+	}
+}

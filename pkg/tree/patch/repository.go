@@ -68,7 +68,7 @@ func KubernetesRepository(m *module.Module) (*Repository, error) {
 func ProjectRepository(project string, m *module.Module) (*Repository, error) {
 	var roots []string
 	for _, d := range m.Requires {
-		if root := repositoryRoot(d.Path); d.Direct && !slices.Contains(roots, root) {
+		if root := module.Repository(d.Path); d.Direct && !slices.Contains(roots, root) {
 			roots = append(roots, root)
 		}
 	}
@@ -80,7 +80,7 @@ func ProjectRepository(project string, m *module.Module) (*Repository, error) {
 	}
 	r := &Repository{}
 	for _, d := range m.Requires {
-		if repositoryRoot(d.Path) == roots[0] {
+		if module.Repository(d.Path) == roots[0] {
 			prefix, major, _ := gomod.SplitPathVersion(d.Path)
 			folder := strings.TrimPrefix(strings.TrimPrefix(prefix, roots[0]), "/")
 			r.Places = append(r.Places, Place{folder, d.Path, d.Version})
@@ -107,19 +107,6 @@ func RepositoryOf(root, components string, s Series) (*Repository, error) {
 		return nil, fmt.Errorf("%s: the project has no Go module to patch: %w", s.Dir(), err)
 	}
 	return ProjectRepository(s.Project, m)
-}
-
-// repositoryRoot returns the path of the repository that a module is in, as the hosts of code have it: github.com/OWNER/NAME, and two
-// elements where an organization has a host of its own, as go.etcd.io/etcd.
-func repositoryRoot(modulePath string) string {
-	prefix, _, _ := gomod.SplitPathVersion(modulePath)
-	elems := strings.Split(prefix, "/")
-	n := 2
-	switch elems[0] {
-	case "github.com", "gitlab.com", "bitbucket.org", "codeberg.org":
-		n = 3
-	}
-	return path.Join(elems[:min(n, len(elems))]...)
 }
 
 func (r *Repository) sort() {
