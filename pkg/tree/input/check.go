@@ -18,7 +18,6 @@ import (
 
 // Contents is what [Check] found in a tarball.
 type Contents struct {
-	Members int    // with sums
 	Version []byte // the file with the version of the tree: see package stamp
 }
 
@@ -92,7 +91,6 @@ func check(ctx context.Context, from io.Reader) (*Contents, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Sums, err)
 	}
-	c.Members = len(want)
 	return c, compare(got, want)
 }
 

@@ -104,7 +104,7 @@ func TestAListHasEveryInputOnce(t *testing.T) {
 
 	write(t, root, map[string]string{"cmd/go.sum": "example.com/m v1.0.0 h1:other=\n"})
 	_, err = Read(root, []string{".", "cmd"}, nil, nil, nil)
-	if err == nil || err.Error() != "example.com/m@v1.0.0 has different sums in ./go.sum and cmd/go.sum" {
+	if err == nil || err.Error() != "example.com/m@v1.0.0 has different sums in go.sum and cmd/go.sum" {
 		t.Errorf("two sums: error %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestMembersAreComparedWithTheSums(t *testing.T) {
 	sums := fmt.Sprintf("%x  README.md\n%x  version\n", sha256.Sum256([]byte("text")), sha256.Sum256([]byte("v1")))
 	readme, list, version := member{"README.md", "text"}, member{Sums, sums}, member{"version", "v1"}
 	c, err := check(t.Context(), tarball(t, readme, list, version))
-	if err != nil || c.Members != 2 || string(c.Version) != "v1" {
+	if err != nil || string(c.Version) != "v1" {
 		t.Fatalf("%+v, error %v", c, err)
 	}
 	for want, members := range map[string][]member{

@@ -55,14 +55,14 @@ func Read(root string, modules []string, toolchains []module.Pinned, locks, goar
 func (l *List) readModules(root string, folders []string, toolchains []module.Pinned) error {
 	all := map[module.Version]module.Pinned{}
 	from := map[module.Version]string{}
-	add := func(folder string, p module.Pinned) error {
+	add := func(file string, p module.Pinned) error {
 		known := all[p.Version]
 		if differ(known.Sum, p.Sum) || differ(known.GoModSum, p.GoModSum) {
-			return fmt.Errorf("%s has different sums in %s/go.sum and %s/go.sum", p.Version, from[p.Version], folder)
+			return fmt.Errorf("%s has different sums in %s and %s", p.Version, from[p.Version], file)
 		}
 		known.Version = p.Version
 		known.Sum, known.GoModSum = max(known.Sum, p.Sum), max(known.GoModSum, p.GoModSum)
-		all[p.Version], from[p.Version] = known, folder
+		all[p.Version], from[p.Version] = known, file
 		return nil
 	}
 	for _, folder := range folders {
@@ -71,13 +71,13 @@ func (l *List) readModules(root string, folders []string, toolchains []module.Pi
 			return err
 		}
 		for _, p := range m.Pinned() {
-			if err := add(folder, p); err != nil {
+			if err := add(path.Join(folder, "go.sum"), p); err != nil {
 				return err
 			}
 		}
 	}
 	for _, p := range toolchains {
-		if err := add("release.yaml", p); err != nil {
+		if err := add("release/release.yaml", p); err != nil {
 			return err
 		}
 	}

@@ -32,8 +32,18 @@ func (o *Overlay) Mark(p *Patch) (marked, leftOut []string, err error) {
 			if err != nil {
 				return nil, nil, err
 			}
-			o.Set(f.Old, Change{Data: mark(data, hunks(f.diff, false), p.Name)})
-			marked = append(marked, f.Old)
+			name := f.Path()
+			if name != f.Old {
+				if _, err := o.ReadFile(name); !missing(err) { // there is another file already, or it cannot be read
+					leftOut = append(leftOut, name)
+					continue
+				}
+				if !f.Copy {
+					o.Set(f.Old, Change{Removed: true})
+				}
+			}
+			o.Set(name, Change{Data: mark(data, hunks(f.diff, false), p.Name)})
+			marked = append(marked, name)
 		}
 	}
 	return marked, leftOut, nil

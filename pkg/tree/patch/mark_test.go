@@ -3,6 +3,7 @@ package patch
 import (
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -87,5 +88,39 @@ ten
 	}
 	if got := string(o.changes["new.txt"].Data); got != "new\n" {
 		t.Errorf("what applies is %q", got)
+	}
+}
+
+// A renamed file has the markers under its new name, unless there is another file.
+func TestConflictInARenamedFileIsMarkedUnderItsNewName(t *testing.T) {
+	t.Parallel()
+	p, err := Parse("0001-rename.patch", []byte(`diff --git a/old.txt b/new.txt
+similarity index 60%
+rename from old.txt
+rename to new.txt
+--- a/old.txt
++++ b/new.txt
+@@ -1,3 +1,3 @@
+ one
+-two
++TWO
+ three
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository := &Repository{Places: []Place{{Module: "example.com/numbers"}}}
+	o := NewOverlay(repository, memory{"old.txt": "one\n2\nthree\n"})
+	marked, leftOut, err := o.Mark(p)
+	if err != nil || !slices.Equal(marked, []string{"new.txt"}) || len(leftOut) > 0 {
+		t.Fatalf("marked %v, left out %v, %v", marked, leftOut, err)
+	}
+	changes := o.Changes()
+	if want := "one\n<<<<<<< what is there\n2\n"; !changes["old.txt"].Removed || !strings.HasPrefix(string(changes["new.txt"].Data), want) {
+		t.Errorf("changes %+v", changes)
+	}
+	o = NewOverlay(repository, memory{"old.txt": "one\n2\nthree\n", "new.txt": "another\n"})
+	if marked, leftOut, err = o.Mark(p); err != nil || len(marked) > 0 || !slices.Equal(leftOut, []string{"new.txt"}) || len(o.Changes()) > 0 {
+		t.Errorf("with another file: marked %v, left out %v, %v, %d changes", marked, leftOut, err, len(o.Changes()))
 	}
 }
