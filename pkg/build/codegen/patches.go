@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"slipway.build/pkg/build/patched"
@@ -148,19 +147,21 @@ func (r *Repository) apply(changes map[string]patch.Change) error {
 // times returns when the files that generators may write were written.
 func (r *Repository) times() (map[string]time.Time, error) {
 	times := map[string]time.Time{}
-	err := filepath.WalkDir(r.Dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".proto") {
-			return err
+	files, err := filesBelow(r.Dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		if ext := path.Ext(name); ext != ".go" && ext != ".proto" {
+			continue
 		}
-		info, err := d.Info()
+		info, err := os.Lstat(r.path(name))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		rel, err := filepath.Rel(r.Dir, name)
-		times[filepath.ToSlash(rel)] = info.ModTime()
-		return err
-	})
-	return times, err
+		times[name] = info.ModTime()
+	}
+	return times, nil
 }
 
 // collect makes changes of a tree of the files that generators have written or removed since the times before.

@@ -200,28 +200,10 @@ func (r *Repository) remove(name string, keep func(file string) bool) error {
 
 // owned lists the files of a group, sorted.
 func (r *Repository) owned(g group) ([]string, error) {
-	var files []string
-	err := filepath.WalkDir(r.Dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if d.Name() == ".git" || d.Name() == "vendor" || d.Name() == "_output" {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		rel, err := filepath.Rel(r.Dir, name)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		if g.owns(r, rel, func() []byte { return head(name) }) {
-			files = append(files, rel)
-		}
-		return nil
-	})
-	return files, err
+	files, err := filesBelow(r.Dir, func(_, base string) bool { return base == ".git" || base == "vendor" || base == "_output" })
+	return slices.DeleteFunc(files, func(name string) bool {
+		return !g.owns(r, name, func() []byte { return head(r.path(name)) })
+	}), err
 }
 
 // head returns the beginning of a file, where headers are.

@@ -36,31 +36,43 @@ func scan(dir string) (sources, error) {
 // scan reads the packages below a folder of the machine, as those below the folder at. Tests do not count, nor do folders that the
 // go command does not look into.
 func (s sources) scan(dir, at string) error {
-	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name != dir && ignored(d.Name()) {
-				return fs.SkipDir
+	files, err := filesBelow(dir, func(_, base string) bool { return ignored(base) })
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if base := path.Base(name); isCode(base) {
+			data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+			if err != nil {
+				return err
 			}
-			return nil
+			s.add(path.Join(at, path.Dir(name)), base, data)
 		}
-		if !isCode(d.Name()) {
-			return nil
-		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, filepath.Dir(name))
-		if err != nil {
-			return err
-		}
-		s.add(path.Join(at, filepath.ToSlash(rel)), d.Name(), data)
-		return nil
-	})
+	}
+	return nil
 }
+
+// filesBelow lists the files below a folder, sorted, relative to it and with slashes. It does not look into folders that skip, which
+// may be nil, is true of.
+func filesBelow(dir string, skip func(folder, base string) bool) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != dir && skip != nil && skip(name, d.Name()):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		rel, err := filepath.Rel(dir, name)
+		files = append(files, filepath.ToSlash(rel))
+		return err
+	})
+	return files, err
+}
+
+// notOurs reports whether a folder of a module holds no packages of it.
+func notOurs(folder, base string) bool { return ignored(base) || isModule(folder) }
 
 // ignored reports whether no packages are in folders with a name.
 func ignored(base string) bool {

@@ -116,19 +116,22 @@ const unused = ".unused-"
 func toolsKey(root, goVersion string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, goVersion, runtime.GOOS, runtime.GOARCH, toolFlags)
-	err := filepath.WalkDir(filepath.Join(root, filepath.FromSlash(Module)), func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(name)
-		rel, _ := filepath.Rel(root, name)
-		fmt.Fprintf(h, "%s %d\n%s", filepath.ToSlash(rel), len(data), data)
-		return err
-	})
+	dir := filepath.Join(root, filepath.FromSlash(Module))
+	files, err := filesBelow(dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is not there, which says from which modules the generators are compiled: %w", Module, err)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:20], err
+	if err != nil {
+		return "", err
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s/%s %d\n%s", Module, name, len(data), data)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:20], nil
 }
 
 // digest names a content in the cache folder.

@@ -133,25 +133,20 @@ func (w *workspace) deliver(t *action.Task, stale []*action.Action) error {
 // made returns the files that are new or have changed.
 func (w *workspace) made() (map[string][]byte, error) {
 	made := map[string][]byte{}
-	err := filepath.WalkDir(w.dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(name)
+	files, err := filesBelow(w.dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		rel, err := filepath.Rel(w.dir, name)
-		if err != nil {
-			return err
+		if name != "go.mod" && name != "go.sum" && !bytes.Equal(data, w.before[name]) {
+			made[name] = data
 		}
-		rel = filepath.ToSlash(rel)
-		if rel != "go.mod" && rel != "go.sum" && !bytes.Equal(data, w.before[rel]) {
-			made[rel] = data
-		}
-		return nil
-	})
-	return made, err
+	}
+	return made, nil
 }
 
 // A Difference is a generated file in the tree that is not as the generators make it.
@@ -169,20 +164,14 @@ func (o *Own) Differences(actions []*action.Action) ([]Difference, error) {
 	wanted := map[string][]byte{}
 	for _, a := range actions {
 		dir := filepath.Join(o.Root, filepath.FromSlash(a.Outputs[0]))
-		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			rel, err := filepath.Rel(dir, name)
-			if err != nil {
-				return err
-			}
-			rel = filepath.ToSlash(rel)
-			wanted[rel], err = os.ReadFile(name)
-			return err
-		})
+		files, err := filesBelow(dir, nil)
 		if err != nil {
 			return nil, err
+		}
+		for _, name := range files {
+			if wanted[name], err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var found []Difference
@@ -210,28 +199,18 @@ func (o *Own) Differences(actions []*action.Action) ([]Difference, error) {
 
 // leftovers lists the generated files of the module that are not wanted.
 func (o *Own) leftovers(wanted map[string][]byte) ([]string, error) {
+	files, err := filesBelow(o.Module.Dir, notOurs)
+	if err != nil {
+		return nil, err
+	}
 	var left []string
-	err := filepath.WalkDir(o.Module.Dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for _, file := range files {
+		name := path.Join(o.Module.Name, file)
+		if path.Ext(name) == ".go" && wanted[name] == nil && generatedBy.Match(head(filepath.Join(o.Module.Dir, filepath.FromSlash(file)))) {
+			left = append(left, name)
 		}
-		if d.IsDir() {
-			if name != o.Module.Dir && (ignored(d.Name()) || isModule(name)) {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		rel, err := filepath.Rel(o.Root, name)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		if strings.HasSuffix(rel, ".go") && wanted[rel] == nil && generatedBy.Match(head(name)) {
-			left = append(left, rel)
-		}
-		return nil
-	})
-	return left, err
+	}
+	return left, nil
 }
 
 // Sync brings the tree in accord with what the actions made. A file is replaced at once.
