@@ -11,6 +11,7 @@ import (
 
 	"slipway.build/pkg/build/upstream"
 	"slipway.build/pkg/mechanism/atomicdir"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/git"
 	"slipway.build/pkg/tree/patch"
 )
@@ -79,7 +80,7 @@ func (d *Desk) Edit(ctx context.Context, force bool) (*Edited, error) {
 		return d.layOut(ctx, up, patches)
 	}
 	if rec.Moving {
-		if err := rec.putBack(ctx, repo); err != nil {
+		if err := d.recover(ctx, repo, rec); err != nil {
 			return nil, err
 		}
 	}
@@ -114,6 +115,47 @@ type InterruptedError struct {
 
 func (e *InterruptedError) Error() string {
 	return fmt.Sprintf("%s has %s on top of patches that were still being applied", e.Copy, e.What)
+}
+
+// recover puts a copy back in which a run was killed.
+func (d *Desk) recover(ctx context.Context, repo *git.Repo, rec *record) error {
+	if err := d.setAside(ctx, repo); err != nil {
+		return err
+	}
+	return rec.putBack(ctx, repo)
+}
+
+// setAsideRef is the commit of what setAside has kept.
+const setAsideRef = "refs/slipway/set-aside"
+
+// setAside keeps what is not committed in a commit that is on no branch: a person may have edited files since the run was killed.
+func (d *Desk) setAside(ctx context.Context, repo *git.Repo) error {
+	dirty, err := repo.Line(ctx, "status", "--porcelain", "--untracked-files=normal")
+	if err != nil || dirty == "" {
+		return err
+	}
+	index := filepath.Join(repo.Dir, ".git", "slipway-index") // the work tree and its own index stay as they are
+	if err := os.RemoveAll(index + ".lock"); err != nil { // of a git that was killed here
+		return err
+	}
+	if err := atomicfile.Copy(filepath.Join(repo.Dir, ".git", "index"), index); err != nil {
+		return err
+	}
+	defer os.Remove(index)
+	aside := repo.With("GIT_INDEX_FILE=" + index)
+	if _, err := aside.Run(ctx, "add", "--all"); err != nil {
+		return err
+	}
+	tree, err := aside.Line(ctx, "write-tree")
+	if err != nil {
+		return err
+	}
+	id, err := repo.Line(ctx, "commit-tree", "-p", "HEAD", "-m", "What was not committed when slipway put the copy back", tree)
+	if err != nil {
+		return err
+	}
+	d.progress("a run was killed while it changed %s; what was not committed there is kept: git -C %[1]s show %s", repo.Dir, setAsideRef)
+	return setRef(ctx, repo, setAsideRef, id)
 }
 
 // putBack puts the copy back to the last patch that was committed before a run ended early. What that run left is nobody's work.

@@ -145,6 +145,10 @@ func TestKillBetweenPatchesIsRecovered(t *testing.T) {
 	if e := w.edit(); e.State != Continued || e.Patches != 2 || w.git("status", "--porcelain") != "" || w.read("hack/run.sh") == "" {
 		t.Errorf("edited: %+v", e)
 	}
+	// A person may have written it.
+	if kept := w.git("show", setAsideRef+":hack/new.sh"); kept != "#!/bin" {
+		t.Errorf("what was not committed is kept as %q", kept)
+	}
 }
 
 func toBytes(files map[string]string) map[string][]byte {

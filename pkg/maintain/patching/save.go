@@ -74,7 +74,7 @@ func (d *Desk) Save(ctx context.Context, force bool) (*Saved, error) {
 		return nil, &NoCopyError{repo.Dir, d.Project}
 	}
 	if rec.Moving {
-		if err := rec.putBack(ctx, repo); err != nil {
+		if err := d.recover(ctx, repo, rec); err != nil {
 			return nil, err
 		}
 	}
