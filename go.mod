@@ -17,14 +17,17 @@ require (
 	github.com/agnivade/levenshtein v1.2.2
 	github.com/bazel-contrib/bazel-gazelle/v2 v2.0.0-3
 	github.com/bazelbuild/buildtools v0.0.0-20260904073137-eaa4d125b423
+	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/containerd/errdefs v1.0.0
 	github.com/docker/docker v28.5.2+incompatible
 	github.com/docker/go-units v0.5.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/google/jsonschema-go v0.4.3
 	github.com/google/licensecheck v0.3.1
 	github.com/klauspost/compress v1.20.3
 	github.com/magefile/mage v1.17.2
+	github.com/mattn/go-shellwords v1.0.12
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
@@ -38,10 +41,6 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/tools v0.51.0
 )
-
-require github.com/bluekeyes/go-gitdiff v0.9.0
-
-require github.com/mattn/go-shellwords v1.0.12 // indirect
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
@@ -60,7 +59,6 @@ require (
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/golangci/misspell v0.8.0 // indirect
-	github.com/google/jsonschema-go v0.4.3
 	github.com/google/safeopen v0.0.0-20260327150837-43626d6f4685 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/moby/docker-image-spec v1.3.1 // indirect
