@@ -3,65 +3,74 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/release"
+	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/ship/verify"
 )
 
 func newVerify(o *options) *cobra.Command {
-	return &cobra.Command{
+	var key string
+	c := &cobra.Command{
 		Use:   "verify [folder|kubernetes-inputs.tar]",
-		Short: "Check a release against its release.json",
+		Short: "Check a release against its release.json, and its signatures",
 		Long: `verify compares the files in a folder (default: the tree's _output/release-tars) with the release.json there. It lists files
 that are missing, changed, cut short, or not of this release, such as a tarball of an earlier request. If there are any, the
-exit code is 1. A kubernetes-inputs.tar that is beside a release, or that is named, is compared with the sums in it.`,
-		Args: cobra.MaximumNArgs(1),
+exit code is 1. A kubernetes-inputs.tar that is beside a release, or that is named, is compared with the sums in it.
+
+With --key, release.json and SHA256SUMS must be signed by that key, which slipway sign does. Without it, verify says whether
+there are signatures, but not whose: then the folder is intact, and may be anybody's.`,
+		Example: "  slipway verify\n  slipway verify --key release.pub _output/release-tars",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			var dir string
-			missing := fmt.Sprintf("is not the folder of a release, which has %s beside the tarballs", release.File)
-			if len(args) == 1 {
-				dir = args[0]
-				if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-					return badrequest.Mark(fmt.Errorf("%w: name the folder of a release, or a kubernetes-inputs.tar", err))
-				}
-			} else {
-				missing += ": make quick-release makes one"
-				root, err := plan.FindRoot(o.dir)
-				if err != nil {
-					return err
-				}
-				dir = filepath.Join(root, filepath.FromSlash(plan.Tars))
-			}
-			check := verify.Folder
-			if info, err := os.Stat(dir); err == nil && info.Mode().IsRegular() {
-				check = verify.Inputs
-			}
-			report, err := check(c.Context(), dir)
-			if errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%w: %s %s", err, dir, missing)
-			}
+			dir, err := o.releaseFolder(args)
 			if err != nil {
 				return err
+			}
+			var public *signature.PublicKey
+			if key != "" {
+				read, err := signature.ReadPublic(key)
+				if err != nil {
+					return fmt.Errorf("read the key: %w", err)
+				}
+				public = &read
+			}
+			var report *verify.Report
+			if info, statErr := os.Stat(dir); statErr == nil && info.Mode().IsRegular() {
+				if public != nil {
+					return badrequest.Mark(errors.New("a kubernetes-inputs.tar alone has no signature: verify the folder of its release"))
+				}
+				report, err = verify.Inputs(c.Context(), dir)
+			} else {
+				report, err = verify.Folder(c.Context(), dir, public)
+			}
+			if err != nil {
+				return noRelease(err, dir, len(args) == 0)
 			}
 			show := report.Text
 			if o.json {
 				show = report.JSON
 			}
-			if err := show(o.Out); err != nil || report.OK() {
+			if err := show(o.Out); err != nil {
 				return err
 			}
-			if report.Version == "" {
+			switch {
+			case !report.OK() && report.Version == "":
 				return fmt.Errorf("%s is damaged: fetch or make it again", dir)
+			case !report.OK() && report.Signature == verify.NotConvinced:
+				return fmt.Errorf("%s is not to be trusted: a signature is missing or wrong", dir)
+			case !report.OK():
+				return fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of this release",
+					dir, report.Version)
+			case report.Signature == verify.NotChecked:
+				o.say("name the public key by --key to check the signatures")
 			}
-			return fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of this release",
-				dir, report.Version)
+			return nil
 		},
 	}
+	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, or env://VARIABLE")
+	return c
 }

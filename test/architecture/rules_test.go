@@ -90,7 +90,8 @@ var rules = []rule{
 
 	{"release", "a release as one value: artifacts and inputs by content", "how artifacts are made, and what is done with them", []string{processes, network, archives, compressed, action}},
 
-	{"ship/verify", "whether a release's folder is as release.json says", "how a release is made", []string{processes, network, "pkg/build/..."}},
+	{"ship/sign", "sign a release, and check its signatures", "how a release is made", []string{processes, network, "pkg/build/..."}},
+	{"ship/verify", "whether a release's folder is as release.json says, and whose it is", "how a release is made", []string{processes, network, "pkg/build/..."}},
 
 	{"prove/cluster", "boot a cluster from a release, and remove it without a trace", "how a release is made", []string{plan, network, docker, engine}},
 	{"prove/cluster/verify", "whether a cluster works: a table of checks", "how a release is made", []string{plan, docker, engine}},
@@ -117,6 +118,7 @@ var rules = []rule{
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
+	{"mechanism/signature", "keys and signatures, in the forms of sigstore and openssl", "what is signed, and whose keys count", []string{processes, network}},
 	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},
@@ -140,6 +142,7 @@ var only = []struct {
 	{"github.com/agnivade/levenshtein", []string{"mechanism/suggest"}},
 	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster/verify"}},
 	{"github.com/docker/docker/...", []string{"mechanism/engine", "build/kubecross"}},
+	{"github.com/secure-systems-lab/go-securesystemslib/...", []string{"mechanism/signature"}},
 	{"github.com/ulikunitz/xz", []string{"mechanism/debian"}},
 	{"github.com/magefile/mage/...", []string{"cli/generate"}},
 	{"github.com/bazelbuild/...", []string{"cli/generate"}},

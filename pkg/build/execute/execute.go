@@ -18,6 +18,8 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/stamp"
 )
@@ -107,7 +109,36 @@ func sweep(p *plan.Project, planned *plan.Plan) error {
 			return fmt.Errorf("remove what an earlier request made: %w", err)
 		}
 	}
+	if err := sweepSignatures(filepath.Join(p.Root, filepath.FromSlash(plan.Tars))); err != nil {
+		return err
+	}
 	return sweepInputs(p, planned)
+}
+
+// sweepSignatures removes the signatures of an earlier release.
+func sweepSignatures(dir string) error {
+	for _, name := range release.Signed() {
+		bundle, err := os.ReadFile(filepath.Join(dir, name+release.BundleSuffix))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		signed, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if b, err := signature.Unmarshal(bundle); err == nil && b.Of(signed) {
+			continue
+		}
+		for _, stale := range []string{name + release.BundleSuffix, name + release.SignatureSuffix, release.RootFile} {
+			if err := os.Remove(filepath.Join(dir, stale)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove a signature of an earlier release: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // sweepInputs removes the tarball of inputs if it is of another version than the release. It need not be part of a release.

@@ -135,7 +135,7 @@ func (d *Desk) setAside(ctx context.Context, repo *git.Repo) error {
 		return err
 	}
 	index := filepath.Join(repo.Dir, ".git", "slipway-index") // the work tree and its own index stay as they are
-	if err := os.RemoveAll(index + ".lock"); err != nil { // of a git that was killed here
+	if err := os.RemoveAll(index + ".lock"); err != nil {     // of a git that was killed here
 		return err
 	}
 	if err := atomicfile.Copy(filepath.Join(repo.Dir, ".git", "index"), index); err != nil {

@@ -37,7 +37,7 @@ func Example() {
 		}
 	}
 
-	report, err := verify.Folder(context.Background(), dir)
+	report, err := verify.Folder(context.Background(), dir, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

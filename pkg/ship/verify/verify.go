@@ -1,7 +1,8 @@
 // Package verify checks a release's folder against its description, release.json.
 //
 // [Folder] checks every file: those that the description names must exist, complete and unchanged, and there must be no others, such
-// as a tarball of an earlier request. The [Report] is a value; text and JSON are views of it.
+// as a tarball of an earlier request. With a public key, release.json and SHA256SUMS must be signed by it, see package sign. The [Report] is
+// a value; text and JSON are views of it.
 //
 // What must never be in here: how a release is made, and which files it should have.
 package verify
@@ -24,7 +25,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/tree/input"
 )
 
@@ -33,11 +36,13 @@ type Status string
 
 // The statuses of files.
 const (
-	OK       Status = "ok"
-	Missing  Status = "missing"
-	Short    Status = "cut short"           // smaller than the release says
-	Changed  Status = "changed"             // its size or a digest differs
-	Stranger Status = "not of this release" // the release does not name it
+	OK        Status = "ok"
+	Missing   Status = "missing"
+	Short     Status = "cut short"           // smaller than the release says
+	Changed   Status = "changed"             // its size or a digest differs
+	Stranger  Status = "not of this release" // the release does not name it
+	BadSigned Status = "bad signature"
+	Unchecked Status = "not checked" // a signature, without a key to check it by
 )
 
 // A File is the status of a file in a release's folder.
@@ -49,25 +54,100 @@ type File struct {
 
 // A Report is the status of a release's folder.
 type Report struct {
-	Folder  string `json:"folder"`
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Valid   bool   `json:"ok"`
-	Files   []File `json:"files"` // by path
+	Folder    string    `json:"folder"`
+	Version   string    `json:"version"`
+	Commit    string    `json:"commit,omitempty"`
+	Valid     bool      `json:"ok"`
+	Signature Signature `json:"signature,omitempty"` // of a whole folder
+	Key       string    `json:"key,omitempty"`       // that it was checked by, as its hint in bundles
+	Files     []File    `json:"files"`               // by path
 }
+
+// A Signature says what is known of a release's signatures.
+type Signature string
+
+// What may be known.
+const (
+	Unsigned     Signature = "not signed"
+	NotChecked   Signature = "not checked" // there was no key to check them by
+	Good         Signature = "good"
+	NotConvinced Signature = "bad" // a signature is missing, or wrong
+)
 
 // OK reports whether the folder holds the whole release and nothing else.
 func (r *Report) OK() bool { return r.Valid }
 
-// Folder compares the files in dir with the description there. It returns an error if it cannot read the description or a file; the
-// report says what is wrong with files.
-func Folder(ctx context.Context, dir string) (*Report, error) {
-	described, err := release.Read(dir)
+// Folder compares the files in dir with the description there, and checks the signatures by a key unless that is nil. It returns an error
+// if it cannot read the description or a file; the report says what is wrong with files.
+func Folder(ctx context.Context, dir string, key *signature.PublicKey) (*Report, error) {
+	report, description, err := contents(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	return folder(ctx, dir, described, nil)
+	return report, report.signatures(dir, description, key)
 }
+
+// Contents is like Folder, but does not look at signatures.
+func Contents(ctx context.Context, dir string) (*Report, error) {
+	report, _, err := contents(ctx, dir)
+	return report, err
+}
+
+func contents(ctx context.Context, dir string) (*Report, []byte, error) {
+	data, err := os.ReadFile(filepath.Join(dir, release.File))
+	if err != nil {
+		return nil, nil, err
+	}
+	described, err := release.Unmarshal(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, release.File), err)
+	}
+	report, err := folder(ctx, dir, described, nil)
+	return report, data, err
+}
+
+// signatures adds the signatures in a folder, of which description is the release.json.
+func (r *Report) signatures(dir string, description []byte, key *signature.PublicKey) error {
+	found, err := sign.Check(dir, func(name string) ([]byte, error) {
+		if name == release.File { // what was believed
+			return description, nil
+		}
+		return os.ReadFile(filepath.Join(dir, name))
+	}, key)
+	if err != nil {
+		return err
+	}
+	r.Signature = Unsigned
+	if key != nil {
+		r.Signature, r.Key = Good, key.Hint()
+	}
+	for _, f := range found {
+		file := File{f.Name, OK, f.Problem}
+		switch {
+		case f.Missing:
+			file.Status, r.Signature = Missing, NotConvinced
+		case f.Problem != "":
+			file.Status, r.Signature = BadSigned, NotConvinced
+		case f.Name == release.RootFile:
+		case key == nil:
+			file.Status = Unchecked
+			if r.Signature == Unsigned {
+				r.Signature = NotChecked
+			}
+		}
+		r.Files = append(r.Files, file)
+	}
+	r.finish()
+	return nil
+}
+
+// finish sorts the files, and draws the conclusion.
+func (r *Report) finish() {
+	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	r.Valid = !slices.ContainsFunc(r.Files, func(f File) bool { return f.Status.bad() })
+}
+
+func (s Status) bad() bool { return s != OK && s != Unchecked }
 
 // Files is like Folder, but checks only the named artifacts, which must be files of the release. The others need not exist.
 func Files(ctx context.Context, dir string, described *release.Release, names ...string) (*Report, error) {
@@ -120,8 +200,7 @@ func folder(ctx context.Context, dir string, described *release.Release, names [
 		}
 		report.Files = append(report.Files, strangers...)
 	}
-	slices.SortFunc(report.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	report.Valid = !slices.ContainsFunc(report.Files, func(f File) bool { return f.Status != OK })
+	report.finish()
 	return report, nil
 }
 
@@ -159,9 +238,12 @@ func check(ctx context.Context, dir string, a release.Artifact) (File, error) {
 	return File{a.Path, OK, ""}, nil
 }
 
-// strangers returns the files in the folder that are neither artifacts nor the description.
+// strangers returns the files in the folder that are neither artifacts nor the description, nor signatures.
 func strangers(dir string, artifacts []release.Artifact) ([]File, error) {
 	known := map[string]bool{release.File: true}
+	for _, name := range release.Signatures() {
+		known[name] = true
+	}
 	for _, a := range artifacts {
 		known[a.Path] = true
 	}
@@ -202,7 +284,8 @@ func (r *Report) Text(w io.Writer) error {
 		text := string(f.Status)
 		if f.Status == OK {
 			text = "OK"
-		} else {
+		}
+		if f.Status.bad() {
 			bad++
 		}
 		if f.Detail != "" {
@@ -217,6 +300,14 @@ func (r *Report) Text(w io.Writer) error {
 		what = r.Folder // of inputs that are too damaged to say what they are
 	}
 	sum := fmt.Sprintf("%s: %d files as described", what, len(r.Files))
+	switch r.Signature {
+	case Good:
+		sum += ", signed by the key " + r.Key
+	case NotChecked:
+		sum += "; signatures not checked"
+	case Unsigned:
+		sum += "; intact, not signed"
+	}
 	if bad > 0 {
 		sum = fmt.Sprintf("%s: %d of %d files are not as described", what, bad, len(r.Files))
 	}

@@ -53,11 +53,11 @@ func write(t *testing.T, dir, name, content string) {
 func TestAWholeReleaseIsOK(t *testing.T) {
 	t.Parallel()
 	dir := made(t)
-	report, err := Folder(t.Context(), dir)
+	report, err := Folder(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Report{Folder: dir, Version: "v1.37.0", Valid: true, Files: []File{{"SHA256SUMS", OK, ""}, {"kubernetes.tar.gz", OK, ""}}}
+	want := &Report{Folder: dir, Version: "v1.37.0", Valid: true, Signature: Unsigned, Files: []File{{"SHA256SUMS", OK, ""}, {"kubernetes.tar.gz", OK, ""}}}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -65,7 +65,7 @@ func TestAWholeReleaseIsOK(t *testing.T) {
 	if err := report.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	if want := "SHA256SUMS: OK\nkubernetes.tar.gz: OK\nrelease v1.37.0: 2 files as described\n"; text.String() != want {
+	if want := "SHA256SUMS: OK\nkubernetes.tar.gz: OK\nrelease v1.37.0: 2 files as described; intact, not signed\n"; text.String() != want {
 		t.Errorf("%q", text.String())
 	}
 }
@@ -105,7 +105,7 @@ func TestTheReportSaysWhatIsWrongWithAFile(t *testing.T) {
 			t.Parallel()
 			dir := made(t)
 			test.harm(t, dir)
-			report, err := Folder(t.Context(), dir)
+			report, err := Folder(t.Context(), dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestFilesChecksOnlyTheNamedFiles(t *testing.T) {
 
 func TestAFolderWithoutADescriptionIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Folder(t.Context(), t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Folder(t.Context(), t.TempDir(), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	dir := made(t)
@@ -169,7 +169,7 @@ func TestAFolderWithoutADescriptionIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, release.File, string(data))
-	if _, err := Folder(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "names no files") {
+	if _, err := Folder(t.Context(), dir, nil); err == nil || !strings.Contains(err.Error(), "names no files") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Folder(ctx, made(t)); !errors.Is(err, context.Canceled) {
+	if _, err := Folder(ctx, made(t), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/verify"
+)
+
+// passwordVariable has the password of a private key, as for cosign.
+const passwordVariable = "COSIGN_PASSWORD"
+
+func newSign(o *options) *cobra.Command {
+	var key string
+	c := &cobra.Command{
+		Use:   "sign [folder]",
+		Short: "Sign a release",
+		Long: `sign signs the release in a folder (default: the tree's _output/release-tars): release.json and SHA256SUMS, which name all
+other files by digest. Beside each it writes a sigstore bundle, NAME.sigstore.json, and the signature alone, NAME.sig. It first
+compares the folder with release.json, as verify does, and signs nothing that differs.
+
+The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curve P-256, or env://VARIABLE. The password
+of an encrypted key comes from COSIGN_PASSWORD, or is asked for.`,
+		Example: "  slipway keys new ~/release\n  slipway sign --key ~/release.key\n  slipway verify --key ~/release.pub",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if key == "" {
+				return badrequest.Mark(errors.New("name a private key: --key ~/release.key; slipway keys new makes one"))
+			}
+			dir, err := o.releaseFolder(args)
+			if err != nil {
+				return err
+			}
+			private, err := signature.ReadPrivate(key, o.password("Password of "+key))
+			if err != nil {
+				return fmt.Errorf("read the key: %w", err)
+			}
+			report, err := verify.Contents(c.Context(), dir)
+			if err != nil {
+				return noRelease(err, dir, len(args) == 0)
+			}
+			if !report.OK() {
+				if err := report.Text(o.Err); err != nil {
+					return err
+				}
+				return fmt.Errorf("%s is not signed: it differs from its %s", dir, release.File)
+			}
+			names, err := sign.Folder(dir, private)
+			if err != nil {
+				return err
+			}
+			if o.json {
+				return o.printJSON(map[string]any{"folder": dir, "version": report.Version, "key": private.Public().Hint(), "files": names})
+			}
+			for _, name := range names {
+				fmt.Fprintln(o.Out, filepath.Join(dir, name))
+			}
+			fmt.Fprintf(o.Out, "release %s is signed by the key %s\n", report.Version, private.Public().Hint())
+			return nil
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, or env://VARIABLE")
+	return c
+}
+
+// releaseFolder returns the folder that is named, or else that of the tree's release.
+func (o *options) releaseFolder(args []string) (string, error) {
+	if len(args) == 0 {
+		root, err := plan.FindRoot(o.dir)
+		return filepath.Join(root, filepath.FromSlash(plan.Tars)), err
+	}
+	if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) {
+		return "", badrequest.Mark(fmt.Errorf("%w: name the folder of a release, or a kubernetes-inputs.tar", err))
+	}
+	return args[0], nil
+}
+
+// noRelease explains an error of reading a folder's release.json.
+func noRelease(err error, dir string, own bool) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err = fmt.Errorf("%w: %s is not the folder of a release, which has %s beside the tarballs", err, dir, release.File)
+	if own {
+		err = fmt.Errorf("%w: make quick-release makes one", err)
+	}
+	return err
+}
+
+// password returns a function that asks for a password, once.
+func (o *options) password(prompt string) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		if text, ok := os.LookupEnv(passwordVariable); ok {
+			return []byte(text), nil
+		}
+		in := int(os.Stdin.Fd())
+		if !term.IsTerminal(in) {
+			return nil, fmt.Errorf("it is encrypted, and nobody can be asked here: set %s", passwordVariable)
+		}
+		fmt.Fprintf(o.Err, "%s: ", prompt)
+		text, err := term.ReadPassword(in)
+		fmt.Fprintln(o.Err)
+		return text, err
+	}
+}
+
+func newKeys(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "keys",
+		Short: "Make and check keys for signatures",
+		Args:  onlySubcommands,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(
+		&cobra.Command{
+			Use:   "new name",
+			Short: "Make a pair of keys: NAME.key and NAME.pub",
+			Long: `new makes a private key, NAME.key, and its public key, NAME.pub, of ECDSA on the curve P-256. The private key is encrypted by a
+password, from COSIGN_PASSWORD or asked for twice, in the form that cosign reads. An empty password protects nothing. Files that
+exist are left alone, and a tree gets no keys, since a release holds all files of its tree.`,
+			Args: cobra.ExactArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error { return o.newKeys(args[0]) },
+		},
+		&cobra.Command{
+			Use:   "show key",
+			Short: "Print the public key of a public or private key",
+			Args:  cobra.ExactArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error {
+				public, err := signature.ReadPublic(args[0])
+				if err != nil {
+					private, other := signature.ReadPrivate(args[0], o.password("Password of "+args[0]))
+					if other != nil {
+						return fmt.Errorf("read the key: %w", other)
+					}
+					public = private.Public()
+				}
+				if o.json {
+					return o.printJSON(map[string]string{"key": public.Hint(), "pem": string(public.PEM())})
+				}
+				fmt.Fprintf(o.Out, "key %s\n%s", public.Hint(), public.PEM())
+				return nil
+			},
+		},
+		&cobra.Command{
+			Use:   "check private public",
+			Short: "Check that a private key can be used, and that a public key is its other half",
+			Args:  cobra.ExactArgs(2),
+			RunE: func(_ *cobra.Command, args []string) error {
+				public, err := signature.ReadPublic(args[1])
+				if err != nil {
+					return fmt.Errorf("read the key: %w", err)
+				}
+				private, err := signature.ReadPrivate(args[0], o.password("Password of "+args[0]))
+				if err != nil {
+					return fmt.Errorf("read the key: %w", err)
+				}
+				b, err := signature.Sign(private, []byte(args[1]))
+				if err == nil {
+					err = b.Verify(public, []byte(args[1]))
+				}
+				if err != nil {
+					return fmt.Errorf("what %s signs, %s does not verify: %w", args[0], args[1], err)
+				}
+				fmt.Fprintf(o.Out, "%s signs what %s verifies: key %s\n", args[0], args[1], public.Hint())
+				return nil
+			},
+		},
+	)
+	return c
+}
+
+// newKeys writes a pair of keys.
+func (o *options) newKeys(name string) error {
+	files := []string{name + ".key", name + ".pub"}
+	if root, err := plan.FindRoot(filepath.Dir(name)); err == nil {
+		return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s, which every release holds: name a folder outside of the tree", files[0], root))
+	}
+	for _, file := range files {
+		if _, err := os.Lstat(file); err == nil {
+			return fmt.Errorf("%s exists: choose another name, or move it away", file)
+		}
+	}
+	secret, err := o.password("Password of " + files[0])()
+	if err != nil {
+		return err
+	}
+	if _, ok := os.LookupEnv(passwordVariable); !ok {
+		again, err := o.password("Again")()
+		if err != nil {
+			return err
+		}
+		if subtle.ConstantTimeCompare(secret, again) == 0 {
+			return errors.New("the passwords differ")
+		}
+	}
+	key, err := signature.New()
+	if err != nil {
+		return err
+	}
+	private, err := key.Encrypted(secret)
+	if err != nil {
+		return err
+	}
+	for i, data := range [][]byte{private, key.Public().PEM()} {
+		perm := []os.FileMode{0o600, 0o644}[i]
+		if err := create(files[i], data, perm); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.Out, files[i])
+	}
+	fmt.Fprintf(o.Out, "key %s\n", key.Public().Hint())
+	return nil
+}
+
+// create writes a file that does not exist.
+func create(name string, data []byte, perm os.FileMode) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package signature
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// BundleType is the media type of a bundle.
+const BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+// MaxBundle is the size, in bytes, of the largest bundle that is read.
+const MaxBundle = 1 << 20
+
+// TrustedRoot is the content of a file that names nobody to trust. Clients that insist on such a file take it together with a public key.
+const TrustedRoot = `{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}` + "\n"
+
+// A Bundle is a signature of a message as a file: see the protobuf messages of sigstore, dev.sigstore.bundle.v1.Bundle. It has what is
+// needed without a certificate and a transparency log, and ignores the rest.
+type Bundle struct {
+	MediaType    string       `json:"mediaType"`
+	Verification verification `json:"verificationMaterial"`
+	Message      *message     `json:"messageSignature,omitempty"`
+}
+
+type verification struct {
+	PublicKey struct {
+		Hint string `json:"hint"`
+	} `json:"publicKey"`
+}
+
+type message struct {
+	Digest struct {
+		Algorithm string `json:"algorithm"`
+		Digest    []byte `json:"digest"`
+	} `json:"messageDigest"`
+	Signature []byte `json:"signature"`
+}
+
+// algorithm is sigstore's name of SHA-256.
+const algorithm = "SHA2_256"
+
+// Sign signs data.
+func Sign(key PrivateKey, data []byte) (*Bundle, error) {
+	digest := sha256.Sum256(data)
+	signature, err := key.sign(digest[:])
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{MediaType: BundleType, Message: &message{Signature: signature}}
+	b.Verification.PublicKey.Hint = key.Public().Hint()
+	b.Message.Digest.Algorithm, b.Message.Digest.Digest = algorithm, digest[:]
+	return b, nil
+}
+
+// Marshal returns the bundle as a file.
+func (b *Bundle) Marshal() ([]byte, error) {
+	data, err := json.Marshal(b)
+	return append(data, '\n'), err
+}
+
+// Base64 returns the signature alone, as openssl and older clients take it.
+func (b *Bundle) Base64() []byte {
+	return append([]byte(base64.StdEncoding.EncodeToString(b.Message.Signature)), '\n')
+}
+
+// Unmarshal reads a bundle with a signature of a message.
+func Unmarshal(data []byte) (*Bundle, error) {
+	if len(data) > MaxBundle {
+		return nil, errors.New("it is too large for a bundle")
+	}
+	b := &Bundle{}
+	if err := json.Unmarshal(data, b); err != nil {
+		return nil, fmt.Errorf("it is not a bundle: %w", err)
+	}
+	switch {
+	case b.MediaType != BundleType:
+		return nil, fmt.Errorf("it is not a bundle of the form that is supported, %s, but %q", BundleType, b.MediaType)
+	case b.Message == nil:
+		return nil, errors.New("it has no signature of a message")
+	case b.Message.Digest.Algorithm != algorithm:
+		return nil, fmt.Errorf("its digest is by %q, want %s", b.Message.Digest.Algorithm, algorithm)
+	}
+	return b, nil
+}
+
+// Of reports whether the bundle says that it is of a message. Only Verify knows whether that is true.
+func (b *Bundle) Of(data []byte) bool {
+	digest := sha256.Sum256(data)
+	return bytes.Equal(b.Message.Digest.Digest, digest[:])
+}
+
+// Verify returns an error if the signature is not the key's, of the message.
+func (b *Bundle) Verify(key PublicKey, data []byte) error {
+	hint := b.Verification.PublicKey.Hint
+	switch {
+	case !b.Of(data):
+		return errors.New("it is of another content")
+	case hint != key.Hint():
+		return fmt.Errorf("it is by the key %s, want %s", hint, key.Hint())
+	}
+	return verify(key, data, b.Message.Signature)
+}
+
+// VerifyBase64 is like Verify, of the signature alone, which may end its line.
+func VerifyBase64(key PublicKey, data, signature []byte) error {
+	text := strings.TrimSuffix(string(signature), "\n")
+	raw, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil || strings.ContainsAny(text, "\r\n") {
+		return errors.New("it is not one line of base64")
+	}
+	return verify(key, data, raw)
+}
+
+func verify(key PublicKey, data, signature []byte) error {
+	digest := sha256.Sum256(data)
+	if !key.verify(digest[:], signature) {
+		return fmt.Errorf("it is not by the key %s, or not of this content", key.Hint())
+	}
+	return nil
+}
