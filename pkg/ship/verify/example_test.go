@@ -37,7 +37,7 @@ func Example() {
 		}
 	}
 
-	report, err := verify.Folder(context.Background(), dir, nil)
+	report, err := verify.Folder(context.Background(), dir, verify.Want{})
 	if err != nil {
 		log.Fatal(err)
 	}

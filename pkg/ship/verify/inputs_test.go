@@ -47,7 +47,7 @@ func TestInputsBesideARelease(t *testing.T) {
 	} {
 		dir := made(t)
 		packed(t, dir, version)
-		report, err := Folder(t.Context(), dir, nil)
+		report, err := Folder(t.Context(), dir, Want{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,7 @@ func TestSignedReleaseIsGoodByItsKeyAlone(t *testing.T) {
 		{nil, NotChecked, true, "7 files as described; signatures not checked"},
 		{&half, NotConvinced, false, "4 of 7 files are not as described"},
 	} {
-		report, err := Folder(t.Context(), dir, tt.key)
+		report, err := Folder(t.Context(), dir, Want{Key: tt.key})
 		if err != nil || report.Signature != tt.want || report.OK() != tt.ok {
 			t.Errorf("%s: %+v, %v", tt.want, report, err)
 			continue
@@ -67,7 +67,7 @@ func TestSignedReleaseIsGoodByItsKeyAlone(t *testing.T) {
 			t.Errorf("%s: %v, %s", tt.want, err, &text)
 		}
 	}
-	report, err := Folder(t.Context(), made(t), public)
+	report, err := Folder(t.Context(), made(t), Want{Key: public})
 	if err != nil || report.OK() || report.Signature != NotConvinced {
 		t.Errorf("without signatures: %+v, %v", report, err)
 	}
@@ -122,7 +122,7 @@ func TestTamperingIsNamed(t *testing.T) {
 			t.Parallel()
 			dir, _, public := signed(t)
 			tt.harm(t, dir)
-			report, err := Folder(t.Context(), dir, public)
+			report, err := Folder(t.Context(), dir, Want{Key: public})
 			if err != nil || report.OK() {
 				t.Fatalf("%+v, %v", report, err)
 			}
@@ -152,7 +152,7 @@ func TestEveryChangedByteIsFound(t *testing.T) {
 			changed := bytes.Clone(data)
 			changed[i] ^= 1 << (i % 8)
 			write(t, dir, name, string(changed))
-			if report, err := Folder(t.Context(), dir, public); err == nil && report.OK() {
+			if report, err := Folder(t.Context(), dir, Want{Key: public}); err == nil && report.OK() {
 				t.Errorf("%s: a change of byte %d is not found", name, i)
 			}
 		}
@@ -162,7 +162,7 @@ func TestEveryChangedByteIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := Folder(t.Context(), dir, public)
+	report, err := Folder(t.Context(), dir, Want{Key: public})
 	if err != nil || !report.OK() {
 		t.Errorf("put back: %+v, %v", report, err)
 	}
@@ -181,6 +181,43 @@ func TestSigningAgainGivesTheSameFiles(t *testing.T) {
 	for name, text := range before {
 		if diff := cmp.Diff(text, string(read(t, dir, name))); diff != "" {
 			t.Errorf("%s (-before +after):\n%s", name, diff)
+		}
+	}
+}
+
+func TestOlderReleasesAreRefused(t *testing.T) {
+	t.Parallel()
+	dir, _, public := signed(t)
+	for _, tt := range []struct {
+		want    Want
+		problem string
+	}{
+		{Want{Version: "v1.37.0"}, ""},
+		{Want{Version: "v1.37.0+acme.1"}, "it is not v1.37.0+acme.1"},
+		{Want{AtLeast: "v1.37.0"}, ""},
+		{Want{AtLeast: "v1.37.0-rc.1"}, ""},
+		{Want{AtLeast: "v1.37.0+acme.1"}, "it is older than v1.37.0+acme.1"},
+	} {
+		tt.want.Key = public
+		report, err := Folder(t.Context(), dir, tt.want)
+		if err != nil || report.Problem != tt.problem || report.OK() != (tt.problem == "") {
+			t.Errorf("%+v: %+v, %v", tt.want, report, err)
+		}
+	}
+	if _, err := Folder(t.Context(), dir, Want{AtLeast: "1.37"}); err == nil || !strings.Contains(err.Error(), `"1.37" is not a version`) {
+		t.Errorf("no version: %v", err)
+	}
+}
+
+func TestVersionsCountBuilds(t *testing.T) {
+	t.Parallel()
+	order := []string{"v1.36.9+acme.1", "v1.37.0-rc.1", "v1.37.0", "v1.37.0+1", "v1.37.0+acme", "v1.37.0+acme.2", "v1.37.0+acme.10", "v1.37.0+acme.10.1", "v1.37.0+acme.x", "v1.37.1"}
+	for i, a := range order {
+		for j, b := range order {
+			got, err := compareVersions(a, b)
+			if err != nil || (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("%s and %s: %d, %v", a, b, got, err)
+			}
 		}
 	}
 }

@@ -60,6 +60,7 @@ type Report struct {
 	Valid     bool      `json:"ok"`
 	Signature Signature `json:"signature,omitempty"` // of a whole folder
 	Key       string    `json:"key,omitempty"`       // that it was checked by, as its hint in bundles
+	Problem   string    `json:"problem,omitempty"`   // why it is not the release that was wanted
 	Files     []File    `json:"files"`               // by path
 }
 
@@ -77,14 +78,33 @@ const (
 // OK reports whether the folder holds the whole release and nothing else.
 func (r *Report) OK() bool { return r.Valid }
 
-// Folder compares the files in dir with the description there, and checks the signatures by a key unless that is nil. It returns an error
-// if it cannot read the description or a file; the report says what is wrong with files.
-func Folder(ctx context.Context, dir string, key *signature.PublicKey) (*Report, error) {
+// A Want is what a user asks of a release. The zero value asks for nothing.
+type Want struct {
+	Key     *signature.PublicKey // by which it is signed
+	Version string               // that it has
+	AtLeast string               // a version that it is not older than
+}
+
+// Folder compares the files in dir with the description there, and with what is wanted. It returns an error if it cannot read the
+// description or a file, or if a wanted version is not one; the report says what is wrong with files.
+func Folder(ctx context.Context, dir string, want Want) (*Report, error) {
 	report, description, err := contents(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	return report, report.signatures(dir, description, key)
+	if want.Version != "" && report.Version != want.Version {
+		report.Problem = "it is not " + want.Version
+	}
+	if want.AtLeast != "" {
+		order, err := compareVersions(report.Version, want.AtLeast)
+		if err != nil {
+			return nil, err
+		}
+		if order < 0 {
+			report.Problem = "it is older than " + want.AtLeast
+		}
+	}
+	return report, report.signatures(dir, description, want.Key)
 }
 
 // Contents is like Folder, but does not look at signatures.
@@ -144,7 +164,7 @@ func (r *Report) signatures(dir string, description []byte, key *signature.Publi
 // finish sorts the files, and draws the conclusion.
 func (r *Report) finish() {
 	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	r.Valid = !slices.ContainsFunc(r.Files, func(f File) bool { return f.Status.bad() })
+	r.Valid = r.Problem == "" && !slices.ContainsFunc(r.Files, func(f File) bool { return f.Status.bad() })
 }
 
 func (s Status) bad() bool { return s != OK && s != Unchecked }
@@ -307,6 +327,9 @@ func (r *Report) Text(w io.Writer) error {
 		sum += "; signatures not checked"
 	case Unsigned:
 		sum += "; intact, not signed"
+	}
+	if r.Problem != "" {
+		sum += "; but " + r.Problem
 	}
 	if bad > 0 {
 		sum = fmt.Sprintf("%s: %d of %d files are not as described", what, bad, len(r.Files))

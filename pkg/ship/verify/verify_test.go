@@ -53,7 +53,7 @@ func write(t *testing.T, dir, name, content string) {
 func TestAWholeReleaseIsOK(t *testing.T) {
 	t.Parallel()
 	dir := made(t)
-	report, err := Folder(t.Context(), dir, nil)
+	report, err := Folder(t.Context(), dir, Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestTheReportSaysWhatIsWrongWithAFile(t *testing.T) {
 			t.Parallel()
 			dir := made(t)
 			test.harm(t, dir)
-			report, err := Folder(t.Context(), dir, nil)
+			report, err := Folder(t.Context(), dir, Want{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -160,7 +160,7 @@ func TestFilesChecksOnlyTheNamedFiles(t *testing.T) {
 
 func TestAFolderWithoutADescriptionIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := Folder(t.Context(), t.TempDir(), nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Folder(t.Context(), t.TempDir(), Want{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	dir := made(t)
@@ -169,7 +169,7 @@ func TestAFolderWithoutADescriptionIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, release.File, string(data))
-	if _, err := Folder(t.Context(), dir, nil); err == nil || !strings.Contains(err.Error(), "names no files") {
+	if _, err := Folder(t.Context(), dir, Want{}); err == nil || !strings.Contains(err.Error(), "names no files") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Folder(ctx, made(t), nil); !errors.Is(err, context.Canceled) {
+	if _, err := Folder(ctx, made(t), Want{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
