@@ -32,7 +32,8 @@ other files by digest. Beside each it writes a sigstore bundle, NAME.sigstore.js
 compares the folder with release.json, as verify does, and signs nothing that differs.
 
 The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curve P-256, or env://VARIABLE. The password
-of an encrypted key comes from COSIGN_PASSWORD, or is asked for.`,
+of an encrypted key comes from COSIGN_PASSWORD, or is asked for. A key NAME://ID stays where it is, such as in a key management
+service: the program sigstore-kms-NAME in PATH signs, as for cosign.`,
 		Example: "  slipway keys new ~/release\n  slipway sign --key ~/release.key\n  slipway verify --key ~/release.pub",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -43,7 +44,7 @@ of an encrypted key comes from COSIGN_PASSWORD, or is asked for.`,
 			if err != nil {
 				return err
 			}
-			private, err := signature.ReadPrivate(key, o.password("Password of "+key))
+			private, err := signature.ReadPrivate(c.Context(), key, o.password("Password of "+key))
 			if err != nil {
 				return fmt.Errorf("read the key: %w", err)
 			}
@@ -57,7 +58,7 @@ of an encrypted key comes from COSIGN_PASSWORD, or is asked for.`,
 				}
 				return fmt.Errorf("%s is not signed: it differs from its %s", dir, release.File)
 			}
-			names, err := sign.Folder(dir, private)
+			names, err := sign.Folder(c.Context(), dir, private)
 			if err != nil {
 				return err
 			}
@@ -71,7 +72,7 @@ of an encrypted key comes from COSIGN_PASSWORD, or is asked for.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, or env://VARIABLE")
+	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	return c
 }
 
@@ -137,10 +138,10 @@ exist are left alone, and a tree gets no keys, since a release holds all files o
 			Use:   "show key",
 			Short: "Print the public key of a public or private key",
 			Args:  cobra.ExactArgs(1),
-			RunE: func(_ *cobra.Command, args []string) error {
-				public, err := signature.ReadPublic(args[0])
+			RunE: func(c *cobra.Command, args []string) error {
+				public, err := signature.ReadPublic(c.Context(), args[0])
 				if err != nil {
-					private, other := signature.ReadPrivate(args[0], o.password("Password of "+args[0]))
+					private, other := signature.ReadPrivate(c.Context(), args[0], o.password("Password of "+args[0]))
 					if other != nil {
 						return fmt.Errorf("read the key: %w", other)
 					}
@@ -157,16 +158,16 @@ exist are left alone, and a tree gets no keys, since a release holds all files o
 			Use:   "check private public",
 			Short: "Check that a private key can be used, and that a public key is its other half",
 			Args:  cobra.ExactArgs(2),
-			RunE: func(_ *cobra.Command, args []string) error {
-				public, err := signature.ReadPublic(args[1])
+			RunE: func(c *cobra.Command, args []string) error {
+				public, err := signature.ReadPublic(c.Context(), args[1])
 				if err != nil {
 					return fmt.Errorf("read the key: %w", err)
 				}
-				private, err := signature.ReadPrivate(args[0], o.password("Password of "+args[0]))
+				private, err := signature.ReadPrivate(c.Context(), args[0], o.password("Password of "+args[0]))
 				if err != nil {
 					return fmt.Errorf("read the key: %w", err)
 				}
-				b, err := signature.Sign(private, []byte(args[1]))
+				b, err := signature.Sign(c.Context(), private, []byte(args[1]))
 				if err == nil {
 					err = b.Verify(public, []byte(args[1]))
 				}

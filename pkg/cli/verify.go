@@ -35,7 +35,7 @@ after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.`,
 				return err
 			}
 			if key != "" {
-				public, err := signature.ReadPublic(key)
+				public, err := signature.ReadPublic(c.Context(), key)
 				if err != nil {
 					return fmt.Errorf("read the key: %w", err)
 				}
@@ -76,7 +76,7 @@ after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, or env://VARIABLE")
+	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	c.Flags().StringVar(&want.Version, "version", "", "the version that it must have")
 	c.Flags().StringVar(&want.AtLeast, "min-version", "", "a version that it must not be older than")
 	return c

@@ -118,7 +118,7 @@ var rules = []rule{
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
-	{"mechanism/signature", "keys and signatures, in the forms of sigstore and openssl", "what is signed, and whose keys count", []string{processes, network}},
+	{"mechanism/signature", "keys and signatures, in the forms of sigstore and openssl", "what is signed, and whose keys count", []string{network}},
 	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},

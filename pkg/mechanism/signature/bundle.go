@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -45,11 +46,15 @@ type message struct {
 const algorithm = "SHA2_256"
 
 // Sign signs data.
-func Sign(key PrivateKey, data []byte) (*Bundle, error) {
+func Sign(ctx context.Context, key PrivateKey, data []byte) (*Bundle, error) {
 	digest := sha256.Sum256(data)
-	signature, err := key.sign(digest[:])
+	signature, err := key.signer.sign(ctx, data)
 	if err != nil {
 		return nil, err
+	}
+	// What a plugin returns may be by another key, or of another form.
+	if err := verify(key.Public(), data, signature); err != nil {
+		return nil, fmt.Errorf("the signature that was made is wrong: %w", err)
 	}
 	b := &Bundle{MediaType: BundleType, Message: &message{Signature: signature}}
 	b.Verification.PublicKey.Hint = key.Public().Hint()

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -66,26 +67,44 @@ func (p PublicKey) verify(digest, signature []byte) bool {
 }
 
 // A PrivateKey signs.
-type PrivateKey struct{ signer crypto.Signer }
+type PrivateKey struct {
+	public PublicKey
+	signer signer
+}
+
+// A signer makes the signature of a message, as ASN.1.
+type signer interface {
+	sign(ctx context.Context, data []byte) ([]byte, error)
+}
+
+// A local key is in this process.
+type local struct{ key *ecdsa.PrivateKey }
+
+// sign gives the same signature of the same message each time (RFC 6979).
+func (l local) sign(_ context.Context, data []byte) ([]byte, error) {
+	digest := sha256.Sum256(data)
+	return l.key.Sign(nil, digest[:], crypto.SHA256)
+}
 
 // New makes a key.
 func New() (PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	return PrivateKey{key}, err
+	if err != nil {
+		return PrivateKey{}, err
+	}
+	return ofP256(key, nil)
 }
 
 // Public returns the key's other half.
-func (k PrivateKey) Public() PublicKey { return PublicKey{k.signer.Public().(*ecdsa.PublicKey)} }
-
-// sign returns the signature of a message with a digest, as ASN.1. The same key gives the same signature of the same message each time
-// (RFC 6979).
-func (k PrivateKey) sign(digest []byte) ([]byte, error) {
-	return k.signer.Sign(nil, digest, crypto.SHA256)
-}
+func (k PrivateKey) Public() PublicKey { return k.public }
 
 // Encrypted returns the key as a PEM block that a password opens, in the form of cosign.
 func (k PrivateKey) Encrypted(password []byte) ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(k.signer)
+	here, ok := k.signer.(local)
+	if !ok {
+		return nil, errors.New("a program has the key, and keeps it")
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(here.key)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +117,12 @@ func (k PrivateKey) Encrypted(password []byte) ([]byte, error) {
 
 // ReadPrivate reads a private key from the file with a name, or, if the name is env://VARIABLE, from a variable of the environment. It is a
 // PEM block: cosign's encrypted form, for which password is asked, PKCS #8, or openssl's form. A file that others can read is refused.
-func ReadPrivate(name string, password func() ([]byte, error)) (PrivateKey, error) {
+// The key of any other NAME://ID stays in a plugin, the program sigstore-kms-NAME, which is asked for each signature.
+func ReadPrivate(ctx context.Context, name string, password func() ([]byte, error)) (PrivateKey, error) {
+	if p, ok := asPlugin(name); ok && !strings.HasPrefix(name, fromVariable) {
+		public, err := p.public(ctx)
+		return PrivateKey{public, p}, err
+	}
 	data, mode, err := read(name)
 	if err != nil {
 		return PrivateKey{}, err
@@ -117,26 +141,37 @@ func ReadPrivate(name string, password func() ([]byte, error)) (PrivateKey, erro
 	return key, nil
 }
 
-// ReadPublic reads a public key, a PEM block, from the file with a name, or from a variable as in ReadPrivate.
-func ReadPublic(name string) (PublicKey, error) {
+// ReadPublic reads a public key, a PEM block, from where ReadPrivate reads private ones.
+func ReadPublic(ctx context.Context, name string) (PublicKey, error) {
+	if p, ok := asPlugin(name); ok && !strings.HasPrefix(name, fromVariable) {
+		return p.public(ctx)
+	}
 	data, _, err := read(name)
 	if err != nil {
 		return PublicKey{}, err
 	}
-	block, err := decode(data)
+	key, err := parsePublic(data)
 	if err != nil {
 		return PublicKey{}, fmt.Errorf("%s: %w", name, err)
 	}
+	return key, nil
+}
+
+func parsePublic(data []byte) (PublicKey, error) {
+	block, err := decode(data)
+	if err != nil {
+		return PublicKey{}, err
+	}
 	if block.Type != publicType {
-		return PublicKey{}, fmt.Errorf("%s: it holds a %s, not a public key", name, strings.ToLower(block.Type))
+		return PublicKey{}, fmt.Errorf("it holds a %s, not a public key", strings.ToLower(block.Type))
 	}
 	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return PublicKey{}, fmt.Errorf("%s: %w", name, err)
+		return PublicKey{}, err
 	}
 	key, ok := parsed.(*ecdsa.PublicKey)
 	if !ok || key.Curve != elliptic.P256() {
-		return PublicKey{}, fmt.Errorf("%s: %w", name, errKind)
+		return PublicKey{}, errKind
 	}
 	return PublicKey{key}, nil
 }
@@ -214,5 +249,5 @@ func ofP256(key any, err error) (PrivateKey, error) {
 	if !ok || k.Curve != elliptic.P256() {
 		return PrivateKey{}, errKind
 	}
-	return PrivateKey{k}, nil
+	return PrivateKey{PublicKey{&k.PublicKey}, local{k}}, nil
 }

@@ -2,14 +2,18 @@ package signature
 
 import (
 	"bytes"
+	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,7 +51,7 @@ func TestSignatureIsOfOneContentByOneKey(t *testing.T) {
 	t.Parallel()
 	key, other := newKey(t), newKey(t)
 	data := []byte("sums\n")
-	b, err := Sign(key, data)
+	b, err := Sign(t.Context(), key, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +59,7 @@ func TestSignatureIsOfOneContentByOneKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Sign(key, data)
+	again, err := Sign(t.Context(), key, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +93,7 @@ func TestSignatureIsOfOneContentByOneKey(t *testing.T) {
 func TestChangedBundlesAreRefused(t *testing.T) {
 	t.Parallel()
 	key, data := newKey(t), []byte("sums\n")
-	b, err := Sign(key, data)
+	b, err := Sign(t.Context(), key, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +139,7 @@ func FuzzUnmarshal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	b, err := Sign(key, []byte("sums\n"))
+	b, err := Sign(f.Context(), key, []byte("sums\n"))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -154,7 +158,7 @@ func FuzzUnmarshal(f *testing.F) {
 func TestKeysAreReadInEveryForm(t *testing.T) {
 	t.Parallel()
 	key := newKey(t)
-	private := key.signer.(*ecdsa.PrivateKey)
+	private := key.signer.(local).key
 	encrypted, err := key.Encrypted([]byte("secret"))
 	if err != nil {
 		t.Fatal(err)
@@ -177,15 +181,15 @@ func TestKeysAreReadInEveryForm(t *testing.T) {
 		"PKCS #8":   {block(pkcs8Type, pkcs8), never},
 		"openssl's": {append(parameters, block(ecType, sec1)...), never},
 	} {
-		got, err := ReadPrivate(write(t, "key", tt.data, 0o600), tt.password)
+		got, err := ReadPrivate(t.Context(), write(t, "key", tt.data, 0o600), tt.password)
 		if err != nil || got.Public().Hint() != key.Public().Hint() {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ReadPrivate(write(t, "key", encrypted, 0o600), secret("guess")); !errors.Is(err, ErrPassword) {
+	if _, err := ReadPrivate(t.Context(), write(t, "key", encrypted, 0o600), secret("guess")); !errors.Is(err, ErrPassword) {
 		t.Errorf("wrong password: %v", err)
 	}
-	public, err := ReadPublic(write(t, "key.pub", key.Public().PEM(), 0o644))
+	public, err := ReadPublic(t.Context(), write(t, "key.pub", key.Public().PEM(), 0o644))
 	if err != nil || public.Hint() != key.Public().Hint() {
 		t.Errorf("public key: %v", err)
 	}
@@ -198,11 +202,11 @@ func TestKeyIsReadFromAVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("A_KEY", string(data))
-	got, err := ReadPrivate("env://A_KEY", secret("secret"))
+	got, err := ReadPrivate(t.Context(), "env://A_KEY", secret("secret"))
 	if err != nil || got.Public().Hint() != key.Public().Hint() {
 		t.Error(err)
 	}
-	if _, err := ReadPrivate("env://NO_KEY", never); err == nil || err.Error() != "env://NO_KEY: the variable is not set" {
+	if _, err := ReadPrivate(t.Context(), "env://NO_KEY", never); err == nil || err.Error() != "env://NO_KEY: the variable is not set" {
 		t.Errorf("no variable: %v", err)
 	}
 }
@@ -240,11 +244,11 @@ func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
 		if err := os.Chmod(file, tt.perm); err != nil { // the umask
 			t.Fatal(err)
 		}
-		if _, err := ReadPrivate(file, secret("secret")); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := ReadPrivate(t.Context(), file, secret("secret")); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want one with %q", err, tt.want)
 		}
 	}
-	if _, err := ReadPublic(write(t, "key.pub", data, 0o600)); err == nil || !strings.Contains(err.Error(), "not a public key") {
+	if _, err := ReadPublic(t.Context(), write(t, "key.pub", data, 0o600)); err == nil || !strings.Contains(err.Error(), "not a public key") {
 		t.Errorf("a private key as a public one: %v", err)
 	}
 }
@@ -267,12 +271,12 @@ func TestOpensslReadsKeysAndSignatures(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "theirs.key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	key, err := ReadPrivate(filepath.Join(dir, "theirs.key"), never)
+	key, err := ReadPrivate(t.Context(), filepath.Join(dir, "theirs.key"), never)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := []byte("sums\n")
-	b, err := Sign(key, data)
+	b, err := Sign(t.Context(), key, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,5 +299,111 @@ func TestOpensslReadsKeysAndSignatures(t *testing.T) {
 	}
 	if err := VerifyBase64(key.Public(), data, []byte(base64.StdEncoding.EncodeToString(theirs))); err != nil {
 		t.Errorf("openssl's signature: %v", err)
+	}
+}
+
+// TestMain is a plugin, if the environment says so: a key in a file, which the name leads to.
+func TestMain(m *testing.M) {
+	if os.Getenv("BE_A_PLUGIN") == "" {
+		os.Exit(m.Run())
+	}
+	if err := bePlugin(os.Args[1], os.Args[2]); err != nil {
+		data, _ := json.Marshal(map[string]string{"errorMessage": err.Error()})
+		fmt.Println(string(data))
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func bePlugin(version, text string) error {
+	var request struct {
+		Init struct {
+			Version string      `json:"protocolVersion"`
+			ID      string      `json:"keyResourceID"`
+			Hash    crypto.Hash `json:"hashFunc"`
+		} `json:"initOptions"`
+		Method string `json:"methodName"`
+	}
+	if err := json.Unmarshal([]byte(text), &request); err != nil {
+		return err
+	}
+	if version != "v1" || request.Init.Version != "v1" || request.Init.Hash != crypto.SHA256 {
+		return fmt.Errorf("%s is another protocol, or %+v", version, request)
+	}
+	key, err := ReadPrivate(context.Background(), request.Init.ID, never)
+	if err != nil {
+		return err
+	}
+	switch request.Method {
+	case "publicKey":
+		return json.NewEncoder(os.Stdout).Encode(map[string]any{"publicKey": map[string]any{"publicKeyPEM": key.Public().PEM()}})
+	case "signMessage":
+		data, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			return err
+		}
+		signature, err := key.signer.sign(context.Background(), data)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(map[string]any{"signMessage": map[string]any{"signature": signature}})
+	}
+	return errors.New("no method " + request.Method)
+}
+
+func TestPluginSigns(t *testing.T) {
+	key := newKey(t)
+	der, err := x509.MarshalPKCS8PrivateKey(key.signer.(local).key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := write(t, "key", pem.EncodeToMemory(&pem.Block{Type: pkcs8Type, Bytes: der}), 0o600)
+	bin := t.TempDir()
+	here, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, script := range map[string]string{
+		"test":   "BE_A_PLUGIN=1 exec '" + here + "' \"$@\"",
+		"silent": "exit 1",
+		"odd":    "echo '{}'",
+	} {
+		if err := os.WriteFile(filepath.Join(bin, pluginPrefix+name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	theirs, err := ReadPrivate(t.Context(), "test://"+file, never)
+	if err != nil || theirs.Public().Hint() != key.Public().Hint() {
+		t.Fatalf("key of the plugin: %v", err)
+	}
+	data := []byte("sums\n")
+	b, err := Sign(t.Context(), theirs, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Verify(key.Public(), data); err != nil {
+		t.Error(err)
+	}
+	public, err := ReadPublic(t.Context(), "test://"+file)
+	if err != nil || public.Hint() != key.Public().Hint() {
+		t.Errorf("public key of the plugin: %v", err)
+	}
+	if _, err := theirs.Encrypted(nil); err == nil {
+		t.Error("a key that a plugin has is written")
+	}
+	other := newKey(t)
+	if _, err := Sign(t.Context(), PrivateKey{other.Public(), theirs.signer}, data); err == nil || !strings.Contains(err.Error(), "the signature that was made is wrong") {
+		t.Errorf("a plugin that signs by another key: %v", err)
+	}
+	for name, want := range map[string]string{
+		"none://x":        "no program sigstore-kms-none is in PATH",
+		"silent://x":      "is not that of a plugin",
+		"odd://x":         "no public key",
+		"test:///missing": "sigstore-kms-test: open /missing: no such file",
+	} {
+		if _, err := ReadPrivate(t.Context(), name, never); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ package sign
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,13 +22,13 @@ import (
 
 // Folder signs the release in a folder, and returns the names of the files that it wrote. Each of them is whole or not there. The caller
 // has checked that the folder holds what its release.json says.
-func Folder(dir string, key signature.PrivateKey) ([]string, error) {
+func Folder(ctx context.Context, dir string, key signature.PrivateKey) ([]string, error) {
 	for _, name := range release.Signed() {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
-		b, err := signature.Sign(key, data)
+		b, err := signature.Sign(ctx, key, data)
 		if err != nil {
 			return nil, fmt.Errorf("sign %s: %w", name, err)
 		}

@@ -23,7 +23,7 @@ func signed(t *testing.T) (dir string, key signature.PrivateKey, public *signatu
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sign.Folder(dir, key); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, key); err != nil {
 		t.Fatal(err)
 	}
 	half := key.Public()
@@ -175,7 +175,7 @@ func TestSigningAgainGivesTheSameFiles(t *testing.T) {
 	for _, name := range release.Signatures() {
 		before[name] = string(read(t, dir, name))
 	}
-	if _, err := sign.Folder(dir, key); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, key); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range before {
