@@ -302,9 +302,12 @@ func TestOpensslReadsKeysAndSignatures(t *testing.T) {
 	}
 }
 
+// beingPlugin is a variable by which the test program is a plugin.
+const beingPlugin = "SIGNATURE_TEST_PLUGIN"
+
 // TestMain is a plugin, if the environment says so: a key in a file, which the name leads to.
 func TestMain(m *testing.M) {
-	if os.Getenv("BE_A_PLUGIN") == "" {
+	if os.Getenv(beingPlugin) == "" {
 		os.Exit(m.Run())
 	}
 	if err := bePlugin(os.Args[1], os.Args[2]); err != nil {
@@ -364,7 +367,7 @@ func TestPluginSigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, script := range map[string]string{
-		"test":   "BE_A_PLUGIN=1 exec '" + here + "' \"$@\"",
+		"test":   beingPlugin + "=1 exec '" + here + "' \"$@\"",
 		"silent": "exit 1",
 		"odd":    "echo '{}'",
 	} {
