@@ -98,7 +98,8 @@ func TestBuildImage(t *testing.T) {
 		got := l.run(t, strings.NewReader("package main\n\n// int one(void) { return 1; }\nimport \"C\"\n\nfunc main() { println(int(C.one())) }\n"),
 			"sh", "-ec", "cd /tmp; cat >main.go; export CGO_ENABLED=1 GOFLAGS=-p=2 GO111MODULE=off GOTMPDIR=/tmp; "+
 				"GOARCH="+other+" CC="+cc+" go build -o hello main.go; readelf -h hello | sed -n 's/^ *Machine: *//p'; "+
-				"go build -race -o hello main.go; ./hello")
+				// With much randomness in addresses, the race detector seldom finds no room for itself, and a container may not ask for less.
+				"go build -race -o hello main.go; for i in 1 2 3 4 5; do if ./hello 2>said; then cat said; exit; fi; done; cat said; exit 1")
 		if want := machine + "\n1\n"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
