@@ -39,7 +39,10 @@ func tracesOf(t *testing.T) traces {
 		t.Fatal(err)
 	}
 	for _, i := range interfaces {
-		add("interface", i.Name)
+		bridge, _ := os.Readlink("/sys/class/net/" + i.Name + "/master")
+		if filepath.Base(bridge) != "docker0" { // another test's container
+			add("interface", i.Name)
+		}
 	}
 	add("route", strings.Split(run(t, "/", nil, "ip", "route", "show", "table", "all").ok(t).stdout, "\n")...)
 	for _, list := range []string{"iptables-save", "iptables-legacy-save"} {
@@ -60,7 +63,7 @@ func tracesOf(t *testing.T) traces {
 			if err != nil {
 				t.Fatal(err)
 			}
-			add("file", slices.DeleteFunc(files, ofEngine)...)
+			add("file", slices.DeleteFunc(files, ofOthers)...)
 		}
 	}
 	add("controllers", readFile("/sys/fs/cgroup/cgroup.subtree_control"))
@@ -84,7 +87,11 @@ func mounts(t *testing.T) []string {
 	return points
 }
 
-// ofEngine reports whether a file is a container engine's, which may be in use meanwhile.
+// ofOthers reports whether a file is of software that other tests use meanwhile: of a container engine, or the shared memory of programs such as
+// faketime.
+func ofOthers(name string) bool { return ofEngine(name) || strings.HasPrefix(name, "/run/shm/") }
+
+// ofEngine reports whether a file is a container engine's.
 func ofEngine(name string) bool {
 	return strings.HasPrefix(name, "/var/lib/docker/") || strings.HasPrefix(name, "/run/docker/")
 }
