@@ -46,6 +46,13 @@ const fills = "sigs.k8s.io/randfill"
 var pathReaders = map[string]bool{
 	"k8s.io/apimachinery/pkg/util/naming":                    false, // compares the path with the package's
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil/testing": true,  // keeps private keys beside it
+
+	// These expect paths in their output.
+	"k8s.io/kubernetes/test/e2e/framework":                               false,
+	"k8s.io/kubernetes/test/e2e/framework/internal/unittests/bugs":       false,
+	"k8s.io/kubernetes/test/e2e/framework/internal/unittests/cleanup":    false,
+	"k8s.io/kubernetes/test/e2e/framework/internal/unittests/list-tests": false,
+	"k8s.io/kubernetes/test/e2e/framework/pod":                           false,
 }
 
 // Select finds the packages that patterns of import paths name, and sorts those that have tests by how they are compiled: with a
