@@ -65,12 +65,30 @@ func (p *Project) hasAPI(dir string) bool { return below(dir, path.Join(p.Dir, p
 // version matches the names of folders that hold a version of an API group.
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
+// in returns a project as it is in a repository: not all versions of Kubernetes have OpenAPI definitions, apply configurations and
+// programs that print definitions in all of them. Where a folder is not there, upstream makes nothing for it.
+func (p Project) in(has func(dir string) bool) Project {
+	if !has(path.Join(p.Dir, p.OpenAPI)) {
+		p.OpenAPI = ""
+	}
+	if !has(path.Join(p.Dir, p.ModelsSchema)) {
+		p.ModelsSchema = ""
+	}
+	p.ApplyConfigs = p.ApplyConfigs && has(path.Join(p.Dir, p.Client, "applyconfiguration"))
+	return p
+}
+
 // subprojects makes what the projects in the repository have besides the files that the other groups make.
 func (r *Repository) subprojects(ctx context.Context) error {
-	for _, p := range projects {
-		if _, err := os.Stat(r.path(p.Dir)); os.IsNotExist(err) {
+	has := func(dir string) bool {
+		info, err := os.Stat(r.path(dir))
+		return err == nil && info.IsDir()
+	}
+	for _, all := range projects {
+		if !has(all.Dir) {
 			continue
 		}
+		p := all.in(has)
 		// Kubernetes' own types are in the OpenAPI definitions of all projects.
 		openapi := r.sources.marked("k8s:openapi", p.hasAPI)
 		types := []string{staging + "/k8s.io/apimachinery/pkg/apis/meta/v1", staging + "/k8s.io/apimachinery/pkg/runtime",
@@ -81,7 +99,7 @@ func (r *Repository) subprojects(ctx context.Context) error {
 		if !r.changed(slices.Concat(r.sources.marked("genclient", p.hasAPI), openapi, types)) {
 			continue
 		}
-		if err := r.remove("subprojects", func(file string) bool { return r.project(file) == p }); err != nil {
+		if err := r.remove("subprojects", func(file string) bool { return r.project(file) == all }); err != nil {
 			return err
 		}
 		if err := r.projectOpenAPI(ctx, p, openapi); err != nil {
@@ -94,7 +112,7 @@ func (r *Repository) subprojects(ctx context.Context) error {
 	return nil
 }
 
-func (r *Repository) projectOpenAPI(ctx context.Context, p *Project, dirs []string) error {
+func (r *Repository) projectOpenAPI(ctx context.Context, p Project, dirs []string) error {
 	if p.OpenAPI == "" || len(dirs) == 0 {
 		return nil
 	}
@@ -119,7 +137,7 @@ func (r *Repository) projectOpenAPI(ctx context.Context, p *Project, dirs []stri
 var openAPIBase = []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime",
 	"k8s.io/apimachinery/pkg/version", "k8s.io/apimachinery/pkg/api/resource"}
 
-func (r *Repository) projectClients(ctx context.Context, p *Project) error {
+func (r *Repository) projectClients(ctx context.Context, p Project) error {
 	var inputs []string
 	for _, dir := range r.sources.marked("genclient", p.hasAPI) {
 		if version.MatchString(path.Base(dir)) {

@@ -3,7 +3,7 @@ package codegen
 import (
 	"os"
 	"path/filepath"
-
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,5 +177,29 @@ func TestUnknownGroupIsRefused(t *testing.T) {
 	t.Parallel()
 	if err := Known([]string{"deepcopies"}); err == nil || !strings.Contains(err.Error(), "there are protobuf, deepcopy") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Versions of Kubernetes differ in what their projects have: what upstream does not have there is not made.
+func TestProjectsAreAsTheRepositoryHasThem(t *testing.T) {
+	t.Parallel()
+	const dir = staging + "/k8s.io/apiextensions-apiserver"
+	r := &Repository{}
+	whole := *r.project(dir + "/pkg/apis")
+	for _, test := range []struct {
+		dirs []string
+		want func(p *Project)
+	}{
+		{[]string{"pkg/generated/openapi", "pkg/generated/openapi/cmd/models-schema", "pkg/client/applyconfiguration"}, func(*Project) {}},
+		{[]string{"pkg/generated/openapi", "pkg/client/applyconfiguration"}, func(p *Project) { p.ModelsSchema = "" }},
+		{[]string{"pkg/generated/openapi"}, func(p *Project) { p.ModelsSchema, p.ApplyConfigs = "", false }},
+		{nil, func(p *Project) { p.OpenAPI, p.ModelsSchema, p.ApplyConfigs = "", "", false }},
+	} {
+		want := whole
+		test.want(&want)
+		got := whole.in(func(d string) bool { return slices.Contains(test.dirs, strings.TrimPrefix(d, dir+"/")) })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("with %q (-want +got):\n%s", test.dirs, diff)
+		}
 	}
 }

@@ -123,6 +123,7 @@ type Texts struct {
 	Module      string // folder of the group's go.mod
 	ModuleFiles []string
 	GoVersion   string // whose license is in every program
+	Declared    Declared
 
 	Gathered string // the folder; the list and the module are empty then
 }
@@ -146,6 +147,7 @@ func (x Texts) source(ctx context.Context, root string, find Go) (Source, error)
 		ModRoot:  under(root, x.Module),
 		GOROOT:   g.Root,
 		Packages: under(root, x.Packages),
+		Declared: x.Declared,
 	}, nil
 }
 
@@ -203,7 +205,7 @@ func NamesAction(root string, find Go, s NamesSpec) *action.Action {
 			var names Names
 			var err error
 			if s.Gathered != "" {
-				names, err = GatheredNames(ctx, under(root, s.Own), under(root, s.Gathered))
+				names, err = GatheredNames(ctx, under(root, s.Own), under(root, s.Gathered), s.Declared)
 			} else {
 				var src Source
 				if src, err = s.source(ctx, root, find); err == nil {

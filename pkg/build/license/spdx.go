@@ -58,15 +58,27 @@ func (src Source) Names(ctx context.Context) (Names, error) {
 		if err != nil && !errors.Is(err, errUnlicensed) { // Write refuses those that are linked
 			return Names{}, err
 		}
-		if n.Modules[m.Path], err = named(m.Path, m.revision(), m.Dir, files); err != nil {
+		if n.Modules[m.Path], err = src.Declared.named(m.Path, m.revision(), m.Dir, files); err != nil {
 			return Names{}, err
 		}
 	}
 	return n, nil
 }
 
+// Declared are the licenses of modules whose texts nothing recognizes, by the module's path.
+type Declared map[string]string
+
+// named is like the function, but takes what is declared for a text that is not recognized.
+func (d Declared) named(name, revision, dir string, files []string) (ModuleNames, error) {
+	n, err := named(name, revision, dir, files)
+	if license := d[name]; license != "" && slices.ContainsFunc(n.Licenses, Unnamed) {
+		n.Licenses = append(slices.DeleteFunc(n.Licenses, Unnamed), license)
+	}
+	return n, err
+}
+
 // GatheredNames names the licenses of every module in a folder that Gather or Write made.
-func GatheredNames(ctx context.Context, license, dir string) (Names, error) {
+func GatheredNames(ctx context.Context, license, dir string, declared Declared) (Names, error) {
 	index, err := readIndex(filepath.Join(dir, indexFile))
 	if err != nil {
 		return Names{}, err
@@ -80,7 +92,7 @@ func GatheredNames(ctx context.Context, license, dir string) (Names, error) {
 			return Names{}, err
 		}
 		root := filepath.Join(dir, filepath.FromSlash("vendor/"+p))
-		if n.Modules[p], err = named(p, m.revision, root, m.files); err != nil {
+		if n.Modules[p], err = declared.named(p, m.revision, root, m.files); err != nil {
 			return Names{}, err
 		}
 	}
@@ -152,11 +164,14 @@ func isSPDX(id string) bool {
 	}, id)
 }
 
+// unlisted begins the names that SPDX has for licenses that are not on its list.
+const unlisted = "LicenseRef-"
+
 var notInReference = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
 // reference is the name that SPDX has for a license that is not on its list.
 func reference(name string) string {
-	return "LicenseRef-" + notInReference.ReplaceAllString(name, "-")
+	return unlisted + notInReference.ReplaceAllString(name, "-")
 }
 
 func (n Names) write(file string) error {
@@ -167,27 +182,69 @@ func (n Names) write(file string) error {
 	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
+// ReadNames reads files that NamesAction makes, and joins them.
+func ReadNames(files ...string) (Known, error) {
+	k := Known{modules: map[string]ModuleNames{}}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return Known{}, fmt.Errorf("license: %w", err)
+		}
+		var n Names
+		if err := json.Unmarshal(data, &n); err != nil {
+			return Known{}, fmt.Errorf("license %s: %w", file, err)
+		}
+		k.own, k.golang = append(k.own, n.Own...), append(k.golang, n.Go...)
+		for path, m := range n.Modules {
+			k.modules[path+"@"+m.Revision] = m
+		}
+	}
+	return k, nil
+}
+
+// Known are the licenses of modules, of the repository and of Go.
+type Known struct {
+	own, golang []string
+	modules     map[string]ModuleNames // by module and revision
+}
+
+// Own returns the SPDX expression of the repository's own code, and Go that of Go's standard library. They are empty if nothing is known.
+func (k Known) Own() string { return joined(k.own) }
+func (k Known) Go() string  { return joined(k.golang) }
+
+// Module returns the SPDX expression of a module's licenses, and whether they are known.
+func (k Known) Module(d module.Dependency) (string, bool) {
+	n, ok := k.modules[Module{Dependency: d}.String()]
+	return joined(n.Licenses), ok
+}
+
+// Unnamed reports whether an expression has a license that is not on SPDX' list.
+func Unnamed(expression string) bool { return strings.Contains(expression, unlisted) }
+
+// joined joins licenses by AND. One that is an expression itself is put into parentheses.
+func joined(licenses []string) string {
+	all := slices.Sorted(slices.Values(licenses))
+	all = slices.Compact(all)
+	if len(all) > 1 {
+		for i, l := range all {
+			if strings.Contains(l, " ") {
+				all[i] = "(" + l + ")"
+			}
+		}
+	}
+	return strings.Join(all, " AND ")
+}
+
 // Expression returns the SPDX expression for what is linked into binaries: the licenses of their modules, of Go, and of
 // the repository, joined by AND. The names are in files that NamesAction makes, for all of their modules.
 //
 // A choice that a module offers is not taken: its licenses are joined by AND, too.
 func Expression(names, binaries []string) (string, error) {
-	known := map[string]ModuleNames{}
-	var all []string
-	for _, file := range names {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("license: %w", err)
-		}
-		var n Names
-		if err := json.Unmarshal(data, &n); err != nil {
-			return "", fmt.Errorf("license %s: %w", file, err)
-		}
-		all = append(append(all, n.Own...), n.Go...)
-		for path, m := range n.Modules {
-			known[path+"@"+m.Revision] = m
-		}
+	known, err := ReadNames(names...)
+	if err != nil {
+		return "", err
 	}
+	all := slices.Concat(known.own, known.golang)
 	for _, b := range binaries {
 		read, err := module.ReadBinary(b)
 		if err != nil {
@@ -195,13 +252,12 @@ func Expression(names, binaries []string) (string, error) {
 		}
 		for _, d := range read.Modules {
 			m := Module{Dependency: d}
-			n, ok := known[m.String()]
+			n, ok := known.modules[m.String()]
 			if !ok {
 				return "", fmt.Errorf("license %s: %s is linked, and its license is not named", b, m)
 			}
 			all = append(all, n.Licenses...)
 		}
 	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), " AND "), nil
+	return joined(all), nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/tree/module"
+
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 )
 
@@ -88,7 +90,7 @@ func gathered(t *testing.T) (own, dir string) {
 func TestNamesOfAGatheredFolder(t *testing.T) {
 	t.Parallel()
 	own, dir := gathered(t)
-	got, err := GatheredNames(t.Context(), own, dir)
+	got, err := GatheredNames(t.Context(), own, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,4 +145,39 @@ func TestEveryFieldIsPartOfTheKey(t *testing.T) {
 	recipetest.EachField(t, ModulesSpec{})
 	recipetest.EachField(t, Spec{})
 	recipetest.EachField(t, NamesSpec{})
+}
+
+// What release.yaml says stands for texts that nothing recognizes, and for nothing else.
+func TestDeclaredLicensesAreForUnknownTexts(t *testing.T) {
+	t.Parallel()
+	own, dir := gathered(t)
+	names, err := GatheredNames(t.Context(), own, dir, Declared{"example.com/a": "MIT", "example.com/b": "MIT OR Apache-2.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "names.json")
+	if err := names.write(file); err != nil {
+		t.Fatal(err)
+	}
+	known, err := ReadNames(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		module module.Dependency
+		want   string
+	}{
+		{module.Dependency{Path: "example.com/a", Version: "v1.0.0", Sum: "h1:a"}, "ISC"},
+		{module.Dependency{Path: "example.com/b", Version: "v1.0.0", Replace: module.Version{Path: "./b"}}, "MIT OR Apache-2.0"},
+	} {
+		if got, ok := known.Module(tt.module); !ok || got != tt.want || Unnamed(got) {
+			t.Errorf("%s: %q, %t, want %q", tt.module, got, ok, tt.want)
+		}
+	}
+	if _, ok := known.Module(module.Dependency{Path: "example.com/a", Version: "v2.0.0"}); ok {
+		t.Error("another version's license is known")
+	}
+	if known.Go() != "Zlib" || !Unnamed(known.Own()) {
+		t.Errorf("Go's license is %q, and the repository's %q", known.Go(), known.Own())
+	}
 }

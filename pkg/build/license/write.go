@@ -31,6 +31,7 @@ type Source struct {
 	Modules  string // a list that package module made of the binaries, all of one Go module
 	Patches  []Patch
 	Packages string // a file with the list of packages, see the package comment
+	Declared Declared
 }
 
 // Write fills dir, which becomes LICENSES and must be absent or empty: an old text may be of a module that is no longer

@@ -27,8 +27,12 @@ var unneeded = []string{
 	"usr/share/bug/", "usr/share/doc/", "usr/share/doc-base/", "usr/share/info/", "usr/share/lintian/", "usr/share/locale/", "usr/share/man/",
 }
 
-// Unpack reads the files and links in packages' .deb files into memory, without documentation. It executes nothing, so the
-// caller must do what packages do when they are installed, such as choosing alternatives.
+// statusFolder has what is known of packages, a file for each: where scanners look for packages in an image that nothing was installed
+// in by dpkg. See github.com/GoogleContainerTools/distroless.
+const statusFolder = "var/lib/dpkg/status.d/"
+
+// Unpack reads the files and links in packages' .deb files into memory, without documentation, and for each package the file that says
+// which it is. It executes nothing, so the caller must do what packages do when they are installed, such as choosing alternatives.
 func Unpack(files []string) ([]archive.Entry, error) {
 	var all []archive.Entry
 	for _, file := range files {
@@ -47,17 +51,27 @@ func unpack(file string, limit int64) ([]archive.Entry, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	name, data, err := dataOf(f)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := decompress(name, data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	entries, err := readData(&limited{plain, limit})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	var entries []archive.Entry
+	for _, part := range []struct {
+		member string
+		read   func(io.Reader) ([]archive.Entry, error)
+	}{{"data.tar", readData}, {"control.tar", readControl}} {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		name, data, err := memberOf(f, part.member)
+		if err != nil {
+			return nil, err
+		}
+		plain, err := decompress(name, data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		found, err := part.read(&limited{plain, limit})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		entries = append(entries, found...)
 	}
 	return entries, nil
 }
@@ -68,8 +82,9 @@ const (
 	arEnd    = "`\n"
 )
 
-// dataOf finds the member of a .deb that holds the package's files. A .deb is an ar archive.
-func dataOf(r io.Reader) (name string, data io.Reader, err error) {
+// memberOf finds a member of a .deb: control.tar, which says what the package is, or data.tar with its files, each with the suffix of
+// its compression. A .deb is an ar archive.
+func memberOf(r io.Reader, prefix string) (name string, data io.Reader, err error) {
 	magic := make([]byte, len(arMagic))
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != arMagic {
 		return "", nil, errors.New("it is not a Debian package: it does not begin as one")
@@ -77,14 +92,14 @@ func dataOf(r io.Reader) (name string, data io.Reader, err error) {
 	for {
 		header := make([]byte, arHeader)
 		if _, err := io.ReadFull(r, header); err != nil {
-			return "", nil, errors.New("it is not a Debian package: it has no data.tar")
+			return "", nil, errors.New("it is not a Debian package: it has no " + prefix)
 		}
 		size, err := strconv.ParseInt(strings.TrimRight(string(header[48:58]), " "), 10, 64)
 		if err != nil || size < 0 || string(header[58:]) != arEnd {
 			return "", nil, errors.New("it is not a Debian package: the header of a member is broken")
 		}
 		name := strings.TrimRight(strings.TrimRight(string(header[:16]), " "), "/")
-		if strings.HasPrefix(name, "data.tar") {
+		if strings.HasPrefix(name, prefix) {
 			return name, io.LimitReader(r, size), nil
 		}
 		if _, err := io.CopyN(io.Discard, r, size+size%2); err != nil { // members begin at even bytes
@@ -123,6 +138,32 @@ func (l *limited) Read(p []byte) (int, error) {
 		return 0, errors.New("it unpacks to too much")
 	}
 	return n, err
+}
+
+// readControl reads the file that says which package it is.
+func readControl(r io.Reader) ([]archive.Entry, error) {
+	for t := tar.NewReader(r); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("it has no file control")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if path.Clean(h.Name) != "control" || h.Typeflag != tar.TypeReg {
+			continue
+		}
+		data, err := io.ReadAll(t)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(data)) {
+			if name, ok := strings.CutPrefix(line, "Package: "); ok && packageName.MatchString(strings.TrimSpace(name)) {
+				return []archive.Entry{{Name: statusFolder + strings.TrimSpace(name), Mode: 0o644, Data: data}}, nil
+			}
+		}
+		return nil, errors.New("control names no package")
+	}
 }
 
 // readData reads the files and links that are needed. Links are not changed, not even absolute ones: nothing here follows

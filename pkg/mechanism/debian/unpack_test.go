@@ -29,6 +29,14 @@ type member struct {
 // deb makes a package. The suffix names the compression of its files.
 func deb(t *testing.T, suffix string, members ...member) string {
 	t.Helper()
+	control := compress(t, ".xz", tarOf(t, []member{{tar.TypeReg, "./control", controlFile}}))
+	return ar(t, "debian-binary", []byte("2.0\n\n"), "control.tar.xz", control, "data.tar"+suffix, compress(t, suffix, tarOf(t, members)))
+}
+
+const controlFile = "Package: ab\nVersion: 1.0-1\nArchitecture: amd64\n"
+
+func tarOf(t *testing.T, members []member) []byte {
+	t.Helper()
 	var data bytes.Buffer
 	w := tar.NewWriter(&data)
 	for _, m := range members {
@@ -50,7 +58,7 @@ func deb(t *testing.T, suffix string, members ...member) string {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return ar(t, "debian-binary", []byte("2.0\n\n"), "control.tar.xz", []byte("odd"), "data.tar"+suffix, compress(t, suffix, data.Bytes()))
+	return data.Bytes()
 }
 
 func ar(t *testing.T, parts ...any) string {
@@ -108,7 +116,8 @@ func list(entries []archive.Entry) []string {
 
 func TestPackagesAreUnpackedWithoutDocumentation(t *testing.T) {
 	t.Parallel()
-	want := []string{"usr/bin/a program", "usr/bin/same program", "usr/bin/other a", "etc/alternative /usr/bin/a", "usr/share/doc/a/copyright free", "usr/share/doc/b a"}
+	want := []string{"usr/bin/a program", "usr/bin/same program", "usr/bin/other a", "etc/alternative /usr/bin/a", "usr/share/doc/a/copyright free", "usr/share/doc/b a",
+		"var/lib/dpkg/status.d/ab " + strings.TrimSpace(controlFile)}
 	for _, suffix := range []string{".xz", ".zst", ".gz", ""} {
 		entries, err := Unpack([]string{deb(t, suffix,
 			member{tar.TypeDir, "./", ""},
@@ -153,6 +162,11 @@ func TestHostilePackagesAreRefused(t *testing.T) {
 		"the same as nothing":   {deb(t, ".xz", member{tar.TypeLink, "./a", "./b"}), "a is the same file as b, which is not before it"},
 		"a device":              {deb(t, ".xz", member{tar.TypeChar, "./dev/null", ""}), "dev/null has the type '3'"},
 		"no package":            {file(t, "a.deb", "<html>"), "it is not a Debian package: it does not begin as one"},
+		"no control file":       {ar(t, "debian-binary", []byte("2.0\n"), "data.tar", tarOf(t, nil)), "it has no control.tar"},
+		"an empty control file": {ar(t, "data.tar", tarOf(t, nil), "control.tar", tarOf(t, nil)), "it has no file control"},
+		"control of no package": {
+			ar(t, "data.tar", tarOf(t, nil), "control.tar", tarOf(t, []member{{tar.TypeReg, "control", "Package: ../a\n"}})), "control names no package",
+		},
 		"no files":              {ar(t, "debian-binary", []byte("2.0\n")), "it has no data.tar"},
 		"an unknown kind":       {ar(t, "data.tar.lz", []byte("a")), "data.tar.lz: unknown compression"},
 		"cut short":             {file(t, "a.deb", string(whole[:len(whole)-100])), "data.tar.xz: "},

@@ -9,23 +9,29 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 )
 
 // BundleType is the media type of a bundle.
 const BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
 // MaxBundle is the size, in bytes, of the largest bundle that is read.
-const MaxBundle = 1 << 20
+const MaxBundle = 16 << 20
 
 // TrustedRoot is the content of a file that names nobody to trust. Clients that insist on such a file take it together with a public key.
 const TrustedRoot = `{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}` + "\n"
 
-// A Bundle is a signature of a message as a file: see the protobuf messages of sigstore, dev.sigstore.bundle.v1.Bundle. It has what is
+// StatementType is the media type of in-toto statements, which envelopes hold.
+const StatementType = "application/vnd.in-toto+json"
+
+// A Bundle is a signature as a file: of a message, which it names by digest, or of a statement, which it holds in an envelope (DSSE). See the protobuf messages of sigstore, dev.sigstore.bundle.v1.Bundle. It has what is
 // needed without a certificate and a transparency log, and ignores the rest.
 type Bundle struct {
 	MediaType    string       `json:"mediaType"`
 	Verification verification `json:"verificationMaterial"`
 	Message      *message     `json:"messageSignature,omitempty"`
+	Envelope     *envelope    `json:"dsseEnvelope,omitempty"`
 }
 
 type verification struct {
@@ -41,6 +47,20 @@ type message struct {
 	} `json:"messageDigest"`
 	Signature []byte `json:"signature"`
 }
+
+// An envelope holds what is signed. See https://github.com/secure-systems-lab/dsse.
+type envelope struct {
+	Payload     []byte         `json:"payload"`
+	PayloadType string         `json:"payloadType"`
+	Signatures  []envelopeSign `json:"signatures"`
+}
+
+type envelopeSign struct {
+	Signature []byte `json:"sig"`
+}
+
+// encode returns what the signature of an envelope is over.
+func (e *envelope) encode() []byte { return dsse.PAE(e.PayloadType, e.Payload) }
 
 // algorithm is sigstore's name of SHA-256.
 const algorithm = "SHA2_256"
@@ -62,6 +82,30 @@ func Sign(ctx context.Context, key PrivateKey, data []byte) (*Bundle, error) {
 	return b, nil
 }
 
+// Attest signs an in-toto statement.
+func Attest(ctx context.Context, key PrivateKey, statement []byte) (*Bundle, error) {
+	e := &envelope{Payload: statement, PayloadType: StatementType}
+	signature, err := key.signer.sign(ctx, e.encode())
+	if err != nil {
+		return nil, err
+	}
+	if err := verify(key.Public(), e.encode(), signature); err != nil {
+		return nil, fmt.Errorf("the signature that was made is wrong: %w", err)
+	}
+	e.Signatures = []envelopeSign{{signature}}
+	b := &Bundle{MediaType: BundleType, Envelope: e}
+	b.Verification.PublicKey.Hint = key.Public().Hint()
+	return b, nil
+}
+
+// Statement returns the statement that the bundle holds, or nil if it is of a message. Only Verify knows whether anybody signed it.
+func (b *Bundle) Statement() []byte {
+	if b.Envelope == nil {
+		return nil
+	}
+	return b.Envelope.Payload
+}
+
 // Marshal returns the bundle as a file.
 func (b *Bundle) Marshal() ([]byte, error) {
 	data, err := json.Marshal(b)
@@ -70,10 +114,17 @@ func (b *Bundle) Marshal() ([]byte, error) {
 
 // Base64 returns the signature alone, as openssl and older clients take it.
 func (b *Bundle) Base64() []byte {
-	return append([]byte(base64.StdEncoding.EncodeToString(b.Message.Signature)), '\n')
+	return append([]byte(base64.StdEncoding.EncodeToString(b.signature())), '\n')
 }
 
-// Unmarshal reads a bundle with a signature of a message.
+func (b *Bundle) signature() []byte {
+	if b.Envelope != nil {
+		return b.Envelope.Signatures[0].Signature
+	}
+	return b.Message.Signature
+}
+
+// Unmarshal reads a bundle.
 func Unmarshal(data []byte) (*Bundle, error) {
 	if len(data) > MaxBundle {
 		return nil, errors.New("it is too large for a bundle")
@@ -85,21 +136,26 @@ func Unmarshal(data []byte) (*Bundle, error) {
 	switch {
 	case b.MediaType != BundleType:
 		return nil, fmt.Errorf("it is not a bundle of the form that is supported, %s, but %q", BundleType, b.MediaType)
-	case b.Message == nil:
-		return nil, errors.New("it has no signature of a message")
-	case b.Message.Digest.Algorithm != algorithm:
+	case (b.Message == nil) == (b.Envelope == nil):
+		return nil, errors.New("it has neither a signature of a message alone nor one of a statement alone")
+	case b.Envelope != nil && (b.Envelope.PayloadType != StatementType || len(b.Envelope.Signatures) != 1):
+		return nil, fmt.Errorf("it has %d signatures of %q, want one of a statement", len(b.Envelope.Signatures), b.Envelope.PayloadType)
+	case b.Message != nil && b.Message.Digest.Algorithm != algorithm:
 		return nil, fmt.Errorf("its digest is by %q, want %s", b.Message.Digest.Algorithm, algorithm)
 	}
 	return b, nil
 }
 
-// Of reports whether the bundle says that it is of a message. Only Verify knows whether that is true.
+// Of reports whether the bundle says that it is of a message or statement. Only Verify knows whether that is true.
 func (b *Bundle) Of(data []byte) bool {
+	if b.Envelope != nil {
+		return bytes.Equal(b.Envelope.Payload, data)
+	}
 	digest := sha256.Sum256(data)
 	return bytes.Equal(b.Message.Digest.Digest, digest[:])
 }
 
-// Verify returns an error if the signature is not the key's, of the message.
+// Verify returns an error if the signature is not the key's, of the message or statement.
 func (b *Bundle) Verify(key PublicKey, data []byte) error {
 	hint := b.Verification.PublicKey.Hint
 	switch {
@@ -108,7 +164,10 @@ func (b *Bundle) Verify(key PublicKey, data []byte) error {
 	case hint != key.Hint():
 		return fmt.Errorf("it is by the key %s, want %s", hint, key.Hint())
 	}
-	return verify(key, data, b.Message.Signature)
+	if b.Envelope != nil {
+		data = b.Envelope.encode()
+	}
+	return verify(key, data, b.signature())
 }
 
 // VerifyBase64 is like Verify, of the signature alone, which may end its line.

@@ -122,7 +122,7 @@ func TestWhatIsNoBundleIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "it is not a bundle",
 		`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.2+json"}`:                                         "not a bundle of the form that is supported",
-		`{"mediaType":"` + BundleType + `"}`:                                                                    "no signature of a message",
+		`{"mediaType":"` + BundleType + `"}`:                                                                    "neither a signature of a message alone nor one of a statement alone",
 		`{"mediaType":"` + BundleType + `","messageSignature":{"messageDigest":{"algorithm":"SHA2_512"}}}`:      "its digest is by",
 		strings.Repeat("[", MaxBundle):                                                                          "it is not a bundle",
 		strings.Repeat(" ", MaxBundle+1):                                                                        "too large",

@@ -27,6 +27,9 @@ type Catalog struct {
 	Binaries   []Binary           `json:"binaries" file:"required" each:"a binary"`
 	Images     []Image            `json:"images" file:"optional" each:"an image"`
 	Registry   string             `json:"registry" file:"required"` // the images' names begin with it
+
+	// Licenses says under which license a module is whose texts nothing recognizes, as an SPDX expression, by the module's path.
+	Licenses map[string]string `json:"licenses,omitempty" file:"optional" each:"the license of %s"`
 }
 
 // Own returns the Go that compiles slipway itself. It is the components' unless they need one that is too old for slipway.

@@ -13,7 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/github/go-spdx/v2/spdxexp"
 	"github.com/google/go-containerregistry/pkg/name"
+	gomodule "golang.org/x/mod/module"
 
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/suggest"
@@ -40,6 +42,21 @@ func check(root string, catalog *Catalog, d *decoder) {
 	c.checkToolchain()
 	c.checkRegistry()
 	c.checkImages()
+	c.checkLicenses()
+}
+
+// checkLicenses reports licenses that SPDX does not know. Which modules are linked is not known here.
+func (c *checker) checkLicenses() {
+	for _, path := range slices.Sorted(maps.Keys(c.Licenses)) {
+		line := c.line(entry{&c.Licenses, path})
+		if err := gomodule.CheckPath(path); err != nil {
+			c.add(line, "licenses: %v", err)
+		}
+		license := c.Licenses[path]
+		if valid, _ := spdxexp.ValidateLicenses([]string{license}); license != "" && !valid {
+			c.add(line, "%q is not an SPDX license expression like MIT or (Apache-2.0 AND BSD-3-Clause)", license)
+		}
+	}
 }
 
 // once reports the items of a list that are in it already.
