@@ -21,8 +21,10 @@ type Release struct {
 	Date       time.Time `json:"date" jsonschema:"time of the commit, and of every file in the release"`
 	Kubernetes string    `json:"kubernetes" jsonschema:"version of k8s.io/kubernetes that the components are compiled from"`
 	Go         string    `json:"go" jsonschema:"version of Go that compiled the binaries"`
+	Compiler   string    `json:"compiler,omitempty" jsonschema:"what ran Go's compiler: go or rules_go; binaries of two of them differ"`
 
 	Platforms []platform.Platform `json:"platforms" jsonschema:"platforms of the release, as in linux/amd64"`
+	Sets      []string            `json:"sets,omitempty" jsonschema:"which tarballs there are for a platform: server, node, client, test"`
 	Variables map[string]string   `json:"variables,omitempty" jsonschema:"variables that the user set and that decide bytes"`
 	Artifacts []Artifact          `json:"artifacts" jsonschema:"what the release consists of, by name"`
 	Inputs    []Input             `json:"inputs" jsonschema:"what the artifacts were made from"`
@@ -35,6 +37,7 @@ type Kind string
 const (
 	Tarball Kind = "tarball" // a file of the release's folder
 	Inputs  Kind = "inputs"  // a tarball of the tree and everything that it is made of
+	SBOM    Kind = "sbom"    // a bill of materials of other artifacts
 	Sums    Kind = "sums"    // a file of checksums, in the form of sha256sum
 	Binary  Kind = "binary"  // a program, inside tarballs and images
 	Archive Kind = "archive" // an image as an archive for docker load and ctr images import, inside tarballs
@@ -45,7 +48,7 @@ const (
 // An Artifact is a file, an image or an image index that a release consists of.
 type Artifact struct {
 	Name      string            `json:"name" jsonschema:"unique in the release"`
-	Kind      Kind              `json:"kind" jsonschema:"tarball, inputs, sums, binary, archive, image or index"`
+	Kind      Kind              `json:"kind" jsonschema:"tarball, inputs, sbom, sums, binary, archive, image or index"`
 	Platform  platform.Platform `json:"platform,omitzero" jsonschema:"absent if it is the same for all"`
 	MediaType string            `json:"mediaType" jsonschema:"IANA or OCI media type"`
 	Size      int64             `json:"size" jsonschema:"bytes; of an image or index, of its manifest"`
@@ -54,6 +57,7 @@ type Artifact struct {
 	Path      string            `json:"path,omitempty" jsonschema:"in the release's folder; absent if the artifact is only inside others"`
 	Of        []string          `json:"of,omitempty" jsonschema:"names of the artifacts that it consists of or is about"`
 	Action    string            `json:"action" jsonschema:"the action that made it"`
+	Inputs    []string          `json:"inputs,omitempty" jsonschema:"package URLs of the inputs in it: the modules that a binary links, the packages in an image"`
 
 	Members []Member `json:"members,omitempty" jsonschema:"of a tarball: where it holds other artifacts"`
 	Config  string   `json:"config,omitempty" jsonschema:"of an image: digest of its configuration, which is its ID in engines"`
@@ -91,10 +95,17 @@ type Input struct {
 	Kind     InputKind         `json:"kind" jsonschema:"source, module, toolchain, debian or patch"`
 	Name     string            `json:"name" jsonschema:"file name, module path, or package name; of a patch, its path in the tree"`
 	Version  string            `json:"version,omitempty" jsonschema:"as the module or package has it"`
-	Platform platform.Platform `json:"platform,omitzero" jsonschema:"of a toolchain the host, of a Debian package what it is for"`
+	Platform platform.Platform `json:"platform,omitzero" jsonschema:"of a toolchain the host, of a Debian package what it is for; absent if it is for all"`
 	Sum      string            `json:"sum,omitempty" jsonschema:"of a module or toolchain: h1:… as go.sum has it"`
 	SHA256   string            `json:"sha256,omitempty" jsonschema:"of a file, in hex"`
-	Replaces string            `json:"replaces,omitempty" jsonschema:"path of the module that it stands in for"`
+	Replaces string            `json:"replaces,omitempty" jsonschema:"of a module: what it stands in for, as PATH@VERSION"`
+	License  string            `json:"license,omitempty" jsonschema:"of a source, module or toolchain: SPDX expression of the licenses of its code"`
+	Changes  []string          `json:"changes,omitempty" jsonschema:"of a patch: paths of the modules that it changes"`
+}
+
+// VariableNames lists the variables that decide bytes, which a release names if the user set them.
+func VariableNames() []string {
+	return []string{"DBG", "GOFLAGS", "GOLDFLAGS", "KUBE_DOCKER_IMAGE_TAG", "KUBE_DOCKER_REGISTRY"}
 }
 
 // Select returns the artifacts of a kind for a platform, in the release's order. The zero platform selects all.

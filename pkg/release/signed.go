@@ -1,16 +1,17 @@
 package release
 
-// Names of signatures, beside the files of a release that they are of.
+// Names of signatures in a release's folder.
 const (
-	BundleSuffix    = ".sigstore.json"    // a sigstore bundle
+	BundleSuffix    = ".sigstore.json"    // a sigstore bundle, beside the file that it is of
 	SignatureSuffix = ".sig"              // the signature alone, in base64
 	RootFile        = "trusted_root.json" // which some clients want beside a public key; it names nobody to trust
+	Attestations    = "attestations"      // the folder of bundles that hold signed statements
 )
 
-// Signed lists the files of a release that are signed. They name all others by digest.
+// Signed lists the files of a release that are signed as they are. They name all others by digest.
 func Signed() []string { return []string{File, "SHA256SUMS"} }
 
-// Signatures lists the names of all files of signatures.
+// Signatures lists the names of the signatures of these files.
 func Signatures() []string {
 	var names []string
 	for _, name := range Signed() {

@@ -1,0 +1,354 @@
+package provenance
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/sha512"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/release"
+)
+
+//go:embed *.go
+var sources embed.FS
+
+// Recipe identifies the code that decides the bytes of statements, together with the release.
+var Recipe = recipe.Of(sources)
+
+// Types in statements. See https://github.com/in-toto/attestation and https://slsa.dev/spec/v1.1/provenance.
+const (
+	StatementType = "https://in-toto.io/Statement/v1"
+	PredicateType = "https://slsa.dev/provenance/v1"
+)
+
+// Page is the page that explains build types and builders: a fragment names one.
+const Page = "https://slipway.build/docs/provenance"
+
+// Builder is who built: anybody, on a machine of their own. That is what SLSA calls build level 1.
+const Builder = Page + "#workstation"
+
+// MaxSubjects is how many subjects clients accept in a statement, such as sigstore-go.
+const MaxSubjects = 1024
+
+// Names of statements in a release's folder.
+const (
+	File   = "provenance.json" // of the whole release
+	Folder = "provenance"      // of those of each artifact
+)
+
+// A Statement says that subjects were made in one build.
+type Statement struct {
+	Type          string    `json:"_type"`
+	Subject       []Subject `json:"subject"`
+	PredicateType string    `json:"predicateType"`
+	Predicate     Predicate `json:"predicate"`
+}
+
+// A Subject is an artifact by content.
+type Subject struct {
+	Name   string            `json:"name"`
+	Digest map[string]string `json:"digest"`
+}
+
+// A Predicate says how the subjects were made.
+type Predicate struct {
+	Definition Definition `json:"buildDefinition"`
+	Details    Details    `json:"runDetails"`
+}
+
+// A Definition is all that decides the bytes of the subjects.
+type Definition struct {
+	BuildType    string     `json:"buildType"`
+	Parameters   Parameters `json:"externalParameters"`
+	Dependencies []Resource `json:"resolvedDependencies"`
+}
+
+// Parameters are what the user chose.
+type Parameters struct {
+	Version   string            `json:"version"`
+	Commit    string            `json:"commit,omitempty"`
+	TreeState string            `json:"treeState,omitempty"`
+	Date      string            `json:"date"` // of the commit
+	Platforms []string          `json:"platforms"`
+	Sets      []string          `json:"sets"`
+	Inputs    bool              `json:"inputs,omitempty"` // whether kubernetes-inputs.tar is asked for
+	Variables map[string]string `json:"variables,omitempty"`
+}
+
+// A Resource is something that the subjects were made of.
+type Resource struct {
+	Name   string            `json:"name"`
+	URI    string            `json:"uri,omitempty"`
+	Digest map[string]string `json:"digest"`
+}
+
+// Details say who built.
+type Details struct {
+	Builder struct {
+		ID string `json:"id"`
+	} `json:"builder"`
+}
+
+// Files lists the names of the statements about a release, in its folder, sorted. They depend on the names of its artifacts alone.
+func Files(r *release.Release) []string {
+	names := []string{File}
+	for _, about := range subjects(r) {
+		names = append(names, path.Join(Folder, about.name+".json"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Names returns the artifacts that have a statement of their own, by the names of these.
+func Names(r *release.Release) map[string]release.Artifact {
+	names := map[string]release.Artifact{}
+	for _, s := range subjects(r) {
+		names[s.name] = s.artifact
+	}
+	return names
+}
+
+// A subject is an artifact that has a statement of its own.
+type subject struct {
+	name     string // of the statement, without suffix
+	artifact release.Artifact
+}
+
+func subjects(r *release.Release) []subject {
+	var all []subject
+	files := map[string]string{} // name of an image's archive, by the image
+	for _, a := range r.Artifacts {
+		if a.Kind == release.Archive && len(a.Of) == 1 {
+			files[a.Of[0]] = strings.TrimSuffix(path.Base(a.Name), ".tar")
+		}
+	}
+	for _, a := range r.Artifacts {
+		switch a.Kind {
+		case release.Tarball, release.Inputs:
+			all = append(all, subject{a.Name, a})
+		case release.Image:
+			all = append(all, subject{files[a.Name] + "-" + a.Platform.Dash(), a})
+		case release.Index:
+			if len(a.Of) > 0 {
+				all = append(all, subject{files[a.Of[0]], a})
+			}
+		}
+	}
+	return all
+}
+
+// A Made is a statement that was made.
+type Made struct {
+	File     string // in the release's folder
+	Name     string // of what it is about, as files have it; "" is the whole release
+	Artifact release.Artifact
+	Content  []byte
+}
+
+// Of returns the statements about a release, that about all of it first. Description is the content of its release.json.
+func Of(r *release.Release, description []byte) ([]Made, error) {
+	whole, err := statement(r)
+	if err != nil {
+		return nil, err
+	}
+	short, long := sha256.Sum256(description), sha512.Sum512(description)
+	whole.Subject = append(whole.Subject, Subject{release.File, digests(hex.EncodeToString(short[:]), hex.EncodeToString(long[:]))})
+	for _, a := range r.Artifacts {
+		if a.Path != "" || a.Kind == release.Image || a.Kind == release.Index {
+			whole.Subject = append(whole.Subject, Subject{a.Name, digests(a.SHA256, a.SHA512)})
+		}
+	}
+	if len(whole.Subject) > MaxSubjects {
+		return nil, fmt.Errorf("release %s has %d artifacts: nobody accepts a statement about more than %d", r.Version, len(whole.Subject), MaxSubjects)
+	}
+	content, err := marshal(whole)
+	if err != nil {
+		return nil, err
+	}
+	all := []Made{{File: File, Content: content}}
+	for _, about := range subjects(r) {
+		part, err := partOf(r, about.artifact)
+		if err != nil {
+			return nil, err
+		}
+		s, err := statement(part)
+		if err != nil {
+			return nil, err
+		}
+		// Of an image or index, clients compare the digest alone, and some refuse others beside it.
+		digest := map[string]string{"sha256": about.artifact.SHA256}
+		if about.artifact.Path != "" {
+			digest = digests(about.artifact.SHA256, about.artifact.SHA512)
+		}
+		s.Subject = []Subject{{about.artifact.Name, digest}}
+		if content, err = marshal(s); err != nil {
+			return nil, err
+		}
+		all = append(all, Made{path.Join(Folder, about.name+".json"), about.name, about.artifact, content})
+	}
+	return all, nil
+}
+
+func digests(short, long string) map[string]string {
+	return map[string]string{"sha256": short, "sha512": long}
+}
+
+func marshal(s *Statement) ([]byte, error) {
+	slices.SortFunc(s.Subject, func(a, b Subject) int { return strings.Compare(a.Name, b.Name) })
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	err := e.Encode(s)
+	return b.Bytes(), err
+}
+
+// statement returns the statement about a release, without subjects.
+func statement(r *release.Release) (*Statement, error) {
+	if r.Compiler == "" {
+		return nil, errors.New("release.json does not say what compiled the release")
+	}
+	s := &Statement{Type: StatementType, PredicateType: PredicateType}
+	s.Predicate.Details.Builder.ID = Builder
+	d := &s.Predicate.Definition
+	d.BuildType = Page + "#" + r.Compiler
+	d.Parameters = Parameters{
+		Version: r.Version, Commit: r.Commit, TreeState: r.TreeState, Date: r.Date.UTC().Format("2006-01-02T15:04:05Z"),
+		Platforms: []string{}, Sets: r.Sets, Variables: r.Variables,
+		Inputs: slices.ContainsFunc(r.Artifacts, func(a release.Artifact) bool { return a.Kind == release.Inputs }),
+	}
+	for _, p := range r.Platforms {
+		d.Parameters.Platforms = append(d.Parameters.Platforms, p.String())
+	}
+	if r.Commit != "" {
+		d.Dependencies = append(d.Dependencies, Resource{Name: "commit", Digest: map[string]string{"gitCommit": r.Commit}})
+	}
+	for _, in := range r.Inputs {
+		digest, err := digestOf(in)
+		if err != nil {
+			return nil, err
+		}
+		d.Dependencies = append(d.Dependencies, Resource{in.Name, in.PURL(), digest})
+	}
+	return s, nil
+}
+
+// digestOf returns what pins an input. The sum of a module is, in hex, what in-toto calls dirHash.
+func digestOf(in release.Input) (map[string]string, error) {
+	if in.SHA256 != "" {
+		return map[string]string{"sha256": in.SHA256}, nil
+	}
+	if in.Sum == "" { // of a module that is a folder of the tree, whose files are in the sources
+		return map[string]string{}, nil
+	}
+	sum, ok := strings.CutPrefix(in.Sum, "h1:")
+	hash, err := base64.StdEncoding.DecodeString(sum)
+	if !ok || err != nil || len(hash) != sha256.Size {
+		return nil, fmt.Errorf("%s: %q is not the sum of a module", in.Name, in.Sum)
+	}
+	return map[string]string{"dirHash": hex.EncodeToString(hash)}, nil
+}
+
+// partOf returns the part of a release that one artifact was made of.
+func partOf(r *release.Release, of release.Artifact) (*release.Release, error) {
+	has := map[string]bool{} // package URLs
+	compiled := false
+	seen := map[string]bool{}
+	var walk func(a release.Artifact) error
+	walk = func(a release.Artifact) error {
+		if seen[a.Name] {
+			return nil
+		}
+		seen[a.Name] = true
+		compiled = compiled || a.Kind == release.Binary
+		for _, purl := range a.Inputs {
+			has[purl] = true
+		}
+		for _, name := range a.Of {
+			part, ok := r.Artifact(name)
+			if !ok {
+				return fmt.Errorf("%s consists of %s, which is not in the release", a.Name, name)
+			}
+			if err := walk(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := walk(of); err != nil {
+		return nil, err
+	}
+	changed := map[string]bool{} // paths of modules
+	part := *r
+	part.Inputs = nil
+	for _, in := range r.Inputs {
+		if has[in.PURL()] {
+			changed[in.Name] = true
+		}
+	}
+	all := of.Kind == release.Inputs // holds everything
+	for _, in := range r.Inputs {
+		patches := slices.ContainsFunc(in.Changes, func(module string) bool { return changed[module] })
+		if all || in.Kind == release.Source || in.Kind == release.Toolchain && compiled || in.Kind == release.Patch && patches || has[in.PURL()] {
+			part.Inputs = append(part.Inputs, in)
+		}
+	}
+	return &part, nil
+}
+
+// Unmarshal reads a statement, strictly: what is not known in it is an error.
+func Unmarshal(data []byte) (*Statement, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var s Statement
+	if err := d.Decode(&s); err != nil {
+		return nil, fmt.Errorf("not a statement of slipway's: %w", err)
+	}
+	if _, err := d.Token(); err == nil {
+		return nil, errors.New("not a statement of slipway's: more data follows it")
+	}
+	if s.Type != StatementType || s.PredicateType != PredicateType || !strings.HasPrefix(s.Predicate.Definition.BuildType, Page+"#") {
+		return nil, fmt.Errorf("not a statement of slipway's: it is of %s, %s, and the build type %s", s.Type, s.PredicateType, s.Predicate.Definition.BuildType)
+	}
+	return &s, nil
+}
+
+// Check returns an error if the statement is one that nobody should trust, whoever signed it: if it is of a build type that is not known,
+// or if something that the subjects were made of is not pinned by a digest.
+func (s *Statement) Check() error {
+	d := s.Predicate.Definition
+	if !slices.Contains(compilers, strings.TrimPrefix(d.BuildType, Page+"#")) {
+		return fmt.Errorf("the build type %s is not known", d.BuildType)
+	}
+	if s.Predicate.Details.Builder.ID != Builder {
+		return fmt.Errorf("the builder %s is not known", s.Predicate.Details.Builder.ID)
+	}
+	for name := range d.Parameters.Variables {
+		if !slices.Contains(release.VariableNames(), name) {
+			return fmt.Errorf("the parameter %s is not known", name)
+		}
+	}
+	for _, r := range d.Dependencies {
+		if len(r.Digest) == 0 && !isFolder(r.Name) {
+			return fmt.Errorf("%s is not pinned", r.Name)
+		}
+	}
+	return nil
+}
+
+// compilers are what build types are named by.
+var compilers = []string{"go", "rules_go"}
+
+// isFolder reports whether an input is a folder of the tree in place of a module. Its files are among the sources.
+func isFolder(name string) bool {
+	return strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../")
+}
