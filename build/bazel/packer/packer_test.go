@@ -153,9 +153,9 @@ func TestBazelExpectsWhatTheReleaseHolds(t *testing.T) {
 		names []string
 		want  string
 	}{
-		"the same": {[]string{"SHA256SUMS", "kubernetes.tar.gz", "release.json"}, ""},
-		"more":     {[]string{"SHA256SUMS", "kubernetes.tar.gz", "release.json", "kubernetes-test.tar.gz"}, "does not hold kubernetes-test.tar.gz: run make update"},
-		"less":     {[]string{"SHA256SUMS", "release.json"}, "holds kubernetes.tar.gz, which Bazel does not expect: run make update"},
+		"the same": {[]string{"SHA256SUMS", "kubernetes.tar.gz", "provenance.json", "release.json"}, ""},
+		"more":     {[]string{"SHA256SUMS", "kubernetes.tar.gz", "provenance.json", "release.json", "kubernetes-test.tar.gz"}, "does not hold kubernetes-test.tar.gz: run make update"},
+		"less":     {[]string{"SHA256SUMS", "provenance.json", "release.json"}, "holds kubernetes.tar.gz, which Bazel does not expect: run make update"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -173,8 +173,10 @@ func TestBazelExpectsWhatTheReleaseHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(tars, release.File), description, 0o644); err != nil {
-				t.Fatal(err)
+			for name, data := range map[string][]byte{release.File: description, "provenance.json": []byte("provenance.json")} {
+				if err := os.WriteFile(filepath.Join(tars, name), data, 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
 			a := arguments{to: t.TempDir(), names: test.names}
 			err = a.take(tars)

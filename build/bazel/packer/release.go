@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -112,7 +113,7 @@ func (a arguments) take(tars string) error {
 	if err != nil {
 		return err
 	}
-	files := []string{release.File}
+	files := append(provenance.Files(made), release.File)
 	for _, artifact := range made.Artifacts {
 		if artifact.Path != "" {
 			files = append(files, artifact.Path)
@@ -127,6 +128,9 @@ func (a arguments) take(tars string) error {
 			return fmt.Errorf("the release holds %s, which Bazel does not expect: run make update", name)
 		}
 		delete(missing, name)
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(a.to, name)), 0o755); err != nil {
+			return err
+		}
 		if err := os.Rename(filepath.Join(tars, name), filepath.Join(a.to, name)); err != nil {
 			return err
 		}

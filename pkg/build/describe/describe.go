@@ -8,8 +8,10 @@ import (
 	"crypto/sha512"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/build/image"
+	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/debian"
@@ -37,20 +40,22 @@ var sources embed.FS
 // Recipe identifies the code of this package.
 var Recipe = recipe.Of(sources)
 
-// A Spec decides the description of a release, together with the contents of the files that it names. Paths are relative to the
+// A Spec decides the draft of a release's description, together with the contents of the files that it names. Paths are relative to the
 // tree's root and separated by slashes.
 type Spec struct {
-	Release  release.Release // without digests and sizes, and without modules among its inputs
+	Release  release.Release // without digests and sizes, and without modules and packages among its inputs
 	Files    []File          // where artifacts are, except images and indexes
 	Images   []Image         // where images are
 	Layout   string          // the OCI image layout that has the indexes
-	Modules  []string        // lists of linked modules, see package license
-	Packages []debian.Spec   // their locks name the Debian packages in images
-	Folder   string          // of the release
+	Licenses []string        // files that name the licenses of what binaries link, see package license
+	Output   string          // the draft
 }
 
-// An Image says which part of the layout holds an image artifact, see package image.
-type Image struct{ Artifact, Part string }
+// An Image says which part of the layout holds an image artifact, see package image. The locks of Packages name the Debian packages in it.
+type Image struct {
+	Artifact, Part string
+	Packages       []debian.Spec
+}
 
 // A File says where an artifact is.
 type File struct {
@@ -63,15 +68,11 @@ type File struct {
 // their artifacts. The action calls before first, and fails if that returns an error.
 func Checksums(root, folder string, files []File, before func(context.Context) error) *action.Action {
 	short, long := folder+"/SHA256SUMS", folder+"/SHA512SUMS"
-	var inputs []string
-	for _, f := range files {
-		inputs = append(inputs, f.Path, f.SHA512)
-	}
 	return &action.Action{
 		ID:      "checksums",
 		Phase:   "checksums",
 		Recipe:  recipe.Spec(files, Recipe, checksum.Recipe),
-		Inputs:  inputs,
+		Inputs:  inputsOf(files),
 		Outputs: []string{short, long},
 		Run: func(ctx context.Context, t *action.Task) error {
 			// A release with checksums is of one tree that did not change during the build.
@@ -80,11 +81,11 @@ func Checksums(root, folder string, files []File, before func(context.Context) e
 			}
 			sums := checksum.Sums{}
 			for _, f := range files {
-				sum, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.SHA512)))
+				long, err := f.sha512(root)
 				if err != nil {
 					return err
 				}
-				sums[f.Artifact] = checksum.Digest{SHA256: t.Sum(f.Path), SHA512: string(bytes.TrimSpace(sum))}
+				sums[f.Artifact] = checksum.Digest{SHA256: t.Sum(f.Path), SHA512: long}
 			}
 			if err := os.WriteFile(t.Path(short), sums.SHA256SUMS(), 0o644); err != nil {
 				return err
@@ -94,48 +95,97 @@ func Checksums(root, folder string, files []File, before func(context.Context) e
 	}
 }
 
-// Action returns the action that makes release.json.
-func Action(root string, s Spec) *action.Action {
-	out := s.Folder + "/" + release.File
+func inputsOf(files []File) []string {
 	var inputs []string
-	for _, f := range s.Files {
+	for _, f := range files {
 		inputs = append(inputs, f.Path)
 		if f.SHA512 != "" {
 			inputs = append(inputs, f.SHA512)
 		}
 	}
+	return inputs
+}
+
+// Draft returns the action that makes a draft of release.json. It has everything but the artifacts that are made of the draft itself.
+func Draft(root string, s Spec) *action.Action {
+	inputs := inputsOf(s.Files)
 	for _, im := range s.Images {
 		inputs = append(inputs, path.Join(im.Part, image.PartFile))
+		for _, p := range im.Packages {
+			inputs = append(inputs, path.Join(p.Dir, debian.LockFile))
+		}
 	}
 	if len(s.Images) > 0 {
 		inputs = append(inputs, s.Layout+"/index.json")
 	}
-	for _, p := range s.Packages {
-		inputs = append(inputs, path.Join(p.Dir, debian.LockFile))
+	inputs = append(inputs, s.Licenses...)
+	return &action.Action{
+		ID:      "description",
+		Phase:   "checksums",
+		Recipe:  recipe.Spec(s, Recipe, license.Recipe, module.Recipe),
+		Inputs:  inputs,
+		Outputs: []string{s.Output},
+		Run: func(ctx context.Context, t *action.Task) error {
+			d := &describer{Spec: s, root: root, sum: t.Sum, known: knownSums(t.Previous(s.Output))}
+			if err := d.describe(ctx); err != nil {
+				return err
+			}
+			return write(t.Path(s.Output), &d.Release)
+		},
 	}
-	inputs = append(inputs, s.Modules...)
+}
+
+// write writes a description, but never one that readers refuse.
+func write(file string, r *release.Release) error {
+	slices.SortFunc(r.Artifacts, func(a, b release.Artifact) int { return strings.Compare(a.Name, b.Name) })
+	data, err := r.Marshal()
+	if err != nil {
+		return err
+	}
+	if _, err := release.Unmarshal(data); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
+
+// A FinalSpec describes release.json: a draft, and the artifacts that are made of it.
+type FinalSpec struct {
+	Draft     string
+	Artifacts []release.Artifact // without digests and sizes
+	Files     []File             // where they are
+	Folder    string             // of the release
+}
+
+// Action returns the action that makes release.json.
+func Action(root string, s FinalSpec) *action.Action {
+	out := s.Folder + "/" + release.File
 	return &action.Action{
 		ID:      "release.json",
 		Phase:   "checksums",
 		Recipe:  recipe.Spec(s, Recipe),
-		Inputs:  inputs,
+		Inputs:  append(inputsOf(s.Files), s.Draft),
 		Outputs: []string{out},
 		Run: func(ctx context.Context, t *action.Task) error {
-			d := &describer{Spec: s, root: root, sum: t.Sum, known: knownSums(t.Previous(out))}
-			if err := d.describe(ctx); err != nil {
-				return err
-			}
-			data, err := d.Release.Marshal()
+			draft, err := readDraft(root, s.Draft)
 			if err != nil {
 				return err
 			}
-			// Never write a description that readers refuse.
-			if _, err := release.Unmarshal(data); err != nil {
+			d := &describer{Spec: Spec{Release: *draft, Files: s.Files}, root: root, sum: t.Sum}
+			d.Release.Artifacts = append(d.Release.Artifacts, s.Artifacts...)
+			if err := d.files(ctx); err != nil {
 				return err
 			}
-			return os.WriteFile(t.Path(out), data, 0o644)
+			return write(t.Path(out), &d.Release)
 		},
 	}
+}
+
+func readDraft(root, file string) (*release.Release, error) {
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	if err != nil {
+		return nil, err
+	}
+	return release.Unmarshal(data)
 }
 
 // knownSums returns the SHA-512 sums in the last run's description, by SHA-256: a compile of one binary must not cost reading half a
@@ -145,7 +195,11 @@ func knownSums(file string) map[string]string {
 	if file == "" {
 		return known
 	}
-	last, err := release.Read(filepath.Dir(file))
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return known
+	}
+	last, err := release.Unmarshal(data)
 	if err != nil {
 		return known
 	}
@@ -177,11 +231,7 @@ func (d *describer) describe(ctx context.Context) error {
 	if err := d.indexes(); err != nil {
 		return err
 	}
-	if err := d.sources(); err != nil {
-		return err
-	}
-	slices.SortFunc(d.Release.Artifacts, func(a, b release.Artifact) int { return strings.Compare(a.Name, b.Name) })
-	return nil
+	return d.sources()
 }
 
 // artifact returns the artifact of that name, for the caller to fill in.
@@ -212,23 +262,24 @@ func (d *describer) files(ctx context.Context) error {
 				return err
 			}
 			a.Size, a.SHA256 = info.Size(), d.sum(f.Path)
-			a.SHA512, err = d.sha512(f, a.SHA256)
+			if known := d.known[a.SHA256]; known != "" && f.SHA512 == "" {
+				a.SHA512 = known
+				return nil
+			}
+			a.SHA512, err = f.sha512(d.root)
 			return err
 		})
 	}
 	return g.Wait()
 }
 
-// sha512 returns the SHA-512 of a file. Sum is its SHA-256.
-func (d *describer) sha512(f File, sum string) (string, error) {
+// sha512 returns the SHA-512 of a file, in hex.
+func (f File) sha512(root string) (string, error) {
 	if f.SHA512 != "" {
-		sum, err := os.ReadFile(d.abs(f.SHA512))
+		sum, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(f.SHA512)))
 		return string(bytes.TrimSpace(sum)), err
 	}
-	if known := d.known[sum]; known != "" {
-		return known, nil
-	}
-	file, err := os.Open(d.abs(f.Path))
+	file, err := os.Open(filepath.Join(root, filepath.FromSlash(f.Path)))
 	if err != nil {
 		return "", err
 	}
@@ -303,49 +354,116 @@ func (d *describer) manifest(a *release.Artifact, of v1.Descriptor) error {
 	return nil
 }
 
-// sources adds the inputs that only finished parts can name: modules and Debian packages.
+// sources adds the inputs that only finished parts can name, modules and Debian packages, and which artifacts have them.
 func (d *describer) sources() error {
-	var inputs []release.Input
+	licenses, err := license.ReadNames(d.absAll(d.Licenses)...)
+	if err != nil {
+		return err
+	}
 	for i := range d.Release.Inputs {
-		if in := &d.Release.Inputs[i]; in.Kind == release.Source {
+		switch in := &d.Release.Inputs[i]; in.Kind {
+		case release.Source:
 			a, err := d.artifact(in.Name)
 			if err != nil {
 				return err
 			}
-			in.SHA256 = a.SHA256
+			in.SHA256, in.License = a.SHA256, licenses.Own()
+		case release.Toolchain:
+			in.License = licenses.Go()
 		}
 	}
-	var lists []string
-	for _, list := range d.Modules {
-		lists = append(lists, d.abs(list))
+	inputs := map[string]release.Input{} // by package URL
+	has := func(a *release.Artifact, in release.Input) error {
+		purl := in.PURL()
+		if other, ok := inputs[purl]; !ok {
+			inputs[purl] = in
+		} else if other.Sum != in.Sum || other.SHA256 != in.SHA256 {
+			return fmt.Errorf("%s: %s has the sum %s%s here, and %s%s elsewhere", a.Name, purl, in.Sum, in.SHA256, other.Sum, other.SHA256)
+		}
+		a.Inputs = append(a.Inputs, purl)
+		return nil
 	}
-	modules, err := module.ReadLists(lists...)
-	if err != nil {
+	if err := errors.Join(d.modules(licenses, has), d.packages(has)); err != nil {
 		return err
 	}
-	for _, m := range modules {
-		code := m.Code()
-		in := release.Input{Kind: release.Module, Name: code.Path, Version: code.Version, Sum: m.Sum}
-		if code.Path != m.Path {
-			in.Replaces = m.Path
-		}
-		inputs = append(inputs, in)
+	for i := range d.Release.Artifacts {
+		slices.Sort(d.Release.Artifacts[i].Inputs)
 	}
-	for _, p := range d.Packages {
-		lock, err := debian.ReadLock(d.abs(path.Join(p.Dir, debian.LockFile)))
-		if err != nil {
-			return err
-		}
-		for _, pkg := range lock.For(p.Arch) {
-			inputs = append(inputs, release.Input{
-				Kind: release.Debian, Name: pkg.Name, Version: pkg.Version, Platform: platform.Platform{OS: p.OS, Arch: p.Arch}, SHA256: pkg.SHA256,
-			})
-		}
-	}
-	slices.SortFunc(inputs, func(a, b release.Input) int {
+	more := slices.SortedFunc(maps.Values(inputs), func(a, b release.Input) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Name, b.Name),
 			strings.Compare(a.Version, b.Version), strings.Compare(a.Platform.String(), b.Platform.String()))
 	})
-	d.Release.Inputs = append(d.Release.Inputs, slices.Compact(inputs)...)
+	d.Release.Inputs = append(d.Release.Inputs, more...)
+	return nil
+}
+
+func (d *describer) absAll(paths []string) []string {
+	all := make([]string, len(paths))
+	for i, p := range paths {
+		all[i] = d.abs(p)
+	}
+	return all
+}
+
+// modules names the modules that binaries link. Each must have a license that has a name.
+func (d *describer) modules(licenses license.Known, has func(*release.Artifact, release.Input) error) error {
+	unnamed := map[string]bool{}
+	for _, f := range d.Files {
+		a, err := d.artifact(f.Artifact)
+		if err != nil {
+			return err
+		}
+		if a.Kind != release.Binary {
+			continue
+		}
+		linked, err := module.ReadBinary(d.abs(f.Path))
+		if err != nil {
+			return err
+		}
+		for _, m := range linked.Modules {
+			code := m.Code()
+			in := release.Input{Kind: release.Module, Name: code.Path, Version: code.Version, Sum: m.Sum}
+			if required := (module.Version{Path: m.Path, Version: m.Version}); required != code {
+				in.Replaces = required.String()
+			}
+			var known bool
+			if in.License, known = licenses.Module(m); !known || license.Unnamed(in.License) {
+				unnamed[m.Path] = true
+			}
+			if err := has(a, in); err != nil {
+				return err
+			}
+		}
+	}
+	if len(unnamed) > 0 {
+		return fmt.Errorf("nothing recognizes the license texts of %s: read them, and say in %s under which licenses these modules are, as in licenses: {%s: MIT}",
+			strings.Join(slices.Sorted(maps.Keys(unnamed)), ", "), "release/release.yaml", slices.Min(slices.Collect(maps.Keys(unnamed))))
+	}
+	return nil
+}
+
+// packages names the Debian packages in images.
+func (d *describer) packages(has func(*release.Artifact, release.Input) error) error {
+	for _, im := range d.Images {
+		a, err := d.artifact(im.Artifact)
+		if err != nil {
+			return err
+		}
+		for _, p := range im.Packages {
+			lock, err := debian.ReadLock(d.abs(path.Join(p.Dir, debian.LockFile)))
+			if err != nil {
+				return err
+			}
+			for _, pkg := range lock.For(p.Arch) {
+				in := release.Input{Kind: release.Debian, Name: pkg.Name, Version: pkg.Version, SHA256: pkg.SHA256}
+				if !strings.HasSuffix(pkg.Path, "_all.deb") {
+					in.Platform = platform.Platform{OS: p.OS, Arch: p.Arch}
+				}
+				if err := has(a, in); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	return nil
 }

@@ -1,30 +1,46 @@
 package describe
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/needs"
+	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/sbom"
+	"slipway.build/pkg/tree/module"
 )
 
 func TestEveryFieldOfASpecIsInItsRecipe(t *testing.T) {
 	t.Parallel()
 	recipetest.EachField(t, Spec{})
 	recipetest.EachField(t, File{})
+	recipetest.EachField(t, Image{})
+	recipetest.EachField(t, FinalSpec{})
+	recipetest.EachField(t, SBOMSpec{})
 }
 
 // small returns a release with one tarball, which holds one binary.
 func small() Spec {
 	return Spec{
 		Release: release.Release{
-			Format: release.Format, Version: "v1",
+			Format: release.Format, Version: "v1", Go: "go1.26.8",
 			Artifacts: []release.Artifact{
 				{Name: "linux/amd64/kubelet", Kind: release.Binary}, {Name: "a.tar.gz", Kind: release.Tarball, Path: "a.tar.gz"},
 			},
@@ -33,32 +49,61 @@ func small() Spec {
 		Files: []File{
 			{Artifact: "a.tar.gz", Path: "tars/a.tar.gz", SHA512: "sums/a.tar.gz"}, {Artifact: "linux/amd64/kubelet", Path: "bin/kubelet"},
 		},
-		Modules: []string{"modules.json"},
-		Folder:  "tars",
+		Licenses: []string{"names.json"},
+		Output:   "draft/release.json",
 	}
 }
 
 var long = strings.Repeat("5", 128)
 
-// tree returns a tree with the files of the small release.
-func tree(t *testing.T) string {
+// tree returns a tree with the files of the small release. The modules of its program have the license MIT, except for some.
+func tree(t *testing.T, except map[string]string) (root string, linked []module.Dependency) {
 	t.Helper()
-	root := t.TempDir()
-	err := os.CopyFS(root, fstest.MapFS{
-		"tars/a.tar.gz": {Data: []byte("tarball")}, "sums/a.tar.gz": {Data: []byte(long + "\n")}, "bin/kubelet": {Data: []byte("program")},
-		"modules.json": {Data: []byte(`[{"path": "example.com/b", "version": "v2.0.0", "sum": "h1:b="},
-			{"path": "example.com/a", "version": "v0.0.0", "sum": "h1:a=", "replace": {"path": "example.com/fork", "version": "v1.0.0"}}]`)},
-	})
+	needs.Program(t, "go")
+	program := filepath.Join(t.TempDir(), "program")
+	// A small program of a module that go.mod requires, for the tools.
+	build := exec.CommandContext(t.Context(), "go", "build", "-mod=readonly", "-o", program, "github.com/golangci/misspell/cmd/misspell")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	read, err := module.ReadBinary(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return root
+	names := license.Names{Own: []string{"Apache-2.0"}, Go: []string{"BSD-3-Clause"}, Modules: map[string]license.ModuleNames{}}
+	for _, m := range read.Modules {
+		names.Modules[m.Path] = license.ModuleNames{Revision: m.Version, Licenses: []string{cmp.Or(except[m.Path], "MIT")}}
+	}
+	text, err := json.Marshal(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root = t.TempDir()
+	var tarball bytes.Buffer
+	packer := archive.Packer{Cache: t.TempDir(), Time: time.Unix(1, 0)}
+	if err := packer.TarGz(t.Context(), &tarball, []archive.Entry{{Name: "README", Mode: 0o644, Data: []byte("read me")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(root, fstest.MapFS{
+		"tars/a.tar.gz": {Data: tarball.Bytes()}, "sums/a.tar.gz": {Data: []byte(long + "\n")}, "bin/none": {}, "names.json": {Data: text},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Copy(program, filepath.Join(root, "bin", "kubelet")); err != nil {
+		t.Fatal(err)
+	}
+	return root, read.Modules
 }
 
-// run makes the description of a release and reads it.
+// run makes the description of a release, and what belongs to it.
 func run(t *testing.T, root string, s Spec) *release.Release {
 	t.Helper()
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Action(root, s)}}
+	sboms := SBOMSpec{Draft: s.Output, Source: "tars/a.tar.gz", Folder: "tars", Artifacts: sbom.Artifacts(&s.Release, SBOMAction)}
+	final := FinalSpec{Draft: s.Output, Folder: "tars", Artifacts: sboms.Artifacts}
+	for _, a := range final.Artifacts {
+		final.Files = append(final.Files, File{Artifact: a.Name, Path: "tars/" + a.Path})
+	}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Draft(root, s), SBOMs(root, sboms), Action(root, final)}}
 	if err := g.Run(t.Context(), action.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,35 +116,46 @@ func run(t *testing.T, root string, s Spec) *release.Release {
 
 func TestADescriptionHasDigestsAndInputsFromFiles(t *testing.T) {
 	t.Parallel()
-	root := tree(t)
+	root, linked := tree(t, nil)
 	r := run(t, root, small())
 	tar, _ := r.Artifact("a.tar.gz")
-	if tar.Size != 7 || len(tar.SHA256) != 64 || tar.SHA512 != long {
+	if tar.Size == 0 || len(tar.SHA256) != 64 || tar.SHA512 != long {
 		t.Errorf("tarball %+v", tar)
 	}
 	kubelet, _ := r.Artifact("linux/amd64/kubelet")
-	if kubelet.Size != 7 || len(kubelet.SHA256) != 64 || len(kubelet.SHA512) != 128 || kubelet.SHA512 == long {
+	if kubelet.Size == 0 || len(kubelet.SHA256) != 64 || len(kubelet.SHA512) != 128 || kubelet.SHA512 == long {
 		t.Errorf("binary %+v", kubelet)
 	}
 	if r.Artifacts[0].Name != "a.tar.gz" {
 		t.Errorf("artifacts are not sorted: %v", r.Artifacts)
 	}
-	want := []release.Input{
-		{Kind: release.Source, Name: "a.tar.gz", SHA256: tar.SHA256},
-		{Kind: release.Module, Name: "example.com/b", Version: "v2.0.0", Sum: "h1:b="},
-		{Kind: release.Module, Name: "example.com/fork", Version: "v1.0.0", Sum: "h1:a=", Replaces: "example.com/a"},
+	if len(r.Inputs) != 1+len(linked) || len(linked) == 0 || len(kubelet.Inputs) != len(linked) {
+		t.Fatalf("%d inputs, of which the binary links %d, want the source and %d modules", len(r.Inputs), len(kubelet.Inputs), len(linked))
 	}
-	if len(r.Inputs) != len(want) {
-		t.Fatalf("inputs %+v", r.Inputs)
+	if source := r.Inputs[0]; source.SHA256 != tar.SHA256 || source.License != "Apache-2.0" {
+		t.Errorf("source %+v", source)
 	}
-	for i, in := range want {
-		if r.Inputs[i] != in {
-			t.Errorf("input %+v, want %+v", r.Inputs[i], in)
+	for i, m := range linked {
+		in := r.Inputs[1+i]
+		if in.Name != m.Path || in.Version != m.Version || in.Sum != m.Sum || in.License != "MIT" || !slices.Contains(kubelet.Inputs, in.PURL()) {
+			t.Errorf("input %+v, want %s", in, m)
 		}
+	}
+	for _, a := range r.Select(release.SBOM, platform.Platform{}) {
+		if a.Size == 0 {
+			t.Errorf("%s is empty", a.Name)
+		}
+	}
+	if n := len(r.Select(release.SBOM, platform.Platform{})); n != 4 {
+		t.Errorf("%d bills of materials, want those of the release and of its sources, in two formats", n)
 	}
 
 	// A changed binary gets new digests.
-	if err := os.WriteFile(filepath.Join(root, "bin/kubelet"), []byte("another"), 0o644); err != nil {
+	f, err := os.OpenFile(filepath.Join(root, "bin", "kubelet"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("more"); err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
 	if next, _ := run(t, root, small()).Artifact("linux/amd64/kubelet"); next.SHA256 == kubelet.SHA256 || next.SHA512 == kubelet.SHA512 {
@@ -107,12 +163,25 @@ func TestADescriptionHasDigestsAndInputsFromFiles(t *testing.T) {
 	}
 }
 
+// A license that nobody has read stops a release.
+func TestAnUnknownLicenseStopsARelease(t *testing.T) {
+	t.Parallel()
+	_, linked := tree(t, nil)
+	module := linked[0].Path
+	root, _ := tree(t, map[string]string{module: "LicenseRef-a"})
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Draft(root, small())}}
+	want := "nothing recognizes the license texts of " + module + ": "
+	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
 func TestAFileOfNoPlannedArtifactIsAnError(t *testing.T) {
 	t.Parallel()
-	root := tree(t)
+	root, _ := tree(t, nil)
 	s := small()
 	s.Files[1].Artifact = "linux/amd64/kubeadm"
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Action(root, s)}}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Draft(root, s)}}
 	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), "linux/amd64/kubeadm: not planned") {
 		t.Errorf("error %v", err)
 	}
@@ -120,7 +189,7 @@ func TestAFileOfNoPlannedArtifactIsAnError(t *testing.T) {
 
 func TestChecksumsAreNotMadeIfTheTreeChanged(t *testing.T) {
 	t.Parallel()
-	root := tree(t)
+	root, _ := tree(t, nil)
 	changed := errors.New("the tree changed")
 	for _, test := range []struct{ before, want error }{{nil, nil}, {changed, changed}} {
 		a := Checksums(root, "tars", small().Files[:1], func(context.Context) error { return test.before })

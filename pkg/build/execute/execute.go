@@ -109,14 +109,16 @@ func sweep(p *plan.Project, planned *plan.Plan) error {
 			return fmt.Errorf("remove what an earlier request made: %w", err)
 		}
 	}
-	if err := sweepSignatures(filepath.Join(p.Root, filepath.FromSlash(plan.Tars))); err != nil {
+	if err := sweepSignatures(p.Root); err != nil {
 		return err
 	}
 	return sweepInputs(p, planned)
 }
 
-// sweepSignatures removes the signatures of an earlier release.
-func sweepSignatures(dir string) error {
+// sweepSignatures removes the signatures of an earlier release, if one of them is no longer of what is there.
+func sweepSignatures(root string) error {
+	dir := filepath.Join(root, filepath.FromSlash(plan.Tars))
+	stale := false
 	for _, name := range release.Signed() {
 		bundle, err := os.ReadFile(filepath.Join(dir, name+release.BundleSuffix))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -129,13 +131,19 @@ func sweepSignatures(dir string) error {
 		if err != nil {
 			return err
 		}
-		if b, err := signature.Unmarshal(bundle); err == nil && b.Of(signed) {
-			continue
-		}
-		for _, stale := range []string{name + release.BundleSuffix, name + release.SignatureSuffix, release.RootFile} {
-			if err := os.Remove(filepath.Join(dir, stale)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("remove a signature of an earlier release: %w", err)
-			}
+		b, err := signature.Unmarshal(bundle)
+		stale = stale || err != nil || !b.Of(signed)
+	}
+	if !stale {
+		return nil
+	}
+	stales := []string{filepath.Join(root, filepath.FromSlash(plan.Signed))}
+	for _, name := range append(release.Signatures(), release.Attestations) {
+		stales = append(stales, filepath.Join(dir, name))
+	}
+	for _, name := range stales {
+		if err := os.RemoveAll(name); err != nil {
+			return fmt.Errorf("remove a signature of an earlier release: %w", err)
 		}
 	}
 	return nil

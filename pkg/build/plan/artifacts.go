@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"slipway.build/pkg/build/describe"
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/sbom"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
 )
@@ -28,8 +30,8 @@ func (p *Project) imageName(on catalog.Platform, im catalog.Image) string {
 func (p *Project) indexName(im catalog.Image) string { return p.indexTags(im)[0] }
 
 // describe returns what release.json says about a content before anything is made, and where to find the rest.
-func (p *Project) describe(c *content) describe.Spec {
-	s := describe.Spec{Folder: Tars, Layout: Layout, Release: release.Release{
+func (p *Project) describe(c *content) (describe.Spec, error) {
+	s := describe.Spec{Layout: Layout, Output: slashed(stage, release.File), Release: release.Release{
 		Format:     release.Format,
 		Version:    p.Stamp.Version,
 		Commit:     p.Stamp.Commit,
@@ -37,6 +39,8 @@ func (p *Project) describe(c *content) describe.Spec {
 		Date:       p.Stamp.Date.UTC(),
 		Kubernetes: p.Catalog.Kubernetes,
 		Go:         p.Catalog.Go.Version,
+		Compiler:   p.road.Info().Compiler,
+		Sets:       c.sets,
 		Variables:  p.Settings.variables(),
 	}}
 	add := func(a release.Artifact) { s.Release.Artifacts = append(s.Release.Artifacts, a) }
@@ -63,11 +67,6 @@ func (p *Project) describe(c *content) describe.Spec {
 			Name: input.Tarball, Kind: release.Inputs, MediaType: tarType, Path: input.Tarball, Action: "package " + input.Tarball,
 		}, slashed(Tars, input.Tarball), slashed(sums512, input.Tarball))
 	}
-	for _, name := range []string{"SHA256SUMS", "SHA512SUMS"} {
-		file(release.Artifact{
-			Name: name, Kind: release.Sums, MediaType: textType, Path: name, Of: c.tarballNames(), Action: "checksums",
-		}, slashed(Tars, name), "")
-	}
 	for _, b := range c.binaries {
 		name := programName(b.on, b.Binary)
 		if held[name] {
@@ -84,7 +83,11 @@ func (p *Project) describe(c *content) describe.Spec {
 		}
 		name, archive := p.imageName(im.on, im.Image), archiveName(im.on, im.Image)
 		add(release.Artifact{Name: name, Kind: release.Image, Platform: im.on, Of: of, Action: imageAction(im.on, im.Image)})
-		s.Images = append(s.Images, describe.Image{Artifact: name, Part: imagePart(im.on, im.Image)})
+		image := describe.Image{Artifact: name, Part: imagePart(im.on, im.Image)}
+		if p.hasPackages(im.Base) {
+			image.Packages = []debian.Spec{p.packages(baseOn{im.Base, im.on})}
+		}
+		s.Images = append(s.Images, image)
 		path, _ := imageFiles(im.on, im.Image)
 		file(release.Artifact{
 			Name: archive, Kind: release.Archive, Platform: im.on, MediaType: tarType, Of: []string{name}, Action: imageAction(im.on, im.Image),
@@ -101,16 +104,37 @@ func (p *Project) describe(c *content) describe.Spec {
 		add(a)
 	}
 	for _, n := range c.notices {
-		if n.texts {
-			s.Modules = append(s.Modules, moduleList(n.name, n.on))
+		if n.names {
+			s.Licenses = append(s.Licenses, licenseNames(n.name, n.on))
 		}
 	}
-	for _, base := range c.bases {
-		s.Packages = append(s.Packages, p.packages(base))
-	}
+	patches, err := p.patchInputs()
 	s.Release.Inputs = append([]release.Input{{Kind: release.Source, Name: catalog.SourceTarball}}, p.toolchains()...)
-	s.Release.Inputs = append(s.Release.Inputs, p.patchInputs()...)
-	return s
+	s.Release.Inputs = append(s.Release.Inputs, patches...)
+	return s, err
+}
+
+// final describes release.json, of which a draft is made first, and what is made of the draft: the bills of materials, and the checksums
+// of everything but release.json itself.
+func (p *Project) final(c *content, draft describe.Spec) (describe.SBOMSpec, describe.FinalSpec) {
+	sboms := describe.SBOMSpec{
+		Draft: draft.Output, Source: slashed(Tars, catalog.SourceTarball), Folder: Tars, Artifacts: sbom.Artifacts(&draft.Release, describe.SBOMAction),
+	}
+	final := describe.FinalSpec{Draft: draft.Output, Folder: Tars, Artifacts: slices.Clone(sboms.Artifacts)}
+	summed := c.tarballNames()
+	for _, a := range final.Artifacts {
+		summed = append(summed, a.Name)
+	}
+	slices.Sort(summed)
+	for _, name := range []string{"SHA256SUMS", "SHA512SUMS"} {
+		final.Artifacts = append(final.Artifacts, release.Artifact{
+			Name: name, Kind: release.Sums, MediaType: textType, Path: name, Of: summed, Action: "checksums",
+		})
+	}
+	for _, a := range final.Artifacts {
+		final.Files = append(final.Files, describe.File{Artifact: a.Name, Path: slashed(Tars, a.Path)})
+	}
+	return sboms, final
 }
 
 // held returns the names of the programs that a release holds, in its tarballs or in images.

@@ -16,6 +16,8 @@ import (
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/source"
@@ -178,7 +180,7 @@ func (b *builder) notice(n notice) error {
 		return err
 	}
 	group := license.Group{Name: n.name, OS: n.on.OS, Arch: n.on.Arch}
-	texts := license.Texts{Own: sourceDir + "/LICENSE"}
+	texts := license.Texts{Own: sourceDir + "/LICENSE", Declared: b.Catalog.Licenses}
 	if b.licensed != "" && module.Name == b.Catalog.Module {
 		texts.Gathered = b.licensed
 	} else {
@@ -228,16 +230,32 @@ func (b *builder) listing(group license.Group, module *goModule, n notice) licen
 	return s
 }
 
-// release adds the actions that describe the release: its checksums and release.json.
-func (b *builder) release(s describe.Spec) {
-	var tarballs []describe.File
-	for _, f := range s.Files {
+// release adds the actions that describe the release, and returns the content of release.json without digests.
+func (b *builder) release(c *content) (*release.Release, error) {
+	draft, err := b.describe(c)
+	if err != nil {
+		return nil, err
+	}
+	sboms, final := b.final(c, draft)
+	var summed []describe.File
+	for _, f := range draft.Files {
 		if f.SHA512 != "" {
-			tarballs = append(tarballs, f)
+			summed = append(summed, f)
 		}
 	}
-	b.add(describe.Checksums(b.Root, Tars, tarballs, b.Unchanged))
-	b.add(describe.Action(b.Root, s))
+	for i, f := range final.Files {
+		if final.Artifacts[i].Kind == release.SBOM {
+			summed = append(summed, f)
+		}
+	}
+	b.add(describe.Draft(b.Root, draft))
+	b.add(describe.SBOMs(b.Root, sboms))
+	b.add(describe.Checksums(b.Root, Tars, summed, b.Unchanged))
+	b.add(describe.Action(b.Root, final))
+	described := draft.Release
+	described.Artifacts = append(described.Artifacts, final.Artifacts...)
+	b.add(describe.Provenance(b.Root, Tars, provenance.Files(&described)))
+	return &described, nil
 }
 
 func (b *builder) add(a *action.Action) { b.graph.Actions = append(b.graph.Actions, a) }

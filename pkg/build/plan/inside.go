@@ -173,7 +173,9 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 	if err := all.actions(c); err != nil {
 		return nil, nil, err
 	}
-	all.release(p.describe(c))
+	if _, err := all.release(c); err != nil {
+		return nil, nil, err
+	}
 	rest := without(all.graph.Actions, b.graph.Actions)
 	for _, a := range b.graph.Actions {
 		for _, out := range a.Outputs {

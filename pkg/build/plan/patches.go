@@ -19,6 +19,7 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/module"
+	"slipway.build/pkg/tree/patch"
 )
 
 // proxies returns the folders that have patched modules, once they are made.
@@ -148,14 +149,26 @@ func (p *Project) patchesOf(m *goModule) []license.Patch {
 }
 
 // patchInputs returns the tree's patches as inputs of a release.
-func (p *Project) patchInputs() []release.Input {
+func (p *Project) patchInputs() ([]release.Input, error) {
 	var inputs []release.Input
-	for _, module := range p.patchedModules() {
-		for _, one := range p.patches[module].Patches {
-			inputs = append(inputs, release.Input{Kind: release.Patch, Name: one.Name, SHA256: one.SHA256})
+	for _, name := range p.patchedModules() {
+		repository, err := patch.RepositoryOf(p.Root, p.Catalog.Module, p.patches[name])
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range p.patches[name].Patches {
+			in := release.Input{Kind: release.Patch, Name: one.Name, SHA256: one.SHA256}
+			for _, file := range one.Paths() {
+				if place, _, why := repository.Locate(file); why == "" {
+					in.Changes = append(in.Changes, place.Module)
+				}
+			}
+			slices.Sort(in.Changes)
+			in.Changes = slices.Compact(in.Changes)
+			inputs = append(inputs, in)
 		}
 	}
-	return inputs
+	return inputs, nil
 }
 
 // useMade makes a module's lists of packages use its patched modules, which must have been made: Bazel asks for lists while slipway waits

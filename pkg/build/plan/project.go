@@ -28,9 +28,13 @@ const (
 	State    = Output + "/.slipway"       // records, caches, temporary files, the lock
 	Images   = Output + "/release-images" // ARCH/NAME.tar
 	Layout   = Images + "/oci"            // an OCI image layout of all images
+	Signed   = Layout + SignedSuffix      // the same with signatures, if the release is signed
 	Tars     = Output + "/release-tars"
 	stage    = Output + "/release-stage"
 	archives = State + "/archive" // compressed forms by content
+
+	// SignedSuffix is what a layout with signatures has at the end of its name.
+	SignedSuffix = "-signed"
 
 	// EngineUsed is a file that exists if the tree may have something in a container engine.
 	EngineUsed = State + "/engine"

@@ -9,6 +9,7 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
 )
@@ -81,15 +82,17 @@ func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 		planned.Results = p.results(c)
 		return planned, nil
 	}
-	described := p.describe(c)
-	b.release(described)
-	planned.Release = &described.Release
-	for _, a := range described.Release.Artifacts {
+	if planned.Release, err = b.release(c); err != nil {
+		return nil, err
+	}
+	for _, a := range planned.Release.Artifacts {
 		if a.Path != "" {
 			planned.Results = append(planned.Results, Result{slashed(Tars, a.Path), a.Path})
 		}
 	}
-	planned.Results = append(planned.Results, Result{slashed(Tars, release.File), release.File})
+	for _, name := range append(provenance.Files(planned.Release), release.File) {
+		planned.Results = append(planned.Results, Result{slashed(Tars, name), name})
+	}
 	return planned, nil
 }
 

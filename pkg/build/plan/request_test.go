@@ -19,12 +19,12 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		"compile linux/arm64 kubelet",
 	}
 	release := append([]string{
-		"checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "image layout", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
+		"checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "description", "image layout", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
 		"licenses linux/arm64 components", "licenses linux/arm64 dns",
 		"modules linux/arm64 components", "modules linux/arm64 dns",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
 		"package kubernetes-node-linux-arm64.tar.gz", "package kubernetes-server-linux-arm64.tar.gz",
-		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "release.json", "sources",
+		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "provenance", "release.json", "sbom", "sources",
 		"spdx linux/arm64 components", "spdx linux/arm64 dns",
 	}, server...)
 	tests := []struct {
@@ -77,15 +77,16 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			want: append([]string{
 				"compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test", "modules linux/arm64 test",
 				"package kubernetes-test-linux-arm64.tar.gz", "package kubernetes-test-portable.tar.gz", "packages linux/arm64 test",
+				"spdx linux/arm64 test",
 			}, release...),
 		},
 		{
 			name: "a release of a client platform has the client tarball alone",
 			req:  Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{darwinARM64}},
 			want: []string{
-				"checksums", "compile darwin/arm64 kubectl", "package kubernetes-client-darwin-arm64.tar.gz",
+				"checksums", "compile darwin/arm64 kubectl", "description", "package kubernetes-client-darwin-arm64.tar.gz",
 				"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes-test-portable.tar.gz",
-				"package kubernetes.tar.gz", "release.json", "sources",
+				"package kubernetes.tar.gz", "packages darwin/arm64 components", "provenance", "release.json", "sbom", "sources", "spdx darwin/arm64 components",
 			},
 		},
 	}
@@ -128,8 +129,9 @@ func TestTreeWithoutTestSetHasNoTestTarballs(t *testing.T) {
 			"binaries: [{name: kubectl, package: ./kubectl, sets: [client]}]\nregistry: registry.example.com\n"))
 	g := graph(t, open(t, root), Request{Tars: true, TestSet: true, Everywhere: true})
 	want := []string{
-		"checksums", "compile linux/arm64 kubectl", "package kubernetes-client-linux-arm64.tar.gz",
-		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "release.json", "sources",
+		"checksums", "compile linux/arm64 kubectl", "description", "package kubernetes-client-linux-arm64.tar.gz",
+		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz",
+		"packages linux/arm64 components", "provenance", "release.json", "sbom", "sources", "spdx linux/arm64 components",
 	}
 	if diff := cmp.Diff(want, ids(g)); diff != "" {
 		t.Errorf("actions (-want +got):\n%s", diff)

@@ -25,6 +25,7 @@ type content struct {
 	bases    []baseOn
 	images   []imageOn
 	tarballs []tarball
+	sets     []string    // that a release has tarballs of
 	inputs   *input.List // nil unless they are packed
 }
 
@@ -40,7 +41,7 @@ type notice struct {
 	on       catalog.Platform
 	binaries []catalog.Binary // if none, the notice is of the Debian packages in the bases
 	bases    []string
-	names    bool // the names of the licenses are needed, for images
+	names    bool // the names of the licenses are needed, for images and bills of materials
 	texts    bool // the texts are needed, for tarballs
 }
 
@@ -144,6 +145,11 @@ func (r *resolver) release(platforms []catalog.Platform, testSet bool) {
 	if testSet {
 		sets = append(sets, catalog.Test)
 	}
+	for _, set := range sets {
+		if slices.ContainsFunc(platforms, func(on catalog.Platform) bool { return r.Catalog.SetHas(set, on) }) {
+			r.sets = append(r.sets, string(set))
+		}
+	}
 	r.tarballs = append(r.tarballs, tarball{Spec: pack.Spec{
 		Name: catalog.SourceTarball, Time: r.Stamp.Date, Tree: r.treeID(),
 	}})
@@ -183,12 +189,14 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform) {
 		r.program(on, bin)
 		hold(programName(on, bin), r.binary(on, bin), slashed(bin.FolderIn(set), on.Exe(bin.Name)))
 	}
+	group, shipped := r.shipped(set, on)
 	if set == catalog.Client {
+		r.names(group, on, shipped)
+		r.projects(on, binaries, r.names)
 		r.tarballs = append(r.tarballs, t)
 		return
 	}
 	t.Texts = r.versionFile()
-	group, shipped := r.shipped(set, on)
 	r.texts(group, on, shipped)
 	t.Members = append(t.Members, pack.Member{From: noticeDir(group, on) + "/", To: "LICENSES"})
 	hold(catalog.SourceTarball, slashed(Tars, catalog.SourceTarball), catalog.SourceTarball)
@@ -313,7 +321,8 @@ func (r *resolver) names(name string, on catalog.Platform, binaries []catalog.Bi
 
 // texts adds the texts of the licenses. It adds the binaries, too, since their build information names the modules.
 func (r *resolver) texts(name string, on catalog.Platform, binaries []catalog.Binary) {
-	r.notice(name, on, binaries).texts = true
+	n := r.notice(name, on, binaries)
+	n.texts, n.names = true, true // a release names the licenses, too
 	for _, bin := range binaries {
 		r.program(on, bin)
 	}

@@ -28,11 +28,12 @@ type Road interface {
 
 // An Info describes a road.
 type Info struct {
-	Name   string   // by which users choose it
-	Output string   // folder of its binaries, OS/ARCH/NAME, relative to the tree's root
-	Config []string // files of the tree, besides sources, that decide what it makes; some may be missing
-	Label  string   // what the names of its compiles end with, so that each road has its own records; empty for the default road
-	Linked bool     // _output/bin leads to its binaries for the host
+	Name     string   // by which users choose it
+	Compiler string   // what runs Go's compiler: roads with the same one make the same bytes
+	Output   string   // folder of its binaries, OS/ARCH/NAME, relative to the tree's root
+	Config   []string // files of the tree, besides sources, that decide what it makes; some may be missing
+	Label    string   // what the names of its compiles end with, so that each road has its own records; empty for the default road
+	Linked   bool     // _output/bin leads to its binaries for the host
 }
 
 // A Limiter is a road that does not support everything. Its errors are of type *[UnsupportedError].

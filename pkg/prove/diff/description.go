@@ -1,12 +1,19 @@
 package diff
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/sbom"
 )
 
 // rank orders the files of a release: those that speak about others are compared when it is known how the others differ.
@@ -61,6 +68,48 @@ func (c *walker) descriptions(a, b member, f *File) error {
 		f.add(Different, "content", "the same description, written in another way")
 	}
 	return nil
+}
+
+// derived compares two bills of materials, each of which follows from the release.json of its side. If both do so, they differ in nothing
+// that does not differ there.
+func (c *walker) derived(name string, a, b member, f *File) error {
+	for _, side := range []struct {
+		dir string
+		of  member
+	}{{c.report.A, a}, {c.report.B, b}} {
+		data, err := side.of.read()
+		if err != nil {
+			return err
+		}
+		r, err := release.Read(side.dir)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, release.ErrInvalid) {
+			f.add(Different, "content", "%s has no %s that it could be made of", side.dir, release.File)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		artifact, _ := r.Artifact(name)
+		made, err := sbom.Make(r, artifact, func() ([]sbom.File, error) {
+			of, _ := r.Artifact(artifact.Of[0])
+			source, err := os.Open(filepath.Join(side.dir, filepath.FromSlash(of.Path)))
+			if err != nil {
+				return nil, err
+			}
+			defer source.Close()
+			return sbom.Members(source)
+		})
+		if err != nil || !bytes.Equal(made, data) {
+			f.add(Different, "content", "that of %s does not follow from its %s", side.dir, release.File)
+			return nil
+		}
+	}
+	f.add(Equivalent, "content", "each follows from its %s", release.File)
+	return nil
+}
+
+func isSBOM(name string) bool {
+	return strings.HasSuffix(name, ".spdx.json") || strings.HasSuffix(name, ".cdx.json")
 }
 
 func readDescription(m member) (*release.Release, error) {
@@ -119,7 +168,12 @@ func (c *walker) verdicts(of *release.Release) map[string]Verdict {
 
 // inputs compares what two releases were made from.
 func (c *walker) inputs(x, y *release.Release, verdicts map[string]Verdict, f *File) {
-	key := func(in release.Input) release.Input { in.Sum, in.SHA256 = "", ""; return in }
+	type named struct {
+		kind                    release.InputKind
+		name, version, replaces string
+		on                      platform.Platform
+	}
+	key := func(in release.Input) named { return named{in.Kind, in.Name, in.Version, in.Replaces, in.Platform} }
 	var differ, unknown []string
 	name := func(in release.Input) string { return strings.TrimSuffix(in.Name+"@"+in.Version, "@") }
 	for _, was := range x.Inputs {
@@ -127,7 +181,7 @@ func (c *walker) inputs(x, y *release.Release, verdicts map[string]Verdict, f *F
 		switch {
 		case at < 0:
 			differ = append(differ, name(was)+" only in A")
-		case y.Inputs[at] == was:
+		case cmp.Equal(y.Inputs[at], was):
 		case was.Kind == release.Source && verdicts[was.Name] == Equivalent:
 		case was.Kind == release.Module && (was.Sum == "" || y.Inputs[at].Sum == ""):
 			unknown = append(unknown, name(was))

@@ -166,6 +166,8 @@ func (c *walker) files(name string, a, b member, reasons []Reason) error {
 		err = c.sums(a, b, &f)
 	case name == release.File:
 		err = c.descriptions(a, b, &f)
+	case isSBOM(name):
+		err = c.derived(name, a, b, &f)
 	case isArchive(name):
 		return c.archives(a, b, f)
 	default:

@@ -25,9 +25,10 @@ import (
 
 // Info describes the Bazel road.
 var Info = road.Info{
-	Name:   "bazel",
-	Output: "_output/bazel/bin",
-	Label:  "by bazel",
+	Name:     "bazel",
+	Compiler: "rules_go",
+	Output:   "_output/bazel/bin",
+	Label:    "by bazel",
 	Config: []string{
 		".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "BUILD.bazel", "build/bazel/",
 		"go.mod", "go.sum", "cmd/BUILD.bazel",
