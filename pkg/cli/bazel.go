@@ -117,8 +117,17 @@ func (o *options) takeOutputs(events, dir string) error {
 	}
 	from := map[string]string{} // by name
 	for _, label := range slices.Sorted(maps.Keys(made)) {
+		top := filepath.Dir(made[label][0]) // which all of the target's files are below
 		for _, file := range made[label] {
-			name := filepath.Base(file)
+			for !strings.HasPrefix(file, top+string(filepath.Separator)) {
+				top = filepath.Dir(top)
+			}
+		}
+		for _, file := range made[label] {
+			name, err := filepath.Rel(top, file)
+			if err != nil {
+				return err
+			}
 			if other, ok := from[name]; ok && other != file {
 				return fmt.Errorf("--output: two files are named %s: %s and %s: build one of them", name, other, file)
 			}
@@ -127,7 +136,10 @@ func (o *options) takeOutputs(events, dir string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		to := filepath.Join(dir, name)
-		err := atomicfile.Copy(from[name], to)
+		err := os.MkdirAll(filepath.Dir(to), 0o755)
+		if err == nil {
+			err = atomicfile.Copy(from[name], to)
+		}
 		if err == nil {
 			err = os.Chmod(to, 0o755) // Bazel makes everything executable and read-only
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,13 +24,19 @@ import (
 const passwordVariable = "COSIGN_PASSWORD"
 
 func newSign(o *options) *cobra.Command {
-	var key string
+	var key, layout string
 	c := &cobra.Command{
 		Use:   "sign [folder]",
 		Short: "Sign a release",
-		Long: `sign signs the release in a folder (default: the tree's _output/release-tars): release.json and SHA256SUMS, which name all
-other files by digest. Beside each it writes a sigstore bundle, NAME.sigstore.json, and the signature alone, NAME.sig. It first
-compares the folder with release.json, as verify does, and signs nothing that differs.
+		Long: `sign signs the release in a folder (default: the tree's _output/release-tars). It first compares the folder with release.json,
+as verify does, and signs nothing that differs.
+
+Signed are release.json and SHA256SUMS, which name all other files by digest: each gets a sigstore bundle, NAME.sigstore.json, and
+the signature alone, NAME.sig. The provenance of the release, of each tarball and image, and the images' bills of materials are
+signed as attestations, in bundles of the folder attestations.
+
+With --layout, the OCI image layout of the release's images is put together once more as DIR-signed, with the bundles of images as
+referrers of each index and each platform's image. It is the default for the tree's release: _output/release-images/oci.
 
 The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curve P-256, or env://VARIABLE. The password
 of an encrypted key comes from COSIGN_PASSWORD, or is asked for. A key NAME://ID stays where it is, such as in a key management
@@ -62,16 +69,39 @@ service: the program sigstore-kms-NAME in PATH signs, as for cosign.`,
 			if err != nil {
 				return err
 			}
-			if o.json {
-				return o.printJSON(map[string]any{"folder": dir, "version": report.Version, "key": private.Public().Hint(), "files": names})
+			images := ""
+			if layout == "" && len(args) == 0 {
+				layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(plan.Layout))
+				if _, err := os.Stat(layout); errors.Is(err, fs.ErrNotExist) { // a release of platforms that have no images
+					layout = ""
+				}
 			}
+			if layout != "" {
+				images = filepath.Clean(layout) + plan.SignedSuffix
+				if err := sign.Layout(dir, layout, images); err != nil {
+					return fmt.Errorf("%s: %w", layout, err)
+				}
+			}
+			if o.json {
+				return o.printJSON(map[string]any{"folder": dir, "version": report.Version, "key": private.Public().Hint(), "files": names, "layout": images})
+			}
+			attestations := 0
 			for _, name := range names {
+				if strings.HasPrefix(name, release.Attestations+"/") {
+					attestations++
+					continue
+				}
 				fmt.Fprintln(o.Out, filepath.Join(dir, name))
+			}
+			fmt.Fprintf(o.Out, "%s/ (%s)\n", filepath.Join(dir, release.Attestations), count(attestations, "bundle"))
+			if images != "" {
+				fmt.Fprintln(o.Out, images)
 			}
 			fmt.Fprintf(o.Out, "release %s is signed by the key %s\n", report.Version, private.Public().Hint())
 			return nil
 		},
 	}
+	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
 	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	return c
 }

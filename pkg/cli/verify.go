@@ -1,39 +1,49 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/verify"
+	"slipway.build/pkg/tree/input"
 )
 
 func newVerify(o *options) *cobra.Command {
 	var key string
 	var want verify.Want
 	c := &cobra.Command{
-		Use:   "verify [folder|kubernetes-inputs.tar]",
-		Short: "Check a release against its release.json, and its signatures",
-		Long: `verify compares the files in a folder (default: the tree's _output/release-tars) with the release.json there. It lists files
-that are missing, changed, cut short, or not of this release, such as a tarball of an earlier request. If there are any, the
-exit code is 1. A kubernetes-inputs.tar that is beside a release, or that is named, is compared with the sums in it.
+		Use:   "verify [folder|file|URL|oci:LAYOUT[@NAME]|IMAGE]",
+		Short: "Check a release or an image of it, and the signatures",
+		Long: `verify compares the files in a folder (default: the tree's _output/release-tars) with the release.json there, and what is stated
+about them with what follows from it. It lists files that are missing, changed, cut short, or not of this release, such as a
+tarball of an earlier request. If there are any, the exit code is 1. Nothing is unpacked or run.
 
-With --key, release.json and SHA256SUMS must be signed by that key, which slipway sign does. Without it, verify says whether
-there are signatures, but not whose: then the folder is intact, and may be anybody's.
+A file is compared with the release.json beside it, and a kubernetes-inputs.tar without one with the sums in it. A URL is that of a
+folder, with a final slash, or of a file in one; it is read once and not kept. An image is in a registry, or in an OCI image layout.
+
+With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
+image its signature and provenance, for the index and for each platform. Without it, verify says whether there are signatures,
+but not whose: then the release is intact, and may be anybody's.
 
 A signature says nothing of time: --version and --min-version refuse an older release of the same owner. Versions count what is
 after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.`,
-		Example: "  slipway verify\n  slipway verify --key release.pub _output/release-tars",
-		Args:    cobra.MaximumNArgs(1),
+		Example: "  slipway verify\n  slipway verify --key release.pub _output/release-tars\n" +
+			"  slipway verify --key release.pub https://dl.example.com/v1.37.1+acme.1/\n" +
+			"  slipway verify --key release.pub registry.example.com/kube-apiserver:v1.37.1_acme.1",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := o.releaseFolder(args)
-			if err != nil {
-				return err
-			}
 			if key != "" {
 				public, err := signature.ReadPublic(c.Context(), key)
 				if err != nil {
@@ -41,43 +51,103 @@ after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.`,
 				}
 				want.Key = &public
 			}
-			var report *verify.Report
-			if info, statErr := os.Stat(dir); statErr == nil && info.Mode().IsRegular() {
-				if want != (verify.Want{}) {
-					return badrequest.Mark(errors.New("a kubernetes-inputs.tar alone has neither signature nor order: verify the folder of its release"))
-				}
-				report, err = verify.Inputs(c.Context(), dir)
-			} else {
-				report, err = verify.Folder(c.Context(), dir, want)
-			}
+			reports, err := o.verify(c.Context(), args, want)
 			if err != nil {
-				return noRelease(err, dir, len(args) == 0)
-			}
-			show := report.Text
-			if o.json {
-				show = report.JSON
-			}
-			if err := show(o.Out); err != nil {
 				return err
 			}
-			switch {
-			case !report.OK() && report.Version == "":
-				return fmt.Errorf("%s is damaged: fetch or make it again", dir)
-			case !report.OK() && report.Signature == verify.NotConvinced:
-				return fmt.Errorf("%s is not to be trusted: a signature is missing or wrong", dir)
-			case report.Problem != "":
-				return fmt.Errorf("%s is release %s: %s", dir, report.Version, report.Problem)
-			case !report.OK():
-				return fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of this release",
-					dir, report.Version)
-			case report.Signature == verify.NotChecked:
-				o.say("name the public key by --key to check the signatures")
-			}
-			return nil
+			return o.verified(reports)
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	c.Flags().StringVar(&want.Version, "version", "", "the version that it must have")
 	c.Flags().StringVar(&want.AtLeast, "min-version", "", "a version that it must not be older than")
 	return c
+}
+
+// verify checks what is named: a folder or file, a web server's, or images.
+func (o *options) verify(ctx context.Context, args []string, want verify.Want) ([]*verify.Report, error) {
+	one := func(r *verify.Report, err error) ([]*verify.Report, error) { return []*verify.Report{r}, err }
+	if len(args) > 0 {
+		if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
+			return one(verify.URL(ctx, args[0], want))
+		}
+		if at, ok := strings.CutPrefix(args[0], "oci:"); ok {
+			dir, name, _ := strings.Cut(at, "@")
+			return verify.Layout(ctx, dir, name, want)
+		}
+		_, err := os.Lstat(args[0])
+		if errors.Is(err, fs.ErrNotExist) && strings.Contains(args[0], "/") && strings.ContainsAny(filepath.Base(args[0]), ":@") {
+			return one(verify.Image(ctx, args[0], want))
+		}
+		if _, err := os.Stat(filepath.Join(args[0], "oci-layout")); err == nil {
+			return verify.Layout(ctx, args[0], "", want)
+		}
+	}
+	dir, err := o.releaseFolder(args)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.Mode().IsRegular() {
+		report, err := verify.Folder(ctx, dir, want)
+		if err != nil {
+			err = noRelease(err, dir, len(args) == 0)
+		}
+		return []*verify.Report{report}, err
+	}
+	described, err := release.Read(filepath.Dir(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if _, ok := described.Artifact(filepath.Base(dir)); ok {
+			return one(verify.One(ctx, dir, want))
+		}
+	}
+	switch {
+	case !strings.HasSuffix(dir, path.Ext(input.Tarball)):
+		return nil, badrequest.Mark(fmt.Errorf("%s is in no %s beside it, so nothing says what it should be: fetch that of its release, too", dir, release.File))
+	case want != (verify.Want{}):
+		return nil, badrequest.Mark(errors.New("a kubernetes-inputs.tar alone has neither signature nor order: verify the folder of its release"))
+	}
+	return one(verify.Inputs(ctx, dir))
+}
+
+// verified shows reports, and returns an error if something is wrong.
+func (o *options) verified(reports []*verify.Report) error {
+	if o.json {
+		var all any = reports
+		if len(reports) == 1 {
+			all = reports[0]
+		}
+		if err := o.printJSON(all); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, report := range reports {
+		if !o.json {
+			if err := report.Text(o.Out); err != nil {
+				return err
+			}
+		}
+		what := report.Folder
+		switch {
+		case !report.OK() && report.Signature == verify.NotConvinced:
+			errs = append(errs, fmt.Errorf("%s is not to be trusted: a signature is missing or wrong", what))
+		case !report.OK() && report.Version == "":
+			errs = append(errs, fmt.Errorf("%s is damaged: fetch or make it again", what))
+		case report.Problem != "":
+			errs = append(errs, fmt.Errorf("%s is release %s: %s", what, report.Version, report.Problem))
+		case !report.OK():
+			errs = append(errs, fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of this release",
+				what, report.Version))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(reports, func(r *verify.Report) bool { return r.Signature == verify.NotChecked }) {
+		o.say("name the public key by --key to check the signatures")
+	}
+	return nil
 }

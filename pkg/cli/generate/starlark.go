@@ -13,6 +13,8 @@ import (
 	bazelroad "slipway.build/pkg/build/road/bazel"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
+	"slipway.build/pkg/release/sbom"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
@@ -145,11 +147,33 @@ func (s starlark) releases() string {
 				tars = append(tars, catalog.Tarball(set, p))
 			}
 		}
-		tars = append(tars, catalog.ManifestsTarball, catalog.SourceTarball, catalog.FullTarball, "SHA256SUMS", "SHA512SUMS", release.File)
+		tars = append(tars, catalog.ManifestsTarball, catalog.SourceTarball, catalog.FullTarball)
+		tars = append(tars, s.documents(p, tars)...)
+		tars = append(tars, "SHA256SUMS", "SHA512SUMS", release.File)
 		fmt.Fprintf(&b, "%q: struct(\nbinaries = %s,\ntars = %s),\n", p.String(), lines(labels), lines(tars))
 	}
 	b.WriteString("}\n")
 	return b.String()
+}
+
+// documents returns the files that say something about the tarballs and images of a release for a platform.
+func (s starlark) documents(on catalog.Platform, tarballs []string) []string {
+	// Their names depend on those of artifacts alone.
+	r := &release.Release{Inputs: []release.Input{{Kind: release.Source, Name: catalog.SourceTarball}}}
+	for _, name := range tarballs {
+		r.Artifacts = append(r.Artifacts, release.Artifact{Name: name, Kind: release.Tarball})
+	}
+	for _, im := range s.catalog.ImagesFor(catalog.Server, on) {
+		r.Artifacts = append(r.Artifacts,
+			release.Artifact{Name: im.File() + ".tar", Kind: release.Archive, Platform: on, Of: []string{im.Name}},
+			release.Artifact{Name: im.Name, Kind: release.Image, Platform: on},
+			release.Artifact{Name: im.Name + " index", Kind: release.Index, Of: []string{im.Name}})
+	}
+	var names []string
+	for _, a := range sbom.Artifacts(r, "") {
+		names = append(names, a.Path)
+	}
+	return append(names, provenance.Files(r)...)
 }
 
 func (s starlark) platforms() string {

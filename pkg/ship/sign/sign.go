@@ -1,9 +1,3 @@
-// Package sign signs a release, and checks its signatures.
-//
-// Two files are signed, which between them name all others by digest: release.json and SHA256SUMS. The latter is for people who have
-// sha256sum and nothing of slipway's. Each has a bundle, NAME.sigstore.json, and the signature alone, NAME.sig.
-//
-// What must never be in here: how a release is made; how signatures are made, which is package signature's.
 package sign
 
 import (
@@ -12,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/signature"
@@ -23,8 +19,26 @@ import (
 // Folder signs the release in a folder, and returns the names of the files that it wrote. Each of them is whole or not there. The caller
 // has checked that the folder holds what its release.json says.
 func Folder(ctx context.Context, dir string, key signature.PrivateKey) ([]string, error) {
+	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
+	description, err := read(release.File)
+	if err != nil {
+		return nil, err
+	}
+	r, err := release.Unmarshal(description)
+	if err != nil {
+		return nil, err
+	}
+	statements, err := Statements(r, description, read)
+	if err != nil {
+		return nil, err
+	}
+	var written []string
+	write := func(name string, data []byte) error {
+		written = append(written, name)
+		return atomicfile.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), data, 0o644)
+	}
 	for _, name := range release.Signed() {
-		data, err := os.ReadFile(filepath.Join(dir, name))
+		data, err := read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -36,13 +50,50 @@ func Folder(ctx context.Context, dir string, key signature.PrivateKey) ([]string
 		if err != nil {
 			return nil, err
 		}
-		for suffix, data := range map[string][]byte{release.BundleSuffix: bundle, release.SignatureSuffix: b.Base64()} {
-			if err := atomicfile.WriteFile(filepath.Join(dir, name+suffix), data, 0o644); err != nil {
-				return nil, err
+		if err := errors.Join(write(name+release.BundleSuffix, bundle), write(name+release.SignatureSuffix, b.Base64())); err != nil {
+			return nil, err
+		}
+	}
+	if err := write(release.RootFile, []byte(signature.TrustedRoot)); err != nil {
+		return nil, err
+	}
+	if err := sweep(dir, statements); err != nil {
+		return nil, err
+	}
+	for _, s := range statements {
+		b, err := signature.Attest(ctx, key, s.Content)
+		if err != nil {
+			return nil, fmt.Errorf("sign %s: %w", s.File, err)
+		}
+		bundle, err := b.Marshal()
+		if err != nil {
+			return nil, err
+		}
+		if err := write(s.File, bundle); err != nil {
+			return nil, err
+		}
+	}
+	return written, nil
+}
+
+// sweep makes the folder of attestations, and removes those of an earlier release from it.
+func sweep(dir string, statements []Statement) error {
+	if err := os.MkdirAll(filepath.Join(dir, release.Attestations), 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, release.Attestations))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := release.Attestations + "/" + e.Name()
+		if !slices.ContainsFunc(statements, func(s Statement) bool { return s.File == name }) {
+			if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				return err
 			}
 		}
 	}
-	return release.Signatures(), atomicfile.WriteFile(filepath.Join(dir, release.RootFile), []byte(signature.TrustedRoot), 0o644)
+	return nil
 }
 
 // A File is what is known of a signature in a folder.
@@ -52,16 +103,21 @@ type File struct {
 	Problem string // why it is not what it should be; "" if nothing is wrong with it
 }
 
-// Check checks the signatures that are in a folder. Content returns what a signed file has there. With a key, the bundles must be there,
-// and be by that key; without one, Check only finds what cannot be right, whoever signed.
-func Check(dir string, content func(name string) ([]byte, error), key *signature.PublicKey) ([]File, error) {
+// ErrIrregular says that what has the name of a file is none, or is too large.
+var ErrIrregular = errors.New("it is no file, or too large")
+
+// Check checks the signatures of a release. Signed are the files that are signed as they are, by name, and read returns the content of a
+// signature. With a key, the bundles must be there, and be by that key; without one, Check only finds what cannot be right, whoever signed.
+func Check(signed map[string][]byte, statements []Statement, read func(name string) ([]byte, error), key *signature.PublicKey) ([]File, error) {
 	var found []File
 	add := func(name string, wanted bool, check func(data []byte) error) error {
-		data, err := readSmall(filepath.Join(dir, name))
+		data, err := read(name)
 		f := File{Name: name, Missing: errors.Is(err, fs.ErrNotExist)}
 		switch {
 		case f.Missing && !wanted:
 			return nil
+		case errors.Is(err, ErrIrregular):
+			f.Problem = err.Error()
 		case err != nil && !f.Missing:
 			return err
 		case !f.Missing:
@@ -72,12 +128,9 @@ func Check(dir string, content func(name string) ([]byte, error), key *signature
 		found = append(found, f)
 		return nil
 	}
-	for _, name := range release.Signed() {
-		signed, err := content(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		err = add(name+release.BundleSuffix, key != nil, func(data []byte) error { return checkBundle(data, signed, key) })
+	for _, name := range slices.Sorted(maps.Keys(signed)) {
+		content := signed[name]
+		err := add(name+release.BundleSuffix, key != nil, func(data []byte) error { return checkBundle(data, content, key) })
 		if err != nil {
 			return nil, err
 		}
@@ -85,11 +138,19 @@ func Check(dir string, content func(name string) ([]byte, error), key *signature
 			if key == nil {
 				return nil
 			}
-			return signature.VerifyBase64(*key, signed, data)
+			return signature.VerifyBase64(*key, content, data)
 		})
 		if err != nil {
 			return nil, err
 		}
+	}
+	for _, s := range statements {
+		if err := add(s.File, key != nil, func(data []byte) error { return checkBundle(data, s.Content, key) }); err != nil {
+			return nil, err
+		}
+	}
+	if len(statements) == 0 {
+		return found, nil
 	}
 	return found, add(release.RootFile, false, func(data []byte) error {
 		if string(data) != signature.TrustedRoot {
@@ -116,16 +177,4 @@ func checkBundle(data, signed []byte, key *signature.PublicKey) error {
 		return errors.New("it is of another content")
 	}
 	return nil
-}
-
-// readSmall reads a file that somebody else may have put there.
-func readSmall(name string) ([]byte, error) {
-	info, err := os.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > signature.MaxBundle {
-		return nil, nil // which is no signature
-	}
-	return os.ReadFile(name)
 }

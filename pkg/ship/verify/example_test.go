@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/ship/verify"
 )
 
@@ -21,7 +22,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	content := []byte("a tarball")
-	r := release.Release{Format: release.Format, Version: "v1.37.0+acme.1", Artifacts: []release.Artifact{{
+	r := release.Release{Format: release.Format, Version: "v1.37.0+acme.1", Compiler: "go", Artifacts: []release.Artifact{{
 		Name: "kubernetes.tar.gz", Kind: release.Tarball, Path: "kubernetes.tar.gz", Size: int64(len(content)),
 		SHA256: fmt.Sprintf("%x", sha256.Sum256(content)), SHA512: fmt.Sprintf("%x", sha512.Sum512(content)),
 	}}}
@@ -29,9 +30,18 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for name, content := range map[string][]byte{
-		release.File: data, "kubernetes.tar.gz": content, "kubernetes-test-linux-amd64.tar.gz": content,
-	} {
+	files := map[string][]byte{release.File: data, "kubernetes.tar.gz": content, "kubernetes-test-linux-amd64.tar.gz": content}
+	statements, err := provenance.Of(&r, data)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range statements {
+		files[s.File] = s.Content
+	}
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+			log.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			log.Fatal(err)
 		}
@@ -48,6 +58,8 @@ func Example() {
 	// Output:
 	// kubernetes-test-linux-amd64.tar.gz: not of this release
 	// kubernetes.tar.gz: OK
-	// release v1.37.0+acme.1: 1 of 2 files are not as described
+	// provenance.json: OK
+	// provenance/: OK, 1 file
+	// release v1.37.0+acme.1: 1 of 4 files are not as described
 	// false
 }

@@ -21,7 +21,7 @@ func Inputs(ctx context.Context, file string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Report{Folder: filepath.Dir(file), Version: version.Version, Commit: version.Commit, Valid: f.Status == OK, Files: []File{f}}, nil
+	return &Report{Folder: file, Version: version.Version, Commit: version.Commit, Valid: f.Status == OK, Files: []File{f}}, nil
 }
 
 // beside returns the status of a kubernetes-inputs.tar that a release does not name. If it was made of the same version, it belongs to

@@ -2,7 +2,10 @@ package verify
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,7 @@ import (
 
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/ship/sign"
 )
 
@@ -53,9 +57,9 @@ func TestSignedReleaseIsGoodByItsKeyAlone(t *testing.T) {
 		ok   bool
 		text string
 	}{
-		{public, Good, true, "7 files as described, signed by the key " + public.Hint()},
-		{nil, NotChecked, true, "7 files as described; signatures not checked"},
-		{&half, NotConvinced, false, "4 of 7 files are not as described"},
+		{public, Good, true, fmt.Sprintf("%d files as described, signed by the key %s", described+signatures, public.Hint())},
+		{nil, NotChecked, true, fmt.Sprintf("%d files as described; signatures not checked", described+signatures)},
+		{&half, NotConvinced, false, fmt.Sprintf("%d of %d files are not as described", signatures-1, described+signatures)},
 	} {
 		report, err := Folder(t.Context(), dir, Want{Key: tt.key})
 		if err != nil || report.Signature != tt.want || report.OK() != tt.ok {
@@ -71,6 +75,33 @@ func TestSignedReleaseIsGoodByItsKeyAlone(t *testing.T) {
 	if err != nil || report.OK() || report.Signature != NotConvinced {
 		t.Errorf("without signatures: %+v, %v", report, err)
 	}
+}
+
+// restate changes the statement about a release, and puts it into its bundle without signing it again.
+func restate(t *testing.T, dir string, change func(s *provenance.Statement)) {
+	t.Helper()
+	s, err := provenance.Unmarshal(read(t, dir, provenance.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(s)
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = append(data, '\n')
+	const bundle = "attestations/provenance.sigstore.json"
+	b, err := signature.Unmarshal(read(t, dir, bundle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Envelope.Payload = data
+	signed, err := b.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, provenance.File, string(data))
+	write(t, dir, bundle, string(signed))
 }
 
 // Every change is found, by the name of a file that it is in or that does not match it.
@@ -108,6 +139,53 @@ func TestTamperingIsNamed(t *testing.T) {
 		"somebody to trust": {func(t *testing.T, dir string) {
 			write(t, dir, release.RootFile, `{"certificateAuthorities":[{}]}`)
 		}, File{release.RootFile, BadSigned, "it trusts somebody"}},
+		"predicate changed": {func(t *testing.T, dir string) {
+			restate(t, dir, func(s *provenance.Statement) { s.Predicate.Definition.Parameters.Variables["GOLDFLAGS"] = "" })
+		}, File{"attestations/provenance.sigstore.json", BadSigned, "it is of another content"}},
+		"unknown parameter": {func(t *testing.T, dir string) {
+			restate(t, dir, func(s *provenance.Statement) { s.Predicate.Definition.Parameters.Variables["HOSTFLAGS"] = "1" })
+		}, File{provenance.File, Changed, ""}},
+		"subject dropped": {func(t *testing.T, dir string) {
+			restate(t, dir, func(s *provenance.Statement) { s.Subject = s.Subject[1:] })
+		}, File{provenance.File, Short, ""}},
+		"subject added": {func(t *testing.T, dir string) {
+			restate(t, dir, func(s *provenance.Statement) { s.Subject = append(s.Subject, provenance.Subject{Name: "evil"}) })
+		}, File{provenance.File, Changed, ""}},
+		"sum of a module changed": {func(t *testing.T, dir string) {
+			restate(t, dir, func(s *provenance.Statement) {
+				s.Predicate.Definition.Dependencies[0].Digest["dirHash"] = strings.Repeat("0", 64)
+			})
+		}, File{provenance.File, Changed, ""}},
+		"provenance of another version": {func(t *testing.T, dir string) {
+			restate(t, dir, func(s *provenance.Statement) { s.Predicate.Definition.Parameters.Version = "v1.37.9" })
+		}, File{provenance.File, Changed, ""}},
+		"bill of materials without a component": {func(t *testing.T, dir string) {
+			const name = "sbom/pause-linux-amd64.spdx.json"
+			write(t, dir, name, strings.Replace(string(read(t, dir, name)), "go.uber.org/zap", "", 1))
+		}, File{"sbom/pause-linux-amd64.spdx.json", Short, ""}},
+		"platform of an image swapped": {func(t *testing.T, dir string) {
+			r, err := release.Read(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range r.Artifacts {
+				if r.Artifacts[i].Kind == release.Image {
+					r.Artifacts[i].SHA256 = strings.Repeat("e", 64)
+				}
+			}
+			describe(t, dir, r)
+		}, File{"attestations/pause-linux-amd64.signature.sigstore.json", BadSigned, ""}},
+		"attestation of another artifact": {func(t *testing.T, dir string) {
+			write(t, dir, "attestations/pause.provenance.sigstore.json", string(read(t, dir, "attestations/pause-linux-amd64.provenance.sigstore.json")))
+		}, File{"attestations/pause.provenance.sigstore.json", BadSigned, "it is of another content"}},
+		"attestation removed": {func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, "attestations/pause.signature.sigstore.json")); err != nil {
+				t.Fatal(err)
+			}
+		}, File{"attestations/pause.signature.sigstore.json", Missing, ""}},
+		"attestation added": {func(t *testing.T, dir string) {
+			write(t, dir, "attestations/more.sigstore.json", string(read(t, dir, "attestations/pause.signature.sigstore.json")))
+		}, File{"attestations/more.sigstore.json", Stranger, ""}},
 		"no file, but a folder": {func(t *testing.T, dir string) {
 			name := filepath.Join(dir, "SHA256SUMS.sig")
 			if err := os.Remove(name); err != nil {
@@ -140,27 +218,42 @@ func TestTamperingIsNamed(t *testing.T) {
 }
 
 // Whichever byte of a signed release changes, and however, it is refused.
-func TestEveryChangedByteIsFound(t *testing.T) {
+func TestChangedBytesAreFound(t *testing.T) {
 	t.Parallel()
+	changeBytes(t, 400)
+}
+
+// changeBytes changes single bytes of a signed release, at random places, and expects to be told each time.
+func changeBytes(t *testing.T, times int) {
 	dir, _, public := signed(t)
+	var names []string
+	var offsets []int // where each file begins in all of them
+	total := 0
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data := read(t, dir, name)
-		for i := range data {
-			changed := bytes.Clone(data)
-			changed[i] ^= 1 << (i % 8)
-			write(t, dir, name, string(changed))
-			if report, err := Folder(t.Context(), dir, Want{Key: public}); err == nil && report.OK() {
-				t.Errorf("%s: a change of byte %d is not found", name, i)
-			}
-		}
-		write(t, dir, name, string(data))
-		return nil
+		info, err := d.Info()
+		names, offsets = append(names, name), append(offsets, total)
+		total += int(info.Size())
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range times {
+		// Small files get as many changes as large ones.
+		i := random.IntN(len(names))
+		data := read(t, dir, names[i])
+		at, bit := random.IntN(len(data)), random.IntN(8)
+		changed := bytes.Clone(data)
+		changed[at] ^= 1 << bit
+		write(t, dir, names[i], string(changed))
+		if report, err := Folder(t.Context(), dir, Want{Key: public}); err == nil && report.OK() {
+			t.Errorf("%s: a change of bit %d of byte %d is not found", names[i], bit, at)
+		}
+		write(t, dir, names[i], string(data))
 	}
 	report, err := Folder(t.Context(), dir, Want{Key: public})
 	if err != nil || !report.OK() {
@@ -168,11 +261,20 @@ func TestEveryChangedByteIsFound(t *testing.T) {
 	}
 }
 
+func signatureNames(t *testing.T, dir string) []string {
+	t.Helper()
+	r, err := release.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(release.Signatures(), sign.Names(r)...)
+}
+
 func TestSigningAgainGivesTheSameFiles(t *testing.T) {
 	t.Parallel()
 	dir, key, _ := signed(t)
 	before := map[string]string{}
-	for _, name := range release.Signatures() {
+	for _, name := range signatureNames(t, dir) {
 		before[name] = string(read(t, dir, name))
 	}
 	if _, err := sign.Folder(t.Context(), dir, key); err != nil {

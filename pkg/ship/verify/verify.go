@@ -1,8 +1,9 @@
-// Package verify checks a release's folder against its description, release.json.
+// Package verify checks a release against its description, release.json.
 //
-// [Folder] checks every file: those that the description names must exist, complete and unchanged, and there must be no others, such
-// as a tarball of an earlier request. With a public key, release.json and SHA256SUMS must be signed by it, see package sign. The [Report] is
-// a value; text and JSON are views of it.
+// [Folder] checks everything in a folder: files that the description names must exist, complete and unchanged, the statements about
+// them must be those that follow from it, and there must be nothing else, such as a tarball of an earlier request. [URL] does the same
+// with what a web server has, and [One] looks at a single file. With a public key, what is signed must be signed by it, see package sign.
+// The [Report] is a value; text and JSON are views of it.
 //
 // What must never be in here: how a release is made, and which files it should have.
 package verify
@@ -17,7 +18,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -27,6 +28,7 @@ import (
 
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/tree/input"
 )
@@ -62,6 +64,8 @@ type Report struct {
 	Key       string    `json:"key,omitempty"`       // that it was checked by, as its hint in bundles
 	Problem   string    `json:"problem,omitempty"`   // why it is not the release that was wanted
 	Files     []File    `json:"files"`               // by path
+
+	Image bool `json:"image,omitempty"` // the folder is an image's name
 }
 
 // A Signature says what is known of a release's signatures.
@@ -88,51 +92,124 @@ type Want struct {
 // Folder compares the files in dir with the description there, and with what is wanted. It returns an error if it cannot read the
 // description or a file, or if a wanted version is not one; the report says what is wrong with files.
 func Folder(ctx context.Context, dir string, want Want) (*Report, error) {
-	report, description, err := contents(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	if want.Version != "" && report.Version != want.Version {
-		report.Problem = "it is not " + want.Version
-	}
-	if want.AtLeast != "" {
-		order, err := compareVersions(report.Version, want.AtLeast)
-		if err != nil {
-			return nil, err
-		}
-		if order < 0 {
-			report.Problem = "it is older than " + want.AtLeast
-		}
-	}
-	return report, report.signatures(dir, description, want.Key)
+	return whole(ctx, folder(dir), want)
 }
 
 // Contents is like Folder, but does not look at signatures.
 func Contents(ctx context.Context, dir string) (*Report, error) {
-	report, _, err := contents(ctx, dir)
-	return report, err
+	c, err := open(ctx, folder(dir))
+	if err != nil {
+		return nil, err
+	}
+	return c.contents(ctx, nil)
 }
 
-func contents(ctx context.Context, dir string) (*Report, []byte, error) {
-	data, err := os.ReadFile(filepath.Join(dir, release.File))
+// One is like Folder, but checks a single file of a release, by its path. Others need not be there, except for the description.
+func One(ctx context.Context, file string, want Want) (*Report, error) {
+	return one(ctx, folder(filepath.Dir(file)), filepath.Base(file), want)
+}
+
+// Files is like Folder, but checks only the named artifacts, which must be files of the release. The others need not exist.
+func Files(ctx context.Context, dir string, described *release.Release, names ...string) (*Report, error) {
+	for _, name := range names {
+		if a, ok := described.Artifact(name); !ok || a.Path == "" {
+			return nil, fmt.Errorf("%s: not a file of release %s", name, described.Version)
+		}
+	}
+	return (&content{place: folder(dir), release: described}).contents(ctx, names)
+}
+
+// A content is what a place says that it has.
+type content struct {
+	place       place
+	description []byte
+	release     *release.Release
+}
+
+func open(ctx context.Context, at place) (*content, error) {
+	data, err := readSmall(ctx, at, release.File, maxDescription)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	described, err := release.Unmarshal(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", filepath.Join(dir, release.File), err)
+		return nil, fmt.Errorf("%s: %w", at.name(release.File), err)
 	}
-	report, err := folder(ctx, dir, described, nil)
-	return report, data, err
+	return &content{at, data, described}, nil
 }
 
-// signatures adds the signatures in a folder, of which description is the release.json.
-func (r *Report) signatures(dir string, description []byte, key *signature.PublicKey) error {
-	found, err := sign.Check(dir, func(name string) ([]byte, error) {
-		if name == release.File { // what was believed
-			return description, nil
+func whole(ctx context.Context, at place, want Want) (*Report, error) {
+	c, err := open(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	report, err := c.contents(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := report.compare(want); err != nil {
+		return nil, err
+	}
+	signed := map[string][]byte{release.File: c.description} // what was believed
+	for _, name := range release.Signed() {
+		if signed[name] != nil {
+			continue
 		}
-		return os.ReadFile(filepath.Join(dir, name))
+		data, err := readSmall(ctx, at, name, maxDescription)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, sign.ErrIrregular) {
+			return nil, err
+		}
+		signed[name] = data
+	}
+	// A document that is missing or changed is reported as such, and nothing can be said about what was said of it.
+	statements, err := sign.Statements(c.release, c.description, func(name string) ([]byte, error) {
+		return readSmall(ctx, at, name, maxDescription)
+	})
+	if err != nil && report.OK() {
+		return nil, err
+	}
+	return report, report.signatures(ctx, at, signed, statements, want.Key)
+}
+
+func one(ctx context.Context, at place, name string, want Want) (*Report, error) {
+	c, err := open(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := c.release.Artifact(name); !ok || a.Path == "" {
+		return nil, fmt.Errorf("%s is not a file of release %s, which %s describes", at.name(name), c.release.Version, at.name(release.File))
+	}
+	report, err := c.contents(ctx, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	if err := report.compare(want); err != nil {
+		return nil, err
+	}
+	return report, report.signatures(ctx, at, map[string][]byte{release.File: c.description}, nil, want.Key)
+}
+
+// compare adds what is wrong with the version.
+func (r *Report) compare(want Want) error {
+	if want.Version != "" && r.Version != want.Version {
+		r.Problem = "it is not " + want.Version
+	}
+	if want.AtLeast != "" {
+		order, err := compareVersions(r.Version, want.AtLeast)
+		if err != nil {
+			return err
+		}
+		if order < 0 {
+			r.Problem = "it is older than " + want.AtLeast
+		}
+	}
+	return nil
+}
+
+// signatures adds what is known of signatures: of files by their contents, and of statements.
+func (r *Report) signatures(ctx context.Context, at place, signed map[string][]byte, statements []sign.Statement, key *signature.PublicKey) error {
+	found, err := sign.Check(signed, statements, func(name string) ([]byte, error) {
+		return readSmall(ctx, at, name, signature.MaxBundle)
 	}, key)
 	if err != nil {
 		return err
@@ -169,36 +246,34 @@ func (r *Report) finish() {
 
 func (s Status) bad() bool { return s != OK && s != Unchecked }
 
-// Files is like Folder, but checks only the named artifacts, which must be files of the release. The others need not exist.
-func Files(ctx context.Context, dir string, described *release.Release, names ...string) (*Report, error) {
-	for _, name := range names {
-		if a, ok := described.Artifact(name); !ok || a.Path == "" {
-			return nil, fmt.Errorf("%s: not a file of release %s", name, described.Version)
+// contents checks the named artifacts. Without names, it checks all of them and the statements, and that there are no other files.
+func (c *content) contents(ctx context.Context, names []string) (*Report, error) {
+	report := &Report{Folder: c.place.String(), Version: c.release.Version, Commit: c.release.Commit}
+	checks := c.artifacts(names)
+	if len(checks) == 0 {
+		return nil, fmt.Errorf("%s: names no files", c.place.name(release.File))
+	}
+	if len(names) == 0 {
+		made, err := provenance.Of(c.release, c.description)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.place.name(release.File), err)
+		}
+		for _, m := range made {
+			short, long := sha256.Sum256(m.Content), sha512.Sum512(m.Content)
+			checks = append(checks, release.Artifact{
+				Path: m.File, Size: int64(len(m.Content)), SHA256: hex.EncodeToString(short[:]), SHA512: hex.EncodeToString(long[:]),
+			})
 		}
 	}
-	return folder(ctx, dir, described, names)
-}
-
-// folder checks the named artifacts. Without names, it checks all of them, and that there are no other files.
-func folder(ctx context.Context, dir string, described *release.Release, names []string) (*Report, error) {
-	report := &Report{Folder: dir, Version: described.Version, Commit: described.Commit}
-	var checked []release.Artifact
-	for _, a := range described.Artifacts {
-		if a.Path != "" && (len(names) == 0 || slices.Contains(names, a.Name)) {
-			checked = append(checked, a)
-		}
-	}
-	if len(checked) == 0 {
-		return nil, fmt.Errorf("%s: names no files", filepath.Join(dir, release.File))
-	}
-	report.Files = make([]File, len(checked))
+	report.Files = make([]File, len(checks))
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, a := range checked {
+	for i, a := range checks {
 		g.Go(func() (err error) {
-			report.Files[i], err = check(within, dir, a)
-			if err == nil && report.Files[i].Status != OK && report.Files[i].Status != Missing && a.Kind == release.Inputs {
-				_, err = members(within, dir, &report.Files[i])
+			report.Files[i], err = check(within, c.place, a)
+			dir, isFolder := c.place.(folder)
+			if err == nil && report.Files[i].Status != OK && report.Files[i].Status != Missing && a.Kind == release.Inputs && isFolder {
+				_, err = members(within, string(dir), &report.Files[i])
 			}
 			return err
 		})
@@ -206,14 +281,14 @@ func folder(ctx context.Context, dir string, described *release.Release, names [
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if len(names) == 0 {
-		strangers, err := strangers(dir, checked)
+	if dir, ok := c.place.(folder); ok && len(names) == 0 {
+		strangers, err := c.strangers(string(dir), checks)
 		if err != nil {
 			return nil, err
 		}
 		for i, f := range strangers {
 			if f.Path == input.Tarball {
-				if strangers[i], err = beside(ctx, dir, described); err != nil {
+				if strangers[i], err = beside(ctx, string(dir), c.release); err != nil {
 					return nil, err
 				}
 			}
@@ -224,30 +299,39 @@ func folder(ctx context.Context, dir string, described *release.Release, names [
 	return report, nil
 }
 
+// artifacts returns those that are files of the release, of some names or all.
+func (c *content) artifacts(names []string) []release.Artifact {
+	var files []release.Artifact
+	for _, a := range c.release.Artifacts {
+		if a.Path != "" && (len(names) == 0 || slices.Contains(names, a.Name)) {
+			files = append(files, a)
+		}
+	}
+	return files
+}
+
 // check compares a file with the artifact that it should be.
-func check(ctx context.Context, dir string, a release.Artifact) (File, error) {
-	file := filepath.Join(dir, filepath.FromSlash(a.Path))
-	info, err := os.Lstat(file)
+func check(ctx context.Context, at place, a release.Artifact) (File, error) {
+	f, size, err := at.open(ctx, a.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return File{a.Path, Missing, ""}, nil
-	case err != nil:
-		return File{}, err
-	case !info.Mode().IsRegular():
+	case errors.Is(err, sign.ErrIrregular):
 		return File{a.Path, Changed, "is not a regular file"}, nil
-	case info.Size() < a.Size:
-		return File{a.Path, Short, fmt.Sprintf("has %d bytes of %d", info.Size(), a.Size)}, nil
-	case info.Size() > a.Size:
-		return File{a.Path, Changed, fmt.Sprintf("has %d bytes, want %d", info.Size(), a.Size)}, nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
+	case err != nil:
 		return File{}, err
 	}
 	defer f.Close()
+	if size >= 0 && size != a.Size {
+		return differs(a, size), nil
+	}
 	short, long := sha256.New(), sha512.New()
-	if _, err := io.Copy(io.MultiWriter(short, long), reader{ctx, f}); err != nil {
-		return File{}, fmt.Errorf("read %s: %w", file, err)
+	n, err := io.Copy(io.MultiWriter(short, long), io.LimitReader(reader{ctx, f}, a.Size+1))
+	if err != nil {
+		return File{}, fmt.Errorf("read %s: %w", at.name(a.Path), err)
+	}
+	if n != a.Size {
+		return differs(a, n), nil
 	}
 	if sum := hex.EncodeToString(short.Sum(nil)); sum != a.SHA256 {
 		return File{a.Path, Changed, fmt.Sprintf("its SHA-256 is %s, want %s", sum, a.SHA256)}, nil
@@ -258,13 +342,24 @@ func check(ctx context.Context, dir string, a release.Artifact) (File, error) {
 	return File{a.Path, OK, ""}, nil
 }
 
-// strangers returns the files in the folder that are neither artifacts nor the description, nor signatures.
-func strangers(dir string, artifacts []release.Artifact) ([]File, error) {
+// differs is about a file of another size.
+func differs(a release.Artifact, size int64) File {
+	if size < a.Size {
+		return File{a.Path, Short, fmt.Sprintf("has %d bytes of %d", size, a.Size)}
+	}
+	return File{a.Path, Changed, fmt.Sprintf("has %d bytes, want %d", size, a.Size)}
+}
+
+// strangers returns the files in the folder that are neither checked, nor the description, nor signatures.
+func (c *content) strangers(dir string, checked []release.Artifact) ([]File, error) {
 	known := map[string]bool{release.File: true}
 	for _, name := range release.Signatures() {
 		known[name] = true
 	}
-	for _, a := range artifacts {
+	for _, name := range sign.Names(c.release) {
+		known[name] = true
+	}
+	for _, a := range checked {
 		known[a.Path] = true
 	}
 	var found []File
@@ -297,27 +392,48 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// Text writes a line for each file, and a summary.
+// Text writes a line for each file, one for all files of a folder below that are the same, and a summary.
 func (r *Report) Text(w io.Writer) error {
+	type group struct{ dir, text string }
 	bad := 0
+	groups := map[group]int{} // files
+	var order []group
 	for _, f := range r.Files {
-		text := string(f.Status)
+		g := group{f.Path, string(f.Status)}
 		if f.Status == OK {
-			text = "OK"
+			g.text = "OK"
+		}
+		if f.Detail != "" {
+			g.text += ": " + f.Detail
 		}
 		if f.Status.bad() {
 			bad++
+		} else if dir := path.Dir(f.Path); dir != "." {
+			g.dir = dir + "/"
 		}
-		if f.Detail != "" {
-			text += ": " + f.Detail
+		if groups[g] == 0 {
+			order = append(order, g)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", f.Path, text); err != nil {
+		groups[g]++
+	}
+	for _, g := range order {
+		text := g.text
+		if strings.HasSuffix(g.dir, "/") {
+			text += fmt.Sprintf(", %d files", groups[g])
+			if groups[g] == 1 {
+				text = strings.TrimSuffix(text, "s")
+			}
+		}
+		if _, err := fmt.Fprintf(w, "%s: %s\n", g.dir, text); err != nil {
 			return err
 		}
 	}
 	what := "release " + r.Version
-	if r.Version == "" {
-		what = r.Folder // of inputs that are too damaged to say what they are
+	switch {
+	case r.Version == "": // inputs that are too damaged to say what they are, an image without signatures
+		what = r.Folder
+	case r.Image:
+		what = r.Folder + " of " + what
 	}
 	sum := fmt.Sprintf("%s: %d files as described", what, len(r.Files))
 	switch r.Signature {

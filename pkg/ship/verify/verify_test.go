@@ -16,31 +16,84 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
+	"slipway.build/pkg/release/sbom"
 )
 
-// made writes a release of two files and returns its folder.
+// made writes a release of two files and an image, with what is said about them, and returns its folder.
 func made(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	r := &release.Release{Format: release.Format, Version: "v1.37.0"}
-	for _, name := range []string{"SHA256SUMS", "kubernetes.tar.gz"} {
-		data := []byte("content of " + name)
-		write(t, dir, name, string(data))
-		short, long := sha256.Sum256(data), sha512.Sum512(data)
-		r.Artifacts = append(r.Artifacts, release.Artifact{
-			Name: name, Path: name, Size: int64(len(data)), SHA256: hex.EncodeToString(short[:]), SHA512: hex.EncodeToString(long[:]),
-		})
+	on := platform.Platform{OS: "linux", Arch: "amd64"}
+	zap := release.Input{Kind: release.Module, Name: "go.uber.org/zap", Version: "v1.0.0", License: "MIT", Sum: "h1:l6N77U7tjwB5L056bgrBTJIEdevac/naBZ3iSvDNfpM="}
+	a, b := strings.Repeat("a", 64), strings.Repeat("b", 128)
+	const image = "registry.k8s.io/pause-amd64:v1.37.0"
+	r := &release.Release{
+		Format: release.Format, Version: "v1.37.0", Compiler: "go", Go: "go1.26.8", Inputs: []release.Input{zap},
+		Variables: map[string]string{"GOLDFLAGS": "-race"},
+		Artifacts: []release.Artifact{ // inside a tarball
+			{Name: "linux/amd64/pause", Kind: release.Binary, Platform: on, Size: 1, SHA256: a, SHA512: b, Inputs: []string{zap.PURL()}},
+			{Name: "linux/amd64/pause.tar", Kind: release.Archive, Platform: on, Size: 1, SHA256: a, SHA512: b, Of: []string{image}},
+			{Name: image, Kind: release.Image, Platform: on, Size: 1, SHA256: strings.Repeat("c", 64), SHA512: b, Of: []string{"linux/amd64/pause"}},
+			{Name: "registry.k8s.io/pause:v1.37.0", Kind: release.Index, Size: 1, SHA256: strings.Repeat("d", 64), SHA512: b, Of: []string{image}},
+		},
 	}
-	r.Artifacts = append(r.Artifacts, release.Artifact{ // inside a tarball
-		Name: "linux/amd64/kubelet", Size: 1, SHA256: strings.Repeat("a", 64), SHA512: strings.Repeat("b", 128),
-	})
+	file := func(a release.Artifact, data []byte) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, a.Name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, a.Name, string(data))
+		short, long := sha256.Sum256(data), sha512.Sum512(data)
+		a.Path, a.Size, a.SHA256, a.SHA512 = a.Name, int64(len(data)), hex.EncodeToString(short[:]), hex.EncodeToString(long[:])
+		r.Artifacts = append(r.Artifacts, a)
+	}
+	file(release.Artifact{Name: "kubernetes.tar.gz", Kind: release.Tarball, Of: []string{"linux/amd64/pause.tar"}}, []byte("content of kubernetes.tar.gz"))
+	for _, a := range sbom.Artifacts(r, "sbom") {
+		data, err := sbom.Make(r, a, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file(a, data)
+	}
+	file(release.Artifact{Name: "SHA256SUMS", Kind: release.Sums}, []byte("content of SHA256SUMS"))
+	describe(t, dir, r)
+	return dir
+}
+
+// describe writes a release.json, and the statements that follow from it.
+func describe(t *testing.T, dir string, r *release.Release) {
+	t.Helper()
 	data, err := r.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, dir, release.File, string(data))
-	return dir
+	state(t, dir)
+}
+
+// described is the number of files in the release, and signatures that of its signatures.
+const described, signatures = 10, 12
+
+// state writes the statements about a release.
+func state(t *testing.T, dir string) {
+	t.Helper()
+	data := read(t, dir, release.File)
+	r, err := release.Unmarshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := provenance.Of(r, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range made {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, m.File)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, m.File, string(m.Content))
+	}
 }
 
 func write(t *testing.T, dir, name, content string) {
@@ -57,7 +110,14 @@ func TestAWholeReleaseIsOK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Report{Folder: dir, Version: "v1.37.0", Valid: true, Signature: Unsigned, Files: []File{{"SHA256SUMS", OK, ""}, {"kubernetes.tar.gz", OK, ""}}}
+	want := &Report{Folder: dir, Version: "v1.37.0", Valid: true, Signature: Unsigned}
+	for _, name := range []string{
+		"SHA256SUMS", "kubernetes-release.cdx.json", "kubernetes-release.spdx.json", "kubernetes.tar.gz", "provenance.json",
+		"provenance/kubernetes.tar.gz.json", "provenance/pause-linux-amd64.json", "provenance/pause.json",
+		"sbom/pause-linux-amd64.cdx.json", "sbom/pause-linux-amd64.spdx.json",
+	} {
+		want.Files = append(want.Files, File{name, OK, ""})
+	}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -65,8 +125,16 @@ func TestAWholeReleaseIsOK(t *testing.T) {
 	if err := report.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	if want := "SHA256SUMS: OK\nkubernetes.tar.gz: OK\nrelease v1.37.0: 2 files as described; intact, not signed\n"; text.String() != want {
-		t.Errorf("%q", text.String())
+	if want := `SHA256SUMS: OK
+kubernetes-release.cdx.json: OK
+kubernetes-release.spdx.json: OK
+kubernetes.tar.gz: OK
+provenance.json: OK
+provenance/: OK, 3 files
+sbom/: OK, 2 files
+release v1.37.0: 10 files as described; intact, not signed
+`; text.String() != want {
+		t.Errorf("%s", text.String())
 	}
 }
 

@@ -1,0 +1,218 @@
+package sign
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"slipway.build/pkg/mechanism/atomicdir"
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
+)
+
+// Annotations of a referrer, by which clients find a bundle without reading it. See https://github.com/sigstore/cosign.
+const (
+	contentAnnotation   = "dev.sigstore.bundle.content"
+	predicateAnnotation = "dev.sigstore.bundle.predicateType"
+	createdAnnotation   = "org.opencontainers.image.created"
+	refName             = "org.opencontainers.image.ref.name"
+)
+
+// empty is the content of the configuration of a manifest that is no image, and emptyType its media type.
+const (
+	empty     = "{}"
+	emptyType = types.MediaType("application/vnd.oci.empty.v1+json")
+)
+
+// A referrer is a manifest that adds a bundle to an image or index.
+type referrer struct {
+	SchemaVersion int64             `json:"schemaVersion"`
+	MediaType     types.MediaType   `json:"mediaType"`
+	ArtifactType  string            `json:"artifactType"`
+	Config        v1.Descriptor     `json:"config"`
+	Layers        []v1.Descriptor   `json:"layers"`
+	Subject       v1.Descriptor     `json:"subject"`
+	Annotations   map[string]string `json:"annotations"`
+}
+
+// Layout makes the OCI image layout to: all of the layout from, which a release's images are in, and the bundles in the release's folder
+// as referrers of each image and index. Files of from are linked, not copied, if they can be. It replaces a layout that is there.
+func Layout(dir, from, to string) error {
+	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
+	description, err := read(release.File)
+	if err != nil {
+		return err
+	}
+	r, err := release.Unmarshal(description)
+	if err != nil {
+		return err
+	}
+	statements, err := Statements(r, description, read)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(to), ".signing-")
+	if err != nil {
+		return err
+	}
+	w := layoutWriter{tmp, r.Date}
+	err = errors.Join(os.Chmod(tmp, 0o755), w.link(from))
+	if err == nil {
+		err = w.refer(dir, statements)
+	}
+	if err == nil {
+		err = atomicdir.Replace(tmp, to)
+	}
+	return errors.Join(err, os.RemoveAll(tmp))
+}
+
+type layoutWriter struct {
+	dir     string
+	created time.Time
+}
+
+// link links the blobs of a layout.
+func (w layoutWriter) link(from string) error {
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(w.dir, rel)
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		if err := os.Link(name, to); err == nil {
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, data, 0o644)
+	})
+}
+
+// refer adds referrers, and names them in the index: as they are, and by the tag under which registries without an interface for
+// referrers have them, sha256-HEX. See https://github.com/opencontainers/distribution-spec.
+func (w layoutWriter) refer(dir string, statements []Statement) error {
+	file := filepath.Join(w.dir, "index.json")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var index v1.IndexManifest
+	if err := json.Unmarshal(data, &index); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	by := map[string][]v1.Descriptor{} // referrers by their subject's digest
+	var order []string
+	for _, s := range statements {
+		if s.Artifact.Name == "" {
+			continue
+		}
+		d, err := w.referrer(dir, s)
+		if err != nil {
+			return err
+		}
+		digest := s.Artifact.SHA256
+		if by[digest] == nil {
+			order = append(order, digest)
+		}
+		by[digest] = append(by[digest], d)
+	}
+	for _, digest := range order {
+		fallback := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: by[digest]}
+		data, err := json.Marshal(fallback)
+		if err != nil {
+			return err
+		}
+		d, err := w.blob(types.OCIImageIndex, data)
+		if err != nil {
+			return err
+		}
+		d.Annotations = map[string]string{refName: "sha256-" + digest}
+		index.Manifests = append(index.Manifests, d)
+		index.Manifests = append(index.Manifests, by[digest]...)
+	}
+	if data, err = json.Marshal(index); err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil { // it is a link
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
+}
+
+// referrer writes the referrer for a statement.
+func (w layoutWriter) referrer(dir string, s Statement) (v1.Descriptor, error) {
+	bundle, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.File)))
+	if err != nil {
+		return v1.Descriptor{}, fmt.Errorf("%w: sign the release first", err)
+	}
+	subject, err := w.subject(s.Artifact)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	layer, err := w.blob(signature.BundleType, bytes.TrimSpace(bundle))
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	config, err := w.blob(emptyType, []byte(empty))
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	m := referrer{
+		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: signature.BundleType, Config: config,
+		Layers: []v1.Descriptor{layer}, Subject: subject,
+		Annotations: map[string]string{
+			contentAnnotation: "dsse-envelope", predicateAnnotation: s.PredicateType, createdAnnotation: w.created.UTC().Format(time.RFC3339),
+		},
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	d, err := w.blob(types.OCIManifestSchema1, data)
+	d.ArtifactType, d.Annotations = m.ArtifactType, m.Annotations
+	return d, err
+}
+
+// subject describes an image or index, which must be in the layout.
+func (w layoutWriter) subject(a release.Artifact) (v1.Descriptor, error) {
+	info, err := os.Stat(filepath.Join(w.dir, "blobs", "sha256", a.SHA256))
+	if err != nil {
+		return v1.Descriptor{}, fmt.Errorf("%s: %w: the layout is of another release", a.Name, err)
+	}
+	return v1.Descriptor{
+		MediaType: types.MediaType(a.MediaType), Size: info.Size(), Digest: v1.Hash{Algorithm: "sha256", Hex: a.SHA256},
+	}, nil
+}
+
+// blob writes a blob, and describes it.
+func (w layoutWriter) blob(kind types.MediaType, data []byte) (v1.Descriptor, error) {
+	sum := sha256.Sum256(data)
+	hash := hex.EncodeToString(sum[:])
+	file := filepath.Join(w.dir, "blobs", "sha256", hash)
+	_, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) { // one that is there may be a link to a file of the other layout
+		err = os.WriteFile(file, data, 0o644)
+	}
+	return v1.Descriptor{MediaType: kind, Size: int64(len(data)), Digest: v1.Hash{Algorithm: "sha256", Hex: hash}}, err
+}

@@ -1,0 +1,57 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"slipway.build/pkg/ship/sign"
+)
+
+// A place has the files of a release.
+type place interface {
+	fmt.Stringer
+	name(file string) string // for people
+
+	// open opens a file, and returns its size in bytes, or -1 if that is not known. The error is fs.ErrNotExist if there is none, and
+	// sign.ErrIrregular if it is no regular file.
+	open(ctx context.Context, file string) (io.ReadCloser, int64, error)
+}
+
+// A folder is a place on this machine.
+type folder string
+
+func (f folder) String() string          { return string(f) }
+func (f folder) name(file string) string { return filepath.Join(string(f), filepath.FromSlash(file)) }
+
+func (f folder) open(_ context.Context, file string) (io.ReadCloser, int64, error) {
+	name := f.name(file)
+	info, err := os.Lstat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s: %w", name, sign.ErrIrregular)
+	}
+	opened, err := os.Open(name)
+	return opened, info.Size(), err
+}
+
+// maxDescription is the size, in bytes, of the largest file that is read into memory. All of Kubernetes' platforms take a tenth.
+const maxDescription = 32 << 20
+
+// readSmall reads a file that somebody else may have put there.
+func readSmall(ctx context.Context, at place, file string, limit int64) ([]byte, error) {
+	f, _, err := at.open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(reader{ctx, f}, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: %w", at.name(file), sign.ErrIrregular)
+	}
+	return data, err
+}
