@@ -53,7 +53,7 @@ func Bench() error { return goTool("run", "./test/bench") }
 
 // Soak repeats failures and rare cases many times: kills, clones, cold builds. It takes hours.
 func Soak() error {
-	return goTest("./test/integration", "-tags=integration,soak", "-timeout=12h", "-v")
+	return goTest("./test/integration ./pkg/ship/verify", "-tags=integration,soak", "-timeout=12h", "-v")
 }
 
 // Update regenerates the generated files: code, command-line reference, completions, files for make and Bazel.

@@ -86,12 +86,17 @@ var rules = []rule{
 	{"build/codegen", "run Kubernetes' code generators", "upstream's scripts; what a release holds; where patches come from", []string{network, catalog, plan, roads}},
 	{"build/inputs", "the tarball of a tree and everything that it is made of", "which modules, packages and toolchains a release needs",
 		[]string{processes, network, catalog, plan}},
-	{"build/describe", "release.json and the files of checksums", "which artifacts a release has", []string{processes, network, catalog, plan}},
+	{"build/describe", "release.json, bills of materials, provenance and the files of checksums", "which artifacts a release has", []string{processes, network, catalog, plan}},
 
 	{"release", "a release as one value: artifacts and inputs by content", "how artifacts are made, and what is done with them", []string{processes, network, archives, compressed, action}},
 
+	{"release/sbom", "bills of materials, made of a release's description", "how artifacts are made; where a release lies",
+		[]string{processes, network, action, catalog}},
+	{"release/provenance", "statements of how a release was built, made of its description", "how artifacts are made; signatures",
+		[]string{processes, network, archives, compressed, action, catalog, "pkg/mechanism/signature"}},
+
 	{"ship/sign", "sign a release, and check its signatures", "how a release is made", []string{processes, network, "pkg/build/..."}},
-	{"ship/verify", "whether a release's folder is as release.json says, and whose it is", "how a release is made", []string{processes, network, "pkg/build/..."}},
+	{"ship/verify", "whether a release, here or elsewhere, is as release.json says, and whose it is", "how a release is made", []string{processes, "pkg/build/..."}},
 
 	{"prove/cluster", "boot a cluster from a release, and remove it without a trace", "how a release is made", []string{plan, network, docker, engine}},
 	{"prove/cluster/verify", "whether a cluster works: a table of checks", "how a release is made", []string{plan, docker, engine}},
@@ -143,6 +148,11 @@ var only = []struct {
 	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster/verify"}},
 	{"github.com/docker/docker/...", []string{"mechanism/engine", "build/kubecross"}},
 	{"github.com/secure-systems-lab/go-securesystemslib/...", []string{"mechanism/signature"}},
+	{"github.com/spdx/tools-golang/...", []string{"release/sbom"}},
+	{"github.com/CycloneDX/cyclonedx-go", []string{"release/sbom"}},
+	{"github.com/package-url/packageurl-go", []string{"release", "release/sbom"}},
+	{"github.com/github/go-spdx/...", []string{"tree/catalog"}},
+	{"github.com/google/licensecheck", []string{"build/license"}},
 	{"github.com/ulikunitz/xz", []string{"mechanism/debian"}},
 	{"github.com/magefile/mage/...", []string{"cli/generate"}},
 	{"github.com/bazelbuild/...", []string{"cli/generate"}},

@@ -109,14 +109,16 @@ func TestQuickReleaseHoldsEveryTarballAndItsChecksums(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS", "release.json")
+	documents := []string{"kubernetes-release.cdx.json", "kubernetes-release.spdx.json", "kubernetes-source.cdx.json", "kubernetes-source.spdx.json"}
+	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS", "release.json", "provenance", "provenance.json", "sbom")
+	want = append(want, documents...)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s holds %q, want %q", tars, got, want)
 	}
 	for _, sums := range []string{"SHA256SUMS", "SHA512SUMS"} {
-		if n := strings.Count(r.read(t, tars+"/"+sums), "\n"); n != len(quickTarballs()) {
-			t.Errorf("%s has %d lines, want one for each of %d tarballs", sums, n, len(quickTarballs()))
+		if n := strings.Count(r.read(t, tars+"/"+sums), "\n"); n != len(quickTarballs())+len(documents)+2*(len(imageNames)+len(addonImages)) {
+			t.Errorf("%s has %d lines, want one for each tarball and bill of materials", sums, n)
 		}
 	}
 	checkSums(t, r.tree)

@@ -1,0 +1,437 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// otherClients compiles the programs of test/clients, once, and returns their folder.
+var otherClients = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(workspace, "clients")
+	build := exec.Command("go", "build", "-o", dir+"/", "./bundle", "./schema", "github.com/sigstore/cosign/v3/cmd/cosign", "github.com/anchore/syft/cmd/syft")
+	build.Dir = "../clients"
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compile the programs of test/clients: %w\n%s", err, out)
+	}
+	return dir, nil
+})
+
+func client(t *testing.T, program string) string {
+	t.Helper()
+	dir, err := otherClients()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, program)
+}
+
+// signedCopy copies the shared release, its images included, to a folder, and signs it there by a new key.
+func signedCopy(t *testing.T) (dir, public string, sign func()) {
+	t.Helper()
+	r := baseline(t)
+	dir = t.TempDir()
+	// By links: nobody writes into a file of a release.
+	run(t, "/", nil, "cp", "-al", r.path(tars), filepath.Join(dir, "release-tars")).ok(t)
+	run(t, "/", nil, "cp", "-al", r.path(images+"/oci"), filepath.Join(dir, "oci")).ok(t)
+	env := []string{"COSIGN_PASSWORD=secret"}
+	run(t, dir, env, slipway(t), "keys", "new", filepath.Join(dir, "release")).ok(t)
+	sign = func() {
+		t.Helper()
+		run(t, dir, env, slipway(t), "sign", "release-tars", "--layout", "oci", "--key", "release.key").ok(t)
+	}
+	sign()
+	return dir, filepath.Join(dir, "release.pub"), sign
+}
+
+// Bills of materials are valid by their standards' own schemas.
+func TestBillsOfMaterialsAreValid(t *testing.T) {
+	cloneLane.join(t)
+	r := baseline(t)
+	files, err := filepath.Glob(r.path(tars) + "/*.*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob(r.path(tars) + "/sbom/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 4 || len(more) != 2*(len(imageNames)+len(addonImages)) {
+		t.Fatalf("%d documents of the release, %d of images", len(files), len(more))
+	}
+	run(t, "../clients", nil, client(t, "schema"), append(files, more...)...).ok(t)
+}
+
+// Syft finds nothing in a release that its bill of materials does not have.
+func TestBillsOfMaterialsHaveWhatSyftFinds(t *testing.T) {
+	cloneLane.join(t)
+	r := baseline(t)
+	scan := func(source, document string) {
+		t.Helper()
+		env := []string{"SYFT_CHECK_FOR_APP_UPDATE=false", "HOME=" + t.TempDir()}
+		var found struct {
+			Artifacts []struct{ Name, Version, Type string }
+		}
+		if err := json.Unmarshal([]byte(run(t, "/", env, client(t, "syft"), "scan", source, "-q", "-o", "json").ok(t).stdout), &found); err != nil {
+			t.Fatal(err)
+		}
+		var ours struct {
+			Components []struct{ Name, Version string }
+		}
+		if err := json.Unmarshal([]byte(r.read(t, tars+"/"+document)), &ours); err != nil {
+			t.Fatal(err)
+		}
+		known := map[string]bool{}
+		for _, c := range ours.Components {
+			known[c.Name+"@"+strings.TrimPrefix(c.Version, "go")] = true
+		}
+		kinds := map[string]int{}
+		for _, a := range found.Artifacts {
+			kinds[a.Type]++
+			switch name := a.Name + "@" + strings.TrimPrefix(a.Version, "go"); {
+			case known[name]:
+			case strings.HasPrefix(a.Name, "slipway.build/"): // the main module: the tree, which is there as its source tarball
+			case a.Type == "deb" && a.Name == "gcc-14": // a guess: the source package of gcc-14-base, not a package that is there
+			default:
+				t.Errorf("%s has %s %s, which %s does not have", source, a.Type, name, document)
+			}
+		}
+		if kinds["go-module"] == 0 {
+			t.Errorf("syft finds no Go module in %s", source)
+		}
+		if strings.Contains(source, "kube-proxy") && kinds["deb"] < 20 {
+			t.Errorf("syft finds %d Debian packages in %s", kinds["deb"], source)
+		}
+	}
+	scan("file:"+r.path(tars+"/kubernetes-server-"+host+".tar.gz"), "kubernetes-release.cdx.json")
+	scan("file:"+r.path(tars+"/kubernetes-node-"+host+".tar.gz"), "kubernetes-release.cdx.json")
+	scan("file:"+r.path(hostBin("kubectl")), "kubernetes-release.cdx.json")
+	for _, image := range []string{"kube-apiserver", "kube-proxy", "coredns"} {
+		scan("docker-archive:"+r.path(hostImage(image+".tar")), "sbom/"+image+"-"+host+".cdx.json")
+	}
+}
+
+// Cosign and sigstore-go accept what slipway signs, without network, and nothing else.
+func TestOtherClientsAcceptSignatures(t *testing.T) {
+	cloneLane.join(t)
+	dir, key, _ := signedCopy(t)
+	folder := filepath.Join(dir, "release-tars")
+	offline := func(args ...string) result {
+		return run(t, folder, []string{"HOME=" + dir}, "unshare", append([]string{"--net", "--"}, args...)...)
+	}
+	cosign, bundle := client(t, "cosign"), client(t, "bundle")
+	small := "kubernetes-manifests.tar.gz"
+	attestation := "attestations/" + small + ".provenance.sigstore.json"
+
+	offline(cosign, "verify-blob", "--key", key, "--bundle", "SHA256SUMS.sigstore.json", "--insecure-ignore-tlog", "SHA256SUMS").ok(t)
+	offline(cosign, "verify-blob-attestation", "--key", key, "--bundle", attestation, "--insecure-ignore-tlog", "--type", "slsaprovenance1", small).ok(t)
+	offline(bundle, key, "release.json.sigstore.json", "release.json").ok(t)
+	offline(bundle, key, attestation, small).ok(t)
+	offline(bundle, key, "attestations/provenance.sigstore.json", "release.json").ok(t)
+
+	offline(cosign, "verify-blob", "--key", key, "--bundle", "SHA256SUMS.sigstore.json", "--insecure-ignore-tlog", "SHA512SUMS").fails(t, 1, "")
+	offline(cosign, "verify-blob-attestation", "--key", key, "--bundle", attestation, "--insecure-ignore-tlog", "--type", "slsaprovenance1", "kubernetes.tar.gz").fails(t, 1, "")
+	offline(bundle, key, attestation, "kubernetes.tar.gz").fails(t, 1, "")
+}
+
+// A registry has the images of a signed release, and whoever pulls them can verify them there, by slipway and by cosign.
+func TestSignedImagesOfARegistry(t *testing.T) {
+	need(t, "docker-registry", "docker-registry")
+	cloneLane.join(t)
+	dir, key, _ := signedCopy(t)
+	at := registry(t)
+	images := push(t, filepath.Join(dir, "oci-signed"), at)
+	env := []string{"HOME=" + dir}
+	cosign := client(t, "cosign")
+	for _, image := range []string{"kube-apiserver", "pause"} {
+		ref := images[image]
+		run(t, dir, env, slipway(t), "verify", ref, "--key", key).ok(t)
+		run(t, dir, env, cosign, "verify", "--key", key, "--insecure-ignore-tlog", ref).ok(t)
+		for _, kind := range []string{"slsaprovenance1"} {
+			run(t, dir, env, cosign, "verify-attestation", "--key", key, "--insecure-ignore-tlog", "--type", kind, ref).ok(t)
+		}
+		// Who pulls by the digest of a platform finds its signature and its bill of materials, too.
+		at, err := name.ParseReference(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		platform, err := remote.Image(at, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		digest, err := platform.Digest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		byDigest := at.Context().Digest(digest.String()).String()
+		run(t, dir, env, slipway(t), "verify", byDigest, "--key", key).ok(t)
+		run(t, dir, env, cosign, "verify", "--key", key, "--insecure-ignore-tlog", byDigest).ok(t)
+		run(t, dir, env, cosign, "verify-attestation", "--key", key, "--insecure-ignore-tlog", "--type", "spdxjson", byDigest).ok(t)
+	}
+
+	// Another signed image under this name, and an image whose referrer is gone.
+	proxy, err := name.ParseReference(images["kube-proxy"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := remote.Index(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := at + "/kube-scheduler:swapped"
+	copyIndex(t, dir, images["kube-proxy"], swapped, index)
+	run(t, dir, env, slipway(t), "verify", swapped, "--key", key).fails(t, 1, "is not to be trusted")
+	bare := push(t, filepath.Join(dir, "oci"), at+"/bare")
+	got := run(t, dir, env, slipway(t), "verify", bare["pause"], "--key", key).fails(t, 1, "is not to be trusted")
+	if !strings.Contains(got.stdout, " signature: missing") {
+		t.Errorf("without referrers: %s", got.stdout)
+	}
+}
+
+// registry starts a registry on a free port, and returns its address.
+func registry(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.yml")
+	text := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %s}\n", dir, at)
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	server := exec.CommandContext(ctx, "docker-registry", "serve", config)
+	server.Stdout, server.Stderr = os.Stderr, os.Stderr
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = server.Wait()
+	})
+	for range 100 {
+		if r, err := http.Get("http://" + at + "/v2/"); err == nil {
+			r.Body.Close()
+			return at
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("the registry on %s does not answer", at)
+	return ""
+}
+
+// push pushes the images of a layout, and what refers to them, to a registry. It returns their names there by their last parts.
+func push(t *testing.T, dir, at string) map[string]string {
+	t.Helper()
+	from, err := layout.FromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := from.ImageIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed := map[string]string{}
+	repositories := map[string]name.Repository{} // by the digest of what is in them
+	for _, d := range all.Manifests {
+		ref := d.Annotations["org.opencontainers.image.ref.name"]
+		if ref == "" || strings.HasPrefix(ref, "sha256-") {
+			continue
+		}
+		base := ref[strings.LastIndex(ref, "/")+1:]
+		to, err := name.NewTag(at + "/" + base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := index.ImageIndex(d.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := remote.WriteIndex(to, image); err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(base, ":")
+		pushed[name] = to.String()
+		repositories[d.Digest.String()] = to.Context()
+		m, err := image.IndexManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range m.Manifests {
+			repositories[of.Digest.String()] = to.Context()
+		}
+	}
+	for _, d := range all.Manifests {
+		if d.ArtifactType == "" {
+			continue
+		}
+		image, err := from.Image(d.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := image.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		repository, ok := repositories[m.Subject.Digest.String()]
+		if !ok {
+			t.Fatalf("%s refers to %s, which is no image", d.Digest, m.Subject.Digest)
+		}
+		if err := remote.Write(repository.Digest(d.Digest.String()), image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return pushed
+}
+
+// copyIndex copies an image with its referrers to another name.
+func copyIndex(t *testing.T, dir, from, to string, index v1.ImageIndex) {
+	t.Helper()
+	at, err := name.ParseReference(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteIndex(at, index); err != nil {
+		t.Fatal(err)
+	}
+	source, err := name.ParseReference(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := index.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := []v1.Hash{top}
+	for _, d := range m.Manifests {
+		digests = append(digests, d.Digest)
+	}
+	for _, of := range digests {
+		referrers, err := remote.Referrers(source.Context().Digest(of.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := referrers.IndexManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list.Manifests {
+			image, err := remote.Image(source.Context().Digest(d.Digest.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := remote.Write(at.Context().Digest(d.Digest.String()), image); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A release on a web server is verified where it is, even if connections break; and what is wrong with it is named.
+func TestVerifyOfAWebServer(t *testing.T) {
+	cloneLane.join(t)
+	dir, key, _ := signedCopy(t)
+	folder := filepath.Join(dir, "release-tars")
+	var broken, resumed atomic.Int64
+	files := http.FileServer(http.Dir(folder))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.Header.Get("Range"), "bytes=") {
+			resumed.Add(1)
+		}
+		if strings.HasSuffix(r.URL.Path, "/release.json") || !strings.HasSuffix(r.URL.Path, ".tar.gz") {
+			files.ServeHTTP(w, r)
+			return
+		}
+		files.ServeHTTP(&breaking{ResponseWriter: w, left: 50 << 20, broken: &broken}, r)
+	}))
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, dir, nil, slipway(t), "verify", address.JoinPath("/").String()+"/", "--key", key).ok(t)
+	if !strings.Contains(got.stdout, "signed by the key") || broken.Load() == 0 || resumed.Load() == 0 {
+		t.Errorf("%d connections broke and %d were resumed: %s", broken.Load(), resumed.Load(), got.stdout)
+	}
+	run(t, dir, nil, slipway(t), "verify", server.URL+"/kubernetes.tar.gz", "--key", key).ok(t)
+	changed := filepath.Join(folder, "kubernetes.tar.gz")
+	data, err := os.ReadFile(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = slices.Clone(data)
+	data[len(data)/2]++
+	if err := os.Remove(changed); err != nil { // it is the release's, too
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(changed, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got = run(t, dir, nil, slipway(t), "verify", server.URL+"/kubernetes.tar.gz", "--key", key).fails(t, 1, "")
+	if !strings.Contains(got.stdout, "kubernetes.tar.gz: changed") {
+		t.Errorf("a changed file: %s", got.stdout)
+	}
+	run(t, dir, nil, slipway(t), "verify", server.URL+"/none.tar.gz", "--key", key).fails(t, 1, "is not a file of release")
+}
+
+// breaking ends a connection after a number of bytes.
+type breaking struct {
+	http.ResponseWriter
+	left   int64
+	broken *atomic.Int64
+}
+
+func (b *breaking) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		b.broken.Add(1)
+		panic(http.ErrAbortHandler)
+	}
+	return b.ResponseWriter.Write(p)
+}
+
+// Verifying needs little memory, however large a release is.
+func TestVerifyNeedsLittleMemory(t *testing.T) {
+	cloneLane.join(t)
+	dir, key, _ := signedCopy(t)
+	verify := exec.Command(slipway(t), "verify", filepath.Join(dir, "release-tars"), "--key", key)
+	if out, err := verify.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if used := verify.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; used > 100<<10 { // KiB
+		t.Errorf("%d KiB, want at most 100 MiB", used)
+	}
+}
