@@ -174,3 +174,24 @@ func TestArtifactsAreFoundByNameKindAndPlatform(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+func FuzzUnmarshal(f *testing.F) {
+	data, err := example().Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := Unmarshal(data)
+		if err != nil {
+			return
+		}
+		again, err := r.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Unmarshal(again); err != nil {
+			t.Errorf("it was read, and not what is written of it: %v", err)
+		}
+	})
+}

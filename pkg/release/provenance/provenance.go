@@ -39,6 +39,9 @@ const Builder = Page + "#workstation"
 // MaxSubjects is how many subjects clients accept in a statement, such as sigstore-go.
 const MaxSubjects = 1024
 
+// maxStatements is how many bytes all statements about a release may have. All of Kubernetes' platforms take a tenth.
+const maxStatements = 64 << 20
+
 // Names of statements in a release's folder.
 const (
 	File   = "provenance.json" // of the whole release
@@ -175,8 +178,10 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 		return nil, err
 	}
 	all := []Made{{File: File, Content: content}}
+	size := len(content)
+	parts := newParts(r)
 	for _, about := range subjects(r) {
-		part, err := partOf(r, about.artifact)
+		part, err := parts.of(about.artifact)
 		if err != nil {
 			return nil, err
 		}
@@ -192,6 +197,9 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 		s.Subject = []Subject{{about.artifact.Name, digest}}
 		if content, err = marshal(s); err != nil {
 			return nil, err
+		}
+		if size += len(content); size > maxStatements {
+			return nil, fmt.Errorf("the statements about release %s take more than %d MiB", r.Version, maxStatements>>20)
 		}
 		all = append(all, Made{path.Join(Folder, about.name+".json"), about.name, about.artifact, content})
 	}
@@ -258,47 +266,59 @@ func digestOf(in release.Input) (map[string]string, error) {
 	return map[string]string{"dirHash": hex.EncodeToString(hash)}, nil
 }
 
-// partOf returns the part of a release that one artifact was made of.
-func partOf(r *release.Release, of release.Artifact) (*release.Release, error) {
+// parts finds what single artifacts of a release were made of.
+type parts struct {
+	*release.Release
+	artifacts map[string]release.Artifact // by name
+	purls     []string                    // of the inputs
+}
+
+func newParts(r *release.Release) *parts {
+	p := &parts{Release: r, artifacts: map[string]release.Artifact{}}
+	for _, a := range r.Artifacts {
+		p.artifacts[a.Name] = a
+	}
+	for _, in := range r.Inputs {
+		p.purls = append(p.purls, in.PURL())
+	}
+	return p
+}
+
+// of returns the part of the release that one artifact was made of.
+func (p *parts) of(artifact release.Artifact) (*release.Release, error) {
 	has := map[string]bool{} // package URLs
 	compiled := false
-	seen := map[string]bool{}
-	var walk func(a release.Artifact) error
-	walk = func(a release.Artifact) error {
-		if seen[a.Name] {
-			return nil
-		}
-		seen[a.Name] = true
+	seen := map[string]bool{artifact.Name: true}
+	for rest := []release.Artifact{artifact}; len(rest) > 0; {
+		a := rest[len(rest)-1]
+		rest = rest[:len(rest)-1]
 		compiled = compiled || a.Kind == release.Binary
 		for _, purl := range a.Inputs {
 			has[purl] = true
 		}
 		for _, name := range a.Of {
-			part, ok := r.Artifact(name)
+			part, ok := p.artifacts[name]
 			if !ok {
-				return fmt.Errorf("%s consists of %s, which is not in the release", a.Name, name)
+				return nil, fmt.Errorf("%s consists of %s, which is not in the release", a.Name, name)
 			}
-			if err := walk(part); err != nil {
-				return err
+			if !seen[name] {
+				seen[name] = true
+				rest = append(rest, part)
 			}
 		}
-		return nil
-	}
-	if err := walk(of); err != nil {
-		return nil, err
 	}
 	changed := map[string]bool{} // paths of modules
-	part := *r
-	part.Inputs = nil
-	for _, in := range r.Inputs {
-		if has[in.PURL()] {
+	for i, in := range p.Inputs {
+		if has[p.purls[i]] {
 			changed[in.Name] = true
 		}
 	}
-	all := of.Kind == release.Inputs // holds everything
-	for _, in := range r.Inputs {
+	part := *p.Release
+	part.Inputs = nil
+	all := artifact.Kind == release.Inputs // holds everything
+	for i, in := range p.Inputs {
 		patches := slices.ContainsFunc(in.Changes, func(module string) bool { return changed[module] })
-		if all || in.Kind == release.Source || in.Kind == release.Toolchain && compiled || in.Kind == release.Patch && patches || has[in.PURL()] {
+		if all || in.Kind == release.Source || in.Kind == release.Toolchain && compiled || in.Kind == release.Patch && patches || has[p.purls[i]] {
 			part.Inputs = append(part.Inputs, in)
 		}
 	}

@@ -188,3 +188,46 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 	})
 }
+
+// Whatever a release.json says, statements about it are made within bounds, or there is an error.
+func FuzzOf(f *testing.F) {
+	data, err := small().Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := release.Unmarshal(data)
+		if err != nil {
+			return
+		}
+		made, err := Of(r, data)
+		if err != nil {
+			return
+		}
+		for _, m := range made {
+			if _, err := Unmarshal(m.Content); err != nil {
+				t.Errorf("%s: %v", m.File, err)
+			}
+		}
+	})
+}
+
+// Each of a thousand images could say that it holds everything.
+func TestStatementsHaveABound(t *testing.T) {
+	t.Parallel()
+	r := small()
+	for i := range 100 {
+		in := release.Input{Kind: release.Module, Name: "example.com/" + strings.Repeat("m", 1<<14), Version: fmt.Sprintf("v1.0.%d", i), Sum: sum}
+		r.Inputs = append(r.Inputs, in)
+		for j := range r.Artifacts {
+			r.Artifacts[j].Inputs = append(r.Artifacts[j].Inputs, in.PURL())
+		}
+	}
+	for i := range 30 {
+		r.Artifacts = append(r.Artifacts, release.Artifact{Name: fmt.Sprint(i, ".tar.gz"), Kind: release.Tarball, Path: fmt.Sprint(i), Of: []string{"linux/amd64/etcd"}})
+	}
+	if _, err := Of(r, nil); err == nil || !strings.Contains(err.Error(), "take more than 64 MiB") {
+		t.Errorf("error %v", err)
+	}
+}
