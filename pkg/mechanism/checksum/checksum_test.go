@@ -184,3 +184,21 @@ func TestWrittenSumsAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(strings.Repeat("0a", 32) + "  file\n\\" + strings.Repeat("0a", 32) + "  odd\\nname\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sums, err := Parse(data)
+		if err != nil {
+			return
+		}
+		all := Sums{}
+		for name, sum := range sums {
+			all[name] = Digest{SHA256: sum}
+		}
+		again, err := Parse(all.SHA256SUMS())
+		if err != nil || len(again) != len(sums) {
+			t.Errorf("%d sums were read, and %d of what is written of them: %v", len(sums), len(again), err)
+		}
+	})
+}

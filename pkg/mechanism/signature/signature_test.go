@@ -410,3 +410,16 @@ func TestPluginSigns(t *testing.T) {
 		}
 	}
 }
+
+func FuzzPublicKey(f *testing.F) {
+	key, err := New()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(key.Public().PEM())
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if public, err := parsePublic(data); err == nil {
+			_ = public.Hint()
+		}
+	})
+}

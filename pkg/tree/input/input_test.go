@@ -164,3 +164,24 @@ func TestMembersAreComparedWithTheSums(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func FuzzCheck(f *testing.F) {
+	sums := fmt.Sprintf("%x  README.md\n", sha256.Sum256([]byte("text")))
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for name, text := range map[string]string{"README.md": "text", Sums: sums} {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		_, _ = check(context.Background(), bytes.NewReader(data))
+	})
+}
