@@ -45,7 +45,8 @@ func TestCommentEditRebuildsOnlyWhatHoldsTheComponent(t *testing.T) {
 			"compile linux/"+hostArch+" kube-scheduler", "image linux/"+hostArch+" kube-scheduler",
 			"sources", // the tree was clean, and is now read file by file
 			"modules linux/"+hostArch+" components", "package kubernetes-src.tar.gz",
-			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "image layout", "checksums", "release.json")
+			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "image layout",
+			"description", "sbom", "checksums", "release.json", "provenance")
 		dirty.jsonRun(t, quickRelease...).didNothing(t)
 	})
 	dirty.jsonRun(t, quickRelease...)

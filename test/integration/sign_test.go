@@ -19,7 +19,13 @@ func TestCommandsOfTheDocumentOnSignatures(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(tars), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "/", nil, "cp", "-al", r.path("_output/release-tars"), tars).ok(t) // nobody writes into a file of a release
+	// By links: nobody writes into a file of a release.
+	run(t, "/", nil, "cp", "-al", r.path("_output/release-tars"), tars).ok(t)
+	layout := filepath.Join(dir, "_output", "release-images", "oci")
+	if err := os.MkdirAll(filepath.Dir(layout), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "/", nil, "cp", "-al", r.path(images+"/oci"), layout).ok(t)
 	script := "set -eu\n"
 	for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```\n").FindAllStringSubmatch(r.tree.read(t, "docs/verify.md"), -1) {
 		script += m[1]
