@@ -23,6 +23,8 @@
 //	pack     package archive packs the files of the server tarball, with an empty cache, to `tar czf` of them
 //	size     how large that gets, to the same
 //	repack   package archive packs the next release, in which kube-scheduler has changed, to the same tar czf
+//	documents        `make quick-release` after its bills of materials and its provenance were removed, in seconds
+//	verify   `slipway verify` of a quick release, to `sha256sum --check` of the same files, which are in the page cache
 //	container-cold   `make ROAD=container` in a fresh clone whose volumes are empty (the build image is there, and the
 //	                 modules are in this machine's cache), to `make` on the local road with an empty Go cache
 //	container-noop   `make quick-release ROAD=container` when there is nothing to do, in seconds

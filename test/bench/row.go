@@ -61,6 +61,8 @@ func rows() []*Row {
 		{Name: "pack", Unit: "s", What: "server tarball, empty cache", With: tar, Wanted: Bound{Faster, 6}, measure: pack},
 		{Name: "size", Unit: "B", What: "its size", With: tar, Wanted: Bound{AtMost, 1.06}, measure: size},
 		{Name: "repack", Unit: "s", What: "server tarball, one binary changed", With: tar, Wanted: Bound{Faster, 20}, measure: repack},
+		{Name: "documents", Unit: "s", What: "quick-release, only its SBOM and provenance are gone", Wanted: Bound{Seconds, 0.5}, measure: documents},
+		{Name: "verify", Unit: "s", What: "slipway verify of a quick release", With: "sha256sum --check of the same files", Wanted: Bound{AtMost, 1.43}, measure: verified},
 		{Name: "bump", Unit: "s", What: "slipway bump to another minor, everything in the module cache", Wanted: Bound{Seconds, 60}, measure: bump},
 		{Name: "generate-noop", Unit: "s", What: "make generated_files, nothing to do", Wanted: Bound{Seconds, 0.3}, measure: generatedNoop},
 		{Name: "generate-field", Unit: "s", What: "make generated_files, a patch adds a field to a type of Kubernetes", Wanted: Bound{Seconds, 150}, measure: generatedField},
