@@ -55,6 +55,9 @@ service: the program sigstore-kms-NAME in PATH signs, as for cosign.`,
 			if err != nil {
 				return fmt.Errorf("read the key: %w", err)
 			}
+			if err := sign.Sweep(dir); err != nil {
+				return err
+			}
 			report, err := verify.Contents(c.Context(), dir)
 			if err != nil {
 				return noRelease(err, dir, len(args) == 0)

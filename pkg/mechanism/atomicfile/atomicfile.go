@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // Write creates or replaces the named file with what fill writes. The file has exactly the permissions perm, whatever the
@@ -71,4 +72,20 @@ func Copy(from, to string) error {
 		_, err := io.Copy(w, in)
 		return err
 	})
+}
+
+var temporary = regexp.MustCompile(`^\..+\.[0-9]+\.tmp$`)
+
+// Sweep removes the temporary files that killed writers have left in a folder, which need not exist. Nobody must be writing there.
+func Sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if temporary.MatchString(e.Name()) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }

@@ -127,3 +127,23 @@ func TestCopyKeepsPermissions(t *testing.T) {
 	}
 	checkFile(t, to, "x", 0o750)
 }
+
+func TestSweepRemovesWhatKilledWritersLeave(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{".file.123456.tmp", ".file", "file.1.tmp", ".file.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(atomicfile.Sweep(dir), atomicfile.Sweep(filepath.Join(dir, "none"))); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 3 {
+		t.Errorf("there are %v", entries)
+	}
+}

@@ -76,6 +76,11 @@ func Folder(ctx context.Context, dir string, key signature.PrivateKey) ([]string
 	return written, nil
 }
 
+// Sweep removes from a release's folder what a killed Folder has left: temporary files.
+func Sweep(dir string) error {
+	return errors.Join(atomicfile.Sweep(dir), atomicfile.Sweep(filepath.Join(dir, release.Attestations)))
+}
+
 // sweep makes the folder of attestations, and removes those of an earlier release from it.
 func sweep(dir string, statements []Statement) error {
 	if err := os.MkdirAll(filepath.Join(dir, release.Attestations), 0o755); err != nil {
