@@ -57,6 +57,8 @@ type Artifact struct {
 	Path      string            `json:"path,omitempty" jsonschema:"in the release's folder; absent if the artifact is only inside others"`
 	Of        []string          `json:"of,omitempty" jsonschema:"names of the artifacts that it consists of or is about"`
 	Action    string            `json:"action" jsonschema:"the action that made it"`
+	Package   string            `json:"package,omitempty" jsonschema:"of a binary: import path of its main package; of compiled tests, that of the tested package and .test"`
+	Flags     []string          `json:"flags,omitempty" jsonschema:"of a binary that the go command compiled: flags that decide its bytes, besides the version in it"`
 	Inputs    []string          `json:"inputs,omitempty" jsonschema:"package URLs of the inputs in it: the modules that a binary links, the packages in an image"`
 
 	Members []Member `json:"members,omitempty" jsonschema:"of a tarball: where it holds other artifacts"`
@@ -99,6 +101,8 @@ type Input struct {
 	Sum      string            `json:"sum,omitempty" jsonschema:"of a module or toolchain: h1:… as go.sum has it"`
 	SHA256   string            `json:"sha256,omitempty" jsonschema:"of a file, in hex"`
 	Replaces string            `json:"replaces,omitempty" jsonschema:"of a module: what it stands in for, as PATH@VERSION"`
+	Source   string            `json:"source,omitempty" jsonschema:"of a Debian package: the source package that it is built from"`
+	Suite    string            `json:"suite,omitempty" jsonschema:"of a Debian package: the suite that it is from, such as trixie"`
 	License  string            `json:"license,omitempty" jsonschema:"of a source, module or toolchain: SPDX expression of the licenses of its code"`
 	Changes  []string          `json:"changes,omitempty" jsonschema:"of a patch: paths of the modules that it changes"`
 }

@@ -420,6 +420,7 @@ func (d *describer) modules(licenses license.Known, has func(*release.Artifact, 
 		if err != nil {
 			return err
 		}
+		a.Package = linked.Package
 		for _, m := range linked.Modules {
 			code := m.Code()
 			in := release.Input{Kind: release.Module, Name: code.Path, Version: code.Version, Sum: m.Sum}
@@ -455,7 +456,7 @@ func (d *describer) packages(has func(*release.Artifact, release.Input) error) e
 				return err
 			}
 			for _, pkg := range lock.For(p.Arch) {
-				in := release.Input{Kind: release.Debian, Name: pkg.Name, Version: pkg.Version, SHA256: pkg.SHA256}
+				in := release.Input{Kind: release.Debian, Name: pkg.Name, Version: pkg.Version, SHA256: pkg.SHA256, Source: pkg.Source(), Suite: lock.Suite}
 				if !strings.HasSuffix(pkg.Path, "_all.deb") {
 					in.Platform = platform.Platform{OS: p.OS, Arch: p.Arch}
 				}

@@ -65,7 +65,7 @@ func ListAction(root string, find Go, s ListSpec) *action.Action {
 	}
 }
 
-// ListPackages writes the list of packages to a file.
+// ListPackages writes the list of packages to a file, with what each imports.
 func ListPackages(ctx context.Context, file, root string, find Go, s ListSpec) error {
 	g, err := find(ctx, nil)
 	if err != nil {
@@ -76,7 +76,7 @@ func ListPackages(ctx context.Context, file, root string, find Go, s ListSpec) e
 		if len(run.packages) == 0 {
 			continue
 		}
-		args := slices.Concat([]string{"list", "-deps", "-json=ImportPath,Module,Standard"}, s.Flags, run.flags, run.packages)
+		args := slices.Concat([]string{"list", "-deps", "-json=ImportPath,Module,Standard,Imports"}, s.Flags, run.flags, run.packages)
 		cmd := g.Command(ctx, under(root, s.Module), s.OS, s.Arch, args...)
 		cmd.Env = append(cmd.Env, "GOFLAGS="+s.GoFlags)
 		var stderr bytes.Buffer

@@ -34,7 +34,7 @@
 //
 // Build information names modules and no packages, so [ListAction] runs
 //
-//	go list -deps -json=ImportPath,Module,Standard PACKAGE...
+//	go list -deps -json=ImportPath,Module,Standard,Imports PACKAGE...
 //
 // with the binaries' build tags, once per platform; the outputs for main packages and for tests are joined. The list may
 // hold more than was linked, but a linked module that is not in it is an error: the list was made for another

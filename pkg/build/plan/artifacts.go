@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"slipway.build/pkg/build/describe"
+	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
@@ -72,6 +73,7 @@ func (p *Project) describe(c *content) (describe.Spec, error) {
 		if held[name] {
 			file(release.Artifact{
 				Name: name, Kind: release.Binary, Platform: b.on, MediaType: programType, Action: compileAction(b.on, b.Binary),
+				Flags: p.flags(b.on, b.Binary),
 			}, p.binary(b.on, b.Binary), "")
 		}
 	}
@@ -194,6 +196,15 @@ func (s Settings) variables() map[string]string {
 		}
 	}
 	return set
+}
+
+// flags returns the flags of a binary's compile that decide its bytes, besides the stamp, or nil if it is not compiled by the go command.
+// They name no file of this machine.
+func (p *Project) flags(on catalog.Platform, bin catalog.Binary) []string {
+	if p.Catalog.IsComponent(bin) && p.road.Info().Compiler != road.ByGo {
+		return nil
+	}
+	return road.Spec{Platform: on, Tags: p.Catalog.Tags, Options: p.Settings.Build}.BuildFlags()
 }
 
 // compileAction names the compile of a binary, by any road, and imageAction the build of an image.

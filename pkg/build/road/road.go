@@ -36,6 +36,9 @@ type Info struct {
 	Linked   bool     // _output/bin leads to its binaries for the host
 }
 
+// ByGo is the Compiler of roads that run the go command with a spec's flags.
+const ByGo = "go"
+
 // A Limiter is a road that does not support everything. Its errors are of type *[UnsupportedError].
 type Limiter interface {
 	CheckOptions(o Options) error

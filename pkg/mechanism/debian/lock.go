@@ -28,6 +28,9 @@ type Package struct {
 	Path    string // below an archive's root: pool/main/i/iptables/iptables_1.8.11-2_amd64.deb
 }
 
+// Source returns the name of the source package that a package is built from: an archive keeps both in the same folder.
+func (p Package) Source() string { return path.Base(path.Dir(p.Path)) }
+
 const lockHead = `# Debian packages, by exact version: made by %s of packages.txt, not to be edited.
 # Columns: architecture, package, version, size, SHA-256, path in Debian's archive.
 `

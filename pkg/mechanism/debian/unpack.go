@@ -27,9 +27,12 @@ var unneeded = []string{
 	"usr/share/bug/", "usr/share/doc/", "usr/share/doc-base/", "usr/share/info/", "usr/share/lintian/", "usr/share/locale/", "usr/share/man/",
 }
 
-// statusFolder has what is known of packages, a file for each: where scanners look for packages in an image that nothing was installed
+// StatusFolder has what is known of packages, a file for each: where scanners look for packages in an image that nothing was installed
 // in by dpkg. See github.com/GoogleContainerTools/distroless.
-const statusFolder = "var/lib/dpkg/status.d/"
+const StatusFolder = "var/lib/dpkg/status.d/"
+
+// SumsSuffix is at the end of the name of a file there that lists the files of a package, in the form of md5sum.
+const SumsSuffix = ".md5sums"
 
 // Unpack reads the files and links in packages' .deb files into memory, without documentation, and for each package the file that says
 // which it is. It executes nothing, so the caller must do what packages do when they are installed, such as choosing alternatives.
@@ -140,30 +143,41 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readControl reads the file that says which package it is.
+// readControl reads the file that says which package it is, and the one with the sums of its files, if there is one.
 func readControl(r io.Reader) ([]archive.Entry, error) {
+	files := map[string][]byte{}
 	for t := tar.NewReader(r); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("it has no file control")
+			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if path.Clean(h.Name) != "control" || h.Typeflag != tar.TypeReg {
+		name := path.Clean(h.Name)
+		if name != "control" && name != "md5sums" || h.Typeflag != tar.TypeReg {
 			continue
 		}
-		data, err := io.ReadAll(t)
-		if err != nil {
+		if files[name], err = io.ReadAll(t); err != nil {
 			return nil, err
 		}
-		for line := range strings.Lines(string(data)) {
-			if name, ok := strings.CutPrefix(line, "Package: "); ok && packageName.MatchString(strings.TrimSpace(name)) {
-				return []archive.Entry{{Name: statusFolder + strings.TrimSpace(name), Mode: 0o644, Data: data}}, nil
-			}
-		}
-		return nil, errors.New("control names no package")
 	}
+	control, ok := files["control"]
+	if !ok {
+		return nil, errors.New("it has no file control")
+	}
+	for line := range strings.Lines(string(control)) {
+		name, ok := strings.CutPrefix(line, "Package: ")
+		if name = strings.TrimSpace(name); !ok || !packageName.MatchString(name) {
+			continue
+		}
+		entries := []archive.Entry{{Name: StatusFolder + name, Mode: 0o644, Data: control}}
+		if sums, ok := files["md5sums"]; ok {
+			entries = append(entries, archive.Entry{Name: StatusFolder + name + SumsSuffix, Mode: 0o644, Data: sums})
+		}
+		return entries, nil
+	}
+	return nil, errors.New("control names no package")
 }
 
 // readData reads the files and links that are needed. Links are not changed, not even absolute ones: nothing here follows

@@ -29,9 +29,11 @@ type member struct {
 // deb makes a package. The suffix names the compression of its files.
 func deb(t *testing.T, suffix string, members ...member) string {
 	t.Helper()
-	control := compress(t, ".xz", tarOf(t, []member{{tar.TypeReg, "./control", controlFile}}))
+	control := compress(t, ".xz", tarOf(t, []member{{tar.TypeReg, "./md5sums", sumsFile}, {tar.TypeReg, "./control", controlFile}}))
 	return ar(t, "debian-binary", []byte("2.0\n\n"), "control.tar.xz", control, "data.tar"+suffix, compress(t, suffix, tarOf(t, members)))
 }
+
+const sumsFile = "d41d8cd98f00b204e9800998ecf8427e  usr/bin/ab\n"
 
 const controlFile = "Package: ab\nVersion: 1.0-1\nArchitecture: amd64\n"
 
@@ -117,7 +119,7 @@ func list(entries []archive.Entry) []string {
 func TestPackagesAreUnpackedWithoutDocumentation(t *testing.T) {
 	t.Parallel()
 	want := []string{"usr/bin/a program", "usr/bin/same program", "usr/bin/other a", "etc/alternative /usr/bin/a", "usr/share/doc/a/copyright free", "usr/share/doc/b a",
-		"var/lib/dpkg/status.d/ab " + strings.TrimSpace(controlFile)}
+		"var/lib/dpkg/status.d/ab " + strings.TrimSpace(controlFile), "var/lib/dpkg/status.d/ab.md5sums " + strings.TrimSpace(sumsFile)}
 	for _, suffix := range []string{".xz", ".zst", ".gz", ""} {
 		entries, err := Unpack([]string{deb(t, suffix,
 			member{tar.TypeDir, "./", ""},

@@ -26,6 +26,7 @@ var Recipe = recipe.Of(sources)
 // A Binary has the build information of a binary.
 type Binary struct {
 	Go      string       // version: "go1.26.8"
+	Package string       // import path of its main package; of tests, that of the tested package with .test at its end
 	Modules []Dependency // that it links, besides the module whose working folder was compiled
 }
 
@@ -39,7 +40,7 @@ func ReadBinary(file string) (Binary, error) {
 	if info.Main.Path == "" && len(info.Deps) == 0 { // rules_go names no main module
 		return Binary{}, fmt.Errorf("%s: no module in its build information", file)
 	}
-	return Binary{Go: info.GoVersion, Modules: linked(info)}, nil
+	return Binary{Go: info.GoVersion, Package: info.Path, Modules: linked(info)}, nil
 }
 
 // linked returns all modules of a binary but the one whose working folder was compiled. Only that one has neither a sum

@@ -22,7 +22,7 @@ import (
 )
 
 // Info describes the container road. Kubernetes has the binaries of its own container builds in the same place.
-var Info = road.Info{Name: "container", Compiler: "go", Output: "_output/dockerized/bin", Label: "by container"}
+var Info = road.Info{Name: "container", Compiler: road.ByGo, Output: "_output/dockerized/bin", Label: "by container"}
 
 // A Road is the container road.
 type Road struct {

@@ -19,7 +19,7 @@ import (
 )
 
 // Info describes the local road, the default.
-var Info = road.Info{Name: "local", Compiler: "go", Output: "_output/local/bin", Linked: true}
+var Info = road.Info{Name: "local", Compiler: road.ByGo, Output: "_output/local/bin", Linked: true}
 
 // A Road is the local road.
 type Road struct {
