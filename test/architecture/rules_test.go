@@ -98,6 +98,8 @@ var rules = []rule{
 	{"ship/sign", "sign a release, and check its signatures", "how a release is made", []string{processes, network, "pkg/build/..."}},
 	{"ship/verify", "whether a release, here or elsewhere, is as release.json says, and whose it is", "how a release is made", []string{processes, "pkg/build/..."}},
 
+	{"ship/why", "where the parts of a release come from", "how a release is made, and where a tree keeps what it knows of packages", []string{processes, network, "pkg/build/..."}},
+
 	{"prove/cluster", "boot a cluster from a release, and remove it without a trace", "how a release is made", []string{plan, network, docker, engine}},
 	{"prove/cluster/verify", "whether a cluster works: a table of checks", "how a release is made", []string{plan, docker, engine}},
 	{"prove/cluster/conformance", "run upstream's conformance specs, and report", "which specs and images there are", []string{catalog, docker, engine, images}},

@@ -217,7 +217,7 @@ func (b *builder) listing(group license.Group, module *goModule, n notice) licen
 		GoFlags:     b.Settings.Build.GoFlags,
 		Flags:       c.BuildFlags(),
 		Levels:      toolchain.Levels(),
-		Output:      slashed(stage, "packages", n.name, n.on.Dash()+".json"),
+		Output:      packageList(n.name, n.on),
 	}
 	for _, bin := range n.binaries {
 		if bin.IsTest() {
@@ -229,6 +229,15 @@ func (b *builder) listing(group license.Group, module *goModule, n notice) licen
 	}
 	return s
 }
+
+// packageList returns where the list of packages of a group of binaries is.
+func packageList(group string, on catalog.Platform) string {
+	return slashed(stage, "packages", group, on.Dash()+".json")
+}
+
+// PackageLists returns a pattern, for filepath.Glob, of the lists of packages that binaries for a platform are compiled of, relative to the
+// root. They are there once a release is.
+func PackageLists(on catalog.Platform) string { return packageList("*", on) }
 
 // release adds the actions that describe the release, and returns the content of release.json without digests.
 func (b *builder) release(c *content) (*release.Release, error) {

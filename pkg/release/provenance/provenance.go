@@ -179,13 +179,14 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 	}
 	all := []Made{{File: File, Content: content}}
 	size := len(content)
-	parts := newParts(r)
+	origins := release.OriginsOf(r)
 	for _, about := range subjects(r) {
-		part, err := parts.of(about.artifact)
+		part := *r
+		part.Inputs, err = origins.Of(about.artifact)
 		if err != nil {
 			return nil, err
 		}
-		s, err := statement(part)
+		s, err := statement(&part)
 		if err != nil {
 			return nil, err
 		}
@@ -264,65 +265,6 @@ func digestOf(in release.Input) (map[string]string, error) {
 		return nil, fmt.Errorf("%s: %q is not the sum of a module", in.Name, in.Sum)
 	}
 	return map[string]string{"dirHash": hex.EncodeToString(hash)}, nil
-}
-
-// parts finds what single artifacts of a release were made of.
-type parts struct {
-	*release.Release
-	artifacts map[string]release.Artifact // by name
-	purls     []string                    // of the inputs
-}
-
-func newParts(r *release.Release) *parts {
-	p := &parts{Release: r, artifacts: map[string]release.Artifact{}}
-	for _, a := range r.Artifacts {
-		p.artifacts[a.Name] = a
-	}
-	for _, in := range r.Inputs {
-		p.purls = append(p.purls, in.PURL())
-	}
-	return p
-}
-
-// of returns the part of the release that one artifact was made of.
-func (p *parts) of(artifact release.Artifact) (*release.Release, error) {
-	has := map[string]bool{} // package URLs
-	compiled := false
-	seen := map[string]bool{artifact.Name: true}
-	for rest := []release.Artifact{artifact}; len(rest) > 0; {
-		a := rest[len(rest)-1]
-		rest = rest[:len(rest)-1]
-		compiled = compiled || a.Kind == release.Binary
-		for _, purl := range a.Inputs {
-			has[purl] = true
-		}
-		for _, name := range a.Of {
-			part, ok := p.artifacts[name]
-			if !ok {
-				return nil, fmt.Errorf("%s consists of %s, which is not in the release", a.Name, name)
-			}
-			if !seen[name] {
-				seen[name] = true
-				rest = append(rest, part)
-			}
-		}
-	}
-	changed := map[string]bool{} // paths of modules
-	for i, in := range p.Inputs {
-		if has[p.purls[i]] {
-			changed[in.Name] = true
-		}
-	}
-	part := *p.Release
-	part.Inputs = nil
-	all := artifact.Kind == release.Inputs // holds everything
-	for i, in := range p.Inputs {
-		patches := slices.ContainsFunc(in.Changes, func(module string) bool { return changed[module] })
-		if all || in.Kind == release.Source || in.Kind == release.Toolchain && compiled || in.Kind == release.Patch && patches || has[p.purls[i]] {
-			part.Inputs = append(part.Inputs, in)
-		}
-	}
-	return &part, nil
 }
 
 // Unmarshal reads a statement, strictly: what is not known in it is an error.
