@@ -16,6 +16,7 @@ import (
 
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/verify"
 )
@@ -68,7 +69,7 @@ func openBundle(dir, program string) (*bundle, error) {
 		b := &bundle{dir, description, r, t, map[string]string{}}
 		for _, m := range t.Members {
 			if !fs.ValidPath(m.Path) {
-				return nil, fmt.Errorf("%s: member %q of %s %w", file, m.Path, t.Name, errUnsafe)
+				return nil, fmt.Errorf("%s: member %q of %s %w", file, m.Path, t.Name, unpack.ErrUnsafe)
 			}
 			b.members[short(m.Artifact)] = m.Path
 		}
@@ -119,7 +120,7 @@ func (b *bundle) unpack(ctx context.Context, dir string, artifacts []string, fol
 	for _, name := range artifacts {
 		wanted[b.members[name]] = true
 	}
-	err := unpack(ctx, filepath.Join(b.dir, filepath.FromSlash(b.tarball.Path)), dir, func(name string) bool {
+	err := unpack.Unpack(ctx, filepath.Join(b.dir, filepath.FromSlash(b.tarball.Path)), dir, func(name string) bool {
 		return wanted[name] || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
 	})
 	if err != nil {

@@ -1,11 +1,15 @@
 package cluster
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +19,7 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 )
 
@@ -48,21 +53,18 @@ func (r testRelease) publish(t *testing.T) string {
 			Name: name, Kind: kind, Platform: r.on, Size: int64(len(content)), SHA256: hex.EncodeToString(short[:]), SHA512: hex.EncodeToString(long[:]),
 		}
 	}
-	packed := []member{file("unwanted", "x"), file(metricsServer+"/deployment.yaml", "kind: Deployment")}
+	packed := map[string]string{"unwanted": "x", metricsServer + "/deployment.yaml": "kind: Deployment"}
 	var members []release.Member
 	for kind, paths := range map[release.Kind]map[string]string{release.Binary: r.members, release.Archive: r.images, release.Sums: r.claimed} {
 		for name, path := range paths {
 			described.Artifacts = append(described.Artifacts, artifact(r.on.String()+"/"+name, kind, []byte(name)))
 			members = append(members, release.Member{Path: path, Artifact: r.on.String() + "/" + name})
 			if kind != release.Sums {
-				packed = append(packed, file(path, name))
+				packed[path] = name
 			}
 		}
 	}
-	content, err := os.ReadFile(pack(t, packed...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := pack(t, packed)
 	tarball := artifact(r.tarball, release.Tarball, content)
 	tarball.Path, tarball.Members = r.tarball, members
 	described.Artifacts = append(described.Artifacts, tarball)
@@ -76,6 +78,26 @@ func (r testRelease) publish(t *testing.T) string {
 		}
 	}
 	return dir
+}
+
+// pack returns a .tar.gz of files.
+func pack(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	zipped := gzip.NewWriter(&b)
+	w := tar.NewWriter(zipped)
+	for name, content := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func up(t *testing.T, tarballs string) (dir string, s *State, err error) {
@@ -153,7 +175,7 @@ func TestMalformedDescriptionsAreRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	r.claimed = map[string]string{"kubectl": "../../kubectl"}
-	if _, err := openBundle(r.publish(t), apiServer); !errors.Is(err, errUnsafe) {
+	if _, err := openBundle(r.publish(t), apiServer); !errors.Is(err, unpack.ErrUnsafe) {
 		t.Errorf("error %v", err)
 	}
 }

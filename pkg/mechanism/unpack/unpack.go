@@ -1,4 +1,7 @@
-package cluster
+// Package unpack writes the members of tarballs of others into a folder, within bounds.
+//
+// What must never be in here: which members these are.
+package unpack
 
 import (
 	"archive/tar"
@@ -20,26 +23,29 @@ const (
 	mostEntries = 200_000
 )
 
+// What is wrong with a tarball.
 var (
-	errTooLarge = fmt.Errorf("is larger than any release: more than %d GiB unpacked, or %d files", mostBytes>>30, mostEntries)
-	errUnsafe   = errors.New("does not stay in its folder")
+	ErrTooLarge = fmt.Errorf("is larger than any release: more than %d GiB unpacked, or %d files", mostBytes>>30, mostEntries)
+	ErrUnsafe   = errors.New("does not stay in its folder")
 )
 
-// unpack writes the wanted members of a .tar.gz into an empty folder, and nothing outside of it: it is an os.Root. It refuses an
-// archive with a name, a link or a kind of file that no release has. After an error, the folder must not be used.
-func unpack(ctx context.Context, archive, dir string, want func(name string) bool) error {
-	return unpackAtMost(ctx, archive, dir, want, mostBytes, mostEntries)
+// Unpack writes the wanted members of a tarball, a .tar.gz or a .tar, into an empty folder, and nothing outside of it: it is an os.Root. It
+// refuses an archive with a name, a link or a kind of file that no release has. After an error, the folder must not be used.
+func Unpack(ctx context.Context, archive, dir string, want func(name string) bool) error {
+	return atMost(ctx, archive, dir, want, mostBytes, mostEntries)
 }
 
-func unpackAtMost(ctx context.Context, archive, dir string, want func(name string) bool, bytes, entries int64) error {
+func atMost(ctx context.Context, archive, dir string, want func(name string) bool, bytes, entries int64) error {
 	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", archive, err)
+	unzipped := io.Reader(f)
+	if strings.HasSuffix(archive, "gz") {
+		if unzipped, err = gzip.NewReader(f); err != nil {
+			return fmt.Errorf("%s: %w", archive, err)
+		}
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -61,7 +67,7 @@ func unpackAtMost(ctx context.Context, archive, dir string, want func(name strin
 			break
 		}
 		if err == nil && entries == 0 {
-			err = errTooLarge
+			err = ErrTooLarge
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", archive, err)
@@ -69,7 +75,7 @@ func unpackAtMost(ctx context.Context, archive, dir string, want func(name strin
 		name := path.Clean(h.Name)
 		switch {
 		case !filepath.IsLocal(filepath.FromSlash(name)):
-			err = errUnsafe
+			err = ErrUnsafe
 		case want(name):
 			err = u.add(name, h, members)
 		}
@@ -102,7 +108,7 @@ func (u *unpacker) add(name string, h *tar.Header, content io.Reader) error {
 		u.links = append(u.links, file)
 		return u.root.Symlink(h.Linkname, file)
 	}
-	return fmt.Errorf("%w: its type is %q, and not a file, a folder or a symbolic link", errUnsafe, h.Typeflag)
+	return fmt.Errorf("%w: its type is %q, and not a file, a folder or a symbolic link", ErrUnsafe, h.Typeflag)
 }
 
 func (u *unpacker) write(file string, mode os.FileMode, content io.Reader) error {
@@ -121,7 +127,7 @@ func (u *unpacker) write(file string, mode os.FileMode, content io.Reader) error
 func (u *unpacker) checkLinks() error {
 	for _, link := range u.links {
 		if _, err := u.root.Stat(link); err != nil {
-			return fmt.Errorf("%s: %w, or leads nowhere: %w", strings.ReplaceAll(link, `\`, "/"), errUnsafe, err)
+			return fmt.Errorf("%s: %w, or leads nowhere: %w", strings.ReplaceAll(link, `\`, "/"), ErrUnsafe, err)
 		}
 	}
 	return nil
@@ -140,7 +146,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	}
 	n, err := l.r.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	return n, err
 }

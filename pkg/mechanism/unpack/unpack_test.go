@@ -1,4 +1,4 @@
-package cluster
+package unpack
 
 import (
 	"archive/tar"
@@ -63,7 +63,7 @@ func TestUnpackKeepsContentsProgramsAndLinksInside(t *testing.T) {
 	program.Mode = 0o6755
 	archive := pack(t, program, file("a/text", "hello"), file("other", "y"), link("b/link", "../a/text"))
 	dir := t.TempDir()
-	if err := unpack(t.Context(), archive, dir, func(name string) bool { return name != "other" }); err != nil {
+	if err := Unpack(t.Context(), archive, dir, func(name string) bool { return name != "other" }); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "b", "link")); err != nil || string(text) != "hello" {
@@ -85,32 +85,32 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 		members []member
 		want    error
 	}{
-		{"a name with ..", []member{file("../evil", "x")}, errUnsafe},
-		{"a name with .. further on", []member{file("a/../../evil", "x")}, errUnsafe},
-		{"an absolute name", []member{file(filepath.Join(outside, "evil"), "x")}, errUnsafe},
-		{"a name with .. that is not wanted", []member{file("../unwanted", "x")}, errUnsafe},
-		{"a link to the outside", []member{link("l", "../..")}, errUnsafe},
-		{"an absolute link", []member{link("l", outside)}, errUnsafe},
-		{"a link to the outside by way of another", []member{link("a/up", ".."), link("l", "a/up/../..")}, errUnsafe},
-		{"a link that leads nowhere", []member{link("l", "nothing")}, errUnsafe},
-		{"a link to itself", []member{link("l", "l")}, errUnsafe},
+		{"a name with ..", []member{file("../evil", "x")}, ErrUnsafe},
+		{"a name with .. further on", []member{file("a/../../evil", "x")}, ErrUnsafe},
+		{"an absolute name", []member{file(filepath.Join(outside, "evil"), "x")}, ErrUnsafe},
+		{"a name with .. that is not wanted", []member{file("../unwanted", "x")}, ErrUnsafe},
+		{"a link to the outside", []member{link("l", "../..")}, ErrUnsafe},
+		{"an absolute link", []member{link("l", outside)}, ErrUnsafe},
+		{"a link to the outside by way of another", []member{link("a/up", ".."), link("l", "a/up/../..")}, ErrUnsafe},
+		{"a link that leads nowhere", []member{link("l", "nothing")}, ErrUnsafe},
+		{"a link to itself", []member{link("l", "l")}, ErrUnsafe},
 		{"a file below a link to the outside", []member{link("l", outside), file("l/evil", "x")}, nil},
 		{"a folder below a link to the outside", []member{link("l", outside), {tar.Header{Name: "l/evil/", Typeflag: tar.TypeDir}, ""}}, nil},
 		{"a file in the place of a link to the outside", []member{link("l", filepath.Join(outside, "evil")), file("l", "x")}, os.ErrExist},
-		{"a hard link", []member{file("a", "x"), {tar.Header{Name: "b", Typeflag: tar.TypeLink, Linkname: "a"}, ""}}, errUnsafe},
-		{"a device", []member{{tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, ""}}, errUnsafe},
-		{"a pipe", []member{{tar.Header{Name: "p", Typeflag: tar.TypeFifo}, ""}}, errUnsafe},
+		{"a hard link", []member{file("a", "x"), {tar.Header{Name: "b", Typeflag: tar.TypeLink, Linkname: "a"}, ""}}, ErrUnsafe},
+		{"a device", []member{{tar.Header{Name: "null", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, ""}}, ErrUnsafe},
+		{"a pipe", []member{{tar.Header{Name: "p", Typeflag: tar.TypeFifo}, ""}}, ErrUnsafe},
 		{"a file twice", []member{file("a", "x"), file("a", "y")}, os.ErrExist},
-		{"too many bytes", []member{file("a", strings.Repeat("x", 1<<20))}, errTooLarge},
-		{"too many bytes of what is not wanted", []member{file("unwanted", strings.Repeat("x", 1<<20)), file("a", "")}, errTooLarge},
-		{"too many members", []member{file("a", ""), file("b", ""), file("c", ""), file("d", ""), file("e", "")}, errTooLarge},
+		{"too many bytes", []member{file("a", strings.Repeat("x", 1<<20))}, ErrTooLarge},
+		{"too many bytes of what is not wanted", []member{file("unwanted", strings.Repeat("x", 1<<20)), file("a", "")}, ErrTooLarge},
+		{"too many members", []member{file("a", ""), file("b", ""), file("c", ""), file("d", ""), file("e", "")}, ErrTooLarge},
 	} {
 		archive, dir := pack(t, c.members...), filepath.Join(t.TempDir(), "in")
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		want := func(name string) bool { return !strings.HasSuffix(name, "unwanted") }
-		err := unpackAtMost(t.Context(), archive, dir, want, 1<<20, 4)
+		err := atMost(t.Context(), archive, dir, want, 1<<20, 4)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), archive) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
 		}
@@ -126,7 +126,7 @@ func TestUnpackStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := unpack(ctx, pack(t, file("a", "x")), t.TempDir(), all); !errors.Is(err, context.Canceled) {
+	if err := Unpack(ctx, pack(t, file("a", "x")), t.TempDir(), all); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestUnpackNamesAnArchiveThatIsCutOff(t *testing.T) {
 	if err := os.Truncate(archive, 700); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(t.Context(), archive, t.TempDir(), all); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), archive) {
+	if err := Unpack(t.Context(), archive, t.TempDir(), all); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), archive) {
 		t.Errorf("error %v", err)
 	}
 }
