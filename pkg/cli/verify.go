@@ -22,6 +22,7 @@ import (
 
 func newVerify(o *options) *cobra.Command {
 	var key string
+	var rebuilders []string
 	var want verify.Want
 	c := &cobra.Command{
 		Use:   "verify [folder|file|URL|oci:LAYOUT[@NAME]|IMAGE]",
@@ -38,7 +39,10 @@ image its signature and provenance, for the index and for each platform. Without
 but not whose: then the release is intact, and may be anybody's.
 
 A signature says nothing of time: --version and --min-version refuse an older release of the same owner. Versions count what is
-after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.`,
+after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.
+
+--rebuilders 2 wants that two of the owners of the keys that --rebuilder-key names have made the release again, with the same
+bytes, and say so: see slipway rebuild. It is for folders and addresses of folders.`,
 		Example: "  slipway verify\n  slipway verify --key release.pub _output/release-tars\n" +
 			"  slipway verify --key release.pub https://dl.example.com/v1.37.1+acme.1/\n" +
 			"  slipway verify --key release.pub registry.example.com/kube-apiserver:v1.37.1_acme.1",
@@ -51,6 +55,9 @@ after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.`,
 				}
 				want.Key = &public
 			}
+			if err := askRebuilders(c.Context(), rebuilders, &want); err != nil {
+				return err
+			}
 			reports, err := o.verify(c.Context(), args, want)
 			if err != nil {
 				return err
@@ -59,9 +66,34 @@ after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.`,
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, env://VARIABLE, or NAME://ID of a plugin")
+	c.Flags().IntVar(&want.Rebuilders, "rebuilders", 0, "how many owners of the keys of --rebuilder-key must have made the release again")
+	c.Flags().StringArrayVar(&rebuilders, "rebuilder-key", nil, "the public key of somebody who makes releases again, as for --key; may be repeated")
 	c.Flags().StringVar(&want.Version, "version", "", "the version that it must have")
 	c.Flags().StringVar(&want.AtLeast, "min-version", "", "a version that it must not be older than")
 	return c
+}
+
+// askRebuilders reads the keys of those who must have made a release again.
+func askRebuilders(ctx context.Context, names []string, want *verify.Want) error {
+	keys := map[string]bool{}
+	for _, name := range names {
+		public, err := signature.ReadPublic(ctx, name)
+		if err != nil {
+			return fmt.Errorf("read the key: %w", err)
+		}
+		if want.Key != nil && public.Hint() == want.Key.Hint() {
+			return badrequest.Mark(fmt.Errorf("--rebuilder-key %s is the key of the release: whoever made it proves nothing by making it again", name))
+		}
+		keys[public.Hint()] = true
+		want.RebuilderKeys = append(want.RebuilderKeys, public)
+	}
+	switch {
+	case want.Rebuilders < 0 || want.Rebuilders == 0 && len(names) > 0:
+		return badrequest.Mark(fmt.Errorf("--rebuilders=%d: say how many of the keys are wanted, 1 or more", want.Rebuilders))
+	case want.Rebuilders > len(keys):
+		return badrequest.Mark(fmt.Errorf("--rebuilders=%d, but --rebuilder-key names %d different keys", want.Rebuilders, len(keys)))
+	}
+	return nil
 }
 
 // verify checks what is named: a folder or file, a web server's, or images.
@@ -106,7 +138,7 @@ func (o *options) verify(ctx context.Context, args []string, want verify.Want) (
 	switch {
 	case !strings.HasSuffix(dir, path.Ext(input.Tarball)):
 		return nil, badrequest.Mark(fmt.Errorf("%s is in no %s beside it, so nothing says what it should be: fetch that of its release, too", dir, release.File))
-	case want != (verify.Want{}):
+	case !want.Nothing():
 		return nil, badrequest.Mark(errors.New("a kubernetes-inputs.tar alone has neither signature nor order: verify the folder of its release"))
 	}
 	return one(verify.Inputs(ctx, dir))

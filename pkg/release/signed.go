@@ -1,5 +1,7 @@
 package release
 
+import "strings"
+
 // Names of signatures in a release's folder.
 const (
 	BundleSuffix    = ".sigstore.json"    // a sigstore bundle, beside the file that it is of
@@ -18,4 +20,12 @@ func Signatures() []string {
 		names = append(names, name+BundleSuffix, name+SignatureSuffix)
 	}
 	return append(names, RootFile)
+}
+
+// Rebuilds is the folder of what others state about a release that they made again, in the release's folder.
+const Rebuilds = "rebuilds"
+
+// RebuildFile returns the name of what the owner of a key states. The hint is the key's, in base64.
+func RebuildFile(hint string) string {
+	return Rebuilds + "/" + strings.NewReplacer("/", "_", "+", "-", "=", "").Replace(hint) + BundleSuffix
 }

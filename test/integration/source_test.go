@@ -39,7 +39,8 @@ func (tr tree) without(t *testing.T, args ...string) result {
 	return run(t, tr.dir, tr.env, "unshare", append([]string{"--net"}, args...)...)
 }
 
-func TestSourcesMakeTheReleaseWithoutNetwork(t *testing.T) {
+// Whoever has the provenance of a release and its inputs makes it again, without network, and says so.
+func TestReleaseIsMadeAgainWithoutNetwork(t *testing.T) {
 	needRoot(t)
 	need(t, "unshare", "util-linux")
 	cloneLane.join(t)
@@ -49,34 +50,41 @@ func TestSourcesMakeTheReleaseWithoutNetwork(t *testing.T) {
 	here.slipway(t, "verify", file).ok(t)
 
 	// Neither a space nor a comma in the folder's name confuses the go command.
-	dir := filepath.Join(t.TempDir(), "un packed, elsewhere")
+	dir := filepath.Join(t.TempDir(), "made again, elsewhere")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, nil, "tar", "-xf", file).ok(t)
-	run(t, dir, nil, "sha256sum", "--check", "--strict", "--quiet", "_inputs/SHA256SUMS").ok(t)
-	there := offline(t, tree{dir: dir})
+	there := offline(t, tree{dir: dir}).with("COSIGN_PASSWORD=secret")
 	if got := there.without(t, "curl", "--max-time", "5", "http://192.0.2.1/"); got.code == 0 {
 		t.Fatal("there is a network")
 	}
-	if !soak {
-		r.giveBinaries(t, there)
-		there.remove(t, hostBin("kube-log-runner"), hostBin("etcdctl")) // a component and another project's program are linked again
+	there.without(t, slipway(t), "keys", "new", "mine").ok(t)
+	rebuild := []string{slipway(t), "rebuild", r.path(tars), "--inputs", file, "--folder", "again"}
+	there.without(t, append(rebuild, "--sign", "mine.key")...).ok(t)
+	again := tree{dir: there.path("again/tree"), env: there.env}
+	r.sameRelease(t, again)
+	got := there.without(t, slipway(t), "verify", again.path(tars), "--rebuilders", "1", "--rebuilder-key", "mine.pub").ok(t)
+	if !strings.Contains(got.stdout, ", rebuilt by the owner of 1 key\n") {
+		t.Errorf("nobody has rebuilt it: %v", got)
 	}
-	there.without(t, "make", quick).ok(t)
-	r.sameRelease(t, there)
+	run(t, again.dir, nil, "sha256sum", "--check", "--strict", "--quiet", "_inputs/SHA256SUMS").ok(t)
 	if soak {
-		there.without(t, "make", "source", "SOURCE_FLAGS=--host linux/"+hostArch+" --platform linux/"+hostArch).ok(t)
-		if there.sum(t, tars+"/kubernetes-inputs.tar") != here.sum(t, tars+"/kubernetes-inputs.tar") {
+		again.without(t, "make", "source", "SOURCE_FLAGS=--host linux/"+hostArch+" --platform linux/"+hostArch).ok(t)
+		if again.sum(t, tars+"/kubernetes-inputs.tar") != here.sum(t, tars+"/kubernetes-inputs.tar") {
 			t.Error("kubernetes-inputs.tar, made of what was in it, is another one")
 		}
-		there.without(t, "make", "test").ok(t)
+		again.without(t, "make", "test").ok(t)
 	}
 
-	// A module that was exchanged is named.
-	there.remove(t, "_output/local")
+	// Modules that were exchanged or are missing are named before anything is built, and by a build, too.
 	version := "v0" + strings.TrimPrefix(kubernetesOf(t, r.tree), "v1") // other projects have others
 	zip := func(module string) string { return "_inputs/go/k8s.io/" + module + "/@v/" + version + ".zip" }
-	run(t, dir, nil, "cp", zip("component-helpers"), zip("component-base")).ok(t)
-	offline(t, tree{dir: dir}).without(t, slipway(t), "build", "kube-log-runner").fails(t, 1, "k8s.io/component-base@")
+	again.remove(t, "_output/local")
+	run(t, again.dir, nil, "cp", zip("component-helpers"), zip("component-base")).ok(t)
+	again.remove(t, zip("kubelet"))
+	bad := there.without(t, rebuild...).fails(t, 1, "k8s.io/component-base@"+version+" in _inputs/go is another one", zip("kubelet")+" is missing")
+	if _, err := os.Stat(again.path("_output/local")); err == nil {
+		t.Errorf("something was built: %v", bad)
+	}
+	offline(t, tree{dir: again.dir}).without(t, slipway(t), "build", "kube-log-runner").fails(t, 1, "k8s.io/component-base@")
 }

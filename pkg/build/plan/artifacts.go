@@ -173,7 +173,7 @@ func (p *Project) toolchains() []release.Input {
 	for host, sum := range p.Catalog.Go.Sums {
 		os, arch, _ := strings.Cut(host, "-")
 		inputs = append(inputs, release.Input{
-			Kind: release.Toolchain, Name: "golang.org/toolchain", Version: "v0.0.1-" + p.Catalog.Go.Version + "." + host,
+			Kind: release.Toolchain, Name: release.ToolchainModule, Version: "v0.0.1-" + p.Catalog.Go.Version + "." + host,
 			Platform: platform.Platform{OS: os, Arch: arch}, Sum: sum,
 		})
 	}

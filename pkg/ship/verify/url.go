@@ -12,17 +12,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // URL is like Folder, of what a web server has below a URL with a final slash, or else of the one file there. Nothing is kept. A server
 // does not say which files it has, so those that the release does not name are not found.
 func URL(ctx context.Context, address string, want Want) (*Report, error) {
-	u, err := url.Parse(address)
+	u, err := siteURL(address)
 	if err != nil {
 		return nil, err
-	}
-	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s is no address of a web server", address)
 	}
 	at := &site{client: &http.Client{}, wait: time.Second}
 	if strings.HasSuffix(u.Path, "/") || u.Path == "" {
@@ -33,6 +32,17 @@ func URL(ctx context.Context, address string, want Want) (*Report, error) {
 	at.base = u.JoinPath("..")
 	at.base.Path = strings.TrimSuffix(at.base.Path, "/") + "/"
 	return one(ctx, at, name, want)
+}
+
+func siteURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%s is no address of a web server", address)
+	}
+	return u, nil
 }
 
 // A site is a place on a web server.
@@ -183,4 +193,26 @@ func (d *download) Close() error {
 	d.timer.Stop()
 	d.cancel()
 	return d.body.Close()
+}
+
+// Fetch reads a file of the folder that an address with a final slash names, into a file that must not be there. A broken connection is
+// resumed. More bytes than limit are an error. Whoever calls it checks the content.
+func Fetch(ctx context.Context, address, file, to string, limit int64) error {
+	u, err := siteURL(address)
+	if err != nil {
+		return err
+	}
+	at := &site{base: u, client: &http.Client{}, wait: time.Second}
+	from, _, err := at.open(ctx, file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", at.name(file), err)
+	}
+	defer from.Close()
+	return atomicfile.Write(to, 0o644, func(w io.Writer) error {
+		n, err := io.Copy(w, io.LimitReader(from, limit+1))
+		if err == nil && n > limit {
+			err = fmt.Errorf("%s has more than %d bytes", at.name(file), limit)
+		}
+		return err
+	})
 }

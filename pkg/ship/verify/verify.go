@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
@@ -65,6 +66,8 @@ type Report struct {
 	Problem   string    `json:"problem,omitempty"`   // why it is not the release that was wanted
 	Files     []File    `json:"files"`               // by path
 
+	Rebuilders []string `json:"rebuilders,omitempty"` // hints of the wanted keys whose owners have made it again
+
 	Image bool `json:"image,omitempty"` // the folder is an image's name
 }
 
@@ -87,6 +90,14 @@ type Want struct {
 	Key     *signature.PublicKey // by which it is signed
 	Version string               // that it has
 	AtLeast string               // a version that it is not older than
+
+	Rebuilders    int                   // how many of the owners of RebuilderKeys have made it again, at least
+	RebuilderKeys []signature.PublicKey // a key counts once
+}
+
+// Nothing reports whether nothing is asked for.
+func (w Want) Nothing() bool {
+	return w.Key == nil && w.Version == "" && w.AtLeast == "" && len(w.RebuilderKeys) == 0
 }
 
 // Folder compares the files in dir with the description there, and with what is wanted. It returns an error if it cannot read the
@@ -168,10 +179,19 @@ func whole(ctx context.Context, at place, want Want) (*Report, error) {
 	if err != nil && report.OK() {
 		return nil, err
 	}
-	return report, report.signatures(ctx, at, signed, statements, want.Key)
+	if err := report.signatures(ctx, at, signed, statements, want.Key); err != nil {
+		return nil, err
+	}
+	return report, report.rebuilds(ctx, at, want)
 }
 
+// errPart says that something else than a whole release was asked about.
+var errPart = badrequest.Mark(errors.New("those who rebuild a release speak of all of it: verify its folder"))
+
 func one(ctx context.Context, at place, name string, want Want) (*Report, error) {
+	if len(want.RebuilderKeys) > 0 {
+		return nil, errPart
+	}
 	c, err := open(ctx, at)
 	if err != nil {
 		return nil, err
@@ -371,7 +391,11 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 		if err != nil {
 			return err
 		}
-		if rel = filepath.ToSlash(rel); !known[rel] {
+		switch rel = filepath.ToSlash(rel); {
+		case known[rel]:
+		case path.Dir(rel) == release.Rebuilds && strings.HasSuffix(rel, release.BundleSuffix):
+			found = append(found, File{rel, Unchecked, ""})
+		default:
 			found = append(found, File{rel, Stranger, ""})
 		}
 		return nil
@@ -443,6 +467,12 @@ func (r *Report) Text(w io.Writer) error {
 		sum += "; signatures not checked"
 	case Unsigned:
 		sum += "; intact, not signed"
+	}
+	if n := len(r.Rebuilders); n > 0 {
+		sum += fmt.Sprintf(", rebuilt by the owners of %d keys", n)
+		if n == 1 {
+			sum = strings.TrimSuffix(sum, "owners of 1 keys") + "owner of 1 key"
+		}
 	}
 	if r.Problem != "" {
 		sum += "; but " + r.Problem

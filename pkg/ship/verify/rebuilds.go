@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
+	"slipway.build/pkg/ship/sign"
+)
+
+// rebuilds adds what is known of rebuilds by the owners of the wanted keys, and a problem if they are too few.
+func (r *Report) rebuilds(ctx context.Context, at place, want Want) error {
+	if len(want.RebuilderKeys) == 0 {
+		return nil
+	}
+	statement, err := readSmall(ctx, at, provenance.File, maxDescription)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sign.ErrIrregular) {
+			return nil // reported as missing or changed
+		}
+		return err
+	}
+	seen := map[string]bool{}
+	for _, key := range want.RebuilderKeys {
+		if seen[key.Hint()] {
+			continue
+		}
+		seen[key.Hint()] = true
+		f := File{release.RebuildFile(key.Hint()), OK, ""}
+		data, err := readSmall(ctx, at, f.Path, signature.MaxBundle)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case errors.Is(err, sign.ErrIrregular):
+			f.Status, f.Detail = BadSigned, err.Error()
+		case err != nil:
+			return err
+		default:
+			if err := checkRebuild(data, statement, key); err != nil {
+				f.Status, f.Detail = BadSigned, err.Error()
+			} else {
+				r.Rebuilders = append(r.Rebuilders, key.Hint())
+			}
+		}
+		r.Files = append(slices.DeleteFunc(r.Files, func(known File) bool { return known.Path == f.Path }), f)
+	}
+	if len(r.Rebuilders) < want.Rebuilders {
+		r.Problem = fmt.Sprintf("%d of the wanted %d have rebuilt it", len(r.Rebuilders), want.Rebuilders)
+	}
+	r.finish()
+	return nil
+}
+
+// checkRebuild returns an error if a bundle is not what the owner of a key states about a rebuild.
+func checkRebuild(data, statement []byte, key signature.PublicKey) error {
+	b, err := signature.Unmarshal(data)
+	if err != nil {
+		return err
+	}
+	same, err := b.Marshal()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(same, data) {
+		return errors.New("it is not written as slipway writes it")
+	}
+	summary := b.Statement()
+	if summary == nil {
+		return errors.New("it holds no statement")
+	}
+	if err := b.Verify(key, summary); err != nil {
+		return err
+	}
+	return provenance.CheckSummary(summary, statement)
+}

@@ -1,0 +1,107 @@
+package verify
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
+)
+
+// rebuiltBy writes what the owner of a key states about a release, as if it had the provenance of another folder.
+func rebuiltBy(t *testing.T, dir, of string, key signature.PrivateKey) {
+	t.Helper()
+	summary, err := provenance.Summarize(read(t, of, provenance.File), time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := signature.Attest(t.Context(), key, summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := b.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := release.RebuildFile(key.Public().Hint())
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(file)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, file, string(data))
+}
+
+func TestRebuildersAreCounted(t *testing.T) {
+	t.Parallel()
+	dir, _, public := signed(t)
+	var keys []signature.PrivateKey
+	var publics []signature.PublicKey
+	for range 3 {
+		key, err := signature.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, publics = append(keys, key), append(publics, key.Public())
+	}
+	rebuiltBy(t, dir, dir, keys[0])
+	rebuiltBy(t, dir, dir, keys[1])
+	ask := func(n int, by ...signature.PublicKey) *Report {
+		t.Helper()
+		report, err := Folder(t.Context(), dir, Want{Key: public, Rebuilders: n, RebuilderKeys: by})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	if r := ask(2, publics...); !r.OK() || !slices.Equal(r.Rebuilders, []string{publics[0].Hint(), publics[1].Hint()}) {
+		t.Errorf("two of three: %+v", r)
+	}
+	if r := ask(3, publics...); r.OK() || r.Problem != "2 of the wanted 3 have rebuilt it" {
+		t.Errorf("three of three: %+v", r)
+	}
+	if r := ask(2, publics[0], publics[0]); r.OK() {
+		t.Errorf("one key twice: %+v", r)
+	}
+	if r := ask(1, publics[2]); r.OK() {
+		t.Errorf("somebody else's: %+v", r)
+	}
+	if r := ask(0); !r.OK() {
+		t.Errorf("nobody asks: %+v", r)
+	}
+	if _, err := One(t.Context(), filepath.Join(dir, "kubernetes.tar.gz"), Want{Rebuilders: 1, RebuilderKeys: publics}); err == nil {
+		t.Error("a part of a release is rebuilt")
+	}
+
+	// One that is wrong is named, whoever else is right.
+	other, _, _ := signed(t)
+	r, err := release.Read(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Version = "v1.37.0+acme.2"
+	describe(t, other, r)
+	file := release.RebuildFile(publics[0].Hint())
+	good := read(t, dir, file)
+	for what, change := range map[string]func(){
+		"of another release": func() { rebuiltBy(t, dir, other, keys[0]) },
+		"by another key":     func() { write(t, dir, file, string(read(t, dir, release.RebuildFile(publics[1].Hint())))) },
+		"of a message": func() {
+			write(t, dir, file, string(read(t, dir, release.File+release.BundleSuffix)))
+		},
+		"no bundle":    func() { write(t, dir, file, "{}") },
+		"another byte": func() { write(t, dir, file, string(good)+" ") },
+	} {
+		change()
+		r := ask(1, publics...)
+		if at := slices.IndexFunc(r.Files, func(f File) bool { return f.Path == file }); r.OK() || r.Files[at].Status != BadSigned {
+			t.Errorf("%s: %+v", what, r)
+		}
+		write(t, dir, file, string(good))
+	}
+	if r := ask(2, publics...); !r.OK() {
+		t.Errorf("put back: %+v", r)
+	}
+}
