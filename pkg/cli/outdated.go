@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 
 func newOutdated(o *options) *cobra.Command {
 	var all bool
+	var db string
 	c := &cobra.Command{
 		Use:   "outdated",
 		Short: "List what is behind: Kubernetes, Go, other projects, packages, modules",
@@ -19,7 +21,10 @@ toolchain's own modules. Bazel and other rule sets are listed, but slipway canno
 most of them.
 
 SHOULD is the newest patch of the same minor, or the version that the tree's Kubernetes names. NEWEST is the newest
-of all. If a version cannot be looked up, NOTE says why. --json prints everything.`,
+of all. If a version cannot be looked up, NOTE says why. --json prints everything.
+
+With --db, NOTE says which known vulnerabilities of Go, Kubernetes, the other projects and their modules are mended by the version in
+SHOULD or, if the tree has that, by the newest. Whether a release has them, slipway vulns says.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := plan.FindRoot(o.dir)
@@ -28,7 +33,7 @@ of all. If a version cannot be looked up, NOTE says why. --json prints everythin
 			}
 			items, err := bump.Outdated(c.Context(), bump.Options{
 				Root: root, State: plan.State, Mirror: o.Getenv("SLIPWAY_DEBIAN_MIRROR"),
-				Say: o.say,
+				DB: db, Say: o.say,
 			})
 			if err != nil {
 				return err
@@ -39,6 +44,7 @@ of all. If a version cannot be looked up, NOTE says why. --json prints everythin
 			return o.showOutdated(items, all)
 		},
 	}
+	c.Flags().StringVar(&db, "db", "", "a database of Go's vulnerabilities: file:///FOLDER or https://HOST")
 	c.Flags().BoolVarP(&all, "all", "a", false, "also list what is not behind")
 	return c
 }
@@ -47,6 +53,9 @@ func (o *options) showOutdated(items []bump.Item, all bool) error {
 	behind, unknown := 0, 0
 	if err := writeTable(o.Out, "WHAT\tHAVE\tSHOULD\tNEWEST\tNOTE", func(row func(...string)) {
 		for _, i := range items {
+			if len(i.Mends) > 0 {
+				i.Note = strings.TrimPrefix(i.Note+"; mends "+strings.Join(i.Mends, ", "), "; ")
+			}
 			known := i.Should != "" || i.Newest != ""
 			switch {
 			case i.Behind:

@@ -1,3 +1,3 @@
 // Package clients is a module of its own for the programs that read what slipway signs and describes, in tests: cosign and sigstore-go
-// for signatures, syft and the standards' own schemas for bills of materials. They need hundreds of modules that slipway does not.
+// for signatures, syft and the standards' own schemas for bills of materials, the library of OpenVEX for findings. They need hundreds of modules that slipway does not.
 package clients

@@ -42,6 +42,7 @@ type Options struct {
 
 	Force   bool         // also in a tree with changes that are not committed
 	Mirror  string       // of Debian packages; empty: that of this machine's apt
+	DB      string       // of Go's vulnerabilities, for Outdated; empty if nobody asks
 	LocksBy string       // the command that debian.lock files name as theirs
 	Say     func(string) // prints a line of progress
 

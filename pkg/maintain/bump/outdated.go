@@ -18,6 +18,7 @@ import (
 
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/govulns"
 	"slipway.build/pkg/mechanism/tail"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
@@ -32,6 +33,8 @@ type Item struct {
 	Newest string `json:"newest,omitempty"` // of all
 	Behind bool   `json:"behind"`           // older than Should, or, without one, than Newest
 	Note   string `json:"note,omitempty"`   // such as why the newest is not known here
+
+	Mends []string `json:"mends,omitempty"` // known vulnerabilities that Should mends, or without a newer one, Newest
 }
 
 // An inquiry asks what is behind.
@@ -47,6 +50,11 @@ type inquiry struct {
 func Outdated(ctx context.Context, o Options) ([]Item, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
+	}
+	if o.DB != "" {
+		if err := govulns.Check(o.DB); err != nil {
+			return nil, err
+		}
 	}
 	q := &inquiry{Options: o}
 	var err error
@@ -76,7 +84,11 @@ func Outdated(ctx context.Context, o Options) ([]Item, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return q.items, nil
+	if o.DB == "" {
+		return q.items, nil
+	}
+	o.Say("asking about vulnerabilities")
+	return q.items, q.mends(ctx)
 }
 
 // add records an item, and whether it is behind.

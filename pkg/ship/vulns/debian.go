@@ -1,0 +1,149 @@
+package vulns
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	version "github.com/knqyf263/go-deb-version"
+
+	"slipway.build/pkg/release"
+)
+
+// A tracked entry is what Debian's security tracker knows of a vulnerability of a source package.
+type tracked struct {
+	Description string `json:"description"`
+	Releases    map[string]struct {
+		Status string `json:"status"` // open, resolved, undetermined
+		Fixed  string `json:"fixed_version"`
+	} `json:"releases"`
+}
+
+// binaryBuild is at the end of a package's version that was built again of the same sources.
+var binaryBuild = regexp.MustCompile(`\+b[0-9]+$`)
+
+// debian looks at the Debian packages in images.
+func (r *Report) debian(o Options) error {
+	sources := map[string][]release.Input{} // packages by their sources
+	for _, in := range o.Release.Inputs {
+		if in.Kind != release.Debian {
+			continue
+		}
+		if o.Tracker == "" {
+			r.NotAsked++
+			continue
+		}
+		if in.Source == "" || in.Suite == "" {
+			return fmt.Errorf("release.json does not say of which source and suite %s is: make the release again", in.Name)
+		}
+		r.Packages++
+		sources[in.Source] = append(sources[in.Source], in)
+	}
+	if len(sources) == 0 {
+		return nil
+	}
+	f, err := os.Open(o.Tracker)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = eachSource(f, func(source string) bool { return sources[source] != nil }, func(source string, entries map[string]tracked) error {
+		for id, e := range entries {
+			for _, in := range sources[source] {
+				if err := r.compare(o, id, e, in); err != nil {
+					return fmt.Errorf("%s, %s: %w", in.Name, id, err)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Tracker, err)
+	}
+	slices.Sort(r.Undetermined)
+	r.Undetermined = slices.Compact(r.Undetermined)
+	return nil
+}
+
+// compare adds a vulnerability of a source package if a package's version has it.
+func (r *Report) compare(o Options, id string, e tracked, in release.Input) error {
+	known, ok := e.Releases[in.Suite]
+	if !ok {
+		return nil
+	}
+	switch known.Status {
+	case "open":
+	case "undetermined":
+		r.Undetermined = append(r.Undetermined, id+" "+in.Source)
+		return nil
+	case "resolved":
+		if known.Fixed == "0" { // never vulnerable
+			return nil
+		}
+		have, err := version.NewVersion(binaryBuild.ReplaceAllString(in.Version, ""))
+		if err != nil {
+			return err
+		}
+		fixed, err := version.NewVersion(known.Fixed)
+		if err != nil {
+			return err
+		}
+		if !have.LessThan(fixed) {
+			return nil
+		}
+	default:
+		return fmt.Errorf("the status %q is not known", known.Status)
+	}
+	summary, _, _ := strings.Cut(e.Description, "\n")
+	f := Found{ID: id, Summary: summary, Component: in.Name, Version: in.Version, PURL: in.PURL(), Mend: o.Bump + " debian"}
+	if known.Status == "resolved" {
+		f.Fixed = known.Fixed
+	} else {
+		f.Mend = "nothing yet: " + in.Suite + " has no fixed version"
+	}
+	var places []Place
+	for _, a := range o.Release.Artifacts {
+		if a.Kind == release.Image && slices.Contains(a.Inputs, in.PURL()) {
+			places = append(places, Place{Artifact: a.Name})
+		}
+	}
+	r.add(f, places)
+	return nil
+}
+
+// eachSource reads the tracker's file, which is large, one source package after the other.
+func eachSource(from io.Reader, want func(string) bool, see func(string, map[string]tracked) error) error {
+	d := json.NewDecoder(from)
+	begin, err := d.Token()
+	if err != nil || begin != json.Delim('{') {
+		return errors.Join(errors.New("it is not a file of Debian's security tracker"), err)
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		source, _ := key.(string)
+		if !want(source) {
+			var skipped json.RawMessage
+			if err := d.Decode(&skipped); err != nil {
+				return err
+			}
+			continue
+		}
+		entries := map[string]tracked{}
+		if err := d.Decode(&entries); err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
+		if err := see(source, entries); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}

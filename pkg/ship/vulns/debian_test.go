@@ -1,0 +1,74 @@
+package vulns
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/release"
+)
+
+const tracker = `{
+"curl": {"CVE-2026-9": {"releases": {"trixie": {"status": "open"}}}},
+"iptables": {
+ "CVE-2026-1": {"description": "Packets\npass.", "releases": {"trixie": {"status": "open"}, "bookworm": {"status": "resolved", "fixed_version": "0"}}},
+ "CVE-2026-2": {"releases": {"trixie": {"status": "resolved", "fixed_version": "1.8.11-3"}}},
+ "CVE-2026-3": {"releases": {"trixie": {"status": "resolved", "fixed_version": "1.8.11-2"}}},
+ "CVE-2026-4": {"releases": {"trixie": {"status": "resolved", "fixed_version": "0"}}},
+ "CVE-2026-5": {"releases": {"trixie": {"status": "undetermined"}}},
+ "CVE-2026-6": {"releases": {"sid": {"status": "open"}}}
+}}`
+
+func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
+	t.Parallel()
+	on := platform.Platform{OS: "linux", Arch: "amd64"}
+	in := release.Input{Kind: release.Debian, Name: "libxtables12", Version: "1.8.11-2+b1", Platform: on, Source: "iptables", Suite: "trixie"}
+	described := &release.Release{
+		Inputs:    []release.Input{in},
+		Artifacts: []release.Artifact{{Name: "acme.io/proxy:v1", Kind: release.Image, Inputs: []string{in.PURL()}}},
+	}
+	file := filepath.Join(t.TempDir(), "tracker.json")
+	if err := os.WriteFile(file, []byte(tracker), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := &Report{}
+	if err := r.debian(Options{Release: described, Tracker: file, Bump: "bump"}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range r.Found {
+		got = append(got, strings.Join([]string{f.ID, f.Summary, f.Component, f.Fixed, f.Mend, f.In[0].Artifact}, "|"))
+	}
+	slices.Sort(got)
+	want := []string{
+		"CVE-2026-1|Packets|libxtables12||nothing yet: trixie has no fixed version|acme.io/proxy:v1",
+		"CVE-2026-2||libxtables12|1.8.11-3|bump debian|acme.io/proxy:v1",
+	}
+	if !slices.Equal(got, want) || !slices.Equal(r.Undetermined, []string{"CVE-2026-5 iptables"}) || r.Packages != 1 {
+		t.Errorf("%q, %+v", got, r)
+	}
+
+	none := &Report{}
+	if err := none.debian(Options{Release: described}); err != nil || none.NotAsked != 1 || none.Packages != 0 {
+		t.Errorf("nobody asks: %+v, error %v", none, err)
+	}
+	for _, text := range []string{"", "[]", "{", `{"iptables": []}`, `{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "odd"}}}}}`,
+		`{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "resolved", "fixed_version": ""}}}}}`} {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := (&Report{}).debian(Options{Release: described, Tracker: file, Bump: "bump"}); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}
+
+func FuzzTracker(f *testing.F) {
+	f.Add(tracker)
+	f.Fuzz(func(_ *testing.T, text string) {
+		_ = eachSource(strings.NewReader(text), func(string) bool { return true }, func(string, map[string]tracked) error { return nil })
+	})
+}

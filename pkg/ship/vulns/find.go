@@ -1,0 +1,409 @@
+package vulns
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"slipway.build/pkg/mechanism/govulns"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/module"
+)
+
+// maxProgram is the size, in bytes, of the largest program that is read.
+const maxProgram = 1 << 30
+
+// Options say where to look.
+type Options struct {
+	Dir        string // of the release
+	Release    *release.Release
+	DB         string // address of a database of Go's vulnerabilities
+	Tracker    string // file of Debian's security tracker; empty if nobody asks about packages
+	Exceptions []Exception
+	Now        time.Time
+	Bump       string // the command that moves to another version of what is named after it
+}
+
+// A Report says what is known against a release.
+type Report struct {
+	Release      string      `json:"release"`
+	Commit       string      `json:"commit,omitempty"`
+	Binaries     int         `json:"binaries"`     // looked at
+	Packages     int         `json:"packages"`     // of Debian, looked at
+	NotAsked     int         `json:"notAsked"`     // of Debian, as there was no file to ask
+	Undetermined []string    `json:"undetermined"` // of Debian: nobody knows yet whether these are vulnerable
+	Found        []*Found    `json:"found"`
+	Expired      []Exception `json:"expired"`
+	Unused       []Exception `json:"unused"` // exceptions for what is not found
+
+	date      time.Time // of the release
+	artifacts map[string]release.Artifact
+}
+
+// A Found vulnerability is one of a component of a version.
+type Found struct {
+	ID        string   `json:"id"`
+	Aliases   []string `json:"aliases,omitempty"`
+	Summary   string   `json:"summary,omitempty"`
+	Component string   `json:"component"` // a module, "stdlib", or a Debian package
+	Version   string   `json:"version"`
+	PURL      string   `json:"purl"`
+	Fixed     string   `json:"fixed,omitempty"`  // version; empty if there is none yet
+	Linked    []string `json:"linked,omitempty"` // packages of the module that are linked and that it names
+	Mend      string   `json:"mend,omitempty"`   // what to do
+	In        []Place  `json:"in"`
+}
+
+// A Place is an artifact with the component.
+type Place struct {
+	Artifact  string     `json:"artifact"`
+	Tarballs  []string   `json:"tarballs,omitempty"`
+	Exception *Exception `json:"exception,omitempty"`
+}
+
+// short returns the name of the artifact without its registry, platform and tag.
+func (p Place) short() string {
+	name, _, _ := strings.Cut(path.Base(p.Artifact), ":")
+	return name
+}
+
+// Open returns where there is no exception.
+func (f *Found) Open() []Place {
+	return slices.DeleteFunc(slices.Clone(f.In), func(p Place) bool { return p.Exception != nil })
+}
+
+// OK reports whether nothing is found but what is excepted.
+func (r *Report) OK() bool {
+	return len(r.Expired) == 0 && !slices.ContainsFunc(r.Found, func(f *Found) bool { return len(f.Open()) > 0 })
+}
+
+// Find looks for vulnerabilities. Each binary of the release must be in a tarball that is in its folder.
+func Find(ctx context.Context, o Options) (*Report, error) {
+	r := &Report{
+		Release: o.Release.Version, Commit: o.Release.Commit, date: o.Release.Date, artifacts: map[string]release.Artifact{},
+		Undetermined: []string{}, Found: []*Found{}, Expired: []Exception{}, Unused: []Exception{},
+	}
+	for _, a := range o.Release.Artifacts {
+		r.artifacts[a.Name] = a
+	}
+	if err := govulns.Check(o.DB); err != nil {
+		return nil, err
+	}
+	if err := r.binaries(ctx, o); err != nil {
+		return nil, err
+	}
+	if err := r.debian(o); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(r.Found, func(a, b *Found) int {
+		return slices.Compare([]string{a.Component, a.Version, a.ID}, []string{b.Component, b.Version, b.ID})
+	})
+	r.except(o.Exceptions, o.Now)
+	return r, nil
+}
+
+// except applies the exceptions.
+func (r *Report) except(exceptions []Exception, now time.Time) {
+	for _, e := range exceptions {
+		used := false
+		for _, f := range r.Found {
+			for i := range f.In {
+				if !e.is(f, f.In[i]) {
+					continue
+				}
+				used = true
+				if !e.expired(now) && f.In[i].Exception == nil {
+					f.In[i].Exception = &e
+				}
+			}
+		}
+		switch {
+		case !used:
+			r.Unused = append(r.Unused, e)
+		case e.expired(now):
+			r.Expired = append(r.Expired, e)
+		}
+	}
+}
+
+// binaries looks at each binary, in the first tarball that has it.
+func (r *Report) binaries(ctx context.Context, o Options) error {
+	wanted := map[string]bool{}
+	for _, a := range o.Release.Artifacts {
+		if a.Kind == release.Binary {
+			wanted[a.Name] = true
+		}
+	}
+	modules := map[string]release.Input{}
+	for _, in := range o.Release.Inputs {
+		if in.Kind == release.Module {
+			modules[in.PURL()] = in
+		}
+	}
+	for _, t := range o.Release.Artifacts {
+		members := map[string]string{}
+		for _, m := range t.Members {
+			if wanted[m.Artifact] && t.Kind == release.Tarball {
+				members[m.Path] = m.Artifact
+			}
+		}
+		if len(members) == 0 {
+			continue
+		}
+		file := filepath.Join(o.Dir, filepath.FromSlash(t.Path))
+		err := programs(ctx, file, func(name string, content io.Reader) error {
+			artifact, ok := members[name]
+			if !ok || !wanted[artifact] {
+				return nil
+			}
+			delete(wanted, artifact)
+			a := r.artifacts[artifact]
+			if err := r.binary(ctx, o, a, modules, content); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	for _, a := range o.Release.Artifacts {
+		if wanted[a.Name] && !r.inImageOnly(a) {
+			return fmt.Errorf("no tarball in %s holds %s, so nobody knows what it links", o.Dir, a.Name)
+		}
+	}
+	return r.imaged(ctx, o, wanted, modules)
+}
+
+// inImageOnly reports whether a binary is in images, and in no tarball.
+func (r *Report) inImageOnly(a release.Artifact) bool {
+	for _, t := range r.artifacts {
+		if slices.ContainsFunc(t.Members, func(m release.Member) bool { return m.Artifact == a.Name }) {
+			return false
+		}
+	}
+	return true
+}
+
+// imaged looks at binaries that are in images alone, in the archives of these in the tarballs.
+func (r *Report) imaged(ctx context.Context, o Options, wanted map[string]bool, modules map[string]release.Input) error {
+	sums := map[string]release.Artifact{}
+	for name := range wanted {
+		sums[r.artifacts[name].SHA256] = r.artifacts[name]
+	}
+	for _, t := range o.Release.Artifacts {
+		archives := map[string]bool{}
+		for _, m := range t.Members {
+			image := r.artifacts[m.Artifact]
+			if image.Kind != release.Archive || t.Kind != release.Tarball {
+				continue
+			}
+			for _, of := range image.Of {
+				if slices.ContainsFunc(r.artifacts[of].Of, func(name string) bool { return wanted[name] }) {
+					archives[m.Path] = true
+				}
+			}
+		}
+		if len(archives) == 0 {
+			continue
+		}
+		file := filepath.Join(o.Dir, filepath.FromSlash(t.Path))
+		err := programs(ctx, file, func(name string, content io.Reader) error {
+			if !archives[name] {
+				return nil
+			}
+			return members(ctx, content, func(layer string, content io.Reader) error {
+				if !strings.HasSuffix(layer, ".tar") {
+					return nil
+				}
+				return members(ctx, content, func(name string, content io.Reader) error {
+					spooled, sum, err := spool(content)
+					if err != nil {
+						return err
+					}
+					defer spooled.close()
+					a, ok := sums[sum]
+					if !ok || !wanted[a.Name] {
+						return nil
+					}
+					delete(wanted, a.Name)
+					return r.ask(ctx, o, a, modules, spooled)
+				})
+			})
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	for name := range wanted {
+		return fmt.Errorf("no tarball in %s holds an image with %s, so nobody knows what it links", o.Dir, name)
+	}
+	return nil
+}
+
+// programs calls see for each file in a .tar.gz.
+func programs(ctx context.Context, file string, see func(name string, content io.Reader) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	return members(ctx, z, see)
+}
+
+// maxMembers is how many members are read of a tar.
+const maxMembers = 1 << 20
+
+// members calls see for each file in a tar.
+func members(ctx context.Context, from io.Reader, see func(name string, content io.Reader) error) error {
+	t := tar.NewReader(from)
+	for range maxMembers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeReg {
+			if err := see(path.Clean(h.Name), t); err != nil {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("it has more than %d members", maxMembers)
+}
+
+// binary looks at a binary in a tarball.
+func (r *Report) binary(ctx context.Context, o Options, a release.Artifact, modules map[string]release.Input, content io.Reader) error {
+	spooled, sum, err := spool(content)
+	if err != nil {
+		return err
+	}
+	defer spooled.close()
+	if sum != a.SHA256 {
+		return fmt.Errorf("it is not the %s of release.json: its SHA-256 is %s, want %s", a.Name, sum, a.SHA256)
+	}
+	return r.ask(ctx, o, a, modules, spooled)
+}
+
+// ask asks the database about a binary.
+func (r *Report) ask(ctx context.Context, o Options, a release.Artifact, modules map[string]release.Input, program io.ReaderAt) error {
+	packages, err := module.Packages(program)
+	if err != nil {
+		return err
+	}
+	b := govulns.Binary{Package: a.Package, Go: o.Release.Go, OS: a.Platform.OS, Arch: a.Platform.Arch, Packages: packages}
+	inputs := map[string]release.Input{} // by module path and version, as the database is asked about
+	for _, purl := range a.Inputs {
+		in := modules[purl]
+		m := asked(in)
+		b.Modules = append(b.Modules, m)
+		if m.Replace != nil {
+			m = *m.Replace
+		}
+		inputs[m.Path+"@"+m.Version] = in
+	}
+	found, known, err := govulns.Scan(ctx, o.DB, b)
+	if err != nil {
+		return err
+	}
+	r.Binaries++
+	for _, f := range found {
+		in := inputs[f.Module+"@"+f.Version]
+		purl, component, version := in.PURL(), in.Name, in.Version
+		if in.Kind == "" {
+			purl, component, version = o.Release.StandardLibrary(), f.Module, o.Release.Go
+		}
+		v := known[f.ID]
+		r.add(Found{
+			ID: f.ID, Aliases: v.Aliases, Summary: v.Summary, Component: component, Version: version, PURL: purl, Fixed: f.Fixed,
+			Linked: []string{f.Package}, Mend: mend(o.Bump, a, f),
+		}, r.places(o.Release, a))
+	}
+	return nil
+}
+
+// asked returns a module as the database knows it. A patched module counts as the one that was patched: whether a patch mends something is for
+// people to say.
+func asked(in release.Input) govulns.Module {
+	m := govulns.Module{Path: in.Name}
+	m.Version, _ = module.Unpatched(in.Version)
+	if in.Replaces == "" {
+		return m
+	}
+	old := govulns.Module{}
+	old.Path, old.Version, _ = strings.Cut(in.Replaces, "@")
+	if old.Path != m.Path && m.Version != "" {
+		fork := m
+		old.Replace = &fork
+	}
+	return old
+}
+
+// mend says what mends a vulnerability in a binary.
+func mend(bump string, a release.Artifact, f govulns.Finding) string {
+	switch {
+	case f.Fixed == "":
+		return "nothing yet: no version is fixed"
+	case f.Module == "stdlib":
+		return bump + " go@go" + strings.TrimPrefix(f.Fixed, "v")
+	case f.Module == "k8s.io/kubernetes":
+		return bump + " " + f.Fixed
+	}
+	return fmt.Sprintf("%s, if a newer %s has it; else require %s %s in its go.mod", bump, path.Base(a.Name), f.Module, f.Fixed)
+}
+
+// places returns a binary with the tarballs that hold it, and the images that do.
+func (r *Report) places(described *release.Release, a release.Artifact) []Place {
+	places := []Place{{Artifact: a.Name}}
+	for _, t := range described.Artifacts {
+		if slices.ContainsFunc(t.Members, func(m release.Member) bool { return m.Artifact == a.Name }) {
+			places[0].Tarballs = append(places[0].Tarballs, t.Name)
+		}
+		if t.Kind == release.Image && slices.Contains(t.Of, a.Name) {
+			places = append(places, Place{Artifact: t.Name})
+		}
+	}
+	return places
+}
+
+// add adds a vulnerability, or the places of a known one.
+func (r *Report) add(f Found, places []Place) {
+	i := slices.IndexFunc(r.Found, func(known *Found) bool {
+		return known.ID == f.ID && known.Component == f.Component && known.Version == f.Version
+	})
+	if i < 0 {
+		r.Found = append(r.Found, &f)
+		i = len(r.Found) - 1
+	}
+	known := r.Found[i]
+	for _, p := range f.Linked {
+		if !slices.Contains(known.Linked, p) {
+			known.Linked = append(known.Linked, p)
+		}
+	}
+	for _, p := range places {
+		if !slices.ContainsFunc(known.In, func(k Place) bool { return k.Artifact == p.Artifact }) {
+			known.In = append(known.In, p)
+		}
+	}
+}

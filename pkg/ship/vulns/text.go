@@ -1,0 +1,72 @@
+package vulns
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Text writes what is found, with what mends it, and a summary.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	open := 0
+	for _, f := range r.Found {
+		if len(f.Open()) > 0 {
+			open++
+		}
+		name := f.ID
+		if len(f.Aliases) > 0 {
+			name += " (" + strings.Join(f.Aliases, ", ") + ")"
+		}
+		fmt.Fprintf(&b, "%s: %s %s", name, f.Component, f.Version)
+		if f.Fixed != "" {
+			fmt.Fprintf(&b, ", fixed in %s", f.Fixed)
+		}
+		fmt.Fprintf(&b, "\n  %s\n", oneLine(f.Summary))
+		if len(f.Linked) > 0 {
+			fmt.Fprintf(&b, "  package  %s\n", strings.Join(f.Linked, ", "))
+		}
+		for _, p := range f.In {
+			fmt.Fprintf(&b, "  in       %s", p.Artifact)
+			if len(p.Tarballs) > 0 {
+				fmt.Fprintf(&b, ", which is in %s", strings.Join(p.Tarballs, ", "))
+			}
+			if p.Exception != nil {
+				fmt.Fprintf(&b, ": %s until %s, %s", p.Exception.Status, p.Exception.Until, oneLine(p.Exception.Reason))
+			}
+			fmt.Fprintln(&b)
+		}
+		if len(f.Open()) > 0 {
+			fmt.Fprintf(&b, "  mend     %s\n", f.Mend)
+		}
+	}
+	for _, e := range r.Expired {
+		fmt.Fprintf(&b, "the exception for %s has expired on %s: look again\n", e.ID, e.Until)
+	}
+	for _, e := range r.Unused {
+		fmt.Fprintf(&b, "the exception for %s is for nothing that is found: remove it\n", e.ID)
+	}
+	fmt.Fprintf(&b, "release %s: %d known vulnerabilities, %d of them without an exception, in %d binaries and %d Debian packages\n",
+		r.Release, len(r.Found), open, r.Binaries, r.Packages)
+	if r.NotAsked > 0 {
+		fmt.Fprintf(&b, "NOT LOOKED AT: %d Debian packages in images: name a file of Debian's security tracker\n", r.NotAsked)
+	}
+	if n := len(r.Undetermined); n > 0 {
+		fmt.Fprintf(&b, "of %d more, Debian has not determined whether packages here have them: --json lists them\n", n)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// JSON writes the report as JSON.
+func (r *Report) JSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
