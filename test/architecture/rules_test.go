@@ -98,11 +98,13 @@ var rules = []rule{
 	{"ship/sign", "sign a release, and check its signatures", "how a release is made", []string{processes, network, "pkg/build/..."}},
 	{"ship/verify", "whether a release, here or elsewhere, is as release.json says, and whose it is", "how a release is made", []string{processes, "pkg/build/..."}},
 
+	{"ship/vulns", "which known vulnerabilities a release has", "how a release is made, and where databases are", []string{processes, network, "pkg/build/..."}},
 	{"ship/why", "where the parts of a release come from", "how a release is made, and where a tree keeps what it knows of packages", []string{processes, network, "pkg/build/..."}},
 
 	{"prove/cluster", "boot a cluster from a release, and remove it without a trace", "how a release is made", []string{plan, network, docker, engine}},
 	{"prove/cluster/verify", "whether a cluster works: a table of checks", "how a release is made", []string{plan, docker, engine}},
 	{"prove/cluster/conformance", "run upstream's conformance specs, and report", "which specs and images there are", []string{catalog, docker, engine, images}},
+	{"prove/rebuild", "make a release again from its provenance, and compare", "how its artifacts are made, and how releases differ", []string{network, plan, roads}},
 	{"prove/diff", "whether two releases, or two binaries, are the same", "how they were made", []string{processes, network, catalog, action}},
 
 	{"maintain/bump", "move the tree to another version of Kubernetes, of Go or of another project", "how a release is made", []string{network, plan, roads, docker, engine}},
@@ -121,6 +123,7 @@ var rules = []rule{
 	{"mechanism/engine", "drive a Docker Engine: containers, streams, labels", "what containers are for", []string{processes, action}},
 	{"mechanism/gotest", "run `go test -json`, and report on it", "which packages are tested, with which Go and flags", []string{network, action}},
 	{"mechanism/git", "run git, in repositories that slipway makes without anybody's configuration", "what repositories hold, and whose they are", []string{network}},
+	{"mechanism/govulns", "ask a database of Go's vulnerabilities about Go code", "what programs are for, and what becomes of findings", []string{processes}},
 	{"mechanism/journal", "replace many files at once: all or none", "what the files are", []string{processes, network, action}},
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
@@ -129,6 +132,7 @@ var rules = []rule{
 	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},
+	{"mechanism/unpack", "unpack tarballs of others, within bounds", "which members these are", []string{processes, network}},
 
 	{"cli", "subcommands, flags, exit codes, advice", "how anything is done: it asks others", []string{network, archives, compressed, klauspost, docker, images}},
 	{"cli/console", "show events", "what an action does", []string{processes, network, catalog, plan, "pkg/build/...", "pkg/prove/..."}},
@@ -147,7 +151,7 @@ var only = []struct {
 	{"golang.org/x/mod/modfile", []string{"tree/module", "maintain/bump", "maintain/kubetest"}},
 	{"github.com/bluekeyes/go-gitdiff/gitdiff", []string{"tree/patch"}},
 	{"github.com/agnivade/levenshtein", []string{"mechanism/suggest"}},
-	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster/verify"}},
+	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster/verify", "ship/vulns"}},
 	{"github.com/docker/docker/...", []string{"mechanism/engine", "build/kubecross"}},
 	{"github.com/secure-systems-lab/go-securesystemslib/...", []string{"mechanism/signature"}},
 	{"github.com/spdx/tools-golang/...", []string{"release/sbom"}},

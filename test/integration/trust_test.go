@@ -31,7 +31,7 @@ import (
 // otherClients compiles the programs of test/clients, once, and returns their folder.
 var otherClients = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(workspace, "clients")
-	build := exec.Command("go", "build", "-o", dir+"/", "./bundle", "./schema", "github.com/sigstore/cosign/v3/cmd/cosign", "github.com/anchore/syft/cmd/syft")
+	build := exec.Command("go", "build", "-o", dir+"/", "./bundle", "./findings", "./schema", "github.com/sigstore/cosign/v3/cmd/cosign", "github.com/anchore/syft/cmd/syft")
 	build.Dir = "../clients"
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compile the programs of test/clients: %w\n%s", err, out)
@@ -467,4 +467,70 @@ func peak(pid int) (kib int64) {
 		}
 	}
 	return kib
+}
+
+// Of a file, slipway says what made it, of what, and where else it is; of a module, which imports bring it in.
+func TestWhyNamesTheOriginOfFiles(t *testing.T) {
+	r := baseline(t)
+	server := "kubernetes-server-" + host + ".tar.gz"
+	ask := func(into any, args ...string) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(r.slipway(t, append([]string{"why", "--json"}, args...)...).ok(t).stdout), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type place struct{ Artifact, Member string }
+	type input struct{ Kind, Name string }
+	var answer struct {
+		Action, Package, SHA256, Source, License string
+		Flags                                    []string
+		Inputs                                   []input
+		In                                       []place
+		Debian                                   input
+	}
+	ask(&answer, server, "kubernetes/server/bin/kubelet")
+	if answer.Action != "compile linux/"+hostArch+" kubelet" || answer.Package != "slipway.build/cmd/kubelet" || answer.SHA256 != r.sum(t, hostBin("kubelet")) ||
+		!slices.Contains(answer.Flags, "-trimpath") || !slices.Contains(answer.Inputs, input{"module", "k8s.io/kubernetes"}) ||
+		!slices.Contains(answer.In, place{"kubernetes-node-" + host + ".tar.gz", "kubernetes/node/bin/kubelet"}) {
+		t.Errorf("kubelet: %+v", answer)
+	}
+	for member, want := range map[string]string{
+		"kubernetes/addons/coredns/rbac.yaml":                  "release/manifests/addons/coredns/rbac.yaml",
+		"kubernetes/LICENSES/vendor/k8s.io/kubernetes/LICENSE": "k8s.io/kubernetes@" + kubernetesOf(t, r.tree),
+	} {
+		answer.Source, answer.License = "", ""
+		if ask(&answer, server, member); answer.Source+answer.License != want {
+			t.Errorf("%s: %+v", member, answer)
+		}
+	}
+	for _, name := range []string{"usr/sbin/xtables-nft-multi", "usr/sbin/iptables"} { // a file, and a link to it that was chosen
+		answer.Debian = input{}
+		if ask(&answer, "kube-proxy.tar", name); answer.Debian != (input{"debian", "iptables"}) {
+			t.Errorf("%s: %+v", name, answer)
+		}
+	}
+	var module struct {
+		Links []struct {
+			Binary string
+			Chain  []string
+		}
+	}
+	ask(&module, "sigs.k8s.io/yaml")
+	chains := 0
+	for _, l := range module.Links {
+		if l.Binary != "linux/"+hostArch+"/kubectl" {
+			continue
+		}
+		chains = len(l.Chain)
+		for i, pkg := range l.Chain[1:] {
+			imports := run(t, r.path("cmd"), likeRelease, "go", "list", "-f", "{{.Imports}}", l.Chain[i]).ok(t).stdout
+			if !slices.Contains(strings.Fields(strings.Trim(imports, "[]\n")), pkg) {
+				t.Errorf("%s does not import %s", l.Chain[i], pkg)
+			}
+		}
+	}
+	if chains < 2 {
+		t.Errorf("kubectl has no chain of imports to sigs.k8s.io/yaml: %+v", module)
+	}
+	r.slipway(t, "why", "kubelot").fails(t, 1, "did you mean kubelet?")
 }

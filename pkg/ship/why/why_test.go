@@ -199,7 +199,9 @@ func TestModulesAreLinkedThroughImports(t *testing.T) {
 	t.Parallel()
 	_, r := made(t)
 	list := func(text string) Lists {
-		return func(platform.Platform) ([]io.ReadCloser, error) { return []io.ReadCloser{io.NopCloser(strings.NewReader(text))}, nil }
+		return func(platform.Platform) ([]io.ReadCloser, error) {
+			return []io.ReadCloser{io.NopCloser(strings.NewReader(text))}, nil
+		}
 	}
 	for _, tt := range []struct {
 		module  string
