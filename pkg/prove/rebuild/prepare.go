@@ -20,6 +20,7 @@ import (
 	gomod "golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
 
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
@@ -120,7 +121,7 @@ func (p Problems) Error() string {
 func Prepare(ctx context.Context, s *Statement, dir, inputs, sources string) (*Tree, error) {
 	from := cmp.Or(inputs, sources)
 	t := &Tree{Statement: s, Dir: filepath.Join(dir, "tree"), Offline: inputs != ""}
-	mark := filepath.Join(dir, "of")
+	mark, begun := filepath.Join(dir, "of"), filepath.Join(dir, "unpacking")
 	sum, err := sumOf(from)
 	if err != nil {
 		return nil, err
@@ -139,21 +140,24 @@ func Prepare(ctx context.Context, s *Statement, dir, inputs, sources string) (*T
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 && !(len(entries) == 1 && entries[0].Name() == "tree") {
-		return nil, fmt.Errorf("%s is not empty: name another folder", dir)
+	// Nothing is removed but what an interrupted rebuild has left.
+	if _, err := os.Stat(begun); errors.Is(err, fs.ErrNotExist) {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+			return nil, fmt.Errorf("%s is not empty: name another folder", dir)
+		}
 	}
-	if err := errors.Join(os.RemoveAll(t.Dir), os.MkdirAll(t.Dir, 0o755)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(begun, nil, 0o644), os.RemoveAll(t.Dir), os.Mkdir(t.Dir, 0o755)); err != nil {
 		return nil, err
 	}
 	if inputs != "" {
 		if _, err := input.Check(ctx, inputs); err != nil {
-			return nil, errors.Join(problemsOf(inputs, err), os.RemoveAll(t.Dir))
+			return nil, problemsOf(inputs, err)
 		}
 	}
 	if err := unpack.Unpack(ctx, from, t.Dir, func(string) bool { return true }); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(mark, []byte(of), 0o644); err != nil {
+	if err := errors.Join(atomicfile.WriteFile(mark, []byte(of), 0o644), os.Remove(begun)); err != nil {
 		return nil, err
 	}
 	return t, t.check(ctx)

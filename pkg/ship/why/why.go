@@ -65,6 +65,9 @@ func File(ctx context.Context, dir string, r *release.Release, name, member stri
 	case release.Image, release.Archive:
 		return w.layered(ctx, a, member)
 	}
+	if a.Kind == release.Index {
+		return nil, fmt.Errorf("%s is for several platforms: name %s", a.Name, suggest.Enumerate(a.Of, "or"))
+	}
 	return nil, fmt.Errorf("%s is no tarball and no image, so it has no files in it", a.Name)
 }
 
