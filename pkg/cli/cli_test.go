@@ -57,7 +57,7 @@ func TestScripts(t *testing.T) {
 			return txtar.Write(ar, e.Cd)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitCode, "engine": engine, "glob": glob,
+			"exitcode": exitCode, "engine": engine, "glob": glob, "serve": serve,
 			"moduleProxy": moduleProxy, "killedBump": killedBump,
 		},
 	}
@@ -92,6 +92,16 @@ func glob(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s: %d files: %v", args[0], len(names), names)
 	}
 	ts.Setenv("GLOB", names[0])
+}
+
+// serve is the script command `serve FOLDER`, which sets URL to a web server that has the files of a folder.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: serve FOLDER")
+	}
+	s := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
+	ts.Defer(s.Close)
+	ts.Setenv("URL", s.URL)
 }
 
 // engine is the script command `engine`, which sets DOCKER_HOST to a container engine that has nothing and appends each request to

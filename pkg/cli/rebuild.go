@@ -24,12 +24,13 @@ import (
 
 // Bounds of what a rebuild fetches, in bytes.
 const (
+	maxOriginal  = 16 << 30
 	maxSources   = 1 << 30
 	maxStatement = 32 << 20
 )
 
 // A rebuilding is what a user says about a rebuild.
-type rebuilding struct{ inputs, folder, key, sign string }
+type rebuilding struct{ inputs, repository, folder, key, sign string }
 
 func newRebuild(o *options) *cobra.Command {
 	var r rebuilding
@@ -40,8 +41,8 @@ func newRebuild(o *options) *cobra.Command {
 and every image by digest. If something differs, slipway diff explains it, and the exit code is 1.
 
 With --inputs, everything comes from a kubernetes-inputs.tar, and no network is needed. Without it, the sources are the
-kubernetes-src.tar.gz beside the provenance, and modules, Go and packages are fetched. Either way they are compared with the
-provenance before anything is built: what is missing or another one is named.
+kubernetes-src.tar.gz beside the provenance, or the commit in a git repository, and modules, Go and packages are fetched. Either way
+they are compared with the provenance before anything is built: what is missing or another one is named.
 
 The tree in the sources makes the release, by the toolchain in it. An interrupted rebuild goes on where it was, with the same
 command.
@@ -54,6 +55,7 @@ Send it to whoever publishes the release; slipway verify --rebuilders counts suc
 		RunE: func(c *cobra.Command, args []string) error { return o.rebuild(c.Context(), args[0], r) },
 	}
 	c.Flags().StringVar(&r.inputs, "inputs", "", "the `file` kubernetes-inputs.tar of the release")
+	c.Flags().StringVar(&r.repository, "repository", "", "the git repository that has the commit, as for git fetch (default the tree)")
 	c.Flags().StringVar(&r.folder, "folder", "", "where to make it (default _output/rebuild/VERSION in a tree, else rebuild-VERSION)")
 	c.Flags().StringVar(&r.key, "key", "", "the public key that must have signed the provenance, as for slipway verify")
 	c.Flags().StringVar(&r.sign, "sign", "", "the private key to state the result by, as for slipway sign --key")
@@ -77,12 +79,15 @@ func (o *options) rebuild(ctx context.Context, from string, r rebuilding) error 
 		}
 		private = &key
 	}
-	file, done, err := provenanceFile(ctx, from, r)
+	if r.inputs != "" && r.repository != "" {
+		return badrequest.Mark(errors.New("--inputs has the sources: say either --inputs or --repository"))
+	}
+	at, err := newOriginal(ctx, from, r)
 	if err != nil {
 		return err
 	}
-	defer done()
-	s, err := rebuild.Open(file, public)
+	defer at.done()
+	s, err := rebuild.Open(at.file, public)
 	if err != nil {
 		return err
 	}
@@ -92,10 +97,11 @@ func (o *options) rebuild(ctx context.Context, from string, r rebuilding) error 
 	if r.folder, err = filepath.Abs(r.folder); err != nil {
 		return err
 	}
-	sources := filepath.Join(filepath.Dir(file), catalog.SourceTarball)
-	if _, err := os.Stat(sources); err != nil && r.inputs == "" {
-		return badrequest.Mark(fmt.Errorf("%w: without the sources beside it, name the inputs: --inputs kubernetes-inputs.tar", err))
+	sources, done, err := o.rebuildSources(ctx, s, r)
+	if err != nil {
+		return err
 	}
+	defer done()
 	o.say("reading what the release is made of into " + r.folder)
 	tree, err := rebuild.Prepare(ctx, s, r.folder, r.inputs, sources)
 	if err != nil {
@@ -117,7 +123,8 @@ func (o *options) rebuild(ctx context.Context, from string, r rebuilding) error 
 		return err
 	}
 	if !report.Same {
-		return errors.Join(o.explainRebuild(ctx, filepath.Dir(file), report), fmt.Errorf("release %s was not made again: what differs is listed above", report.Version))
+		err := fmt.Errorf("release %s was not made again: what differs is listed above", report.Version)
+		return errors.Join(o.explainRebuild(ctx, at, s.Folder, report), err)
 	}
 	if private == nil {
 		return nil
@@ -138,50 +145,109 @@ func (o *options) rebuildFolder(version string) string {
 	return filepath.Join(o.dir, "rebuild-"+version)
 }
 
-// provenanceFile returns the file with the provenance that is named, which is fetched with what belongs to it if it is on a web server. The
-// caller calls done at the end.
-func provenanceFile(ctx context.Context, from string, r rebuilding) (file string, done func(), err error) {
-	done = func() {}
+// rebuildSources returns the tarball of the sources, which need not exist beside inputs. The caller calls done at the end.
+func (o *options) rebuildSources(ctx context.Context, s *rebuild.Statement, r rebuilding) (file string, done func(), err error) {
+	file = filepath.Join(s.Folder, catalog.SourceTarball)
+	if _, err := os.Stat(file); r.repository == "" && (err == nil || r.inputs != "") {
+		return file, func() {}, nil
+	}
+	if r.repository == "" {
+		if r.repository, err = plan.FindRoot(o.dir); err != nil {
+			return "", nil, badrequest.Mark(fmt.Errorf("no %s is beside the provenance, so nothing has the sources: "+
+				"name the inputs by --inputs, or the git repository by --repository", catalog.SourceTarball))
+		}
+	}
+	dir, err := os.MkdirTemp("", "slipway-rebuild-")
+	if err != nil {
+		return "", nil, err
+	}
+	file = filepath.Join(dir, catalog.SourceTarball)
+	done = func() { _ = os.RemoveAll(dir) }
+	if err := s.Export(ctx, r.repository, file); err != nil {
+		done()
+		return "", nil, err
+	}
+	return file, done, nil
+}
+
+// An original is the release that is made again, as far as it is known.
+type original struct {
+	file string // the provenance
+	url  string // of the folder with the release; "" if it is on this machine
+	done func() // removes what was fetched
+}
+
+// newOriginal finds the provenance that is named. It fetches it, and what belongs to it, if it is on a web server.
+func newOriginal(ctx context.Context, from string, r rebuilding) (*original, error) {
 	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
 		if info, err := os.Stat(from); err == nil && info.IsDir() {
 			from = filepath.Join(from, provenance.File)
 		}
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-			return "", done, badrequest.Mark(fmt.Errorf("%w: name the folder of a release, or the %s in it", err, provenance.File))
+			return nil, badrequest.Mark(fmt.Errorf("%w: name the folder of a release, or the %s in it", err, provenance.File))
 		}
-		return from, done, nil
+		return &original{from, "", func() {}}, nil
 	}
-	from = strings.TrimSuffix(from, provenance.File)
 	dir, err := os.MkdirTemp("", "slipway-rebuild-")
 	if err != nil {
-		return "", done, err
+		return nil, err
 	}
-	done = func() { _ = os.RemoveAll(dir) }
+	o := &original{filepath.Join(dir, provenance.File), strings.TrimSuffix(from, provenance.File), func() { _ = os.RemoveAll(dir) }}
+	if !strings.HasSuffix(o.url, "/") {
+		return nil, badrequest.Mark(fmt.Errorf("%s: want the address of a release's folder, with a final slash, or of the %s in it", from, provenance.File))
+	}
 	wanted := map[string]int64{provenance.File: maxStatement}
 	if r.key != "" {
 		wanted[rebuild.Attestation] = signature.MaxBundle
 	}
-	if r.inputs == "" {
+	if r.repository == "" {
 		wanted[catalog.SourceTarball] = maxSources
 	}
 	for name, limit := range wanted {
 		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), verify.Fetch(ctx, from, name, to, limit)); err != nil {
-			done()
-			return "", func() {}, err
+		err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), verify.Fetch(ctx, o.url, name, to, limit))
+		if err != nil && !(name == catalog.SourceTarball && errors.Is(err, fs.ErrNotExist)) { // others may have the sources
+			o.done()
+			return nil, err
 		}
 	}
-	return filepath.Join(dir, provenance.File), done, nil
+	return o, nil
 }
 
-// explainRebuild prints how the files that differ do so, if those of the release are here.
-func (o *options) explainRebuild(ctx context.Context, dir string, report *rebuild.Report) error {
+// subject returns the file that a subject is, in the release, or "" if it is not at hand.
+func (o *original) subject(ctx context.Context, folder string, s rebuild.Subject) (string, error) {
+	file := filepath.Join(folder, filepath.FromSlash(s.Name))
+	if !filepath.IsLocal(filepath.FromSlash(s.Name)) {
+		return "", nil
+	}
+	if _, err := os.Stat(file); err == nil || o.url == "" {
+		if err != nil {
+			file = ""
+		}
+		return file, nil
+	}
+	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), verify.Fetch(ctx, o.url, s.Name, file, maxOriginal))
+	if errors.Is(err, fs.ErrNotExist) { // an image
+		return "", nil
+	}
+	return file, err
+}
+
+// explainRebuild prints how the files that differ do so, if those of the release are at hand.
+func (o *options) explainRebuild(ctx context.Context, at *original, folder string, report *rebuild.Report) error {
 	for _, s := range report.Subjects {
-		a, b := filepath.Join(dir, filepath.FromSlash(s.Name)), filepath.Join(report.Made, filepath.FromSlash(s.Name))
-		if _, err := os.Stat(a); s.Same() || s.Got == "" || err != nil || !filepath.IsLocal(filepath.FromSlash(s.Name)) {
+		made := filepath.Join(report.Made, filepath.FromSlash(s.Name))
+		if _, err := os.Stat(made); s.Same() || s.Got == "" || err != nil {
 			continue
 		}
-		d, err := diff.Compare(ctx, a, b)
+		file, err := at.subject(ctx, folder, s)
+		if err != nil {
+			return err
+		}
+		if file == "" {
+			continue
+		}
+		d, err := diff.Compare(ctx, file, made)
 		if err != nil {
 			return err
 		}

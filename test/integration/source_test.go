@@ -5,6 +5,7 @@ package integration
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -85,6 +86,18 @@ func TestReleaseIsMadeAgainWithoutNetwork(t *testing.T) {
 	bad := there.without(t, rebuild...).fails(t, 1, "k8s.io/component-base@"+version+" in _inputs/go is another one", zip("kubelet")+" is missing")
 	if _, err := os.Stat(again.path("_output/local")); err == nil {
 		t.Errorf("something was built: %v", bad)
+	}
+	altered := tree{dir: t.TempDir()}
+	provenance := run(t, r.path(tars), nil, "cat", "provenance.json").ok(t).stdout
+	sum := regexp.MustCompile(`(golang.org/toolchain@[^"]*\.linux-amd64",\s*"digest": \{\s*"dirHash": ")[0-9a-f]{8}`)
+	if !sum.MatchString(provenance) {
+		t.Fatalf("no toolchain in %s", provenance)
+	}
+	altered.write(t, "provenance.json", sum.ReplaceAllString(provenance, "${1}00000000"))
+	there.without(t, slipway(t), "rebuild", altered.dir, "--inputs", file, "--folder", "altered").fails(t, 1,
+		".linux-amd64 is another one in the tree: its sum is h1:")
+	if _, err := os.Stat(there.path("altered/tree")); err == nil {
+		t.Error("a tree with problems was kept")
 	}
 	offline(t, tree{dir: again.dir}).without(t, slipway(t), "build", "kube-log-runner").fails(t, 1, "k8s.io/component-base@")
 }

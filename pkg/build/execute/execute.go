@@ -138,7 +138,7 @@ func sweepSignatures(root string) error {
 		return nil
 	}
 	stales := []string{filepath.Join(root, filepath.FromSlash(plan.Signed))}
-	for _, name := range append(release.Signatures(), release.Attestations) {
+	for _, name := range append(release.Signatures(), release.Attestations, release.Rebuilds) {
 		stales = append(stales, filepath.Join(dir, name))
 	}
 	for _, name := range stales {

@@ -57,7 +57,7 @@ func TestTheReleaseFolderHoldsOneRelease(t *testing.T) {
 	tars := filepath.Join(p.Root, filepath.FromSlash(plan.Tars))
 	old, now := catalog.Tarball(catalog.Server, arm64), catalog.Tarball(catalog.Server, amd64)
 	put(t, tars, old, now, "SHA256SUMS", "release.json", "notes.txt", "folder/x")
-	put(t, tars, release.Signatures()...) // of an earlier release
+	put(t, tars, append(release.Signatures(), "attestations/a", release.RebuildFile("b"))...) // of an earlier release
 
 	if err := sweep(p, &plan.Plan{}); err != nil { // a compile says nothing about releases
 		t.Fatal(err)

@@ -29,17 +29,21 @@ var handedOn = []string{
 
 // environment returns what a build gets of an environment, and the variables with which the release was made.
 func (t *Tree) environment(all []string) []string {
-	env := slices.DeleteFunc(slices.Clone(all), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return !slices.Contains(handedOn, name)
-	})
 	// A repository around the folder is not the tree's.
-	return append(env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(t.Dir), "KUBE_RELEASE_RUN_TESTS=n")
+	return append(handed(all, handedOn), "GIT_CEILING_DIRECTORIES="+filepath.Dir(t.Dir), "KUBE_RELEASE_RUN_TESTS=n")
+}
+
+// handed returns the variables of an environment that have one of some names.
+func handed(all, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return !slices.Contains(names, name)
+	})
 }
 
 // goVersion returns the version of the Go on PATH, such as go1.26.8.
-func goVersion(dir string) (string, error) {
-	cmd := exec.Command("go", "env", "GOVERSION")
+func goVersion(ctx context.Context, dir string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOTOOLCHAIN=local", "GOFLAGS=")
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err

@@ -13,14 +13,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-
-	gomod "golang.org/x/mod/module"
-	"golang.org/x/mod/sumdb/dirhash"
+	"time"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
@@ -38,26 +36,26 @@ const maxStatement = 32 << 20
 // A Statement says how a release was made.
 type Statement struct {
 	*provenance.Statement
-	Content []byte // as its file has it
+	Content []byte // as its file in a release has it
+	Folder  string // of the release, if the file is in one
 }
 
-// Open reads the statement about a whole release from a file. The error says so if nobody could trust it, whoever signed it. With a key, the
-// statement must be signed by it, in the folder of attestations beside the file.
+// Open reads the statement about a whole release from a file: the statement, or the bundle that holds it. The error says so if nobody could
+// trust it, whoever signed it. With a key, the statement must be signed by it, in the bundle or in the folder of attestations beside the file.
 func Open(file string, key *signature.PublicKey) (*Statement, error) {
-	f, err := os.Open(file)
+	data, err := readSmall(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxStatement+1))
-	if err != nil {
-		return nil, err
+	s := &Statement{Content: data, Folder: filepath.Dir(file)}
+	bundle := filepath.Join(s.Folder, filepath.FromSlash(Attestation))
+	if b, err := signature.Unmarshal(data); err == nil {
+		s.Content, bundle = b.Statement(), file
+		if filepath.Base(s.Folder) == release.Attestations {
+			s.Folder = filepath.Dir(s.Folder)
+		}
 	}
-	if len(data) > maxStatement {
-		return nil, fmt.Errorf("%s: it is too large for a statement", file)
-	}
-	s, err := provenance.Unmarshal(data)
-	if err == nil {
+	if s.Statement, err = provenance.Unmarshal(s.Content); err == nil {
 		err = s.Check()
 	}
 	if err != nil {
@@ -67,12 +65,25 @@ func Open(file string, key *signature.PublicKey) (*Statement, error) {
 		return nil, fmt.Errorf("%s: it is about a part of a release: name the %s beside the release.json", file, provenance.File)
 	}
 	if key != nil {
-		err := signed(filepath.Join(filepath.Dir(file), Attestation), data, *key)
-		if err != nil {
+		if err := signed(bundle, s.Content, *key); err != nil {
 			return nil, fmt.Errorf("%s is not to be trusted: %w", file, err)
 		}
 	}
-	return &Statement{s, data}, nil
+	return s, nil
+}
+
+// readSmall reads a statement or a bundle.
+func readSmall(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxStatement+1))
+	if err == nil && len(data) > maxStatement {
+		err = fmt.Errorf("%s: it is too large for a statement", file)
+	}
+	return data, err
 }
 
 // Attestation is the file with the signed statement, in the folder of a release.
@@ -80,12 +91,7 @@ const Attestation = release.Attestations + "/provenance" + release.BundleSuffix
 
 // signed returns an error if a bundle does not hold a statement that a key has signed.
 func signed(file string, statement []byte, key signature.PublicKey) error {
-	if info, err := os.Stat(file); err != nil {
-		return err
-	} else if info.Size() > signature.MaxBundle {
-		return fmt.Errorf("%s: it is too large for a bundle", file)
-	}
-	data, err := os.ReadFile(file)
+	data, err := readSmall(file)
 	if err != nil {
 		return err
 	}
@@ -107,6 +113,8 @@ type Tree struct {
 	Statement *Statement
 	Dir       string
 	Offline   bool // everything that is needed is in the tree
+
+	sources string // the tarball of the sources, if it is there
 }
 
 // Problems are what is wrong with the tree or its inputs.
@@ -117,22 +125,27 @@ func (p Problems) Error() string {
 }
 
 // Prepare unpacks the tree of a release into dir, from a kubernetes-inputs.tar or else from the tarball of the sources, and checks what it
-// would be made of. A tree that is there already is used, if it is of this statement. The error is of type Problems if inputs are wrong.
+// would be made of. A tree that is there already is used, if it is of this statement. Beside inputs, the tarball of the sources need not
+// exist. The error is of type Problems if something is wrong with what the release would be made of.
 func Prepare(ctx context.Context, s *Statement, dir, inputs, sources string) (*Tree, error) {
-	from := cmp.Or(inputs, sources)
 	t := &Tree{Statement: s, Dir: filepath.Join(dir, "tree"), Offline: inputs != ""}
-	mark, begun := filepath.Join(dir, "of"), filepath.Join(dir, "unpacking")
+	problem, err := s.sources(sources)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && t.Offline:
+	case err != nil:
+		return nil, err
+	case problem != "":
+		return nil, Problems{problem}
+	default:
+		t.sources = sources
+	}
+	from := cmp.Or(inputs, sources)
 	sum, err := sumOf(from)
 	if err != nil {
 		return nil, err
 	}
-	if inputs == "" {
-		if problem := s.source(sum, sources); problem != "" {
-			return nil, Problems{problem}
-		}
-	}
 	of := fmt.Sprintf("%x %s\n", sha256.Sum256(s.Content), sum)
-	switch known, err := os.ReadFile(mark); {
+	switch known, err := os.ReadFile(filepath.Join(dir, mark)); {
 	case err == nil && string(known) == of:
 		return t, t.check(ctx)
 	case err == nil:
@@ -140,27 +153,45 @@ func Prepare(ctx context.Context, s *Statement, dir, inputs, sources string) (*T
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	// Nothing is removed but what an interrupted rebuild has left.
-	if _, err := os.Stat(begun); errors.Is(err, fs.ErrNotExist) {
-		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-			return nil, fmt.Errorf("%s is not empty: name another folder", dir)
-		}
-	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(begun, nil, 0o644), os.RemoveAll(t.Dir), os.Mkdir(t.Dir, 0o755)); err != nil {
+	if err := t.unpack(ctx, dir, from); err != nil {
 		return nil, err
 	}
-	if inputs != "" {
-		if _, err := input.Check(ctx, inputs); err != nil {
-			return nil, problemsOf(inputs, err)
+	if err := t.check(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(t.Dir))
+	}
+	return t, errors.Join(atomicfile.WriteFile(filepath.Join(dir, mark), []byte(of), 0o644), os.Remove(filepath.Join(dir, begun)))
+}
+
+// Files beside the tree.
+const (
+	mark  = "of"        // says of what it was unpacked, once that is done
+	begun = "unpacking" // is there before that
+)
+
+// unpack makes the tree. It removes nothing but what an interrupted rebuild has left.
+func (t *Tree) unpack(ctx context.Context, dir, from string) error {
+	if _, err := os.Stat(filepath.Join(dir, begun)); errors.Is(err, fs.ErrNotExist) {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+			return fmt.Errorf("%s is not empty: name another folder", dir)
 		}
+	}
+	if t.Offline {
+		if _, err := input.Check(ctx, from); err != nil {
+			return problemsOf(from, err)
+		}
+	}
+	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, begun), nil, 0o644), os.RemoveAll(t.Dir), os.Mkdir(t.Dir, 0o755))
+	if err != nil {
+		return err
 	}
 	if err := unpack.Unpack(ctx, from, t.Dir, func(string) bool { return true }); err != nil {
-		return nil, err
+		return err
 	}
-	if err := errors.Join(atomicfile.WriteFile(mark, []byte(of), 0o644), os.Remove(begun)); err != nil {
-		return nil, err
+	problems, err := t.strangers(ctx)
+	if err == nil && len(problems) > 0 {
+		err = errors.Join(problems, os.RemoveAll(t.Dir))
 	}
-	return t, t.check(ctx)
+	return err
 }
 
 // problemsOf lists the members of a bundle that are not as it says itself.
@@ -173,19 +204,6 @@ func problemsOf(file string, err error) error {
 		p = append(p, filepath.Base(file)+": "+strings.TrimSpace(line))
 	}
 	return p
-}
-
-// source returns what is wrong with the tarball of the sources.
-func (s *Statement) source(sum, file string) string {
-	for _, r := range s.Predicate.Definition.Dependencies {
-		if r.Name == catalog.SourceTarball {
-			if want := r.Digest["sha256"]; sum != want {
-				return fmt.Sprintf("%s is another one: its SHA-256 is %s, want %s", file, sum, want)
-			}
-			return ""
-		}
-	}
-	return "the provenance names no " + catalog.SourceTarball
 }
 
 func sumOf(file string) (string, error) {
@@ -204,6 +222,8 @@ func sumOf(file string) (string, error) {
 // A checker compares a tree with a statement.
 type checker struct {
 	*Tree
+	stamp    stamp.Stamp // of the tree
+	files    []string    // of the tree, slash-separated
 	problems Problems
 }
 
@@ -214,13 +234,17 @@ func (c *checker) problem(format string, args ...any) {
 // check names everything that the release was made of and that the tree has not, or has otherwise.
 func (t *Tree) check(ctx context.Context) error {
 	c := &checker{Tree: t}
-	if err := errors.Join(c.version(), c.patches(), c.inputs(ctx)); err != nil {
+	if err := errors.Join(c.version(), c.sameSources(ctx), c.patches()); err != nil {
 		return err
 	}
+	err := c.inputs(ctx)
 	if len(c.problems) > 0 {
+		if err != nil && ctx.Err() == nil { // other sources may not even say what they need
+			c.problem("%v", err)
+		}
 		return c.problems
 	}
-	return nil
+	return err
 }
 
 func (c *checker) parameters() provenance.Parameters {
@@ -243,6 +267,13 @@ func (c *checker) version() error {
 	if v.Commit != p.Commit {
 		c.problem("the tree is of commit %s, and the release of %s", v.Commit, p.Commit)
 	}
+	if v.TreeState != p.TreeState {
+		c.problem("the tree is %s, and the release is of one that was %s", v.TreeState, p.TreeState)
+	}
+	if date := v.Date.UTC().Format(time.RFC3339); date != p.Date {
+		c.problem("the tree is of the time %s, and the release of %s", date, p.Date)
+	}
+	c.stamp = v
 	return nil
 }
 
@@ -294,9 +325,6 @@ func (c *checker) patches() error {
 	return nil
 }
 
-// A pin is what the tree says of a module or package.
-type pin struct{ digest, file string }
-
 // inputs compares what the tree pins, and with a bundle what it has, with what the release was made of.
 func (c *checker) inputs(ctx context.Context) error {
 	cat, err := catalog.Load(c.Dir)
@@ -307,67 +335,30 @@ func (c *checker) inputs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pins := map[string]pin{} // of Debian packages by SHA-256, others as module@version
+	pins := map[string]string{} // digests of Debian packages, and sums by module@version
 	for _, m := range list.Modules {
-		at, err := m.ProxyPath()
-		if err != nil {
-			return err
-		}
-		pins[m.Path+"@"+m.Version.Version] = pin{m.Sum, filepath.Join(filepath.FromSlash(input.Modules), filepath.FromSlash(at)+".zip")}
+		pins[m.String()] = m.Sum
 	}
 	for _, lock := range list.Debian {
 		for _, p := range lock.Packages {
-			pins[p.SHA256] = pin{p.SHA256, filepath.Join(filepath.FromSlash(input.Debian), p.FileName())}
+			pins[p.SHA256] = p.SHA256
 		}
 	}
 	for _, r := range c.Statement.Predicate.Definition.Dependencies {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := c.resource(r, cat, pins); err != nil {
-			return err
-		}
+		c.resource(r, cat, pins)
 	}
 	if !c.Offline {
 		return nil
 	}
-	files, err := list.Files()
-	if err != nil {
-		return err
-	}
-	for _, name := range files {
-		if _, err := os.Stat(filepath.Join(c.Dir, filepath.FromSlash(name))); err != nil {
-			c.problem("%s is missing", name)
-		}
-	}
-	return c.host(cat)
+	return errors.Join(c.bundle(ctx, list), c.toolchains(ctx, cat))
 }
 
 // list returns what the tree says that a release of the statement's platforms is made of, without toolchains.
 func (c *checker) list(cat *catalog.Catalog) (*input.List, error) {
-	var names, locks, goarchs []string
-	err := filepath.WalkDir(c.Dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(c.Dir, file)
-		if err != nil {
-			return err
-		}
-		switch rel = filepath.ToSlash(rel); {
-		case d.IsDir() && (rel == input.Dir || rel == "_output"):
-			return fs.SkipDir
-		case !d.IsDir():
-			names = append(names, rel)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	var locks, goarchs []string
 	for _, im := range cat.Images {
 		folder := "images/" + im.Base
-		if slices.Contains(names, folder+"/debian.lock") && !slices.Contains(locks, folder) {
+		if slices.Contains(c.files, folder+"/"+debian.LockFile) && !slices.Contains(locks, folder) {
 			locks = append(locks, folder)
 		}
 	}
@@ -376,30 +367,27 @@ func (c *checker) list(cat *catalog.Catalog) (*input.List, error) {
 			goarchs = append(goarchs, arch)
 		}
 	}
-	return input.Read(c.Dir, input.ModuleFolders(names), nil, locks, goarchs)
+	return input.Read(c.Dir, input.ModuleFolders(c.files), nil, locks, goarchs)
 }
 
-// resource compares a resource of the statement with the tree's pins, and with a bundle with the bytes in it.
-func (c *checker) resource(r provenance.Resource, cat *catalog.Catalog, pins map[string]pin) error {
+// resource compares a resource of the statement with the tree's pins.
+func (c *checker) resource(r provenance.Resource, cat *catalog.Catalog, pins map[string]string) {
 	if r.URI == "" {
-		return nil // sources and patches
+		return // sources and patches
 	}
 	kind, version, err := release.ParsePURL(r.URI)
 	if err != nil {
 		c.problem("the provenance names %v", err)
-		return nil
+		return
 	}
+	what := r.Name + "@" + version
 	switch kind {
 	case release.Debian:
-		known, ok := pins[r.Digest["sha256"]]
-		if !ok {
-			c.problem("the tree has no package %s %s with the SHA-256 %s", r.Name, version, r.Digest["sha256"])
-		} else if c.Offline {
-			c.sameFile(fmt.Sprintf("package %s %s", r.Name, version), known)
+		if sum := r.Digest["sha256"]; pins[sum] == "" {
+			c.problem("the tree has no package %s %s with the SHA-256 %s", r.Name, version, sum)
 		}
-		return nil
+		return
 	case release.Toolchain:
-		what := r.Name + "@" + version
 		_, host, _ := strings.Cut(strings.TrimPrefix(version, "v0.0.1-"+cat.Go.Version), ".")
 		switch sum := cat.Go.Sums[host]; {
 		case sum == "":
@@ -407,72 +395,18 @@ func (c *checker) resource(r provenance.Resource, cat *catalog.Catalog, pins map
 		case hexOf(sum) != r.Digest["dirHash"]:
 			c.problem("the toolchain %s is another one in the tree: its sum is %s", what, sum)
 		}
-		return nil
+		return
 	}
 	if len(r.Digest) == 0 { // a folder of the tree
-		return nil
+		return
 	}
-	what := r.Name + "@" + version
 	base, patched := module.Unpatched(version)
-	known, ok := pins[r.Name+"@"+base]
-	switch {
+	switch sum, ok := pins[r.Name+"@"+base]; {
 	case !ok:
 		c.problem("the tree has no module %s@%s", r.Name, base)
-	case !patched && hexOf(known.digest) != r.Digest["dirHash"]:
-		c.problem("the module %s is another one in the tree: its sum is %s", what, known.digest)
-	case c.Offline:
-		c.sameModule(module.Version{Path: r.Name, Version: base}, known)
+	case !patched && hexOf(sum) != r.Digest["dirHash"]:
+		c.problem("the module %s is another one in the tree: its sum is %s", what, sum)
 	}
-	return nil
-}
-
-// sameModule compares the zip of a module in a bundle with the tree's pin.
-func (c *checker) sameModule(m module.Version, known pin) {
-	sum, err := dirhash.HashZip(filepath.Join(c.Dir, known.file), dirhash.Hash1)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // named as missing
-	case err != nil:
-		c.problem("the module %s cannot be read: %v", m, err)
-	case sum != known.digest:
-		c.problem("the module %s in %s is another one: its sum is %s, want %s", m, input.Modules, sum, known.digest)
-	}
-}
-
-// sameFile compares a file of a bundle with the tree's pin.
-func (c *checker) sameFile(what string, known pin) {
-	sum, err := sumOf(filepath.Join(c.Dir, known.file))
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // named as missing
-	case err != nil:
-		c.problem("the %s cannot be read: %v", what, err)
-	case sum != known.digest:
-		c.problem("the %s in %s is another one: its SHA-256 is %s, want %s", what, input.Debian, sum, known.digest)
-	}
-}
-
-// host checks that a Go for this machine is there, if the one that is installed is another than the pinned one.
-func (c *checker) host(cat *catalog.Catalog) error {
-	host := runtime.GOOS + "-" + runtime.GOARCH
-	escaped, err := gomod.EscapeVersion("v0.0.1-" + cat.Go.Version + "." + host)
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(c.Dir, filepath.FromSlash(input.Modules), filepath.FromSlash(release.ToolchainModule), "@v", escaped+".zip")
-	sum, err := dirhash.HashZip(file, dirhash.Hash1)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if runtime.Version() != cat.Go.Version {
-			installed, err := goVersion(c.Dir)
-			if err != nil || installed != cat.Go.Version {
-				c.problem("%s for %s is missing: the bundle has none, and %s is installed", cat.Go.Version, host, cmp.Or(installed, "no Go"))
-			}
-		}
-	case err != nil:
-		c.problem("the toolchain %s cannot be read: %v", file, err)
-	case sum != cat.Go.Sums[host]:
-		c.problem("the toolchain %s for %s in %s is another one: its sum is %s, want %s", cat.Go.Version, host, input.Modules, sum, cat.Go.Sums[host])
-	}
-	return nil
 }
 
 // hexOf returns a sum of go.sum as statements have it.

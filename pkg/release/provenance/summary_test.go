@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,18 @@ func TestSummariesAreOfOneStatement(t *testing.T) {
 		if err := CheckSummary([]byte(bad), statement); bad == string(good) || err == nil || !strings.Contains(err.Error(), tt.problem) {
 			t.Errorf("%s: error %v, want %q", what, err, tt.problem)
 		}
+	}
+	var dropped Summary
+	if err := json.Unmarshal(good, &dropped); err != nil {
+		t.Fatal(err)
+	}
+	dropped.Subject = dropped.Subject[1:]
+	data, err := json.MarshalIndent(dropped, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckSummary(append(data, '\n'), statement); err == nil || err.Error() != "it is about other files" {
+		t.Errorf("a subject was dropped: error %v", err)
 	}
 	other := strings.Replace(string(statement), "v1.37.1+acme.1", "v1.37.1+acme.2", 1)
 	if err := CheckSummary(good, []byte(other)); err == nil {

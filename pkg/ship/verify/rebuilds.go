@@ -14,6 +14,23 @@ import (
 	"slipway.build/pkg/ship/sign"
 )
 
+// maxRebuilds is how many files there may be about rebuilds of a release.
+const maxRebuilds = 1000
+
+// unchecked returns the status of a file about a rebuild by somebody whose key is not wanted.
+func unchecked(name string, d fs.DirEntry) (File, error) {
+	info, err := d.Info()
+	switch {
+	case err != nil:
+		return File{}, err
+	case !info.Mode().IsRegular():
+		return File{name, Stranger, "is not a regular file"}, nil
+	case info.Size() > signature.MaxBundle:
+		return File{name, Stranger, "is too large for a bundle"}, nil
+	}
+	return File{name, Unchecked, ""}, nil
+}
+
 // rebuilds adds what is known of rebuilds by the owners of the wanted keys, and a problem if they are too few.
 func (r *Report) rebuilds(ctx context.Context, at place, want Want) error {
 	if len(want.RebuilderKeys) == 0 {
@@ -51,7 +68,7 @@ func (r *Report) rebuilds(ctx context.Context, at place, want Want) error {
 		r.Files = append(slices.DeleteFunc(r.Files, func(known File) bool { return known.Path == f.Path }), f)
 	}
 	if len(r.Rebuilders) < want.Rebuilders {
-		r.Problem = fmt.Sprintf("%d of the wanted %d have rebuilt it", len(r.Rebuilders), want.Rebuilders)
+		r.problem(fmt.Sprintf("%d of the wanted %d have rebuilt it", len(r.Rebuilders), want.Rebuilders))
 	}
 	r.finish()
 	return nil

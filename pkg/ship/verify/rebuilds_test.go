@@ -1,9 +1,12 @@
 package verify
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,4 +107,74 @@ func TestRebuildersAreCounted(t *testing.T) {
 	if r := ask(2, publics...); !r.OK() {
 		t.Errorf("put back: %+v", r)
 	}
+	if r, err := Folder(t.Context(), dir, Want{Version: "v1", Rebuilders: 3, RebuilderKeys: publics}); err != nil ||
+		r.Problem != "it is not v1, and 2 of the wanted 3 have rebuilt it" {
+		t.Errorf("two problems: %+v, %v", r, err)
+	}
+}
+
+// Anybody may put files into the folder of rebuilds.
+func TestFilesAboutRebuildsAreBounded(t *testing.T) {
+	t.Parallel()
+	dir, _, _ := signed(t)
+	folder := filepath.Join(dir, release.Rebuilds)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) string { return filepath.Join(folder, name+release.BundleSuffix) }
+	if err := os.Symlink(os.DevNull, file("link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file("large"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file("large"), signature.MaxBundle+1); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, release.Rebuilds+"/small"+release.BundleSuffix, "{}")
+	write(t, dir, release.Rebuilds+"/README", "")
+	r, err := Folder(t.Context(), dir, Want{})
+	if err != nil || r.OK() {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	got := map[string]Status{}
+	for _, f := range r.Files {
+		if filepath.Dir(f.Path) == release.Rebuilds {
+			got[filepath.Base(f.Path)] = f.Status
+		}
+	}
+	want := map[string]Status{
+		"link" + release.BundleSuffix: Stranger, "large" + release.BundleSuffix: Stranger, "small" + release.BundleSuffix: Unchecked, "README": Stranger,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for i := range maxRebuilds {
+		write(t, dir, fmt.Sprintf("%s/%d%s", release.Rebuilds, i, release.BundleSuffix), "")
+	}
+	if _, err := Folder(t.Context(), dir, Want{}); err == nil || !strings.Contains(err.Error(), "rebuilds has more than 1000 files") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What a bundle about a rebuild holds is anybody's.
+func FuzzCheckRebuild(f *testing.F) {
+	key, err := signature.New()
+	if err != nil {
+		f.Fatal(err)
+	}
+	bundle, err := signature.Attest(f.Context(), key, []byte("{}"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	data, err := bundle.Marshal()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if checkRebuild(data, []byte("{}"), key.Public()) == nil {
+			t.Errorf("%q is accepted", data)
+		}
+	})
 }

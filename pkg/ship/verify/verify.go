@@ -212,7 +212,7 @@ func one(ctx context.Context, at place, name string, want Want) (*Report, error)
 // compare adds what is wrong with the version.
 func (r *Report) compare(want Want) error {
 	if want.Version != "" && r.Version != want.Version {
-		r.Problem = "it is not " + want.Version
+		r.problem("it is not " + want.Version)
 	}
 	if want.AtLeast != "" {
 		order, err := compareVersions(r.Version, want.AtLeast)
@@ -220,10 +220,18 @@ func (r *Report) compare(want Want) error {
 			return err
 		}
 		if order < 0 {
-			r.Problem = "it is older than " + want.AtLeast
+			r.problem("it is older than " + want.AtLeast)
 		}
 	}
 	return nil
+}
+
+// problem adds why it is not the release that was wanted.
+func (r *Report) problem(text string) {
+	if r.Problem != "" {
+		text = r.Problem + ", and " + text
+	}
+	r.Problem = text
 }
 
 // signatures adds what is known of signatures: of files by their contents, and of statements.
@@ -383,6 +391,7 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 		known[a.Path] = true
 	}
 	var found []File
+	rebuilds := 0
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -394,7 +403,14 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 		switch rel = filepath.ToSlash(rel); {
 		case known[rel]:
 		case path.Dir(rel) == release.Rebuilds && strings.HasSuffix(rel, release.BundleSuffix):
-			found = append(found, File{rel, Unchecked, ""})
+			if rebuilds++; rebuilds > maxRebuilds {
+				return fmt.Errorf("%s has more than %d files: nobody can tell what they are for", filepath.Dir(name), maxRebuilds)
+			}
+			f, err := unchecked(rel, d)
+			if err != nil {
+				return err
+			}
+			found = append(found, f)
 		default:
 			found = append(found, File{rel, Stranger, ""})
 		}
