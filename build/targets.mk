@@ -73,6 +73,11 @@ COMPONENTS := kube-apiserver \
   etcd \
   etcdctl \
   etcdutl \
+  containerd \
+  containerd-shim-runc-v2 \
+  ctr \
+  crictl \
+  olareg \
   coredns \
   metrics-server \
   bandwidth \

@@ -52,7 +52,6 @@ func atMost(ctx context.Context, archive, dir string, want func(name string) boo
 		return err
 	}
 	defer root.Close()
-	u := &unpacker{root: root}
 	// Unzip ahead while files are written.
 	ahead, end := io.Pipe()
 	defer ahead.Close()
@@ -60,17 +59,42 @@ func atMost(ctx context.Context, archive, dir string, want func(name string) boo
 		_, err := io.CopyBuffer(end, struct{ io.Reader }{unzipped}, make([]byte, 1<<20))
 		end.CloseWithError(err)
 	}()
-	members := tar.NewReader(&limited{ctx, ahead, bytes})
+	u := &unpacker{root: root}
+	if err = u.read(&limited{ctx, ahead, bytes}, want, entries); err == nil {
+		err = u.checkLinks()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", archive, err)
+	}
+	return nil
+}
+
+// RootFilesystem writes a root file system, which is a tar stream, into an empty folder, and nothing outside of it. Unlike those that
+// Unpack writes, its links may lead anywhere: they are those of programs whose root the folder will be. Nothing is written through a
+// link that leaves the folder. After an error, the folder must not be used.
+func RootFilesystem(ctx context.Context, stream io.Reader, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	u := &unpacker{root: root}
+	return u.read(&limited{ctx, stream, mostBytes}, func(name string) bool { return name != "." }, mostEntries)
+}
+
+// read writes the wanted members of a tar stream.
+func (u *unpacker) read(stream io.Reader, want func(name string) bool, entries int64) error {
+	members := tar.NewReader(stream)
 	for ; ; entries-- {
 		h, err := members.Next()
 		if err == io.EOF {
-			break
+			return nil
 		}
 		if err == nil && entries == 0 {
 			err = ErrTooLarge
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", archive, err)
+			return err
 		}
 		name := path.Clean(h.Name)
 		switch {
@@ -80,13 +104,9 @@ func atMost(ctx context.Context, archive, dir string, want func(name string) boo
 			err = u.add(name, h, members)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %s: %w", archive, h.Name, err)
+			return fmt.Errorf("%s: %w", h.Name, err)
 		}
 	}
-	if err := u.checkLinks(); err != nil {
-		return fmt.Errorf("%s: %w", archive, err)
-	}
-	return nil
 }
 
 type unpacker struct {

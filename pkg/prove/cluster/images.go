@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"slipway.build/pkg/mechanism/unpack"
 )
 
 // An imageFile is an unpacked archive of an image, with the names in it.
@@ -50,6 +53,31 @@ func (b *bundle) image(name string) (imageFile, error) {
 		return imageFile{}, fmt.Errorf("image %s: it has no name", file)
 	}
 	return i, nil
+}
+
+// unpackRoot unpacks the root file system of nodes, on which each node has a layer of its own.
+func (s *State) unpackRoot(ctx context.Context) error {
+	b, err := s.server()
+	if err != nil {
+		return err
+	}
+	file, err := b.path(nodeImage)
+	if err != nil {
+		return err
+	}
+	image, err := tarball.ImageFromPath(file, nil)
+	if err != nil {
+		return fmt.Errorf("image %s: %w", file, err)
+	}
+	if err := os.MkdirAll(s.path("root"), 0o755); err != nil {
+		return err
+	}
+	files := mutate.Extract(image)
+	defer files.Close()
+	if err := unpack.RootFilesystem(ctx, files, s.path("root")); err != nil {
+		return fmt.Errorf("image %s: %w", file, err)
+	}
+	return nil
 }
 
 // name returns the image's shortest name. The others have the architecture in them.

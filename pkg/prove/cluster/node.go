@@ -149,25 +149,27 @@ func (s *State) connectPods(ctx context.Context, nodes []node) error {
 	return nil
 }
 
-// containerdConfig returns the configuration of a node's container runtime, in the format that containerd 1.3 to 2 reads.
+// containerdConfig returns the configuration of a node's container runtime, containerd 2.
 func containerdConfig(sandbox, snapshotter, plugins string) string {
-	return fmt.Sprintf(`version = 2
+	return fmt.Sprintf(`version = 3
 
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = %q
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = %q
+
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = %q
+
+[plugins."io.containerd.cri.v1.runtime"]
   # Without CAP_SYS_RESOURCE, a process cannot make another one harder to kill than itself.
   restrict_oom_score_adj = true
 
-[plugins."io.containerd.grpc.v1.cri".cni]
-  bin_dir = %q
+[plugins."io.containerd.cri.v1.runtime".cni]
+  bin_dirs = [%q]
   conf_dir = "/etc/cni/net.d"
 
-[plugins."io.containerd.grpc.v1.cri".containerd]
-  snapshotter = %q
-
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-`, sandbox, plugins, snapshotter)
+`, snapshotter, sandbox, plugins)
 }
 
 // podNetworkConfig returns the configuration of a node's network plugins. Each Pod has a link to the node, which routes between them.

@@ -2,8 +2,8 @@
 # node.sh NAME ADDRESS PATH
 # The init of a node, in mount, network, host name, IPC and process namespaces of its own: containerd, and the kubelet once
 # kubeadm has configured it. It starts in the node's folder, which becomes /run/slipway/node; what was unpacked of the
-# release becomes /run/slipway/release. Files of this machine are seen but not changed: folders that a node writes to are
-# its own.
+# release becomes /run/slipway/release. The root is the release's image "node", below a layer in memory. Of this machine's files,
+# a node sees devices, /sys and the kernel's modules.
 set -eu
 name=$1 address=$2 PATH=$3
 
@@ -11,27 +11,36 @@ name=$1 address=$2 PATH=$3
 mount -n --make-rprivate /
 mount -n -t proc proc /proc
 mount -n -t tmpfs -o mode=755 tmpfs /run
-hostname "$name"
-mkdir -p /run/slipway/node /run/slipway/release
-mount --bind . /run/slipway/node
-mount --bind ../../release /run/slipway/release
+mkdir /run/image /run/upper /run/work /run/root
+mount --bind ../../root /run/image # options cannot hold any path
+mount -t overlay -o lowerdir=/run/image,upperdir=/run/upper,workdir=/run/work overlay /run/root
+mount -t proc proc /run/root/proc
+mount --rbind /sys /run/root/sys
+mount --rbind /dev /run/root/dev
+mount -t tmpfs -o mode=755 tmpfs /run/root/run
+mkdir -p /run/root/run/slipway/node /run/root/run/slipway/release /run/root/run/machine /run/root/usr/lib/modules
+mount --bind . /run/root/run/slipway/node
+mount --bind ../../release /run/root/run/slipway/release
+if [ -d /lib/modules ]; then
+  mount --bind /lib/modules /run/root/usr/lib/modules
+fi
+pivot_root /run/root /run/root/run/machine
 cd /run/slipway/node
+umount -l /run/machine
+rmdir /run/machine
 
 # etcd's data is in memory, where a sync costs nothing: a cluster does not outlive the machine's next boot.
 mount -t tmpfs -o mode=755 tmpfs /var/lib
-mkdir -p var-log tmp containerd kubelet kubernetes cni /var/lib/containerd /var/lib/kubelet
+mkdir -p var-log tmp containerd kubelet kubernetes cni /var/lib/containerd /var/lib/kubelet /var/log /tmp /etc/kubernetes /etc/cni/net.d
 chmod 1777 tmp
 mount --bind var-log /var/log
 mount --bind tmp /tmp
 mount --bind containerd /var/lib/containerd
 mount --bind kubelet /var/lib/kubelet
-
-mkdir -p /run/etc/upper /run/etc/work
-mount -t overlay -o lowerdir=/etc,upperdir=/run/etc/upper,workdir=/run/etc/work overlay /etc
-mkdir -p /etc/kubernetes /etc/cni/net.d
 mount --bind kubernetes /etc/kubernetes
 mount --bind cni /etc/cni/net.d
-rm -f /etc/resolv.conf /etc/hosts /etc/hostname
+
+hostname "$name"
 echo "$name" >/etc/hostname
 printf '127.0.0.1 localhost\n%s %s\n' "$address" "$name" >/etc/hosts
 # Nothing answers there: CoreDNS says at once that it does not know names of the world outside, to which nothing leads.

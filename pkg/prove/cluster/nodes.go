@@ -38,6 +38,7 @@ func (s *State) nodes(count int) []step {
 			return err
 		}},
 		{"network", []string{"images"}, s.makeSwitch},
+		{"root of nodes", []string{"unpack"}, s.unpackRoot},
 	}
 	// The first node imports the images of its static Pods first. Other nodes have no static Pods.
 	split := func(controlPlane bool) []imageFile {
@@ -46,7 +47,7 @@ func (s *State) nodes(count int) []step {
 	var joined, ready []string
 	for _, n := range nodes {
 		start, load, join := "start "+n.name, "images of "+n.name, "kubeadm join "+n.name
-		steps = append(steps, step{start, []string{"network"}, func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
+		steps = append(steps, step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
 		before := start
 		if n == first {
 			before, join = "images of the control plane", "kubeadm init"

@@ -27,13 +27,14 @@ const (
 	testSuite = "e2e.test"       // in the test tarball
 	ginkgo    = "ginkgo"
 	etcdImage = "etcd.tar"
+	nodeImage = "node.tar" // the root file system of nodes
 )
 
 var (
 	controlPlanePrograms = []string{"etcd", apiServer, "kube-controller-manager", "kube-scheduler", "kubectl"}
-	nodePrograms         = []string{"kubeadm", "kubelet", "kubectl"}
+	nodePrograms         = []string{"kubeadm", "kubelet", "kubectl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl"}
 	networkPlugins       = []string{"ptp", "host-local", "loopback", "portmap"}
-	nodeImages           = []string{apiServer + ".tar", "pause.tar"}
+	nodeImages           = []string{apiServer + ".tar", "pause.tar", nodeImage}
 )
 
 // metricsServer is the folder of metrics-server's manifests in the server tarball. It is not an artifact.
@@ -164,11 +165,11 @@ func (b *bundle) foldersInNode(names []string) []string {
 	return folders
 }
 
-// archives returns the names of the tarball's archives of images, except for kubectl's, which no cluster runs.
+// archives returns the names of the tarball's archives of images that Pods run: not kubectl's, which no cluster runs, and not a node's.
 func (b *bundle) archives() []string {
 	var names []string
 	for _, a := range b.release.Select(release.Archive, host) {
-		if name := short(a.Name); b.members[name] != "" && name != "kubectl.tar" {
+		if name := short(a.Name); b.members[name] != "" && name != "kubectl.tar" && name != nodeImage {
 			names = append(names, name)
 		}
 	}

@@ -102,11 +102,9 @@ func (s *State) steps(b *bundle, o Options) []step {
 	}}}, s.nodes(o.Nodes)...)
 }
 
-// programs are those that a cluster with nodes needs on this machine, with their Debian packages.
+// programs are those by which this machine makes nodes, with their Debian packages. What runs in nodes is the release's.
 var programs = []struct{ name, debian string }{
-	{"containerd", "containerd"}, {"ctr", "containerd"}, {"runc", "runc"},
-	{"ip", "iproute2"}, {"iptables", "iptables"},
-	{"nsenter", "util-linux"}, {"losetup", "mount"}, {"mount", "mount"}, {"hostname", "hostname"},
+	{"ip", "iproute2"}, {"nsenter", "util-linux"}, {"pivot_root", "util-linux"}, {"mount", "mount"},
 }
 
 var errNotLinux = errors.New("a cluster needs Linux: run slipway in a virtual machine")
