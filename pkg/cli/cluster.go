@@ -31,7 +31,7 @@ All files of a cluster are in _output/cluster/NAME, and "slipway cluster down" r
 		Args: onlySubcommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o), newClusterConformance(o))
+	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o), newClusterConformance(o), newClusterLoad(o))
 	return c
 }
 
@@ -50,11 +50,12 @@ func newClusterUp(o *options) *cobra.Command {
 		Long: `up boots a cluster from the release's server tarball for this machine, after comparing it with release.json. It leaves a
 cluster that is up already as it is.
 
-Nodes are namespaces on this machine, and kubeadm makes them a cluster. This needs root, and the system's containerd, runc,
-iproute2 and iptables. --control-plane-only needs none of these: etcd, kube-apiserver, kube-controller-manager and
-kube-scheduler run as processes on loopback, and there are no nodes to run Pods.
+Nodes are namespaces on this machine, and kubeadm makes them a cluster. Their root file system and their container runtime are
+the release's, too. This needs root and iproute2. --control-plane-only needs neither: etcd, kube-apiserver,
+kube-controller-manager and kube-scheduler run as processes on loopback, and there are no nodes to run Pods.
 
-Images come from the tarball: no registry is contacted, and the cluster has no way out. This machine can reach its nodes.
+Nodes pull images from a registry in the cluster that has those of the tarball. They contact no other, and the cluster has no way
+out. This machine can reach its nodes.
 If up is interrupted, it removes what it made; if it fails, everything stays for inspection until "slipway cluster down".`,
 		Example: "  sudo slipway cluster up --nodes 2\n  export KUBECONFIG=$(slipway cluster kubeconfig)\n  kubectl get nodes",
 		Args:    cobra.NoArgs,

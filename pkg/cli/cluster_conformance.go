@@ -33,8 +33,8 @@ func newClusterConformance(o *options) *cobra.Command {
 		Use:   "conformance",
 		Short: "Run upstream's conformance specs against a cluster",
 		Long: `conformance runs the [Conformance] specs of the release's own e2e.test against a cluster that is up. Its images come from the
-release's test tarball and are imported into the nodes under their upstream names: no registry is contacted. They are substitutes
-for upstream's images, and each report lists them. The command prints each spec as it ends, then those that did not pass, and why.
+release's test tarball: it pushes them to the cluster's registry under their upstream names. They are substitutes for upstream's
+images, and each report lists them. The command prints each spec as it ends, then those that did not pass, and why.
 
 --focus and --skip choose among the conformance specs, and never add others: a spec runs if its name matches one of the patterns
 of --focus and none of --skip. Both can be repeated.

@@ -101,7 +101,7 @@ var rules = []rule{
 	{"ship/vulns", "which known vulnerabilities a release has", "how a release is made, and where databases are", []string{processes, network, "pkg/build/..."}},
 	{"ship/why", "where the parts of a release come from", "how a release is made, and where a tree keeps what it knows of packages", []string{processes, network, "pkg/build/..."}},
 
-	{"prove/cluster", "boot a cluster from a release, and remove it without a trace", "how a release is made", []string{plan, network, docker, engine}},
+	{"prove/cluster", "boot a cluster from a release, and remove it without a trace", "how a release is made", []string{plan, docker, engine}},
 	{"prove/cluster/verify", "whether a cluster works: a table of checks", "how a release is made", []string{plan, docker, engine}},
 	{"prove/cluster/conformance", "run upstream's conformance specs, and report", "which specs and images there are", []string{catalog, docker, engine, images}},
 	{"prove/rebuild", "make a release again from its provenance, and compare", "how its artifacts are made, and how releases differ", []string{network, plan, roads}},

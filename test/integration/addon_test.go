@@ -59,7 +59,11 @@ func TestOtherProjectsImagesHaveTheirVersion(t *testing.T) {
 // Programs print the version that they are packed under.
 func TestOtherProjectsProgramsPrintTheirVersion(t *testing.T) {
 	r := baseline(t)
-	cni := requirements(parseMod(t, r.path("images/cni-plugins/go.mod")))["github.com/containernetworking/plugins"]
+	of := func(folder, module string) string {
+		return requirements(parseMod(t, r.path("images/"+folder+"/go.mod")))[module]
+	}
+	cni := of("cni-plugins", "github.com/containernetworking/plugins")
+	containerd, crictl := of("containerd", "github.com/containerd/containerd/v2"), of("crictl", "sigs.k8s.io/cri-tools")
 	for _, tt := range []struct {
 		line []string
 		env  string
@@ -71,6 +75,10 @@ func TestOtherProjectsProgramsPrintTheirVersion(t *testing.T) {
 		{[]string{"etcdutl", "version"}, "", "etcdutl version: " + programVersion("etcd") + "\n"},
 		{[]string{"coredns", "-version"}, "", "CoreDNS-" + programVersion("coredns/coredns") + "\n"},
 		{[]string{"metrics-server", "--version"}, "", addonImages["metrics-server/metrics-server"]},
+		{[]string{"containerd", "--version"}, "", " " + containerd + " "},
+		{[]string{"containerd-shim-runc-v2", "-v"}, "", "  Version:  " + containerd + "\n"},
+		{[]string{"ctr", "--version"}, "", " " + containerd + "\n"},
+		{[]string{"crictl", "--version"}, "", " " + crictl + "\n"},
 		{[]string{"bridge"}, "CNI_COMMAND=", "CNI bridge plugin " + cni + "\n"},
 		{[]string{"portmap"}, "CNI_COMMAND=", "CNI portmap plugin " + cni + "\n"},
 	} {
@@ -86,7 +94,7 @@ func TestOtherProjectsAreBuiltFromWhatTheySelected(t *testing.T) {
 	r := baseline(t)
 	for module, project := range map[string]string{
 		"coredns": "github.com/coredns/coredns", "metrics-server": "sigs.k8s.io/metrics-server", "cni-plugins": "github.com/containernetworking/plugins",
-		"etcd": "go.etcd.io/etcd/server/v3",
+		"etcd": "go.etcd.io/etcd/server/v3", "containerd": "github.com/containerd/containerd/v2", "crictl": "sigs.k8s.io/cri-tools",
 	} {
 		dir := r.path("images/" + module)
 		ours := parseMod(t, filepath.Join(dir, "go.mod"))

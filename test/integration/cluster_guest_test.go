@@ -46,7 +46,7 @@ func TestClusterWorksWithCgroupVersion2(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("guests are for amd64, and this is " + runtime.GOARCH)
 	}
-	machine, err := guest.Make(t.Context(), t.TempDir(), "containerd", "runc", "iptables", "iproute2", "hostname")
+	machine, err := guest.Make(t.Context(), t.TempDir(), "iproute2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestTarballWithoutAnImageIsRefused(t *testing.T) {
 func TestMissingProgramForNodesIsNamed(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
-	for program, pkg := range map[string]string{"runc": "runc", "containerd": "containerd", "ctr": "containerd"} {
+	for program, pkg := range map[string]string{"ip": "iproute2", "nsenter": "util-linux"} {
 		path, err := exec.LookPath(program)
 		if err != nil {
 			t.Fatal(err)

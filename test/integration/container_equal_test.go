@@ -56,7 +56,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 			t.Errorf("%s was made by the local road, too", name)
 		}
 	}
-	for _, name := range etcdBinaries {
+	for _, name := range addonBinaries {
 		if got, want := tr.sum(t, hostBin(name)), r.files[hostBin(name)]; got != want {
 			t.Errorf("%s is %s, in a release by the local road %s", name, got, want)
 		}

@@ -30,9 +30,9 @@ var (
 	imageNames     = []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl"}
 
 	// Other projects: programs, and images by name with their versions. Those that Kubernetes or the tree chooses are in release.yaml.
-	etcdBinaries = []string{"etcd", "etcdctl", "etcdutl"}
-	cniPlugins   = []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"}
-	addonImages  = imageVersions("pause", "probe", "etcd", "coredns/coredns", "metrics-server/metrics-server")
+	addonBinaries = []string{"etcd", "etcdctl", "etcdutl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl", "olareg"}
+	cniPlugins    = []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"}
+	addonImages   = imageVersions("pause", "probe", "node", "etcd", "coredns/coredns", "metrics-server/metrics-server")
 )
 
 // imageVersions returns the versions that release.yaml declares for images.
@@ -81,7 +81,7 @@ func quickTarballs() map[string][]string {
 	for _, name := range imageNames {
 		server = append(server, below("kubernetes/server/bin", name+".tar", name+".docker_tag")...)
 	}
-	server = append(server, below("kubernetes/addons/bin", etcdBinaries...)...)
+	server = append(server, below("kubernetes/addons/bin", addonBinaries...)...)
 	server = append(server, below("kubernetes/addons/cni/bin", cniPlugins...)...)
 	for name := range addonImages {
 		server = append(server, below("kubernetes/addons/images", path.Base(name)+".tar", path.Base(name)+".docker_tag")...)

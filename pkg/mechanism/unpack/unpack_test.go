@@ -141,3 +141,44 @@ func TestUnpackNamesAnArchiveThatIsCutOff(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestRootFilesystemHasLinksOfItsOwn(t *testing.T) {
+	t.Parallel()
+	stream := func(members ...member) io.Reader {
+		f, err := os.Open(pack(t, members...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		plain, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plain
+	}
+	dir := t.TempDir()
+	inner := stream(link("bin", "usr/bin"), file("usr/bin/sh", "shell"), file("bin/ls", "list"), link("etc/alternatives/sh", "/usr/bin/sh"), link("dev/core", "/proc/kcore"))
+	if err := RootFilesystem(t.Context(), inner, dir); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "usr", "bin", "ls")); err != nil || string(text) != "list" {
+		t.Errorf("what was written through a link inside: %q, %v", text, err)
+	}
+	if to, err := os.Readlink(filepath.Join(dir, "dev", "core")); err != nil || to != "/proc/kcore" {
+		t.Errorf("a link to what is there once programs run: %q, %v", to, err)
+	}
+
+	outside := t.TempDir()
+	for name, members := range map[string][]member{
+		"through an absolute link": {link("out", outside), file("out/text", "x")},
+		"through a relative link":  {link("out", "../"+filepath.Base(outside)), file("out/text", "x")},
+		"by its name":              {file("../"+filepath.Base(outside)+"/text", "x")},
+	} {
+		if err := RootFilesystem(t.Context(), stream(members...), t.TempDir()); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
+		t.Errorf("outside there is %v, %v", left, err)
+	}
+}

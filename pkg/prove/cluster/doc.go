@@ -3,19 +3,20 @@
 // A cluster takes nothing from the tree: the server tarball is compared with release.json and unpacked into the cluster's folder, and
 // the programs in it run. There are two kinds of cluster:
 //
-//   - One with nodes, which needs root. A node is a set of namespaces on this machine (node.sh is its init) with the system's
-//     containerd and runc; kubeadm sets up the cluster as on any other machine. The tarball's images are imported into each
-//     node's container runtime under their upstream names, so that no registry is asked.
+//   - One with nodes, which needs root. A node is a set of namespaces on this machine (node.sh is its init) with the root file
+//     system and the container runtime of the release; kubeadm sets up the cluster as on any other machine. The tarball's images
+//     are in a registry of the cluster's own, which the nodes ask for every image.
 //   - A control plane only: etcd, kube-apiserver, kube-controller-manager and kube-scheduler as plain processes on loopback,
 //     without root and containers.
 //
 // # Folders
 //
 // Each cluster has one folder: state.json says what was made, kubeconfig is the administrator's, release holds what was unpacked,
-// log holds the output of processes, and nodes has a folder for each node, with the node's logs in var-log. The rest of a cluster
-// is in the kernel: processes, one network interface (slwID), and control groups (slipway-ID). Mounts, the rest of the network and
-// firewall rules are in namespaces, and go with the last process of a node. The kubelet sets sysctls that no namespace holds and
-// that belong to the machine: a node has files in their place, so that they never change.
+// root is the root file system of nodes, registry holds the images that nodes pull, log holds the output of processes, and nodes has a
+// folder for each node, with the node's logs in var-log. The rest of a cluster is in the kernel: processes, one network interface
+// (slwID), and control groups (slipway-ID). Mounts, the rest of the network and firewall rules are in namespaces, and go with the
+// last process of a node. The kubelet sets sysctls that no namespace holds and that belong to the machine: a node has files in
+// their place, so that they never change.
 //
 // # Removal
 //

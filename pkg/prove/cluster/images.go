@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -154,20 +153,6 @@ func (b *bundle) requireImages(images []imageFile, names []string) error {
 	}
 	if len(lacks) > 0 {
 		return fmt.Errorf("%s lacks images that kubeadm wants: %s: its release cannot boot", b.tarball.Path, strings.Join(lacks, ", "))
-	}
-	return nil
-}
-
-// importImages imports images into a node's container runtime, so that it asks no registry for them.
-func (s *State) importImages(ctx context.Context, n node, images []imageFile) error {
-	for _, i := range images {
-		member, err := filepath.Rel(s.releaseDir(), i.file)
-		if err != nil {
-			return err
-		}
-		if _, err := s.inNode(ctx, n, "ctr", "--namespace=k8s.io", "images", "import", path.Join(releaseInNode, filepath.ToSlash(member))); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (c setup) joinConfig() ([]byte, error) {
 	})
 }
 
-// timeouts returns kubeadm's timeouts. It starts to wait while images are still being imported, so it waits longer than others.
+// timeouts returns kubeadm's timeouts. What it waits for includes pulls of images, so it waits longer than others.
 func (c setup) timeouts() object {
 	long := (2 * c.wait).String()
 	return object{"kubernetesAPICall": long, "controlPlaneComponentHealthCheck": long, "kubeletHealthCheck": long, "tlsBootstrap": long}
@@ -97,7 +97,7 @@ func (c setup) timeouts() object {
 func (c setup) registration() object {
 	return object{
 		"name": c.name, "criSocket": "unix:///run/containerd/containerd.sock",
-		"imagePullPolicy":  "Never",
+		"imagePullSerial":  false,
 		"taints":           []object{}, // Pods run on every node, including the first
 		"kubeletExtraArgs": arguments("node-ip", c.address, "cgroup-root", "/"+c.cgroupRoot),
 	}

@@ -15,7 +15,7 @@ import (
 // The nodes of a cluster and this machine reach one another over a switch:
 //
 //	this machine ── slwID ──┐
-//	node 1 ── eth0 ──────── br0 in a network namespace of its own, the switch
+//	node 1 ── eth0 ──────── br0 in a network namespace of its own, the switch, where the registry runs
 //	node 2 ── eth0 ─────────┘
 //
 // Only the interface slwID is in this machine's network namespace. So the machine's firewall rules and routes do not apply between
@@ -49,7 +49,11 @@ func (s *State) address(node int) (netip.Prefix, error) {
 
 // makeSwitch chooses a subnet and connects the machine to it.
 func (s *State) makeSwitch(ctx context.Context) error {
-	if err := s.start(Process{Name: switchName}, switchNamespaces, s.dir, "sleep", "infinity"); err != nil {
+	registry, err := s.registryCommand()
+	if err != nil {
+		return err
+	}
+	if err := s.start(Process{Name: switchName}, switchNamespaces, s.dir, registry...); err != nil {
 		return err
 	}
 	p, _ := s.process(switchName)
@@ -82,7 +86,10 @@ func (s *State) makeSwitch(ctx context.Context) error {
 	if err := ip(ctx, "link add "+s.hostInterface()+" type veth peer name host netns "+pid); err != nil {
 		return err
 	}
-	if err := ipIn(ctx, p, "link add br0 type bridge", "link set br0 up", "link set host master br0 up"); err != nil {
+	own := subnet.Addr().As4()
+	own[3] = registryHost
+	if err := ipIn(ctx, p, "link set lo up", "link add br0 type bridge", "address add "+netip.PrefixFrom(netip.AddrFrom4(own), subnet.Bits()).String()+" dev br0",
+		"link set br0 up", "link set host master br0 up"); err != nil {
 		return err
 	}
 	return ip(ctx, "address add "+host.String()+" dev "+s.hostInterface(), "link set "+s.hostInterface()+" up")

@@ -71,6 +71,9 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err := atomicfile.WriteFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, snapshotter, b.foldersInNode(networkPlugins)[0])), 0o644); err != nil {
 		return err
 	}
+	if err := s.configureRegistry(n); err != nil {
+		return err
+	}
 	p := Process{Name: n.name, Address: address.Addr().String()}
 	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath()); err != nil {
 		return err
@@ -158,6 +161,9 @@ func containerdConfig(sandbox, snapshotter, plugins string) string {
 
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = %q
+
+[plugins."io.containerd.cri.v1.images".registry]
+  config_path = "/run/slipway/node/certs.d"
 
 [plugins."io.containerd.cri.v1.runtime"]
   # Without CAP_SYS_RESOURCE, a process cannot make another one harder to kill than itself.

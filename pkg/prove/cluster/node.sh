@@ -14,11 +14,12 @@ mount -n -t tmpfs -o mode=755 tmpfs /run
 mkdir /run/image /run/upper /run/work /run/root
 mount --bind ../../root /run/image # options cannot hold any path
 mount -t overlay -o lowerdir=/run/image,upperdir=/run/upper,workdir=/run/work overlay /run/root
+mkdir -p /run/root/proc /run/root/sys /run/root/dev /run/root/run /run/root/usr/lib/modules
 mount -t proc proc /run/root/proc
 mount --rbind /sys /run/root/sys
 mount --rbind /dev /run/root/dev
 mount -t tmpfs -o mode=755 tmpfs /run/root/run
-mkdir -p /run/root/run/slipway/node /run/root/run/slipway/release /run/root/run/machine /run/root/usr/lib/modules
+mkdir -p /run/root/run/slipway/node /run/root/run/slipway/release /run/root/run/machine
 mount --bind . /run/root/run/slipway/node
 mount --bind ../../release /run/root/run/slipway/release
 if [ -d /lib/modules ]; then

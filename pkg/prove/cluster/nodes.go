@@ -40,31 +40,31 @@ func (s *State) nodes(count int) []step {
 		{"network", []string{"images"}, s.makeSwitch},
 		{"root of nodes", []string{"unpack"}, s.unpackRoot},
 	}
-	// The first node imports the images of its static Pods first. Other nodes have no static Pods.
+	// The control plane's images come first: kubeadm pulls them before it does anything else.
 	split := func(controlPlane bool) []imageFile {
 		return slices.DeleteFunc(slices.Clone(images), func(i imageFile) bool { return i.controlPlane() != controlPlane })
 	}
-	var joined, ready []string
+	const early, late = "publish the control plane's images", "publish other images"
+	steps = append(steps,
+		step{early, []string{"network"}, func(ctx context.Context) error { return s.publish(ctx, split(true)) }},
+		step{late, []string{early}, func(ctx context.Context) error { return s.publish(ctx, split(false)) }})
+	var joined []string
 	for _, n := range nodes {
-		start, load, join := "start "+n.name, "images of "+n.name, "kubeadm join "+n.name
+		start, join := "start "+n.name, "kubeadm join "+n.name
 		steps = append(steps, step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
-		before := start
 		if n == first {
-			before, join = "images of the control plane", "kubeadm init"
-			steps = append(steps,
-				step{before, []string{start}, func(ctx context.Context) error { return s.importImages(ctx, n, split(true)) }},
-				step{join, []string{before}, func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
+			join = "kubeadm init"
+			steps = append(steps, step{join, []string{start, late}, func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
 		} else {
 			steps = append(steps, step{join, []string{start, "kubeadm init"}, func(ctx context.Context) error { return s.join(ctx, n, first, of(n)) }})
 		}
-		steps = append(steps, step{load, []string{before}, func(ctx context.Context) error { return s.importImages(ctx, n, split(false)) }})
-		joined, ready = append(joined, join), append(ready, load)
+		joined = append(joined, join)
 	}
 	return append(steps,
 		step{"connect Pods", joined, func(ctx context.Context) error { return s.connectPods(ctx, nodes) }},
 		step{"approve kubelets", joined, func(ctx context.Context) error { return s.approveKubelets(ctx, nodes) }},
 		step{"addons", []string{"kubeadm init"}, func(ctx context.Context) error { return s.addAddons(ctx, images) }},
-		step{"nodes ready", append(ready, "connect Pods"), func(ctx context.Context) error {
+		step{"nodes ready", []string{"connect Pods"}, func(ctx context.Context) error {
 			return s.wait(ctx, "wait", "--for=condition=Ready", "nodes", "--all", s.timeout())
 		}},
 		step{"CoreDNS ready", []string{"nodes ready"}, func(ctx context.Context) error {

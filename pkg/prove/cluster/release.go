@@ -26,13 +26,12 @@ const (
 	apiServer = "kube-apiserver" // in the server tarball
 	testSuite = "e2e.test"       // in the test tarball
 	ginkgo    = "ginkgo"
-	etcdImage = "etcd.tar"
 	nodeImage = "node.tar" // the root file system of nodes
 )
 
 var (
 	controlPlanePrograms = []string{"etcd", apiServer, "kube-controller-manager", "kube-scheduler", "kubectl"}
-	nodePrograms         = []string{"kubeadm", "kubelet", "kubectl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl"}
+	nodePrograms         = []string{"kubeadm", "kubelet", "kubectl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl", registryProgram}
 	networkPlugins       = []string{"ptp", "host-local", "loopback", "portmap"}
 	nodeImages           = []string{apiServer + ".tar", "pause.tar", nodeImage}
 )

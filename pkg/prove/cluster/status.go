@@ -16,6 +16,7 @@ type Status struct {
 	Version    string `json:"version"`
 	State      string `json:"state"` // ready, broken (a process has ended) or unfinished (Up was cut off)
 	Kubeconfig string `json:"kubeconfig"`
+	Registry   string `json:"registry,omitempty"` // host and port of the registry that nodes pull from
 	Parts      []Part `json:"parts"`
 }
 
@@ -30,6 +31,9 @@ type Part struct {
 // Status returns the status of a cluster.
 func (s *State) Status(ctx context.Context) Status {
 	st := Status{Name: s.Name, Version: s.Version, State: "unfinished", Kubeconfig: s.Kubeconfig()}
+	if s.Subnet != "" {
+		st.Registry, _ = s.Registry() // a subnet that cannot be read has no registry
+	}
 	if s.Ready {
 		st.State = "broken"
 		if s.running() {
@@ -39,6 +43,9 @@ func (s *State) Status(ctx context.Context) Status {
 	ready := s.nodesReady(ctx)
 	for _, p := range s.Processes {
 		part := Part{Name: p.Name, Address: p.Address, PID: p.PID, State: "ended"}
+		if p.Name == switchName {
+			part.Address = st.Registry // which runs there
+		}
 		if s.Boot == bootID() && p.alive() {
 			part.State = "running"
 			if of, ok := ready[p.Name]; ok {

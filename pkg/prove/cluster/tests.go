@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"golang.org/x/sync/errgroup"
-
-	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // Tests are the programs of a release's test tarball, and the images that they run in Pods.
@@ -65,9 +62,8 @@ type TestImage struct {
 	Title string `json:"title"` // what the image holds, from its label
 }
 
-// Import imports the tarball's images into each node that does not have them, under their upstream names, and the server
-// tarball's etcd, which a spec runs on any node. It returns the images of the tarball.
-func (t *Tests) Import(ctx context.Context) ([]TestImage, error) {
+// Publish pushes the tarball's images to the cluster's registry under their upstream names, and returns them.
+func (t *Tests) Publish(ctx context.Context) ([]TestImage, error) {
 	images, err := t.bundle.images()
 	if err == nil && len(images) == 0 {
 		err = fmt.Errorf("%s has no images for tests: the release was made by a version of slipway that had none", t.bundle.tarball.Path)
@@ -79,31 +75,7 @@ func (t *Tests) Import(ctx context.Context) ([]TestImage, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := t.state.server()
-	if err != nil {
-		return nil, err
-	}
-	etcd, err := server.image(etcdImage)
-	if err != nil {
-		return nil, err
-	}
-	images = append(images, etcd)
-	g, ctx := errgroup.WithContext(ctx)
-	for i := range t.state.Nodes() {
-		g.Go(func() error { return t.importInto(ctx, t.state.node(i+1), images) })
-	}
-	return substitutes, g.Wait()
-}
-
-func (t *Tests) importInto(ctx context.Context, n node, images []imageFile) error {
-	done := filepath.Join(t.bundle.dir, "imported-"+n.name)
-	if known, err := os.ReadFile(done); err == nil && string(known) == t.bundle.tarball.SHA256 {
-		return nil
-	}
-	if err := t.state.importImages(ctx, n, images); err != nil {
-		return fmt.Errorf("node %s: %w", n.name, err)
-	}
-	return atomicfile.WriteFile(done, []byte(t.bundle.tarball.SHA256), 0o644)
+	return substitutes, t.state.publish(ctx, images)
 }
 
 // describe returns the names and titles of images.

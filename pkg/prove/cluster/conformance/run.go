@@ -37,12 +37,12 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	o.Say("import its images into the nodes")
-	images, err := tests.Import(ctx)
+	o.Say("push its images to the registry of the cluster")
+	images, err := tests.Publish(ctx)
 	if err != nil {
 		return Report{}, err
 	}
-	o.Say(fmt.Sprintf("imported %d images; list the specs", len(images)))
+	o.Say(fmt.Sprintf("pushed %d images; list the specs", len(images)))
 	tmp, err := os.MkdirTemp("", "slipway-conformance-")
 	if err != nil {
 		return Report{}, err

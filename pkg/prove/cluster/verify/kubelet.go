@@ -125,7 +125,7 @@ kind: Pod
 metadata: {name: web, labels: {app: web}}
 spec:
   containers:
-  - {name: main, image: $image, imagePullPolicy: Never, args: [serve],
+  - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [serve],
      $kind: {httpGet: {path: $path, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5}}
 ---
 apiVersion: v1
@@ -205,9 +205,9 @@ spec:
   nodeName: $node
   securityContext: {runAsUser: 0}
   containers:
-  - {name: main, image: $image, imagePullPolicy: Never, args: [wait], volumeMounts: &all
+  - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [wait], volumeMounts: &all
      [{name: settings, mountPath: /settings}, {name: secret, mountPath: /secret}, {name: empty, mountPath: /empty}, {name: host, mountPath: /host}]}
-  - {name: other, image: $image, imagePullPolicy: Never, args: [wait], volumeMounts: *all}
+  - {name: other, image: $image, imagePullPolicy: IfNotPresent, args: [wait], volumeMounts: *all}
   volumes:
   - {name: settings, configMap: {name: settings}}
   - {name: secret, secret: {secretName: secret}}

@@ -21,7 +21,7 @@ type podParts struct{ metadata, labels, spec, container manifest }
 func pod(name, command string, edits ...edit) string {
 	p := podParts{
 		labels:    manifest{"app": name},
-		container: manifest{"name": "main", "image": "$image", "imagePullPolicy": "Never", "args": strings.Fields(command)},
+		container: manifest{"name": "main", "image": "$image", "imagePullPolicy": "IfNotPresent", "args": strings.Fields(command)},
 	}
 	p.metadata = manifest{"name": name, "labels": p.labels}
 	p.spec = manifest{"containers": []manifest{p.container}}

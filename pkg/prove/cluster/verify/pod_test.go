@@ -20,7 +20,7 @@ func TestPodIsEditedAsData(t *testing.T) {
 		"apiVersion": "v1", "kind": "Pod",
 		"metadata": map[string]any{"name": "web", "namespace": "there", "labels": map[string]any{"app": "web", "role": "single"}},
 		"spec": map[string]any{"nodeName": "n", "containers": []any{map[string]any{
-			"name": "main", "image": "$image", "imagePullPolicy": "Never", "args": []any{"fill", "/args:", "16"},
+			"name": "main", "image": "$image", "imagePullPolicy": "IfNotPresent", "args": []any{"fill", "/args:", "16"},
 			"resources": map[string]any{"limits": map[string]any{"memory": "64Mi"}},
 		}}},
 	}

@@ -44,7 +44,7 @@ spec:
       containers:
       - name: main
         image: $image
-        imagePullPolicy: Never
+        imagePullPolicy: IfNotPresent
         args: [serve]
         env: [{name: ROUND, value: "$round"}]
         readinessProbe: {httpGet: {path: /ready, port: 8080}, periodSeconds: 1}
@@ -369,7 +369,7 @@ spec:
     spec:
       restartPolicy: Never
       containers:
-      - {name: main, image: $image, imagePullPolicy: Never, args: [$args]}
+      - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [$args]}
 `
 
 // A Job completes once as many of its Pods have succeeded as it says, and fails when too many have failed.
@@ -465,7 +465,7 @@ spec:
         spec:
           restartPolicy: Never
           containers:
-          - {name: main, image: $image, imagePullPolicy: Never, args: [exit, "0"]}
+          - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [exit, "0"]}
 `)
 	if err != nil {
 		return err
