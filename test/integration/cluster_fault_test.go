@@ -143,9 +143,40 @@ func noProxy(t *testing.T, tr tree) func() {
 // otherConfiguration changes a kubelet's configuration file, which the running kubelet does not follow.
 func otherConfiguration(t *testing.T, tr tree) func() {
 	t.Helper()
-	const file, from, to = "_output/cluster/slipway/nodes/slipway-2/kubelet/config.yaml", "imageGCHighThresholdPercent: 100", "imageGCHighThresholdPercent: 90"
-	tr.edit(t, file, from, to)
-	return func() { tr.edit(t, file, to, from) }
+	return tr.changedKubelet(t, "maxOpenFiles: 20000", "maxOpenFiles: 10000")
+}
+
+// carelessKubelet makes a kubelet run on a full disk as if it were empty.
+func carelessKubelet(t *testing.T, tr tree) func() {
+	t.Helper()
+	restart := func() {
+		for _, pid := range tr.processesOf(t, "kubelet") { // the node starts it again
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Error(err)
+			}
+		}
+		tr.well(t)
+	}
+	mend := tr.changedKubelet(t, "evictionPressureTransitionPeriod:", `evictionHard: {imagefs.available: "0%", nodefs.available: "0%"}
+evictionPressureTransitionPeriod:`)
+	restart()
+	return func() {
+		mend()
+		restart()
+	}
+}
+
+// changedKubelet changes the configuration file of the second node's kubelet.
+func (tr tree) changedKubelet(t *testing.T, from, to string) (mend func()) {
+	t.Helper()
+	file := fmt.Sprintf("/proc/%d/root/var/lib/kubelet/config.yaml", tr.clusterStatus(t).Parts[2].PID)
+	before := readFile(file)
+	after := strings.Replace(before, from, to, 1)
+	if after == before {
+		t.Fatalf("%s has nothing to change:\n%s", file, before)
+	}
+	put(t, []byte(after), file)
+	return func() { put(t, []byte(before), file) }
 }
 
 // withoutPod removes a program of the control plane.

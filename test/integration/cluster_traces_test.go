@@ -34,6 +34,7 @@ func tracesOf(t *testing.T) traces {
 	add("process", clusterProcesses(t)...)
 	add("cgroup", clusterCgroups(t)...)
 	add("mount", mounts(t)...)
+	add("loop", loops(t)...)
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +70,22 @@ func tracesOf(t *testing.T) traces {
 	add("controllers", readFile("/sys/fs/cgroup/cgroup.subtree_control"))
 	slices.Sort(all)
 	return all
+}
+
+// loops returns the files of clusters that loop devices hold.
+func loops(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of []string
+	for _, file := range files {
+		if name, err := os.ReadFile(file); err == nil && strings.Contains(string(name), "/_output/cluster/") {
+			of = append(of, string(name))
+		}
+	}
+	return of
 }
 
 // mounts returns the mount points of the machine, except those of other software: of a container engine, and in folders for temporary

@@ -8,6 +8,7 @@
 //	probe read FILE           print a file, or standard input for -
 //	probe write FILE TEXT     write a file
 //	probe fill FILE MIB       write a file of that size, and wait
+//	probe reserve FILE N      reserve N percent of a file system's space, and wait
 //	probe allocate MIB        use that much memory, and wait
 //	probe exit CODE           exit with a code
 //	probe wait                do nothing until SIGINT or SIGTERM
@@ -57,6 +58,8 @@ func run(command, first, second string) error {
 		return os.WriteFile(first, []byte(second+"\n"), 0o644)
 	case "fill":
 		return fill(first, second)
+	case "reserve":
+		return reserve(first, second)
 	case "allocate":
 		return allocate(first)
 	case "exit":
@@ -144,6 +147,28 @@ func fill(name, size string) error {
 		return err
 	}
 	if err := os.WriteFile(name, make([]byte, n<<20), 0o644); err != nil {
+		return err
+	}
+	wait()
+	return nil
+}
+
+// reserve reserves a part of the space of a file system, in percent, without writing to it.
+func reserve(name, percent string) error {
+	n, err := strconv.ParseInt(percent, 10, 64)
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var fs syscall.Statfs_t
+	if err := syscall.Fstatfs(int(file.Fd()), &fs); err != nil {
+		return err
+	}
+	if err := syscall.Fallocate(int(file.Fd()), 0, 0, int64(fs.Blocks)*int64(fs.Bsize)/100*n); err != nil {
 		return err
 	}
 	wait()

@@ -16,16 +16,3 @@ const (
 func apart(namespaces uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Cloneflags: namespaces}
 }
-
-// snapshotterFor returns the snapshotter by which containerd can keep the layers of images below a folder. The kernel stacks no
-// overlay on another one, and in a container the folder is on one.
-func snapshotterFor(dir string) (string, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return "", err
-	}
-	if fs.Type == unix.OVERLAYFS_SUPER_MAGIC {
-		return "native", nil
-	}
-	return "overlayfs", nil
-}

@@ -11,5 +11,3 @@ const (
 )
 
 func apart(uintptr) *syscall.SysProcAttr { return nil }
-
-func snapshotterFor(string) (string, error) { return "", errNotLinux }

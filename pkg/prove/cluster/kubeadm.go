@@ -63,10 +63,10 @@ func (c setup) config() ([]byte, error) {
 			"oomScoreAdj": 0, "maxOpenFiles": 20000,
 			// The cluster's CA signs the certificates of kubelets' servers, so that metrics-server can verify them.
 			"serverTLSBootstrap": true,
-			// The disk belongs to the machine: that it is almost full is no reason to evict Pods. An image that is removed could
-			// not be pulled again.
-			"imageGCHighThresholdPercent": 100,
-			"evictionHard":                object{"imagefs.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"},
+			// A node whose disk was full takes Pods again a moment after it has space, and not five minutes.
+			"evictionPressureTransitionPeriod": "15s",
+			// An image that nothing uses may go as soon as the disk is full, and not only two minutes after it was pulled.
+			"imageMinimumGCAge": "5s",
 		},
 		object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",

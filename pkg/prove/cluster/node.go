@@ -28,6 +28,9 @@ func (s *State) node(number int) node { return node{fmt.Sprintf("%s-%d", s.Name,
 // releaseInNode is where a node sees what was unpacked of the release.
 const releaseInNode = "/run/slipway/release"
 
+// diskSize is the size of a node's disk, which holds images, containers and volumes. The file takes only what is written.
+const diskSize = "16G"
+
 // nodeDir returns the folder that a node writes to. In the node it is /run/slipway/node.
 func (s *State) nodeDir(n node) string { return s.path("nodes", n.name) }
 
@@ -64,18 +67,14 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err := groups.add(s.cgroup(n)); err != nil {
 		return err
 	}
-	snapshotter, err := snapshotterFor(dir)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.WriteFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, snapshotter, b.foldersInNode(networkPlugins)[0])), 0o644); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, b.foldersInNode(networkPlugins)[0])), 0o644); err != nil {
 		return err
 	}
 	if err := s.configureRegistry(n); err != nil {
 		return err
 	}
 	p := Process{Name: n.name, Address: address.Addr().String()}
-	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath()); err != nil {
+	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath(), diskSize); err != nil {
 		return err
 	}
 	p, _ = s.process(n.name)
@@ -153,11 +152,8 @@ func (s *State) connectPods(ctx context.Context, nodes []node) error {
 }
 
 // containerdConfig returns the configuration of a node's container runtime, containerd 2.
-func containerdConfig(sandbox, snapshotter, plugins string) string {
+func containerdConfig(sandbox, plugins string) string {
 	return fmt.Sprintf(`version = 3
-
-[plugins."io.containerd.cri.v1.images"]
-  snapshotter = %q
 
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = %q
@@ -175,7 +171,7 @@ func containerdConfig(sandbox, snapshotter, plugins string) string {
 
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-`, snapshotter, sandbox, plugins)
+`, sandbox, plugins)
 }
 
 // podNetworkConfig returns the configuration of a node's network plugins. Each Pod has a link to the node, which routes between them.

@@ -1,11 +1,11 @@
 #!/bin/sh
-# node.sh NAME ADDRESS PATH
+# node.sh NAME ADDRESS PATH DISK
 # The init of a node, in mount, network, host name, IPC and process namespaces of its own: containerd, and the kubelet once
 # kubeadm has configured it. It starts in the node's folder, which becomes /run/slipway/node; what was unpacked of the
 # release becomes /run/slipway/release. The root is the release's image "node", below a layer in memory. Of this machine's files,
 # a node sees devices, /sys and the kernel's modules.
 set -eu
-name=$1 address=$2 PATH=$3
+name=$1 address=$2 PATH=$3 disk=$4
 
 # As long as /run is the machine's, no mount may write there what it did (-n).
 mount -n --make-rprivate /
@@ -32,14 +32,22 @@ rmdir /run/machine
 
 # etcd's data is in memory, where a sync costs nothing: a cluster does not outlive the machine's next boot.
 mount -t tmpfs -o mode=755 tmpfs /var/lib
-mkdir -p var-log tmp containerd kubelet kubernetes cni /var/lib/containerd /var/lib/kubelet /var/log /tmp /etc/kubernetes /etc/cni/net.d
+mkdir -p var-log tmp kubernetes cni /var/lib/containerd /var/lib/kubelet /var/log /tmp /etc/kubernetes /etc/cni/net.d
 chmod 1777 tmp
 mount --bind var-log /var/log
 mount --bind tmp /tmp
-mount --bind containerd /var/lib/containerd
-mount --bind kubelet /var/lib/kubelet
 mount --bind kubernetes /etc/kubernetes
 mount --bind cni /etc/cni/net.d
+
+# A disk of the node's own, in a file with holes: whether it is full does not depend on that of this machine. The kernel frees the
+# loop device when the node ends.
+truncate -s "$disk" disk
+mkfs.ext4 -q -F -m 0 -O ^has_journal disk
+mkdir /run/disk
+mount -o loop,discard disk /run/disk
+mkdir /run/disk/containerd /run/disk/kubelet
+mount --bind /run/disk/containerd /var/lib/containerd
+mount --bind /run/disk/kubelet /var/lib/kubelet
 
 hostname "$name"
 echo "$name" >/etc/hostname

@@ -164,11 +164,11 @@ func (b *bundle) foldersInNode(names []string) []string {
 	return folders
 }
 
-// archives returns the names of the tarball's archives of images that Pods run: not kubectl's, which no cluster runs, and not a node's.
+// archives returns the names of the tarball's archives of images that Pods may run: not that of a node.
 func (b *bundle) archives() []string {
 	var names []string
 	for _, a := range b.release.Select(release.Archive, host) {
-		if name := short(a.Name); b.members[name] != "" && name != "kubectl.tar" && name != nodeImage {
+		if name := short(a.Name); b.members[name] != "" && name != nodeImage {
 			names = append(names, name)
 		}
 	}

@@ -223,7 +223,7 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	if got := b.nodePath(); !strings.HasPrefix(got, folders) {
 		t.Errorf("PATH is %s", got)
 	}
-	if got := containerdConfig("pause", "overlayfs", b.foldersInNode([]string{"kubectl", apiServer})[0]); !strings.Contains(got, `bin_dirs = ["/run/slipway/release/odd/kubectl"`) {
+	if got := containerdConfig("pause", b.foldersInNode([]string{"kubectl", apiServer})[0]); !strings.Contains(got, `bin_dirs = ["/run/slipway/release/odd/kubectl"`) {
 		t.Errorf("containerd's configuration is %s", got)
 	}
 	s := &State{Name: "c", dir: filepath.Dir(to)}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -203,9 +204,15 @@ func (s *State) Image(archive string) (string, error) {
 	return i.name(), nil
 }
 
-// NodeFile returns the path, on this machine, of a file that a node writes: in var-log, kubelet, kubernetes or tmp.
+// NodeFile returns the path, on this machine, of a file that a node writes: in var-log, kubernetes or tmp.
 func (s *State) NodeFile(node string, parts ...string) string {
 	return s.path(append([]string{"nodes", node}, parts...)...)
+}
+
+// InNode returns the path, on this machine, of any file of a node that runs.
+func (s *State) InNode(node, file string) string {
+	p, _ := s.process(node)
+	return filepath.Join("/proc", strconv.Itoa(p.PID), "root", file)
 }
 
 // process returns a process by its name.

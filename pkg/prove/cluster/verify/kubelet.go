@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -30,8 +31,7 @@ var kubeletChecks = group("kubelet", []string{scheduler, kubelet},
 	Check{Name: "memory-limit", run: memoryLimit},
 	Check{Name: "static-pod", run: staticPod},
 	Check{Name: "configuration", run: configuration},
-	Check{Name: "node-pressure", Skips: true, run: needs("eviction of Pods from a node that runs short of memory or disk, which is switched off: the disk is this machine's")},
-	Check{Name: "image-garbage-collection", Skips: true, run: needs("removal of unused images, which is switched off: there is no registry to pull them from again")},
+	Check{Name: "disk-pressure", Alone: true, Limit: 5 * time.Minute, run: diskPressure},
 )
 
 // The log has the output of a container, and that of its previous run.
@@ -337,13 +337,14 @@ func staticPod(ctx context.Context, e *env) error {
 // here.
 func configuration(ctx context.Context, e *env) error {
 	for _, n := range e.nodes {
-		text, err := os.ReadFile(e.NodeFile(n.Name, "kubelet", "config.yaml"))
+		file := e.InNode(n.Name, "/var/lib/kubelet/config.yaml")
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
 		var want map[string]any
 		if err := yaml.Unmarshal(text, &want); err != nil {
-			return fmt.Errorf("%s: %w", e.NodeFile(n.Name, "kubelet", "config.yaml"), err)
+			return fmt.Errorf("%s: %w", file, err)
 		}
 		said, err := e.kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/configz")
 		if err != nil {
@@ -353,7 +354,7 @@ func configuration(ctx context.Context, e *env) error {
 		if err := json.Unmarshal([]byte(said), &got); err != nil {
 			return err
 		}
-		for _, field := range []string{"evictionHard", "imageGCHighThresholdPercent", "cgroupDriver", "serverTLSBootstrap", "staticPodPath"} {
+		for _, field := range []string{"evictionPressureTransitionPeriod", "maxOpenFiles", "cgroupDriver", "serverTLSBootstrap", "staticPodPath"} {
 			if w, g := fmt.Sprint(want[field]), fmt.Sprint(got.KubeletConfig[field]); want[field] == nil || w != g {
 				return fmt.Errorf("kubelet of %s: %s is %s, but its file has %s", n.Name, field, g, w)
 			}

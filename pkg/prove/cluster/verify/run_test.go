@@ -335,8 +335,7 @@ func TestChecksHaveUniqueValidNames(t *testing.T) {
 		t.Errorf("there are only %d checks", len(seen))
 	}
 	want := []string{
-		"scheduler/node-affinity-preferred", "controllers/daemonset-each-node", "kubelet/node-pressure", "kubelet/image-garbage-collection",
-		"services/proxy-ipvs",
+		"scheduler/node-affinity-preferred", "controllers/daemonset-each-node", "services/proxy-ipvs",
 	}
 	if diff := cmp.Diff(want, skips); diff != "" {
 		t.Errorf("checks that may be skipped: %s", diff)
