@@ -58,7 +58,7 @@ func diskPressure(ctx context.Context, e *env) error {
 	if err := until(ctx, func() error { return e.is(ctx, "node/"+node, tainted, "NoSchedule") }); err != nil {
 		return err
 	}
-	if err := e.wait(ctx, "jsonpath={.status.reason}=Evicted", "pod/victim"); err != nil {
+	if err := e.evicted(ctx, "victim"); err != nil {
 		return err
 	}
 	if err := e.hasImage(ctx, node, image, false); err != nil {

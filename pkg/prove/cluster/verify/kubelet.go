@@ -267,14 +267,19 @@ func eviction(ctx context.Context, e *env) error {
 	if err := e.apply(ctx, filling("large", "16")+filling("small", "1")); err != nil {
 		return err
 	}
-	// The event says that it was evicted. Its status may not: a container that ends without an error has succeeded.
-	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated}", "pod/large"); err != nil {
-		return err
-	}
-	if err := e.is(ctx, "events", `{.items[?(@.reason=="Evicted")].involvedObject.name}`, "large"); err != nil {
+	if err := e.evicted(ctx, "large"); err != nil {
 		return err
 	}
 	return e.is(ctx, "pod/small", "{.status.phase}", "Running")
+}
+
+// evicted waits until a Pod is evicted, and requires that no other is. The event says so. The Pod's status may not: a container that ends
+// without an error has succeeded.
+func (e *env) evicted(ctx context.Context, name string) error {
+	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated}", "pod/"+name); err != nil {
+		return err
+	}
+	return e.is(ctx, "events", `{.items[?(@.reason=="Evicted")].involvedObject.name}`, name)
 }
 
 // A Pod runs while its manifest is in the node's folder. The API shows a mirror of it, whose deletion does not end it.
