@@ -102,11 +102,6 @@ type skip string
 
 func (s skip) Error() string { return string(s) }
 
-// needs returns a check that is always skipped, because no cluster of this kind has what it needs.
-func needs(what string) func(context.Context, *env) error {
-	return func(context.Context, *env) error { return skip("needs " + what) }
-}
-
 // severalNodes skips a check that one node passes whatever the cluster does.
 func (e *env) severalNodes(why string) error {
 	if len(e.nodes) < 2 {

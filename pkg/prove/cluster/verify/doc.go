@@ -9,7 +9,7 @@
 //
 // A check passes only if it has looked: where something must be refused, the check requires the refusal, and the integration
 // tests break what each check is about and see it fail. A check that cannot fail on the cluster at hand, because that has one
-// node or has the feature switched off, is skipped, and its message says what it needs.
+// node or a kernel without the feature, is skipped, and its message says what it needs.
 //
 // # What must never be in here
 //
