@@ -183,7 +183,7 @@ func TestMalformedDescriptionsAreRefused(t *testing.T) {
 func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer, "kubeadm", "kubelet", "kubectl", "unused")
-	r.images = map[string]string{"pause.tar": "some/pause", "kubectl.tar": "some/kubectl"}
+	r.images = map[string]string{"pause.tar": "some/pause", nodeImage: "some/node"}
 	from, to := r.publish(t), filepath.Join(t.TempDir(), "to")
 	packed, err := openBundle(from, apiServer)
 	if err != nil {
@@ -205,7 +205,7 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	if b.sum() != packed.sum() {
 		t.Error("its release.json differs from the release's")
 	}
-	for name, want := range map[string]bool{apiServer: true, "kubectl": true, "pause.tar": true, "unused": false, "kubectl.tar": false} {
+	for name, want := range map[string]bool{apiServer: true, "kubectl": true, "pause.tar": true, "unused": false, nodeImage: false} {
 		file, err := b.path(name)
 		if err != nil {
 			t.Fatal(err)
