@@ -60,23 +60,42 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 		Example: "  sudo slipway cluster up --nodes 2\n  export KUBECONFIG=$(slipway cluster kubeconfig)\n  kubectl get nodes",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			switch {
-			case request.Nodes < 1 || request.Nodes > 100:
-				return badrequest.Mark(fmt.Errorf("--nodes=%d: want 1 to 100", request.Nodes))
-			case request.Wait < time.Second:
-				return badrequest.Mark(fmt.Errorf("--wait=%v: want a second or more", request.Wait))
-			case request.ControlPlaneOnly && c.Flags().Changed("nodes"):
-				return badrequest.Mark(errors.New("--nodes and --control-plane-only: a control plane alone has no nodes"))
+			given := c.Flags().Changed("nodes")
+			if !given {
+				request.Nodes = request.ControlPlanes
+			}
+			if err := checkUp(request, given); err != nil {
+				return badrequest.Mark(err)
 			}
 			request.Name = name
 			return o.clusterUp(c.Context(), request)
 		},
 	}
-	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is also the control plane")
+	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is also the control plane (default as many as control planes)")
+	c.Flags().IntVar(&request.ControlPlanes, "control-planes", 1, "how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
 	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
 	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long to wait for each part to become ready")
 	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false, "no nodes: the control plane's programs on loopback, without root")
 	return nameFlag(c, &name)
+}
+
+// checkUp returns an error if no cluster is as the flags of up say.
+func checkUp(r cluster.Options, nodesGiven bool) error {
+	switch {
+	case r.ControlPlanes < 1 || r.ControlPlanes > 7 || r.ControlPlanes%2 == 0:
+		return fmt.Errorf("--control-planes=%d: want 1, 3, 5 or 7, of which a majority has to run", r.ControlPlanes)
+	case r.Nodes < 1 || r.Nodes > 100:
+		return fmt.Errorf("--nodes=%d: want 1 to 100", r.Nodes)
+	case r.Nodes < r.ControlPlanes:
+		return fmt.Errorf("--nodes=%d: %d control planes need as many nodes", r.Nodes, r.ControlPlanes)
+	case r.Wait < time.Second:
+		return fmt.Errorf("--wait=%v: want a second or more", r.Wait)
+	case r.ControlPlaneOnly && nodesGiven:
+		return errors.New("--nodes and --control-plane-only: a control plane alone has no nodes")
+	case r.ControlPlaneOnly && r.ControlPlanes > 1:
+		return errors.New("--control-planes and --control-plane-only: a control plane alone is one")
+	}
+	return nil
 }
 
 func (o *options) clusterUp(ctx context.Context, request cluster.Options) error {

@@ -48,6 +48,16 @@ func (tr tree) processesOf(t *testing.T, program string) (pids []int) {
 
 func (tr tree) findProcesses(t *testing.T, program string) []int {
 	t.Helper()
+	var pids []int
+	for _, part := range tr.clusterStatus(t).Parts {
+		pids = append(pids, processesBelow(t, part.PID, program)...)
+	}
+	return pids
+}
+
+// processesBelow returns the processes of a program among the descendants of another process.
+func processesBelow(t *testing.T, ancestor int, program string) []int {
+	t.Helper()
 	children := map[string][]string{}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -60,16 +70,14 @@ func (tr tree) findProcesses(t *testing.T, program string) []int {
 		}
 	}
 	var pids []int
-	for _, part := range tr.clusterStatus(t).Parts {
-		for queue := children[strconv.Itoa(part.PID)]; len(queue) > 0; queue = queue[1:] {
-			queue = append(queue, children[queue[0]]...)
-			if name, _, _ := strings.Cut(readFile("/proc/"+queue[0]+"/cmdline"), "\x00"); filepath.Base(name) == program {
-				pid, err := strconv.Atoi(queue[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				pids = append(pids, pid)
+	for queue := children[strconv.Itoa(ancestor)]; len(queue) > 0; queue = queue[1:] {
+		queue = append(queue, children[queue[0]]...)
+		if name, _, _ := strings.Cut(readFile("/proc/"+queue[0]+"/cmdline"), "\x00"); filepath.Base(name) == program {
+			pid, err := strconv.Atoi(queue[0])
+			if err != nil {
+				t.Fatal(err)
 			}
+			pids = append(pids, pid)
 		}
 	}
 	return pids

@@ -38,24 +38,28 @@ type setup struct {
 	cgroupRoot string
 	name       string // of the node
 	address    string // of the node
+	key        string // encrypts the control plane's keys for nodes that join as another one; if empty, there is one
 	wait       time.Duration
 }
 
 // config returns the file for kubeadm init.
 func (c setup) config() ([]byte, error) {
-	return documents(
-		object{
-			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "InitConfiguration",
-			"bootstrapTokens":  []object{{"token": c.token, "ttl": "1h0m0s", "usages": []string{"signing", "authentication"}, "groups": []string{"system:bootstrappers:kubeadm:default-node-token"}}},
-			"localAPIEndpoint": object{"advertiseAddress": c.address, "bindPort": 6443},
-			"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
-		},
-		object{
-			"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
-			"clusterName": c.cluster, "kubernetesVersion": c.version, "imageRepository": c.registry,
-			"networking":        object{"podSubnet": podNetwork, "serviceSubnet": serviceNetwork},
-			"controllerManager": object{"extraArgs": arguments("flex-volume-plugin-dir", volumePlugins)},
-		},
+	start := object{
+		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "InitConfiguration",
+		"bootstrapTokens":  []object{{"token": c.token, "ttl": "1h0m0s", "usages": []string{"signing", "authentication"}, "groups": []string{"system:bootstrappers:kubeadm:default-node-token"}}},
+		"localAPIEndpoint": c.local(),
+		"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
+	}
+	whole := object{
+		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
+		"clusterName": c.cluster, "kubernetesVersion": c.version, "imageRepository": c.registry,
+		"networking":        object{"podSubnet": podNetwork, "serviceSubnet": serviceNetwork},
+		"controllerManager": object{"extraArgs": arguments("flex-volume-plugin-dir", volumePlugins)},
+	}
+	if c.key != "" {
+		start["certificateKey"], whole["controlPlaneEndpoint"] = c.key, c.endpoint
+	}
+	return documents(start, whole,
 		object{
 			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 			"cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false, "volumePluginDir": volumePlugins,
@@ -77,16 +81,23 @@ func (c setup) config() ([]byte, error) {
 	)
 }
 
-// joinConfig returns the file for kubeadm join.
-func (c setup) joinConfig() ([]byte, error) {
-	return documents(object{
+// joinConfig returns the file for kubeadm join, of a node with a control plane or without one.
+func (c setup) joinConfig(controlPlane bool) ([]byte, error) {
+	join := object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "JoinConfiguration",
 		"discovery": object{"bootstrapToken": object{
 			"token": c.token, "apiServerEndpoint": c.endpoint, "caCertHashes": []string{c.caHash},
 		}},
 		"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
-	})
+	}
+	if controlPlane {
+		join["controlPlane"] = object{"certificateKey": c.key, "localAPIEndpoint": c.local()}
+	}
+	return documents(join)
 }
+
+// local returns where the API server of a node listens.
+func (c setup) local() object { return object{"advertiseAddress": c.address, "bindPort": apiPort} }
 
 // timeouts returns kubeadm's timeouts. What it waits for includes pulls of images, so it waits longer than others.
 func (c setup) timeouts() object {
@@ -130,12 +141,20 @@ func newToken() string {
 	return text[:6] + "." + text[6:22]
 }
 
+// newKey returns a key of AES-256 as kubeadm reads it.
+func newKey() string {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return hex.EncodeToString(key)
+}
+
 // kubeadm runs a command of kubeadm in a node, with its output in a log.
-func (s *State) kubeadm(ctx context.Context, n node, command string, config []byte) error {
+func (s *State) kubeadm(ctx context.Context, n node, config []byte, command ...string) error {
 	if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "kubeadm.yaml"), config, 0o600); err != nil {
 		return err
 	}
-	said, err := s.inNode(ctx, n, "kubeadm", command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)
+	command = append([]string{"kubeadm"}, append(command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)...)
+	said, err := s.inNode(ctx, n, command...)
 	log := filepath.Join(s.nodeDir(n), "var-log", "kubeadm.log")
 	if written := atomicfile.WriteFile(log, []byte(said), 0o644); err == nil {
 		return written
@@ -149,7 +168,11 @@ func (s *State) initialize(ctx context.Context, n node, c setup) error {
 	if err != nil {
 		return err
 	}
-	if err := s.kubeadm(ctx, n, "init", config); err != nil {
+	command := []string{"init"}
+	if c.key != "" {
+		command = append(command, "--upload-certs")
+	}
+	if err := s.kubeadm(ctx, n, config, command...); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(filepath.Join(s.nodeDir(n), "kubernetes", "admin.conf"))
@@ -165,11 +188,11 @@ func (s *State) join(ctx context.Context, n, first node, c setup) error {
 	if c.caHash, err = certificateHash(filepath.Join(s.nodeDir(first), "kubernetes", "pki", "ca.crt")); err != nil {
 		return err
 	}
-	config, err := c.joinConfig()
+	config, err := c.joinConfig(n.number <= s.ControlPlanes)
 	if err != nil {
 		return err
 	}
-	return s.kubeadm(ctx, n, "join", config)
+	return s.kubeadm(ctx, n, config, "join")
 }
 
 // certificateHash returns the SHA-256 of a CA's public key, by which kubeadm identifies it.

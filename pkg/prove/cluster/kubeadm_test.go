@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,8 +46,38 @@ func TestKubeadmConfigurationHasTheFullVersion(t *testing.T) {
 			t.Errorf("there is no %s", kind)
 		}
 	}
-	if text, err = c.joinConfig(); err != nil || decode(t, text)["JoinConfiguration"] == nil {
-		t.Errorf("there is no JoinConfiguration: %v", err)
+	if text, err = c.joinConfig(false); err != nil || decode(t, text)["JoinConfiguration"] == nil || decode(t, text)["JoinConfiguration"]["controlPlane"] != nil {
+		t.Errorf("a node joins by %s, %v", text, err)
+	}
+}
+
+func TestOtherControlPlanesJoinByTheBalancersAddress(t *testing.T) {
+	t.Parallel()
+	s := &State{Name: "c", Subnet: "198.18.3.0/24", ControlPlanes: 3}
+	endpoint, err := s.endpoint()
+	if err != nil || endpoint != "198.18.3.253:6443" {
+		t.Fatalf("the API is at %s, %v", endpoint, err)
+	}
+	c := setup{cluster: "c", version: "v1.36.3", token: newToken(), name: "c-2", address: "198.18.3.3", endpoint: endpoint, key: newKey()}
+	text, err := c.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := decode(t, text)
+	if docs["ClusterConfiguration"]["controlPlaneEndpoint"] != endpoint || docs["InitConfiguration"]["certificateKey"] != c.key {
+		t.Errorf("the first one is made by %s", text)
+	}
+	if text, err = c.joinConfig(true); err != nil {
+		t.Fatal(err)
+	}
+	controlPlane, _ := decode(t, text)["JoinConfiguration"]["controlPlane"].(map[string]any)
+	if controlPlane["certificateKey"] != c.key || !strings.Contains(string(text), `"advertiseAddress": "198.18.3.3"`) {
+		t.Errorf("another one joins by %s", text)
+	}
+
+	s.ControlPlanes = 1
+	if endpoint, err := s.endpoint(); err != nil || endpoint != "198.18.3.2:6443" {
+		t.Errorf("without a load balancer, the API is at %s, %v", endpoint, err)
 	}
 }
 

@@ -47,6 +47,17 @@ func (s *State) address(node int) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, p.Bits()), nil
 }
 
+// onSwitch returns an address on the switch by its last byte.
+func (s *State) onSwitch(host int) (string, error) {
+	p, err := netip.ParsePrefix(s.Subnet)
+	if err != nil {
+		return "", err
+	}
+	a := p.Addr().As4()
+	a[3] = byte(host)
+	return netip.AddrFrom4(a).String(), nil
+}
+
 // makeSwitch chooses a subnet and connects the machine to it.
 func (s *State) makeSwitch(ctx context.Context) error {
 	registry, err := s.registryCommand()
@@ -86,10 +97,15 @@ func (s *State) makeSwitch(ctx context.Context) error {
 	if err := ip(ctx, "link add "+s.hostInterface()+" type veth peer name host netns "+pid); err != nil {
 		return err
 	}
-	own := subnet.Addr().As4()
-	own[3] = registryHost
-	if err := ipIn(ctx, p, "link set lo up", "link add br0 type bridge", "address add "+netip.PrefixFrom(netip.AddrFrom4(own), subnet.Bits()).String()+" dev br0",
-		"link set br0 up", "link set host master br0 up"); err != nil {
+	lines := []string{"link set lo up", "link add br0 type bridge"}
+	for _, of := range []int{registryHost, balancerHost} {
+		own, err := s.onSwitch(of)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, fmt.Sprintf("address add %s/%d dev br0", own, subnet.Bits()))
+	}
+	if err := ipIn(ctx, p, append(lines, "link set br0 up", "link set host master br0 up")...); err != nil {
 		return err
 	}
 	return ip(ctx, "address add "+host.String()+" dev "+s.hostInterface(), "link set "+s.hostInterface()+" up")

@@ -37,7 +37,7 @@ func TestNodesHaveAddressesOfTheSubnet(t *testing.T) {
 
 func TestNamesOfInterfacesFit(t *testing.T) {
 	t.Parallel()
-	s, err := newState(t.TempDir(), "a-name-of-32-characters-0123456789"[:32], "", false)
+	s, err := newState(t.TempDir(), "a-name-of-32-characters-0123456789"[:32], "", false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

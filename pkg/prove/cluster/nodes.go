@@ -17,11 +17,13 @@ func (s *State) nodes(count int) []step {
 	}
 	first := nodes[0]
 	c := setup{cluster: s.Name, token: newToken(), wait: s.patience}
+	if s.ControlPlanes > 1 {
+		c.key = newKey()
+	}
 	of := func(n node) setup { // the setup of a node
 		c := c
 		own, _ := s.process(n.name)
-		control, _ := s.process(first.name)
-		c.name, c.address, c.cgroupRoot, c.endpoint = n.name, own.Address, s.cgroup(n), control.Address+":6443"
+		c.name, c.address, c.cgroupRoot = n.name, own.Address, s.cgroup(n)
 		return c
 	}
 	steps := []step{
@@ -37,7 +39,13 @@ func (s *State) nodes(count int) []step {
 			c.registry, sandbox, err = chooseRegistry(ctx, b, images)
 			return err
 		}},
-		{"network", []string{"images"}, s.makeSwitch},
+		{"network", []string{"images"}, func(ctx context.Context) (err error) {
+			if err := s.makeSwitch(ctx); err != nil {
+				return err
+			}
+			c.endpoint, err = s.endpoint()
+			return err
+		}},
 		{"root of nodes", []string{"unpack"}, s.unpackRoot},
 	}
 	// The control plane's images come first: kubeadm pulls them before it does anything else.
@@ -48,15 +56,25 @@ func (s *State) nodes(count int) []step {
 	steps = append(steps,
 		step{early, []string{"network"}, func(ctx context.Context) error { return s.publish(ctx, split(true)) }},
 		step{late, []string{early}, func(ctx context.Context) error { return s.publish(ctx, split(false)) }})
+	before := []string{late} // kubeadm init
+	if s.ControlPlanes > 1 {
+		const balancer = "load balancer"
+		steps = append(steps, step{balancer, []string{"network", "root of nodes"}, s.startBalancer})
+		before = append(before, balancer)
+	}
 	var joined []string
 	for _, n := range nodes {
 		start, join := "start "+n.name, "kubeadm join "+n.name
 		steps = append(steps, step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
 		if n == first {
 			join = "kubeadm init"
-			steps = append(steps, step{join, []string{start, late}, func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
+			steps = append(steps, step{join, append(before, start), func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
 		} else {
-			steps = append(steps, step{join, []string{start, "kubeadm init"}, func(ctx context.Context) error { return s.join(ctx, n, first, of(n)) }})
+			after := "kubeadm init"
+			if n.number <= s.ControlPlanes {
+				after = joined[len(joined)-1] // members join etcd one after the other
+			}
+			steps = append(steps, step{join, []string{start, after}, func(ctx context.Context) error { return s.join(ctx, n, first, of(n)) }})
 		}
 		joined = append(joined, join)
 	}

@@ -12,7 +12,7 @@ import (
 
 func testState(t *testing.T) *State {
 	t.Helper()
-	s, err := newState(t.TempDir(), "test", "", true)
+	s, err := newState(t.TempDir(), "test", "", true, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,13 +33,8 @@ const (
 
 // Registry returns the address of the cluster's registry, which this machine and the nodes reach: host and port, without TLS.
 func (s *State) Registry() (string, error) {
-	subnet, err := s.address(0)
-	if err != nil {
-		return "", err
-	}
-	a := subnet.Addr().As4()
-	a[3] = registryHost
-	return net.JoinHostPort(net.IP(a[:]).String(), strconv.Itoa(registryPort)), nil
+	address, err := s.onSwitch(registryHost)
+	return net.JoinHostPort(address, strconv.Itoa(registryPort)), err
 }
 
 // registryCommand returns the command that serves the folder of the registry.

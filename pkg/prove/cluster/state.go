@@ -27,6 +27,7 @@ type State struct {
 	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made from
 	Boot             string    `json:"boot"`               // of the machine; after the next boot nothing of the cluster runs
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
+	ControlPlanes    int       `json:"controlPlanes"`         // nodes with a control plane, which are the first
 	Subnet           string    `json:"subnet,omitempty"`      // of the nodes' addresses
 	Ready            bool      `json:"ready"`                 // Up has finished
 	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group did not delegate before Up
@@ -130,14 +131,14 @@ func Names(dir string) ([]string, error) {
 }
 
 // newState makes the folder and the first state of a cluster. From then on, there may be something to remove.
-func newState(dir, name, release string, controlPlaneOnly bool) (*State, error) {
+func newState(dir, name, release string, controlPlaneOnly bool, controlPlanes int) (*State, error) {
 	where, err := folder(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	// No other cluster on this machine has the folder's path.
 	sum := sha256.Sum256([]byte(where))
-	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID()}
+	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ControlPlanes: controlPlanes, ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID()}
 	if err := os.MkdirAll(where, 0o755); err != nil {
 		return nil, err
 	}
@@ -233,7 +234,7 @@ func (s *State) running() bool { return s.Ready && s.Boot == bootID() && s.check
 func (s *State) Nodes() []Process {
 	var nodes []Process
 	for _, p := range s.Processes {
-		if !s.ControlPlaneOnly && p.Name != switchName {
+		if !s.ControlPlaneOnly && p.Name != switchName && p.Name != balancerName {
 			nodes = append(nodes, p)
 		}
 	}

@@ -14,7 +14,7 @@ func TestLoadReadsWhatWasWritten(t *testing.T) {
 	if _, err := Load(dir, "a"); !errors.Is(err, ErrNone) {
 		t.Errorf("before there is one: %v", err)
 	}
-	s, err := newState(dir, "a", "", false)
+	s, err := newState(dir, "a", "", false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestLoadReadsWhatWasWritten(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got.Processes, want) || got.Subnet != s.Subnet || got.ID != s.ID || got.dir != s.dir {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := newState(dir, "b", "", false); err != nil {
+	if _, err := newState(dir, "b", "", false, 1); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := Names(dir); err != nil || !slices.Equal(names, []string{"a", "b"}) {
@@ -36,11 +36,11 @@ func TestLoadReadsWhatWasWritten(t *testing.T) {
 
 func TestClustersInTwoFoldersHaveDifferentIDs(t *testing.T) {
 	t.Parallel()
-	a, err := newState(t.TempDir(), "a", "", false)
+	a, err := newState(t.TempDir(), "a", "", false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newState(t.TempDir(), "a", "", false)
+	b, err := newState(t.TempDir(), "a", "", false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

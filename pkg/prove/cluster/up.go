@@ -23,6 +23,7 @@ type Options struct {
 	Tarballs         string // the folder with the server tarball and release.json
 	Nodes            int
 	ControlPlaneOnly bool
+	ControlPlanes    int                // how many of the nodes have a control plane; zero means one
 	Wait             time.Duration      // for each part to become ready; zero means DefaultWait
 	Events           func(action.Event) // receives what happens; not nil
 }
@@ -42,12 +43,13 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.ControlPlanes = max(o.ControlPlanes, 1)
 	switch s, err := Load(o.Dir, o.Name); {
 	case errors.Is(err, ErrNone):
 	case err != nil:
 		return nil, err
 	case s.running():
-		if s.Release != b.sum() || s.ControlPlaneOnly != o.ControlPlaneOnly || !o.ControlPlaneOnly && len(s.Nodes()) != o.Nodes {
+		if s.Release != b.sum() || s.ControlPlaneOnly != o.ControlPlaneOnly || !o.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != o.ControlPlanes) {
 			return nil, fmt.Errorf("cluster %s %w", o.Name, ErrOther)
 		}
 		return s, nil
@@ -58,7 +60,7 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err := Down(ctx, o.Dir, o.Name); err != nil {
 		return nil, err
 	}
-	s, err := newState(o.Dir, o.Name, b.sum(), o.ControlPlaneOnly)
+	s, err := newState(o.Dir, o.Name, b.sum(), o.ControlPlaneOnly, o.ControlPlanes)
 	if err != nil {
 		return nil, err
 	}

@@ -114,15 +114,15 @@ func namespaceDeletion(ctx context.Context, e *env) error {
 
 // A second controller manager waits as long as the first one renews its lease, and takes over when that stops.
 func leaderElection(ctx context.Context, e *env) error {
-	node := e.controlPlane()
-	processes, err := e.processes(node, controllerManager)
-	if err != nil {
-		return err
-	}
 	lease := func(ctx context.Context, field, before string) (string, error) {
 		return e.leaseField(ctx, controllerManager, field, before)
 	}
 	first, err := lease(ctx, "holderIdentity", "")
+	if err != nil {
+		return err
+	}
+	node, _, _ := strings.Cut(first, "_") // and a random part
+	processes, err := e.processes(node, controllerManager)
 	if err != nil {
 		return err
 	}

@@ -54,9 +54,6 @@ func open(s *cluster.State) (*target, error) {
 	return t, nil
 }
 
-// controlPlane returns the node of the control plane.
-func (t *target) controlPlane() string { return t.nodes[0].Name }
-
 // lastNode returns another node, if there are several.
 func (t *target) lastNode() string { return t.nodes[len(t.nodes)-1].Name }
 
