@@ -52,9 +52,6 @@ func TestCertificatesAreSignedByTheAuthority(t *testing.T) {
 	if _, err := leaf("admin").Verify(x509.VerifyOptions{Roots: roots}); err == nil {
 		t.Error("the administrator's certificate could be a server's")
 	}
-	if hash, err := certificateHash(filepath.Join(dir, "ca.crt")); err != nil || len(hash) != len("sha256:")+64 {
-		t.Errorf("the hash is %q, %v", hash, err)
-	}
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

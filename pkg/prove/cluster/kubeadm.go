@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -34,7 +32,6 @@ type setup struct {
 	registry   string
 	token      string
 	endpoint   string // of the API server: address and port
-	caHash     string // of the cluster's CA, for nodes that join
 	cgroupRoot string
 	name       string // of the node
 	address    string // of the node
@@ -85,9 +82,7 @@ func (c setup) config() ([]byte, error) {
 func (c setup) joinConfig(controlPlane bool) ([]byte, error) {
 	join := object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "JoinConfiguration",
-		"discovery": object{"bootstrapToken": object{
-			"token": c.token, "apiServerEndpoint": c.endpoint, "caCertHashes": []string{c.caHash},
-		}},
+		"discovery":        object{"file": object{"kubeConfigPath": discoveryFile}, "tlsBootstrapToken": c.token},
 		"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
 	}
 	if controlPlane {
@@ -182,10 +177,21 @@ func (s *State) initialize(ctx context.Context, n node, c setup) error {
 	return atomicfile.WriteFile(s.Kubeconfig(), text, 0o600)
 }
 
+// discoveryFile says to a node that joins where the API is, and which CA it has. With a token alone, kubeadm waits until a controller has
+// signed what it asks for, and asks every five seconds.
+const discoveryFile = "/run/slipway/node/discovery.conf"
+
 // join adds a node to the cluster.
 func (s *State) join(ctx context.Context, n, first node, c setup) error {
-	var err error
-	if c.caHash, err = certificateHash(filepath.Join(s.nodeDir(first), "kubernetes", "pki", "ca.crt")); err != nil {
+	ca, err := os.ReadFile(filepath.Join(s.nodeDir(first), "kubernetes", "pki", "ca.crt"))
+	if err != nil {
+		return err
+	}
+	discovery, err := c.discovery(ca)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), path.Base(discoveryFile)), discovery, 0o644); err != nil {
 		return err
 	}
 	config, err := c.joinConfig(n.number <= s.ControlPlanes)
@@ -195,22 +201,13 @@ func (s *State) join(ctx context.Context, n, first node, c setup) error {
 	return s.kubeadm(ctx, n, config, "join")
 }
 
-// certificateHash returns the SHA-256 of a CA's public key, by which kubeadm identifies it.
-func certificateHash(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return "", fmt.Errorf("%s: not a certificate", file)
-	}
-	c, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
-	}
-	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+// discovery returns a kubeconfig without a user.
+func (c setup) discovery(ca []byte) ([]byte, error) {
+	return documents(object{
+		"apiVersion": "v1", "kind": "Config", "current-context": c.cluster,
+		"clusters": []object{{"name": c.cluster, "cluster": object{"server": "https://" + c.endpoint, "certificate-authority-data": ca}}},
+		"contexts": []object{{"name": c.cluster, "context": object{"cluster": c.cluster}}},
+	})
 }
 
 // kubectl runs the release's kubectl as administrator, with its cache in the cluster's folder.

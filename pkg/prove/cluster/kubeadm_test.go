@@ -75,6 +75,11 @@ func TestOtherControlPlanesJoinByTheBalancersAddress(t *testing.T) {
 		t.Errorf("another one joins by %s", text)
 	}
 
+	discovery, err := c.discovery([]byte("certificate"))
+	if err != nil || !strings.Contains(string(discovery), `"certificate-authority-data": "Y2VydGlmaWNhdGU="`) || !strings.Contains(string(discovery), `"server": "https://198.18.3.253:6443"`) {
+		t.Errorf("a node that joins knows %s, %v", discovery, err)
+	}
+
 	s.ControlPlanes = 1
 	if endpoint, err := s.endpoint(); err != nil || endpoint != "198.18.3.2:6443" {
 		t.Errorf("without a load balancer, the API is at %s, %v", endpoint, err)
