@@ -300,7 +300,7 @@ func TestKilledClusterIsRemoved(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
 	before := tracesOf(t)
-	moments := []string{"unpack", "network", "start slipway-1", "images of the control plane", "kubeadm init", "connect Pods"}
+	moments := []string{"unpack", "network", "start slipway-1", "publish the control plane's images", "root of nodes", "kubeadm init", "connect Pods"}
 	if !soak {
 		rand.Shuffle(len(moments), func(i, j int) { moments[i], moments[j] = moments[j], moments[i] })
 		moments = moments[:2]
