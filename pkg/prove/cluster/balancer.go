@@ -61,7 +61,7 @@ func (s *State) startBalancer(ctx context.Context) error {
 // at another one.
 func balancerConfig(endpoint string, servers []string) string {
 	return `global
-  maxconn 10000
+  maxconn 4000
 
 defaults
   mode tcp

@@ -201,12 +201,11 @@ func (s *State) join(ctx context.Context, n, first node, c setup) error {
 	return s.kubeadm(ctx, n, config, "join")
 }
 
-// discovery returns a kubeconfig without a user.
+// discovery returns a kubeconfig without a user, whose cluster has no name: kubeadm takes that one.
 func (c setup) discovery(ca []byte) ([]byte, error) {
 	return documents(object{
-		"apiVersion": "v1", "kind": "Config", "current-context": c.cluster,
-		"clusters": []object{{"name": c.cluster, "cluster": object{"server": "https://" + c.endpoint, "certificate-authority-data": ca}}},
-		"contexts": []object{{"name": c.cluster, "context": object{"cluster": c.cluster}}},
+		"apiVersion": "v1", "kind": "Config",
+		"clusters": []object{{"name": "", "cluster": object{"server": "https://" + c.endpoint, "certificate-authority-data": ca}}},
 	})
 }
 

@@ -146,6 +146,9 @@ func leaderElection(ctx context.Context, e *env) error {
 		if _, err := e.kubectl(ctx, "delete", "pod/second", "--now"); err != nil {
 			return err
 		}
+		if e.ControlPlanes > 1 { // any of the others may have taken it
+			return renewsLease(controllerManager)(ctx, e)
+		}
 		// Without the lease, nobody has to wait until it expires.
 		if _, err := e.kubectl(ctx, "delete", "lease/"+controllerManager, "--namespace=kube-system"); err != nil {
 			return err
