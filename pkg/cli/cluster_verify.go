@@ -39,12 +39,13 @@ does what a user would do, with the release's kubectl, in a namespace of its own
 Pods, events and logs explain the rows that failed.
 
 The components come first. Checks that need a component that does not run fail at once, unless --keep-going is given. A check
-that does not apply to this cluster is skipped, and says what it needs: a second node, a feature of the kernel.
+that does not apply to this cluster is skipped, and says what it needs: a second node, a feature of the kernel. On a control plane
+without nodes, the checks of the API and some of the controllers are made.
 
 Some checks disturb what else runs in the cluster for a minute: they stop a kubelet or a controller manager, taint nodes, and
 restart kube-proxy in each of its modes. They undo this, even after Ctrl-C.
 
-It needs root, and exits with 1 if a check failed.`,
+It needs root for a cluster with nodes, and exits with 1 if a check failed.`,
 		Example: "  sudo slipway cluster verify\n  sudo slipway cluster verify --only scheduler,services/dns --junit verify.xml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

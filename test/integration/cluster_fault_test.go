@@ -3,10 +3,12 @@
 package integration
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -265,6 +267,31 @@ func withoutControllers(names ...string) fault {
 	return changedManager(arg, to)
 }
 
+// carelessServer makes the API server write new Secrets without encryption, and its audit log elsewhere.
+func carelessServer(t *testing.T, tr tree) func() {
+	t.Helper()
+	file := tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/slipway/encryption.yaml")
+	before := readFile(file)
+	var config map[string]any
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(before, "---\n")), &config); err != nil {
+		t.Fatal(err)
+	}
+	resources := config["resources"].([]any)[0].(map[string]any)
+	slices.Reverse(resources["providers"].([]any)) // the first one writes, and all read
+	after, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(t, file, string(after))
+	mend := tr.changedPod(t, "kube-apiserver", func(manifest string) string {
+		return strings.Replace(manifest, "/var/log/audit/audit.log", "/var/log/audit/other.log", 1)
+	})
+	return func() {
+		replace(t, file, before)
+		mend()
+	}
+}
+
 // carelessScheduler makes the scheduler put Pods on any node.
 func carelessScheduler(t *testing.T, tr tree) func() {
 	t.Helper()
@@ -274,7 +301,8 @@ clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}
 profiles:
 - plugins:
     multiPoint:
-      disabled: [{name: NodeAffinity}, {name: InterPodAffinity}, {name: TaintToleration}, {name: NodeResourcesFit}, {name: DefaultPreemption}]
+      disabled: [{name: NodeAffinity}, {name: InterPodAffinity}, {name: TaintToleration}, {name: NodeResourcesFit},
+        {name: NodeResourcesBalancedAllocation}, {name: PodTopologySpread}, {name: DefaultPreemption}]
 `), tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/careless.yaml"))
 	return tr.changedPod(t, "kube-scheduler", func(manifest string) string {
 		return strings.NewReplacer(

@@ -115,6 +115,21 @@ func newLie(lie string) func(*http.Request) *http.Response {
 			replaceBody(r, `"parallelism":2`, `"parallelism":3`)
 		case lie == "daemonset" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/daemonsets"):
 			replaceBody(r, `"nodeSelector":\{[^}]*\}`, `"nodeSelector":{}`)
+		case lie == "apply-conflict" && r.Method == http.MethodPatch:
+			query.Set("force", "true")
+		case lie == "open-api" && strings.HasPrefix(r.URL.Path, "/openapi/v3"):
+			return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+		case lie == "bookmarks":
+			query.Del("allowWatchBookmarks")
+		case lie == "node-authorization":
+			r.Header.Del("Impersonate-User")
+			r.Header.Del("Impersonate-Group")
+		case lie == "admission-policy" && r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/validatingadmissionpolic"):
+			query.Set("dryRun", "All")
+		case lie == "webhooks" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "webhookconfigurations"):
+			query.Set("dryRun", "All")
+		case lie == "snapshot" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps"):
+			query.Set("dryRun", "All")
 		case lie == "conversion" && r.Method == http.MethodGet:
 			r.URL.Path = strings.Replace(r.URL.Path, "/autoscaling/v1/", "/autoscaling/v2/", 1)
 		}

@@ -11,20 +11,26 @@ import (
 )
 
 // What the API server does with requests, from authentication to validation, and with objects that it stores.
-var apiChecks = group("api", nil,
-	Check{Name: "authentication", run: authentication},
-	Check{Name: "authorization", run: authorization},
-	Check{Name: "admission", run: admission},
-	Check{Name: "validation", run: validation},
-	Check{Name: "storage", run: storage},
-	Check{Name: "conflict", run: conflict},
-	Check{Name: "watch", run: watch},
-	Check{Name: "selectors", run: selectors},
-	Check{Name: "patch", run: patch},
-	Check{Name: "custom-resource", run: customResource},
-	Check{Name: "aggregation", Needs: []string{kubelet, kubeProxy, metricsServer}, run: aggregation},
-	Check{Name: "conversion", run: conversion},
-)
+var apiChecks = group("api", nil, append([]Check{
+	{Name: "authentication", run: authentication},
+	{Name: "authorization", run: authorization},
+	{Name: "admission", run: admission},
+	{Name: "validation", run: validation},
+	{Name: "storage", run: storage},
+	{Name: "conflict", run: conflict},
+	{Name: "watch", run: watch},
+	{Name: "selectors", run: selectors},
+	{Name: "patch", run: patch},
+	{Name: "custom-resource", run: customResource},
+	{Name: "aggregation", Needs: []string{kubelet, kubeProxy, metricsServer}, run: aggregation},
+	{Name: "conversion", run: conversion},
+	{Name: "open-api", run: openAPI},
+	{Name: "apply-conflict", run: applyConflict},
+	{Name: "bookmarks", run: bookmarks},
+	{Name: "node-authorization", Needs: []string{kubelet}, run: nodeAuthorization},
+	{Name: "admission-policy", run: admissionPolicy},
+	{Name: "webhooks", run: webhooks},
+}, writtenChecks...)...)
 
 // as runs kubectl with a token and no other credentials, in a kubeconfig that only root can read.
 func (e *env) as(ctx context.Context, token string, args ...string) (string, error) {

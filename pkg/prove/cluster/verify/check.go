@@ -12,7 +12,8 @@ import (
 type Check struct {
 	Group string
 	Name  string
-	Alone bool          // it disturbs others of its group, and runs after them
+	Alone bool          // it disturbs others, and runs after them
+	Long  bool          // it mostly waits, for a minute or so, and starts before the others
 	Skips bool          // it may lack what it needs on this machine or in this cluster
 	Needs []string      // names of the components that have to run
 	Limit time.Duration // instead of defaultLimit; zero keeps that
@@ -22,7 +23,7 @@ type Check struct {
 // defaultLimit is how long a check may take. Most take seconds; the rest is for machines that are busy.
 const defaultLimit = 3 * time.Minute
 
-// All returns the checks, group by group, in the order in which they run.
+// All returns the checks, group by group.
 func All() []Check {
 	return slices.Concat(componentChecks, apiChecks, schedulerChecks, controllerChecks, kubeletChecks, serviceChecks, metricsChecks)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // What controllers do for workloads, and when objects, nodes or a leader are gone.
-var controllerChecks = group("controllers", nil, slices.Concat(workloadChecks, []Check{
+var controllerChecks = group("controllers", nil, slices.Concat(workloadChecks, policyChecks, []Check{
 	{Name: "garbage-collection", run: garbageCollection},
 	{Name: "namespace-deletion", run: namespaceDeletion},
 	{Name: "leader-election", Alone: true, Needs: []string{kubelet}, run: leaderElection},

@@ -30,6 +30,9 @@ const probeImage = "probe.tar"
 
 // open finds the image and the nodes of a cluster.
 func open(s *cluster.State) (*target, error) {
+	if s.ControlPlaneOnly {
+		return openWithoutNodes(s)
+	}
 	if err := s.RequireNodes(); err != nil {
 		return nil, err
 	}

@@ -21,12 +21,18 @@ import (
 
 // What a kubelet does for the Pods of its node.
 var kubeletChecks = group("kubelet", []string{scheduler, kubelet},
-	Check{Name: "eviction", run: eviction}, // takes longest
+	Check{Name: "eviction", Long: true, run: eviction},
 	Check{Name: "logs", run: logs},
 	Check{Name: "exec", run: execute},
 	Check{Name: "port-forward", run: portForward},
 	Check{Name: "liveness", run: liveness},
 	Check{Name: "readiness", run: readiness},
+	Check{Name: "probes", run: probes},
+	Check{Name: "restart-policy", run: restartPolicies},
+	Check{Name: "init-containers", run: initContainers},
+	Check{Name: "quality-of-service", run: qualityOfService},
+	Check{Name: "image-pull", run: imagePull},
+	Check{Name: "node-status", run: nodeStatus},
 	Check{Name: "volumes", run: volumes},
 	Check{Name: "memory-limit", run: memoryLimit},
 	Check{Name: "static-pod", run: staticPod},

@@ -10,6 +10,7 @@ import (
 var metricsChecks = group("metrics", []string{kubelet, kubeProxy, metricsServer},
 	Check{Name: "nodes", run: metricsOfNodes},
 	Check{Name: "pods", Needs: []string{scheduler}, run: metricsOfPods},
+	Check{Name: "autoscaling", Long: true, Needs: []string{scheduler}, run: autoscaling},
 )
 
 // kubectl top shows how busy each node is.

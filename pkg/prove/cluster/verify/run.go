@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,7 +51,7 @@ func NewTable(w io.Writer, checks []Check, color bool) *report.Table {
 }
 
 // sideBySide is how many checks run at once. They mostly wait, among others for containers to start.
-const sideBySide = 4
+const sideBySide = 6
 
 // Run makes checks of a cluster. It returns the error of ctx if that ended before all checks were made, and no error if
 // checks failed.
@@ -61,7 +60,11 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r, err := run(ctx, o, func(ctx context.Context, check Check) (string, error) { return c.make(ctx, check) })
+	try := c.make
+	if s.ControlPlaneOnly {
+		o.Checks, try = withoutNodes(o.Checks, try)
+	}
+	r, err := run(ctx, o, try)
 	r.Cluster, r.Version = s.Name, s.Version
 	return r, err
 }
@@ -81,16 +84,8 @@ type runner struct {
 func run(ctx context.Context, o Options, try maker) (Report, error) {
 	start := time.Now()
 	r := &runner{Options: o, try: try, results: map[string]report.Result{}}
-	for rest := o.Checks; len(rest) > 0; {
-		// Within the components, the API server comes before those that can only be asked through it.
-		n := slices.IndexFunc(rest, func(c Check) bool {
-			return c.Group != rest[0].Group || (c.Needs == nil) != (rest[0].Needs == nil)
-		})
-		if n < 0 {
-			n = len(rest)
-		}
-		r.group(ctx, rest[:n])
-		rest = rest[n:]
+	for _, stage := range stages(o.Checks) {
+		r.sideBySide(ctx, stage)
 	}
 	all := Report{Seconds: time.Since(start).Seconds()}
 	for _, c := range o.Checks {
@@ -101,22 +96,37 @@ func run(ctx context.Context, o Options, try maker) (Report, error) {
 	return all, ctx.Err()
 }
 
-// group makes the checks of a group: most side by side, then those that have to be alone.
-func (r *runner) group(ctx context.Context, checks []Check) {
+// stages returns the checks in the order in which they are made: those of a stage side by side. Of the components, the API server comes
+// before those that can only be asked through it.
+func stages(checks []Check) [][]Check {
+	var first, others, long, short []Check
+	var alone [][]Check
+	for _, c := range checks {
+		switch {
+		case c.Group == components && c.Needs == nil:
+			first = append(first, c)
+		case c.Group == components:
+			others = append(others, c)
+		case c.Alone:
+			alone = append(alone, []Check{c})
+		case c.Long:
+			long = append(long, c)
+		default:
+			short = append(short, c)
+		}
+	}
+	return append([][]Check{first, others, append(long, short...)}, alone...)
+}
+
+// sideBySide makes checks at the same time.
+func (r *runner) sideBySide(ctx context.Context, checks []Check) {
 	var together sync.WaitGroup
 	free := make(chan struct{}, sideBySide)
 	for _, c := range checks {
-		if !c.Alone {
-			free <- struct{}{}
-			together.Go(func() { defer func() { <-free }(); r.one(ctx, c) })
-		}
+		free <- struct{}{}
+		together.Go(func() { defer func() { <-free }(); r.one(ctx, c) })
 	}
 	together.Wait()
-	for _, c := range checks {
-		if c.Alone {
-			r.one(ctx, c)
-		}
-	}
 }
 
 func (r *runner) one(ctx context.Context, c Check) {

@@ -258,7 +258,7 @@ func TestChecksRunSideBySideExceptThoseAlone(t *testing.T) {
 		if most.Load() != sideBySide {
 			t.Errorf("%d ran at once, want %d", most.Load(), sideBySide)
 		}
-		if got, want := order[8:], []string{"0", "1", "last"}; !slices.Equal(got, want) {
+		if got, want := order[9:], []string{"0", "1"}; !slices.Equal(got, want) {
 			t.Errorf("the last to run were %q, want %q", got, want)
 		}
 	})
@@ -268,13 +268,13 @@ func TestInterruptedRunHasTheResultsUntilThen(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := run(ctx, Options{Checks: fakes}, func(ctx context.Context, c Check) (string, error) {
-		if c.Name == "dog" {
+		if c.Alone {
 			cancel()
 			return "", ctx.Err()
 		}
 		return "", nil
 	})
-	if !errors.Is(err, context.Canceled) || len(r.Results) != 2 || r.Results.Count(report.Failed) != 0 {
+	if !errors.Is(err, context.Canceled) || len(r.Results) != 4 || r.Results.Count(report.Failed) != 0 {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
@@ -335,7 +335,8 @@ func TestChecksHaveUniqueValidNames(t *testing.T) {
 		t.Errorf("there are only %d checks", len(seen))
 	}
 	want := []string{
-		"scheduler/node-affinity-preferred", "controllers/daemonset-each-node", "services/proxy-ipvs",
+		"scheduler/node-affinity-preferred", "scheduler/pod-affinity-preferred", "scheduler/topology-spread", "scheduler/scoring",
+		"controllers/daemonset-each-node", "services/proxy-ipvs",
 	}
 	if diff := cmp.Diff(want, skips); diff != "" {
 		t.Errorf("checks that may be skipped: %s", diff)
@@ -344,7 +345,7 @@ func TestChecksHaveUniqueValidNames(t *testing.T) {
 
 func TestChecksThatNeedSeveralNodesAreSkippedOnOne(t *testing.T) {
 	t.Parallel()
-	for _, check := range []func(context.Context, *env) error{nodeAffinityPreferred, daemonSetEachNode} {
+	for _, check := range []func(context.Context, *env) error{nodeAffinityPreferred, podAffinityPreferred, topologySpread, scoring, daemonSetEachNode} {
 		e := &env{target: oneNode()}
 		var why skip
 		if err := check(t.Context(), e); !errors.As(err, &why) || !strings.HasPrefix(err.Error(), "needs two nodes: ") {

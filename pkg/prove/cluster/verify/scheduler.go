@@ -12,11 +12,18 @@ var schedulerChecks = group("scheduler", []string{scheduler, kubelet},
 	Check{Name: "node-selector", run: nodeSelector},
 	Check{Name: "node-affinity-required", run: nodeAffinityRequired},
 	Check{Name: "node-affinity-preferred", Skips: true, run: nodeAffinityPreferred},
+	Check{Name: "node-affinity-operators", run: affinityOperators},
 	Check{Name: "pod-affinity", run: podAffinity},
 	Check{Name: "pod-anti-affinity", run: podAntiAffinity},
+	Check{Name: "pod-affinity-preferred", Skips: true, run: podAffinityPreferred},
+	Check{Name: "topology-spread", Skips: true, run: topologySpread},
+	Check{Name: "scoring", Skips: true, run: scoring},
 	Check{Name: "resource-fit", run: resourceFit},
+	Check{Name: "out-of-cpu", run: outOfCPU},
+	Check{Name: "missing-node", Long: true, run: missingNode},
 	Check{Name: "preemption", run: preemption},
 	Check{Name: "taints", Alone: true, run: taints},
+	Check{Name: "taint-eviction", Alone: true, run: taintEviction},
 )
 
 // label returns a name, unique to the check, for what it puts on nodes.

@@ -12,14 +12,19 @@ import (
 var workloadChecks = withPods(
 	Check{Name: "deployment-rollout", run: deploymentRollout},
 	Check{Name: "deployment-pause", run: deploymentPause},
+	Check{Name: "deployment-recreate", run: deploymentRecreate},
 	Check{Name: "replicaset", run: replicaSet},
+	Check{Name: "scale-down", run: scaleDown},
+	Check{Name: "adoption", run: adoption},
+	Check{Name: "replication-controller", run: replicationController},
 	Check{Name: "statefulset-order", run: statefulSetOrder},
 	Check{Name: "statefulset-partition", run: statefulSetPartition},
+	Check{Name: "statefulset-on-delete", run: statefulSetOnDelete},
 	Check{Name: "daemonset", run: daemonSet},
 	Check{Name: "daemonset-each-node", Skips: true, run: daemonSetEachNode},
 	Check{Name: "job", run: job},
 	Check{Name: "job-parallelism", run: jobParallelism},
-	Check{Name: "cronjob", run: cronJob},
+	Check{Name: "cronjob", Long: true, run: cronJob},
 )
 
 // withPods adds the components that Pods need.
