@@ -46,25 +46,38 @@ It needs root. It exits with 1 if a spec failed or did not run, and with 2 if no
 		Example: "  sudo slipway cluster up --nodes 2\n  sudo slipway cluster conformance --focus 'sig-network.*Services' --junit conformance.xml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			for flag, patterns := range map[string][]string{"focus": run.Focus, "skip": run.Skip} {
-				for _, pattern := range patterns {
-					if _, err := regexp.Compile(pattern); err != nil {
-						return badrequest.Mark(fmt.Errorf("--%s: %w", flag, err))
-					}
-				}
-			}
-			if run.Procs < 1 || run.Procs > 100 {
-				return badrequest.Mark(fmt.Errorf("--procs=%d: want 1 to 100", run.Procs))
+			if err := run.check(); err != nil {
+				return badrequest.Mark(err)
 			}
 			return o.clusterConformance(c.Context(), run)
 		},
 	}
-	c.Flags().StringArrayVar(&run.Focus, "focus", []string{anyConformance}, "run only conformance specs whose names match this pattern")
-	c.Flags().StringArrayVar(&run.Skip, "skip", nil, "leave out specs whose names match this pattern")
-	c.Flags().IntVar(&run.Procs, "procs", 1, "how many specs run at once")
-	c.Flags().StringVar(&run.Tarballs, "from", "", "the folder with the test tarball (default the one that the cluster was made from)")
-	c.Flags().StringVar(&run.junit, "junit", "", "also write a JUnit XML report to this file")
+	run.flags(c, []string{anyConformance}, nil, "the folder with the test tarball (default the one that the cluster was made from)")
 	return nameFlag(c, &run.name)
+}
+
+// flags adds the flags that choose specs.
+func (run *conformanceRun) flags(c *cobra.Command, focus, skip []string, from string) {
+	c.Flags().StringArrayVar(&run.Focus, "focus", focus, "run only specs whose names match this pattern")
+	c.Flags().StringArrayVar(&run.Skip, "skip", skip, "leave out specs whose names match this pattern")
+	c.Flags().IntVar(&run.Procs, "procs", 1, "how many specs run at once")
+	c.Flags().StringVar(&run.Tarballs, "from", "", from)
+	c.Flags().StringVar(&run.junit, "junit", "", "also write a JUnit XML report to this file")
+}
+
+// check returns an error if the flags cannot choose specs.
+func (run *conformanceRun) check() error {
+	for flag, patterns := range map[string][]string{"focus": run.Focus, "skip": run.Skip} {
+		for _, pattern := range patterns {
+			if _, err := regexp.Compile(pattern); err != nil {
+				return fmt.Errorf("--%s: %w", flag, err)
+			}
+		}
+	}
+	if run.Procs < 1 || run.Procs > 100 {
+		return fmt.Errorf("--procs=%d: want 1 to 100", run.Procs)
+	}
+	return nil
 }
 
 func (o *options) clusterConformance(ctx context.Context, run conformanceRun) error {
@@ -79,6 +92,18 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 	if err != nil {
 		return err
 	}
+	o.showSpecs(&run)
+	var r conformance.Report
+	// The lock keeps other commands from removing or disturbing the cluster.
+	err = o.withClusters(ctx, root, o.noteWaiting, func(string) error {
+		r, err = conformance.Run(ctx, s, run.Options)
+		return err
+	})
+	return o.conformanceResult(run, r, err)
+}
+
+// showSpecs has the specs of a run printed as they end.
+func (o *options) showSpecs(run *conformanceRun) {
 	run.Say = func(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
 	color := o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == ""
 	run.Each = func(result report.Result, done, total int) {
@@ -86,12 +111,10 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 			report.WriteCounted(o.Out, result, done, total, color)
 		}
 	}
-	var r conformance.Report
-	// The lock keeps other commands from removing or disturbing the cluster.
-	err = o.withClusters(ctx, root, o.noteWaiting, func(string) error {
-		r, err = conformance.Run(ctx, s, run.Options)
-		return err
-	})
+}
+
+// conformanceResult writes the report of a run, and returns the error of the command.
+func (o *options) conformanceResult(run conformanceRun, r conformance.Report, err error) error {
 	if errors.Is(err, conformance.ErrNoSpecs) {
 		return badrequest.Mark(fmt.Errorf("--focus %q, --skip %q: %w", run.Focus, run.Skip, err))
 	}

@@ -3,9 +3,11 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -15,15 +17,20 @@ import (
 // grace is how long an interrupted suite has to end the running spec, and to remove what that has made.
 const grace = time.Minute
 
-// start runs a program to its end, with its output in the log. When ctx ends, the program and its children are interrupted, as by
+// start runs a program to its end, with its output in the log, and also to another writer if that is not nil. When ctx ends, the program and its children are interrupted, as by
 // Ctrl-C, and killed after a while. No child outlives the program.
-func (r runner) start(ctx context.Context, log *os.File, program string, args ...string) error {
-	c := exec.CommandContext(ctx, program, args...)
+func (r runner) start(ctx context.Context, log *os.File, also io.Writer, program string, args ...string) error {
+	line := slices.Concat(r.suite.enter, []string{program}, args)
+	c := exec.CommandContext(ctx, line[0], line[1:]...)
 	c.Dir, c.Stdout, c.Stderr = r.dir, log, log
+	if also != nil {
+		both := io.MultiWriter(log, also)
+		c.Stdout, c.Stderr = both, both
+	}
 	child.Group(c)
 	// The environment of this process may name a proxy, or other registries for the images.
 	c.Env = []string{"PATH=" + filepath.Dir(r.kubectl) + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME=" + r.dir, "TMPDIR=" + r.dir, "LANG=C.UTF-8"}
+		"HOME=" + r.suite.dir, "TMPDIR=" + r.suite.dir, "LANG=C.UTF-8"}
 	c.Cancel = func() error { return child.SignalGroup(c, syscall.SIGINT) }
 	c.WaitDelay = grace
 	if err := c.Start(); err != nil {
@@ -42,6 +49,9 @@ func (r runner) start(ctx context.Context, log *os.File, program string, args ..
 
 // cleanUp deletes the namespaces that specs have left, without waiting until they are gone.
 func (r runner) cleanUp(ctx context.Context) error {
+	if r.kubectl == "" {
+		return nil
+	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	c := exec.CommandContext(limited, r.kubectl, "--kubeconfig="+r.kubeconfig, "--cache-dir="+filepath.Join(r.dir, "kubectl"),

@@ -13,13 +13,14 @@ import (
 
 // A Report has the results of the specs, and what they ran with.
 type Report struct {
+	Suite       string              `json:"suite"` // conformance, or node-conformance
 	Cluster     string              `json:"cluster"`
 	Version     string              `json:"version"`
 	Focus       []string            `json:"focus,omitempty"`
 	Skip        []string            `json:"skip,omitempty"`
 	Procs       int                 `json:"procs"`
 	Seconds     float64             `json:"seconds"`
-	Log         string              `json:"log"`         // a file with the output of e2e.test
+	Log         string              `json:"log"`         // a file with the output of the suite
 	Substitutes []cluster.TestImage `json:"substitutes"` // images that are not upstream's, though they have upstream's names
 	Results     report.Results      `json:"specs"`
 }
@@ -60,5 +61,5 @@ func (r Report) JUnit(w io.Writer) error {
 	for _, i := range r.Substitutes {
 		properties = append(properties, report.Property{Name: "substitute for " + i.Name, Value: i.Title})
 	}
-	return r.Results.JUnit(w, "slipway cluster conformance "+r.Version, "conformance", r.took(), properties...)
+	return r.Results.JUnit(w, "Kubernetes "+r.Version+" "+r.Suite, r.Suite, r.took(), properties...)
 }

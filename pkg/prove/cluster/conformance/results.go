@@ -1,14 +1,12 @@
 package conformance
 
 import (
-	"encoding/json"
-	"io"
-	"net"
-	"net/http"
+	"bytes"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"slipway.build/pkg/mechanism/report"
 )
@@ -20,34 +18,27 @@ type results struct {
 	mu     sync.Mutex
 	specs  []Spec
 	byName map[string]report.Result // of specs that ended
-	since  time.Time                // when the last spec ended, or the pass began
 }
 
 func newResults(specs []Spec, each func(report.Result, int, int)) *results {
 	return &results{each: each, specs: specs, byName: map[string]report.Result{}}
 }
 
-// begin notes that a pass begins.
-func (r *results) begin() {
+// printed notes what a suite prints when a spec ends: its name, followed by labels.
+func (r *results) printed(outcome report.Outcome, line string, seconds float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.since = time.Now()
-}
-
-// posted notes what e2e.test posts when a spec ends. That does not say how long the spec took, which is known only if it ran
-// alone.
-func (r *results) posted(outcome report.Outcome, name string, alone bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	result := report.Result{Name: name, Outcome: outcome}
-	if alone {
-		result.Seconds = time.Since(r.since).Seconds()
+	line = strings.Replace(line, "[It] ", "", 1) // where a spec failed
+	name := ""
+	for _, s := range r.specs {
+		if rest, ok := strings.CutPrefix(line, s.Name); ok && (rest == "" || strings.HasPrefix(rest, " [")) && len(s.Name) > len(name) {
+			name = s.Name
+		}
 	}
-	r.since = time.Now()
-	r.note(result)
+	r.note(report.Result{Name: name, Outcome: outcome, Seconds: seconds})
 }
 
-// reported notes the report of a pass, which knows more, and also specs that were not posted.
+// reported notes the report of a pass, which knows more, and also specs that were not printed.
 func (r *results) reported(reports reports) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,34 +78,48 @@ func (r *results) all() report.Results {
 	return all
 }
 
-// A progress is the server that e2e.test posts its progress to.
-type progress struct {
-	listener net.Listener
-	server   *http.Server
+// A reader finds in what a suite prints which specs ended: a line with a mark and the time, and then the name.
+type reader struct {
+	each func(outcome report.Outcome, name string, seconds float64)
+
+	rest    []byte         // of a line that has not ended
+	next    report.Outcome // of the spec whose name comes next
+	seconds float64        // that it took
 }
 
-// listen starts the server on loopback.
-func listen(each func(outcome report.Outcome, name string)) (*progress, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+// Write implements io.Writer. It returns no error.
+func (p *reader) Write(text []byte) (int, error) {
+	p.rest = append(p.rest, text...)
+	for {
+		line, rest, whole := bytes.Cut(p.rest, []byte("\n"))
+		if !whole {
+			return len(text), nil
+		}
+		p.rest = rest
+		p.line(strings.TrimSpace(string(line)))
 	}
-	p := &progress{l, &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var post struct{ Msg string }
-		if err := json.NewDecoder(io.LimitReader(r.Body, 16<<20)).Decode(&post); err != nil { // each post has the names of all failed specs
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		if name, ok := strings.CutPrefix(post.Msg, "PASSED "); ok {
-			each(report.Passed, strings.TrimSpace(name))
-		} else if name, ok := strings.CutPrefix(post.Msg, "FAILED "); ok {
-			each(report.Failed, strings.TrimSpace(name))
-		}
-	})}}
-	go func() { _ = p.server.Serve(l) }() // until it is closed
-	return p, nil
 }
 
-func (p *progress) address() string { return "http://" + p.listener.Addr().String() + "/" }
+// ended matches the first line about a spec: • [1.5 seconds], • [FAILED] [1.5 seconds], • [PANICKED] …, S [SKIPPED] [0.1 seconds].
+var ended = regexp.MustCompile(`^[•S] (\[[A-Z ]+\] )?\[(\d+\.\d+) seconds\]$`)
 
-func (p *progress) close() { _ = p.server.Close() }
+func (p *reader) line(line string) {
+	if p.next != "" {
+		p.each(p.next, line, p.seconds)
+		p.next = ""
+		return
+	}
+	found := ended.FindStringSubmatch(line)
+	if found == nil || strings.Contains(found[1], "INTERRUPTED") { // as if it had not begun
+		return
+	}
+	p.seconds, _ = strconv.ParseFloat(found[2], 64) // it matches
+	switch {
+	case found[1] == "":
+		p.next = report.Passed
+	case strings.Contains(found[1], "SKIPPED"):
+		p.next = report.Skipped
+	default:
+		p.next = report.Failed
+	}
+}

@@ -18,6 +18,7 @@ type Options struct {
 	Focus    []string // patterns, one of which the name of a spec must match; none means all conformance specs
 	Skip     []string // patterns, none of which it may match
 	Procs    int      // how many specs run at once
+	Logs     string   // the folder for the logs of RunNode
 
 	Say  func(string)                                // receives what happens before the first spec; not nil
 	Each func(result report.Result, done, total int) // receives the result of each spec, one at a time; not nil
@@ -32,23 +33,16 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	if err := s.RequireNodes(); err != nil {
 		return Report{}, err
 	}
-	o.Say("unpack the test tarball")
-	tests, err := s.UnpackTests(ctx, o.Tarballs)
+	tests, images, err := prepare(ctx, s, cluster.ClusterSuite, o)
 	if err != nil {
 		return Report{}, err
 	}
-	o.Say("push its images to the registry of the cluster")
-	images, err := tests.Publish(ctx)
-	if err != nil {
-		return Report{}, err
-	}
-	o.Say(fmt.Sprintf("pushed %d images; list the specs", len(images)))
 	tmp, err := os.MkdirTemp("", "slipway-conformance-")
 	if err != nil {
 		return Report{}, err
 	}
 	defer os.RemoveAll(tmp)
-	suite, ginkgo, err := tests.Programs()
+	program, ginkgo, err := tests.Programs()
 	if err != nil {
 		return Report{}, err
 	}
@@ -56,19 +50,60 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := runner{
-		suite: suite, ginkgo: ginkgo, kubectl: kubectl, kubeconfig: s.Kubeconfig(),
-		dir: tmp, log: filepath.Join(filepath.Dir(s.Kubeconfig()), "log", "conformance.log"), options: o,
-	}
-	all, err := r.run(ctx)
-	all.Cluster, all.Version, all.Log, all.Substitutes = s.Name, s.Version, r.log, images
+	all, err := runner{
+		suite: clusterSuite(program, tmp, kubectl, s.Kubeconfig()), ginkgo: ginkgo, kubectl: kubectl, kubeconfig: s.Kubeconfig(),
+		dir: tmp, log: logOf(s, "conformance"), options: o,
+	}.run(ctx)
+	all.Cluster, all.Version, all.Substitutes = s.Name, s.Version, images
 	return all, err
+}
+
+// prepare unpacks a suite, and pushes the images that its specs run in Pods to the registry of the cluster.
+func prepare(ctx context.Context, s *cluster.State, suite string, o Options) (*cluster.Tests, []cluster.TestImage, error) {
+	o.Say("unpack the test tarball")
+	tests, err := s.UnpackTests(ctx, o.Tarballs, suite)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Say("push its images to the registry of the cluster")
+	images, err := tests.Publish(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Say(fmt.Sprintf("pushed %d images; list the specs", len(images)))
+	return tests, images, nil
+}
+
+func logOf(s *cluster.State, name string) string {
+	return filepath.Join(filepath.Dir(s.Kubeconfig()), "log", name+".log")
+}
+
+// A suite is one of Kubernetes' test programs.
+type suite struct {
+	title   string   // in JUnit's XML
+	program string   // as the command line names it
+	label   string   // of its specs
+	flags   []string // by which it finds what it tests
+	dir     string   // the runner's folder as the program sees it
+	enter   []string // the command line before those of programs; empty if they run here
+}
+
+// clusterSuite is e2e.test.
+func clusterSuite(program, dir, kubectl, kubeconfig string) suite {
+	return suite{
+		title: "conformance", program: program, label: "Conformance", dir: dir,
+		flags: []string{
+			"--provider=skeleton", "--kubeconfig=" + kubeconfig, "--kubectl-path=" + kubectl, "--e2e-output-dir=" + dir,
+			"--disable-log-dump",
+		},
+	}
 }
 
 // A runner runs specs.
 type runner struct {
-	suite, ginkgo       string // programs
-	kubectl, kubeconfig string
+	suite               suite
+	ginkgo              string // as the command line names it
+	kubectl, kubeconfig string // empty if there is no cluster
 	dir                 string // for reports, temporary
 	log                 string // the output of the programs
 	options             Options
@@ -87,7 +122,7 @@ func (r runner) run(ctx context.Context) (Report, error) {
 	}
 	results := newResults(specs, r.options.Each)
 	var failure error
-	for _, pass := range passes(specs, r.options.Procs) {
+	for _, pass := range passes(r.suite.label, specs, r.options.Procs) {
 		if failure = r.pass(ctx, pass, results, log); failure != nil {
 			break
 		}
@@ -96,7 +131,9 @@ func (r runner) run(ctx context.Context) (Report, error) {
 		failure = errors.Join(failure, r.cleanUp(ctx))
 	}
 	o := r.options
-	return Report{Focus: o.Focus, Skip: o.Skip, Procs: o.Procs, Seconds: time.Since(start).Seconds(), Results: results.all()}, failure
+	return Report{
+		Suite: r.suite.title, Focus: o.Focus, Skip: o.Skip, Procs: o.Procs, Seconds: time.Since(start).Seconds(), Log: r.log, Results: results.all(),
+	}, failure
 }
 
 func openLog(name string) (*os.File, error) {
@@ -113,10 +150,8 @@ type pass struct {
 	procs  int
 }
 
-const label = "Conformance"
-
 // passes splits the specs: if several run at once, the [Serial] ones need a pass of their own.
-func passes(specs []Spec, procs int) []pass {
+func passes(label string, specs []Spec, procs int) []pass {
 	serial := 0
 	for _, s := range specs {
 		if s.Serial {
@@ -134,14 +169,14 @@ func passes(specs []Spec, procs int) []pass {
 	return []pass{{"parallel", label + " && !Serial", procs}, {"serial", label + " && Serial", 1}}
 }
 
-// list asks e2e.test which specs would run.
+// list asks the suite which specs would run.
 func (r runner) list(ctx context.Context, log *os.File) ([]Spec, error) {
-	file := filepath.Join(r.dir, "list.json")
-	args := append(r.choice(label), "--ginkgo.dry-run", "--ginkgo.succinct", "--ginkgo.no-color", "--ginkgo.json-report="+file)
-	if err := r.start(ctx, log, r.suite, append(args, r.cluster()...)...); err != nil {
+	const name = "list.json"
+	args := append(r.choice(r.suite.label), "--ginkgo.dry-run", "--ginkgo.succinct", "--ginkgo.no-color", "--ginkgo.json-report="+r.seen(name))
+	if err := r.start(ctx, log, nil, r.suite.program, append(args, r.suite.flags...)...); err != nil {
 		return nil, fmt.Errorf("list specs: %w", err)
 	}
-	reports, err := readReport(file)
+	reports, err := readReport(filepath.Join(r.dir, name))
 	if err != nil {
 		return nil, fmt.Errorf("list specs: %w", err)
 	}
@@ -152,38 +187,36 @@ func (r runner) list(ctx context.Context, log *os.File) ([]Spec, error) {
 	return specs, nil
 }
 
+// seen returns the path of a file in the runner's folder as the programs see it.
+func (r runner) seen(name string) string { return filepath.Join(r.suite.dir, name) }
+
 // pass runs a part of the specs, and notes their results.
 func (r runner) pass(ctx context.Context, p pass, results *results, log *os.File) error {
-	progress, err := listen(func(outcome report.Outcome, name string) { results.posted(outcome, name, p.procs == 1) })
-	if err != nil {
-		return err
-	}
-	defer progress.close()
-	results.begin()
+	flags, output := r.suite.flags, &reader{each: results.printed}
 	name := p.name + ".json"
-	file := filepath.Join(r.dir, name)
-	cluster := append(r.cluster(), "--progress-report-url="+progress.address())
+	var err error
 	if p.procs == 1 {
-		args := append(r.choice(p.filter), "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout="+limit, "--ginkgo.json-report="+file)
-		err = r.start(ctx, log, r.suite, append(args, cluster...)...)
+		args := append(r.choice(p.filter), "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout="+limit, "--ginkgo.json-report="+r.seen(name))
+		err = r.start(ctx, log, output, r.suite.program, append(args, flags...)...)
 	} else {
 		args := append(r.ginkgoChoice(p.filter), "-v", "--no-color", "--timeout="+limit, fmt.Sprintf("--procs=%d", p.procs),
-			"--output-dir="+r.dir, "--json-report="+name, r.suite, "--")
-		err = r.start(ctx, log, r.ginkgo, append(args, cluster...)...)
+			"--output-dir="+r.suite.dir, "--json-report="+name, r.suite.program, "--")
+		err = r.start(ctx, log, output, r.ginkgo, append(args, flags...)...)
 	}
-	reports, failed := readReport(file)
+	reports, failed := readReport(filepath.Join(r.dir, name))
 	if failed == nil {
 		results.reported(reports)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	program := filepath.Base(r.suite.program)
 	if failed != nil {
 		// Without a report the suite did not finish, and err says how it ended.
-		return errors.Join(err, fmt.Errorf("e2e.test left no report: %w: see %s", failed, r.log))
+		return errors.Join(err, fmt.Errorf("%s left no report: %w: see %s", program, failed, r.log))
 	}
 	if why := reports.failure(); err != nil && why != "" {
-		return fmt.Errorf("e2e.test: %s: see %s", why, r.log)
+		return fmt.Errorf("%s: %s: see %s", program, why, r.log)
 	}
 	return nil // the results say which specs failed
 }
@@ -191,7 +224,7 @@ func (r runner) pass(ctx context.Context, p pass, results *results, log *os.File
 // limit is how long ginkgo allows a pass to take. Its default of an hour is not enough for all specs.
 const limit = "24h"
 
-// choice returns the flags by which e2e.test chooses specs: by labels, and by the options' patterns.
+// choice returns the flags by which a suite chooses specs: by labels, and by the options' patterns.
 func (r runner) choice(filter string) []string { return r.chooseBy("--ginkgo.", filter) }
 
 // ginkgoChoice returns the same flags for ginkgo.
@@ -206,12 +239,4 @@ func (r runner) chooseBy(prefix, filter string) []string {
 		args = append(args, prefix+"skip="+s)
 	}
 	return args
-}
-
-// cluster returns the flags by which e2e.test finds the cluster.
-func (r runner) cluster() []string {
-	return []string{
-		"--provider=skeleton", "--kubeconfig=" + r.kubeconfig, "--kubectl-path=" + r.kubectl, "--e2e-output-dir=" + r.dir,
-		"--disable-log-dump",
-	}
 }

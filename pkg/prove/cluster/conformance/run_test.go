@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -35,7 +34,8 @@ func TestMain(m *testing.M) {
 // fakeSpecs are the specs of the fake suite. Labels are in brackets, and the name says what the spec does.
 var fakeSpecs = []string{
 	"[sig-a] passes [Conformance]", "[sig-a] fails [Conformance]", "[sig-b] skips [Conformance]", "[sig-b] passes alone [Serial] [Conformance]",
-	"[sig-b] is no conformance", "[sig-c] hangs [Conformance]", "[sig-c] crashes [Conformance]", "[sig-c] is never posted [Conformance]",
+	"[sig-b] is no conformance", "[sig-c] hangs [Conformance]", "[sig-c] crashes [Conformance]", "[sig-c] is never printed [Conformance]",
+	"[sig-node] runs in a node [NodeConformance]",
 }
 
 // fake acts as e2e.test, ginkgo or kubectl, as far as a runner uses their flags. Each call is a line in the file "calls".
@@ -65,7 +65,7 @@ func fake(name string, args []string) int {
 	code := 0
 	for _, spec := range fakeSpecs {
 		var labels []string
-		for _, l := range []string{"Conformance", "Serial"} {
+		for _, l := range []string{"Conformance", "NodeConformance", "Serial"} {
 			if strings.Contains(spec, "["+l+"]") {
 				labels = append(labels, l)
 			}
@@ -88,14 +88,14 @@ func fake(name string, args []string) int {
 			continue
 		}
 		row["RunTime"] = 2 * time.Second
-		word := "PASSED"
+		word := "•"
 		switch {
 		case strings.HasPrefix(leaf, "fails"):
-			word, code, row["State"] = "FAILED", 1, "failed"
+			word, code, row["State"] = "• [FAILED]", 1, "failed"
 			row["Failure"] = map[string]any{"Message": "no luck\nat all", "Location": map[string]any{"FileName": "a.go", "LineNumber": 7}}
 			row["CapturedGinkgoWriterOutput"] = "what it said"
 		case strings.HasPrefix(leaf, "skips"):
-			word, row["State"] = "", "skipped"
+			word, row["State"] = "S [SKIPPED]", "skipped"
 			row["Failure"] = map[string]any{"Message": "not on Tuesdays"}
 		case strings.HasPrefix(leaf, "is never"):
 			word = ""
@@ -108,10 +108,11 @@ func fake(name string, args []string) int {
 			row["Failure"] = map[string]any{"Message": "Interrupted by User"}
 		}
 		if word != "" {
-			body, _ := json.Marshal(map[string]any{"msg": word + " " + spec})
-			if _, err := http.Post(flags["progress-report-url"][0], "application/json", bytes.NewReader(body)); err != nil {
-				panic(err)
+			name := spec
+			if word == "• [FAILED]" {
+				name = group + " [It] " + leaf
 			}
+			fmt.Printf("------\n%s [1.500 seconds]\n%s [%s]\nfile.go:1\n", word, name, strings.Join(labels, ", "))
 		}
 	}
 	text, _ := json.Marshal([]any{map[string]any{"SpecReports": append(out, map[string]any{"LeafNodeType": "BeforeSuite", "State": "passed"})}})
@@ -123,6 +124,23 @@ func fake(name string, args []string) int {
 		panic(err)
 	}
 	return code
+}
+
+// A node's suite runs in the node: its command line begins with what enters that, and it names files as it sees them.
+func TestNodeSuiteRunsInTheNode(t *testing.T) {
+	t.Parallel()
+	r, calls := fakeRunner(t, Options{})
+	r.suite.label, r.suite.flags, r.suite.enter, r.kubectl = "NodeConformance", []string{"--node-name=n"}, []string{"env", "IN=node"}, ""
+	got, err := r.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, want := outcomes(got), "passed: [sig-node] runs in a node [NodeConformance]\n"; text != want {
+		t.Errorf("got\n%swant\n%s", text, want)
+	}
+	if c := calls(); len(c) != 2 || !strings.HasPrefix(c[1], "e2e.test --ginkgo.label-filter=NodeConformance ") || !strings.HasSuffix(c[1], " --node-name=n") {
+		t.Errorf("calls %q", c)
+	}
 }
 
 // fakeRunner returns a runner of the fake programs, and a function that returns their calls.
@@ -144,7 +162,7 @@ func fakeRunner(t *testing.T, o Options) (r runner, calls func() []string) {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return runner{
-			suite: in("e2e.test"), ginkgo: in("ginkgo"), kubectl: in("kubectl"), kubeconfig: in("kubeconfig"), dir: dir, log: in("log"), options: o,
+			suite: clusterSuite(in("e2e.test"), dir, in("kubectl"), in("kubeconfig")), ginkgo: in("ginkgo"), kubectl: in("kubectl"), kubeconfig: in("kubeconfig"), dir: dir, log: in("log"), options: o,
 		}, func() []string {
 			text, err := os.ReadFile(in("calls"))
 			if err != nil {
@@ -168,7 +186,7 @@ func TestEveryChosenSpecHasAResult(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	r, calls := fakeRunner(t, Options{Skip: skips, Each: func(result report.Result, done, total int) {
-		seen = append(seen, fmt.Sprintf("%d/%d %s", done, total, result.Outcome))
+		seen = append(seen, fmt.Sprintf("%d/%d %s %v", done, total, result.Outcome, result.Seconds))
 	}})
 	got, err := r.run(t.Context())
 	if err != nil {
@@ -178,12 +196,12 @@ func TestEveryChosenSpecHasAResult(t *testing.T) {
 failed: [sig-a] fails [Conformance]
 skipped: [sig-b] skips [Conformance]
 passed: [sig-b] passes alone [Serial] [Conformance]
-passed: [sig-c] is never posted [Conformance]
+passed: [sig-c] is never printed [Conformance]
 `
 	if text := outcomes(got); text != want {
 		t.Errorf("got\n%swant\n%s", text, want)
 	}
-	if each := strings.Join(seen, ", "); each != "1/5 passed, 2/5 failed, 3/5 passed, 4/5 skipped, 5/5 passed" {
+	if each := strings.Join(seen, ", "); each != "1/5 passed 1.5, 2/5 failed 1.5, 3/5 skipped 1.5, 4/5 passed 1.5, 5/5 passed 2" {
 		t.Errorf("Each received %s", each)
 	}
 	if n := len(calls()); n != 2 {
@@ -250,7 +268,7 @@ func TestInterruptionEndsTheSpecAndRemovesNamespaces(t *testing.T) {
 	want := `passed: [sig-a] passes [Conformance]
 passed: [sig-b] passes alone [Serial] [Conformance]
 not run: [sig-c] hangs [Conformance]
-not run: [sig-c] is never posted [Conformance]
+not run: [sig-c] is never printed [Conformance]
 `
 	if text := outcomes(got); text != want {
 		t.Errorf("got\n%swant\n%s", text, want)
@@ -267,7 +285,7 @@ func TestSuiteThatCrashesIsAnError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "left no report") || !strings.Contains(err.Error(), r.log) {
 		t.Errorf("got %v", err)
 	}
-	if text, want := got.Summary(), "2 passed, 1 failed, 0 skipped, 3 not run"; !strings.HasSuffix(text, want) {
+	if text, want := got.Summary(), "2 passed, 1 failed, 1 skipped, 2 not run"; !strings.HasSuffix(text, want) {
 		t.Errorf("got %s, want %s\n%s", text, want, outcomes(got))
 	}
 }
@@ -284,7 +302,7 @@ func TestChildrenOfASuiteDoNotOutliveIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	if err := r.start(t.Context(), log, script); err != nil {
+	if err := r.start(t.Context(), log, nil, script); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(r.log)
