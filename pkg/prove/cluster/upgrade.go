@@ -1,0 +1,494 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"slipway.build/pkg/mechanism/action"
+)
+
+// UpgradeOptions say which cluster to upgrade, and to what.
+type UpgradeOptions struct {
+	Dir      string // the folder of the clusters' folders
+	Name     string
+	Tarballs string             // the folder with the server tarball and release.json of the target
+	Force    bool               // also removes Pods that no controller makes again
+	Wait     time.Duration      // for each part to become ready; zero means DefaultWait
+	Events   func(action.Event) // receives what happens; not nil
+}
+
+// ErrBarePods says that nodes cannot be drained.
+var ErrBarePods = errors.New("a drain would lose Pods")
+
+// Upgrade takes a running cluster to another release by kubeadm, node by node: the control plane first, then the kubelet and the container
+// runtime of each node, which is drained meanwhile if there are others. It returns a SkewError for a release that Kubernetes forbids.
+//
+// What a node is made of stays: its root file system, and the program of the cluster's registry.
+//
+// An upgrade that failed or was interrupted goes on where it stopped when Upgrade is called for the same release again. It can also be
+// turned back, by an upgrade to the cluster's own release, unless that has an earlier minor version. A cluster that is of the release
+// already stays as it is. The caller makes sure that nothing else changes clusters of the folder meanwhile.
+func Upgrade(ctx context.Context, o UpgradeOptions) (*State, error) {
+	if err := requireMachine(); err != nil {
+		return nil, err
+	}
+	s, err := Load(o.Dir, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.RequireNodes(); err != nil {
+		return nil, err
+	}
+	if !s.running() {
+		return nil, fmt.Errorf("cluster %s does not run: %w", s.Name, cmp.Or(s.checkAlive(), errors.New("the machine was booted since")))
+	}
+	if len(s.Programs)+len(s.Replaced)+len(s.Unsettled) > 0 {
+		return nil, fmt.Errorf("cluster %s %w", s.Name, ErrReplaced)
+	}
+	b, err := openBundle(o.Tarballs, apiServer)
+	if err != nil {
+		return nil, err
+	}
+	if s.Upgrade == nil && s.Release == b.sum() {
+		return s, nil
+	}
+	if err := s.allows(b.sum(), b.release.Version); err != nil {
+		return nil, err
+	}
+	if err := b.verify(ctx); err != nil {
+		return nil, err
+	}
+	s.patience = cmp.Or(o.Wait, DefaultWait)
+	u := &upgrade{State: s, to: b, force: o.Force}
+	for range s.Nodes() {
+		u.nodes = append(u.nodes, s.node(len(u.nodes)+1))
+	}
+	if err := u.checkDrain(ctx); err != nil {
+		return nil, err
+	}
+	tarballs, err := filepath.Abs(o.Tarballs)
+	if err == nil {
+		err = s.change(func() { s.Upgrade = &Target{b.release.Version, b.sum(), tarballs} })
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, take(ctx, u.steps(), o.Events)
+}
+
+// allows returns an error unless the cluster can be upgraded to a release.
+func (s *State) allows(sum, version string) error {
+	switch {
+	case s.Upgrade == nil:
+		return checkSkew(s.Version, version)
+	case s.Upgrade.Release == sum:
+		return nil
+	case s.Release == sum: // it turns back
+		return checkSkew(s.Upgrade.Version, version)
+	}
+	return checkSkew(newer(s.Version, s.Upgrade.Version), version)
+}
+
+// An upgrade is an upgrade that is under way.
+type upgrade struct {
+	*State
+	to       *bundle // first packed, then unpacked
+	nodes    []node
+	images   []imageFile
+	registry string
+	sandbox  string
+	force    bool
+}
+
+// steps returns the steps of the upgrade that are left.
+func (u *upgrade) steps() []step {
+	steps := []step{
+		{"unpack", nil, u.unpackTarget},
+		{"publish images", nil, func(ctx context.Context) error { return u.publish(ctx, u.images) }},
+		{"configure kubeadm", nil, u.configure},
+	}
+	for _, n := range u.nodes {
+		if p, _ := u.process(n.name); p.Release == u.to.sum() {
+			continue
+		}
+		steps = append(steps, step{"kubeadm upgrade " + n.name, nil, func(ctx context.Context) error { return u.kubeadmUpgrade(ctx, n) }})
+		if len(u.nodes) > 1 {
+			steps = append(steps, step{"drain " + n.name, nil, func(ctx context.Context) error { return u.drain(ctx, n) }})
+		}
+		steps = append(steps,
+			step{"restart " + n.name, nil, func(ctx context.Context) error { return u.restart(ctx, n) }},
+			step{"return " + n.name, nil, func(ctx context.Context) error { return u.comeBack(ctx, n) }})
+	}
+	steps = append(steps,
+		step{"addons", nil, func(ctx context.Context) error {
+			if err := u.use(u.to.sum()); err != nil {
+				return err
+			}
+			return u.outlast(ctx, func() error { return u.addAddons(ctx, u.images) })
+		}},
+		step{"CoreDNS ready", nil, func(ctx context.Context) error {
+			return u.persist(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", u.timeout())
+		}},
+		step{"remove the earlier release", nil, u.finish})
+	for i := range steps[1:] { // one after the other
+		steps[i+1].after = []string{steps[i].name}
+	}
+	return steps
+}
+
+// unpackTarget unpacks the release beside the cluster's own, and looks at its images.
+func (u *upgrade) unpackTarget(ctx context.Context) error {
+	if err := u.unpack(ctx, u.to); err != nil {
+		return err
+	}
+	b, err := openBundle(u.path(folderOf(u.to.sum())), apiServer)
+	if err != nil {
+		return err
+	}
+	u.to = b
+	if u.images, err = b.images(); err != nil {
+		return err
+	}
+	u.registry, u.sandbox, err = chooseRegistry(ctx, b, u.images)
+	return err
+}
+
+// kubeadmConfig is the ConfigMap with kubeadm's configuration of the cluster, and clusterConfiguration its key.
+const (
+	kubeadmConfig        = "configmap/kubeadm-config"
+	clusterConfiguration = "ClusterConfiguration"
+)
+
+// configure prepares the cluster: kubeadm takes the name of the registry from it, and DNS must answer while a node is drained.
+func (u *upgrade) configure(ctx context.Context) error {
+	text, err := u.kubectl(ctx, "-n", "kube-system", "get", kubeadmConfig, "-o", "jsonpath={.data."+clusterConfiguration+"}")
+	if err != nil {
+		return err
+	}
+	changed, err := withRegistry(text, u.registry)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kubeadmConfig, err)
+	}
+	if changed != text {
+		patch, err := json.Marshal(object{"data": object{clusterConfiguration: changed}})
+		if err != nil {
+			return err
+		}
+		if _, err := u.kubectl(ctx, "-n", "kube-system", "patch", kubeadmConfig, "--type=merge", "--patch="+string(patch)); err != nil {
+			return err
+		}
+	}
+	if len(u.nodes) < 2 {
+		return nil
+	}
+	budget, err := documents(object{
+		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+		"metadata": object{"name": dnsBudget, "namespace": "kube-system"},
+		"spec":     object{"minAvailable": 1, "selector": object{"matchLabels": object{"k8s-app": "kube-dns"}}},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = u.kubectlWith(ctx, string(budget), "apply", "-f", "-")
+	return err
+}
+
+// dnsBudget is the disruption budget of CoreDNS during an upgrade.
+const dnsBudget = "slipway-upgrade-dns"
+
+// withRegistry returns kubeadm's configuration of a cluster with another registry.
+func withRegistry(config, registry string) (string, error) {
+	var c object
+	if err := yaml.Unmarshal([]byte(config), &c); err != nil {
+		return "", err
+	}
+	if c["imageRepository"] == registry {
+		return config, nil
+	}
+	c["imageRepository"] = registry
+	text, err := yaml.Marshal(c)
+	return string(text), err
+}
+
+// program returns the path of a program of the target in nodes.
+func (u *upgrade) program(name string) string {
+	return path.Join("/run/slipway", filepath.ToSlash(folderOf(u.to.sum())), u.to.members[name])
+}
+
+// kubeadmUpgrade has the target's kubeadm upgrade the control plane, if the node has one, and the kubelet's configuration. From here on,
+// what runs on the node is of neither release until it has come back.
+func (u *upgrade) kubeadmUpgrade(ctx context.Context, n node) error {
+	if err := u.mark(n, ""); err != nil {
+		return err
+	}
+	config, err := setup{version: u.to.release.Version, wait: u.patience}.upgradeConfig()
+	if err != nil {
+		return err
+	}
+	command := []string{"upgrade", "node"}
+	if n.number == 1 {
+		command = []string{"upgrade", "apply", "--yes"}
+	}
+	err = u.outlast(ctx, func() error { return u.kubeadm(ctx, n, u.program("kubeadm"), config, command...) })
+	if err != nil || n.number > 1 {
+		return err
+	}
+	return u.copyKubeconfig(n) // kubeadm renews the certificate
+}
+
+// upgradeConfig returns the file for kubeadm upgrade.
+func (c setup) upgradeConfig() ([]byte, error) {
+	timeouts := c.timeouts()
+	timeouts["upgradeManifests"] = (5 * c.wait).String()
+	return documents(object{
+		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "UpgradeConfiguration",
+		"apply": object{
+			"kubernetesVersion": c.version, "imagePullSerial": false,
+			"allowExperimentalUpgrades": true, "allowRCUpgrades": true, // a release may be of any version
+		},
+		"node":     object{"imagePullSerial": false},
+		"timeouts": timeouts,
+	})
+}
+
+// drainCommand returns kubectl's command that drains a node.
+func (u *upgrade) drainCommand(n node, more ...string) []string {
+	command := append([]string{"drain", n.name, "--ignore-daemonsets", "--delete-emptydir-data"}, more...)
+	if u.force {
+		command = append(command, "--force")
+	}
+	return command
+}
+
+// checkDrain returns an error if a drain would be refused, before anything has changed.
+func (u *upgrade) checkDrain(ctx context.Context) error {
+	if len(u.nodes) < 2 {
+		return nil
+	}
+	for _, n := range u.nodes {
+		if _, err := u.kubectl(ctx, u.drainCommand(n, "--dry-run=client")...); err != nil {
+			return fmt.Errorf("%w: %w", ErrBarePods, err)
+		}
+	}
+	return nil
+}
+
+// drain moves the Pods of a node to others, as far as their disruption budgets allow. kubeadm has kube-proxy replaced on all nodes and
+// does not wait for it: a node whose kube-proxy is away would go on sending requests to Pods that are gone.
+func (u *upgrade) drain(ctx context.Context, n node) error {
+	for _, workload := range []string{"daemonset/kube-proxy", "deployment/coredns"} {
+		err := u.persist(ctx, "-n", "kube-system", "rollout", "status", workload, u.timeout())
+		if err != nil {
+			return err
+		}
+	}
+	for _, other := range u.nodes {
+		err := u.eventually(ctx, func(ctx context.Context) (bool, error) { return u.proxyHasRules(ctx, other) })
+		if err != nil {
+			return fmt.Errorf("kube-proxy of %s: %w", other.name, err)
+		}
+	}
+	return u.persist(ctx, u.drainCommand(n, "--timeout="+(5*u.patience).String())...)
+}
+
+// persist runs a command of kubectl, and again if it could not reach the API server.
+func (u *upgrade) persist(ctx context.Context, args ...string) error {
+	return u.outlast(ctx, func() error {
+		_, err := u.kubectl(ctx, args...)
+		return err
+	})
+}
+
+// outlast does something that can be repeated, and again if it could not reach the API server: that of the only control plane is away for
+// some seconds, when a kubelet of another minor version starts it anew.
+func (u *upgrade) outlast(ctx context.Context, do func() error) error {
+	limit := time.Now().Add(u.patience)
+	for {
+		err := do()
+		if err == nil || !unreachable(err) || time.Now().After(limit) {
+			return err
+		}
+		if err := u.eventually(ctx, func(ctx context.Context) (bool, error) {
+			_, err := u.kubectl(ctx, "get", "--raw=/readyz")
+			return err == nil, err
+		}); err != nil {
+			return err
+		}
+	}
+}
+
+// unreachable reports whether kubectl or kubeadm failed because no API server answered. Their exit codes do not say so.
+func unreachable(err error) bool {
+	return slices.ContainsFunc([]string{"connection refused", "connection reset by peer", "EOF", "i/o timeout", "TLS handshake timeout"}, func(words string) bool {
+		return strings.Contains(err.Error(), words)
+	})
+}
+
+// proxyPort is where kube-proxy reports its health.
+const proxyPort = 10256
+
+// proxyHasRules reports whether the kube-proxy of a node has written its rules since it started. It is healthy before that, too.
+func (u *upgrade) proxyHasRules(ctx context.Context, n node) (bool, error) {
+	p, _ := u.process(n.name)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(p.Address, strconv.Itoa(proxyPort))+"/healthz", nil)
+	if err != nil {
+		return false, err
+	}
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
+	answer, err := client.Do(request)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	return hasRules(answer)
+}
+
+// hasRules reads kube-proxy's answer: it has an entry for each IP family whose rules were written. An earlier version reports none at all.
+func hasRules(answer *http.Response) (bool, error) {
+	var health struct {
+		Status *map[string]struct{ LastUpdated time.Time }
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&health); err != nil {
+		return false, err
+	}
+	switch {
+	case answer.StatusCode != http.StatusOK:
+		return false, fmt.Errorf("it says %s", answer.Status)
+	case health.Status != nil && len(*health.Status) == 0:
+		return false, errors.New("it has written no rules yet")
+	}
+	return true, nil
+}
+
+// restart restarts a node's container runtime and kubelet, as those of the target. Containers run on, except those whose images were made
+// anew under the same name.
+func (u *upgrade) restart(ctx context.Context, n node) error {
+	if err := u.configureRuntime(n, u.to, u.sandbox); err != nil {
+		return err
+	}
+	if err := relink(folderOf(u.to.sum()), u.InNode(n.name, releaseInNode)); err != nil {
+		return err
+	}
+	if err := u.restartProgram(ctx, n, "containerd"); err != nil {
+		return err
+	}
+	if err := u.waitForRuntime(ctx, n); err != nil {
+		return err
+	}
+	if err := u.renewImages(ctx, n); err != nil {
+		return err
+	}
+	return u.restartProgram(ctx, n, "kubelet")
+}
+
+// restartProgram ends a program that the init of a node starts again, and waits until it was started.
+func (s *State) restartProgram(ctx context.Context, n node, name string) error {
+	file := s.InNode(n.name, "/run/slipway/"+name+".pid")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if _, err := s.inNode(ctx, n, "sh", "-c", `kill "$1" || true # it may have ended`, "sh", strings.TrimSpace(string(before))); err != nil {
+		return err
+	}
+	return s.eventually(ctx, func(context.Context) (bool, error) {
+		now, err := os.ReadFile(file)
+		return err == nil && len(now) > 0 && string(now) != string(before), err
+	})
+}
+
+// comeBack waits until the node's new kubelet is ready, and lets Pods come to the node again.
+func (u *upgrade) comeBack(ctx context.Context, n node) error {
+	want := u.to.release.Version + " True"
+	err := u.eventually(ctx, func(ctx context.Context) (bool, error) {
+		got, err := u.kubectl(ctx, "get", "node", n.name, "-o", `jsonpath={.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}`)
+		if err == nil && got != want {
+			err = fmt.Errorf("its kubelet's version and readiness are %q, want %q", got, want)
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("node %s: %w; see %s", n.name, err, filepath.Join(u.nodeDir(n), "var-log", "kubelet.log"))
+	}
+	if n.number <= u.ControlPlanes {
+		if err := u.settles(ctx, n); err != nil {
+			return fmt.Errorf("API server of %s: %w", n.name, err)
+		}
+	}
+	if len(u.nodes) > 1 {
+		if err := u.persist(ctx, "uncordon", n.name); err != nil {
+			return err
+		}
+	}
+	return u.mark(n, u.to.sum())
+}
+
+// calm is how long an API server has to answer without a break until it counts as settled.
+const calm = 10 * time.Second
+
+// settles waits until the API server of a node stays. Seconds after it is ready, a kubelet of another minor version starts it anew, and
+// nobody would hear of the Pods that a drain of the next node ends at that time.
+func (u *upgrade) settles(ctx context.Context, n node) error {
+	p, _ := u.process(n.name)
+	server := "--server=https://" + net.JoinHostPort(p.Address, strconv.Itoa(apiPort))
+	var since time.Time
+	return u.eventually(ctx, func(ctx context.Context) (bool, error) {
+		if _, err := u.kubectl(ctx, "get", "--raw=/readyz", server); err != nil {
+			since = time.Time{}
+			return false, err
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		return time.Since(since) >= calm, nil
+	})
+}
+
+// mark writes which release a node runs.
+func (u *upgrade) mark(n node, release string) error {
+	return u.change(func() {
+		for i := range u.Processes {
+			if u.Processes[i].Name == n.name {
+				u.Processes[i].Release = release
+			}
+		}
+	})
+}
+
+// finish makes the target the cluster's release, and removes the others.
+func (u *upgrade) finish(ctx context.Context) error {
+	if len(u.nodes) > 1 {
+		if err := u.persist(ctx, "-n", "kube-system", "delete", "poddisruptionbudget", dnsBudget, "--ignore-not-found"); err != nil {
+			return err
+		}
+	}
+	if err := u.change(func() {
+		u.Version, u.Release, u.Tarballs, u.State.Upgrade = u.State.Upgrade.Version, u.State.Upgrade.Release, u.State.Upgrade.Tarballs, nil
+	}); err != nil {
+		return err
+	}
+	all, err := os.ReadDir(u.path(releases))
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if filepath.Join(releases, e.Name()) != folderOf(u.Release) {
+			err = errors.Join(err, os.RemoveAll(u.path(releases, e.Name())))
+		}
+	}
+	return err
+}
