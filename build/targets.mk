@@ -45,6 +45,7 @@ TARGETS := all \
   source \
   test \
   test-cmd \
+  test-e2e-node \
   test-integration \
   update \
   update-debian-locks \

@@ -25,6 +25,7 @@ var Aliases = map[string]any{
 	"release-in-a-container": ReleaseInAContainer,
 	"generated_files":        GeneratedFiles,
 	"test-cmd":               TestCmd,
+	"test-e2e-node":          TestE2eNode,
 	"test-integration":       TestIntegration,
 	"update-debian-locks":    UpdateDebianLocks,
 	"cluster-up":             Cluster.Up,

@@ -25,6 +25,11 @@ func (Cluster) Verify(ctx context.Context) error { return cluster(ctx, "verify")
 // Conformance runs upstream's conformance specs against the cluster; CLUSTER_FLAGS="--focus sig-node" runs some of them.
 func Conformance(ctx context.Context) error { return cluster(ctx, "conformance") }
 
+// TestE2eNode runs upstream's node conformance specs on the quick release's kubelet and container runtime; NODE_FLAGS="--focus Probing" runs some.
+func TestE2eNode(ctx context.Context) error {
+	return orSay(ctx, append([]string{"test-e2e-node"}, strings.Fields(os.Getenv("NODE_FLAGS"))...)...)
+}
+
 func cluster(ctx context.Context, command string) error {
 	return orSay(ctx, append([]string{"cluster", command}, strings.Fields(os.Getenv("CLUSTER_FLAGS"))...)...)
 }

@@ -43,6 +43,8 @@ func advice(err error) string {
 	switch {
 	case errors.As(err, &unknown) && (unknown.Kind == "component" || unknown.Kind == "platform"):
 		return "see slipway catalog " + unknown.Kind + "s"
+	case errors.As(err, &unknown) && unknown.Kind == "log":
+		return "slipway cluster logs lists them"
 	case errors.As(err, &unknown) && unknown.Kind == "package":
 		return "name an import path, such as k8s.io/kubernetes/pkg/scheduler/..., or a folder of the tree or of upstream's repository"
 	case errors.As(err, &unknown) && unknown.Kind == "suite":

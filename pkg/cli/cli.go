@@ -3,8 +3,8 @@
 // The defaults of flags come from the Kubernetes variables of the same meaning, so that `make` and `slipway` do the same
 // thing: mage targets call Run with the arguments that a person would type.
 //
-// Exit codes: 0 success, 1 failure, 2 a request that cannot be understood. The subcommands run, shell and bazel end with the exit
-// code of the command that they ran.
+// Exit codes: 0 success, 1 failure, 2 a request that cannot be understood. The subcommands run, shell, bazel,
+// cluster kubectl and cluster shell end with the exit code of the command that they ran.
 //
 // # What must never be in here
 //
@@ -143,7 +143,7 @@ the same actions under Kubernetes' names.`,
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one per line, or the result of a query")
 	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles (default $KUBE_VERBOSE)")
-	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newSource(o), newTest(o), newTestCmd(o), newSign(o), newVerify(o), newKeys(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o), newGenerate(o), newRun(o), newShell(o), newBazel(o), newBump(o), newOutdated(o), newCatalog(o), newCluster(o), newPatch(o), newClean(o), newVersion(o))
+	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newSource(o), newTest(o), newTestCmd(o), newTestNode(o), newSign(o), newVerify(o), newKeys(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o), newGenerate(o), newRun(o), newShell(o), newBazel(o), newBump(o), newOutdated(o), newCatalog(o), newCluster(o), newPatch(o), newClean(o), newVersion(o))
 	checkUsage([]*cobra.Command{root})
 	return root
 }

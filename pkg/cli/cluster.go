@@ -31,7 +31,8 @@ All files of a cluster are in _output/cluster/NAME, and "slipway cluster down" r
 		Args: onlySubcommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o), newClusterConformance(o), newClusterLoad(o))
+	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o), newClusterConformance(o), newClusterLoad(o), newClusterUpgrade(o),
+		newClusterKubectl(o), newClusterLogs(o), newClusterShell(o), newClusterReplace(o))
 	return c
 }
 
@@ -44,6 +45,7 @@ func nameFlag(c *cobra.Command, name *string) *cobra.Command {
 func newClusterUp(o *options) *cobra.Command {
 	var name string
 	var request cluster.Options
+	var foreground bool
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Boot a cluster",
@@ -56,6 +58,10 @@ kube-controller-manager and kube-scheduler run as processes on loopback, and the
 
 Nodes pull images from a registry in the cluster that has those of the tarball. They contact no other, and the cluster has no way
 out. This machine can reach its nodes.
+With --bin _output/bin, the programs that make has compiled run instead of the release's, as far as the folder has them. The rest comes
+from the release: the nodes' root file system, the images below the programs, etcd. With --control-plane-only, no release is needed
+if the folder has etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl.
+
 If up is interrupted, it removes what it made; if it fails, everything stays for inspection until "slipway cluster down".`,
 		Example: "  sudo slipway cluster up --nodes 2\n  export KUBECONFIG=$(slipway cluster kubeconfig)\n  kubectl get nodes",
 		Args:    cobra.NoArgs,
@@ -68,12 +74,17 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 				return badrequest.Mark(err)
 			}
 			request.Name = name
-			return o.clusterUp(c.Context(), request)
+			if err := o.clusterUp(c.Context(), request); err != nil || !foreground {
+				return err
+			}
+			return o.foreground(c.Context(), name)
 		},
 	}
 	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is also the control plane (default as many as control planes)")
 	c.Flags().IntVar(&request.ControlPlanes, "control-planes", 1, "how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
 	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
+	c.Flags().StringVar(&request.Bin, "bin", "", "a folder with programs to run instead of the release's, such as "+binaries)
+	c.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, and then remove the cluster")
 	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long to wait for each part to become ready")
 	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false, "no nodes: the control plane's programs on loopback, without root")
 	return nameFlag(c, &name)
@@ -198,7 +209,10 @@ var clusterHints = []struct {
 	hint string
 }{
 	{cluster.ErrOther, "`slipway cluster down` removes it"},
+	{cluster.ErrUpgrading, "`slipway cluster upgrade --to` with that release's folder goes on"},
+	{cluster.ErrBarePods, "`slipway cluster upgrade --force` removes them"},
 	{cluster.ErrUnfinished, "make it again with `slipway cluster up`"},
+	{cluster.ErrReplaced, "`slipway cluster status` lists them, and `slipway cluster replace --back` undoes replacements"},
 	{cluster.ErrNoNodes, "`slipway cluster up` makes one with nodes"},
 	{cluster.ErrNotRoot, "run the command with sudo; a cluster that is made with --control-plane-only needs no root"},
 }
@@ -210,7 +224,10 @@ func clusterError(err error) error {
 		return badrequest.Mark(err)
 	}
 	var missing cluster.MissingError
+	var programs cluster.NoProgramsError
 	switch {
+	case errors.As(err, &programs):
+		return fmt.Errorf("%w: make %s compiles them into %s", err, strings.Join(programs.Names, " "), binaries)
 	case !errors.As(err, &missing):
 	case missing.Tests:
 		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err, runtime.GOARCH)

@@ -151,7 +151,7 @@ var only = []struct {
 	{"golang.org/x/mod/modfile", []string{"tree/module", "maintain/bump", "maintain/kubetest"}},
 	{"github.com/bluekeyes/go-gitdiff/gitdiff", []string{"tree/patch"}},
 	{"github.com/agnivade/levenshtein", []string{"mechanism/suggest"}},
-	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster/verify", "ship/vulns"}},
+	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster", "prove/cluster/verify", "ship/vulns"}},
 	{"github.com/docker/docker/...", []string{"mechanism/engine", "build/kubecross"}},
 	{"github.com/secure-systems-lab/go-securesystemslib/...", []string{"mechanism/signature"}},
 	{"github.com/spdx/tools-golang/...", []string{"release/sbom"}},

@@ -133,12 +133,14 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	t.Run("verify", tr.verifySeesWhatIsBroken)
 	tr.metered(t)
 	t.Run("conformance", tr.runsConformanceSpecs)
+	t.Run("replace", tr.replacesPrograms)
 
 	again := tr.slipway(t, "cluster", "up", "--from", testRelease(t), "--nodes", "2").ok(t)
 	if again.took > 20*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
 		t.Errorf("the second up changed something: %v", again)
 	}
 	tr.slipway(t, "cluster", "up", "--from", testRelease(t), "--nodes", "1").fails(t, 1, "is up already")
+	t.Run("upgrade", tr.upgradesUnderLoad)
 
 	tr.slipway(t, "cluster", "down").ok(t)
 	before.nothingLeft(t)
@@ -361,7 +363,13 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 			t.Fatalf("no Pod waits for a node: %v", pods)
 		}
 	}
-	as("cluster", "verify").fails(t, 1, "without nodes", "slipway cluster up")
+	verified := as("cluster", "verify", "--only", "components,authorization,garbage-collection,services/dns").ok(t)
+	for _, want := range []string{"needs nodes: Services lead to Pods that run", " 5 passed, 0 failed, 5 skipped"} {
+		if !strings.Contains(verified.stdout, want) {
+			t.Errorf("verify does not say %q: %v", want, verified)
+		}
+	}
+	tr.replacesProcess(t, as)
 	as("cluster", "up", "--from", tr.path("tarballs")).fails(t, 1, "need root", "--control-plane-only")
 	as("cluster", "down").ok(t)
 	before.nothingLeft(t)

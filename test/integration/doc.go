@@ -31,6 +31,8 @@
 //
 //   - SLIPWAY_CI=1: a test fails if a program that it needs is not installed. Otherwise it is skipped, and names the package.
 //   - SLIPWAY_TARBALLS=FOLDER: tests that boot clusters use the tarballs in this folder instead of making a release.
+//   - SLIPWAY_NEXT_TARBALLS=FOLDER, SLIPWAY_EARLIER_TARBALLS=FOLDER: tests that upgrade clusters use these tarballs of the next patch
+//     release and of the minor version before.
 //   - SLIPWAY_SOAK_KILLS=N: how many kills the soak test spreads over a run, 20 by default.
 //
 // # What must never be in here

@@ -26,19 +26,19 @@ func (s *State) controlPlane() []step {
 			if err := s.startAPIServer(at); err != nil {
 				return err
 			}
-			return s.answers(ctx, "kube-apiserver", "", "/readyz")
+			return s.answers(ctx, apiServer, loopback(at.api))
 		}},
 		{"kube-controller-manager", []string{"kube-apiserver"}, func(ctx context.Context) error {
 			if err := s.startControllerManager(at); err != nil {
 				return err
 			}
-			return s.answers(ctx, "kube-controller-manager", loopback(at.manager), "/healthz")
+			return s.answers(ctx, "kube-controller-manager", loopback(at.manager))
 		}},
 		{"kube-scheduler", []string{"kube-apiserver"}, func(ctx context.Context) error {
 			if err := s.startScheduler(at); err != nil {
 				return err
 			}
-			return s.answers(ctx, "kube-scheduler", loopback(at.scheduler), "/readyz")
+			return s.answers(ctx, "kube-scheduler", loopback(at.scheduler))
 		}},
 	}
 }
@@ -111,15 +111,11 @@ func (s *State) writeKubeconfig(file, holder string, port int) error {
 
 // startProgram starts a program of the control plane.
 func (s *State) startProgram(name, address string, flags ...string) error {
-	b, err := s.server()
+	program, err := s.programPath(name)
 	if err != nil {
 		return err
 	}
-	program, err := b.path(name)
-	if err != nil {
-		return err
-	}
-	return s.start(Process{Name: name, Address: address}, 0, s.dir, append([]string{program}, flags...)...)
+	return s.start(Process{Name: name, Address: address, Flags: flags}, 0, s.dir, append([]string{program}, flags...)...)
 }
 
 func (s *State) startEtcd(at endpoints) error {
@@ -164,17 +160,23 @@ func (s *State) startScheduler(at endpoints) error {
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.scheduler), "--leader-elect=false")
 }
 
-// answers waits until a program of the control plane reports that it is healthy.
-func (s *State) answers(ctx context.Context, program, server, path string) error {
+// answers waits until a program of the control plane reports that it is ready.
+func (s *State) answers(ctx context.Context, program, server string) error {
+	path := "/readyz"
+	if program == "kube-controller-manager" {
+		path = "/healthz" // it has no other
+	}
 	args := []string{"get", "--raw=" + path}
-	if server != "" {
+	if program != apiServer {
 		args = append(args, "--server="+server, "--insecure-skip-tls-verify") // the program made its certificate itself
 	}
-	err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
+	p, _ := s.process(program)
+	alive := func() error { return s.checkProcess(p) }
+	err := s.eventuallyWhile(ctx, soon, alive, func(ctx context.Context) (bool, error) {
 		_, err := s.kubectl(ctx, args...)
 		return err == nil, err
 	})
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && alive() == nil {
 		return fmt.Errorf("%w; see %s", err, s.log(program))
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,9 @@ const ignoredChecks = "--ignore-preflight-errors=SystemVerification,Service-kube
 
 // volumePlugins is a folder of the node. The default one is in /usr, which belongs to the machine.
 const volumePlugins = "/var/lib/kubelet/volumeplugins"
+
+// RuntimeEndpoint is where a node's container runtime listens.
+const RuntimeEndpoint = "unix:///run/containerd/containerd.sock"
 
 type object = map[string]any
 
@@ -36,7 +40,9 @@ type setup struct {
 	name       string // of the node
 	address    string // of the node
 	key        string // encrypts the control plane's keys for nodes that join as another one; if empty, there is one
+	secret     []byte // encrypts Secrets
 	wait       time.Duration
+	patched    bool // the manifests of its static Pods
 }
 
 // config returns the file for kubeadm init.
@@ -51,24 +57,17 @@ func (c setup) config() ([]byte, error) {
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
 		"clusterName": c.cluster, "kubernetesVersion": c.version, "imageRepository": c.registry,
 		"networking":        object{"podSubnet": podNetwork, "serviceSubnet": serviceNetwork},
+		"apiServer":         apiServerSettings(),
 		"controllerManager": object{"extraArgs": arguments("flex-volume-plugin-dir", volumePlugins)},
+	}
+	if c.patched {
+		start["patches"] = object{"directory": patchesInNode}
 	}
 	if c.key != "" {
 		start["certificateKey"], whole["controlPlaneEndpoint"] = c.key, c.endpoint
 	}
 	return documents(start, whole,
-		object{
-			"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-			"cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false, "volumePluginDir": volumePlugins,
-			// Without CAP_SYS_RESOURCE, the kubelet cannot raise these above what it was started with.
-			"oomScoreAdj": 0, "maxOpenFiles": 20000,
-			// The cluster's CA signs the certificates of kubelets' servers, so that metrics-server can verify them.
-			"serverTLSBootstrap": true,
-			// A node whose disk was full takes Pods again a moment after it has space, and not five minutes.
-			"evictionPressureTransitionPeriod": "15s",
-			// An image that nothing uses may go as soon as the disk is full, and not only two minutes after it was pulled.
-			"imageMinimumGCAge": "5s",
-		},
+		nodeSettings(),
 		object{
 			"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 			"mode": "iptables",
@@ -78,12 +77,31 @@ func (c setup) config() ([]byte, error) {
 	)
 }
 
+// nodeSettings returns the kubelets' configuration.
+func nodeSettings() object {
+	return object{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false, "volumePluginDir": volumePlugins,
+		// Without CAP_SYS_RESOURCE, the kubelet cannot raise these above what it was started with.
+		"oomScoreAdj": 0, "maxOpenFiles": 20000,
+		// The cluster's CA signs the certificates of kubelets' servers, so that metrics-server can verify them.
+		"serverTLSBootstrap": true,
+		// A node whose disk was full takes Pods again a moment after it has space, and not five minutes.
+		"evictionPressureTransitionPeriod": "15s",
+		// An image that nothing uses may go as soon as the disk is full, and not only two minutes after it was pulled.
+		"imageMinimumGCAge": "5s",
+	}
+}
+
 // joinConfig returns the file for kubeadm join, of a node with a control plane or without one.
 func (c setup) joinConfig(controlPlane bool) ([]byte, error) {
 	join := object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "JoinConfiguration",
 		"discovery":        object{"file": object{"kubeConfigPath": discoveryFile}, "tlsBootstrapToken": c.token},
 		"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
+	}
+	if c.patched {
+		join["patches"] = object{"directory": patchesInNode}
 	}
 	if controlPlane {
 		join["controlPlane"] = object{"certificateKey": c.key, "localAPIEndpoint": c.local()}
@@ -102,7 +120,7 @@ func (c setup) timeouts() object {
 
 func (c setup) registration() object {
 	return object{
-		"name": c.name, "criSocket": "unix:///run/containerd/containerd.sock",
+		"name": c.name, "criSocket": RuntimeEndpoint,
 		"imagePullSerial":  false,
 		"taints":           []object{}, // Pods run on every node, including the first
 		"kubeletExtraArgs": arguments("node-ip", c.address, "cgroup-root", "/"+c.cgroupRoot),
@@ -143,12 +161,12 @@ func newKey() string {
 	return hex.EncodeToString(key)
 }
 
-// kubeadm runs a command of kubeadm in a node, with its output in a log.
-func (s *State) kubeadm(ctx context.Context, n node, config []byte, command ...string) error {
+// kubeadm runs a command of a kubeadm in a node, with its output in a log. It waits for one there that an earlier process has left.
+func (s *State) kubeadm(ctx context.Context, n node, program string, config []byte, command ...string) error {
 	if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "kubeadm.yaml"), config, 0o600); err != nil {
 		return err
 	}
-	command = append([]string{"kubeadm"}, append(command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)...)
+	command = append([]string{"flock", "/run/slipway/kubeadm.lock", program}, append(command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)...)
 	said, err := s.inNode(ctx, n, command...)
 	log := filepath.Join(s.nodeDir(n), "var-log", "kubeadm.log")
 	if written := atomicfile.WriteFile(log, []byte(said), 0o644); err == nil {
@@ -159,6 +177,13 @@ func (s *State) kubeadm(ctx context.Context, n node, config []byte, command ...s
 
 // initialize makes the first node the control plane, and copies the administrator's kubeconfig.
 func (s *State) initialize(ctx context.Context, n node, c setup) error {
+	var err error
+	if c.patched, err = s.writePatches(n); err != nil {
+		return err
+	}
+	if err := s.protect(n, c.secret); err != nil {
+		return err
+	}
 	config, err := c.config()
 	if err != nil {
 		return err
@@ -167,9 +192,14 @@ func (s *State) initialize(ctx context.Context, n node, c setup) error {
 	if c.key != "" {
 		command = append(command, "--upload-certs")
 	}
-	if err := s.kubeadm(ctx, n, config, command...); err != nil {
+	if err := s.kubeadm(ctx, n, "kubeadm", config, command...); err != nil {
 		return err
 	}
+	return s.copyKubeconfig(n)
+}
+
+// copyKubeconfig copies the administrator's kubeconfig from a node with a control plane.
+func (s *State) copyKubeconfig(n node) error {
 	text, err := os.ReadFile(filepath.Join(s.nodeDir(n), "kubernetes", "admin.conf"))
 	if err != nil {
 		return err
@@ -194,11 +224,20 @@ func (s *State) join(ctx context.Context, n, first node, c setup) error {
 	if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), path.Base(discoveryFile)), discovery, 0o644); err != nil {
 		return err
 	}
-	config, err := c.joinConfig(n.number <= s.ControlPlanes)
+	if c.patched, err = s.writePatches(n); err != nil {
+		return err
+	}
+	controlPlane := n.number <= s.ControlPlanes
+	if controlPlane {
+		if err := s.protect(n, c.secret); err != nil {
+			return err
+		}
+	}
+	config, err := c.joinConfig(controlPlane)
 	if err != nil {
 		return err
 	}
-	return s.kubeadm(ctx, n, config, "join")
+	return s.kubeadm(ctx, n, "kubeadm", config, "join")
 }
 
 // discovery returns a kubeconfig without a user, whose cluster has no name: kubeadm takes that one.
@@ -211,11 +250,32 @@ func (c setup) discovery(ca []byte) ([]byte, error) {
 
 // kubectl runs the release's kubectl as administrator, with its cache in the cluster's folder.
 func (s *State) kubectl(ctx context.Context, args ...string) (string, error) {
+	return s.kubectlWith(ctx, "", args...)
+}
+
+// kubectlWith runs kubectl with standard input.
+func (s *State) kubectlWith(ctx context.Context, stdin string, args ...string) (string, error) {
 	kubectl, err := s.Kubectl()
 	if err != nil {
 		return "", err
 	}
-	return output(ctx, "", append([]string{kubectl, "--kubeconfig=" + s.Kubeconfig(), "--cache-dir=" + s.path("kubectl")}, args...)...)
+	return output(ctx, stdin, append([]string{kubectl, "--kubeconfig=" + s.Kubeconfig(), "--cache-dir=" + s.path("kubectl")}, args...)...)
+}
+
+// KubectlEnvironment returns an environment in which kubectl is the cluster's administrator, and keeps its cache in the cluster's folder.
+// It asks no proxy for the way to the cluster.
+func (s *State) KubectlEnvironment(environment []string) []string {
+	direct := []string{"127.0.0.1"}
+	if s.Subnet != "" {
+		direct = append(direct, s.Subnet)
+	}
+	for _, e := range environment {
+		if name, value, _ := strings.Cut(e, "="); strings.EqualFold(name, "NO_PROXY") && value != "" {
+			direct = append(direct, value)
+		}
+	}
+	none := strings.Join(direct, ",")
+	return append(slices.Clone(environment), "KUBECONFIG="+s.Kubeconfig(), "KUBECACHEDIR="+s.path("kubectl"), "NO_PROXY="+none, "no_proxy="+none)
 }
 
 // approveKubelets approves the certificates of the kubelets' servers, as an administrator does who knows the nodes.

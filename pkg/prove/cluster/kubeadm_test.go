@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -90,5 +93,27 @@ func TestTokensHaveTheFormOfKubeadm(t *testing.T) {
 	t.Parallel()
 	if token := newToken(); !regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`).MatchString(token) || token == newToken() {
 		t.Error(token)
+	}
+}
+
+func TestAPIServersEncryptAndAudit(t *testing.T) {
+	t.Parallel()
+	s := &State{Name: "c", dir: t.TempDir()}
+	if err := s.protect(s.node(1), newSecret()); err != nil {
+		t.Fatal(err)
+	}
+	for file, kind := range map[string]string{encryptionFile: "EncryptionConfiguration", auditFile: "Policy"} {
+		text, err := os.ReadFile(filepath.Join(s.nodeDir(s.node(1)), "kubernetes", "slipway", file))
+		if err != nil || decode(t, text)[kind] == nil {
+			t.Errorf("%s is %s, %v", file, text, err)
+		}
+	}
+	text, err := setup{}.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, _ := decode(t, text)["ClusterConfiguration"]["apiServer"].(map[string]any)
+	if args := fmt.Sprint(server["extraArgs"]); !strings.Contains(args, protectFolder+"/"+encryptionFile) || !strings.Contains(args, protectFolder+"/"+auditFile) {
+		t.Errorf("API servers have %s", args)
 	}
 }

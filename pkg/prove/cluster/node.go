@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"slipway.build/pkg/mechanism/atomicfile"
@@ -25,8 +24,11 @@ type node struct {
 
 func (s *State) node(number int) node { return node{fmt.Sprintf("%s-%d", s.Name, number), number} }
 
-// releaseInNode is where a node sees what was unpacked of the release.
-const releaseInNode = "/run/slipway/release"
+// releaseInNode is where a node sees what was unpacked of its release: a link to one of the folders in releasesInNode.
+const (
+	releaseInNode  = "/run/slipway/release"
+	releasesInNode = "/run/slipway/" + releases
+)
 
 // diskSize is the size of a node's disk, which holds images, containers and volumes. The file takes only what is written.
 const diskSize = "16G"
@@ -67,48 +69,56 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err := groups.add(s.cgroup(n)); err != nil {
 		return err
 	}
-	if err := atomicfile.WriteFile(filepath.Join(dir, "containerd.toml"), []byte(containerdConfig(sandbox, b.foldersInNode(networkPlugins)[0])), 0o644); err != nil {
+	if err := s.configureRuntime(n, b, sandbox); err != nil {
 		return err
 	}
 	if err := s.configureRegistry(n); err != nil {
 		return err
 	}
-	p := Process{Name: n.name, Address: address.Addr().String()}
-	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath(), diskSize); err != nil {
+	if err := s.placePrograms(n); err != nil {
+		return err
+	}
+	p := Process{Name: n.name, Address: address.Addr().String(), Release: s.Release}
+	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath(), diskSize, folderOf(s.Release)); err != nil {
 		return err
 	}
 	p, _ = s.process(n.name)
 	if err := s.plug(ctx, p, n.number); err != nil {
 		return err
 	}
-	err = s.eventually(ctx, func(ctx context.Context) (bool, error) {
+	return s.waitForRuntime(ctx, n)
+}
+
+// configureRuntime writes the configuration of a node's container runtime.
+func (s *State) configureRuntime(n node, b *bundle, sandbox string) error {
+	text := containerdConfig(sandbox, b.foldersInNode(networkPlugins)[0])
+	return atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "containerd.toml"), []byte(text), 0o644)
+}
+
+// waitForRuntime waits until a node's container runtime answers.
+func (s *State) waitForRuntime(ctx context.Context, n node) error {
+	err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
 		_, err := s.inNode(ctx, n, "ctr", "--connect-timeout=1s", "version")
 		return err == nil, err
 	})
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("containerd does not answer: %w; see %s", err, filepath.Join(dir, "var-log", "containerd.log"))
+		return fmt.Errorf("containerd does not answer: %w; see %s", err, filepath.Join(s.nodeDir(n), "var-log", "containerd.log"))
 	}
 	return err
 }
 
 // inNode runs a command in a node.
 func (s *State) inNode(ctx context.Context, n node, command ...string) (string, error) {
-	p, ok := s.process(n.name)
-	if !ok || !p.alive() {
-		return "", fmt.Errorf("node %s does not run", n.name)
-	}
-	b, err := s.server()
+	line, err := s.enter(n.name, command...)
 	if err != nil {
 		return "", err
 	}
-	enter := []string{"nsenter", "--target", strconv.Itoa(p.PID), "--mount", "--net", "--uts", "--ipc", "--pid", "--wd=/",
-		"env", "PATH=" + b.nodePath()}
-	return output(ctx, "", append(enter, command...)...)
+	return output(ctx, "", line...)
 }
 
-// nodePath returns the PATH of a node's programs.
+// nodePath returns the PATH of a node's programs: those of its own before those of the release.
 func (b *bundle) nodePath() string {
-	return strings.Join(append(b.foldersInNode(nodePrograms), systemPath), ":")
+	return strings.Join(slices.Concat([]string{ownProgramsInNode}, b.foldersInNode(nodePrograms), []string{systemPath}), ":")
 }
 
 // connectPods adds routes to the Pods of other nodes, and configures the network of each node's Pods, which makes the node ready.
@@ -144,7 +154,7 @@ func (s *State) connectPods(ctx context.Context, nodes []node) error {
 		if err != nil {
 			return err
 		}
-		if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "cni", "10-slipway.conflist"), config, 0o644); err != nil {
+		if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "cni", cniConfig), config, 0o644); err != nil {
 			return err
 		}
 	}
@@ -173,6 +183,9 @@ func containerdConfig(sandbox, plugins string) string {
   runtime_type = "io.containerd.runc.v2"
 `, sandbox, plugins)
 }
+
+// cniConfig is the file with the configuration of a node's network plugins.
+const cniConfig = "10-slipway.conflist"
 
 // podNetworkConfig returns the configuration of a node's network plugins. Each Pod has a link to the node, which routes between them.
 // With a bridge instead, packets between Pods would pass kube-proxy's rules only where the kernel has br_netfilter.

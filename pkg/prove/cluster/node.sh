@@ -1,11 +1,11 @@
 #!/bin/sh
-# node.sh NAME ADDRESS PATH DISK
+# node.sh NAME ADDRESS PATH DISK RELEASE
 # The init of a node, in mount, network, host name, IPC and process namespaces of its own: containerd, and the kubelet once
-# kubeadm has configured it. It starts in the node's folder, which becomes /run/slipway/node; what was unpacked of the
-# release becomes /run/slipway/release. The root is the release's image "node", below a layer in memory. Of this machine's files,
+# kubeadm has configured it. It starts in the node's folder, which becomes /run/slipway/node; the folder of unpacked releases
+# becomes /run/slipway/releases, with a link to RELEASE in it, /run/slipway/release. The root is the release's image "node", below a layer in memory. Of this machine's files,
 # a node sees devices, /sys and the kernel's modules.
 set -eu
-name=$1 address=$2 PATH=$3 disk=$4
+name=$1 address=$2 PATH=$3 disk=$4 release=$5
 
 # As long as /run is the machine's, no mount may write there what it did (-n).
 mount -n --make-rprivate /
@@ -19,9 +19,10 @@ mount -t proc proc /run/root/proc
 mount --rbind /sys /run/root/sys
 mount --rbind /dev /run/root/dev
 mount -t tmpfs -o mode=755 tmpfs /run/root/run
-mkdir -p /run/root/run/slipway/node /run/root/run/slipway/release /run/root/run/machine
+mkdir -p /run/root/run/slipway/node /run/root/run/slipway/releases /run/root/run/machine
 mount --bind . /run/root/run/slipway/node
-mount --bind ../../release /run/root/run/slipway/release
+mount --bind ../../releases /run/root/run/slipway/releases
+ln -s "$release" /run/root/run/slipway/release
 if [ -d /lib/modules ]; then
   mount --bind /lib/modules /run/root/usr/lib/modules
 fi
@@ -69,15 +70,27 @@ echo 1 >/proc/sys/net/ipv4/ip_forward # of the node's network namespace
 # Volumes that containers mount reach the others.
 mount --make-rshared /
 
-containerd --config /run/slipway/node/containerd.toml >>/var/log/containerd.log 2>&1 &
+# keep NAME PROGRAM...: runs a program until it ends, with its process in /run/slipway/NAME.pid. To restart the program, end that one.
+keep() {
+  name=$1
+  shift
+  "$@" >>"/var/log/$name.log" 2>&1 &
+  echo $! >"/run/slipway/$name.pid"
+  wait $! || true
+}
+
+while :; do
+  keep containerd containerd --config /run/slipway/node/containerd.toml
+  sleep 0.2
+done &
 
 while :; do
   if [ -f /var/lib/kubelet/kubeadm-flags.env ] && [ -f /var/lib/kubelet/config.yaml ]; then
     # shellcheck source=/dev/null # kubeadm writes it
     . /var/lib/kubelet/kubeadm-flags.env
     # shellcheck disable=SC2086 # they are several
-    kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf \
-      --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf ${KUBELET_KUBEADM_ARGS:-} >>/var/log/kubelet.log 2>&1 || true
+    keep kubelet kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf \
+      --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf ${KUBELET_KUBEADM_ARGS:-}
   fi
   sleep 0.2
 done

@@ -16,7 +16,7 @@ func (s *State) nodes(count int) []step {
 		nodes[i] = s.node(i + 1)
 	}
 	first := nodes[0]
-	c := setup{cluster: s.Name, token: newToken(), wait: s.patience}
+	c := setup{cluster: s.Name, token: newToken(), secret: newSecret(), wait: s.patience}
 	if s.ControlPlanes > 1 {
 		c.key = newKey()
 	}
@@ -54,7 +54,12 @@ func (s *State) nodes(count int) []step {
 	}
 	const early, late = "publish the control plane's images", "publish other images"
 	steps = append(steps,
-		step{early, []string{"network"}, func(ctx context.Context) error { return s.publish(ctx, split(true)) }},
+		step{early, []string{"network"}, func(ctx context.Context) error {
+			if err := s.publish(ctx, split(true)); err != nil {
+				return err
+			}
+			return s.publishPrograms(ctx, c.registry)
+		}},
 		step{late, []string{early}, func(ctx context.Context) error { return s.publish(ctx, split(false)) }})
 	before := []string{late} // kubeadm init
 	if s.ControlPlanes > 1 {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,7 +44,7 @@ func (s *State) start(p Process, namespaces uintptr, dir string, command ...stri
 	if p.Start, err = startTime(p.PID); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	if err := s.change(func() { s.Processes = append(s.Processes, p) }); err != nil {
+	if err := s.change(func() { s.Processes = put(s.Processes, p) }); err != nil {
 		return err
 	}
 	_, err = stdin.Write([]byte("go\n"))
@@ -149,10 +150,20 @@ func until(ctx context.Context, pause time.Duration, is func() (bool, error)) er
 // eventually asks repeatedly while the cluster's processes live. An error of the question means no; the last one is part of the
 // error that is returned.
 func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, error)) error {
+	return s.eventuallyEvery(ctx, 250*time.Millisecond, is)
+}
+
+// eventuallyEvery asks as often as that.
+func (s *State) eventuallyEvery(ctx context.Context, pause time.Duration, is func(context.Context) (bool, error)) error {
+	return s.eventuallyWhile(ctx, pause, s.checkAlive, is)
+}
+
+// eventuallyWhile asks as often as that, while alive returns no error.
+func (s *State) eventuallyWhile(ctx context.Context, pause time.Duration, alive func() error, is func(context.Context) (bool, error)) error {
 	limit, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	var last error
-	err := until(limit, 250*time.Millisecond, func() (yes bool, err error) {
+	err := until(limit, pause, func() (yes bool, err error) {
 		yes, reason := is(limit)
 		if reason != nil && limit.Err() == nil {
 			last = reason
@@ -160,7 +171,7 @@ func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, 
 		if yes {
 			return true, nil
 		}
-		return false, s.checkAlive()
+		return false, alive()
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fmt.Errorf("%w: waited for %v", ErrNotReady, s.patience)
@@ -171,19 +182,35 @@ func (s *State) eventually(ctx context.Context, is func(context.Context) (bool, 
 	return err
 }
 
+// Ended returns an error if one of the processes of a cluster that was ready has ended, unless its program is being replaced.
+func (s *State) Ended() error {
+	if !s.Ready || len(s.Unsettled) > 0 {
+		return nil
+	}
+	return s.checkAlive()
+}
+
 // checkAlive returns an error if one of the cluster's processes has ended, with the last lines of its output.
 func (s *State) checkAlive() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.Processes {
-		if p.alive() {
-			continue
+	all := slices.Clone(s.Processes)
+	s.mu.Unlock()
+	for _, p := range all {
+		if err := s.checkProcess(p); err != nil {
+			return err
 		}
-		var said tail.Lines
-		if text, err := os.ReadFile(s.log(p.Name)); err == nil {
-			_, _ = said.Write(text) // never fails
-		}
-		return said.Explain(fmt.Errorf("%s has ended: see %s", p.Name, s.log(p.Name)))
 	}
 	return nil
+}
+
+// checkProcess returns an error if a process has ended.
+func (s *State) checkProcess(p Process) error {
+	if p.alive() {
+		return nil
+	}
+	var said tail.Lines
+	if text, err := os.ReadFile(s.log(p.Name)); err == nil {
+		_, _ = said.Write(text) // never fails
+	}
+	return said.Explain(fmt.Errorf("%s has ended: see %s", p.Name, s.log(p.Name)))
 }

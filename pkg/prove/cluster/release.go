@@ -56,7 +56,7 @@ func openBundle(dir, program string) (*bundle, error) {
 	file := filepath.Join(dir, release.File)
 	description, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, MissingError{release.File, dir, program == testSuite}
+		return nil, MissingError{release.File, dir, isSuite(program)}
 	}
 	if err != nil {
 		return nil, err
@@ -84,8 +84,10 @@ func openBundle(dir, program string) (*bundle, error) {
 		}
 		return nil, fmt.Errorf("%s: release %s is for %s, and not for %s", file, r.Version, strings.Join(names, ", "), host)
 	}
-	return nil, MissingError{"tarball with " + program, dir, program == testSuite}
+	return nil, MissingError{"tarball with " + program, dir, isSuite(program)}
 }
+
+func isSuite(program string) bool { return program == ClusterSuite || program == NodeSuite }
 
 // short returns the name of an artifact without the platform of nodes.
 func short(artifact string) string { return strings.TrimPrefix(artifact, host.String()+"/") }

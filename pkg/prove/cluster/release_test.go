@@ -219,7 +219,7 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	const folders = "/run/slipway/release/odd/kubeadm:/run/slipway/release/odd/kubelet:/run/slipway/release/odd/kubectl:"
+	const folders = ownProgramsInNode + ":/run/slipway/release/odd/kubeadm:/run/slipway/release/odd/kubelet:/run/slipway/release/odd/kubectl:"
 	if got := b.nodePath(); !strings.HasPrefix(got, folders) {
 		t.Errorf("PATH is %s", got)
 	}
@@ -263,28 +263,28 @@ func TestTestTarballIsUnpackedOnceAndOnlyOfTheClustersVersion(t *testing.T) {
 	t.Parallel()
 	r := servers(testSuite, ginkgo)
 	s := &State{Name: "c", Version: r.version, dir: t.TempDir(), Tarballs: r.publish(t)}
-	tests, err := s.UnpackTests(t.Context(), "")
+	tests, err := s.UnpackTests(t.Context(), "", ClusterSuite)
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite, runner, err := tests.Programs()
+	_, runner, err := tests.Programs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if content, err := os.ReadFile(runner); err != nil || string(content) != ginkgo {
 		t.Errorf("%q, %v", content, err)
 	}
-	if err := os.Remove(suite); err != nil {
+	if err := os.Remove(runner); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.UnpackTests(t.Context(), s.Tarballs); err != nil {
+	if _, err := s.UnpackTests(t.Context(), s.Tarballs, ClusterSuite); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(suite); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(runner); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it is unpacked again: %v", err)
 	}
 	r.version = "v1.37.1"
-	if _, err := s.UnpackTests(t.Context(), r.publish(t)); err == nil || !strings.Contains(err.Error(), "a-server.tgz has version v1.37.1, and cluster c has v1.37.0+acme.1") {
+	if _, err := s.UnpackTests(t.Context(), r.publish(t), ClusterSuite); err == nil || !strings.Contains(err.Error(), "a-server.tgz has version v1.37.1, and cluster c has v1.37.0+acme.1") {
 		t.Errorf("error %v", err)
 	}
 }

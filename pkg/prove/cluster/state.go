@@ -25,13 +25,19 @@ type State struct {
 	Version          string    `json:"version"`            // of Kubernetes
 	Release          string    `json:"release"`            // the SHA-256 of its release.json
 	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made from
-	Boot             string    `json:"boot"`               // of the machine; after the next boot nothing of the cluster runs
+	Made             time.Time `json:"made"`
+	Boot             string    `json:"boot"` // of the machine; after the next boot nothing of the cluster runs
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
+	RuntimeOnly      bool      `json:"runtimeOnly,omitempty"` // a node with a container runtime, and no Kubernetes
 	ControlPlanes    int       `json:"controlPlanes"`         // nodes with a control plane, which are the first
 	Subnet           string    `json:"subnet,omitempty"`      // of the nodes' addresses
 	Ready            bool      `json:"ready"`                 // Up has finished
 	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group did not delegate before Up
 	Processes        []Process `json:"processes"`             // the inits of nodes, or the control plane's programs
+	Upgrade          *Target   `json:"upgrade,omitempty"`     // the release that the cluster is on its way to
+	Programs         []Program `json:"programs,omitempty"`    // those that the cluster was made with instead of the release's
+	Replaced         []Program `json:"replaced,omitempty"`    // those that replaced others since
+	Unsettled        []string  `json:"unsettled,omitempty"`   // components whose replacement has begun and not ended
 
 	dir      string
 	patience time.Duration // how long Up waits for each part
@@ -41,18 +47,29 @@ type State struct {
 
 // A Process is a process of a cluster.
 type Process struct {
-	Name    string `json:"name"`
-	PID     int    `json:"pid"`
-	Start   uint64 `json:"start"` // in ticks since boot; tells the process from a later one with its PID
-	Address string `json:"address,omitempty"`
+	Name    string   `json:"name"`
+	PID     int      `json:"pid"`
+	Start   uint64   `json:"start"` // in ticks since boot; tells the process from a later one with its PID
+	Address string   `json:"address,omitempty"`
+	Flags   []string `json:"flags,omitempty"`   // of a program of a control plane without nodes
+	Release string   `json:"release,omitempty"` // for a node, that whose kubelet runs there; empty while an upgrade changes it
+}
+
+// A Target is the release of an upgrade that has begun and not ended.
+type Target struct {
+	Version  string `json:"version"`
+	Release  string `json:"release"`  // the SHA-256 of its release.json
+	Tarballs string `json:"tarballs"` // its folder
 }
 
 // Errors that a caller can tell apart.
 var (
 	ErrNone       = errors.New("there is no such cluster")
-	ErrOther      = errors.New("is up already, from another release or with other nodes")
+	ErrOther      = errors.New("is up already, from another release, of other programs or with other nodes")
 	ErrUnfinished = errors.New("is not finished")
+	ErrUpgrading  = errors.New("is on its way to another release")
 	ErrNoNodes    = errors.New("is a control plane without nodes, which can run nothing")
+	ErrNoKubelet  = errors.New("is a node without Kubernetes")
 	ErrNotRoot    = errors.New("nodes need root")
 	ErrNotReady   = errors.New("not ready in time") // for the patience that Options give it
 )
@@ -68,6 +85,8 @@ func (e MissingError) Error() string { return fmt.Sprintf("there is no %s in %s"
 // RequireNodes returns an error unless the cluster is up and has nodes.
 func (s *State) RequireNodes() error {
 	switch {
+	case s.RuntimeOnly:
+		return fmt.Errorf("cluster %s %w", s.Name, ErrNoKubelet)
 	case s.ControlPlaneOnly:
 		return fmt.Errorf("cluster %s %w", s.Name, ErrNoNodes)
 	case !s.Ready:
@@ -138,7 +157,7 @@ func newState(dir, name, release string, controlPlaneOnly bool, controlPlanes in
 	}
 	// No other cluster on this machine has the folder's path.
 	sum := sha256.Sum256([]byte(where))
-	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ControlPlanes: controlPlanes, ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID()}
+	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ControlPlanes: controlPlanes, ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID(), Made: time.Now()}
 	if err := os.MkdirAll(where, 0o755); err != nil {
 		return nil, err
 	}
@@ -165,8 +184,35 @@ func (s *State) path(parts ...string) string {
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (s *State) Kubeconfig() string { return s.path("kubeconfig") }
 
-// releaseDir returns the folder of what was unpacked of the release, which every node sees.
+// releaseDir returns the folder of what was unpacked of the release. It is a link to one in the folder of releases, which every node
+// sees as a whole: during an upgrade there are two.
 func (s *State) releaseDir() string { return s.path("release") }
+
+// releases is the folder of unpacked releases, in that of a cluster.
+const releases = "releases"
+
+// folderOf returns the folder of a release in that of the cluster, by the SHA-256 of its release.json.
+func folderOf(sum string) string { return filepath.Join(releases, sum[:min(len(sum), 12)]) }
+
+// use makes a release the cluster's own: that whose kubectl, images and manifests it uses.
+func (s *State) use(sum string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unpacked = nil
+	return relink(folderOf(sum), s.releaseDir())
+}
+
+// relink makes a name a symbolic link, or changes where it leads, in one step.
+func relink(to, name string) error {
+	next := name + ".new"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(to, next); err != nil {
+		return err
+	}
+	return os.Rename(next, name)
+}
 
 // server returns what was unpacked of the server tarball.
 func (s *State) server() (*bundle, error) {
@@ -185,11 +231,7 @@ func (s *State) server() (*bundle, error) {
 
 // Kubectl returns the path of the release's kubectl.
 func (s *State) Kubectl() (string, error) {
-	b, err := s.server()
-	if err != nil {
-		return "", err
-	}
-	return b.path("kubectl")
+	return s.programPath("kubectl")
 }
 
 // Image returns the name of an image by the name of its archive in release.json, without the platform.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,10 +15,13 @@ import (
 type Status struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
-	State      string `json:"state"` // ready, broken (a process has ended) or unfinished (Up was cut off)
+	State      string `json:"state"` // ready, upgrading (to another release), broken (a process has ended) or unfinished (Up was cut off)
 	Kubeconfig string `json:"kubeconfig"`
 	Registry   string `json:"registry,omitempty"` // host and port of the registry that nodes pull from
 	Parts      []Part `json:"parts"`
+
+	Programs  []Program `json:"programs,omitempty"`  // that run instead of the release's
+	Unsettled []string  `json:"unsettled,omitempty"` // programs whose replacement was cut off
 }
 
 // A Part is a node or a program of the control plane.
@@ -34,12 +38,19 @@ func (s *State) Status(ctx context.Context) Status {
 	if s.Subnet != "" {
 		st.Registry, _ = s.Registry() // a subnet that cannot be read has no registry
 	}
-	if s.Ready {
+	switch {
+	case !s.Ready:
+	case !s.running():
 		st.State = "broken"
-		if s.running() {
-			st.State = "ready"
-		}
+	case s.Upgrade != nil:
+		st.State = "upgrading"
+	default:
+		st.State = "ready"
 	}
+	for _, p := range slices.Concat(s.Programs, s.Replaced) {
+		st.Programs = append(without(st.Programs, p.Name), p)
+	}
+	st.Unsettled = s.Unsettled
 	ready := s.nodesReady(ctx)
 	for _, p := range s.Processes {
 		part := Part{Name: p.Name, Address: p.Address, PID: p.PID, State: "ended"}
@@ -63,8 +74,8 @@ func (s *State) nodesReady(ctx context.Context) map[string]string {
 	for _, n := range s.Nodes() {
 		ready[n.Name] = "unknown"
 	}
-	if len(ready) == 0 {
-		return ready
+	if s.RuntimeOnly || len(ready) == 0 {
+		return nil
 	}
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -92,6 +103,19 @@ func (s Status) Text(w io.Writer) error {
 			address = "-"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, p.Name, address, p.PID, p.State)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(s.Programs)+len(s.Unsettled) == 0 {
+		return nil
+	}
+	fmt.Fprintln(t, "\nNOT OF THE RELEASE\tVERSION\tSHA-256\tSINCE\tFROM")
+	for _, p := range s.Programs {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Version, p.SHA256[:12], p.Since.Format(time.DateTime), p.From)
+	}
+	for _, name := range s.Unsettled {
+		fmt.Fprintf(t, "%s\t?\t?\t?\tits replacement was cut off\n", name)
 	}
 	return t.Flush()
 }

@@ -32,7 +32,7 @@ func TestStepThatWaitsForNoStepIsAnError(t *testing.T) {
 func TestStepsOfClustersAreInOrder(t *testing.T) {
 	t.Parallel()
 	s := &State{Name: "a", dir: t.TempDir()}
-	for _, steps := range [][]step{s.steps(nil, Options{ControlPlaneOnly: true}), s.steps(nil, Options{Nodes: 1}), s.steps(nil, Options{Nodes: 3})} {
+	for _, steps := range [][]step{s.steps(nil, Options{ControlPlaneOnly: true}, nil), s.steps(nil, Options{Nodes: 1}, nil), s.steps(nil, Options{Nodes: 3}, []string{"kubelet"})} {
 		if err := checkOrder(steps); err != nil {
 			t.Error(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/release"
 )
 
 // Options say which cluster to make.
@@ -21,8 +22,10 @@ type Options struct {
 	Dir              string // the folder of the clusters' folders
 	Name             string
 	Tarballs         string // the folder with the server tarball and release.json
+	Bin              string // a folder with programs that the cluster is made with instead of the release's; may be empty
 	Nodes            int
 	ControlPlaneOnly bool
+	RuntimeOnly      bool               // one node with a container runtime, and no Kubernetes
 	ControlPlanes    int                // how many of the nodes have a control plane; zero means one
 	Wait             time.Duration      // for each part to become ready; zero means DefaultWait
 	Events           func(action.Event) // receives what happens; not nil
@@ -39,9 +42,13 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err := o.Require(); err != nil {
 		return nil, err
 	}
-	b, err := openBundle(o.Tarballs, apiServer)
+	b, fromBin, err := o.source()
 	if err != nil {
 		return nil, err
+	}
+	sum := ""
+	if b != nil {
+		sum = b.sum()
 	}
 	o.ControlPlanes = max(o.ControlPlanes, 1)
 	switch s, err := Load(o.Dir, o.Name); {
@@ -49,30 +56,44 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	case err != nil:
 		return nil, err
 	case s.running():
-		if s.Release != b.sum() || s.ControlPlaneOnly != o.ControlPlaneOnly || !o.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != o.ControlPlanes) {
+		if s.Upgrade != nil {
+			return nil, fmt.Errorf("cluster %s %w, %s", o.Name, ErrUpgrading, s.Upgrade.Version)
+		}
+		same, err := s.madeOf(o.Bin, fromBin)
+		if err != nil {
+			return nil, err
+		}
+		if !same || s.Release != sum || s.ControlPlaneOnly != o.ControlPlaneOnly || s.RuntimeOnly != o.RuntimeOnly || !o.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != o.ControlPlanes) {
 			return nil, fmt.Errorf("cluster %s %w", o.Name, ErrOther)
 		}
 		return s, nil
 	}
-	if err := b.verify(ctx); err != nil {
-		return nil, err
+	if b != nil {
+		if err := b.verify(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := Down(ctx, o.Dir, o.Name); err != nil {
 		return nil, err
 	}
-	s, err := newState(o.Dir, o.Name, b.sum(), o.ControlPlaneOnly, o.ControlPlanes)
+	s, err := newState(o.Dir, o.Name, sum, o.ControlPlaneOnly, o.ControlPlanes)
 	if err != nil {
 		return nil, err
 	}
 	s.patience = cmp.Or(o.Wait, DefaultWait)
 	tarballs, err := filepath.Abs(o.Tarballs)
 	if err == nil {
-		err = s.change(func() { s.Tarballs, s.Version = tarballs, b.release.Version })
+		err = s.change(func() {
+			s.RuntimeOnly = o.RuntimeOnly
+			if b != nil {
+				s.Tarballs, s.Version = tarballs, b.release.Version
+			}
+		})
 	}
 	if err != nil {
 		return s, err
 	}
-	if err := take(ctx, s.steps(b, o), o.Events); err != nil {
+	if err := take(ctx, s.steps(b, o, fromBin), o.Events); err != nil {
 		return s, err
 	}
 	return s, s.change(func() { s.Ready = true })
@@ -92,16 +113,44 @@ func (o Options) Require() error {
 	return nil
 }
 
-// steps returns the steps to a cluster. The first one unpacks the artifacts that it uses.
-func (s *State) steps(b *bundle, o Options) []step {
-	if o.ControlPlaneOnly {
-		return append([]step{{"unpack", nil, func(ctx context.Context) error {
-			return b.unpack(ctx, s.releaseDir(), controlPlanePrograms)
-		}}}, s.controlPlane()...)
+// steps returns the steps to a cluster. The first ones copy the programs, and unpack the artifacts, that it uses.
+func (s *State) steps(b *bundle, o Options, fromBin []string) []step {
+	steps := []step{{"unpack", nil, func(ctx context.Context) error {
+		if b == nil {
+			return nil // there is nothing of a release
+		}
+		if err := s.unpack(ctx, b); err != nil {
+			return err
+		}
+		return s.use(b.sum())
+	}}}
+	if len(fromBin) > 0 {
+		steps = append(steps, step{"copy programs", nil, func(ctx context.Context) error { return s.copyPrograms(ctx, o.Bin, fromBin) }})
+		steps[0].after = []string{"copy programs"}
 	}
-	return append([]step{{"unpack", nil, func(ctx context.Context) error {
-		return b.unpack(ctx, s.releaseDir(), slices.Concat(nodePrograms, networkPlugins, nodeImages, b.archives()), metricsServer)
-	}}}, s.nodes(o.Nodes)...)
+	switch {
+	case o.ControlPlaneOnly:
+		return append(steps, s.controlPlane()...)
+	case o.RuntimeOnly:
+		return append(steps, s.nodeAlone()...)
+	}
+	steps = append(steps, s.nodes(o.Nodes)...)
+	if len(fromBin) > 0 {
+		steps = append(steps, step{"programs in Pods", []string{"CoreDNS ready", "metrics-server running"}, s.rollOutPrograms})
+	}
+	return steps
+}
+
+// unpack unpacks what the cluster uses of a release, unless that was done before.
+func (s *State) unpack(ctx context.Context, b *bundle) error {
+	dir := s.path(folderOf(b.sum()))
+	if _, err := os.Stat(filepath.Join(dir, release.File)); err == nil {
+		return nil
+	}
+	if s.ControlPlaneOnly {
+		return b.unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), func(name string) bool { return s.first(name) != nil }))
+	}
+	return b.unpack(ctx, dir, slices.Concat(nodePrograms, networkPlugins, nodeImages, b.archives()), metricsServer)
 }
 
 // programs are those by which this machine makes nodes, with their Debian packages. What runs in nodes is the release's.

@@ -1,0 +1,164 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Program is a program of a cluster that is not the release's. A copy of it is in the cluster's folder.
+type Program struct {
+	Name    string    `json:"name"`
+	SHA256  string    `json:"sha256"`
+	From    string    `json:"from"`    // the file that it was copied from
+	Version string    `json:"version"` // what the program itself says
+	Since   time.Time `json:"since"`
+	Image   string    `json:"image,omitempty"` // that has it, if it runs in containers
+}
+
+// current returns the program that a cluster runs instead of the release's, or nil.
+func (s *State) current(name string) *Program {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := find(s.Replaced, name); p != nil {
+		return p
+	}
+	return find(s.Programs, name)
+}
+
+// first returns the program that a cluster was made with instead of the release's, or nil.
+func (s *State) first(name string) *Program {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return find(s.Programs, name)
+}
+
+func find(programs []Program, name string) *Program {
+	i := slices.IndexFunc(programs, func(p Program) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	p := programs[i]
+	return &p
+}
+
+// without returns programs without that of a name.
+func without(programs []Program, name string) []Program {
+	return slices.DeleteFunc(slices.Clone(programs), func(p Program) bool { return p.Name == name })
+}
+
+// stored returns the path of a program's copy.
+func (s *State) stored(p Program) string { return s.path("programs", p.SHA256[:12], p.Name) }
+
+// programPath returns the path of a program on this machine: of its copy, or of what was unpacked of the release.
+func (s *State) programPath(name string) (string, error) {
+	return s.fileOf(name, s.current(name))
+}
+
+// A NoProgramError is a program that a folder lacks.
+type NoProgramError struct{ Name, Dir string }
+
+func (e NoProgramError) Error() string { return fmt.Sprintf("there is no %s in %s", e.Name, e.Dir) }
+
+// versionArguments are those by which programs say their version that do not know --version.
+var versionArguments = map[string][]string{"kubectl": {"version", "--client"}, "kubeadm": {"version", "--output=short"}, "containerd-shim-runc-v2": {"-v"}}
+
+// store copies a program from a folder into that of the cluster, after it has said its version: a program for another platform cannot.
+func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
+	from, err := filepath.Abs(filepath.Join(dir, name))
+	if err != nil {
+		return Program{}, err
+	}
+	in, err := os.Open(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return Program{}, NoProgramError{name, dir}
+	}
+	if err != nil {
+		return Program{}, err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(s.path("programs"), 0o755); err != nil {
+		return Program{}, err
+	}
+	tmp, err := os.MkdirTemp(s.path("programs"), ".new.*")
+	if err != nil {
+		return Program{}, err
+	}
+	defer os.RemoveAll(tmp)
+	out, err := os.OpenFile(filepath.Join(tmp, name), os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return Program{}, err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, sum), in)
+	if err := errors.Join(err, out.Close(), os.Chmod(tmp, 0o755)); err != nil {
+		return Program{}, fmt.Errorf("copy %s: %w", from, err)
+	}
+	p := Program{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), From: from, Since: time.Now().Round(time.Second)}
+	ask, ok := versionArguments[name]
+	if !ok {
+		ask = []string{"--version"}
+	}
+	said, err := output(ctx, "", append([]string{out.Name()}, ask...)...)
+	if err != nil {
+		return Program{}, fmt.Errorf("%s cannot say its version: %w", from, err)
+	}
+	p.Version, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
+	to := filepath.Dir(s.stored(p))
+	if _, err := os.Stat(to); err == nil {
+		return p, nil // as it was built before
+	}
+	return p, os.Rename(tmp, to)
+}
+
+// sweepPrograms removes the copies of programs that the cluster no longer runs, and could not go back to.
+func (s *State) sweepPrograms() error {
+	entries, err := os.ReadDir(s.path("programs"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		used := slices.ContainsFunc(slices.Concat(s.Programs, s.Replaced), func(p Program) bool { return e.Name() == p.SHA256[:12] })
+		if !used {
+			err = errors.Join(err, os.RemoveAll(s.path("programs", e.Name())))
+		}
+	}
+	return err
+}
+
+// ownPrograms is the folder of a node with programs that come before the release's, in its folder.
+const (
+	ownPrograms       = "bin"
+	ownProgramsInNode = "/run/slipway/node/" + ownPrograms
+)
+
+// placeProgram makes a node find a program, or that of the release if it is nil, when it is started next.
+func (s *State) placeProgram(n node, name string, p *Program) error {
+	dir := filepath.Join(s.nodeDir(n), ownPrograms)
+	to := filepath.Join(dir, name)
+	if p == nil {
+		if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	next := to + ".new"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Link(s.stored(*p), next); err != nil {
+		return err
+	}
+	return os.Rename(next, to)
+}

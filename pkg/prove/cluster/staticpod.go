@@ -1,0 +1,248 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/mechanism/atomicfile"
+)
+
+// A static Pod's program is replaced in place: the Pod keeps its UID, so the kubelet restarts the container at once. A Pod with another UID
+// would wait ten seconds, the kubelet's pause after it could not start a Pod. It takes the UID from the manifest, if that has one, and else
+// computes it from the manifest.
+
+// A manifest is the text of kubeadm's manifest of a static Pod, with one container.
+type manifest string
+
+var (
+	manifestImage = regexp.MustCompile(`(?m)^(    image: )(\S+)$`)
+	manifestMeta  = regexp.MustCompile(`(?m)^metadata:\n`)
+	manifestUID   = regexp.MustCompile(`(?m)^  uid: \S+\n`)
+)
+
+// image returns the image of the container.
+func (m manifest) image() (string, error) {
+	found := manifestImage.FindAllStringSubmatch(string(m), -1)
+	if len(found) != 1 {
+		return "", fmt.Errorf("it has %d images, want 1", len(found))
+	}
+	return found[0][2], nil
+}
+
+// with returns a manifest with another image and a UID, or without one if that is empty.
+func (m manifest) with(image, uid string) manifest {
+	text := manifestUID.ReplaceAllString(string(m), "")
+	text = manifestImage.ReplaceAllString(text, "${1}"+image)
+	if uid != "" {
+		text = manifestMeta.ReplaceAllString(text, "metadata:\n  uid: "+uid+"\n")
+	}
+	return manifest(text)
+}
+
+// A nodeContainer is a container as crictl describes it.
+type nodeContainer struct {
+	ID        string            `json:"id"`
+	State     string            `json:"state"`
+	CreatedAt string            `json:"createdAt"` // in nanoseconds
+	Labels    map[string]string `json:"labels"`
+	Metadata  struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Image struct {
+		Specified string `json:"userSpecifiedImage"`
+	} `json:"image"`
+}
+
+const running, exited = "CONTAINER_RUNNING", "CONTAINER_EXITED"
+
+// nodeContainers returns a component's containers in a node, the newest first.
+func (s *State) nodeContainers(ctx context.Context, n node, component string) ([]nodeContainer, error) {
+	text, err := s.crictl(ctx, n, "ps", "--all", "--output=json", "--label=io.kubernetes.pod.namespace=kube-system", "--name=^"+component+"$")
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Containers []nodeContainer }
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("crictl ps in node %s: %w", n.name, err)
+	}
+	slices.SortFunc(list.Containers, func(a, b nodeContainer) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	return list.Containers, nil
+}
+
+// putStaticPod has the kubelets of the control plane run a program in the image of a static Pod, and waits until it is ready and, if such
+// programs elect a leader, one of the new ones leads.
+func (s *State) putStaticPod(ctx context.Context, component string, p *Program) error {
+	elected := component != apiServer
+	var leader string
+	if elected {
+		var err error
+		if leader, err = s.leader(ctx, component); err != nil {
+			return err
+		}
+	}
+	changed := true
+	for i := range max(s.ControlPlanes, 1) { // one after the other: other API servers stay
+		n := s.node(i + 1)
+		restarted, err := s.putStaticPodIn(ctx, n, component, leader, p)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", n.name, err)
+		}
+		changed = changed && restarted
+	}
+	if !elected || !changed {
+		return nil
+	}
+	return s.succeed(ctx, component, leader)
+}
+
+// putStaticPodIn does so in one node. It reports whether it had to restart the container.
+func (s *State) putStaticPodIn(ctx context.Context, n node, component, leader string, p *Program) (restarted bool, err error) {
+	file := s.NodeFile(n.name, "kubernetes", "manifests", component+".yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	now, err := manifest(text).image()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", file, err)
+	}
+	image, err := s.imageFor(ctx, component, now, p)
+	if err != nil {
+		return false, err
+	}
+	if _, err := s.crictl(ctx, n, "pull", image); err != nil {
+		return false, err
+	}
+	before, err := s.nodeContainers(ctx, n, component)
+	if err != nil {
+		return false, err
+	}
+	uid := "" // the first image's is that which the kubelet computes
+	if len(before) > 0 && !same(p, s.first(component)) {
+		uid = before[0].Labels["io.kubernetes.pod.uid"]
+	}
+	// The kubelet reads every file in the folder, so the temporary one is elsewhere.
+	err = atomicfile.WriteVia(s.nodeDir(n), file, 0o600, func(w io.Writer) error {
+		_, err := io.WriteString(w, string(manifest(text).with(image, uid)))
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	restarted = now != image
+	if restarted {
+		s.hurry(ctx, n, before)
+	}
+	if restarted && strings.HasPrefix(leader, n.name+"_") { // a leader's name begins with that of its machine
+		_ = s.release(ctx, component, leader) // succeed tries again
+	}
+	if err := s.staticPodRuns(ctx, n, component, image, before, restarted); err != nil {
+		return restarted, err
+	}
+	return restarted, s.renewMirror(ctx, n, component, image)
+}
+
+// hurry ends containers that the kubelet has asked to end. An API server would take half a minute, in which it answers no new request.
+func (s *State) hurry(ctx context.Context, n node, containers []nodeContainer) {
+	for _, c := range containers {
+		if c.State == running {
+			_, _ = s.crictl(ctx, n, "stop", "--timeout=3", c.ID) // the kubelet may have removed it
+		}
+	}
+}
+
+// staticPodRuns waits until a container of an image runs, one that was not there before if it was restarted, and the program is ready. The
+// kubelet would say so ten seconds later.
+func (s *State) staticPodRuns(ctx context.Context, n node, component, image string, before []nodeContainer, restarted bool) error {
+	var ended error
+	err := s.eventuallyEvery(ctx, soon, func(ctx context.Context) (bool, error) {
+		now, err := s.nodeContainers(ctx, n, component)
+		if err != nil {
+			return false, err
+		}
+		for _, c := range now {
+			known := slices.ContainsFunc(before, func(b nodeContainer) bool { return b.ID == c.ID })
+			if c.Image.Specified != image || restarted && known {
+				continue
+			}
+			if c.State == exited && !known {
+				ended = fmt.Errorf("%s has ended", component)
+				return true, nil
+			}
+			if c.State == running {
+				err := s.staticPodAnswers(ctx, n, component)
+				return err == nil, err
+			}
+		}
+		return false, fmt.Errorf("no container of %s runs", image)
+	})
+	return errors.Join(ended, err)
+}
+
+// staticPodAnswers returns an error unless the program of a static Pod says that it is ready.
+func (s *State) staticPodAnswers(ctx context.Context, n node, component string) error {
+	at, path := map[string]string{
+		apiServer: "6443", "kube-controller-manager": "10257", "kube-scheduler": "10259",
+	}[component], "/readyz"
+	if component == "kube-controller-manager" {
+		path = "/healthz"
+	}
+	host := "127.0.0.1"
+	if component == apiServer {
+		p, _ := s.process(n.name)
+		host = p.Address
+	}
+	_, err := s.inNode(ctx, n, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--server=https://"+host+":"+at,
+		"--insecure-skip-tls-verify", "--request-timeout=5s", "get", "--raw="+path)
+	return err
+}
+
+// renewMirror writes the image of a static Pod to its mirror in the API. By the Pod's UID, the kubelet sees no need to.
+func (s *State) renewMirror(ctx context.Context, n node, component, image string) error {
+	return s.eventuallyEvery(ctx, soon, func(ctx context.Context) (bool, error) {
+		_, err := s.kubectl(ctx, "-n", "kube-system", "set", "image", "pod/"+component+"-"+n.name, component+"="+image)
+		return err == nil, err
+	})
+}
+
+// leader returns the holder of a component's lease.
+func (s *State) leader(ctx context.Context, component string) (string, error) {
+	out, err := s.kubectl(ctx, "-n", "kube-system", "get", "lease/"+component, "-o", "jsonpath={.spec.holderIdentity}", "--ignore-not-found")
+	return strings.TrimSpace(out), err
+}
+
+// succeed waits until a component has another leader than the one that has ended.
+func (s *State) succeed(ctx context.Context, component, ended string) error {
+	return s.eventuallyEvery(ctx, soon, func(ctx context.Context) (bool, error) {
+		now, err := s.leader(ctx, component)
+		if err == nil && (now == ended || now == "") {
+			err = errors.Join(fmt.Errorf("no %s leads", component), s.release(ctx, component, ended))
+		}
+		return err == nil, err
+	})
+}
+
+// release releases the lease of a leader that has ended, which it would hold for 15 seconds more. Some release it themselves.
+func (s *State) release(ctx context.Context, component, ended string) error {
+	now, err := s.leader(ctx, component)
+	if err != nil || ended == "" || now != ended {
+		return err
+	}
+	patch, err := json.Marshal([]object{
+		{"op": "test", "path": "/spec/holderIdentity", "value": ended},
+		{"op": "replace", "path": "/spec/holderIdentity", "value": ""},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = s.kubectl(ctx, "-n", "kube-system", "patch", "lease/"+component, "--type=json", "--patch="+string(patch))
+	return err
+}
