@@ -4,7 +4,7 @@
 //	make test-integration 2>&1 | go run ./test/slowest
 //
 // Subtests are listed if they took half a minute or more. A test that waited for others says so by its attribute "waited", which
-// is subtracted. What failing tests have said follows the table, since it may be far above.
+// is subtracted. Before the table, what failing tests have said is repeated, since it may be far above.
 package main
 
 import (
@@ -26,7 +26,7 @@ const long = 30
 func main() {
 	rows, err := copyRows(os.Stdin, os.Stdout)
 	if err == nil {
-		err = errors.Join(table(os.Stdout, rows), failures(os.Stdout, rows))
+		err = errors.Join(failures(os.Stdout, rows), table(os.Stdout, rows))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "slowest:", err)
