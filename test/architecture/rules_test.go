@@ -126,6 +126,8 @@ var rules = []rule{
 	{"mechanism/govulns", "ask a database of Go's vulnerabilities about Go code", "what programs are for, and what becomes of findings", []string{processes}},
 	{"mechanism/journal", "replace many files at once: all or none", "what the files are", []string{processes, network, action}},
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
+	{"mechanism/reapi", "keep results and contents in a server of the Remote Execution API", "what the actions are, and whose results count", []string{processes, action}},
+	{"mechanism/reapi/internal/wire", "messages of protobuf, field by field, in the frames of gRPC", "what the messages mean", []string{processes, network, action}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
 	{"mechanism/signature", "keys and signatures, in the forms of sigstore and openssl", "what is signed, and whose keys count", []string{network}},
@@ -160,13 +162,14 @@ var only = []struct {
 	{"github.com/github/go-spdx/...", []string{"tree/catalog"}},
 	{"github.com/google/licensecheck", []string{"build/license"}},
 	{"github.com/ulikunitz/xz", []string{"mechanism/debian"}},
+	{"google.golang.org/protobuf/...", []string{"mechanism/reapi", "mechanism/reapi/internal/wire"}},
 	{"github.com/magefile/mage/...", []string{"cli/generate"}},
 	{"github.com/bazelbuild/...", []string{"cli/generate"}},
 	{"golang.org/x/tools/...", nil},
 }
 
 // tests are packages that only tests import.
-var tests = []string{"mechanism/needs", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
+var tests = []string{"mechanism/needs", "mechanism/reapi/standin", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
 
 // pending lists what does not hold yet. It must become empty; what holds must not be in it.
 var pending = []string{}
