@@ -46,7 +46,7 @@ func drawTimeline(p *plan.Project, events []action.Event) error {
 // printPlan prints what would run, and why. With --verbose it also prints the known command lines, after the last action that they
 // are for.
 func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
-	decisions, err := graph.Plan(ctx)
+	decisions, err := graph.Plan(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,9 @@ type Action struct {
 	Inputs  []string
 	Outputs []string
 
+	// Local says that the result is good only in this tree, on this machine. No cache keeps it.
+	Local bool
+
 	Cost  Cost
 	Run   func(ctx context.Context, t *Task) error // nil if Batch is set
 	Batch *Batch                                   // runs this action together with others

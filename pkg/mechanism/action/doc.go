@@ -26,6 +26,17 @@
 // just renamed into place; otherwise the next run would read it again. An edit is noticed even if the file's modification
 // time is put back, because its change time moves on.
 //
+// # Results from a cache
+//
+// A [Cache] keeps results by the keys of their actions. A run with one asks it for the result of every stale action, and takes the
+// action as done if there is one: the digests of its outputs are known then, and with them the keys of actions that read these. The
+// bytes are fetched only for an action that runs, or if the caller wants them. So a run may end with outputs that are known but not
+// here; later runs know them from the record, with a cache or without. If their bytes turn out to be lost when they are needed, their
+// actions run. Other bytes never stay under the name of an output that is known.
+//
+// What a cache answers is checked only in form: its outputs are those of the action, and lie where these do. Whose results count, and
+// whether bytes are those of their digests, is for the implementation to check.
+//
 // # What an interruption leaves behind
 //
 // An action writes to temporary names (Task.Path) on the file system of its outputs. After it has returned without an
@@ -41,6 +52,7 @@
 //	stat                remembered contents of files
 //	actions/<id>.json   an action's record; <id> is the SHA-256 of the action's ID
 //	actions/<id>.from   its recipe and inputs at that time, read only to explain why an action runs
+//	actions/<id>.result the result that a cache has, if the record says that the outputs are known by it
 //	actions/<id>.batch  the memory that a batch needed the last time it ran
 //	tmp/                files that running actions write; emptied when a run starts
 //

@@ -16,6 +16,8 @@ const (
 	Output   EventKind = "output"   // Text is output of the tool that runs, for the user, as the tool printed it
 	Step     EventKind = "step"     // a part of an action is done: Text names it, Duration is how long it took
 	Skipped  EventKind = "skipped"  // key and outputs are unchanged
+	Cached   EventKind = "cached"   // a cache has the result; it is fetched when it is needed
+	Fetched  EventKind = "fetched"  // outputs from a cache have their final names
 	Done     EventKind = "done"     // the outputs have their final names
 	Failed   EventKind = "failed"   // Text is the error
 	Finished EventKind = "finished" // the run is over; Text is the error, if any
@@ -48,7 +50,7 @@ type Event struct {
 	Unit     Unit          `json:"unit,omitempty"`     // with Progress: what Done and Total count; empty if that has no name
 	Duration time.Duration `json:"duration,omitempty"` // with Step, Done, Failed and Finished; nanoseconds
 	Memory   int64         `json:"memory,omitempty"`   // with Done: peak resident memory of the processes an action started, bytes; 0 if not measured; for an action in a batch, that of the batch
-	Files    []File        `json:"files,omitempty"`    // with Done and Skipped: the outputs
+	Files    []File        `json:"files,omitempty"`    // with Done, Skipped and Cached: the outputs; with Fetched: those that were
 }
 
 // A File is an output of an action.
@@ -61,7 +63,8 @@ type File struct {
 // An emitter hands events on, one at a time and in order.
 type emitter struct {
 	mu     sync.Mutex
-	to     func(Event) // nil if nobody listens
+	to     func(Event)     // nil if nobody listens
+	over   map[string]bool // actions that were reported as done, skipped or cached
 	closed bool
 }
 
@@ -71,8 +74,24 @@ func (e *emitter) emit(ev Event) {
 	if e.closed || e.to == nil {
 		return
 	}
+	switch ev.Kind {
+	case Skipped, Cached:
+		if e.over[ev.Action] { // it is judged again, since other results are lost
+			return
+		}
+		e.end(ev.Action)
+	case Done:
+		e.end(ev.Action)
+	}
 	ev.Time = time.Now()
 	e.to(ev)
+}
+
+func (e *emitter) end(id string) {
+	if e.over == nil {
+		e.over = map[string]bool{}
+	}
+	e.over[id] = true
 }
 
 // close drops events that goroutines which outlive their action emit after the run.

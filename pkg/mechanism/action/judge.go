@@ -1,14 +1,17 @@
 package action
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // A judge decides whether an action must run.
@@ -16,8 +19,15 @@ type judge struct {
 	reader
 	ledger ledger
 
+	cache      Cache           // nil if there is none
+	lost       map[string]bool // actions whose results the cache no longer has
+	fetched    string          // absolute; folder for what is being fetched
+	fetchCount *atomic.Int64
+	tell       func(Event)
+
 	mu     sync.Mutex
 	inputs map[string]*inputContent
+	absent map[string]*absent // by output
 }
 
 // An inputContent is read once per run, however many actions share it, and only after its makers are done.
@@ -34,6 +44,7 @@ type verdict struct {
 	inputs []content // of member.inputs
 	record *record   // nil if there is none that can be read
 	reason Reason    // zero if the action is skipped
+	hit    *Result   // if a cache has it
 }
 
 func (g *Graph) judge() (*judge, error) {
@@ -44,8 +55,23 @@ func (g *Graph) judge() (*judge, error) {
 	return &judge{
 		reader: reader{root: filepath.Clean(g.Root), stats: stats, slots: make(chan struct{}, runtime.GOMAXPROCS(0))},
 		ledger: g.ledger(),
+		lost:   make(map[string]bool),
+		tell:   func(Event) {},
 		inputs: make(map[string]*inputContent),
+		absent: make(map[string]*absent),
+
+		fetchCount: new(atomic.Int64),
 	}, nil
+}
+
+// again returns a judge for another pass over the graph, since more results are lost.
+func (j *judge) again(gone map[string]bool) *judge {
+	lost := maps.Clone(j.lost)
+	maps.Copy(lost, gone)
+	return &judge{
+		reader: j.reader, ledger: j.ledger, cache: j.cache, lost: lost, fetched: j.fetched, fetchCount: j.fetchCount, tell: j.tell,
+		inputs: make(map[string]*inputContent), absent: make(map[string]*absent),
+	}
 }
 
 // present returns an error for inputs that neither exist nor are made by an action, before anything runs.
@@ -83,12 +109,22 @@ func (j *judge) content(input string) (content, error) {
 		j.inputs[input] = c
 	}
 	j.mu.Unlock()
-	c.once.Do(func() { c.content, c.err = j.input(input) })
+	c.once.Do(func() {
+		known, ok := j.foreseen(input)
+		if ok {
+			c.content = known
+			return
+		}
+		c.content, c.err = j.input(input)
+	})
 	return c.content, c.err
 }
 
-// examine judges an action whose inputs exist.
-func (j *judge) examine(m *member) (*verdict, error) {
+// examine judges an action whose inputs exist, or are known.
+func (j *judge) examine(ctx context.Context, m *member) (*verdict, error) {
+	if err := j.bring(ctx, j.needed(m, true)); err != nil {
+		return nil, err
+	}
 	v := &verdict{member: m, inputs: make([]content, len(m.inputs))}
 	for i, in := range m.inputs {
 		c, err := j.content(in)
@@ -102,10 +138,40 @@ func (j *judge) examine(m *member) (*verdict, error) {
 	if v.reason.Kind == "" && v.record.Key != v.key {
 		v.reason = j.explain(v, nil)
 	}
-	if v.reason.Kind == "" {
+	if v.reason.Kind == "" && !j.known(v) {
 		v.reason = j.damage(v.record)
 	}
+	if v.reason.Kind != "" {
+		j.lookup(ctx, v)
+	}
 	return v, nil
+}
+
+// known reports whether the result is that of a cache, so that outputs need not be here.
+func (j *judge) known(v *verdict) bool {
+	if !v.record.Cached || j.lost[v.ID] {
+		return false
+	}
+	kept := j.kept(v.record)
+	if kept == nil {
+		return false
+	}
+	_, err := j.adopt(v.member, v.key, kept)
+	return err == nil
+}
+
+// lookup asks the cache for the result of a stale action.
+func (j *judge) lookup(ctx context.Context, v *verdict) {
+	if j.cache == nil || v.Local || j.lost[v.ID] {
+		return
+	}
+	r := j.cache.Lookup(ctx, v.key)
+	if r == nil {
+		return
+	}
+	if rec, err := j.adopt(v.member, v.key, r); err == nil {
+		v.record, v.reason, v.hit = rec, Reason{}, r
+	}
 }
 
 // recall reads an action's record, or returns why it does not count.

@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -12,9 +13,9 @@ type Decision struct {
 	Reason  Reason
 }
 
-// Plan returns the actions that Run would run, in the order it prefers, and why. It runs nothing, does not wait for other
-// runs and writes nothing.
-func (g *Graph) Plan(ctx context.Context) ([]Decision, error) {
+// Plan returns the actions that Run would run with these outputs wanted and without a cache, in the order it prefers, and why. It runs
+// nothing, does not wait for other runs and writes nothing.
+func (g *Graph) Plan(ctx context.Context, wanted []string) ([]Decision, error) {
 	units, err := g.arrange()
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (g *Graph) Plan(ctx context.Context) ([]Decision, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			d, err := j.foresee(m, decided)
+			d, err := j.foresee(ctx, m, decided, wanted)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.ID, err)
 			}
@@ -47,8 +48,18 @@ func (g *Graph) Plan(ctx context.Context) ([]Decision, error) {
 	return plan, nil
 }
 
+// missing returns which wanted output is known from an earlier run, but not here.
+func (j *judge) missing(m *member, wanted []string) Reason {
+	for _, out := range m.outputs {
+		if a := j.absent[out]; a != nil && (a.other || wants(wanted, out)) {
+			return Reason{Kind: OutputMissing, Path: out}
+		}
+	}
+	return Reason{}
+}
+
 // foresee judges an action whose inputs may be made again first.
-func (j *judge) foresee(m *member, decided map[*member]Decision) (Decision, error) {
+func (j *judge) foresee(ctx context.Context, m *member, decided map[*member]Decision, wanted []string) (Decision, error) {
 	pending := make(map[string]ReasonKind) // by input
 	first := ""
 	for _, n := range m.needs {
@@ -66,9 +77,15 @@ func (j *judge) foresee(m *member, decided map[*member]Decision) (Decision, erro
 		}
 	}
 	if len(pending) == 0 {
-		v, err := j.examine(m)
-		if err != nil {
+		v, err := j.examine(ctx, m)
+		switch _, lost := errors.AsType[*lostError](err); {
+		case lost:
+			return Decision{m.Action, false, Reason{Kind: InputMaybeRemade, Path: j.needed(m, true)[0].output}}, nil
+		case err != nil:
 			return Decision{}, err
+		}
+		if v.reason.Kind == "" {
+			v.reason = j.missing(m, wanted)
 		}
 		return Decision{m.Action, true, v.reason}, nil
 	}
@@ -90,7 +107,7 @@ func (j *judge) foresee(m *member, decided map[*member]Decision) (Decision, erro
 	if reason.Kind == "" {
 		reason = j.explain(v, pending)
 	}
-	if reason.Kind == "" {
+	if reason.Kind == "" && !(v.record.Cached && j.kept(v.record) != nil) {
 		reason = j.damage(v.record)
 	}
 	if reason.Kind != "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,8 +25,17 @@ type record struct {
 	Key      string        `json:"key"`
 	Outputs  []output      `json:"outputs,omitempty"`
 	Edited   string        `json:"edited,omitempty"` // an input that was edited while the action ran
+	Cached   bool          `json:"cached,omitempty"` // the result is a cache's: an output may be known without being here
 	Duration time.Duration `json:"duration"`         // nanoseconds
 	Memory   int64         `json:"memory,omitempty"` // peak, bytes
+}
+
+// writeHit writes what a later run has to know of a result that a cache has.
+func (l ledger) writeHit(v *verdict, tmp string) error {
+	return errors.Join(
+		l.write(v.ID, ".from", tmp, origin{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}),
+		l.write(v.ID, ".result", tmp, resultRecord{v.key, *v.hit}),
+		l.write(v.ID, ".json", tmp, v.record))
 }
 
 // An output is a File and its kind.

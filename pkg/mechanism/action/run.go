@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -18,6 +19,11 @@ type Options struct {
 	Budget Budget      // CPU 0 means as many as the machine has
 	Events func(Event) // called from one goroutine at a time, in order; nil if nobody listens
 	Locked bool        // the caller holds the tree's lock, because it calls Run within Locked
+
+	// Cache, if not nil, has and gets results. Then only those outputs are here after the run that were here before, that an action
+	// has read, or that are, hold or lie in one of Wanted. If Wanted is nil, all are.
+	Cache  Cache
+	Wanted []string
 }
 
 // A run is one call of Graph.Run.
@@ -26,6 +32,8 @@ type run struct {
 	*emitter
 	state string // absolute
 	tmp   string // absolute; this run's own
+
+	uploads *uploader
 }
 
 // Run makes every output of the graph by running the actions that are stale. It waits until no other run works in the same
@@ -57,7 +65,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		if err := j.present(units); err != nil {
 			return err
 		}
-		r := &run{judge: j, emitter: e, state: g.state()}
+		r := &run{judge: j, emitter: e, state: g.state(), uploads: &uploader{slots: make(chan struct{}, stores)}}
 		// Remove what killed runs left behind. A tool that outlived its run may still be writing, so this run's folder has a
 		// name of its own.
 		tmp := filepath.Join(r.state, "tmp")
@@ -65,7 +73,9 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		r.remove(tmp)
 		defer r.remove(tmp)
 		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
-		err = newScheduler(r, opts.Budget, len(units)).work(ctx, units)
+		j.cache, j.tell, j.fetched = opts.Cache, e.emit, filepath.Join(r.tmp, "fetched")
+		err = r.passes(ctx, g, units, opts)
+		r.uploads.wg.Wait()
 		if saveErr := r.saveStats(); err == nil {
 			err = advise(saveErr)
 		}
@@ -75,6 +85,27 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		return work()
 	}
 	return locked(ctx, g.state(), e, work)
+}
+
+// passes works on the graph until all is made. It begins anew when results are lost that were known: their actions have to run.
+func (r *run) passes(ctx context.Context, g *Graph, units []*unit, opts Options) error {
+	for {
+		s := newScheduler(r, opts.Budget, len(units))
+		err := s.work(ctx, units)
+		if err == nil {
+			err = r.deliver(ctx, opts.Wanted)
+		}
+		if lost, ok := errors.AsType[*lostError](err); ok {
+			maps.Copy(s.gone, lost.ids)
+		}
+		if err == nil || len(s.gone) == 0 || s.failed || ctx.Err() != nil {
+			return err
+		}
+		if units, err = g.arrange(); err != nil {
+			return err
+		}
+		r.judge = r.judge.again(s.gone)
+	}
 }
 
 // remove removes a temporary folder. An error is reported but does not fail the run: the next one tries again.
@@ -105,11 +136,14 @@ func removeAll(dir string) error {
 
 // advise adds to an error of a full disk what the user can do.
 func advise(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if full(err) {
 		return fmt.Errorf("%w: free some and run the same command again; finished work is kept", err)
 	}
 	return err
 }
+
+// full reports whether an error is that of a full disk.
+func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // guard calls f and turns a panic, or the end of its goroutine, into an error.
 func guard(f func() error) error {

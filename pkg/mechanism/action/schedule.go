@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // saveEvery is how often a long run saves the contents it remembers, so that they survive if it is killed.
@@ -31,6 +34,8 @@ type scheduler struct {
 
 	reports chan report
 	errs    []error
+	failed  bool            // an action did, not only a fetch of what is lost
+	gone    map[string]bool // actions whose results are lost
 	saved   time.Time
 	looked  bool // machineReady has looked
 }
@@ -62,7 +67,7 @@ func newScheduler(r *run, b Budget, units int) *scheduler {
 	if b.CPU <= 0 {
 		b.CPU = runtime.NumCPU()
 	}
-	return &scheduler{run: r, budget: b, reports: make(chan report, units), saved: time.Now()}
+	return &scheduler{run: r, budget: b, reports: make(chan report, units), gone: map[string]bool{}, saved: time.Now()}
 }
 
 func (s *scheduler) work(ctx context.Context, units []*unit) error {
@@ -73,7 +78,7 @@ func (s *scheduler) work(ctx context.Context, units []*unit) error {
 	}
 	for {
 		if len(s.errs) == 0 && ctx.Err() == nil {
-			s.judgeReady()
+			s.judgeReady(ctx)
 			if s.machineReady(ctx) {
 				s.runStale(ctx)
 			}
@@ -89,13 +94,24 @@ func (s *scheduler) work(ctx context.Context, units []*unit) error {
 	return errors.Join(s.errs...)
 }
 
-// judgeReady judges units in as many goroutines as there are processors.
-func (s *scheduler) judgeReady() {
-	for len(s.ready) > 0 && len(s.judging) < runtime.GOMAXPROCS(0) {
+// lookups is how many units, and how many actions of a unit, are judged at the same time with a cache: most of that is waiting.
+const lookups = 32
+
+// judgers returns how many units, and how many actions of a unit, are judged at the same time.
+func (s *scheduler) judgers() (units, members int) {
+	if s.cache != nil {
+		return lookups, lookups
+	}
+	return runtime.GOMAXPROCS(0), 1
+}
+
+// judgeReady judges units side by side.
+func (s *scheduler) judgeReady(ctx context.Context) {
+	for most, _ := s.judgers(); len(s.ready) > 0 && len(s.judging) < most; {
 		u := s.ready[0]
 		s.ready = s.ready[1:]
 		s.judging = append(s.judging, u)
-		go func() { s.reports <- s.examineUnit(u) }()
+		go func() { s.reports <- s.examineUnit(ctx, u) }()
 	}
 }
 
@@ -122,24 +138,56 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 	return true
 }
 
-func (s *scheduler) examineUnit(u *unit) report {
+func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{known: make(map[string][32]byte), linked: make(map[string]linked)}}
-	for _, m := range u.members {
-		v, err := s.examine(m)
-		if err != nil {
-			return report{stage: judged, unit: u, err: fmt.Errorf("%s%w", u.prefix(m), err)}
-		}
-		t.all = append(t.all, v)
-		if v.reason.Kind == "" {
-			s.emit(Event{Kind: Skipped, Action: m.ID, Phase: m.Phase, Files: v.record.files()})
+	t.all = make([]*verdict, len(u.members))
+	var g errgroup.Group
+	_, most := s.judgers()
+	g.SetLimit(most)
+	for i, m := range u.members {
+		g.Go(func() (err error) {
+			if t.all[i], err = s.examine(ctx, m); err != nil {
+				return fmt.Errorf("%s%w", u.prefix(m), err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return report{stage: judged, unit: u, err: err}
+	}
+	for _, v := range t.all {
+		if v.reason.Kind != "" {
+			t.stale = append(t.stale, v)
 			continue
 		}
-		t.stale = append(t.stale, v)
+		if err := s.skip(ctx, v); err != nil {
+			return report{stage: judged, unit: u, err: fmt.Errorf("%s%w", u.prefix(v.member), err)}
+		}
 	}
 	if len(t.stale) == 0 {
 		return report{stage: judged, unit: u}
 	}
 	return report{stage: judged, unit: u, task: t}
+}
+
+// skip reports an action that does not run.
+func (s *scheduler) skip(ctx context.Context, v *verdict) error {
+	e := Event{Kind: Skipped, Action: v.ID, Phase: v.Phase, Files: v.record.files()}
+	if v.hit != nil {
+		e.Kind = Cached
+		if err := s.ledger.writeHit(v, s.tmp); err != nil {
+			return err
+		}
+	}
+	s.emit(e)
+	if v.record.Cached || s.cache == nil || !s.cache.Stores() {
+		return nil
+	}
+	outputs, err := s.outputs(v.member)
+	if err == nil {
+		s.offer(ctx, v.member, v.key, outputs)
+	}
+	return err
 }
 
 // maxPassed is how many smaller jobs may start before one that does not fit, so that it starts eventually.
@@ -181,12 +229,16 @@ func (s *scheduler) start(ctx context.Context, j *job) {
 	s.memory += j.cost.Memory
 	t := j.task
 	t.start = time.Now()
-	s.emit(j.started(t.stale))
 	go func() {
-		err := t.work(ctx)
+		err := t.bring(ctx)
+		if err == nil {
+			t.start = time.Now()
+			s.emit(j.started(t.stale))
+			err = t.work(ctx)
+		}
 		s.reports <- report{stage: ran, unit: j.unit, task: t, err: err}
 		if err == nil {
-			s.reports <- report{stage: settled, unit: j.unit, task: t, err: t.settle()}
+			s.reports <- report{stage: settled, unit: j.unit, task: t, err: t.settle(ctx)}
 		}
 	}()
 }
@@ -234,6 +286,12 @@ func (s *scheduler) finish(u *unit) {
 }
 
 func (s *scheduler) fail(ctx context.Context, r report) {
+	if lost, ok := errors.AsType[*lostError](r.err); ok { // another pass makes what is lost
+		maps.Copy(s.gone, lost.ids)
+		s.errs = append(s.errs, r.err)
+		return
+	}
+	s.failed = true
 	err := advise(r.err)
 	// The error of a tool that the interruption killed does not say so.
 	if r.stage == ran && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {

@@ -14,6 +14,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// bring fetches what the action reads, and is not here.
+func (t *Task) bring(ctx context.Context) error {
+	var absent []*absent
+	for _, v := range t.stale {
+		absent = append(absent, t.run.needed(v.member, false)...)
+	}
+	return t.run.bring(ctx, absent)
+}
+
 // work runs the action and renames its outputs into place.
 func (t *Task) work(ctx context.Context) error {
 	err := guard(func() error {
@@ -98,7 +107,7 @@ func replace(final, fresh, old string) error {
 }
 
 // settle reads the outputs in their final place and records the actions.
-func (t *Task) settle() error {
+func (t *Task) settle(ctx context.Context) error {
 	facts := t.snapshot()
 	before := t.statuses(facts)
 	time.Sleep(tick + tick/4)
@@ -107,7 +116,7 @@ func (t *Task) settle() error {
 	var g errgroup.Group
 	for i, v := range t.stale {
 		g.Go(func() (err error) {
-			outputs[i], err = t.read(v)
+			outputs[i], err = t.run.outputs(v.member)
 			return err
 		})
 	}
@@ -116,8 +125,12 @@ func (t *Task) settle() error {
 	}
 	looked := make(map[string]digest)
 	for i, v := range t.stale {
-		if err := t.record(v, facts, outputs[i], t.edited(v, looked)); err != nil {
+		edited := t.edited(v, looked)
+		if err := t.record(v, facts, outputs[i], edited); err != nil {
 			return err
+		}
+		if edited == "" {
+			t.run.offer(ctx, v.member, v.key, outputs[i])
 		}
 	}
 	return t.recordBatch(facts)
@@ -157,10 +170,11 @@ func (t *Task) remember(facts facts, before map[string]status) {
 	}
 }
 
-func (t *Task) read(v *verdict) ([]content, error) {
-	contents := make([]content, len(v.outputs))
-	for i, out := range v.outputs {
-		c, err := t.run.output(out)
+// outputs reads an action's outputs.
+func (r *run) outputs(m *member) ([]content, error) {
+	contents := make([]content, len(m.outputs))
+	for i, out := range m.outputs {
+		c, err := r.output(out)
 		if err != nil {
 			return nil, fmt.Errorf("output %w", err)
 		}

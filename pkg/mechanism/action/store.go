@@ -1,0 +1,85 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// stores is how many results are stored at the same time.
+const stores = 4
+
+// An uploader stores results while other actions run.
+type uploader struct {
+	wg    sync.WaitGroup
+	slots chan struct{}
+	once  sync.Once
+}
+
+// offer has the cache keep what an action made. It does not wait for that. Outputs stay as they are until the run ends.
+func (r *run) offer(ctx context.Context, m *member, key string, outputs []content) {
+	j := r.judge
+	if j.cache == nil || !j.cache.Stores() || m.Local {
+		return
+	}
+	r.uploads.wg.Go(func() {
+		r.uploads.slots <- struct{}{}
+		defer func() { <-r.uploads.slots }()
+		if ctx.Err() != nil {
+			return
+		}
+		result, err := j.result(m, outputs)
+		if err == nil {
+			err = j.cache.Store(ctx, key, result, func(p string) (io.ReadCloser, error) { return os.Open(j.absolute(p)) })
+		}
+		if err != nil && ctx.Err() == nil {
+			r.uploads.once.Do(func() {
+				r.emit(Event{Kind: Output, Text: fmt.Sprintf("not stored in the cache: %s: %v", m.ID, err)})
+			})
+		}
+	})
+}
+
+var errOther = errors.New("is neither a file nor a folder nor a link")
+
+// result describes outputs for a cache.
+func (j *judge) result(m *member, outputs []content) (*Result, error) {
+	result := new(Result)
+	for i, out := range m.outputs {
+		for _, e := range append([]entry{{out, outputs[i].digest}}, outputs[i].entries...) {
+			known, err := j.describe(e)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", e.path, cause(err))
+			}
+			result.Entries = append(result.Entries, known)
+		}
+	}
+	return result, nil
+}
+
+func (j *judge) describe(e entry) (Entry, error) {
+	known := Entry{Path: e.path}
+	switch e.kind {
+	case directory:
+		known.Kind = Folder
+	case symlink:
+		known.Kind = SymbolicLink
+		target, err := os.Readlink(j.absolute(e.path))
+		known.Target = target
+		return known, err
+	case file, executable:
+		known.Kind, known.SHA256 = RegularFile, e.hex()
+		if e.kind == executable {
+			known.Kind = ExecutableFile
+		}
+		st, err := lstat(j.absolute(e.path))
+		known.Size = st.size
+		return known, err
+	default:
+		return known, errOther
+	}
+	return known, nil
+}
