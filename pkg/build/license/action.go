@@ -79,10 +79,13 @@ func ListPackages(ctx context.Context, file, root string, find Go, s ListSpec) e
 		args := slices.Concat([]string{"list", "-deps", "-json=ImportPath,Module,Standard,Imports"}, s.Flags, run.flags, run.packages)
 		cmd := g.Command(ctx, under(root, s.Module), s.OS, s.Arch, args...)
 		cmd.Env = append(cmd.Env, "GOFLAGS="+s.GoFlags)
-		var stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &list, &stderr
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(stderr.String()))
+		}
+		if err := condense(&list, &stdout); err != nil {
+			return err
 		}
 	}
 	return os.WriteFile(file, list.Bytes(), 0o644)

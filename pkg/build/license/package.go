@@ -20,21 +20,49 @@ type Package struct {
 	Module     Module // without Sum and Dir
 }
 
+// A listed package is what a list says of a package: some of what `go list -json` prints. Folders are not part of it, so that the list is
+// the same on every machine.
+type listed struct {
+	ImportPath string
+	Standard   bool         `json:",omitempty"`
+	Module     *listedModule `json:",omitempty"`
+	Imports    []string     `json:",omitempty"`
+}
+
+// A listedModule is the module of a listed package.
+type listedModule struct {
+	listedVersion
+	Replace *listedVersion `json:",omitempty"`
+}
+
+type listedVersion struct {
+	Path    string
+	Version string `json:",omitempty"`
+}
+
+// condense copies a list of packages that `go list -json` printed, as far as it is the same on every machine.
+func condense(w io.Writer, r io.Reader) error {
+	to := json.NewEncoder(w)
+	for from := json.NewDecoder(r); ; {
+		var p listed
+		switch err := from.Decode(&p); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return fmt.Errorf("go list: %w", err)
+		}
+		if err := to.Encode(p); err != nil {
+			return err
+		}
+	}
+}
+
 // Packages reads the output of `go list -deps -json=ImportPath,Module,Standard`, or several of them joined. It returns all
 // packages but those of the standard library, sorted and without duplicates.
 func Packages(r io.Reader) ([]Package, error) {
-	type version struct{ Path, Version string }
-	var listed struct {
-		ImportPath string
-		Standard   bool
-		Module     *struct {
-			version
-			Replace *version
-		}
-	}
 	var packages []Package
 	for d := json.NewDecoder(r); ; {
-		listed.ImportPath, listed.Standard, listed.Module = "", false, nil
+		var listed listed
 		err := d.Decode(&listed)
 		if err == io.EOF {
 			break

@@ -1,6 +1,9 @@
 package license
 
 import (
+	"bytes"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,5 +76,29 @@ func TestPackagesRefusesWhatIsNoSuchList(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A list of packages is an input and an output of actions: it must not differ between machines.
+func TestListsNameNoFolders(t *testing.T) {
+	const printed = `{"ImportPath":"a/b","Imports":["c"],"Module":{"Path":"a","Version":"v1","Dir":"/home/me/a","GoMod":"/home/me/a.mod","Replace":{"Path":"../a","Dir":"/home/me/a"}}}
+{"ImportPath":"c","Standard":true,"Dir":"/usr/lib/go/c"}`
+	var list bytes.Buffer
+	if err := condense(&list, strings.NewReader(printed)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(list.String(), "/home") || strings.Contains(list.String(), "/usr") {
+		t.Errorf("the list is %s", &list)
+	}
+	want, err := Packages(strings.NewReader(printed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Packages(&list)
+	if err != nil || len(got) != 1 || !slices.Equal(got, want) {
+		t.Errorf("it is read as %v, %v, want %v", got, err, want)
+	}
+	if err := condense(io.Discard, strings.NewReader(`{"ImportPath":`)); err == nil {
+		t.Error("half a list is taken")
 	}
 }

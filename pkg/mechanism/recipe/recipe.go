@@ -12,14 +12,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"runtime/debug"
 	"strings"
 )
 
-// Of returns the SHA-256, in hex, of a package's sources without tests, of the versions of modules in this program, and of
-// the version of Go, whose standard library is part of everything. In a program without build information, such as a test,
-// the modules' versions count as unknown.
+// Of returns the SHA-256, in hex, of a package's sources without tests, and of the versions of modules in this program. In a program
+// without build information, such as a test, the modules' versions count as unknown. The version of Go does not count: programs
+// compiled by others share results, and a package whose bytes depend on the standard library's has to say so itself.
 func Of(sources embed.FS, modules ...string) string {
 	h := sha256.New()
 	names, err := fs.Glob(sources, "*.go")
@@ -40,7 +39,6 @@ func Of(sources embed.FS, modules ...string) string {
 	for _, m := range modules {
 		fmt.Fprintf(h, "%s %s\n", m, version(info, m))
 	}
-	fmt.Fprintln(h, runtime.Version())
 	return hex.EncodeToString(h.Sum(nil))
 }
 
