@@ -130,6 +130,7 @@ var rules = []rule{
 	{"mechanism/reapi/internal/wire", "messages of protobuf, field by field, in the frames of gRPC", "what the messages mean", []string{processes, network, action}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
+	{"mechanism/sharedcache", "keep signed results of actions in a server, for other trees and machines", "what actions make; where keys and servers are configured", []string{processes, network}},
 	{"mechanism/signature", "keys and signatures, in the forms of sigstore and openssl", "what is signed, and whose keys count", []string{network}},
 	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},

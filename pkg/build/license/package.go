@@ -24,9 +24,9 @@ type Package struct {
 // the same on every machine.
 type listed struct {
 	ImportPath string
-	Standard   bool         `json:",omitempty"`
+	Standard   bool          `json:",omitempty"`
 	Module     *listedModule `json:",omitempty"`
-	Imports    []string     `json:",omitempty"`
+	Imports    []string      `json:",omitempty"`
 }
 
 // A listedModule is the module of a listed package.

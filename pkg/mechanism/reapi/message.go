@@ -101,3 +101,16 @@ func parseStatus(message []byte) (code Code, text string, err error) {
 	})
 	return code, text, err
 }
+
+// Action returns the digest of an action that runs a command in an empty folder, and the contents that describe it: a server may want
+// them before it keeps a result.
+func Action(command ...string) (Digest, [][]byte) {
+	var c []byte
+	for _, argument := range command {
+		c = wire.AppendBytes(c, 1, []byte(argument))
+	}
+	folder := []byte{} // a message Directory without fields
+	a := wire.AppendBytes(nil, 1, DigestOf(c).marshal())
+	a = wire.AppendBytes(a, 2, DigestOf(folder).marshal())
+	return DigestOf(a), [][]byte{c, folder, a}
+}

@@ -1,0 +1,391 @@
+// Package sharedcache keeps results of actions in a server of the Remote Execution API, for many trees and machines.
+//
+// # Whose results count
+//
+// A server checks bytes, but not who says that an action made them. So a result is an in-toto statement in a sigstore bundle, which
+// travels as the standard output of the action's result. It counts only if one of the keys that the caller trusts signed it, for this
+// very action. Any other is a miss, and counted.
+//
+// # When the server fails
+//
+// A cache saves time and decides nothing: what cannot be had is a miss. After some requests in a row without an answer the cache says
+// so once, and the server is not asked any more.
+//
+// # What must never be in here
+//
+// What the actions make. Where keys and servers are configured.
+package sharedcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/reapi"
+	"slipway.build/pkg/mechanism/signature"
+)
+
+// Options say what a cache works with.
+type Options struct {
+	Client *reapi.Client
+	Name   string                // of the server, for messages
+	Keys   []signature.PublicKey // whose results count
+	Sign   *signature.PrivateKey // signs results that are stored; nil stores nothing. Its results count, too
+	Notify func(text string)     // says what the user should know; each message comes once
+}
+
+// A Cache is an [action.Cache].
+type Cache struct {
+	Options
+	counts counts
+	slots  chan struct{} // requests at the same time
+
+	failures atomic.Int32 // in a row
+	gone     atomic.Bool
+	refused  atomic.Bool // it takes no results
+	capable  sync.Once
+	notified sync.Map
+}
+
+type counts struct {
+	hits, misses, untrusted, stored, fetched, uploaded atomic.Int64
+}
+
+// Counts are what a cache was good for until now.
+type Counts struct {
+	Hits      int64
+	Misses    int64 // without Untrusted
+	Untrusted int64 // results that nobody has signed who counts
+	Fetched   int64 // bytes
+	Stored    int64 // results
+	Uploaded  int64 // bytes
+}
+
+// requests is how many requests there are at the same time.
+const requests = 32
+
+// New returns a cache.
+func New(o Options) *Cache {
+	if o.Sign != nil {
+		o.Keys = append(o.Keys[:len(o.Keys):len(o.Keys)], o.Sign.Public())
+	}
+	return &Cache{Options: o, slots: make(chan struct{}, requests)}
+}
+
+// Counts returns what the cache was good for until now.
+func (c *Cache) Counts() Counts {
+	return Counts{
+		Hits: c.counts.hits.Load(), Misses: c.counts.misses.Load(), Untrusted: c.counts.untrusted.Load(),
+		Fetched: c.counts.fetched.Load(), Stored: c.counts.stored.Load(), Uploaded: c.counts.uploaded.Load(),
+	}
+}
+
+// maxFailures is how many requests in a row may fail until the server counts as gone.
+const maxFailures = 3
+
+// errGone says that the server is not asked any more.
+var errGone = errors.New("the server does not answer")
+
+// ask makes requests of one kind, unless the server is gone.
+func (c *Cache) ask(ctx context.Context, f func() error) error {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if c.gone.Load() {
+		return errGone
+	}
+	err := f()
+	switch {
+	case err == nil:
+		c.failures.Store(0)
+	case ctx.Err() != nil:
+	case reapi.IsCode(err, reapi.Unauthenticated), reapi.IsCode(err, reapi.PermissionDenied), c.failures.Add(1) >= maxFailures:
+		c.gone.Store(true)
+		c.notify(fmt.Sprintf("the cache %s is not used any more: %v", c.Name, err))
+	}
+	return err
+}
+
+// tell makes a request that stores something. A server may take it from others only.
+func (c *Cache) tell(ctx context.Context, f func() error) error {
+	var denied error
+	err := c.ask(ctx, func() error {
+		err := f()
+		if reapi.IsCode(err, reapi.PermissionDenied) {
+			denied, err = err, nil
+		}
+		return err
+	})
+	if denied != nil {
+		c.refuse(denied)
+		return denied
+	}
+	return err
+}
+
+func (c *Cache) refuse(err error) {
+	c.refused.Store(true)
+	c.notify(fmt.Sprintf("the cache %s takes no results from here: %v", c.Name, err))
+}
+
+// errReadOnly says that the server takes no results.
+var errReadOnly = errors.New("it lets this client only read")
+
+// mayStore asks the server, once, whether it takes results.
+func (c *Cache) mayStore(ctx context.Context) bool {
+	c.capable.Do(func() {
+		err := c.ask(ctx, func() error {
+			caps, err := c.Client.Capabilities(ctx)
+			if err == nil && !caps.Update {
+				c.refuse(errReadOnly)
+			}
+			return err
+		})
+		if err != nil && !c.gone.Load() {
+			c.refuse(err)
+		}
+	})
+	return c.Stores()
+}
+
+func (c *Cache) notify(text string) {
+	if _, before := c.notified.LoadOrStore(text, true); !before && c.Notify != nil {
+		c.Notify(text)
+	}
+}
+
+// Lookup returns the result of an action by its key, if somebody signed it who counts.
+func (c *Cache) Lookup(ctx context.Context, key string) *action.Result {
+	r, found := c.lookup(ctx, key)
+	switch {
+	case r != nil:
+		c.counts.hits.Add(1)
+	case found:
+		c.counts.untrusted.Add(1)
+	default:
+		c.counts.misses.Add(1)
+	}
+	return r
+}
+
+func (c *Cache) lookup(ctx context.Context, key string) (r *action.Result, found bool) {
+	digest, _ := reapi.Action(command(key)...)
+	var result *reapi.Result
+	err := c.ask(ctx, func() (err error) {
+		result, err = c.Client.Result(ctx, digest)
+		return err
+	})
+	if err != nil || result == nil {
+		return nil, false
+	}
+	r, err = c.verified(key, result.Stdout)
+	if err != nil {
+		c.notify(fmt.Sprintf("the cache %s has results that do not count: %v", c.Name, err))
+	}
+	return r, true
+}
+
+// command is what an action runs, for those who look at the server.
+func command(key string) []string { return []string{"slipway", "action", key} }
+
+// Stores reports whether results are stored.
+func (c *Cache) Stores() bool { return c.Sign != nil && !c.gone.Load() && !c.refused.Load() }
+
+// Store keeps a result, unless the server has one that counts.
+func (c *Cache) Store(ctx context.Context, key string, r *action.Result, open func(path string) (io.ReadCloser, error)) error {
+	if !c.mayStore(ctx) {
+		return nil
+	}
+	if known, _ := c.lookup(ctx, key); known != nil {
+		return nil
+	}
+	paths := map[reapi.Digest]string{}
+	result := &reapi.Result{}
+	var digests []reapi.Digest
+	for _, e := range r.Entries {
+		if e.SHA256 == "" {
+			continue
+		}
+		d := reapi.Digest{SHA256: e.SHA256, Size: e.Size}
+		result.Files = append(result.Files, reapi.OutputFile{Path: e.Path, Digest: d, Executable: e.Kind == action.ExecutableFile})
+		if _, twice := paths[d]; !twice {
+			paths[d] = e.Path
+			digests = append(digests, d)
+		}
+	}
+	id, descriptions := reapi.Action(command(key)...)
+	var described []reapi.Digest
+	for _, data := range descriptions {
+		described = append(described, reapi.DigestOf(data))
+	}
+	var missing []reapi.Digest
+	err := c.ask(ctx, func() (err error) {
+		missing, err = c.Client.Missing(ctx, append(described, digests...))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.upload(ctx, missing, descriptions, paths, open); err != nil {
+		return err
+	}
+	if result.Stdout, err = c.signed(ctx, key, r); err != nil {
+		return err
+	}
+	if err := c.tell(ctx, func() error { return c.Client.StoreResult(ctx, id, result) }); err != nil {
+		return err
+	}
+	c.counts.stored.Add(1)
+	return nil
+}
+
+// upload stores the contents that the server does not have.
+func (c *Cache) upload(ctx context.Context, missing []reapi.Digest, descriptions [][]byte, paths map[reapi.Digest]string, open func(path string) (io.ReadCloser, error)) error {
+	known := map[reapi.Digest][]byte{}
+	for _, data := range descriptions {
+		known[reapi.DigestOf(data)] = data
+	}
+	small, large := reapi.Batches(missing, func(d reapi.Digest) int64 { return d.Size })
+	for _, batch := range small {
+		var contents [][]byte
+		for _, d := range batch {
+			data, ok := known[d]
+			if !ok {
+				var err error
+				if data, err = readWhole(open, paths[d], d); err != nil {
+					return err
+				}
+			}
+			contents = append(contents, data)
+			c.counts.uploaded.Add(d.Size)
+		}
+		if err := c.tell(ctx, func() error { return c.Client.WriteBatch(ctx, contents) }); err != nil {
+			return err
+		}
+	}
+	for _, d := range large {
+		err := c.tell(ctx, func() error { return c.Client.Write(ctx, d, func() (io.ReadCloser, error) { return open(paths[d]) }) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", paths[d], err)
+		}
+		c.counts.uploaded.Add(d.Size)
+	}
+	return nil
+}
+
+func readWhole(open func(path string) (io.ReadCloser, error), path string, d reapi.Digest) ([]byte, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, d.Size+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if reapi.DigestOf(data) != d {
+		return nil, fmt.Errorf("%s has changed", path)
+	}
+	return data, nil
+}
+
+// Fetch writes contents to new files.
+func (c *Cache) Fetch(ctx context.Context, contents []action.Content) error {
+	files := map[reapi.Digest][]string{}
+	var digests []reapi.Digest
+	for _, f := range contents {
+		d := reapi.Digest{SHA256: f.SHA256, Size: f.Size}
+		if len(files[d]) == 0 {
+			digests = append(digests, d)
+		}
+		files[d] = append(files[d], f.File)
+	}
+	small, large := reapi.Batches(digests, func(d reapi.Digest) int64 { return d.Size })
+	g, ctx := errgroup.WithContext(ctx)
+	for _, batch := range small {
+		g.Go(func() error { return c.fetchBatch(ctx, batch, files) })
+	}
+	for _, d := range large {
+		g.Go(func() error { return c.fetchLarge(ctx, d, files[d]) })
+	}
+	return g.Wait()
+}
+
+// errAbsent says that the server no longer has a content.
+var errAbsent = errors.New("the cache no longer has a content")
+
+func (c *Cache) fetchBatch(ctx context.Context, digests []reapi.Digest, files map[reapi.Digest][]string) error {
+	var contents map[reapi.Digest][]byte
+	err := c.ask(ctx, func() (err error) {
+		contents, err = c.Client.ReadBatch(ctx, digests)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range digests {
+		data, ok := contents[d]
+		if !ok {
+			return fmt.Errorf("%w: %v", errAbsent, d)
+		}
+		c.counts.fetched.Add(d.Size)
+		for _, name := range files[d] {
+			if err := os.WriteFile(name, data, 0o666); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// attempts is how often a large content is asked for: its connection may break.
+const attempts = 2
+
+func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, files []string) error {
+	var err error
+	for range attempts {
+		err = c.ask(ctx, func() error { return writeFile(files[0], func(w io.Writer) error { return c.Client.Read(ctx, d, w) }) })
+		if err == nil || ctx.Err() != nil || reapi.IsCode(err, reapi.NotFound) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%v: %w", d, err)
+	}
+	c.counts.fetched.Add(d.Size)
+	for _, name := range files[1:] {
+		if err := copyFile(name, files[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+func copyFile(to, from string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	return writeFile(to, func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
+}
