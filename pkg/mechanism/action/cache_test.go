@@ -421,3 +421,32 @@ func useAtRandom(t *testing.T, random *rand.Rand) {
 		}
 	}
 }
+
+func TestOwnResultsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	b := chain(t, c, "out/package")
+	b.Actions[2].Local = true
+	b.did("package", "folder program", "folder program")
+	taken, err := b.Taken([]string{"out/package"})
+	if err != nil || !slices.Equal(taken, []string{"folder", "program"}) {
+		t.Fatalf("taken from the cache are %v, %v", taken, err)
+	}
+	own := func(want string) {
+		t.Helper()
+		b.events = nil
+		if err := b.Run(t.Context(), Options{Events: func(e Event) { b.events = append(b.events, e) }, Own: true, Cache: c}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.ids(Done), " "); got != want {
+			t.Errorf("%q ran, want %q", got, want)
+		}
+	}
+	own("folder program")
+	b.because("program", "a cache had its result")
+	own("")
+	if taken, err := b.Taken([]string{"out/package", "out/nothing"}); err != nil || len(taken) > 0 {
+		t.Errorf("taken from the cache are %v, %v", taken, err)
+	}
+}

@@ -29,6 +29,7 @@ const (
 	KeyChanged     ReasonKind = "key-changed"    // its recipe or inputs changed; which is unknown
 	OutputMissing  ReasonKind = "output-missing" // the output at Path
 	OutputEdited   ReasonKind = "output-edited"  // the output at Path was edited, cut short or replaced
+	FromCache      ReasonKind = "from-cache"     // a cache had its result, and only those of this tree count
 
 	// Only decisions of a Plan have these two, if nothing else calls for a run.
 	InputRemade      ReasonKind = "input-remade"       // the input at Path will be made again
@@ -85,6 +86,8 @@ func (r Reason) String() string {
 		return "output " + r.Path + " is missing"
 	case OutputEdited:
 		return "output " + r.Path + " was edited"
+	case FromCache:
+		return "a cache had its result"
 	case InputRemade:
 		return "input " + r.Path + " will be made again"
 	case InputMaybeRemade:

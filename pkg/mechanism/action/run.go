@@ -24,6 +24,10 @@ type Options struct {
 	// has read, or that are, hold or lie in one of Wanted. If Wanted is nil, all are.
 	Cache  Cache
 	Wanted []string
+
+	// Own makes results count only if they were made in this tree: what earlier runs took from a cache is made again. It goes without
+	// a Cache.
+	Own bool
 }
 
 // A run is one call of Graph.Run.
@@ -73,6 +77,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		r.remove(tmp)
 		defer r.remove(tmp)
 		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
+		j.own = opts.Own
 		j.cache, j.tell, j.fetched = opts.Cache, e.emit, filepath.Join(r.tmp, "fetched")
 		err = r.passes(ctx, g, units, opts)
 		r.uploads.wg.Wait()

@@ -1,0 +1,83 @@
+package action
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Taken returns the IDs of actions whose results were taken from a cache, among those that made these outputs and what these were made
+// of, by the records of the last runs. Only Root and State of the graph must be set.
+func (g *Graph) Taken(outputs []string) ([]string, error) {
+	records, err := g.ledger().all()
+	if err != nil {
+		return nil, err
+	}
+	makers := map[string]record{} // by output
+	for _, r := range records {
+		for _, o := range r.Outputs {
+			makers[o.Path] = r
+		}
+	}
+	var taken []string
+	seen := map[string]bool{}
+	var visit func(p string) error
+	visit = func(p string) error {
+		r, ok := makers[p]
+		for above := range parents(p) {
+			if ok {
+				break
+			}
+			r, ok = makers[above+"/"]
+		}
+		if !ok || seen[r.ID] {
+			return nil
+		}
+		seen[r.ID] = true
+		if r.Cached { // what it was made of was not looked at
+			taken = append(taken, r.ID)
+			return nil
+		}
+		var from origin
+		if err := g.ledger().read(r.ID, ".from", &from); err != nil {
+			return fmt.Errorf("what %s was made of: %w", r.ID, err)
+		}
+		for _, line := range from.Inputs {
+			_, in, _ := strings.Cut(line, " ")
+			if err := visit(in); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, p := range outputs {
+		if err := visit(p); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(taken)
+	return taken, nil
+}
+
+// all returns all records that can be read.
+func (l ledger) all() ([]record, error) {
+	names, err := filepath.Glob(filepath.Join(l.folder, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var records []record
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		var r record
+		if json.Unmarshal(data, &r) == nil && r.Format == recordFormat {
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}
