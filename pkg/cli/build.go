@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +26,7 @@ type makeFlags struct {
 	output     string
 	dryRun     bool
 	everywhere bool
+	cache      cacheFlags
 }
 
 func (f *makeFlags) add(o *options, c *cobra.Command, otherwise string) {
@@ -32,6 +35,7 @@ func (f *makeFlags) add(o *options, c *cobra.Command, otherwise string) {
 	flags.StringVarP(&f.output, "output", "o", "", "also copy the results to this folder")
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and why; do nothing")
 	flags.BoolVar(&f.everywhere, "all-platforms", false, "for every platform of the catalog")
+	f.cache.add(o, c)
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
 }
 
@@ -115,16 +119,29 @@ func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 		return err
 	}
 	if f.dryRun {
-		return o.printPlan(c.Context(), planned.Graph)
+		return o.printPlan(c.Context(), planned.Graph, action.Options{Wanted: planned.Wanted(), Own: f.cache.none})
 	}
 	return o.carryOut(c.Context(), f, req, p, planned)
 }
 
 // carryOut makes what was planned for a request.
 func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p *plan.Project, planned *plan.Plan) error {
+	cache, err := o.openCache(ctx, f.cache, p)
+	if err != nil {
+		return err
+	}
+	defer cache.close()
 	view := o.view(func(path string) bool { return planned.IsResult(path) })
 	defer view.Close()
 	var events []action.Event
+	var mu sync.Mutex // the cache speaks while actions run
+	show := func(e action.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, e)
+		view.Event(e)
+	}
+	cache.begin(f.cache, func(text string) { show(action.Event{Time: time.Now(), Kind: action.Output, Text: text}) })
 	out, err := execute.Run(ctx, execute.Options{
 		Root: p.Root,
 		Plan: func(ctx context.Context) (_ *plan.Project, _ *plan.Plan, err error) {
@@ -134,9 +151,13 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 		Output: f.output,
 		Budget: action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
 		Events: func(e action.Event) {
-			events = append(events, e)
-			view.Event(e)
+			if text := cache.summary(); e.Kind == action.Finished && text != "" {
+				show(action.Event{Time: e.Time, Kind: action.Output, Text: text})
+			}
+			show(e)
 		},
+		Cache: cache.results(),
+		Own:   f.cache.none,
 	}, p, planned)
 	if _, failed := errors.AsType[execute.FailedError](err); failed {
 		return shownError{err}

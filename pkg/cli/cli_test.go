@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/mechanism/reapi/standin"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +41,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal("go env:", err)
 	}
-	cache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
+	goCache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
 	params := testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -49,7 +50,7 @@ func TestScripts(t *testing.T) {
 			e.Cd = filepath.Join(e.WorkDir, "tree")
 			e.Vars = append(e.Vars,
 				"GORACE=atexit_sleep_ms=10", // under -race, every slipway would wait a second for reports at its end
-				"GOCACHE="+cache, "GOMODCACHE="+modules, "GOPROXY=off",
+				"GOCACHE="+goCache, "GOMODCACHE="+modules, "GOPROXY=off",
 				"GO="+runtime.Version(), "HOST="+runtime.GOOS+"/"+runtime.GOARCH, "ARCH="+runtime.GOARCH,
 				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@acme.example", "GIT_AUTHOR_DATE=2026-11-20T23:53:00Z",
 				"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@acme.example", "GIT_COMMITTER_DATE=2026-11-20T23:53:00Z",
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 			return txtar.Write(ar, e.Cd)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitCode, "engine": engine, "glob": glob, "serve": serve,
+			"exitcode": exitCode, "engine": engine, "glob": glob, "serve": serve, "cache": cache,
 			"moduleProxy": moduleProxy, "killedBump": killedBump,
 		},
 	}
@@ -102,6 +103,14 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	s := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(s.Close)
 	ts.Setenv("URL", s.URL)
+}
+
+// cache is the script command `cache`, which sets SLIPWAY_CACHE to a server that keeps results.
+func cache(ts *testscript.TestScript, _ bool, _ []string) {
+	s, err := standin.Serve()
+	ts.Check(err)
+	ts.Defer(s.Die)
+	ts.Setenv("SLIPWAY_CACHE", s.URL())
 }
 
 // engine is the script command `engine`, which sets DOCKER_HOST to a container engine that has nothing and appends each request to

@@ -82,7 +82,7 @@ func (o *options) generate(ctx context.Context, check, dryRun bool) error {
 		if err != nil {
 			return err
 		}
-		return o.printPlan(ctx, &action.Graph{Root: p.Root, State: plan.State, Actions: all})
+		return o.printPlan(ctx, &action.Graph{Root: p.Root, State: plan.State, Actions: all}, action.Options{})
 	}
 	view := o.view(func(string) bool { return false })
 	defer view.Close()

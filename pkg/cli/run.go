@@ -45,8 +45,8 @@ func drawTimeline(p *plan.Project, events []action.Event) error {
 
 // printPlan prints what would run, and why. With --verbose it also prints the known command lines, after the last action that they
 // are for.
-func (o *options) printPlan(ctx context.Context, graph *action.Graph) error {
-	decisions, err := graph.Plan(ctx, nil)
+func (o *options) printPlan(ctx context.Context, graph *action.Graph, opts action.Options) error {
+	decisions, err := graph.Plan(ctx, opts)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func TestPlanShowsCommandLines(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		o := &options{IO: IO{Out: &out}, verbose: verbose}
-		if err := o.printPlan(t.Context(), graph); err != nil {
+		if err := o.printPlan(t.Context(), graph, action.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -40,7 +40,7 @@ func TestPlanShowsCommandLines(t *testing.T) {
 		}
 		out.Reset()
 		o.json = true
-		if err := o.printPlan(t.Context(), graph); err != nil {
+		if err := o.printPlan(t.Context(), graph, action.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), `"commands":["go build a b"]`); got != verbose {

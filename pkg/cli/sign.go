@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
@@ -25,6 +27,7 @@ const passwordVariable = "COSIGN_PASSWORD"
 
 func newSign(o *options) *cobra.Command {
 	var key, layout string
+	var fromCache bool
 	c := &cobra.Command{
 		Use:   "sign [folder]",
 		Short: "Sign a release",
@@ -40,7 +43,9 @@ referrers of each index and each platform's image. It is the default for the tre
 
 The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curve P-256, or env://VARIABLE. The password
 of an encrypted key comes from COSIGN_PASSWORD, or is asked for. A key NAME://ID stays where it is, such as in a key management
-service: the program sigstore-kms-NAME in PATH signs, as for cosign.`,
+service: the program sigstore-kms-NAME in PATH signs, as for cosign.
+
+The tree's release is not signed if a shared cache had results that it was made of: see --no-cache of "slipway release".`,
 		Example: "  slipway keys new ~/release\n  slipway sign --key ~/release.key\n  slipway verify --key ~/release.pub",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -54,6 +59,11 @@ service: the program sigstore-kms-NAME in PATH signs, as for cosign.`,
 			private, err := signature.ReadPrivate(c.Context(), key, o.password("Password of "+key))
 			if err != nil {
 				return fmt.Errorf("read the key: %w", err)
+			}
+			if len(args) == 0 && !fromCache {
+				if err := ownRelease(dir); err != nil {
+					return err
+				}
 			}
 			if err := sign.Sweep(dir); err != nil {
 				return err
@@ -105,8 +115,30 @@ service: the program sigstore-kms-NAME in PATH signs, as for cosign.`,
 		},
 	}
 	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
+	c.Flags().BoolVar(&fromCache, "from-cache", false, "also sign the tree's release if it holds results that a shared cache had")
 	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	return c
+}
+
+// ownRelease returns an error if the release in a tree was made of results that a cache had: a signature says that its owner made it.
+func ownRelease(dir string) error {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the caller finds no release there
+	}
+	if err != nil {
+		return err
+	}
+	var outputs []string
+	for _, f := range files {
+		outputs = append(outputs, path.Join(plan.Tars, f.Name()))
+	}
+	root := filepath.Dir(filepath.Dir(dir))
+	taken, err := (&action.Graph{Root: root, State: plan.State}).Taken(outputs)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s is not signed: a shared cache had %s of it, such as %q: make it with --no-cache first, or sign it with --from-cache", dir, count(len(taken), "result"), taken[0])
 }
 
 // releaseFolder returns the folder that is named, or else that of the tree's release.

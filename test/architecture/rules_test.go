@@ -127,6 +127,7 @@ var rules = []rule{
 	{"mechanism/journal", "replace many files at once: all or none", "what the files are", []string{processes, network, action}},
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
 	{"mechanism/reapi", "keep results and contents in a server of the Remote Execution API", "what the actions are, and whose results count", []string{processes, action}},
+	{"mechanism/reapi/credentials", "say to a server who asks: token, credential helper, certificate", "what is asked for; where users name files and programs", []string{action}},
 	{"mechanism/reapi/internal/wire", "messages of protobuf, field by field, in the frames of gRPC", "what the messages mean", []string{processes, network, action}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},

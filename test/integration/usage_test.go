@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,17 +46,7 @@ func TestMistakeInTheCatalogIsReportedWithItsLine(t *testing.T) {
 
 func TestMissingGoIsReported(t *testing.T) {
 	tr := clone(t)
-	bin := t.TempDir()
-	for _, tool := range []string{"make", "git", "sh", "sed", "mkdir", "env", "mktemp", "rm", "cp", "mv"} {
-		path, err := exec.LookPath(tool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(path, filepath.Join(bin, tool)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	bare := tr.with("PATH=" + bin)
+	bare := tr.with("PATH=" + withoutGo(t))
 	bare.make(t, "kubectl").fails(t, 2, "go is not on PATH: install Go")
 	bare.slipway(t, "build", "kubectl").fails(t, 1, "go is not on PATH: install Go")
 }

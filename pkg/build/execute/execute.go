@@ -32,7 +32,9 @@ type Options struct {
 	// meanwhile.
 	Plan func(ctx context.Context) (*plan.Project, *plan.Plan, error)
 
-	Output string // a folder that gets copies of the results; may be empty
+	Output string       // a folder that gets copies of the results; may be empty
+	Cache  action.Cache // may be nil
+	Own    bool         // results of caches do not count
 	Budget action.Budget
 	Events func(action.Event) // may be nil
 }
@@ -66,7 +68,8 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 				return err
 			}
 		}
-		if err := out.Plan.Graph.Run(ctx, action.Options{Budget: o.Budget, Events: events, Locked: true}); err != nil {
+		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Own: o.Own, Wanted: out.Plan.Wanted()}
+		if err := out.Plan.Graph.Run(ctx, run); err != nil {
 			return FailedError{err}
 		}
 		if err := settle(ctx, p, out); err != nil || o.Output == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/worktree/gittest"
 )
@@ -196,7 +197,7 @@ func TestPackingMadeBinariesNeedsNeitherGoNorModules(t *testing.T) {
 	req := Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}}
 	g := graph(t, p, req)
 	for _, name := range others {
-		if _, err := g.Plan(t.Context(), nil); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := g.Plan(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("without %s: %v", name, err)
 		}
 		place(t, root, name)

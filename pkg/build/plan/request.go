@@ -47,6 +47,19 @@ type Result struct {
 	Name string // unique among the results; has a folder if the file is made for several platforms
 }
 
+// Wanted returns the paths of what has to be here after the request was carried out: the results, and the layout of images beside their
+// archives, relative to the tree's root.
+func (p *Plan) Wanted() []string {
+	wanted := []string{}
+	for _, r := range p.Results {
+		wanted = append(wanted, r.Path)
+		if strings.HasPrefix(r.Path, Images+"/") {
+			wanted = append(wanted, Layout)
+		}
+	}
+	return wanted
+}
+
 // IsResult reports whether a file, by its path relative to the root, is a result.
 func (p *Plan) IsResult(path string) bool {
 	return slices.ContainsFunc(p.Results, func(r Result) bool { return r.Path == path })

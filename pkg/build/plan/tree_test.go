@@ -96,7 +96,7 @@ func find(t *testing.T, g *action.Graph, id string) *action.Action {
 // exists nor is made.
 func plannable(t *testing.T, g *action.Graph) {
 	t.Helper()
-	decisions, err := g.Plan(t.Context(), nil)
+	decisions, err := g.Plan(t.Context(), action.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

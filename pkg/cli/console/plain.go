@@ -28,6 +28,9 @@ func newPlain(o Options) *plain {
 	return &plain{out: sink{w: o.Out}, err: sink{w: o.Err}, verbose: o.Verbose, isArtifact: o.Artifacts, now: o.Now}
 }
 
+// quiet says what happened to an action without any work on it.
+var quiet = map[action.EventKind]string{action.Skipped: "unchanged", action.Cached: "known by the cache", action.Fetched: "fetched"}
+
 func (p *plain) Event(ev action.Event) {
 	j := p.run.add(ev)
 	switch ev.Kind {
@@ -41,9 +44,9 @@ func (p *plain) Event(ev action.Event) {
 		p.err.print(ended(ev.Text))
 	case action.Step:
 		p.say(oneLine(ev.Action) + ": " + stepped(ev))
-	case action.Skipped:
+	case action.Skipped, action.Cached, action.Fetched:
 		if p.verbose > 0 {
-			p.say(oneLine(ev.Action) + " unchanged")
+			p.say(oneLine(ev.Action) + " " + quiet[ev.Kind])
 		}
 	case action.Done, action.Failed:
 		p.over(j)

@@ -75,15 +75,15 @@ func (j *job) failedAfter() string {
 	return " after " + duration(j.took())
 }
 
-// tally returns the run in one line: "23 unchanged, 4 done in 12.3s".
+// tally returns the run in one line: "23 unchanged, 7 from the cache, 4 done in 12.3s".
 func (r *run) tally(took time.Duration) string {
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		text string
 	}{
-		{r.skipped, "unchanged"}, {r.done, "done"}, {r.failed, "failed"},
-		{r.planned - r.skipped - r.done - r.lost, "not run"},
+		{r.skipped, "unchanged"}, {len(r.cached), "from the cache"}, {r.done, "done"}, {r.failed, "failed"},
+		{r.planned - r.skipped - len(r.cached) - r.done - r.lost, "not run"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, count(int64(part.n))+" "+part.text)

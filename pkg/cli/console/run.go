@@ -11,17 +11,18 @@ import (
 
 // A run is the sum of its events. All views but JSON, which shows the events themselves, are views of it.
 type run struct {
-	began    time.Time     // of the first event
-	last     time.Time     // of the latest
-	took     time.Duration // once it is finished
-	waiting  string        // the holder of the lock, while another run holds it
-	planned  int           // actions in the graph
-	done     int           // actions
-	skipped  int           // actions
-	failed   int           // jobs
-	lost     int           // actions of the failed jobs
-	running  []*job        // in the order they started
-	over     []*job        // in the order they ended
+	began    time.Time       // of the first event
+	last     time.Time       // of the latest
+	took     time.Duration   // once it is finished
+	waiting  string          // the holder of the lock, while another run holds it
+	planned  int             // actions in the graph
+	done     int             // actions
+	skipped  int             // actions
+	cached   map[string]bool // actions whose results a cache has
+	failed   int             // jobs
+	lost     int             // actions of the failed jobs
+	running  []*job          // in the order they started
+	over     []*job          // in the order they ended
 	files    map[string]action.File
 	finished bool
 	err      string // the error of a finished run
@@ -60,7 +61,7 @@ func (r *run) add(ev action.Event) (ended *job) {
 		*r = run{}
 	}
 	if r.began.IsZero() {
-		r.began, r.files = ev.Time, map[string]action.File{}
+		r.began, r.files, r.cached = ev.Time, map[string]action.File{}, map[string]bool{}
 	}
 	r.last, r.waiting = ev.Time, ""
 	for _, file := range ev.Files {
@@ -73,6 +74,8 @@ func (r *run) add(ev action.Event) (ended *job) {
 		r.planned = int(ev.Total)
 	case action.Skipped:
 		r.skipped++
+	case action.Cached:
+		r.cached[ev.Action] = true
 	case action.Started:
 		j := &job{id: ev.Action, phase: ev.Phase, why: oneLine(ev.Text), by: ev.By, start: ev.Time, batch: ev.Stale}
 		r.running = append(r.running, j)
@@ -128,6 +131,7 @@ func (r *run) bury(by *job) {
 func (r *run) finish(ev action.Event) (ended *job) {
 	j := r.jobOf(ev)
 	r.done++
+	delete(r.cached, ev.Action) // the cache has lost it
 	j.memory = max(j.memory, ev.Memory)
 	j.by = cmp.Or(ev.By, j.by)
 	j.files = append(j.files, ev.Files...)

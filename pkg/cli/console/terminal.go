@@ -59,9 +59,9 @@ func (t *terminal) Event(ev action.Event) {
 		t.draw("")
 	case action.Step:
 		t.draw(line{{dim, "· " + oneLine(ev.Action) + ": " + stepped(ev)}}.render(t.color) + "\n")
-	case action.Skipped:
+	case action.Skipped, action.Cached, action.Fetched:
 		if t.verbose > 0 {
-			t.draw(line{{dim, "· " + oneLine(ev.Action) + " unchanged"}}.render(t.color) + "\n")
+			t.draw(line{{dim, "· " + oneLine(ev.Action) + " " + quiet[ev.Kind]}}.render(t.color) + "\n")
 			return
 		}
 		t.drawSoon()
@@ -224,10 +224,13 @@ func (t *terminal) runLine(width int) line {
 	if r.waiting != "" {
 		return line{{bold, "waiting for " + r.waiting}, {dim, "  " + took}}
 	}
-	ready := int64(r.done + r.skipped)
+	ready := int64(r.done + r.skipped + len(r.cached))
 	parts := []string{count(ready) + " of " + count(int64(r.planned))}
 	if r.planned == 0 {
 		parts[0] = "planning"
+	}
+	if len(r.cached) > 0 {
+		parts = append(parts, count(int64(len(r.cached)))+" from the cache")
 	}
 	if r.skipped > 0 {
 		parts = append(parts, count(int64(r.skipped))+" unchanged")

@@ -321,7 +321,7 @@ func TestPlanKnowsWhatIsNotHere(t *testing.T) {
 		{b.wanted, ""},
 		{[]string{"out/program"}, "program true: output out/program is missing, folder false: input out/program may be made again, package false: input out/program may be made again"},
 	} {
-		decisions, err := b.Plan(t.Context(), step.wanted)
+		decisions, err := b.Plan(t.Context(), Options{Wanted: step.wanted})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func TestGraphsThatCannotRun(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %s", err, c.want)
 			}
-			if _, err := g.Plan(t.Context(), nil); err == nil {
+			if _, err := g.Plan(t.Context(), Options{}); err == nil {
 				t.Error("it can be planned")
 			}
 		})

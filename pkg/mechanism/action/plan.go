@@ -13,9 +13,9 @@ type Decision struct {
 	Reason  Reason
 }
 
-// Plan returns the actions that Run would run with these outputs wanted and without a cache, in the order it prefers, and why. It runs
-// nothing, does not wait for other runs and writes nothing.
-func (g *Graph) Plan(ctx context.Context, wanted []string) ([]Decision, error) {
+// Plan returns the actions that Run would run without a cache, in the order it prefers, and why. It runs nothing, does not wait for other
+// runs and writes nothing. Of the options, Wanted and Own count.
+func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
 	units, err := g.arrange()
 	if err != nil {
 		return nil, err
@@ -24,6 +24,7 @@ func (g *Graph) Plan(ctx context.Context, wanted []string) ([]Decision, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.own = opts.Own
 	if err := j.present(units); err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (g *Graph) Plan(ctx context.Context, wanted []string) ([]Decision, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			d, err := j.foresee(ctx, m, decided, wanted)
+			d, err := j.foresee(ctx, m, decided, opts.Wanted)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.ID, err)
 			}

@@ -175,7 +175,7 @@ func TestMissingInputIsFoundBeforeAnythingRuns(t *testing.T) {
 	if started := b.ids(Started); started != nil {
 		t.Errorf("started %v", started)
 	}
-	if _, err := b.Plan(t.Context(), nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := b.Plan(t.Context(), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("plan: error %v", err)
 	}
 }

@@ -55,7 +55,7 @@ func TestReasonsToRun(t *testing.T) {
 		{"state deleted", func() { must(os.RemoveAll(path(b.State))) }, []string{"a", "b"}, "new"},
 	} {
 		step.do()
-		plan, err := b.Plan(t.Context(), nil)
+		plan, err := b.Plan(t.Context(), Options{})
 		must(err)
 		if len(plan) > 0 != (len(step.want) > 0) || (len(plan) > 0 && (plan[0].Reason.String() != step.why || !plan[0].Certain)) {
 			t.Fatalf("%s: plan %+v", step.name, plan)
@@ -83,7 +83,7 @@ func TestPlanNamesWhatMayRun(t *testing.T) {
 	}
 	plan := func(want ...string) {
 		t.Helper()
-		decisions, err := b.Plan(t.Context(), nil)
+		decisions, err := b.Plan(t.Context(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestExactlyWhatChangedRuns(t *testing.T) {
 						want = append(want, p)
 					}
 				}
-				plan, err := b.Plan(t.Context(), nil)
+				plan, err := b.Plan(t.Context(), Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,8 +8,8 @@
 //
 // # When the server fails
 //
-// A cache saves time and decides nothing: what cannot be had is a miss. After some requests in a row without an answer the cache says
-// so once, and the server is not asked any more.
+// A cache saves time and decides nothing: what cannot be had is a miss. After some requests in a row without an answer, or the first
+// one, the cache says so once, and the server is not asked any more.
 //
 // # What must never be in here
 //
@@ -48,6 +48,7 @@ type Cache struct {
 	slots  chan struct{} // requests at the same time
 
 	failures atomic.Int32 // in a row
+	answered atomic.Bool  // it has, once
 	gone     atomic.Bool
 	refused  atomic.Bool // it takes no results
 	capable  sync.Once
@@ -87,7 +88,7 @@ func (c *Cache) Counts() Counts {
 	}
 }
 
-// maxFailures is how many requests in a row may fail until the server counts as gone.
+// maxFailures is how many requests in a row may fail until the server counts as gone, if it has answered before.
 const maxFailures = 3
 
 // errGone says that the server is not asked any more.
@@ -108,8 +109,9 @@ func (c *Cache) ask(ctx context.Context, f func() error) error {
 	switch {
 	case err == nil:
 		c.failures.Store(0)
+		c.answered.Store(true)
 	case ctx.Err() != nil:
-	case reapi.IsCode(err, reapi.Unauthenticated), reapi.IsCode(err, reapi.PermissionDenied), c.failures.Add(1) >= maxFailures:
+	case reapi.IsCode(err, reapi.Unauthenticated), reapi.IsCode(err, reapi.PermissionDenied), c.failures.Add(1) >= maxFailures, !c.answered.Load():
 		c.gone.Store(true)
 		c.notify(fmt.Sprintf("the cache %s is not used any more: %v", c.Name, err))
 	}

@@ -30,7 +30,7 @@ func TestNearNames(t *testing.T) {
 
 func TestUnknownNameIsExplained(t *testing.T) {
 	t.Parallel()
-	many := strings.Fields("one two three four five six seven eight nine ten")
+	many := strings.Fields("one two three four five six seven eight nine ten eleven")
 	for _, tt := range []struct {
 		name  string
 		names []string

@@ -30,6 +30,15 @@ type Catalog struct {
 
 	// Licenses says under which license a module is whose texts nothing recognizes, as an SPDX expression, by the module's path.
 	Licenses map[string]string `json:"licenses,omitempty" file:"optional" each:"the license of %s"`
+
+	// Cache is a server that keeps results of this tree's actions, unless the user names another.
+	Cache SharedCache `json:"cache,omitzero" file:"optional"`
+}
+
+// A SharedCache is a server of the Remote Execution API.
+type SharedCache struct {
+	URL  string   `json:"url" file:"required"`               // grpcs://cache.example/main
+	Keys []string `json:"keys" file:"required" each:"a key"` // files with the public keys whose results count, relative to the tree
 }
 
 // Own returns the Go that compiles slipway itself. It is the components' unless they need one that is too old for slipway.

@@ -19,7 +19,7 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		want string // without the file, one problem a line
 	}{
 		"unknown field":         {edit{"tags:", "tagz:"}, `7: unknown field "tagz"; did you mean tags?`},
-		"unknown field of many": {edit{"tags:", "color:"}, `7: unknown field "color"; it can be module, go, toolchain, tags, sets, binaries, images, registry or licenses`},
+		"unknown field of many": {edit{"tags:", "color:"}, `7: unknown field "color"; it can be module, go, toolchain, tags, sets, binaries, images, registry, licenses or cache`},
 		"unknown inner field":   {edit{kubelet, "- {name: kubelet, pakage: ./kubelet, sets: [node]}"}, "16: unknown field \"pakage\"; did you mean package?\n16: binary kubelet has neither a package nor a test"},
 		"missing field":         {edit{"registry: registry.k8s.io", ""}, `1: the file has no field "registry"`},
 		"missing inner field":   {edit{", title: Kubernetes API server", ""}, `26: an image has no field "title"`},

@@ -34,7 +34,7 @@ const (
 // Faults are all ways to misbehave that make a request fail.
 var Faults = []Fault{Stall, Corrupt, Truncate, Garbage, Refuse, Deny, Hang}
 
-// A Server is a server that runs until the test ends.
+// A Server is a server on loopback.
 type Server struct {
 	Address string // HOST:PORT of loopback
 
@@ -56,12 +56,22 @@ type fault struct {
 	times int // left; negative has no end
 }
 
-// Start starts a server.
+// Start starts a server that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	s, err := Serve()
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(s.Die)
+	return s
+}
+
+// Serve starts a server that ends when it dies.
+func Serve() (*Server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
 	}
 	s := &Server{
 		Address:  listener.Addr().String(),
@@ -74,8 +84,7 @@ func Start(t testing.TB) *Server {
 	s.http = &http.Server{Handler: s, Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute}
 	s.http.Protocols.SetUnencryptedHTTP2(true)
 	go func() { _ = s.http.Serve(listener) }()
-	t.Cleanup(s.Die)
-	return s
+	return s, nil
 }
 
 // URL is what a client is given.

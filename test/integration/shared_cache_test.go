@@ -1,0 +1,84 @@
+//go:build integration
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// One machine stores the results of a release. Another one, which has no Go, makes the same release of them.
+func TestReleaseOfASharedCache(t *testing.T) {
+	cloneLane.join(t)
+	r := baseline(t)
+	server, err := remoteServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := t.TempDir()
+	for _, name := range []string{"ci", "other"} {
+		run(t, keys, []string{"COSIGN_PASSWORD="}, slipway(t), "keys", "new", name).ok(t)
+	}
+	key := func(name string) string { return filepath.Join(keys, name) }
+	at := "SLIPWAY_CACHE=grpc://" + server.Address
+
+	owner := tree{dir: filepath.Join(t.TempDir(), "owner")} // a copy, since nothing changes the shared one
+	run(t, "", nil, "cp", "-a", r.dir, owner.dir).ok(t)
+	owner = owner.with(at, "SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY="+key("ci.key"), "COSIGN_PASSWORD=")
+	stored := owner.slipway(t, "--progress=plain", "release", "--quick").ok(t)
+	if !strings.Contains(stored.stdout+stored.stderr, "results stored") || strings.Contains(stored.stdout+stored.stderr, "not stored") {
+		t.Fatalf("storing says %v", stored)
+	}
+	t.Logf("storing took %v", stored.took)
+
+	bare := clone(t).with("PATH="+withoutGo(t), at)
+	bare.slipway(t, "build", "kubectl").fails(t, 2, "no result of the cache would count", "SLIPWAY_CACHE_KEYS")
+	other := bare.with("SLIPWAY_CACHE_KEYS="+key("other.pub")).slipway(t, "--progress=plain", "build", "kubectl")
+	other.fails(t, 1, "results that do not count", "by the key", "not signed by a key that counts")
+
+	bare = bare.with("SLIPWAY_CACHE_KEYS=" + key("ci.pub"))
+	if got := bare.slipway(t, "cache", "status").ok(t).stdout; !strings.Contains(got, "takes results from here: yes") {
+		t.Errorf("the cache's status is %s", got)
+	}
+	taken := bare.slipway(t, "--progress=plain", "release", "--quick").ok(t)
+	t.Logf("a fresh clone without Go took %v: %s", taken.took, taken.stdout)
+	if strings.Contains(taken.stdout, " done in ") && strings.Contains(taken.stdout, "done, ") {
+		t.Error("actions ran")
+	}
+	r.sameRelease(t, bare)
+	if files, err := filepath.Glob(bare.path("_output/local/bin/*/*/*")); err != nil || len(files) > 0 {
+		t.Errorf("binaries are here that nobody asked for: %q, %v", files, err)
+	}
+	bare.slipway(t, "sign", "--key", key("ci.key")).fails(t, 1, "a shared cache had", "--no-cache", "--from-cache")
+
+	bare.slipway(t, "build", "kubectl").ok(t)
+	if got, want := bare.sum(t, "_output/bin/kubectl"), r.sum(t, "_output/bin/kubectl"); got != want {
+		t.Errorf("kubectl has the SHA-256 %s, want %s", got, want)
+	}
+	again := bare.with("SLIPWAY_CACHE=off").slipway(t, "--progress=plain", "release", "--quick").ok(t)
+	if !strings.Contains(again.stdout, "unchanged") || strings.Contains(again.stdout, "from the cache") {
+		t.Errorf("without the server, the second run says %v", again)
+	}
+	if got := bare.slipway(t, "build", "--no-cache", "--dry-run", "kubectl").ok(t).stdout; !strings.Contains(got, "a cache had its result") {
+		t.Errorf("without the cache, the plan is %s", got)
+	}
+}
+
+// withoutGo returns a folder with what make and slipway need besides Go.
+func withoutGo(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	for _, tool := range []string{"make", "git", "sh", "sed", "mkdir", "env", "mktemp", "rm", "cp", "mv"} {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bin, tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bin
+}
