@@ -57,6 +57,7 @@ func (c *Compiler) Action(by road.Road, s Spec) (*action.Action, error) {
 		Recipe:  by.Recipe(s.Spec, s.Binary),
 		Inputs:  s.Inputs,
 		Outputs: []string{s.Output},
+		Local:   s.Options.Debug, // such a binary names the tree's folder
 		Batch:   c.batch(by, s),
 	}, nil
 }

@@ -15,7 +15,8 @@ type Action struct {
 	Inputs  []string
 	Outputs []string
 
-	// Local says that the result is good only in this tree, on this machine. No cache keeps it.
+	// Local says that the result is good only in this tree, on this machine. No cache keeps it, nor that of an action with inputs outside
+	// of the root.
 	Local bool
 
 	Cost  Cost

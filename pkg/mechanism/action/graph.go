@@ -38,6 +38,11 @@ type member struct {
 	needs           []need
 }
 
+// shared reports whether a cache may have the result.
+func (m *member) shared() bool {
+	return !m.Local && !slices.ContainsFunc(m.inputs, func(p string) bool { return filepath.IsAbs(filepath.FromSlash(p)) })
+}
+
 // A need is an input that is, holds or lies in an output of another action.
 type need struct {
 	input string

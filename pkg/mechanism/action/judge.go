@@ -163,7 +163,7 @@ func (j *judge) known(v *verdict) bool {
 
 // lookup asks the cache for the result of a stale action.
 func (j *judge) lookup(ctx context.Context, v *verdict) {
-	if j.cache == nil || j.own || v.Local || j.lost[v.ID] {
+	if j.cache == nil || j.own || !v.shared() || j.lost[v.ID] {
 		return
 	}
 	r := j.cache.Lookup(ctx, v.key)

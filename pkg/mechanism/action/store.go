@@ -22,7 +22,7 @@ type uploader struct {
 // offer has the cache keep what an action made. It does not wait for that. Outputs stay as they are until the run ends.
 func (r *run) offer(ctx context.Context, m *member, key string, outputs []content) {
 	j := r.judge
-	if j.cache == nil || !j.cache.Stores() || m.Local {
+	if j.cache == nil || !j.cache.Stores() || !m.shared() {
 		return
 	}
 	r.uploads.wg.Go(func() {
