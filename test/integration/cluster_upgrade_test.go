@@ -104,7 +104,7 @@ func (tr tree) upgradesUnderLoad(t *testing.T) {
 	if now := tr.podsOf(t, "app=each"); now != daemons {
 		t.Errorf("a DaemonSet's Pods were\n%s\nand are\n%s", daemons, now)
 	}
-	tr.kubectl(t, "rollout", "status", "statefulset/kept", "--timeout=120s").ok(t)
+	tr.kubectl(t, "rollout", "status", "statefulset/kept", "--timeout=300s").ok(t)
 	for _, pod := range []string{"kept-0", "kept-1"} {
 		if got := tr.kubectl(t, "exec", pod, "--", "/web", "read", "/data/name").ok(t).stdout; got != pod {
 			t.Errorf("%s has the data %q", pod, got)
@@ -113,7 +113,7 @@ func (tr tree) upgradesUnderLoad(t *testing.T) {
 	if again := tr.slipway(t, upgrade...).ok(t); !strings.Contains(again.stdout, "is of this release already") {
 		t.Errorf("the second upgrade says %v", again)
 	}
-	tr.green(t, time.Minute, "components", "scheduler/node-selector", "controllers/replicaset", "kubelet/logs", "services/dns")
+	tr.green(t, 3*time.Minute, "components", "scheduler/node-selector", "controllers/replicaset", "kubelet/logs", "services/dns")
 }
 
 // A cluster is upgraded by a patch, and back, and from the minor version before.
@@ -195,7 +195,7 @@ func (tr tree) serve(t *testing.T) {
 	}
 	tr.kubectl(t, "apply", "-f", filepath.Join(here, "upgrade.yaml")).ok(t)
 	for _, workload := range []string{"deployment/served", "daemonset/each", "statefulset/kept"} {
-		tr.kubectl(t, "rollout", "status", workload, "--timeout=120s").ok(t)
+		tr.kubectl(t, "rollout", "status", workload, "--timeout=300s").ok(t)
 	}
 }
 
@@ -215,7 +215,7 @@ func (tr tree) refusesUpgrades(t *testing.T, next string) {
 		tr.slipway(t, "cluster", "upgrade", "--to", dir).fails(t, 1, "no upgrade leads from", version, refusal)
 	}
 	tr.kubectl(t, "run", "bare", "--image=example.invalid/web:test").ok(t)
-	tr.kubectl(t, "wait", "--for=condition=Ready", "pod/bare", "--timeout=60s").ok(t)
+	tr.kubectl(t, "wait", "--for=condition=Ready", "pod/bare", "--timeout=180s").ok(t)
 	tr.slipway(t, "cluster", "upgrade", "--to", next).fails(t, 1, "a drain would lose Pods", "default/bare", "--force")
 	tr.kubectl(t, "delete", "pod/bare", "--now").ok(t)
 	if s := tr.clusterStatus(t); s.State != "ready" {
@@ -273,7 +273,7 @@ func (tr tree) startClient(t *testing.T, port int) *serviceClient {
 	t.Helper()
 	c := &serviceClient{stop: make(chan struct{}), ended: make(chan struct{})}
 	nodes := clusterNodes(tr.clusterStatus(t))
-	server := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
+	server := http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
 	get := func(url string) error {
 		answer, err := server.Get(url)
 		if err != nil {

@@ -84,18 +84,20 @@ func TestReleaseLinkMovesInOneStep(t *testing.T) {
 
 func TestKubeProxyHasRulesOnceItHasWrittenThem(t *testing.T) {
 	t.Parallel()
+	since := time.Date(2026, 11, 23, 20, 29, 17, 0, time.UTC)
 	for body, want := range map[string]bool{
 		`{"healthy": true, "status": {"IPv4": {"lastUpdated": "2026-11-23T20:29:18Z", "healthy": true}}}`: true,
+		`{"healthy": true, "status": {"IPv4": {"lastUpdated": "2026-11-23T20:29:16Z", "healthy": true}}}`: false,
 		`{"healthy": true, "status": {}}`:         false,
 		`{"lastUpdated": "2026-11-23T20:29:18Z"}`: true, // an earlier version
 		`not JSON`: false,
 	} {
 		answer := &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(body))}
-		if got, err := hasRules(answer); got != want {
+		if got, err := hasRules(answer, since); got != want {
 			t.Errorf("%s: %v, %v", body, got, err)
 		}
 		answer = &http.Response{StatusCode: http.StatusServiceUnavailable, Body: io.NopCloser(strings.NewReader(body))}
-		if got, err := hasRules(answer); got || err == nil {
+		if got, err := hasRules(answer, since); got || err == nil {
 			t.Errorf("unhealthy, %s: %v, %v", body, got, err)
 		}
 	}
