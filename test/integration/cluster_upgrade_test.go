@@ -50,7 +50,7 @@ var sharedNextRelease = sync.OnceValues(func() (string, error) {
 	if out, err := command(dir, stampAs(next, string(commit)), "make", quick).CombinedOutput(); err != nil {
 		return "", &exitError{err, out}
 	}
-	return filepath.Join(dir, tars), nil
+	return keepTarballs(dir)
 })
 
 // stampAs returns the variables that give a release a version.

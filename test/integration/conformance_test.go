@@ -5,6 +5,7 @@ package integration
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,8 +52,20 @@ var sharedTestRelease = sync.OnceValues(func() (string, error) {
 			return "", &exitError{err, out}
 		}
 	}
-	return filepath.Join(dir, tars), nil
+	return keepTarballs(dir)
 })
+
+// keepTarballs removes all that a tree has made except its tarballs, since several trees would fill a disk. It returns their folder.
+func keepTarballs(dir string) (string, error) {
+	output := filepath.Join(dir, "_output")
+	made, err := os.ReadDir(output)
+	for _, e := range made {
+		if e.Name() != filepath.Base(tars) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(output, e.Name())))
+		}
+	}
+	return filepath.Join(dir, tars), err
+}
 
 // An exitError is an error of a command, with its output.
 type exitError struct {

@@ -145,7 +145,7 @@ func (p *process) linking() bool {
 func (p *process) gone(t *testing.T) {
 	t.Helper()
 	left := p.living()
-	for deadline := time.Now().Add(time.Second); len(left) > 0 && time.Now().Before(deadline); left = p.living() {
+	for deadline := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = p.living() {
 		time.Sleep(time.Millisecond)
 	}
 	if len(left) > 0 {
