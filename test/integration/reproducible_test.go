@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,36 @@ func TestOddCloneOnAnOddMachineMakesTheSameRelease(t *testing.T) {
 	}
 	oddRelease(t, odd)
 	r.sameRelease(t, odd)
+	r.sameKeys(t, odd)
+}
+
+// sameKeys requires that actions have the same keys in another tree, so that a shared cache has their results.
+func (r release) sameKeys(t *testing.T, other tree) {
+	t.Helper()
+	keys := r.keys(t)
+	for id, key := range other.keys(t) {
+		if keys[id] != key {
+			t.Errorf("the key of %q is %s, want %s", id, key, keys[id])
+		}
+	}
+}
+
+// keys returns the keys of the actions that a tree has results of.
+func (tr tree) keys(t *testing.T) map[string]string {
+	t.Helper()
+	records, err := filepath.Glob(tr.path("_output/.slipway/actions/*.json"))
+	if err != nil || len(records) < 50 {
+		t.Fatalf("%d records of actions, %v", len(records), err)
+	}
+	keys := map[string]string{}
+	for _, name := range records {
+		var record struct{ ID, Key string }
+		if err := json.Unmarshal([]byte(readFile(name)), &record); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		keys[record.ID] = record.Key
+	}
+	return keys
 }
 
 // oddClone makes a clone that only its owner can read, in a folder with a space, with a git that is configured to convert line
