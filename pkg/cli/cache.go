@@ -36,6 +36,8 @@ func (f *cacheFlags) add(o *options, c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("no-cache", "cache-upload")
 }
 
+var errNoCache = badrequest.Mark(errors.New("there is no cache: name one in SLIPWAY_CACHE, with --cache, or in release.yaml"))
+
 // A cacheUse is a shared cache, in use by one command. It may be nil.
 type cacheUse struct {
 	*sharedcache.Cache
@@ -203,7 +205,7 @@ func newCache(o *options) *cobra.Command {
 		Args:  onlySubcommands,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newCacheStatus(o))
+	c.AddCommand(newCacheStatus(o), newCacheKeys(o), newCacheExplain(o), newCachePrefetch(o), newCacheAudit(o))
 	return c
 }
 
@@ -222,7 +224,7 @@ keys whose results count.`,
 			}
 			at := o.cacheURL(at, p.Catalog)
 			if at == "" {
-				return badrequest.Mark(errors.New("there is no cache: name one in SLIPWAY_CACHE, with --cache, or in release.yaml"))
+				return errNoCache
 			}
 			return o.cacheStatus(c.Context(), at, p)
 		},

@@ -3,7 +3,6 @@ package action
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -68,7 +67,6 @@ var errResult = errors.New("the result is not of these outputs")
 // contents returns what a result says of each output. Nothing in it lies outside of the outputs, or below a link.
 func (r *Result) contents(outputs []string) ([]content, [][]Entry, error) {
 	contents, parts := make([]content, len(outputs)), make([][]Entry, len(outputs))
-	lists := make([][]byte, len(outputs))
 	folders := map[string]bool{}
 	for _, e := range r.Entries {
 		d, err := e.digest()
@@ -86,11 +84,6 @@ func (r *Result) contents(outputs []string) ([]content, [][]Entry, error) {
 			}
 		case !whole && folders[parent(e.Path)]:
 			contents[i].entries = append(contents[i].entries, entry{e.Path, d})
-			name := e.Path[len(outputs[i]):]
-			lists[i] = binary.AppendUvarint(lists[i], uint64(len(name)))
-			lists[i] = append(lists[i], name...)
-			lists[i] = append(lists[i], byte(d.kind))
-			lists[i] = append(lists[i], d.sum[:]...)
 		default:
 			return nil, nil, fmt.Errorf("%w: %s", errResult, e.Path)
 		}
@@ -105,7 +98,7 @@ func (r *Result) contents(outputs []string) ([]content, [][]Entry, error) {
 			return nil, nil, fmt.Errorf("%w: it has no %s", errResult, out)
 		}
 		if contents[i].kind == directory {
-			contents[i].digest = digest{directory, sha256.Sum256(lists[i])}
+			contents[i].digest = listed(out, contents[i].entries)
 			contents[i].file = [sha256.Size]byte{}
 		}
 	}

@@ -138,7 +138,9 @@ func chain(t *testing.T, cache Cache, wanted ...string) *cachedBench {
 		return errors.Join(os.Mkdir(filepath.Join(dir, "bin"), 0o777), os.WriteFile(filepath.Join(dir, "bin/tool"), data, 0o755),
 			os.WriteFile(filepath.Join(dir, "bin.txt"), []byte("text"), 0o644), os.Mkdir(filepath.Join(dir, "empty"), 0o777))
 	}
-	b.Actions = []*Action{program, folder, join("package", "out/package", "out/program", "out/folder/bin/tool", "src/text")}
+	pack := join("package", "out/package", "out/program", "out/folder/bin/tool", "src/text")
+	pack.Inputs = append(pack.Inputs, "out/folder/bin/")
+	b.Actions = []*Action{program, folder, pack}
 	b.write("src/main", "1")
 	b.write("src/text", "t")
 	return &cachedBench{b, cache, wanted}
@@ -450,5 +452,74 @@ func TestOwnResultsAreMadeAgain(t *testing.T) {
 	own("")
 	if taken, err := b.Taken([]string{"out/package", "out/nothing"}); err != nil || len(taken) > 0 {
 		t.Errorf("taken from the cache are %v, %v", taken, err)
+	}
+}
+
+func TestKeysAreThoseOfOtherTrees(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	first := chain(t, c)
+	states := func(b *cachedBench) (string, []string) {
+		t.Helper()
+		keys, err := b.Keys(t.Context(), Options{Cache: b.cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var states, sums []string
+		for _, k := range keys {
+			states, sums = append(states, string(k.State)), append(sums, k.Key)
+		}
+		return strings.Join(states, ", "), sums
+	}
+	if got, _ := states(first); got != "unmade, open, open" {
+		t.Errorf("before it is made: %s", got)
+	}
+	first.did("folder package program", "", "")
+	got, sums := states(first)
+	if got != "here, here, here" {
+		t.Errorf("where it is made: %s", got)
+	}
+	second := chain(t, c)
+	if got, others := states(second); got != "in cache, in cache, in cache" || !slices.Equal(sums, others) {
+		t.Errorf("in another tree: %s, %q, want %q", got, others, sums)
+	}
+	second.absent("out", "_output")
+}
+
+func TestFetchOnlyRunsNothing(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	b := chain(t, c)
+	b.write("src/text", "u")
+	run := func() {
+		t.Helper()
+		b.events = nil
+		if err := b.Run(t.Context(), Options{Cache: c, FetchOnly: true, Events: func(e Event) { b.events = append(b.events, e) }}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.ids(Fetched), " "); got != "folder program" || len(b.ids(Done)) > 0 {
+			t.Errorf("%q were fetched, %q ran", got, b.ids(Done))
+		}
+	}
+	run()
+	b.absent("out/package")
+}
+
+func TestActionsRunAgain(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	b := chain(t, c, "out/package")
+	b.did("", "folder package program", "package")
+	b.events = nil
+	for _, id := range []string{"program", "package"} {
+		b.events = nil
+		if err := b.Run(t.Context(), Options{Cache: c, Wanted: b.wanted, Again: []string{id}, Events: func(e Event) { b.events = append(b.events, e) }}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.ids(Done), " "); got != id {
+			t.Errorf("%q ran, want %s", got, id)
+		}
 	}
 }

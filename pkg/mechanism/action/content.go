@@ -124,16 +124,21 @@ func (r *reader) directory(p, abs string, follow bool) (content, error) {
 	if err := r.walk(p, abs, follow, &c); err != nil {
 		return content{}, err
 	}
+	c.digest = listed(p, c.entries)
+	return c, nil
+}
+
+// listed returns the digest of a directory by what it holds.
+func listed(p string, entries []entry) digest {
 	var list []byte
-	for _, e := range c.entries {
+	for _, e := range entries {
 		name := e.path[len(p):]
 		list = binary.AppendUvarint(list, uint64(len(name)))
 		list = append(list, name...)
 		list = append(list, byte(e.kind))
 		list = append(list, e.sum[:]...)
 	}
-	c.digest = digest{directory, sha256.Sum256(list)}
-	return c, nil
+	return digest{directory, sha256.Sum256(list)}
 }
 
 // walk adds everything below a directory to c. If follow is set, the content of a link includes the file it leads to: the

@@ -21,6 +21,7 @@ type judge struct {
 
 	cache      Cache           // nil if there is none
 	own        bool            // results of caches do not count
+	remade     []string        // actions of which they do not count
 	lost       map[string]bool // actions whose results the cache no longer has
 	fetched    string          // absolute; folder for what is being fetched
 	fetchCount *atomic.Int64
@@ -70,7 +71,7 @@ func (j *judge) again(gone map[string]bool) *judge {
 	lost := maps.Clone(j.lost)
 	maps.Copy(lost, gone)
 	return &judge{
-		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, lost: lost, fetched: j.fetched, fetchCount: j.fetchCount, tell: j.tell,
+		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, remade: j.remade, lost: lost, fetched: j.fetched, fetchCount: j.fetchCount, tell: j.tell,
 		inputs: make(map[string]*inputContent), absent: make(map[string]*absent),
 	}
 }
@@ -163,7 +164,7 @@ func (j *judge) known(v *verdict) bool {
 
 // lookup asks the cache for the result of a stale action.
 func (j *judge) lookup(ctx context.Context, v *verdict) {
-	if j.cache == nil || j.own || !v.shared() || j.lost[v.ID] {
+	if j.cache == nil || j.own || slices.Contains(j.remade, v.ID) || !v.shared() || j.lost[v.ID] {
 		return
 	}
 	r := j.cache.Lookup(ctx, v.key)
@@ -188,7 +189,7 @@ func (j *judge) recall(m *member) (*record, Reason) {
 		return nil, Reason{Kind: RecordOutdated}
 	case r.Edited != "":
 		return r, Reason{Kind: InputEdited, Path: r.Edited}
-	case r.Cached && j.own:
+	case r.Cached && (j.own || slices.Contains(j.remade, r.ID)):
 		return r, Reason{Kind: FromCache}
 	}
 	return r, Reason{}

@@ -97,19 +97,33 @@ func (j *judge) foreseen(input string) (content, bool) {
 	if a == nil {
 		return content{}, false
 	}
+	c, ok := a.content, true
+	if a.output != input {
+		c, ok = a.part(input)
+	}
 	isLink := func(e entry) bool { return e.kind == symlink }
-	if a.content.kind == symlink || slices.ContainsFunc(a.content.entries, isLink) {
+	if !ok || c.kind == symlink || slices.ContainsFunc(c.entries, isLink) {
 		return content{}, false
 	}
-	if a.output == input {
-		return a.content, true
-	}
+	return c, true
+}
+
+// part returns the content of what lies in an absent directory.
+func (a *absent) part(p string) (c content, ok bool) {
 	for i, e := range a.content.entries {
-		if e.path == input && e.kind != directory {
-			return content{digest: e.digest, file: e.sum, size: a.entries[i+1].Size}, true // the first entry is the output itself
+		size := a.entries[i+1].Size // the first one is the directory itself
+		switch {
+		case e.path == p && e.kind != directory:
+			return content{digest: e.digest, file: e.sum, size: size}, true
+		case e.path == p:
+			ok = true
+		case strings.HasSuffix(p, "/") && strings.HasPrefix(e.path, p):
+			c.entries = append(c.entries, e)
+			c.size += size
 		}
 	}
-	return content{}, false
+	c.digest = listed(p, c.entries)
+	return c, ok
 }
 
 // needed returns the absent outputs that are, hold or lie in what an action reads, or only those whose contents cannot be told without them.

@@ -25,6 +25,12 @@ type Options struct {
 	Cache  Cache
 	Wanted []string
 
+	// Again lists actions, by ID, that run even if a cache has, or had, their results.
+	Again []string
+
+	// FetchOnly runs no action: those without a result from a cache, and those that need their outputs, stay as they are. That is no error.
+	FetchOnly bool
+
 	// Own makes results count only if they were made in this tree: what earlier runs took from a cache is made again. It goes without
 	// a Cache.
 	Own bool
@@ -77,7 +83,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		r.remove(tmp)
 		defer r.remove(tmp)
 		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
-		j.own = opts.Own
+		j.own, j.remade = opts.Own, opts.Again
 		j.cache, j.tell, j.fetched = opts.Cache, e.emit, filepath.Join(r.tmp, "fetched")
 		err = r.passes(ctx, g, units, opts)
 		r.uploads.wg.Wait()
@@ -96,6 +102,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 func (r *run) passes(ctx context.Context, g *Graph, units []*unit, opts Options) error {
 	for {
 		s := newScheduler(r, opts.Budget, len(units))
+		s.fetchOnly = opts.FetchOnly
 		err := s.work(ctx, units)
 		if err == nil {
 			err = r.deliver(ctx, opts.Wanted)

@@ -32,12 +32,13 @@ type scheduler struct {
 	cpu      int   // threads of all that runs
 	memory   int64 // bytes of all that runs
 
-	reports chan report
-	errs    []error
-	failed  bool            // an action did, not only a fetch of what is lost
-	gone    map[string]bool // actions whose results are lost
-	saved   time.Time
-	looked  bool // machineReady has looked
+	reports   chan report
+	errs      []error
+	fetchOnly bool            // nothing runs
+	failed    bool            // an action did, not only a fetch of what is lost
+	gone      map[string]bool // actions whose results are lost
+	saved     time.Time
+	looked    bool // machineReady has looked
 }
 
 // A job is a unit that must run.
@@ -79,7 +80,7 @@ func (s *scheduler) work(ctx context.Context, units []*unit) error {
 	for {
 		if len(s.errs) == 0 && ctx.Err() == nil {
 			s.judgeReady(ctx)
-			if s.machineReady(ctx) {
+			if !s.fetchOnly && s.machineReady(ctx) {
 				s.runStale(ctx)
 			}
 		}
