@@ -69,7 +69,11 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) re
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	start := time.Now()
-	err := c.Run()
+	err := c.Start()
+	if err == nil {
+		giveWay(t, c)
+		err = c.Wait()
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%s: %v", c, err)

@@ -77,6 +77,7 @@ func (e *exitError) Error() string { return e.error.Error() + "\n" + tail(string
 
 // The images in the test tarball have the names by which the suite in it refers to them.
 func TestTestImagesHaveTheSuitesNames(t *testing.T) {
+	clusterLane.join(t)
 	dir := t.TempDir()
 	run(t, dir, nil, "tar", "-xzf", filepath.Join(testRelease(t), testTarball), "kubernetes/test/bin/e2e.test", "kubernetes/test/images").ok(t)
 	wanted := strings.Fields(run(t, dir, nil, filepath.Join(dir, "kubernetes/test/bin/e2e.test"), "--list-images").ok(t).stdout)

@@ -4,8 +4,10 @@ package integration
 
 import (
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -20,8 +22,8 @@ type lane struct {
 }
 
 var (
-	clusterLane   lane // tests that boot clusters, or compare what is on the machine with what was
-	containerLane lane // tests of the container road
+	clusterLane   lane // tests that boot clusters or use the release with the test set, or compare what is on the machine with what was
+	containerLane lane // tests of the container road, and of a release's documents
 	cloneLane     lane // tests in clones of their own, which only read the shared release: Bazel's, and others that take long
 )
 
@@ -52,6 +54,15 @@ func (l *lane) join(t *testing.T) {
 		start := time.Now()
 		<-before
 		t.Attr(waited, fmt.Sprintf("%.2f", time.Since(start).Seconds()))
+	}
+}
+
+// giveWay lowers the priority of a command that has started, unless its test is in the lane of clusters: probes, leases and timeouts of a
+// cluster are meant for machines that are not busy with something else.
+func giveWay(t *testing.T, c *exec.Cmd) {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if l, joined := lanes.Load(name); joined && l != &clusterLane {
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, 10) // it may have ended
 	}
 }
 

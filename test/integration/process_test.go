@@ -47,6 +47,7 @@ func (tr tree) start(t *testing.T, name string, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	giveWay(t, p.cmd)
 	go func() {
 		_ = p.cmd.Wait() // ProcessState has the result
 		close(p.done)

@@ -17,7 +17,7 @@ func TestOneMonthOfAMaintainer(t *testing.T) {
 	if soak {
 		needNodes(t)
 	}
-	cloneLane.join(t)
+	containerLane.join(t)
 	tr := clone(t)
 	original := kubernetesOf(t, tr)
 	steps, left := story(t, tr.read(t, "docs/distribution.md"))

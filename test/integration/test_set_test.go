@@ -10,6 +10,7 @@ import (
 
 // The test set's programs are in its tarball, each starts, and those that print a version print the release's.
 func TestTestTarballHoldsProgramsThatStart(t *testing.T) {
+	clusterLane.join(t)
 	from := testRelease(t)
 	dir := t.TempDir()
 	for _, tarball := range []string{testTarball, "kubernetes-test-portable.tar.gz"} {

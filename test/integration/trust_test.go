@@ -68,7 +68,7 @@ func signedCopy(t *testing.T) (dir, public string, sign func()) {
 
 // Bills of materials are valid by their standards' own schemas.
 func TestBillsOfMaterialsAreValid(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	r := baseline(t)
 	files, err := filepath.Glob(r.path(tars) + "/*.*.json")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestBillsOfMaterialsAreValid(t *testing.T) {
 
 // Syft finds nothing in a release that its bill of materials does not have.
 func TestBillsOfMaterialsHaveWhatSyftFinds(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	r := baseline(t)
 	scan := func(source, document string) {
 		t.Helper()
@@ -135,7 +135,7 @@ func TestBillsOfMaterialsHaveWhatSyftFinds(t *testing.T) {
 
 // Cosign and sigstore-go accept what slipway signs, without network, and nothing else.
 func TestOtherClientsAcceptSignatures(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	dir, key, _ := signedCopy(t)
 	folder := filepath.Join(dir, "release-tars")
 	offline := func(args ...string) result {
@@ -159,7 +159,7 @@ func TestOtherClientsAcceptSignatures(t *testing.T) {
 // A registry has the images of a signed release, and whoever pulls them can verify them there, by slipway and by cosign.
 func TestSignedImagesOfARegistry(t *testing.T) {
 	need(t, "docker-registry", "docker-registry")
-	cloneLane.join(t)
+	containerLane.join(t)
 	dir, key, _ := signedCopy(t)
 	at := registry(t)
 	images := push(t, filepath.Join(dir, "oci-signed"), at)
@@ -363,7 +363,7 @@ func copyIndex(t *testing.T, dir, from, to string, index v1.ImageIndex) {
 
 // A release on a web server is verified where it is, even if connections break; and what is wrong with it is named.
 func TestVerifyOfAWebServer(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	dir, key, _ := signedCopy(t)
 	folder := filepath.Join(dir, "release-tars")
 	var broken, resumed atomic.Int64
@@ -425,7 +425,7 @@ func (b *breaking) Write(p []byte) (int, error) {
 
 // Verifying needs little memory, however large a release is.
 func TestVerifyNeedsLittleMemory(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	dir, key, _ := signedCopy(t)
 	verify := exec.Command(slipway(t), "verify", filepath.Join(dir, "release-tars"), "--key", key)
 	stdout, err := verify.StdoutPipe()

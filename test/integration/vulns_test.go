@@ -60,7 +60,7 @@ func vulnerabilities(t *testing.T, all ...vulnerability) string {
 
 // Of what a database knows, a release has what its programs link and its images hold, and nothing else.
 func TestVulnerabilitiesOfARelease(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	r := baseline(t)
 	db := vulnerabilities(t,
 		vulnerability{"GO-1", "golang.org/x/net", "golang.org/x/net/http2", "0.999.0"},

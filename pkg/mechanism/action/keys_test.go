@@ -1,0 +1,105 @@
+package action
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestOwnResultsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	b := chain(t, c, "out/package")
+	b.Actions[2].Local = true
+	b.did("package", "folder program", "folder program")
+	taken, err := b.Taken([]string{"out/package"})
+	if err != nil || !slices.Equal(taken, []string{"folder", "program"}) {
+		t.Fatalf("taken from the cache are %v, %v", taken, err)
+	}
+	own := func(want string) {
+		t.Helper()
+		b.events = nil
+		if err := b.Run(t.Context(), Options{Events: func(e Event) { b.events = append(b.events, e) }, Own: true, Cache: c}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.ids(Done), " "); got != want {
+			t.Errorf("%q ran, want %q", got, want)
+		}
+	}
+	own("folder program")
+	b.because("program", "a cache had its result")
+	own("")
+	if taken, err := b.Taken([]string{"out/package", "out/nothing"}); err != nil || len(taken) > 0 {
+		t.Errorf("taken from the cache are %v, %v", taken, err)
+	}
+}
+
+func TestKeysAreThoseOfOtherTrees(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	first := chain(t, c)
+	states := func(b *cachedBench) (string, []string) {
+		t.Helper()
+		keys, err := b.Keys(t.Context(), Options{Cache: b.cache})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var states, sums []string
+		for _, k := range keys {
+			states, sums = append(states, string(k.State)), append(sums, k.Key)
+		}
+		return strings.Join(states, ", "), sums
+	}
+	if got, _ := states(first); got != "unmade, open, open" {
+		t.Errorf("before it is made: %s", got)
+	}
+	first.did("folder package program", "", "")
+	got, sums := states(first)
+	if got != "here, here, here" {
+		t.Errorf("where it is made: %s", got)
+	}
+	second := chain(t, c)
+	if got, others := states(second); got != "in cache, in cache, in cache" || !slices.Equal(sums, others) {
+		t.Errorf("in another tree: %s, %q, want %q", got, others, sums)
+	}
+	second.absent("out", "_output")
+}
+
+func TestFetchOnlyRunsNothing(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	b := chain(t, c)
+	b.write("src/text", "u")
+	run := func() {
+		t.Helper()
+		b.events = nil
+		if err := b.Run(t.Context(), Options{Cache: c, FetchOnly: true, Events: func(e Event) { b.events = append(b.events, e) }}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.ids(Fetched), " "); got != "folder program" || len(b.ids(Done)) > 0 {
+			t.Errorf("%q were fetched, %q ran", got, b.ids(Done))
+		}
+	}
+	run()
+	b.absent("out/package")
+}
+
+func TestActionsRunAgain(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	b := chain(t, c, "out/package")
+	b.did("", "folder package program", "package")
+	b.events = nil
+	for _, id := range []string{"program", "package"} {
+		b.events = nil
+		if err := b.Run(t.Context(), Options{Cache: c, Wanted: b.wanted, Again: []string{id}, Events: func(e Event) { b.events = append(b.events, e) }}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(b.ids(Done), " "); got != id {
+			t.Errorf("%q ran, want %s", got, id)
+		}
+	}
+}
