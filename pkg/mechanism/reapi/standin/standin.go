@@ -109,7 +109,7 @@ func (s *Server) Misbehave(method string, kind Fault, times int) {
 	s.faults[method] = fault{kind, times}
 }
 
-// Behave ends all misbehaviour.
+// Behave ends all misbehavior.
 func (s *Server) Behave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
