@@ -56,14 +56,14 @@ The tree's release is not signed if a shared cache had results that it was made 
 			if err != nil {
 				return err
 			}
-			private, err := signature.ReadPrivate(c.Context(), key, o.password("Password of "+key))
-			if err != nil {
-				return fmt.Errorf("read the key: %w", err)
-			}
 			if len(args) == 0 && !fromCache {
 				if err := ownRelease(dir); err != nil {
 					return err
 				}
+			}
+			private, err := signature.ReadPrivate(c.Context(), key, o.password("Password of "+key))
+			if err != nil {
+				return fmt.Errorf("read the key: %w", err)
 			}
 			if err := sign.Sweep(dir); err != nil {
 				return err
