@@ -67,7 +67,7 @@ var errResult = errors.New("the result is not of these outputs")
 // contents returns what a result says of each output. Nothing in it lies outside of the outputs, or below a link.
 func (r *Result) contents(outputs []string) ([]content, [][]Entry, error) {
 	contents, parts := make([]content, len(outputs)), make([][]Entry, len(outputs))
-	folders := map[string]bool{}
+	folders, seen := map[string]bool{}, map[string]bool{}
 	for _, e := range r.Entries {
 		d, err := e.digest()
 		if err != nil {
@@ -75,7 +75,7 @@ func (r *Result) contents(outputs []string) ([]content, [][]Entry, error) {
 		}
 		i, whole := e.output(outputs)
 		switch {
-		case i < 0 || folders[e.Path] || folders[e.Path+"/"]:
+		case i < 0 || seen[strings.TrimSuffix(e.Path, "/")]:
 			return nil, nil, fmt.Errorf("%w: %s", errResult, e.Path)
 		case whole && len(parts[i]) == 0 && strings.HasSuffix(outputs[i], "/") == (d.kind == directory):
 			contents[i].digest = d
@@ -87,9 +87,8 @@ func (r *Result) contents(outputs []string) ([]content, [][]Entry, error) {
 		default:
 			return nil, nil, fmt.Errorf("%w: %s", errResult, e.Path)
 		}
-		if d.kind == directory {
-			folders[e.Path] = true
-		}
+		seen[strings.TrimSuffix(e.Path, "/")] = true
+		folders[e.Path] = d.kind == directory
 		contents[i].size += e.Size
 		parts[i] = append(parts[i], e)
 	}

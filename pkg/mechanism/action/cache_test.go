@@ -349,10 +349,14 @@ func TestResultsOfOtherOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(r []Entry) []Entry{
-		"an output is missing":       func(r []Entry) []Entry { return r[:3] },
-		"a folder is missing":        func(r []Entry) []Entry { return slices.Delete(r, 1, 2) },
-		"another file":               func(r []Entry) []Entry { return append(r, Entry{Path: "src/f", Kind: RegularFile, SHA256: sum}) },
-		"a file twice":               func(r []Entry) []Entry { return append(r, r[3]) },
+		"an output is missing":     func(r []Entry) []Entry { return r[:3] },
+		"a folder is missing":      func(r []Entry) []Entry { return slices.Delete(r, 1, 2) },
+		"another file":             func(r []Entry) []Entry { return append(r, Entry{Path: "src/f", Kind: RegularFile, SHA256: sum}) },
+		"a file twice":             func(r []Entry) []Entry { return append(r, r[3]) },
+		"a file in a folder twice": func(r []Entry) []Entry { return append(r, r[2]) },
+		"a file with a folder's name": func(r []Entry) []Entry {
+			return append(r, Entry{Path: "out/d/s", Kind: RegularFile, SHA256: sum})
+		},
 		"a folder twice":             func(r []Entry) []Entry { return append(r, r[1]) },
 		"a file as a folder":         func(r []Entry) []Entry { r[3] = Entry{Path: "out/f/", Kind: Folder}; return r },
 		"a folder as a link":         func(r []Entry) []Entry { r[0] = Entry{Path: "out/d", Kind: SymbolicLink, Target: "/"}; return r },

@@ -86,7 +86,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		j.own, j.remade = opts.Own, opts.Again
 		j.cache, j.tell, j.fetched = opts.Cache, e.emit, filepath.Join(r.tmp, "fetched")
 		err = r.passes(ctx, g, units, opts)
-		r.uploads.wg.Wait()
+		r.finishUploads()
 		if saveErr := r.saveStats(); err == nil {
 			err = advise(saveErr)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // stores is how many results are stored at the same time.
@@ -17,6 +18,7 @@ type uploader struct {
 	wg    sync.WaitGroup
 	slots chan struct{}
 	once  sync.Once
+	left  atomic.Int64 // results that are not stored yet
 }
 
 // offer has the cache keep what an action made. It does not wait for that. Outputs stay as they are until the run ends.
@@ -25,7 +27,9 @@ func (r *run) offer(ctx context.Context, m *member, key string, outputs []conten
 	if j.cache == nil || !j.cache.Stores() || !m.shared() {
 		return
 	}
+	r.uploads.left.Add(1)
 	r.uploads.wg.Go(func() {
+		defer r.uploads.left.Add(-1)
 		r.uploads.slots <- struct{}{}
 		defer func() { <-r.uploads.slots }()
 		if ctx.Err() != nil {
@@ -41,6 +45,14 @@ func (r *run) offer(ctx context.Context, m *member, key string, outputs []conten
 			})
 		}
 	})
+}
+
+// finishUploads waits until all results are stored.
+func (r *run) finishUploads() {
+	if n := r.uploads.left.Load(); n > 0 {
+		r.emit(Event{Kind: Output, Text: fmt.Sprintf("still storing results in the cache: %d are left", n)})
+	}
+	r.uploads.wg.Wait()
 }
 
 var errOther = errors.New("is neither a file nor a folder nor a link")
