@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -265,95 +264,6 @@ func (c setup) upgradeConfig() ([]byte, error) {
 	})
 }
 
-// drainCommand returns kubectl's command that drains a node.
-func (u *upgrade) drainCommand(n node, more ...string) []string {
-	command := append([]string{"drain", n.name, "--ignore-daemonsets", "--delete-emptydir-data"}, more...)
-	if u.force {
-		command = append(command, "--force")
-	}
-	return command
-}
-
-// checkDrain returns an error if a drain would be refused, before anything has changed.
-func (u *upgrade) checkDrain(ctx context.Context) error {
-	if len(u.nodes) < 2 {
-		return nil
-	}
-	for _, n := range u.nodes {
-		if _, err := u.kubectl(ctx, u.drainCommand(n, "--dry-run=client")...); err != nil {
-			return fmt.Errorf("%w: %w", ErrBarePods, err)
-		}
-	}
-	return nil
-}
-
-// drain moves the Pods of a node to others, as far as their disruption budgets allow. Before that, all must be back that have to hear of
-// it: kubeadm has kube-proxy replaced on all nodes and does not wait for it, and the controllers are new.
-func (u *upgrade) drain(ctx context.Context, n node) error {
-	for _, workload := range []string{"daemonset/kube-proxy", "deployment/coredns"} {
-		err := u.persist(ctx, "-n", "kube-system", "rollout", "status", workload, u.timeout())
-		if err != nil {
-			return err
-		}
-	}
-	if err := u.changesArrive(ctx); err != nil {
-		return err
-	}
-	return u.persist(ctx, u.drainCommand(n, "--timeout="+(5*u.patience).String())...)
-}
-
-// probe is a Service that shows whether changes arrive.
-const probe = "slipway-upgrade"
-
-// changesArrive makes a Service and waits until the kube-proxy of every node has noticed. Controllers do nothing for a while when another
-// process of theirs begins to lead, and a kube-proxy whose API server was away may wait before it asks again. Meanwhile nodes would go
-// on sending requests to Pods that a drain has ended.
-func (u *upgrade) changesArrive(ctx context.Context) error {
-	manifest, err := documents(object{
-		"apiVersion": "v1", "kind": "Service", "metadata": object{"name": probe, "namespace": "kube-system"},
-		"spec": object{"selector": object{"k8s-app": "kube-dns"}, "ports": []object{{"port": 53}}},
-	})
-	if err != nil {
-		return err
-	}
-	endpoints := func(there bool) error {
-		return u.eventually(ctx, func(ctx context.Context) (bool, error) {
-			names, err := u.kubectl(ctx, "-n", "kube-system", "get", "endpointslices", "--selector=kubernetes.io/service-name="+probe, "-o", "name")
-			if err == nil && (strings.TrimSpace(names) != "") != there {
-				err = errors.New("the endpoints of a Service do not follow it: kube-controller-manager does not work")
-			}
-			return err == nil, err
-		})
-	}
-	remove := func() error {
-		return u.persist(ctx, "-n", "kube-system", "delete", "service", probe, "--ignore-not-found")
-	}
-	if err := remove(); err != nil { // an upgrade that was killed may have left one
-		return err
-	}
-	if err := endpoints(false); err != nil {
-		return err
-	}
-	start := time.Now()
-	err = u.outlast(ctx, func() error {
-		_, err := u.kubectlWith(ctx, string(manifest), "apply", "-f", "-")
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := endpoints(true); err != nil {
-		return err
-	}
-	for _, n := range u.nodes {
-		err := u.eventually(ctx, func(ctx context.Context) (bool, error) { return u.proxyHasRules(ctx, n, start) })
-		if err != nil {
-			return fmt.Errorf("kube-proxy of %s: %w", n.name, err)
-		}
-	}
-	return remove()
-}
-
 // persist runs a command of kubectl, and again if it could not reach the API server.
 func (u *upgrade) persist(ctx context.Context, args ...string) error {
 	return u.outlast(ctx, func() error {
@@ -385,48 +295,6 @@ func unreachable(err error) bool {
 	return slices.ContainsFunc([]string{"connection refused", "connection reset by peer", "EOF", "i/o timeout", "TLS handshake timeout"}, func(words string) bool {
 		return strings.Contains(err.Error(), words)
 	})
-}
-
-// proxyPort is where kube-proxy reports its health.
-const proxyPort = 10256
-
-// proxyHasRules reports whether the kube-proxy of a node has written its rules since a time.
-func (u *upgrade) proxyHasRules(ctx context.Context, n node, since time.Time) (bool, error) {
-	p, _ := u.process(n.name)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(p.Address, strconv.Itoa(proxyPort))+"/healthz", nil)
-	if err != nil {
-		return false, err
-	}
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
-	answer, err := client.Do(request)
-	if err != nil {
-		return false, err
-	}
-	defer answer.Body.Close()
-	return hasRules(answer, since)
-}
-
-// hasRules reads kube-proxy's answer: it has an entry for each IP family whose rules were written. An earlier version reports none at all.
-// It is healthy before that, too.
-func hasRules(answer *http.Response, since time.Time) (bool, error) {
-	var health struct {
-		Status *map[string]struct{ LastUpdated time.Time }
-	}
-	if err := json.NewDecoder(answer.Body).Decode(&health); err != nil {
-		return false, err
-	}
-	switch {
-	case answer.StatusCode != http.StatusOK:
-		return false, fmt.Errorf("it says %s", answer.Status)
-	case health.Status == nil:
-		return true, nil
-	}
-	for _, family := range *health.Status {
-		if family.LastUpdated.After(since) {
-			return true, nil
-		}
-	}
-	return false, fmt.Errorf("it has written no rules since %s", since.Format(time.TimeOnly))
 }
 
 // restart restarts a node's container runtime and kubelet, as those of the target. Containers run on, except those whose images were made
