@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -134,14 +132,10 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 	view := o.view(func(path string) bool { return planned.IsResult(path) })
 	defer view.Close()
 	var events []action.Event
-	var mu sync.Mutex // the cache speaks while actions run
-	show := func(e action.Event) {
-		mu.Lock()
-		defer mu.Unlock()
+	show := cache.begin(f.cache, func(e action.Event) {
 		events = append(events, e)
 		view.Event(e)
-	}
-	cache.begin(f.cache, func(text string) { show(action.Event{Time: time.Now(), Kind: action.Output, Text: text}) })
+	})
 	out, err := execute.Run(ctx, execute.Options{
 		Root: p.Root,
 		Plan: func(ctx context.Context) (_ *plan.Project, _ *plan.Plan, err error) {
@@ -150,14 +144,9 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 		},
 		Output: f.output,
 		Budget: action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
-		Events: func(e action.Event) {
-			if text := cache.summary(); e.Kind == action.Finished && text != "" {
-				show(action.Event{Time: e.Time, Kind: action.Output, Text: text})
-			}
-			show(e)
-		},
-		Cache: cache.results(),
-		Own:   f.cache.none,
+		Events: show,
+		Cache:  cache.results(),
+		Own:    f.cache.none,
 	}, p, planned)
 	if _, failed := errors.AsType[execute.FailedError](err); failed {
 		return shownError{err}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,10 +62,10 @@ func (u *cacheUse) close() {
 
 // summary says what the cache was good for.
 func (u *cacheUse) summary() string {
-	if u == nil || u.Counts() == (sharedcache.Counts{}) {
+	n := u.Counts()
+	if n == (sharedcache.Counts{}) {
 		return ""
 	}
-	n := u.Counts()
 	text := fmt.Sprintf("cache %s: %d of %s, %s fetched", u.Name, n.Hits, count(int(n.Hits+n.Misses+n.Untrusted), "result"), size(n.Fetched))
 	if n.Untrusted > 0 {
 		text += fmt.Sprintf("; %s not signed by a key that counts", count(int(n.Untrusted), "result"))
@@ -119,14 +120,33 @@ func (o *options) openCache(ctx context.Context, f cacheFlags, p *plan.Project) 
 	return u, nil
 }
 
-// begin says where messages of the cache go.
-func (u *cacheUse) begin(f cacheFlags, notify func(string)) {
+// begin returns a function that shows the events of a run, and before the last one what the cache was good for. What the cache says
+// meanwhile is shown as an event, too, one at a time.
+func (u *cacheUse) begin(f cacheFlags, show func(action.Event)) func(action.Event) {
 	if u == nil {
-		return
+		return show
 	}
-	u.notify = notify
+	var mu sync.Mutex
+	say := func(text string) {
+		if text != "" {
+			show(action.Event{Time: time.Now(), Kind: action.Output, Text: text})
+		}
+	}
+	u.notify = func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		say(text)
+	}
 	if f.upload && u.Sign == nil {
-		notify("the tree has changes that are not committed: its results are not stored in the cache")
+		u.notify("the tree has changes that are not committed: its results are not stored in the cache")
+	}
+	return func(e action.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Kind == action.Finished {
+			say(u.summary())
+		}
+		show(e)
 	}
 }
 
@@ -158,6 +178,9 @@ func (o *options) cacheClient(at string) (*reapi.Client, error) {
 	}
 	source := credentials.Source{TokenFile: o.Getenv("SLIPWAY_CACHE_TOKEN_FILE"), Helper: o.Getenv("SLIPWAY_CACHE_CREDENTIAL_HELPER"), URI: "https://" + serverName(at)}
 	client, err := reapi.New(reapi.Options{URL: at, TLS: config, Credentials: source.Headers(), Agent: "slipway"})
+	if errors.Is(err, reapi.ErrUser) {
+		err = fmt.Errorf("%w: name a file with a token in SLIPWAY_CACHE_TOKEN_FILE, or a credential helper in SLIPWAY_CACHE_CREDENTIAL_HELPER", err)
+	}
 	if err != nil {
 		return nil, badrequest.Mark(fmt.Errorf("the cache: %w", err))
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +46,7 @@ func (r *cacheRequest) open(ctx context.Context, o *options, components []string
 
 // keys returns the keys of a graph's actions, and messages of the cache.
 func (o *options) keys(ctx context.Context, graph *action.Graph, use *cacheUse) ([]action.Keyed, error) {
-	use.begin(cacheFlags{}, func(text string) { fmt.Fprintln(o.Err, text) })
+	use.begin(cacheFlags{}, func(e action.Event) { fmt.Fprintln(o.Err, e.Text) })
 	return graph.Keys(ctx, action.Options{Cache: use.results()})
 }
 
@@ -173,22 +171,13 @@ that a release does not need: binaries, images, licenses. So later runs work wit
 func (o *options) runCached(ctx context.Context, p *plan.Project, graph *action.Graph, use *cacheUse, opts action.Options, done func(action.Event)) error {
 	view := o.view(func(string) bool { return false })
 	defer view.Close()
-	var mu sync.Mutex
-	show := func(e action.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		view.Event(e)
-	}
-	use.begin(cacheFlags{}, func(text string) { show(action.Event{Time: time.Now(), Kind: action.Output, Text: text}) })
+	show := use.begin(cacheFlags{}, view.Event)
 	opts.Budget = action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()}
 	opts.Cache = use.results()
 	opts.Locked = true
 	opts.Events = func(e action.Event) {
 		if done != nil && e.Kind == action.Done {
 			done(e)
-		}
-		if text := use.summary(); e.Kind == action.Finished && text != "" {
-			show(action.Event{Time: e.Time, Kind: action.Output, Text: text})
 		}
 		show(e)
 	}

@@ -43,6 +43,9 @@ type Options struct {
 // connections is how many connections there are to a server, so that one large transfer does not delay small requests.
 const connections = 4
 
+// ErrUser says that a URL has credentials in it.
+var ErrUser = errors.New("the URL holds a user or a password")
+
 // New returns a client. It does not connect yet. An error says what is wrong with the URL.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
@@ -67,6 +70,8 @@ func New(o Options) (*Client, error) {
 	switch {
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("not a URL such as grpcs://cache.example/main")
+	case u.User != nil: // others could read it, in a list of processes for example
+		return nil, ErrUser
 	case u.Scheme == "grpc":
 		t.Protocols.SetUnencryptedHTTP2(true)
 		c.base = "http://" + u.Host
@@ -75,10 +80,6 @@ func New(o Options) (*Client, error) {
 		c.base = "https://" + u.Host
 	default:
 		return nil, fmt.Errorf("the scheme is %q, want grpc or grpcs", u.Scheme)
-	}
-	if u.User != nil && c.credentials == nil {
-		header := http.Header{"Authorization": {basic(u.User)}}
-		c.credentials = func(context.Context) (http.Header, error) { return header, nil }
 	}
 	c.http = &http.Client{Transport: t}
 	return c, nil

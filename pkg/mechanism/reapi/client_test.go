@@ -295,11 +295,6 @@ func TestCredentialsAreSent(t *testing.T) {
 	if _, err := c.Result(t.Context(), reapi.DigestOf(nil)); !errors.Is(err, helper) {
 		t.Errorf("it says %v", err)
 	}
-	s.Require("Basic dXNlcjpwYXNz")
-	c = client(t, s, func(o *reapi.Options) { o.URL = "grpc://user:pass@" + s.Address })
-	if _, err := c.Result(t.Context(), reapi.DigestOf(nil)); err != nil {
-		t.Error(err)
-	}
 	for _, header := range s.Headers() {
 		if header.Get("User-Agent") != "test" {
 			t.Errorf("the user agent is %q", header.Get("User-Agent"))
@@ -307,7 +302,7 @@ func TestCredentialsAreSent(t *testing.T) {
 	}
 }
 
-func TestErrorsDoNotShowPasswords(t *testing.T) {
+func TestServerThatIsNotThere(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -316,11 +311,11 @@ func TestErrorsDoNotShowPasswords(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	c, err := reapi.New(reapi.Options{URL: "grpc://user:pa55@" + address})
+	c, err := reapi.New(reapi.Options{URL: "grpc://" + address})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Result(t.Context(), reapi.DigestOf(nil)); err == nil || strings.Contains(err.Error(), "pa55") || !strings.Contains(err.Error(), "refused") {
+	if _, err := c.Result(t.Context(), reapi.DigestOf(nil)); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("it says %v", err)
 	}
 }
@@ -332,6 +327,7 @@ func TestURLs(t *testing.T) {
 		"grpc://":                  "not a URL",
 		"grpcs://cache.example/?a": "not a URL",
 		"grpc://user:pa55@[::1":    "not a URL",
+		"grpc://user:pa55@c.test":  "holds a user or a password",
 		"://":                      "not a URL",
 	} {
 		_, err := reapi.New(reapi.Options{URL: url})

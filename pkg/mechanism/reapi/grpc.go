@@ -2,7 +2,6 @@ package reapi
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -19,11 +18,21 @@ import (
 type Code int
 
 const (
-	NotFound         Code = 5
-	PermissionDenied Code = 7
-	Unimplemented    Code = 12
-	Unauthenticated  Code = 16
+	InvalidArgument   Code = 3
+	NotFound          Code = 5
+	PermissionDenied  Code = 7
+	ResourceExhausted Code = 8
+	Unimplemented     Code = 12
+	Unavailable       Code = 14
+	Unauthenticated   Code = 16
 )
+
+var codeNames = map[Code]string{
+	1: "canceled", 2: "unknown error", InvalidArgument: "invalid argument", 4: "deadline exceeded", NotFound: "not found",
+	6: "already exists", PermissionDenied: "permission denied", ResourceExhausted: "resource exhausted", 9: "failed precondition",
+	10: "aborted", 11: "out of range", Unimplemented: "not implemented", 13: "internal error", Unavailable: "unavailable",
+	15: "data loss", Unauthenticated: "not authenticated",
+}
 
 // A StatusError is an answer of a server that is not OK.
 type StatusError struct {
@@ -32,11 +41,7 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	name := map[Code]string{
-		1: "canceled", 2: "unknown error", 3: "invalid argument", 4: "deadline exceeded", NotFound: "not found", 6: "already exists",
-		PermissionDenied: "permission denied", 8: "resource exhausted", 9: "failed precondition", 10: "aborted", 11: "out of range",
-		Unimplemented: "not implemented", 13: "internal error", 14: "unavailable", 15: "data loss", Unauthenticated: "not authenticated",
-	}[e.Code]
+	name := codeNames[e.Code]
 	if name == "" {
 		name = "status " + strconv.Itoa(int(e.Code))
 	}
@@ -124,8 +129,7 @@ func (r *call) close() {
 	}
 }
 
-// cause returns why a request ended: what the library says of a canceled one does not name the reason. It leaves out the URL, which
-// may hold a password.
+// cause returns why a request ended: what the library says of a canceled one does not name the reason. It leaves out the method's URL.
 func (r *call) cause(err error) error {
 	if errors.Is(context.Cause(r.ctx), errStalled) {
 		return fmt.Errorf("%w for %v", errStalled, r.stall)
@@ -224,13 +228,7 @@ func (c *Client) again(ctx context.Context, f func() error) error {
 // passing reports whether the same request may be answered if it is made again. One that stalled is not made again: it has cost enough.
 func passing(err error) bool {
 	if e, ok := errors.AsType[*StatusError](err); ok {
-		return e.Code == 14 || e.Code == 8 // unavailable, exhausted
+		return e.Code == Unavailable || e.Code == ResourceExhausted
 	}
 	return !errors.Is(err, errStalled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errContent) && !errors.Is(err, errSource)
-}
-
-// basic returns the header of a user and password in a URL.
-func basic(user *url.Userinfo) string {
-	password, _ := user.Password()
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
 }

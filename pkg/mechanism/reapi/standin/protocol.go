@@ -14,12 +14,6 @@ import (
 	"slipway.build/pkg/mechanism/reapi/internal/wire"
 )
 
-// Codes of gRPC that package reapi has no use for.
-const (
-	invalidArgument reapi.Code = 3
-	unavailable     reapi.Code = 14
-)
-
 // ServeHTTP answers a request as gRPC does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := path.Base(r.URL.Path)
@@ -44,7 +38,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case denied || kind == Deny:
 		err = &reapi.StatusError{Code: reapi.PermissionDenied, Message: "not%20you"}
 	case kind == Refuse:
-		err = &reapi.StatusError{Code: unavailable}
+		err = &reapi.StatusError{Code: reapi.Unavailable}
 	case handle == nil:
 		err = &reapi.StatusError{Code: reapi.Unimplemented}
 	default:
@@ -52,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	status := &reapi.StatusError{}
 	if err != nil && !errors.As(err, &status) {
-		status = &reapi.StatusError{Code: invalidArgument, Message: err.Error()}
+		status = &reapi.StatusError{Code: reapi.InvalidArgument, Message: err.Error()}
 	}
 	w.Header().Set("Grpc-Status", strconv.Itoa(int(status.Code)))
 	w.Header().Set("Grpc-Message", status.Message)
@@ -278,7 +272,7 @@ func (s *Server) writeBatch(body io.Reader, a *answer) error {
 		}
 		one := wire.AppendBytes(nil, 1, message(d))
 		if err := s.keep(d, data); err != nil {
-			one = wire.AppendBytes(one, 2, wire.AppendString(wire.AppendInt(nil, 1, int64(invalidArgument)), 2, err.Error()))
+			one = wire.AppendBytes(one, 2, wire.AppendString(wire.AppendInt(nil, 1, int64(reapi.InvalidArgument)), 2, err.Error()))
 		}
 		stored = wire.AppendBytes(stored, 1, one)
 		return nil
