@@ -12,7 +12,7 @@
 // tree itself. Only the Go caches are shared with it, except by the soak test that begins without any.
 //
 // Tests that share the checkout run one at a time. When they are done, three groups run side by side, each test by test: clusters,
-// the container road, and Bazel with what else takes long in a clone. See lane. They may read the shared release and must not change it.
+// the container road with the documents of a release, and Bazel with what else takes long in a clone. See lane. They may read the shared release and must not change it.
 // A test joins its group first of all, by needNodes, needEngine, needBazel or cloneLane.join. One cluster of two nodes serves everything that needs a cluster that works.
 //
 // Most edge cases use kube-log-runner: it is built in the same way as kube-apiserver, and links in a second.

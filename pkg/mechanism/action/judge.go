@@ -66,6 +66,19 @@ func (g *Graph) judge() (*judge, error) {
 	}, nil
 }
 
+// prepared returns the units of the graph and a judge of them, if all inputs are there or will be made.
+func (g *Graph) prepared() ([]*unit, *judge, error) {
+	units, err := g.arrange()
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := g.judge()
+	if err == nil {
+		err = j.present(units)
+	}
+	return units, j, err
+}
+
 // again returns a judge for another pass over the graph, since more results are lost.
 func (j *judge) again(gone map[string]bool) *judge {
 	lost := maps.Clone(j.lost)

@@ -31,15 +31,8 @@ const (
 
 // Keys returns the key of every action, and where its result is. It asks the cache, runs nothing and writes nothing.
 func (g *Graph) Keys(ctx context.Context, opts Options) ([]Keyed, error) {
-	units, err := g.arrange()
+	units, j, err := g.prepared()
 	if err != nil {
-		return nil, err
-	}
-	j, err := g.judge()
-	if err != nil {
-		return nil, err
-	}
-	if err := j.present(units); err != nil {
 		return nil, err
 	}
 	j.cache = opts.Cache

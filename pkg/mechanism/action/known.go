@@ -271,7 +271,7 @@ func (j *judge) placeFetched(tmp string, outputs []*absent) error {
 			return err
 		}
 	}
-	time.Sleep(tick + tick/4)
+	waitATick()
 	now := time.Now().UnixNano()
 	for _, a := range outputs {
 		for _, e := range a.entries {

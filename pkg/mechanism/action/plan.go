@@ -16,18 +16,11 @@ type Decision struct {
 // Plan returns the actions that Run would run without a cache, in the order it prefers, and why. It runs nothing, does not wait for other
 // runs and writes nothing. Of the options, Wanted and Own count.
 func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
-	units, err := g.arrange()
-	if err != nil {
-		return nil, err
-	}
-	j, err := g.judge()
+	units, j, err := g.prepared()
 	if err != nil {
 		return nil, err
 	}
 	j.own = opts.Own
-	if err := j.present(units); err != nil {
-		return nil, err
-	}
 	var plan []Decision
 	decided := make(map[*member]Decision)
 	for _, u := range units {

@@ -110,7 +110,7 @@ func replace(final, fresh, old string) error {
 func (t *Task) settle(ctx context.Context) error {
 	facts := t.snapshot()
 	before := t.statuses(facts)
-	time.Sleep(tick + tick/4)
+	waitATick()
 	t.remember(facts, before)
 	outputs := make([][]content, len(t.stale))
 	var g errgroup.Group

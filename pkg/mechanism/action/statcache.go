@@ -35,6 +35,9 @@ const (
 	unusedFor = 30 * 24 * time.Hour
 )
 
+// waitATick waits until an edit of a file that was just renamed into place would be evident: only then can its content be remembered.
+func waitATick() { time.Sleep(tick + tick/4) }
+
 // granularity guesses the precision of a file system's times, in nanoseconds, from a change time.
 func granularity(ctime int64) int64 {
 	if ctime%int64(time.Second) == 0 {

@@ -28,6 +28,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/reapi"
 	"slipway.build/pkg/mechanism/signature"
 )
@@ -365,7 +366,7 @@ func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, files []string) 
 	}
 	c.counts.fetched.Add(d.Size)
 	for _, name := range files[1:] {
-		if err := copyFile(name, files[0]); err != nil {
+		if err := atomicfile.Copy(files[0], name); err != nil {
 			return err
 		}
 	}
@@ -378,16 +379,4 @@ func writeFile(name string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(f), f.Close())
-}
-
-func copyFile(to, from string) error {
-	r, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
-	return writeFile(to, func(w io.Writer) error {
-		_, err := io.Copy(w, r)
-		return err
-	})
 }
