@@ -34,7 +34,12 @@ func (f *cacheFlags) add(o *options, c *cobra.Command) {
 	flags.StringVar(&f.url, "cache", o.Getenv("SLIPWAY_CACHE"), "take results from a server of the Remote Execution API: grpc[s]://HOST[:PORT][/INSTANCE] (default $SLIPWAY_CACHE, else that of release.yaml)")
 	flags.BoolVar(&f.none, "no-cache", false, "take no results from a server, and make anew what earlier runs took from one")
 	flags.BoolVar(&f.upload, "cache-upload", o.Getenv("SLIPWAY_CACHE_UPLOAD") == "true", "also store results, signed by the key in $SLIPWAY_CACHE_SIGNING_KEY (default $SLIPWAY_CACHE_UPLOAD)")
-	c.MarkFlagsMutuallyExclusive("no-cache", "cache-upload")
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if f.none && f.upload && flags.Changed("cache-upload") {
+			return badrequest.Mark(errors.New("--no-cache asks no server: leave out --cache-upload, or --no-cache"))
+		}
+		return nil
+	}
 }
 
 var errNoCache = badrequest.Mark(errors.New("there is no cache: name one in SLIPWAY_CACHE, with --cache, or in release.yaml"))
