@@ -117,10 +117,16 @@ func (r *Repo) With(env ...string) *Repo {
 	return &with
 }
 
-// Init makes an empty repository in the folder, which must exist. Its files are kept as they are: no line end is changed.
+// Init makes an empty repository in the folder, which must exist. Its files are kept as they are: no line end is changed. Init
+// also turns off background maintenance for the user's git, since it would write into a folder that slipway removes or moves.
 func (r *Repo) Init(ctx context.Context) error {
 	if _, err := r.Run(ctx, "init", "--quiet", "--initial-branch=main", "--template="); err != nil {
 		return err
+	}
+	for _, setting := range [][2]string{{"gc.auto", "0"}, {"maintenance.auto", "false"}} {
+		if _, err := r.Run(ctx, "config", setting[0], setting[1]); err != nil {
+			return err
+		}
 	}
 	info := filepath.Join(r.Dir, ".git", "info")
 	if err := os.MkdirAll(info, 0o777); err != nil {

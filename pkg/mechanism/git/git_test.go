@@ -80,6 +80,25 @@ func TestOuterRepositoryIsNotTaken(t *testing.T) {
 	}
 }
 
+// A commit by the user's own git starts no maintenance in the background.
+func TestUsersCommitStartsNoMaintenance(t *testing.T) {
+	t.Parallel()
+	r := repo(t)
+	trace := filepath.Join(t.TempDir(), "trace")
+	users, err := git.Open(r.Dir, "PATH="+os.Getenv("PATH"), "GIT_TRACE="+trace, "GIT_AUTHOR_NAME=Kim", "GIT_COMMITTER_NAME=Kim", "EMAIL=kim@acme.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, users, "file", "text\n")
+	if _, err := users.Commit(t.Context(), "First\n"); err != nil {
+		t.Fatal(err)
+	}
+	commands, err := os.ReadFile(trace)
+	if err != nil || !strings.Contains(string(commands), "git commit") || strings.Contains(string(commands), "maintenance run") {
+		t.Errorf("%v, commands:\n%s", err, commands)
+	}
+}
+
 func TestCanceledGitRemovesItsLocks(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
