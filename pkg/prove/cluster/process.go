@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
+	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/tail"
 )
 
@@ -62,7 +64,8 @@ func environment(more ...string) []string {
 	return append([]string{"PATH=" + systemPath, "HOME=/root", "LANG=C.UTF-8"}, more...)
 }
 
-// output runs a command and returns its output. The error has the last lines that it wrote.
+// output runs a command and returns its output. The error has the last lines that it wrote. The command does not outlive this process:
+// a kubectl that waits would, long after [Down] has removed the cluster.
 func output(ctx context.Context, stdin string, command ...string) (string, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env, c.Stdin, c.WaitDelay = environment(), strings.NewReader(stdin), time.Second
@@ -70,7 +73,7 @@ func output(ctx context.Context, stdin string, command ...string) (string, error
 	var out bytes.Buffer
 	var errs tail.Lines
 	c.Stdout, c.Stderr = &out, &errs
-	if err := c.Run(); err != nil {
+	if err := child.Run(c, syscall.SIGKILL, nil); err != nil {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}

@@ -1,14 +1,57 @@
 package cluster
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
+
+const killed = "be killed while a command runs"
+
+// TestMain is also the process that dies before its command does.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == killed {
+		_, _ = output(context.Background(), "", "sh", "-c", "echo $$ >"+os.Args[2]+"; exec sleep 1000")
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestCommandEndsWithAKilledProcess(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "pid")
+	parent := exec.Command(os.Args[0], killed, mark)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var command Process
+	is := func() (bool, error) {
+		text, _ := os.ReadFile(mark)
+		var err error
+		if command.PID, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
+			return false, nil // not there yet
+		}
+		command.Start, err = startTime(command.PID)
+		return true, err
+	}
+	limit, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	started := until(limit, time.Millisecond, is)
+	_ = parent.Process.Kill()
+	_ = parent.Wait()
+	if started != nil {
+		t.Fatal(started)
+	}
+	if err := until(limit, time.Millisecond, func() (bool, error) { return !command.alive(), nil }); err != nil {
+		t.Errorf("the command still runs: %v", err)
+	}
+}
 
 func testState(t *testing.T) *State {
 	t.Helper()

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -33,10 +34,7 @@ func (r runner) start(ctx context.Context, log *os.File, also io.Writer, program
 		"HOME=" + r.suite.dir, "TMPDIR=" + r.suite.dir, "LANG=C.UTF-8"}
 	c.Cancel = func() error { return child.SignalGroup(c, syscall.SIGINT) }
 	c.WaitDelay = grace
-	if err := c.Start(); err != nil {
-		return err
-	}
-	err := c.Wait()
+	err := child.Run(c, syscall.SIGINT, nil)
 	_ = child.SignalGroup(c, syscall.SIGKILL) // there may be none left
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -58,8 +56,10 @@ func (r runner) cleanUp(ctx context.Context) error {
 		"delete", "namespaces", "--selector=e2e-run", "--wait=false", "--ignore-not-found")
 	c.Env, c.WaitDelay = []string{"PATH=/usr/bin:/bin", "HOME=" + r.dir}, time.Second
 	child.Group(c)
-	if said, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("namespaces of specs may remain: kubectl delete namespaces: %w: %s", err, said)
+	var said bytes.Buffer
+	c.Stdout, c.Stderr = &said, &said
+	if err := child.Run(c, syscall.SIGKILL, nil); err != nil {
+		return fmt.Errorf("namespaces of specs may remain: kubectl delete namespaces: %w: %s", err, said.String())
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"slipway.build/pkg/mechanism/child"
@@ -112,7 +113,7 @@ func (e *env) kubectlAs(ctx context.Context, kubeconfig, stdin string, args ...s
 	c := e.command(ctx, kubeconfig, args...)
 	var out, errs bytes.Buffer
 	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &errs
-	if err := c.Run(); err != nil {
+	if err := child.Run(c, syscall.SIGKILL, nil); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

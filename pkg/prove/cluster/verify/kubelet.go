@@ -7,16 +7,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/child"
 )
 
 // What a kubelet does for the Pods of its node.
@@ -37,6 +40,7 @@ var kubeletChecks = group("kubelet", []string{scheduler, kubelet},
 	Check{Name: "memory-limit", run: memoryLimit},
 	Check{Name: "static-pod", run: staticPod},
 	Check{Name: "configuration", run: configuration},
+	Check{Name: "memory-pressure", Alone: true, Limit: 5 * time.Minute, run: memoryPressure},
 	Check{Name: "disk-pressure", Alone: true, Limit: 5 * time.Minute, run: diskPressure},
 )
 
@@ -98,18 +102,17 @@ func portForward(ctx context.Context, e *env) error {
 	defer cancel()
 	c := e.command(limited, e.Kubeconfig(), "port-forward", "pod/web", ":8080", "--address=127.0.0.1")
 	var said bytes.Buffer
-	c.Stderr = &said
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	defer func() { cancel(); _ = c.Wait() }() // the error says that it was killed
+	out, in := io.Pipe()
+	c.Stdout, c.Stderr = in, &said
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		in.CloseWithError(child.Run(c, syscall.SIGKILL, nil))
+	}()
+	defer func() { out.Close(); cancel(); <-ended }()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		return fmt.Errorf("kubectl port-forward prints nothing: %s", said.String())
+		return fmt.Errorf("kubectl port-forward prints nothing (%v): %s", lines.Err(), said.String())
 	}
 	found := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
 	if found == "" {
