@@ -59,7 +59,8 @@ func killedBump(ts *testscript.TestScript, neg bool, args []string) {
 		cmd := exec.Command(exe, args...)
 		cmd.Dir = tree
 		cmd.Env = os.Environ()
-		for _, name := range []string{"GOPROXY", "GOSUMDB", "GOMODCACHE", "GOCACHE"} {
+		// What is killed cannot remove its temporary folders.
+		for _, name := range []string{"GOPROXY", "GOSUMDB", "GOMODCACHE", "GOCACHE", "TMPDIR"} {
 			cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 		}
 		return cmd

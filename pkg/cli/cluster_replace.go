@@ -29,7 +29,7 @@ func newClusterReplace(o *options) *cobra.Command {
   kubelet, containerd           the file in each node is replaced, and the program restarted; containers run on
   kube-apiserver, kube-controller-manager, kube-scheduler
                                 an image of the release with the program in a layer above it; the static Pod runs that
-  kube-proxy, coredns, metrics-server
+  kube-proxy, coredns, metrics-server, cloud-controller-manager, traefik
                                 the same for the DaemonSet or Deployment
 
 In a cluster without nodes, the process is started again with the same flags. If a program does not become ready, the earlier

@@ -75,6 +75,7 @@ func TestOtherProjectsProgramsPrintTheirVersion(t *testing.T) {
 		{[]string{"etcdutl", "version"}, "", "etcdutl version: " + programVersion("etcd") + "\n"},
 		{[]string{"coredns", "-version"}, "", "CoreDNS-" + programVersion("coredns/coredns") + "\n"},
 		{[]string{"metrics-server", "--version"}, "", addonImages["metrics-server/metrics-server"]},
+		{[]string{"traefik", "version"}, "", addonImages["traefik/traefik"]},
 		{[]string{"containerd", "--version"}, "", " " + containerd + " "},
 		{[]string{"containerd-shim-runc-v2", "-v"}, "", "  Version:  " + containerd + "\n"},
 		{[]string{"ctr", "--version"}, "", " " + containerd + "\n"},
@@ -94,7 +95,7 @@ func TestOtherProjectsAreBuiltFromWhatTheySelected(t *testing.T) {
 	r := baseline(t)
 	for module, project := range map[string]string{
 		"coredns": "github.com/coredns/coredns", "metrics-server": "sigs.k8s.io/metrics-server", "cni-plugins": "github.com/containernetworking/plugins",
-		"etcd": "go.etcd.io/etcd/server/v3", "containerd": "github.com/containerd/containerd/v2", "crictl": "sigs.k8s.io/cri-tools",
+		"etcd": "go.etcd.io/etcd/server/v3", "containerd": "github.com/containerd/containerd/v2", "crictl": "sigs.k8s.io/cri-tools", "traefik": "github.com/traefik/traefik/v3",
 	} {
 		dir := r.path("images/" + module)
 		ours := parseMod(t, filepath.Join(dir, "go.mod"))
@@ -178,6 +179,7 @@ func TestOtherProjectsImagesRun(t *testing.T) {
 		{etcd, []string{"etcdctl", "version"}, "etcdctl version: " + programVersion("etcd")},
 		{load(addonArchive("coredns/coredns")), []string{"", "-version"}, "CoreDNS-" + programVersion("coredns/coredns")},
 		{load(addonArchive("metrics-server/metrics-server")), []string{"", "--version"}, addonImages["metrics-server/metrics-server"]},
+		{load(addonArchive("traefik/traefik")), []string{"", "version"}, addonImages["traefik/traefik"]},
 		{proxy, []string{"iptables", "--version"}, "(nf_tables)"},
 		{proxy, []string{"ip6tables-restore", "--version"}, "(nf_tables)"},
 		{proxy, []string{"iptables-legacy", "--version"}, "(legacy)"},

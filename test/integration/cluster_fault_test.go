@@ -120,22 +120,30 @@ func noMetrics(t *testing.T, tr tree) func() {
 }
 
 func noMetricsServer(t *testing.T, tr tree) func() {
-	t.Helper()
-	tr.kubectl(t, "-n", "kube-system", "scale", "deployment/metrics-server", "--replicas=0").ok(t)
-	tr.kubectl(t, "-n", "kube-system", "wait", "--for=delete", "pods", "--selector=k8s-app=metrics-server", "--timeout=120s").ok(t)
-	return func() {
-		tr.kubectl(t, "-n", "kube-system", "scale", "deployment/metrics-server", "--replicas=1").ok(t)
-		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/metrics-server", "--timeout=180s").ok(t)
-	}
+	return tr.withoutPods(t, "metrics-server", "metrics-server", 1)
 }
 
-func noDNS(t *testing.T, tr tree) func() {
+func noDNS(t *testing.T, tr tree) func() { return tr.withoutPods(t, "coredns", "kube-dns", 2) }
+
+func noCloudManager(t *testing.T, tr tree) func() {
+	return tr.withoutPods(t, "cloud-controller-manager", "cloud-controller-manager", 1)
+}
+
+func noIngressController(t *testing.T, tr tree) func() {
+	return tr.withoutPods(t, "traefik", "traefik", 1)
+}
+
+// withoutPods removes the Pods of a Deployment, which are labeled with an app.
+func (tr tree) withoutPods(t *testing.T, deployment, app string, replicas int) (mend func()) {
 	t.Helper()
-	tr.kubectl(t, "-n", "kube-system", "scale", "deployment/coredns", "--replicas=0").ok(t)
-	tr.kubectl(t, "-n", "kube-system", "wait", "--for=delete", "pods", "--selector=k8s-app=kube-dns", "--timeout=120s").ok(t)
+	scale := func(n int) {
+		tr.kubectl(t, "-n", "kube-system", "scale", "deployment/"+deployment, fmt.Sprintf("--replicas=%d", n)).ok(t)
+	}
+	scale(0)
+	tr.kubectl(t, "-n", "kube-system", "wait", "--for=delete", "pods", "--selector=k8s-app="+app, "--timeout=120s").ok(t)
 	return func() {
-		tr.kubectl(t, "-n", "kube-system", "scale", "deployment/coredns", "--replicas=2").ok(t)
-		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s").ok(t)
+		scale(replicas)
+		tr.kubectl(t, "-n", "kube-system", "rollout", "status", "deployment/"+deployment, "--timeout=180s").ok(t)
 	}
 }
 
@@ -159,27 +167,36 @@ func otherConfiguration(t *testing.T, tr tree) func() {
 // carelessKubelet makes a kubelet run on a full disk as if it were empty.
 func carelessKubelet(t *testing.T, tr tree) func() {
 	t.Helper()
-	restart := func() {
-		for _, pid := range tr.processesOf(t, "kubelet") { // the node starts it again
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-		}
-		tr.well(t)
-	}
 	mend := tr.changedKubelet(t, "evictionPressureTransitionPeriod:", `evictionHard: {imagefs.available: "0%", nodefs.available: "0%"}
 evictionPressureTransitionPeriod:`)
-	restart()
+	tr.restartKubelets(t)
 	return func() {
 		mend()
-		restart()
+		tr.restartKubelets(t)
 	}
+}
+
+// restartKubelets ends all kubelets, which their nodes start again.
+func (tr tree) restartKubelets(t *testing.T) {
+	t.Helper()
+	for _, pid := range tr.processesOf(t, "kubelet") {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+	}
+	tr.well(t)
 }
 
 // changedKubelet changes the configuration file of the second node's kubelet.
 func (tr tree) changedKubelet(t *testing.T, from, to string) (mend func()) {
 	t.Helper()
-	file := fmt.Sprintf("/proc/%d/root/var/lib/kubelet/config.yaml", tr.clusterStatus(t).Parts[2].PID)
+	return changedConfiguration(t, clusterNodes(tr.clusterStatus(t))[1], from, to)
+}
+
+// changedConfiguration changes the configuration file of a node's kubelet.
+func changedConfiguration(t *testing.T, n clusterNode, from, to string) (mend func()) {
+	t.Helper()
+	file := fmt.Sprintf("/proc/%d/root/var/lib/kubelet/config.yaml", n.pid)
 	before := readFile(file)
 	after := strings.Replace(before, from, to, 1)
 	if after == before {

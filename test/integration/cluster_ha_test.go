@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -29,6 +30,13 @@ func TestOneOfThreeControlPlanesStops(t *testing.T) {
 	took := tr.up(t, "--control-planes", "3").ok(t).took
 	t.Logf("three control planes after %v", took)
 	tr.slipway(t, "cluster", "verify", "--only", "components,controllers/leader-election").ok(t)
+
+	// By default a kubelet waits up to five minutes before it starts a container again that has ended often.
+	for _, n := range clusterNodes(tr.clusterStatus(t)) {
+		const next = "evictionPressureTransitionPeriod:"
+		changedConfiguration(t, n, next, "crashLoopBackOff: {maxContainerRestartPeriod: 5s}\n"+next)
+	}
+	tr.restartKubelets(t)
 
 	w := tr.startWriter(t)
 	for i := range 20 {
@@ -97,18 +105,20 @@ func (tr tree) stopControlPlane(t *testing.T, n clusterNode) (mend func()) {
 type writer struct {
 	tr           tree
 	acknowledged atomic.Int64
-	stop, ended  chan struct{}
+	finish       func() // ends it; may be called again
 }
 
 func (tr tree) startWriter(t *testing.T) *writer {
 	t.Helper()
-	w := &writer{tr: tr, stop: make(chan struct{}), ended: make(chan struct{})}
+	stop, ended := make(chan struct{}), make(chan struct{})
+	w := &writer{tr: tr, finish: sync.OnceFunc(func() { close(stop); <-ended })}
+	t.Cleanup(w.finish) // a test that fails must not leave it
 	tr.kubectl(t, "create", "namespace", "written").ok(t)
 	go func() {
-		defer close(w.ended)
+		defer close(ended)
 		for {
 			select {
-			case <-w.stop:
+			case <-stop:
 				return
 			default:
 			}
@@ -137,8 +147,7 @@ func (w *writer) goesOn(t *testing.T, more int64) {
 // end ends the writer, and requires that all it has written is there.
 func (w *writer) end(t *testing.T) {
 	t.Helper()
-	close(w.stop)
-	<-w.ended
+	w.finish()
 	names := strings.Fields(w.tr.kubectl(t, "--namespace=written", "get", "configmaps", "-o", "jsonpath={.items[*].metadata.name}").ok(t).stdout)
 	for i := range w.acknowledged.Load() {
 		if name := "n" + strconv.FormatInt(i, 10); !slices.Contains(names, name) {

@@ -126,6 +126,8 @@ func newLie(lie string) func(*http.Request) *http.Response {
 			r.Header.Del("Impersonate-Group")
 		case lie == "admission-policy" && r.Method == http.MethodPost && strings.Contains(r.URL.Path, "/validatingadmissionpolic"):
 			query.Set("dryRun", "All")
+		case lie == "resources" && strings.HasSuffix(r.URL.Path, "/pods"):
+			replaceBody(r, `"resources":\{("[a-z]*":\{[^}]*\},?)*\}`, `"resources":{}`)
 		case lie == "webhooks" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "webhookconfigurations"):
 			query.Set("dryRun", "All")
 		case lie == "snapshot" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps"):

@@ -93,18 +93,23 @@ func firstLine(text string) string {
 	return line
 }
 
-// verifySeesWhatIsBroken requires of a cluster of two nodes that all checks pass, and that one check of each group fails when what it
-// checks is broken. TestEachCheckSeesWhatIsBroken does the same with every check.
+// verifySeesWhatIsBroken requires of a cluster of two nodes that all checks pass, and that checks of each group fail when what they
+// check is broken. TestEachCheckSeesWhatIsBroken does the same with every check.
 func (tr tree) verifySeesWhatIsBroken(t *testing.T) {
 	tr.wholeTable(t, strings.Fields(tr.slipway(t, "cluster", "verify", "--list").ok(t).stdout))
 	const limit = 20 * time.Second
-	tr.red(t, lyingServer("conflict"), limit, "api/conflict")
+	for _, lie := range []string{"conflict", "authorization", "validation", "patch"} {
+		tr.red(t, lyingServer(lie), limit, "api/"+lie)
+	}
 	tr.failsAtOnce(t, limit)
 	tr.red(t, withoutPod("kube-controller-manager"), limit, "controllers/replicaset")
 	tr.red(t, stopped("kube-proxy"), limit, "services/cluster-ip")
 	tr.red(t, stopped("kubelet"), limit, "kubelet/logs")
 	tr.red(t, noMetrics, limit, "metrics/nodes")
-	tr.green(t, time.Minute, "api/conflict", "scheduler/node-selector", "controllers/replicaset", "kubelet/logs", "services/cluster-ip", "metrics/nodes")
+	tr.red(t, noCloudManager, limit, "services/load-balancer")
+	tr.red(t, noIngressController, limit, "services/ingress")
+	tr.green(t, time.Minute, "api/conflict", "scheduler/node-selector", "controllers/replicaset", "kubelet/logs", "services/cluster-ip",
+		"services/load-balancer", "services/ingress", "metrics/nodes")
 	tr.slipway(t, "cluster", "verify", "--only", "sheduler").fails(t, 2, `did you mean scheduler?`)
 }
 
@@ -212,13 +217,16 @@ func TestEachCheckSeesWhatIsBroken(t *testing.T) {
 			"kubelet/memory-limit", "kubelet/eviction", "kubelet/static-pod", "services/environment", "scheduler/out-of-cpu",
 			"kubelet/probes", "kubelet/restart-policy", "kubelet/init-containers", "kubelet/quality-of-service", "kubelet/image-pull", "kubelet/node-status",
 		}},
-		{"a kubelet evicts nothing", carelessKubelet, time.Minute, []string{"kubelet/disk-pressure"}},
+		{"requests and limits are forgotten", lyingServer("resources"), 3 * time.Minute, []string{"kubelet/memory-pressure"}},
+		{"a kubelet evicts nothing", carelessKubelet, 2 * time.Minute, []string{"kubelet/disk-pressure"}},
 		{"a kubelet is configured otherwise", otherConfiguration, time.Minute, []string{"kubelet/configuration"}},
 		{"kube-proxies are stopped", stopped("kube-proxy"), time.Minute, []string{
 			"components/kube-proxy", "services/cluster-ip", "services/node-port", "services/session-affinity",
 		}},
 		{"there is no DNS", noDNS, time.Minute, []string{"components/coredns", "services/dns", "services/headless", "services/external-name"}},
 		{"there is no metrics-server", noMetricsServer, time.Minute, []string{"components/metrics-server"}},
+		{"there is no ingress controller", noIngressController, time.Minute, []string{"components/traefik", "services/ingress"}},
+		{"there is no cloud controller manager", noCloudManager, time.Minute, []string{"components/cloud-controller-manager", "services/load-balancer"}},
 		{"there is no kube-proxy", noProxy, time.Minute, []string{"services/proxy-iptables", "services/proxy-nftables"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tr.red(t, tt.broken, tt.limit, tt.checks...) })

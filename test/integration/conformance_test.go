@@ -98,21 +98,32 @@ func TestTestImagesHaveTheSuitesNames(t *testing.T) {
 	}
 }
 
-// aDozen has varied specs that take seconds: some of each group, and with each image that starts quickly.
-var aDozen = []string{
+// twoDozen has varied specs that take seconds: some of each group, and with each image that starts quickly.
+var twoDozen = []string{
 	`\[sig-api-machinery\] Watchers should observe add, update, and delete watch notifications on configmaps`,
 	`\[sig-api-machinery\] Garbage collector should delete pods created by rc when not orphaning`,
+	`\[sig-api-machinery\] ValidatingAdmissionPolicy .* should support ValidatingAdmissionPolicyBinding API operations`,
+	`\[sig-api-machinery\] AggregatedDiscovery should support raw aggregated discovery endpoint Accept headers`,
 	`\[sig-apps\] Job should delete a job`,
 	`\[sig-apps\] ReplicaSet should serve a basic image on each replica with a public image`,
+	`\[sig-apps\] Deployment RecreateDeployment should delete old pods and create new ones`,
+	`\[sig-apps\] DisruptionController should observe PodDisruptionBudget status updated`,
+	`\[sig-architecture\] Conformance Tests should have at least two untainted nodes`,
 	`\[sig-auth\] ServiceAccounts should mount an API token into pods`,
+	`\[sig-auth\] Certificates API .* should support CSR API operations`,
 	`\[sig-cli\] Kubectl client Kubectl version should check is all data is printed`,
+	`\[sig-cli\] Kubectl client Kubectl describe should check if kubectl describe prints relevant information for rc and pods`,
+	`\[sig-instrumentation\] Events should manage the lifecycle of an event`,
 	`\[sig-network\] DNS should provide DNS for the cluster \[Conformance`,
 	`\[sig-network\] Services should serve a basic endpoint from pods`,
+	`\[sig-network\] Services should complete a service status lifecycle`,
+	`\[sig-network\] Proxy version v1 A set of valid responses are returned for both pod and service ProxyWithPath`,
 	`\[sig-node\] Containers should use the image defaults if command and args are blank`,
 	`\[sig-node\] Security Context .* should not allow privilege escalation when false`,
 	`\[sig-node\] Pods should be submitted and removed`,
 	`\[sig-scheduling\] SchedulerPredicates .*validates that NodeSelector is respected if matching`,
 	`\[sig-storage\] ConfigMap should be consumable from pods in volume \[`,
+	`\[sig-storage\] EmptyDir wrapper volumes should not conflict`,
 }
 
 // runsConformanceSpecs requires of a cluster of two nodes that some specs pass.
@@ -122,7 +133,7 @@ func (tr tree) runsConformanceSpecs(t *testing.T) {
 
 	// Two at a time, and the [Serial] one by itself.
 	args := []string{"cluster", "conformance", "--procs", "2", "--json", "--junit", tr.path("conformance.xml")}
-	for _, spec := range aDozen {
+	for _, spec := range twoDozen {
 		args = append(args, "--focus", spec)
 	}
 	got := tr.slipway(t, args...)
@@ -138,8 +149,8 @@ func (tr tree) runsConformanceSpecs(t *testing.T) {
 			t.Errorf("%s: %s\n%s", s.Result, s.Name, s.Message)
 		}
 	}
-	if got.code != 0 || len(report.Specs) != len(aDozen) {
-		t.Errorf("%d specs, want %d: %v", len(report.Specs), len(aDozen), got)
+	if got.code != 0 || len(report.Specs) != len(twoDozen) {
+		t.Errorf("%d specs, want %d: %v", len(report.Specs), len(twoDozen), got)
 	}
 	var junit struct {
 		Suite struct {
@@ -147,7 +158,7 @@ func (tr tree) runsConformanceSpecs(t *testing.T) {
 			Failures int `xml:"failures,attr"`
 		} `xml:"testsuite"`
 	}
-	if err := xml.Unmarshal([]byte(tr.read(t, "conformance.xml")), &junit); err != nil || junit.Suite.Tests != len(aDozen) || junit.Suite.Failures != 0 {
+	if err := xml.Unmarshal([]byte(tr.read(t, "conformance.xml")), &junit); err != nil || junit.Suite.Tests != len(twoDozen) || junit.Suite.Failures != 0 {
 		t.Errorf("JUnit: %v, %+v", err, junit)
 	}
 	if len(report.Substitutes) < 8 || !strings.HasPrefix(report.Substitutes[0].Name, "registry.k8s.io/e2e-test-images/") || report.Substitutes[0].Title == "" {

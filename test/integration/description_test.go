@@ -311,7 +311,7 @@ func linkedModules(t *testing.T, program string) []input {
 		t.Fatal(err)
 	}
 	deps := info.Deps
-	if info.Main.Sum != "" { // the program is of a module that a go.mod requires
+	if info.Main.Sum != "" || info.Main.Replace != nil { // the program is of a module that a go.mod requires
 		deps = append([]*debug.Module{&info.Main}, deps...)
 	}
 	var modules []input

@@ -22,17 +22,17 @@ import (
 
 var (
 	serverBinaries = []string{
-		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubeadm", "kube-aggregator",
+		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "cloud-controller-manager", "kubelet", "kubeadm", "kube-aggregator",
 		"apiextensions-apiserver", "kube-log-runner", "kubectl", "kubectl-convert",
 	}
 	nodeBinaries   = []string{"kubelet", "kubeadm", "kube-proxy", "kube-log-runner", "kubectl", "kubectl-convert"}
 	clientBinaries = []string{"kubectl", "kubectl-convert"}
-	imageNames     = []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl"}
+	imageNames     = []string{"cloud-controller-manager", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl"}
 
 	// Other projects: programs, and images by name with their versions. Those that Kubernetes or the tree chooses are in release.yaml.
 	addonBinaries = []string{"etcd", "etcdctl", "etcdutl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl", "olareg"}
 	cniPlugins    = []string{"bandwidth", "bridge", "firewall", "host-local", "loopback", "portmap", "ptp", "tuning"}
-	addonImages   = imageVersions("pause", "probe", "node", "etcd", "coredns/coredns", "metrics-server/metrics-server")
+	addonImages   = imageVersions("pause", "probe", "node", "etcd", "coredns/coredns", "metrics-server/metrics-server", "traefik/traefik")
 )
 
 // imageVersions returns the versions that release.yaml declares for images.
@@ -86,7 +86,9 @@ func quickTarballs() map[string][]string {
 	for name := range addonImages {
 		server = append(server, below("kubernetes/addons/images", path.Base(name)+".tar", path.Base(name)+".docker_tag")...)
 	}
-	server = append(server, "kubernetes/addons/coredns/", "kubernetes/addons/kube-proxy/", "kubernetes/addons/metrics-server/")
+	for _, name := range []string{"cloud-controller-manager", "coredns", "kube-proxy", "metrics-server", "traefik"} {
+		server = append(server, "kubernetes/addons/"+name+"/")
+	}
 	server = append(server, "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
 	node := append(below("kubernetes/node/bin", nodeBinaries...), "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
 	return map[string][]string{
@@ -286,7 +288,7 @@ func TestManifestsAreFilledIn(t *testing.T) {
 	var ours, others []string
 	for name, data := range contents(t, r.path(tars+"/kubernetes-manifests.tar.gz"), func(member string) bool { return path.Ext(member) == ".yaml" }) {
 		for _, placeholder := range placeholder.FindAllString(data, -1) {
-			if placeholder != "__API_SERVER__" { // filled in when a cluster is set up
+			if placeholder != "__API_SERVER__" && placeholder != "__ADDRESSES__" { // filled in when a cluster is set up
 				t.Errorf("%s has the placeholder %s left", name, placeholder)
 			}
 		}
@@ -303,11 +305,11 @@ func TestManifestsAreFilledIn(t *testing.T) {
 		}
 	}
 	slices.Sort(ours)
-	if want := []string{"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"}; !slices.Equal(ours, want) {
+	if want := []string{"cloud-controller-manager", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"}; !slices.Equal(ours, want) {
 		t.Errorf("manifests name the release's images of %q, want %q", ours, want)
 	}
 	slices.Sort(others)
-	if want := []string{"coredns/coredns", "etcd", "metrics-server/metrics-server"}; !slices.Equal(others, want) {
+	if want := []string{"coredns/coredns", "etcd", "metrics-server/metrics-server", "traefik/traefik"}; !slices.Equal(others, want) {
 		t.Errorf("manifests name other projects' images of %q, want %q", others, want)
 	}
 }

@@ -26,6 +26,13 @@ func TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame(t *testing.T) {
 		// This machine decides where modules come from.
 		"GOPROXY="+goEnv(t, "GOPROXY"), "GOSUMDB="+goEnv(t, "GOSUMDB"))
 	r.sameRelease(t, odd)
+
+	// A slipway that was compiled by it, with other flags, has the same keys.
+	other := filepath.Join(t.TempDir(), "slipway")
+	run(t, r.dir, []string{path, "GOTOOLCHAIN=local", "GOFLAGS="}, "go", "build", "-o", other, ".").ok(t)
+	if got := run(t, r.dir, nil, other, "release", "--quick", "--dry-run").ok(t).stdout; !strings.HasPrefix(got, "0 of ") {
+		t.Errorf("a slipway by %s would make something again: %s", newerGo, got)
+	}
 }
 
 // emptyModCache returns an empty folder for a module cache. make fills it without -modcacherw, so its files are read-only, and only

@@ -10,6 +10,7 @@
 //	probe fill FILE MIB       write a file of that size, and wait
 //	probe reserve FILE N      reserve N percent of a file system's space, and wait
 //	probe allocate MIB        use that much memory, and wait
+//	probe grow MIB            use 4 MiB more of memory every second, up to that much, and wait
 //	probe exit CODE           exit with a code
 //	probe wait                do nothing until SIGINT or SIGTERM
 //
@@ -62,6 +63,8 @@ func run(command, first, second string) error {
 		return reserve(first, second)
 	case "allocate":
 		return allocate(first)
+	case "grow":
+		return grow(first)
 	case "exit":
 		code, err := strconv.Atoi(first)
 		if err != nil {
@@ -180,11 +183,38 @@ func allocate(size string) error {
 	if err != nil {
 		return err
 	}
-	memory := make([]byte, n<<20)
-	for i := range memory {
-		memory[i] = byte(i) // the kernel allocates a page when it is first written
-	}
+	memory := touched(n)
 	wait()
 	fmt.Println(memory[len(memory)-1])
 	return nil
+}
+
+// touched returns memory that the kernel has given to the process: it allocates a page when that is first written.
+func touched(mib int) []byte {
+	memory := make([]byte, mib<<20)
+	for i := range memory {
+		memory[i] = byte(i)
+	}
+	return memory
+}
+
+func grow(size string) error {
+	n, err := strconv.Atoi(size)
+	if err != nil {
+		return err
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
+	var memory [][]byte
+	for second := time.Tick(time.Second); ; {
+		if len(memory)*4 < n {
+			memory = append(memory, touched(4))
+		}
+		select {
+		case <-second:
+		case <-stop:
+			fmt.Println(len(memory))
+			return nil
+		}
+	}
 }

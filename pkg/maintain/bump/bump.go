@@ -114,6 +114,7 @@ type preparation struct {
 	proxy   *proxy
 	target  string            // the Go that will compile
 	stale   map[string]wanted // modules whose go.sum is to be made again, by folder, with what they must end in
+	leftOut []string          // folders of projects that the new tree does not have
 	docs    map[string]string // texts that documents have, and what they are to be
 }
 
@@ -291,6 +292,11 @@ func (p *preparation) require(folder string, want wanted) error {
 
 // finish makes what follows from the rest: go.sum files, generated files, texts in documents.
 func (p *preparation) finish(ctx context.Context) error {
+	for _, folder := range p.leftOut {
+		if err := p.draft.DropProject(folder); err != nil {
+			return err
+		}
+	}
 	if err := p.write(catalog.File, p.draft.Bytes()); err != nil {
 		return err
 	}
@@ -335,7 +341,13 @@ func (p *preparation) tidy(ctx context.Context, folder string) error {
 	if f.Go != nil && goversion.Compare("go"+f.Go.Version, p.go_.Version) > 0 {
 		return fmt.Errorf("its go.mod asks for Go %s, and %s is here", f.Go.Version, p.go_.Version)
 	}
-	_, err = runner(p.go_)(ctx, dir, "mod", "tidy")
+	if _, err = runner(p.go_)(ctx, dir, "mod", "tidy"); err == nil {
+		return nil
+	}
+	if patched, _ := p.patched(folder); patched {
+		err = fmt.Errorf("%w\n%s has patches, of which go mod tidy knows nothing; if they change imports, move it by hand: "+
+			"docs/bump.md#a-project-with-patches", err, folder)
+	}
 	return err
 }
 

@@ -14,7 +14,7 @@
 //	Go                        .go-version
 //	pause, etcd, CoreDNS      constants of kubeadm, as the type checker evaluates them
 //	CNI plugins               build/dependencies.yaml
-//	metrics-server            nowhere: it moves only if Go becomes too old for it
+//	metrics-server, Traefik   nowhere: they move only if Go becomes too old for them
 //	images for tests          k8s.io/kubernetes/test/utils/image
 //
 // `make update` in the copy makes what is generated.

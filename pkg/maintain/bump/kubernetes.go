@@ -297,7 +297,7 @@ func (p *preparation) ownLanguage() (string, error) {
 }
 
 // followGoLine gives the go line of the components' module to the modules below images/ that have the same now: those with
-// programs of our own.
+// programs of our own. A project with patches stays in its version, see fitProject.
 func (p *preparation) followGoLine(language string) error {
 	old, err := p.goLine(p.catalog.Module)
 	if err != nil || old == language {
@@ -310,6 +310,11 @@ func (p *preparation) followGoLine(language string) error {
 			return err
 		}
 		if line != old {
+			continue
+		}
+		if patched, err := p.patched(folder); err != nil {
+			return err
+		} else if patched {
 			continue
 		}
 		name := folder + "/go.mod"

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,15 @@ type Patch struct {
 
 // Conflicts reports whether the patch does not apply.
 func (p Patch) Conflicts() bool { return p.conflicts }
+
+// patched reports whether the tree has patches for the project whose module is in a folder.
+func (p *preparation) patched(folder string) (bool, error) {
+	all, err := patch.Load(p.copy)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(all, func(s patch.Series) bool { return s.Project != "" && "images/"+s.Project == folder }), nil
+}
 
 // checkPatches reports what becomes of the tree's patches in the copy's versions. A conflict is no error: the patch stays, and waits for
 // somebody to resolve it.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -215,6 +217,11 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 	if len(pr.modules) == 0 {
 		return fmt.Errorf("%s/go.mod asks for Go %s, and %s compiles", pr.folder, line, p.target)
 	}
+	if patched, err := p.patched(pr.folder); err != nil {
+		return err
+	} else if patched { // by patches that were made for this version
+		return p.leaveOut(pr, "it needs Go "+line+", and its patches are for "+pr.version)
+	}
 	older, err := p.proxy.older(ctx, pr.modules[0], pr.version)
 	if err != nil {
 		return err
@@ -232,6 +239,18 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 		return err
 	}
 	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that can be had fits", pr.name, pr.version, line, p.target)
+}
+
+// leaveOut removes a project from the tree. The catalog loses it at the end: until then, positions of images count.
+func (p *preparation) leaveOut(pr project, why string) error {
+	p.leftOut = append(p.leftOut, pr.folder)
+	for _, folder := range []string{pr.folder, "release/manifests/addons/" + pr.name} {
+		if err := os.RemoveAll(filepath.Join(p.copy, filepath.FromSlash(folder))); err != nil {
+			return err
+		}
+	}
+	p.move(pr.name, pr.version, "left out", why)
+	return nil
 }
 
 // like writes a version as the project's images have theirs, with v or without; without images, with v.

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 func (w *world) killed(command string, after time.Duration) bool {
 	w.t.Helper()
 	c := exec.Command(os.Args[0])
-	c.Env = append(w.env, toRun+"="+command, toRunIn+"="+w.Root, toRunFor+"="+w.Project)
+	c.Env = append(w.env, "TMPDIR="+w.t.TempDir(), toRun+"="+command, toRunIn+"="+w.Root, toRunFor+"="+w.Project)
 	var problem strings.Builder
 	c.Stderr = &problem
 	if err := c.Start(); err != nil {

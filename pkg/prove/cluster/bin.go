@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,7 +192,7 @@ func (s *State) writePatches(n node) (bool, error) {
 
 // rollOutPrograms has DaemonSets and Deployments run the programs that the cluster is made with.
 func (s *State) rollOutPrograms(ctx context.Context) error {
-	for _, name := range []string{"kube-proxy", "coredns", "metrics-server"} {
+	for _, name := range slices.Sorted(maps.Keys(workloads)) {
 		p := s.first(name)
 		if p == nil {
 			continue

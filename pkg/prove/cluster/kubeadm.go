@@ -56,9 +56,12 @@ func (c setup) config() ([]byte, error) {
 	whole := object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
 		"clusterName": c.cluster, "kubernetesVersion": c.version, "imageRepository": c.registry,
-		"networking":        object{"podSubnet": podNetwork, "serviceSubnet": serviceNetwork},
-		"apiServer":         apiServerSettings(),
-		"controllerManager": object{"extraArgs": arguments("flex-volume-plugin-dir", volumePlugins)},
+		"networking": object{"podSubnet": podNetwork, "serviceSubnet": serviceNetwork},
+		"apiServer":  apiServerSettings(),
+		"controllerManager": object{"extraArgs": arguments("flex-volume-plugin-dir", volumePlugins,
+			// By default it waits for its own limit of 20 requests per second while it starts, so its controllers sign no certificates of
+			// kubelets for seconds, and each kubelet asks less and less often.
+			"kube-api-qps", "200", "kube-api-burst", "400")},
 	}
 	if c.patched {
 		start["patches"] = object{"directory": patchesInNode}

@@ -31,6 +31,10 @@ const (
 	serviceNetwork = "10.96.0.0/12"
 )
 
+// serviceHosts are the last bytes of the addresses on the switch that Services of type LoadBalancer get. The first ones are the nodes', and
+// the last ones are those of the balancer and the registry.
+var serviceHosts = struct{ first, last int }{200, 249}
+
 // hostInterface returns the name of the machine's interface to a cluster.
 func (s *State) hostInterface() string { return "slw" + s.ID }
 

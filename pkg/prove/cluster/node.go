@@ -95,10 +95,10 @@ func (s *State) configureRuntime(n node, b *bundle, sandbox string) error {
 	return atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "containerd.toml"), []byte(text), 0o644)
 }
 
-// waitForRuntime waits until a node's container runtime answers.
+// waitForRuntime waits until a node's container runtime serves kubelets. It does so a moment after it answers other clients.
 func (s *State) waitForRuntime(ctx context.Context, n node) error {
 	err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
-		_, err := s.inNode(ctx, n, "ctr", "--connect-timeout=1s", "version")
+		_, err := s.crictl(ctx, n, "--timeout=1s", "images", "--quiet")
 		return err == nil, err
 	})
 	if err != nil && ctx.Err() == nil {

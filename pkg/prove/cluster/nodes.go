@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // nodes returns the steps to a cluster with nodes.
@@ -107,11 +109,36 @@ func (s *State) nodes(count int) []step {
 
 // addAddons installs the addons that kubeadm does not install.
 func (s *State) addAddons(ctx context.Context, images []imageFile) error {
-	if !hasImage(images, "metrics-server") {
+	first, err := s.onSwitch(serviceHosts.first)
+	if err != nil {
+		return err
+	}
+	last, err := s.onSwitch(serviceHosts.last)
+	if err != nil {
+		return err
+	}
+	var manifests strings.Builder
+	for _, a := range addons {
+		if !hasImage(images, a.name) {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(s.releaseDir(), filepath.FromSlash(a.dir), "*.yaml"))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&manifests, "---\n%s\n", strings.ReplaceAll(string(text), "__ADDRESSES__", first+"-"+last))
+		}
+	}
+	if manifests.Len() == 0 {
 		return nil
 	}
 	return s.eventually(ctx, func(ctx context.Context) (bool, error) {
-		_, err := s.kubectl(ctx, "apply", "-f", filepath.Join(s.releaseDir(), filepath.FromSlash(metricsServer)))
+		_, err := s.kubectlWith(ctx, manifests.String(), "apply", "-f", "-")
 		return err == nil, err
 	})
 }

@@ -36,8 +36,37 @@ var (
 	nodeImages           = []string{apiServer + ".tar", "pause.tar", nodeImage}
 )
 
-// metricsServer is the folder of metrics-server's manifests in the server tarball. It is not an artifact.
-const metricsServer = "kubernetes/addons/metrics-server"
+// An addon is a component that kubeadm does not install. Its manifests are in a folder of the server tarball, and are no artifacts.
+type addon struct {
+	name string // of the image, too
+	dir  string
+}
+
+var addons = []addon{
+	{"metrics-server", "kubernetes/addons/metrics-server"},
+	{"cloud-controller-manager", "kubernetes/addons/cloud-controller-manager"},
+	{"traefik", "kubernetes/addons/traefik"},
+}
+
+// LacksAddons returns the names of the addons that the cluster's release does not have.
+func (s *State) LacksAddons() []string {
+	var names []string
+	for _, a := range addons {
+		if _, err := os.Stat(filepath.Join(s.releaseDir(), filepath.FromSlash(a.dir))); errors.Is(err, fs.ErrNotExist) {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
+// addonFolders returns the addons' folders in the server tarball.
+func addonFolders() []string {
+	var dirs []string
+	for _, a := range addons {
+		dirs = append(dirs, a.dir)
+	}
+	return dirs
+}
 
 // host is the platform of nodes.
 var host = platform.Platform{OS: "linux", Arch: runtime.GOARCH}

@@ -53,7 +53,7 @@ func (r testRelease) publish(t *testing.T) string {
 			Name: name, Kind: kind, Platform: r.on, Size: int64(len(content)), SHA256: hex.EncodeToString(short[:]), SHA512: hex.EncodeToString(long[:]),
 		}
 	}
-	packed := map[string]string{"unwanted": "x", metricsServer + "/deployment.yaml": "kind: Deployment"}
+	packed := map[string]string{"unwanted": "x", addons[0].dir + "/deployment.yaml": "kind: Deployment"}
 	var members []release.Member
 	for kind, paths := range map[release.Kind]map[string]string{release.Binary: r.members, release.Archive: r.images, release.Sums: r.claimed} {
 		for name, path := range paths {
@@ -192,7 +192,7 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	if got := packed.archives(); !slices.Equal(got, []string{"pause.tar"}) {
 		t.Errorf("archives are %q", got)
 	}
-	if err := packed.unpack(t.Context(), to, append(packed.archives(), apiServer, "kubectl"), metricsServer); err != nil {
+	if err := packed.unpack(t.Context(), to, append(packed.archives(), apiServer, "kubectl"), addonFolders()...); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(from); err != nil {
@@ -214,7 +214,7 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, content, err)
 		}
 	}
-	for name, want := range map[string]bool{metricsServer + "/deployment.yaml": true, "unwanted": false} {
+	for name, want := range map[string]bool{addons[0].dir + "/deployment.yaml": true, "unwanted": false} {
 		if _, err := os.Stat(filepath.Join(to, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -39,6 +39,8 @@ var components = []component{
 	{"kube-proxy", (*State).putWorkload},
 	{"coredns", (*State).putWorkload},
 	{"metrics-server", (*State).putWorkload},
+	{"cloud-controller-manager", (*State).putWorkload},
+	{"traefik", (*State).putWorkload},
 }
 
 // processes are the components of a control plane without nodes.

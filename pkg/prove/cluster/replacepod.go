@@ -116,7 +116,10 @@ func (s *State) push(ctx context.Context, known string, image v1.Image) error {
 }
 
 // workloads are the objects in the namespace kube-system of components that are no static Pods.
-var workloads = map[string]string{"kube-proxy": "daemonset/kube-proxy", "coredns": "deployment/coredns", "metrics-server": "deployment/metrics-server"}
+var workloads = map[string]string{
+	"kube-proxy": "daemonset/kube-proxy", "coredns": "deployment/coredns", "metrics-server": "deployment/metrics-server",
+	"cloud-controller-manager": "deployment/cloud-controller-manager", "traefik": "deployment/traefik",
+}
 
 // putWorkload has a DaemonSet or a Deployment roll out an image with a program.
 func (s *State) putWorkload(ctx context.Context, component string, p *Program) error {

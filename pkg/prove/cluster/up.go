@@ -150,7 +150,7 @@ func (s *State) unpack(ctx context.Context, b *bundle) error {
 	if s.ControlPlaneOnly {
 		return b.unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), func(name string) bool { return s.first(name) != nil }))
 	}
-	return b.unpack(ctx, dir, slices.Concat(nodePrograms, networkPlugins, nodeImages, b.archives()), metricsServer)
+	return b.unpack(ctx, dir, slices.Concat(nodePrograms, networkPlugins, nodeImages, b.archives()), addonFolders()...)
 }
 
 // programs are those by which this machine makes nodes, with their Debian packages. What runs in nodes is the release's.

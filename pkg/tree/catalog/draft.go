@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -87,6 +88,44 @@ func (d *Draft) DropToolchain(key string) error {
 		first--
 	}
 	d.replaceLines(first, lastLine(v), "")
+	return nil
+}
+
+// DropProject removes the binaries of a module, and the images of these.
+func (d *Draft) DropProject(module string) error {
+	top, err := d.top()
+	if err != nil {
+		return err
+	}
+	value := func(entry *yaml.Node, key string) string {
+		if _, v := lookup(resolve(entry), key); v != nil {
+			return resolve(v).Value
+		}
+		return ""
+	}
+	dropped := map[string]bool{}
+	var entries []*yaml.Node
+	collect := func(list string, drop func(*yaml.Node) bool) {
+		if _, v := lookup(top, list); v != nil {
+			for _, entry := range resolve(v).Content {
+				if drop(entry) {
+					entries = append(entries, entry)
+				}
+			}
+		}
+	}
+	collect("binaries", func(entry *yaml.Node) bool {
+		ours := value(entry, "module") == module
+		if ours {
+			dropped[value(entry, "name")] = true
+		}
+		return ours
+	})
+	collect("images", func(entry *yaml.Node) bool { return dropped[value(entry, "binary")] })
+	slices.SortFunc(entries, func(a, b *yaml.Node) int { return cmp.Compare(b.Line, a.Line) }) // from the end, so that lines stay where they are
+	for _, entry := range entries {
+		d.replaceLines(entry.Line, lastLine(entry), "")
+	}
 	return nil
 }
 

@@ -92,6 +92,37 @@ func TestDraftChangesNothingElse(t *testing.T) {
 	}
 }
 
+func TestDroppedProjectIsGoneAlone(t *testing.T) {
+	t.Parallel()
+	const others = `binaries:
+- {name: etcd, package: ./etcd, module: images/etcd}
+- {name: etcdctl, package: ./etcdctl, module: images/etcd,
+   stamp: example.org/version}
+- {name: pause, package: ./pause, module: images/pause}
+images:
+- {name: etcd, binary: etcd,
+   version: 3.7.0-0}
+- {name: tools, binary: etcdctl}
+# The last.
+- {name: pause, binary: pause}
+`
+	d := &Draft{[]byte(others)}
+	for range 2 {
+		if err := d.DropProject("images/etcd"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = `binaries:
+- {name: pause, package: ./pause, module: images/pause}
+images:
+# The last.
+- {name: pause, binary: pause}
+`
+	if diff := cmp.Diff(want, string(d.Bytes())); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDroppedToolchainLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	d := &Draft{[]byte(draft)}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,6 +23,8 @@ const (
 	kubeProxy         = "kube-proxy"
 	coreDNS           = "coredns"
 	metricsServer     = "metrics-server"
+	cloudManager      = "cloud-controller-manager"
+	ingressController = "traefik"
 )
 
 // podLabels select the Pods of components, whose logs explain failures. A kubelet has none.
@@ -32,6 +35,8 @@ var podLabels = map[string]string{
 	kubeProxy:         "k8s-app=kube-proxy",
 	coreDNS:           "k8s-app=kube-dns",
 	metricsServer:     "k8s-app=metrics-server",
+	cloudManager:      "k8s-app=cloud-controller-manager",
+	ingressController: "k8s-app=traefik",
 }
 
 // Each asks the program itself, or for what only the program does: a stopped program's Pod still claims to be ready.
@@ -43,6 +48,8 @@ var componentChecks = []Check{
 	component(kubeProxy, proxiesAnswer),
 	component(coreDNS, deploymentAvailable(coreDNS)),
 	component(metricsServer, podsRun(metricsServer)), // it is ready only once it has measured twice
+	component(cloudManager, podsRun(cloudManager)),
+	component(ingressController, deploymentAvailable(ingressController)),
 }
 
 // component returns the check of a component. It waits for less time than others: it is about what runs already.
@@ -52,6 +59,31 @@ func component(name string, run func(context.Context, *env) error) Check {
 		c.Needs = []string{apiServer}
 	}
 	return c
+}
+
+// withoutAddons returns checks, of which those of addons that the cluster's release lacks are skipped.
+func withoutAddons(checks []Check, try maker, lacks []string) ([]Check, maker) {
+	lacking := func(c Check) string {
+		if c.Group == components && slices.Contains(lacks, c.Name) {
+			return c.Name
+		}
+		for _, name := range c.Needs {
+			if slices.Contains(lacks, name) {
+				return name
+			}
+		}
+		return ""
+	}
+	checks = slices.Clone(checks)
+	for i, c := range checks {
+		checks[i].Skips = c.Skips || lacking(c) != ""
+	}
+	return checks, func(ctx context.Context, c Check) (string, error) {
+		if name := lacking(c); name != "" {
+			return "", skip("needs " + name + ", which the cluster's release does not have")
+		}
+		return try(ctx, c)
+	}
 }
 
 func apiServerReady(ctx context.Context, e *env) error {
@@ -147,11 +179,15 @@ func podsRun(name string) func(context.Context, *env) error {
 
 // httpGet gets a URL from this machine, without the proxy that its environment may name.
 func httpGet(ctx context.Context, url string) (string, error) {
+	return get(ctx, &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, url)
+}
+
+// get returns what a client is answered with status 200, without white space around it.
+func get(ctx context.Context, client *http.Client, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
 	}
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(request)
 	if err != nil {
 		return "", err

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -198,16 +197,28 @@ func qualityOfService(ctx context.Context, e *env) error {
 
 // cgroupFile reads a file of a Pod's control group on the last node, of version 1 or 2.
 func (e *env) cgroupFile(class, pod, controller, v1, v2 string) (string, error) {
-	group := filepath.Join("slipway-"+e.ID, e.lastNode(), "kubepods", class, "pod"+pod)
-	for _, file := range []string{filepath.Join("/sys/fs/cgroup", controller, group, v1), filepath.Join("/sys/fs/cgroup", group, v2)} {
-		text, err := os.ReadFile(file)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		return strings.TrimSpace(string(text)), err
-	}
-	return "", fmt.Errorf("there is no control group %s", group)
+	return e.controlGroup(filepath.Join(class, "pod"+pod), controller, v1, v2).read()
 }
+
+// A groupFile is a file of a control group.
+type groupFile string
+
+// controlGroup returns a file of a group below that of all Pods on the last node, of version 1 or 2.
+func (e *env) controlGroup(group, controller, v1, v2 string) groupFile {
+	group = filepath.Join("slipway-"+e.ID, e.lastNode(), "kubepods", group)
+	first := filepath.Join("/sys/fs/cgroup", controller, group, v1)
+	if _, err := os.Stat(first); err == nil {
+		return groupFile(first)
+	}
+	return groupFile(filepath.Join("/sys/fs/cgroup", group, v2))
+}
+
+func (f groupFile) read() (string, error) {
+	text, err := os.ReadFile(string(f))
+	return strings.TrimSpace(string(text)), err
+}
+
+func (f groupFile) write(text string) error { return os.WriteFile(string(f), []byte(text), 0o644) }
 
 // An image that no registry has, or that may not be pulled, keeps a container waiting. One that is there is not pulled again, unless the
 // Pod says so.

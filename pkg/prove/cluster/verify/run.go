@@ -63,6 +63,8 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	try := c.make
 	if s.ControlPlaneOnly {
 		o.Checks, try = withoutNodes(o.Checks, try)
+	} else if lacks := s.LacksAddons(); len(lacks) > 0 {
+		o.Checks, try = withoutAddons(o.Checks, try, lacks)
 	}
 	r, err := run(ctx, o, try)
 	r.Cluster, r.Version = s.Name, s.Version

@@ -2,19 +2,12 @@ package verify
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -140,29 +133,22 @@ func (e *env) serveWebhook() (address, ca string, stop func(), err error) {
 		}
 		host = subnet.Masked().Addr().Next()
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	server, err := selfSigned(host.String())
 	if err != nil {
 		return "", "", nil, err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{host.AsSlice()},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	pair, err := tls.X509KeyPair(server.certificate, server.key)
 	if err != nil {
 		return "", "", nil, err
 	}
-	listener, err := tls.Listen("tcp", netip.AddrPortFrom(host, 0).String(), &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}},
-	})
+	listener, err := tls.Listen("tcp", netip.AddrPortFrom(host, 0).String(), &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
 		return "", "", nil, err
 	}
-	server := &http.Server{Handler: http.HandlerFunc(reviewed), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // until it is closed
-	ca = base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}))
-	return listener.Addr().String(), ca, func() { _ = server.Close() }, nil
+	webhook := &http.Server{Handler: http.HandlerFunc(reviewed), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = webhook.Serve(listener) }() // until it is closed
+	ca = base64.StdEncoding.EncodeToString(server.certificate)
+	return listener.Addr().String(), ca, func() { _ = webhook.Close() }, nil
 }
 
 // reviewed adds data to objects at /mutate, and refuses those with the name bad at /validate.

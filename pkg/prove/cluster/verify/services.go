@@ -16,6 +16,8 @@ import (
 var serviceChecks = group("services", []string{scheduler, kubelet, kubeProxy, coreDNS},
 	Check{Name: "cluster-ip", run: clusterIP},
 	Check{Name: "node-port", run: nodePort},
+	Check{Name: "load-balancer", Needs: []string{cloudManager}, run: loadBalancer},
+	Check{Name: "ingress", Needs: []string{ingressController}, run: ingress},
 	Check{Name: "headless", run: headless},
 	Check{Name: "external-name", run: externalName},
 	Check{Name: "session-affinity", run: sessionAffinity},
@@ -103,22 +105,84 @@ func nodePort(ctx context.Context, e *env) error {
 		return err
 	}
 	for _, n := range e.nodes {
-		err := until(ctx, func() error {
-			var said []string
-			for range 20 {
-				name, err := httpGet(ctx, "http://"+n.Address+":"+port+"/hostname")
-				if err != nil {
-					return err
-				}
-				said = append(said, name)
-			}
-			return fromBoth(strings.Join(said, " "))
-		})
-		if err != nil {
+		if err := machineReaches(ctx, "http://"+n.Address+":"+port); err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
 	return nil
+}
+
+// machineReaches requires that this machine gets answers from both Pods, and from no other.
+func machineReaches(ctx context.Context, url string) error {
+	return reachesBoth(ctx, httpGet, url)
+}
+
+// reachesBoth requires answers from both Pods, and from no other.
+func reachesBoth(ctx context.Context, ask func(ctx context.Context, url string) (string, error), url string) error {
+	return until(ctx, func() error {
+		var said []string
+		for range 20 {
+			name, err := ask(ctx, url+"/hostname")
+			if err != nil {
+				return err
+			}
+			said = append(said, name)
+		}
+		return fromBoth(strings.Join(said, " "))
+	})
+}
+
+// Each Service of type LoadBalancer has an address of its own, which leads this machine to each Pod, until the Service is deleted.
+func loadBalancer(ctx context.Context, e *env) error {
+	if err := e.web(ctx); err != nil {
+		return err
+	}
+	const ip = "{.status.loadBalancer.ingress[0].ip}"
+	var addresses []string
+	for _, name := range []string{"web", "other"} {
+		if err := e.service(ctx, name, "type: LoadBalancer"); err != nil {
+			return err
+		}
+		if err := e.wait(ctx, "jsonpath="+ip, "service/"+name); err != nil {
+			return err
+		}
+		address, err := e.get(ctx, "service/"+name, ip)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(addresses, address) {
+			return fmt.Errorf("both Services have the address %s", address)
+		}
+		if err := machineReaches(ctx, "http://"+address); err != nil {
+			return err
+		}
+		addresses = append(addresses, address)
+	}
+	silent := func(address string) error {
+		return until(ctx, func() error {
+			if _, err := httpGet(ctx, "http://"+address+"/hostname"); err == nil {
+				return fmt.Errorf("%s still leads to Pods, though no Service has it", address)
+			}
+			return nil
+		})
+	}
+	if _, err := e.kubectl(ctx, "delete", "service/web"); err != nil {
+		return err
+	}
+	if err := silent(addresses[0]); err != nil {
+		return err
+	}
+	if err := machineReaches(ctx, "http://"+addresses[1]); err != nil {
+		return err
+	}
+	// Another Service may want the address that is free now, and then has no other.
+	if err := e.service(ctx, "other", "type: LoadBalancer", "loadBalancerIP: "+addresses[0]); err != nil {
+		return err
+	}
+	if err := machineReaches(ctx, "http://"+addresses[0]); err != nil {
+		return err
+	}
+	return silent(addresses[1])
 }
 
 // resolves requires that a name has exactly the wanted addresses; without any, that it does not exist.
