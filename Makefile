@@ -60,13 +60,15 @@ $(COMPONENTS): $(MAGE)
 slipway: $(MAGE)
 	+@$(HANDED_ON) && env $(GO_ENV) $(MAGE) slipway
 
-# While mage compiles the magefiles, it keeps a file beside them. It gets a copy of them, so that killed or concurrent runs
-# leave the tree as it is.
+# Where slipway is installed, the compiled targets may come from a shared cache. While mage compiles the magefiles, it keeps a file
+# beside them. It gets a copy of them, so that killed or concurrent runs leave the tree as it is.
 $(MAGE): $(SOURCES)
-	+@command -v go >/dev/null || { echo >&2 "make: go is not on PATH: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1; }
-	+@case "$$(GOTOOLCHAIN=local go env GOVERSION)" in go1.?|go1.?.*|go1.1?|go1.1?.*|go1.20|go1.20.*|"") \
-	echo >&2 "make: the installed Go is too old: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1;; esac
-	+@mkdir -p $(STATE) && copy=$$(mktemp -d $(STATE)/magefiles.XXXXXX) && trap 'rm -rf "$$copy"' EXIT && \
+	+@mkdir -p $(STATE) && said=$$(slipway cache targets 2>&1); \
+	if [ "$$said" = $@ ]; then echo '$(SUM)' >$(STATE)/mage.sum; exit; fi; \
+	{ command -v go >/dev/null || { ! command -v slipway >/dev/null || echo >&2 "$$said"; echo >&2 "make: go is not on PATH: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1; }; } && \
+	case "$$(GOTOOLCHAIN=local go env GOVERSION)" in go1.?|go1.?.*|go1.1?|go1.1?.*|go1.20|go1.20.*|"") \
+	echo >&2 "make: the installed Go is too old: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1;; esac && \
+	copy=$$(mktemp -d $(STATE)/magefiles.XXXXXX) && trap 'rm -rf "$$copy"' EXIT && \
 	cp magefiles/*.go "$$copy" && $(HANDED_ON) && \
 	env $(GO_ENV) go tool mage -d "$$copy" -w . -ldflags '-s -w' -compile "../../../$$copy/mage" && \
-	mv "$$copy/mage" $@ && echo '$(SUM)' >$(STATE)/mage.sum
+	rm -f $@.cached && mv "$$copy/mage" $@ && echo '$(SUM)' >$(STATE)/mage.sum

@@ -25,6 +25,7 @@ TARGETS := all \
   bazel-test \
   bazel-test-integration \
   bench \
+  bench-peers \
   clean \
   cluster-down \
   cluster-up \
@@ -56,6 +57,7 @@ COMPONENTS := kube-apiserver \
   kube-controller-manager \
   kube-scheduler \
   kube-proxy \
+  cloud-controller-manager \
   kubelet \
   kubeadm \
   kube-aggregator \
@@ -81,6 +83,7 @@ COMPONENTS := kube-apiserver \
   olareg \
   coredns \
   metrics-server \
+  traefik \
   bandwidth \
   bridge \
   firewall \

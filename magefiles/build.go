@@ -24,6 +24,7 @@ var Aliases = map[string]any{
 	"package-tarballs":       PackageTarballs,
 	"release-in-a-container": ReleaseInAContainer,
 	"generated_files":        GeneratedFiles,
+	"bench-peers":            BenchPeers,
 	"test-cmd":               TestCmd,
 	"test-e2e-node":          TestE2eNode,
 	"test-integration":       TestIntegration,

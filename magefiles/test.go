@@ -51,6 +51,9 @@ func TestCmd(ctx context.Context) error {
 // Bench measures speed, as ratios of two tasks done in turn, and prints a table.
 func Bench() error { return goTool("run", "./test/bench") }
 
+// BenchPeers measures other tools that make the same binaries: GoReleaser, ko, and make with go build and tar.
+func BenchPeers() error { return goTool("run", "./test/bench", "-peers") }
+
 // Soak repeats failures and rare cases many times: kills, clones, cold builds. It takes hours.
 func Soak() error {
 	return goTest("./test/integration ./pkg/ship/verify", "-tags=integration,soak", "-timeout=12h", "-v")

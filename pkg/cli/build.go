@@ -136,17 +136,22 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 		events = append(events, e)
 		view.Event(e)
 	})
+	cache.serve(ctx, p)
+	_, fetched := runsTargets(p.Root)
 	out, err := execute.Run(ctx, execute.Options{
 		Root: p.Root,
 		Plan: func(ctx context.Context) (_ *plan.Project, _ *plan.Plan, err error) {
-			p, planned, err = o.plan(ctx, f, req)
+			if p, planned, err = o.plan(ctx, f, req); err == nil {
+				cache.serve(ctx, p)
+			}
 			return p, planned, err
 		},
-		Output: f.output,
-		Budget: action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
-		Events: show,
-		Cache:  cache.results(),
-		Own:    f.cache.none,
+		Output:  f.output,
+		Budget:  action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
+		Events:  show,
+		Cache:   cache.results(),
+		Own:     f.cache.none,
+		Foreign: fetched,
 	}, p, planned)
 	if _, failed := errors.AsType[execute.FailedError](err); failed {
 		return shownError{err}
@@ -158,11 +163,22 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 	if out.Worked { // the results are done, even if the picture cannot be drawn
 		untidy = errors.Join(untidy, drawTimeline(p, events))
 	}
-	if untidy != nil {
-		view.Event(action.Event{Kind: action.Output, Text: fmt.Sprintf("not tidied up: %v", untidy)})
+	if cache != nil {
+		untidy = errors.Join(untidy, p.KnowPatches(planned))
 	}
 	if err := view.Close(); err != nil {
 		return err
+	}
+	if untidy != nil {
+		o.say(fmt.Sprintf("not tidied up: %v", untidy))
+	}
+	if f.cache.upload {
+		if err := cache.keepModules(ctx, p, o.say); err != nil && ctx.Err() == nil {
+			o.say(fmt.Sprintf("modules are not stored in the cache: %v", err))
+		}
+		if err := cache.keepTargets(ctx, p.Root); err != nil && ctx.Err() == nil {
+			o.say(fmt.Sprintf("the targets of make are not stored in the cache: %v", err))
+		}
 	}
 	if req.What == "" && !req.Images && !req.Tars && !req.Inputs && !o.json && o.mode != console.JSON {
 		o.sayLeftOut(p.Catalog)
@@ -192,6 +208,7 @@ func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*pla
 		return nil, nil, err
 	}
 	req.Everywhere = f.everywhere
+	req.PatchesLater = !f.cache.none && o.cacheURL(f.cache.url, p.Catalog) != ""
 	planned, err := p.Plan(ctx, req)
 	return p, planned, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway.build/pkg/build/modproxy"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
@@ -29,9 +30,16 @@ type cacheFlags struct {
 	upload bool
 }
 
+const cacheURLForm = "grpc[s]://HOST[:PORT][/INSTANCE] (default $SLIPWAY_CACHE, else that of release.yaml)"
+
+// addCacheURL adds the flag of a command that only asks a shared cache.
+func addCacheURL(o *options, c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "cache", o.Getenv("SLIPWAY_CACHE"), "the server: "+cacheURLForm)
+}
+
 func (f *cacheFlags) add(o *options, c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.url, "cache", o.Getenv("SLIPWAY_CACHE"), "take results from a server of the Remote Execution API: grpc[s]://HOST[:PORT][/INSTANCE] (default $SLIPWAY_CACHE, else that of release.yaml)")
+	flags.StringVar(&f.url, "cache", o.Getenv("SLIPWAY_CACHE"), "take results from a server of the Remote Execution API: "+cacheURLForm)
 	flags.BoolVar(&f.none, "no-cache", false, "take no results from a server, and make anew what earlier runs took from one")
 	flags.BoolVar(&f.upload, "cache-upload", o.Getenv("SLIPWAY_CACHE_UPLOAD") == "true", "also store results, signed by the key in $SLIPWAY_CACHE_SIGNING_KEY (default $SLIPWAY_CACHE_UPLOAD)")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
@@ -47,8 +55,9 @@ var errNoCache = badrequest.Mark(errors.New("there is no cache: name one in SLIP
 // A cacheUse is a shared cache, in use by one command. It may be nil.
 type cacheUse struct {
 	*sharedcache.Cache
-	client *reapi.Client
-	notify func(string)
+	client  *reapi.Client
+	modules *modproxy.Server // serves go commands what the cache has; nil if it could not be started
+	notify  func(string)
 }
 
 // results returns the cache as a run takes it.
@@ -60,9 +69,45 @@ func (u *cacheUse) results() action.Cache {
 }
 
 func (u *cacheUse) close() {
-	if u != nil {
-		u.client.Close()
+	if u == nil {
+		return
 	}
+	if u.modules != nil {
+		_ = u.modules.Close() // its files are temporary ones
+	}
+	u.client.Close()
+}
+
+// serve has the go commands of a project ask the cache for modules, too.
+func (u *cacheUse) serve(ctx context.Context, p *plan.Project) {
+	if u == nil {
+		return
+	}
+	if u.modules == nil {
+		var err error
+		if u.modules, err = modproxy.Start(ctx, u.Cache); err != nil {
+			u.notify(fmt.Sprintf("modules do not come from the cache: %v", err))
+			return
+		}
+	}
+	p.UseModuleProxy(u.modules.URL)
+}
+
+// keepModules stores the modules of a project that are in the module cache.
+func (u *cacheUse) keepModules(ctx context.Context, p *plan.Project, notify func(string)) error {
+	if u == nil || !u.Stores() {
+		return nil
+	}
+	u.notify = notify // the run's events are over
+	g, err := p.Go(ctx, nil)
+	if err != nil {
+		return err
+	}
+	modules, err := p.Modules(ctx)
+	if err != nil {
+		return err
+	}
+	return modproxy.Store(ctx, u.Cache, g.ModCache, modules)
 }
 
 // summary says what the cache was good for.
@@ -233,7 +278,7 @@ func newCache(o *options) *cobra.Command {
 		Args:  onlySubcommands,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newCacheStatus(o), newCacheKeys(o), newCacheExplain(o), newCachePrefetch(o), newCacheAudit(o))
+	c.AddCommand(newCacheStatus(o), newCacheKeys(o), newCacheExplain(o), newCachePrefetch(o), newCacheAudit(o), newCacheTargets(o))
 	return c
 }
 
@@ -257,7 +302,7 @@ keys whose results count.`,
 			return o.cacheStatus(c.Context(), at, p)
 		},
 	}
-	c.Flags().StringVar(&at, "cache", o.Getenv("SLIPWAY_CACHE"), "the server: grpc[s]://HOST[:PORT][/INSTANCE] (default $SLIPWAY_CACHE, else that of release.yaml)")
+	addCacheURL(o, c, &at)
 	return c
 }
 

@@ -25,7 +25,7 @@ type cacheRequest struct {
 }
 
 func (r *cacheRequest) add(o *options, c *cobra.Command) {
-	c.Flags().StringVar(&r.cache.url, "cache", o.Getenv("SLIPWAY_CACHE"), "the server: grpc[s]://HOST[:PORT][/INSTANCE] (default $SLIPWAY_CACHE, else that of release.yaml)")
+	addCacheURL(o, c, &r.cache.url)
 	c.Flags().StringVar(&r.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else this machine's)")
 	c.ValidArgsFunction = o.completeComponents
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
@@ -33,7 +33,7 @@ func (r *cacheRequest) add(o *options, c *cobra.Command) {
 
 // open plans the request, and opens the cache. It is nil if none is named and none is needed.
 func (r *cacheRequest) open(ctx context.Context, o *options, components []string, needed bool) (*plan.Project, *plan.Plan, *cacheUse, error) {
-	p, planned, err := o.plan(ctx, makeFlags{platforms: r.platforms}, plan.Request{What: strings.Join(components, " "), Tars: len(components) == 0})
+	p, planned, err := o.plan(ctx, makeFlags{platforms: r.platforms, cache: r.cache}, plan.Request{What: strings.Join(components, " "), Tars: len(components) == 0})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -80,6 +80,10 @@ var rules = []rule{
 	{"build/roads", "which roads there are, chosen by name and equipped for a tree", "what is compiled, and what for", []string{processes, catalog, plan, release}},
 	{"build/compile", "the actions of compiles: one for each binary, in batches", "which binaries there are, and how a road compiles",
 		[]string{processes, network, docker, engine, catalog, plan, "pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel"}},
+	{"build/objects", "share what go commands have compiled, through a cache of results", "how packages are compiled; how results travel",
+		[]string{processes, network, toolchain, roads, catalog, plan, "pkg/mechanism/sharedcache", "pkg/mechanism/reapi/..."}},
+	{"build/modproxy", "share modules and toolchains through a cache of results", "which modules a tree has; how results travel",
+		[]string{processes, toolchain, roads, catalog, plan, "pkg/mechanism/sharedcache", "pkg/mechanism/reapi/..."}},
 	{"build/pack", "the tarballs of a release", "which tarballs there are, and what they hold", []string{processes, network, archives, compressed, klauspost, catalog, plan}},
 	{"build/upstream", "another project's repository, put together again from its modules", "what it is for; patches",
 		[]string{network, catalog, plan, roads, action, "pkg/mechanism/git"}},
@@ -171,7 +175,7 @@ var only = []struct {
 }
 
 // tests are packages that only tests import.
-var tests = []string{"mechanism/needs", "mechanism/reapi/standin", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
+var tests = []string{"mechanism/action/cachetest", "mechanism/needs", "mechanism/reapi/standin", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
 
 // pending lists what does not hold yet. It must become empty; what holds must not be in it.
 var pending = []string{}

@@ -121,6 +121,9 @@ func (c *Compiler) compilation(s road.Spec, stale []*action.Action, path func(ou
 func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec, stale []*action.Action) error {
 	made := c.compilation(s.Spec, stale, t.Path)
 	made.Scratch = t.Dir()
+	if t.Cache() != nil && !s.Options.Debug {
+		made.Shared = t
+	}
 	for i, a := range stale {
 		made.Targets[i].Previous = t.Previous(a.Outputs[0])
 	}

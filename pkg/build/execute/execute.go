@@ -32,11 +32,12 @@ type Options struct {
 	// meanwhile.
 	Plan func(ctx context.Context) (*plan.Project, *plan.Plan, error)
 
-	Output string       // a folder that gets copies of the results; may be empty
-	Cache  action.Cache // may be nil
-	Own    bool         // results of caches do not count
-	Budget action.Budget
-	Events func(action.Event) // may be nil
+	Output  string       // a folder that gets copies of the results; may be empty
+	Cache   action.Cache // may be nil
+	Own     bool         // results of caches do not count
+	Foreign bool         // this program came from a cache, so what it makes counts as such
+	Budget  action.Budget
+	Events  func(action.Event) // may be nil
 }
 
 // A FailedError says that an action failed. The events said why.
@@ -68,7 +69,7 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 				return err
 			}
 		}
-		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Own: o.Own, Wanted: out.Plan.Wanted()}
+		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Own: o.Own, Foreign: o.Foreign, Wanted: out.Plan.Wanted()}
 		if err := out.Plan.Graph.Run(ctx, run); err != nil {
 			return FailedError{err}
 		}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -174,6 +175,34 @@ func TestRecipesHoldNothingOfTheMachine(t *testing.T) {
 	one, other := recipes(graph(t, open(t, tree(t)), req)), recipes(graph(t, open(t, tree(t)), req))
 	if diff := cmp.Diff(one, other); diff != "" {
 		t.Errorf("two trees of the same sources have different recipes:\n%s", diff)
+	}
+}
+
+// A job that makes one platform and a job that makes all of them share results: actions of one platform have the same recipe and inputs in
+// both. The job for all has to run only those that cover several platforms.
+func TestReleaseOfOnePlatformIsAPartOfTheWhole(t *testing.T) {
+	t.Parallel()
+	p := open(t, tree(t))
+	whole := map[string]*action.Action{}
+	for _, a := range graph(t, p, Request{Tars: true, TestSet: true, Everywhere: true}).Actions {
+		whole[a.ID] = a
+	}
+	left := maps.Clone(whole)
+	for _, platform := range p.Catalog.AllPlatforms() {
+		for _, a := range graph(t, p, Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{platform}}).Actions {
+			same := whole[a.ID]
+			if same == nil {
+				t.Errorf("%s: %s is no part of the whole release", platform, a.ID)
+				continue
+			}
+			if slices.Equal(a.Recipe, same.Recipe) && slices.Equal(a.Inputs, same.Inputs) {
+				delete(left, a.ID)
+			}
+		}
+	}
+	want := []string{"checksums", "description", "image layout", "provenance", "release.json", "sbom"}
+	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, want) {
+		t.Errorf("the last job has to make %q, want %q", got, want)
 	}
 }
 

@@ -65,29 +65,62 @@ func (p *Project) CheckPatches(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (p *Project) checkPatches(ctx context.Context, m *goModule) error {
-	spec := patched.SpecOf(p.patches[m.Name], m.Name)
-	h := sha256.New()
-	if err := json.NewEncoder(h).Encode([]any{patched.Recipe, spec}); err != nil {
-		return err
+// KnowPatches remembers that the patches apply that a plan needs, after it was carried out: they were applied, or a result was taken of
+// somebody who has applied them.
+func (p *Project) KnowPatches(planned *Plan) error {
+	var errs []error
+	for _, name := range p.patchedModules() {
+		made := patched.SpecOf(p.patches[name], name).Files()[0]
+		if !slices.ContainsFunc(planned.Graph.Actions, func(a *action.Action) bool { return slices.Contains(a.Outputs, made) }) {
+			continue
+		}
+		m, err := loadModule(p.Root, name)
+		if err == nil {
+			var key, file string
+			if key, file, err = p.patchCheck(m); err == nil {
+				err = remember(key, file)
+			}
+		}
+		errs = append(errs, err)
 	}
-	requirements, err := module.Digest(m.Dir)
-	if err != nil {
-		return err
-	}
-	_, _ = fmt.Fprintln(h, requirements) // a hash never fails
-	key := fmt.Sprintf("%x\n", h.Sum(nil))
-	file := p.abs(slashed(State, "patches", path.Base(m.Name)))
-	if known, err := os.ReadFile(file); err == nil && string(known) == key {
-		return nil
-	}
-	if err := patched.Check(ctx, p.Root, p.Go, spec, m.Module, func(string) {}); err != nil {
-		return err
-	}
+	return errors.Join(errs...)
+}
+
+func remember(key, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(file, []byte(key), 0o666)
+}
+
+// patchCheck returns the key of a check of a module's patches, and the file that has it if they apply.
+func (p *Project) patchCheck(m *goModule) (key, file string, err error) {
+	spec := patched.SpecOf(p.patches[m.Name], m.Name)
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode([]any{patched.Recipe, spec}); err != nil {
+		return "", "", err
+	}
+	requirements, err := module.Digest(m.Dir)
+	if err != nil {
+		return "", "", err
+	}
+	_, _ = fmt.Fprintln(h, requirements) // a hash never fails
+	return fmt.Sprintf("%x\n", h.Sum(nil)), p.abs(slashed(State, "patches", path.Base(m.Name))), nil
+}
+
+func (p *Project) checkPatches(ctx context.Context, m *goModule) error {
+	key, file, err := p.patchCheck(m)
+	if err != nil {
+		return err
+	}
+	if known, err := os.ReadFile(file); err == nil && string(known) == key {
+		return nil
+	}
+	spec := patched.SpecOf(p.patches[m.Name], m.Name)
+	if err := patched.Check(ctx, p.Root, p.Go, spec, m.Module, func(string) {}); err != nil {
+		return err
+	}
+	return remember(key, file)
 }
 
 // gatheredModFile is the file, in a folder of gathered licenses, with the go.mod that replaces patched modules; go.sum is beside it.

@@ -16,6 +16,7 @@ import (
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
+	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
 	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
@@ -146,6 +147,26 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		Getenv:       getenv,
 	}
 	return p, nil
+}
+
+// UseModuleProxy has go commands ask a module proxy before the user's. It is called before the first of them.
+func (p *Project) UseModuleProxy(url string) { p.pin.Proxy = url }
+
+// Modules lists all modules of the tree, with the pinned Go for this machine.
+func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
+	files, err := p.tree.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var toolchains []module.Pinned
+	if m, ok := p.pin.Released(toolchain.Host()); ok {
+		toolchains = append(toolchains, m)
+	}
+	list, err := input.Read(p.Root, input.ModuleFolders(files), toolchains, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return list.Modules, nil
 }
 
 // Inputs returns the folder that replaces the network: of modules and Debian packages. It is empty if there is none.

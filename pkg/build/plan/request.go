@@ -31,6 +31,9 @@ type Request struct {
 
 	// NoHosts leaves the Go out.
 	NoHosts bool
+
+	// PatchesLater looks at patches only when they are applied, which takes the code of modules: a cache may have what is made of it.
+	PatchesLater bool
 }
 
 // A Plan is what a request makes, and how.
@@ -76,7 +79,7 @@ func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if !p.made {
+	if !p.made && !req.PatchesLater {
 		if err := p.CheckPatches(ctx); err != nil {
 			return nil, err
 		}

@@ -119,6 +119,16 @@ type Compilation struct {
 	// Built, if not nil, is called with each finished binary while others are still being made, by roads that can do so. The
 	// file is for reading only, and stays in place until Scratch is removed.
 	Built func(file string)
+
+	// Shared, if not nil, has packages that were compiled elsewhere. Only roads whose go command runs on this machine use it.
+	Shared Sharing
+}
+
+// A Sharing gives a compile access to a cache that machines share. An action.Task is one.
+type Sharing interface {
+	Cache() action.Cache
+	Foreign()                                                                 // reports that parts of the binaries come from the cache
+	Later(ctx context.Context, f func(ctx context.Context, dir string) error) // runs f, which stores something in the cache
 }
 
 // Options are what a user may change about a compile, with Kubernetes' variables of these names.

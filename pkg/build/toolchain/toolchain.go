@@ -24,6 +24,9 @@ type Pin struct {
 	// Modules is a folder in the layout of a module proxy. If it is set, all modules come from there, and no network is
 	// used, whatever the user's settings are. It decides no bytes.
 	Modules string
+
+	// Proxy is the URL of a module proxy that is asked before the user's. It decides no bytes, since sums do.
+	Proxy string
 }
 
 // Go is the pinned Go, ready to run.
@@ -134,6 +137,8 @@ func findInstalled(ctx context.Context, pin Pin) (*installed, error) {
 	}
 	if pin.Modules != "" {
 		maps.Copy(user, offline(pin.Modules))
+	} else if pin.Proxy != "" {
+		user["GOPROXY"] = pin.Proxy + "," + user["GOPROXY"]
 	}
 	for _, k := range handedOn {
 		if user[k] != "" {
@@ -224,6 +229,16 @@ func (g *Go) Command(ctx context.Context, dir, goos, goarch string, args ...stri
 		c.Env = append(c.Env, "GOOS="+goos, "GOARCH="+goarch)
 	}
 	return c
+}
+
+// Setting returns one of the user's settings that the go command gets, see [HandedOn]. It is the default if the user has set none.
+func (g *Go) Setting(name string) string {
+	for _, kv := range slices.Backward(g.env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // WithProxies returns a Go that looks for modules in some folders first, which are laid out as a module proxy is. They may be missing.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A Cache keeps the results of actions for other trees and other machines. Its methods may be called from several goroutines.
@@ -17,6 +18,9 @@ type Cache interface {
 	// Lookup returns the result of the action with this key, or nil if the cache has none that counts. A cache that cannot be asked
 	// has none.
 	Lookup(ctx context.Context, key string) *Result
+
+	// Find is Lookup for what actions work with, which is kept under a key that FindKey returns.
+	Find(ctx context.Context, key string) *Result
 
 	// Fetch writes contents to new files. After an error at least one of them is not whole.
 	Fetch(ctx context.Context, contents []Content) error
@@ -28,9 +32,19 @@ type Cache interface {
 	Store(ctx context.Context, key string, r *Result, open func(path string) (io.ReadCloser, error)) error
 }
 
+// FindKey returns the key of something that is no result of an action: the digest of all that tells it apart.
+func FindKey(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d %s\n", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // A Result is what an action made: every file, link and folder of its outputs.
 type Result struct {
-	Entries []Entry `json:"entries"` // a folder before what it holds
+	Entries []Entry       `json:"entries"`        // a folder before what it holds
+	Took    time.Duration `json:"took,omitempty"` // nanoseconds that the action ran where it was made
 }
 
 // An Entry is a part of a Result.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -26,10 +27,14 @@ type memory struct {
 	files    map[string]string // by digest
 	lookups  int
 	fetched  int
-	flaky    func() bool // whether a fetch fails; may be nil
+	flaky    func() bool    // whether a fetch fails; may be nil
+	took     *time.Duration // instead of what results say, if not nil
+	delay    time.Duration  // between the halves of what is fetched
 }
 
 func newMemory() *memory { return &memory{results: map[string]string{}, files: map[string]string{}} }
+
+func (c *memory) Find(ctx context.Context, key string) *Result { return c.Lookup(ctx, key) }
 
 func (c *memory) Lookup(_ context.Context, key string) *Result {
 	c.mu.Lock()
@@ -43,10 +48,25 @@ func (c *memory) Lookup(_ context.Context, key string) *Result {
 	if err := json.Unmarshal([]byte(text), r); err != nil {
 		panic(err)
 	}
+	if c.took != nil {
+		r.Took = *c.took
+	}
 	return r
 }
 
-func (c *memory) Fetch(_ context.Context, contents []Content) error {
+func (c *memory) Fetch(ctx context.Context, contents []Content) error {
+	if c.delay > 0 {
+		for _, f := range contents {
+			if err := os.WriteFile(f.File, make([]byte, f.Size/2), 0o666); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-time.After(c.delay):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range contents {
@@ -261,6 +281,18 @@ func TestLostContentsAreMadeAgain(t *testing.T) {
 	}
 }
 
+// An output that cannot get its name fails the run, and does not count as fetched.
+func TestFetchedOutputWithoutItsNameIsAnError(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	b := chain(t, c, "out/package")
+	b.write("out", "a file where the folder should be")
+	if err := b.try(); err == nil || !strings.Contains(err.Error(), ": fetch from the cache: ") || len(b.ids(Fetched)) > 0 {
+		t.Errorf("%v; %q were fetched", err, b.ids(Fetched))
+	}
+}
+
 func TestUploadsOfWhatIsHereAlready(t *testing.T) {
 	t.Parallel()
 	b := chain(t, nil)
@@ -345,7 +377,7 @@ func TestResultsOfOtherOutputs(t *testing.T) {
 	sum := sumOf("x")
 	good := []Entry{{Path: "out/d/", Kind: Folder}, {Path: "out/d/s/", Kind: Folder}, {Path: "out/d/s/f", Kind: RegularFile, SHA256: sum}, {Path: "out/f", Kind: ExecutableFile, SHA256: sum}}
 	outputs := []string{"out/d/", "out/f"}
-	if _, _, err := (&Result{good}).contents(outputs); err != nil {
+	if _, _, err := (&Result{Entries: good}).contents(outputs); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(r []Entry) []Entry{
@@ -369,7 +401,7 @@ func TestResultsOfOtherOutputs(t *testing.T) {
 		"a negative size":            func(r []Entry) []Entry { r[2].Size = -1; return r },
 		"a folder that is no folder": func(r []Entry) []Entry { r[1].Kind = RegularFile; return r },
 	} {
-		if _, _, err := (&Result{change(slices.Clone(good))}).contents(outputs); !errors.Is(err, errResult) {
+		if _, _, err := (&Result{Entries: change(slices.Clone(good))}).contents(outputs); !errors.Is(err, errResult) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -427,5 +459,12 @@ func useAtRandom(t *testing.T, random *rand.Rand) {
 				}
 			}
 		}
+	}
+}
+
+func TestFindKeyTellsPartsApart(t *testing.T) {
+	t.Parallel()
+	if FindKey("a", "b") == FindKey("ab") || FindKey("a", "b") == FindKey("a", "b", "") {
+		t.Error("different parts have the same key")
 	}
 }

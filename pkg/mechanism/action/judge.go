@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A judge decides whether an action must run.
@@ -25,6 +26,8 @@ type judge struct {
 	lost       map[string]bool // actions whose results the cache no longer has
 	fetched    string          // absolute; folder for what is being fetched
 	fetchCount *atomic.Int64
+	patience   time.Duration // until fetching may be given up; 0 if it never is
+	slow       *atomic.Bool  // the cache is not used any more in this run
 	tell       func(Event)
 
 	mu     sync.Mutex
@@ -63,6 +66,7 @@ func (g *Graph) judge() (*judge, error) {
 		absent: make(map[string]*absent),
 
 		fetchCount: new(atomic.Int64),
+		slow:       new(atomic.Bool),
 	}, nil
 }
 
@@ -85,6 +89,7 @@ func (j *judge) again(gone map[string]bool) *judge {
 	maps.Copy(lost, gone)
 	return &judge{
 		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, remade: j.remade, lost: lost, fetched: j.fetched, fetchCount: j.fetchCount, tell: j.tell,
+		patience: j.patience, slow: j.slow,
 		inputs: make(map[string]*inputContent), absent: make(map[string]*absent),
 	}
 }
@@ -177,7 +182,7 @@ func (j *judge) known(v *verdict) bool {
 
 // lookup asks the cache for the result of a stale action.
 func (j *judge) lookup(ctx context.Context, v *verdict) {
-	if j.cache == nil || j.own || slices.Contains(j.remade, v.ID) || !v.shared() || j.lost[v.ID] {
+	if j.cache == nil || j.own || slices.Contains(j.remade, v.ID) || !v.shared() || j.lost[v.ID] || j.slow.Load() {
 		return
 	}
 	r := j.cache.Lookup(ctx, v.key)
@@ -202,7 +207,7 @@ func (j *judge) recall(m *member) (*record, Reason) {
 		return nil, Reason{Kind: RecordOutdated}
 	case r.Edited != "":
 		return r, Reason{Kind: InputEdited, Path: r.Edited}
-	case r.Cached && (j.own || slices.Contains(j.remade, r.ID)):
+	case (r.Cached || r.Foreign) && (j.own || slices.Contains(j.remade, r.ID)):
 		return r, Reason{Kind: FromCache}
 	}
 	return r, Reason{}

@@ -1,6 +1,8 @@
 package action
 
 import (
+	"context"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +102,60 @@ func TestActionsRunAgain(t *testing.T) {
 		}
 		if got := strings.Join(b.ids(Done), " "); got != id {
 			t.Errorf("%q ran, want %s", got, id)
+		}
+	}
+}
+
+// What is made again, because a cache is not trusted or is audited, gets no parts from the cache.
+func TestPartsOfTheCacheAreNotForWhatIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	c.readOnly = true
+	for _, again := range []Options{{Cache: c, Own: true}, {Cache: c, Again: []string{"program"}}} {
+		b := newBench(t)
+		b.Actions = []*Action{{ID: "program", Outputs: []string{"out/program"}, Run: func(_ context.Context, task *Task) error {
+			text := "made here"
+			if task.Cache() != nil {
+				task.Foreign()
+				text = "made of parts"
+			}
+			return os.WriteFile(task.Path("out/program"), []byte(text), 0o644)
+		}}}
+		for _, step := range []struct {
+			options Options
+			want    string
+		}{
+			{Options{Cache: c}, "made of parts"}, {again, "made here"}, {Options{Cache: c}, "made here"},
+		} {
+			if err := b.Run(t.Context(), step.options); err != nil {
+				t.Fatal(err)
+			}
+			b.want("out/program", step.want)
+		}
+	}
+}
+
+// What a program has made that came from a cache is made again, too.
+func TestProgramOfACacheMakesNothingOfItsOwn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("src/main", "1")
+	b.Actions = []*Action{join("program", "out/program", "src/main")}
+	for _, step := range []struct {
+		options Options
+		ran     string
+		taken   int
+	}{
+		{Options{Foreign: true}, "program", 1}, {Options{}, "", 1}, {Options{Own: true}, "program", 0}, {Options{Own: true}, "", 0},
+	} {
+		b.events = nil
+		step.options.Events = func(e Event) { b.events = append(b.events, e) }
+		if err := b.Run(t.Context(), step.options); err != nil {
+			t.Fatal(err)
+		}
+		taken, err := b.Taken([]string{"out/program"})
+		if got := strings.Join(b.ids(Done), " "); err != nil || got != step.ran || len(taken) != step.taken {
+			t.Errorf("%+v: %q ran, taken from a cache are %q, %v", step.options, got, taken, err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,10 +28,11 @@ type absent struct {
 	output  string
 	content content
 	entries []Entry
-	other   bool // other bytes have its name
+	other   bool          // other bytes have its name
+	took    time.Duration // how long the action ran elsewhere, or 0
 
-	mu   sync.Mutex
-	here bool // it was fetched
+	mu   sync.Mutex  // held while it is fetched
+	here atomic.Bool // it was fetched
 }
 
 // A lostError says that outputs, which were known, cannot be had. Their actions have to run.
@@ -59,7 +61,7 @@ func (j *judge) adopt(m *member, key string, r *Result) (*record, error) {
 			j.know(out, have)
 			continue
 		}
-		a := &absent{member: m, key: key, output: out, content: contents[i], entries: parts[i], other: !errors.Is(err, fs.ErrNotExist)}
+		a := &absent{member: m, key: key, output: out, content: contents[i], entries: parts[i], other: !errors.Is(err, fs.ErrNotExist), took: r.Took}
 		j.mu.Lock()
 		j.absent[out] = a
 		j.mu.Unlock()
@@ -158,19 +160,26 @@ const fetches = 8
 // bring fetches absent outputs. Its error is a lostError if the cache does not have them.
 func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	makers := map[*member][]*absent{}
+	progress := &fetching{files: map[string]bool{}}
 	for _, a := range outputs {
-		if !slices.Contains(makers[a.member], a) {
+		if !a.here.Load() && !slices.Contains(makers[a.member], a) {
 			makers[a.member] = append(makers[a.member], a)
+			progress.expect(a.content.size)
 		}
 	}
 	lost := &lostError{ids: map[string]bool{}}
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	if making := j.makingTime(outputs); making > 0 && j.patience > 0 {
+		go progress.watch(ctx, j.patience, making, giveUp)
+	}
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(fetches)
 	for m, of := range makers {
 		slices.SortFunc(of, func(a, b *absent) int { return cmp.Compare(a.output, b.output) }) // one order, or two fetches could wait for each other
 		g.Go(func() error {
-			gone, err := j.fetch(ctx, m, of)
+			gone, err := j.fetch(ctx, m, of, progress)
 			if !gone {
 				return err
 			}
@@ -184,33 +193,52 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	if slow := slowness(ctx); slow != nil && !j.slow.Swap(true) {
+		j.tell(Event{Kind: Output, Text: fmt.Sprintf("no more results are fetched from the cache in this run: %v", slow)})
+	}
 	if len(lost.ids) > 0 {
 		return lost
 	}
 	return nil
 }
 
-// errNoCache says that a result is known from an earlier run, and that this one has no cache.
-var errNoCache = errors.New("there is no cache")
+var (
+	// errNoCache reports a result that an earlier run took from a cache, while this run has none.
+	errNoCache = errors.New("there is no cache")
+
+	// errSlow reports a result that is not fetched because fetching was given up.
+	errSlow = errors.New("fetching is slower than making")
+)
 
 // fetch fetches outputs of one action and gives them their names. It reports whether the cache no longer has them.
-func (j *judge) fetch(ctx context.Context, m *member, outputs []*absent) (gone bool, err error) {
+func (j *judge) fetch(ctx context.Context, m *member, outputs []*absent, progress *fetching) (gone bool, err error) {
 	for _, a := range outputs {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 	}
-	outputs = slices.DeleteFunc(outputs, func(a *absent) bool { return a.here })
+	outputs = slices.DeleteFunc(outputs, func(a *absent) bool {
+		if a.here.Load() {
+			progress.expect(-a.content.size)
+		}
+		return a.here.Load()
+	})
 	if len(outputs) == 0 {
 		return false, nil
 	}
 	if j.cache == nil {
 		return true, errNoCache
 	}
+	if j.slow.Load() {
+		return true, errSlow
+	}
 	tmp := filepath.Join(j.fetched, strconv.FormatInt(j.fetchCount.Add(1), 10))
 	contents, err := lay(tmp, outputs)
 	if err == nil {
-		if err := j.cache.Fetch(ctx, contents); err != nil {
-			return ctx.Err() == nil && !full(err), fmt.Errorf("%s: %w", m.ID, err)
+		progress.begin(contents)
+		err = j.cache.Fetch(ctx, contents)
+		progress.end(contents, err == nil)
+		if err != nil {
+			return (ctx.Err() == nil || slowness(ctx) != nil) && !full(err), fmt.Errorf("%s: %w", m.ID, err)
 		}
 		err = j.placeFetched(tmp, outputs)
 	}
@@ -219,7 +247,7 @@ func (j *judge) fetch(ctx context.Context, m *member, outputs []*absent) (gone b
 	}
 	e := Event{Kind: Fetched, Action: m.ID, Phase: m.Phase}
 	for _, a := range outputs {
-		a.here = true
+		a.here.Store(true)
 		e.Files = append(e.Files, newOutput(a.output, a.content).File)
 	}
 	j.tell(e)

@@ -24,10 +24,12 @@ type record struct {
 	ID       string        `json:"id"`
 	Key      string        `json:"key"`
 	Outputs  []output      `json:"outputs,omitempty"`
-	Edited   string        `json:"edited,omitempty"` // an input that was edited while the action ran
-	Cached   bool          `json:"cached,omitempty"` // the result is a cache's: an output may be known without being here
-	Duration time.Duration `json:"duration"`         // nanoseconds
-	Memory   int64         `json:"memory,omitempty"` // peak, bytes
+	Edited   string        `json:"edited,omitempty"`   // an input that was edited while the action ran
+	Cached   bool          `json:"cached,omitempty"`   // the result is a cache's: an output may be known without being here
+	Foreign  bool          `json:"foreign,omitempty"`  // it was made here, with parts that a cache had
+	Duration time.Duration `json:"duration"`           // nanoseconds, of all actions of a batch that ran together
+	Together int           `json:"together,omitempty"` // how many these were
+	Memory   int64         `json:"memory,omitempty"`   // peak, bytes
 }
 
 // writeHit writes what a later run has to know of a result that a cache has.
@@ -49,6 +51,14 @@ func newOutput(p string, c content) output {
 }
 
 func (o output) is(c content) bool { return o.Kind == string(rune(c.kind)) && o.SHA256 == c.hex() }
+
+// took returns how long the action ran: its share of the time of its batch. It returns 0 if parts of a cache have made it faster.
+func (r *record) took() time.Duration {
+	if r.Foreign {
+		return 0
+	}
+	return r.Duration / time.Duration(max(r.Together, 1))
+}
 
 func (r *record) files() []File {
 	files := make([]File, len(r.Outputs))

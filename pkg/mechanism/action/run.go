@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,14 +35,20 @@ type Options struct {
 	// Own makes results count only if they were made in this tree: what earlier runs took from a cache is made again. It goes without
 	// a Cache.
 	Own bool
+
+	// Foreign makes all that runs count as made with parts of a cache, since the program that runs it came from one.
+	Foreign bool
+
+	patience time.Duration // if not 0, instead of the constant
 }
 
 // A run is one call of Graph.Run.
 type run struct {
 	*judge
 	*emitter
-	state string // absolute
-	tmp   string // absolute; this run's own
+	state   string // absolute
+	tmp     string // absolute; this run's own
+	foreign bool   // what runs counts as made with parts of a cache
 
 	uploads *uploader
 }
@@ -75,7 +82,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		if err := j.present(units); err != nil {
 			return err
 		}
-		r := &run{judge: j, emitter: e, state: g.state(), uploads: &uploader{slots: make(chan struct{}, stores)}}
+		r := &run{judge: j, emitter: e, state: g.state(), foreign: opts.Foreign, uploads: &uploader{slots: make(chan struct{}, stores)}}
 		// Remove what killed runs left behind. A tool that outlived its run may still be writing, so this run's folder has a
 		// name of its own.
 		tmp := filepath.Join(r.state, "tmp")
@@ -84,6 +91,9 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		defer r.remove(tmp)
 		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
 		j.own, j.remade = opts.Own, opts.Again
+		if j.patience = cmp.Or(opts.patience, patience); opts.FetchOnly {
+			j.patience = 0
+		}
 		j.cache, j.tell, j.fetched = opts.Cache, e.emit, filepath.Join(r.tmp, "fetched")
 		err = r.passes(ctx, g, units, opts)
 		r.finishUploads()

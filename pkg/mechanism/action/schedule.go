@@ -140,7 +140,7 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 }
 
 func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
-	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{known: make(map[string][32]byte), linked: make(map[string]linked)}}
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{foreign: s.foreign, known: make(map[string][32]byte), linked: make(map[string]linked)}}
 	t.all = make([]*verdict, len(u.members))
 	var g errgroup.Group
 	_, most := s.judgers()
@@ -168,6 +168,9 @@ func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 	if len(t.stale) == 0 {
 		return report{stage: judged, unit: u}
 	}
+	if !s.own && !slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.remade, v.ID) }) {
+		t.cache = s.cache
+	}
 	return report{stage: judged, unit: u, task: t}
 }
 
@@ -186,7 +189,7 @@ func (s *scheduler) skip(ctx context.Context, v *verdict) error {
 	}
 	outputs, err := s.outputs(v.member)
 	if err == nil {
-		s.offer(ctx, v.member, v.key, outputs)
+		s.offer(ctx, v.member, v.record, outputs)
 	}
 	return err
 }

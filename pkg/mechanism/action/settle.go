@@ -126,11 +126,12 @@ func (t *Task) settle(ctx context.Context) error {
 	looked := make(map[string]digest)
 	for i, v := range t.stale {
 		edited := t.edited(v, looked)
-		if err := t.record(v, facts, outputs[i], edited); err != nil {
+		rec, err := t.record(v, facts, outputs[i], edited)
+		if err != nil {
 			return err
 		}
 		if edited == "" {
-			t.run.offer(ctx, v.member, v.key, outputs[i])
+			t.run.offer(ctx, v.member, rec, outputs[i])
 		}
 	}
 	return t.recordBatch(facts)
@@ -200,8 +201,8 @@ func (t *Task) edited(v *verdict, looked map[string]digest) string {
 	return ""
 }
 
-func (t *Task) record(v *verdict, facts facts, outputs []content, edited string) error {
-	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Duration: time.Since(t.start)}
+func (t *Task) record(v *verdict, facts facts, outputs []content, edited string) (*record, error) {
+	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Foreign: facts.foreign, Duration: time.Since(t.start), Together: len(t.stale)}
 	for i, c := range outputs {
 		r.Outputs = append(r.Outputs, newOutput(v.outputs[i], c))
 	}
@@ -213,10 +214,10 @@ func (t *Task) record(v *verdict, facts facts, outputs []content, edited string)
 	}
 	from := origin{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}
 	if err := t.run.ledger.write(v.ID, ".from", t.run.tmp, from); err != nil {
-		return err
+		return nil, err
 	}
 	if err := t.run.ledger.write(v.ID, ".json", t.run.tmp, r); err != nil {
-		return err
+		return nil, err
 	}
 	if edited != "" {
 		t.run.emit(Event{Kind: Output, Action: t.unit.id, Phase: t.unit.phase,
@@ -227,7 +228,7 @@ func (t *Task) record(v *verdict, facts facts, outputs []content, edited string)
 		done.Batch = t.unit.id
 	}
 	t.run.emit(done)
-	return nil
+	return r, nil
 }
 
 func (t *Task) recordBatch(facts facts) error {

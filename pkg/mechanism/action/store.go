@@ -22,11 +22,23 @@ type uploader struct {
 }
 
 // offer has the cache keep what an action made. It does not wait for that. Outputs stay as they are until the run ends.
-func (r *run) offer(ctx context.Context, m *member, key string, outputs []content) {
+func (r *run) offer(ctx context.Context, m *member, rec *record, outputs []content) {
 	j := r.judge
 	if j.cache == nil || !j.cache.Stores() || !m.shared() {
 		return
 	}
+	r.later(ctx, m.ID, func() error {
+		result, err := j.result(m, outputs)
+		if err != nil {
+			return err
+		}
+		result.Took = rec.took()
+		return j.cache.Store(ctx, rec.Key, result, func(p string) (io.ReadCloser, error) { return os.Open(j.absolute(p)) })
+	})
+}
+
+// later has f store something in the cache, and does not wait for that.
+func (r *run) later(ctx context.Context, id string, f func() error) {
 	r.uploads.left.Add(1)
 	r.uploads.wg.Go(func() {
 		defer r.uploads.left.Add(-1)
@@ -35,13 +47,9 @@ func (r *run) offer(ctx context.Context, m *member, key string, outputs []conten
 		if ctx.Err() != nil {
 			return
 		}
-		result, err := j.result(m, outputs)
-		if err == nil {
-			err = j.cache.Store(ctx, key, result, func(p string) (io.ReadCloser, error) { return os.Open(j.absolute(p)) })
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := f(); err != nil && ctx.Err() == nil {
 			r.uploads.once.Do(func() {
-				r.emit(Event{Kind: Output, Text: fmt.Sprintf("not stored in the cache: %s: %v", m.ID, err)})
+				r.emit(Event{Kind: Output, Text: fmt.Sprintf("not stored in the cache: %s: %v", id, err)})
 			})
 		}
 	})

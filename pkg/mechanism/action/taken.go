@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Taken returns the IDs of actions whose results were taken from a cache, among those that made these outputs and what these were made
+// Taken returns the IDs of actions whose results, or parts of them, were taken from a cache, among those that made these outputs and what these were made
 // of, by the records of the last runs. Only Root and State of the graph must be set.
 func (g *Graph) Taken(outputs []string) ([]string, error) {
 	records, err := g.ledger().all()
@@ -37,8 +37,10 @@ func (g *Graph) Taken(outputs []string) ([]string, error) {
 			return nil
 		}
 		seen[r.ID] = true
-		if r.Cached { // what it was made of was not looked at
+		if r.Cached || r.Foreign {
 			taken = append(taken, r.ID)
+		}
+		if r.Cached { // what it was made of was not looked at
 			return nil
 		}
 		var from origin

@@ -1,8 +1,10 @@
 package action
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,6 +24,7 @@ type Task struct {
 	unit   *unit
 	all    []*verdict // of all members
 	stale  []*verdict // of those that run
+	cache  Cache      // that they may take parts from
 	folder string     // absolute; holds everything temporary of this task
 	start  time.Time
 
@@ -31,12 +34,13 @@ type Task struct {
 
 // facts are what an action has reported to its task.
 type facts struct {
-	known  map[string][sha256.Size]byte // by path: outputs, and files in output directories
-	linked map[string]linked            // by path: inputs that have one more link now
-	memory int64                        // peak, bytes
-	by     string
-	unit   Unit
-	err    error // why a temporary folder could not be made
+	known   map[string][sha256.Size]byte // by path: outputs, and files in output directories
+	linked  map[string]linked            // by path: inputs that have one more link now
+	memory  int64                        // peak, bytes
+	by      string
+	foreign bool
+	unit    Unit
+	err     error // why a temporary folder could not be made
 }
 
 // A linked file is an input as it was before it got one more link.
@@ -165,6 +169,28 @@ func (t *Task) Output(line string) { t.emit(Event{Kind: Output, Text: line}) }
 // Step reports that a part of the work is done, and how long it took.
 func (t *Task) Step(text string, took time.Duration) {
 	t.emit(Event{Kind: Step, Text: text, Duration: took})
+}
+
+// Cache returns the cache that the action may take parts from, or nil. What is made again, to be compared with a cache's result, must not
+// take any.
+func (t *Task) Cache() Cache { return t.cache }
+
+// Foreign reports that the action has taken parts from the cache. With [Options.Own], it is made again without them.
+func (t *Task) Foreign() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.facts.foreign = true
+}
+
+// Later has f store something in the cache while other actions run. Dir is an empty folder for temporary files.
+func (t *Task) Later(ctx context.Context, f func(ctx context.Context, dir string) error) {
+	t.run.later(ctx, t.unit.id, func() error {
+		dir, err := os.MkdirTemp(t.run.tmp, "later")
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(ctx, dir), os.RemoveAll(dir))
+	})
 }
 
 // By sets what does the work from now on, for every event of the task: "go build, pid 4711".

@@ -1,6 +1,7 @@
 package reapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -137,7 +138,7 @@ func (c *Client) Capabilities(ctx context.Context) (*Capabilities, error) {
 // Result returns what the server keeps for an action, or nil if it keeps nothing.
 func (c *Client) Result(ctx context.Context, action Digest) (*Result, error) {
 	request := wire.AppendBytes(wire.AppendString(nil, 1, c.instance), 2, action.marshal())
-	request = wire.AppendInt(request, 4, 1) // inline_stdout
+	request = wire.AppendInt(request, 3, 1) // inline_stdout
 	answer, err := c.unary(ctx, executionService+"ActionCache/GetActionResult", request)
 	if IsCode(err, NotFound) {
 		return nil, nil
@@ -145,7 +146,23 @@ func (c *Client) Result(ctx context.Context, action Digest) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseResult(answer)
+	r, stdout, err := parseResult(answer)
+	if err != nil || len(r.Stdout) > 0 || stdout.Size == 0 {
+		return r, err
+	}
+	if stdout.Size > wire.Max { // it was stored in a message
+		return nil, wire.ErrMessage
+	}
+	var data bytes.Buffer
+	err = c.Read(ctx, stdout, &data)
+	if IsCode(err, NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Stdout = data.Bytes()
+	return r, nil
 }
 
 // StoreResult keeps the result of an action. Its files must be there.

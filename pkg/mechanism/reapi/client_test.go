@@ -128,6 +128,16 @@ func TestResultsComeBackAsTheyWere(t *testing.T) {
 	if err != nil || got == nil || len(got.Files) != 1 || got.Files[0] != stored.Files[0] || string(got.Stdout) != "by whom" {
 		t.Fatalf("the result is %+v, %v", got, err)
 	}
+	s.StdoutApart()
+	got, err = c.Result(t.Context(), action)
+	if err != nil || got == nil || len(got.Files) != 1 || string(got.Stdout) != "by whom" {
+		t.Fatalf("with stdout apart, the result is %+v, %v", got, err)
+	}
+	s.Misbehave("Read", standin.Corrupt, -1)
+	if r, err := c.Result(t.Context(), action); err == nil {
+		t.Errorf("with another stdout, the result is %+v", r)
+	}
+	s.Behave()
 	s.Lose(reapi.DigestOf(data))
 	if r, err := c.Result(t.Context(), action); r != nil || err != nil {
 		t.Errorf("a result whose file is lost is %v, %v", r, err)

@@ -54,20 +54,23 @@ func (r *Result) marshal() []byte {
 	return b
 }
 
-func parseResult(message []byte) (*Result, error) {
-	r := new(Result)
-	err := wire.Fields(message, func(field wire.Field, value []byte, _ uint64) error {
+// parseResult returns a result and, if the server has left out Stdout, which it may, its digest.
+func parseResult(message []byte) (r *Result, stdout Digest, err error) {
+	r = new(Result)
+	err = wire.Fields(message, func(field wire.Field, value []byte, _ uint64) (err error) {
 		switch field {
 		case 2:
-			file, err := parseFile(value)
+			var file OutputFile
+			file, err = parseFile(value)
 			r.Files = append(r.Files, file)
-			return err
 		case 5:
 			r.Stdout = value
+		case 6:
+			stdout, err = parseDigest(value)
 		}
-		return nil
+		return err
 	})
-	return r, err
+	return r, stdout, err
 }
 
 func parseFile(message []byte) (f OutputFile, err error) {

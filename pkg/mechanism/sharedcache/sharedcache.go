@@ -112,11 +112,16 @@ func (c *Cache) ask(ctx context.Context, f func() error) error {
 		c.failures.Store(0)
 		c.answered.Store(true)
 	case ctx.Err() != nil:
-	case reapi.IsCode(err, reapi.Unauthenticated), reapi.IsCode(err, reapi.PermissionDenied), c.failures.Add(1) >= maxFailures, !c.answered.Load():
+	case denies(err), c.failures.Add(1) >= maxFailures, !c.answered.Load():
 		c.gone.Store(true)
 		c.notify(fmt.Sprintf("the cache %s is not used any more: %v", c.Name, err))
 	}
 	return err
+}
+
+// denies reports whether a server answers that this client may not do what it asks for, or must first say who it is.
+func denies(err error) bool {
+	return reapi.IsCode(err, reapi.PermissionDenied) || reapi.IsCode(err, reapi.Unauthenticated)
 }
 
 // tell makes a request that stores something. A server may take it from others only.
@@ -124,7 +129,7 @@ func (c *Cache) tell(ctx context.Context, f func() error) error {
 	var denied error
 	err := c.ask(ctx, func() error {
 		err := f()
-		if reapi.IsCode(err, reapi.PermissionDenied) {
+		if denies(err) {
 			denied, err = err, nil
 		}
 		return err
@@ -178,6 +183,12 @@ func (c *Cache) Lookup(ctx context.Context, key string) *action.Result {
 	default:
 		c.counts.misses.Add(1)
 	}
+	return r
+}
+
+// Find is Lookup for what is no result of an action, and is not counted as one.
+func (c *Cache) Find(ctx context.Context, key string) *action.Result {
+	r, _ := c.lookup(ctx, key)
 	return r
 }
 

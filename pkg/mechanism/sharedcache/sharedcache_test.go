@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -204,6 +207,91 @@ func TestOtherResultsDoNotCount(t *testing.T) {
 	}
 }
 
+// Ten thousand answers in which bits are flipped, bytes are others, parts are missing or come twice, or which are those of other requests:
+// none reaches a file, and no result is another than was signed.
+func TestDamagedAnswersReachNothing(t *testing.T) {
+	t.Parallel()
+	s := standin.Start(t)
+	by := newKey(t)
+	r := &action.Result{Entries: []action.Entry{{Path: "out/", Kind: action.Folder}}}
+	texts := map[string]string{"out/a": "small", "out/b": strings.Repeat("another", 300), "out/c": ""}
+	for name, text := range texts {
+		d := reapi.DigestOf([]byte(text))
+		r.Entries = append(r.Entries, action.Entry{Path: name, Kind: action.RegularFile, SHA256: d.SHA256, Size: d.Size})
+	}
+	writer, _ := open(t, s, func(o *sharedcache.Options) { o.Sign = &by })
+	err := writer.Store(t.Context(), key, r, func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(texts[name])), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var mu sync.Mutex
+	var damaged int
+	var earlier []byte
+	s.Damage(func(frame []byte) []byte {
+		mu.Lock()
+		defer mu.Unlock()
+		before := frame
+		frame = bytes.Clone(frame)
+		at, to := random.IntN(len(frame)), random.IntN(len(frame))
+		switch random.IntN(8) {
+		case 0:
+			frame[at] ^= 1 << random.IntN(8)
+		case 1:
+			frame[at], frame[to] = frame[to], frame[at]
+		case 2:
+			frame[at] = "0123456789abcdef"[random.IntN(16)] // in a digest or a signature, perhaps
+		case 3:
+			frame = frame[:at]
+		case 4:
+			frame = append(frame, frame[at:]...)
+		case 5:
+			frame = append(frame[:min(at, to):min(at, to)], frame[max(at, to):]...)
+		case 6:
+			frame = bytes.Clone(earlier)
+		case 7: // the length is right, and the rest is not
+			copy(frame[5:], bytes.Repeat([]byte{byte(random.IntN(256))}, len(frame)))
+		}
+		earlier = before
+		if !bytes.Equal(frame, before) {
+			damaged++
+		}
+		return frame
+	})
+	client, err := reapi.New(reapi.Options{URL: s.URL(), Patience: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	enough := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return damaged >= 10_000
+	}
+	dir := t.TempDir()
+	var workers sync.WaitGroup
+	for n := range 200 { // most of the time, a client waits before it asks again
+		workers.Go(func() {
+			file := filepath.Join(dir, strconv.Itoa(n))
+			for !enough() {
+				c := sharedcache.New(sharedcache.Options{Client: client, Name: "here", Keys: []signature.PublicKey{by.Public()}})
+				if got := c.Lookup(t.Context(), key); got != nil && !reflect.DeepEqual(got, r) {
+					t.Errorf("the result is %+v", got)
+				}
+				for name, text := range texts {
+					d := reapi.DigestOf([]byte(text))
+					err := c.Fetch(t.Context(), []action.Content{{SHA256: d.SHA256, Size: d.Size, File: file}})
+					if data, _ := os.ReadFile(file); err == nil && string(data) != text {
+						t.Errorf("%s has %q", name, data)
+					}
+					_ = os.Remove(file)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
 func TestServerThatFailsIsGivenUp(t *testing.T) {
 	s := standin.Start(t)
 	mine := newKey(t)
@@ -239,11 +327,20 @@ func TestServersThatDeny(t *testing.T) {
 		t.Errorf("it says %q", said.all())
 	}
 
-	s = standin.Start(t)
-	s.Misbehave("UpdateActionResult", standin.Deny, -1)
-	c, said = open(t, s, func(o *sharedcache.Options) { o.Sign = &mine })
-	if err := c.Store(t.Context(), key, result(), opened); err == nil || c.Stores() || !strings.Contains(said.all(), "takes no results from here") {
-		t.Errorf("%v; it still stores: %t; it says %q", err, c.Stores(), said.all())
+	for _, kind := range []standin.Fault{standin.Deny, standin.Ask} {
+		s = standin.Start(t)
+		c, _ = open(t, s, func(o *sharedcache.Options) { o.Sign = &mine })
+		if err := c.Store(t.Context(), key, result(), opened); err != nil {
+			t.Fatal(err)
+		}
+		s.Misbehave("UpdateActionResult", kind, -1)
+		c, said = open(t, s, func(o *sharedcache.Options) { o.Sign = &mine })
+		if err := c.Store(t.Context(), strings.Repeat("b", 64), result(), opened); err == nil || c.Stores() || !strings.Contains(said.all(), "takes no results from here") {
+			t.Errorf("%s: %v; it still stores: %t; it says %q", kind, err, c.Stores(), said.all())
+		}
+		if c.Lookup(t.Context(), key) == nil {
+			t.Errorf("%s: results are not read any more: %q", kind, said.all())
+		}
 	}
 
 	s = standin.Start(t)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +27,8 @@ type Road struct {
 	Root string // of the tree, absolute
 	Pin  toolchain.Pin
 	Go   func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // finds the pinned Go, once
+
+	slow atomic.Bool // fetching compiled packages takes longer than compiling them
 }
 
 // Info returns the package's Info.
@@ -80,7 +83,10 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	if err != nil {
 		return err
 	}
-	run := &run{g: g, c: c, dir: r.dir(c.Spec), rep: rep, output: road.GoOutput{Report: rep}}
+	run := &run{g: g, c: c, root: r.Root, dir: r.dir(c.Spec), cache: g.Setting("GOCACHE"), slow: &r.slow, rep: rep, output: road.GoOutput{Report: rep}}
+	if g.Setting("GOCACHEPROG") != "" {
+		run.c.Shared = nil // the user's program decides what is compiled
+	}
 	for _, command := range c.GoCommands() {
 		if err := run.build(ctx, command); err != nil {
 			return err
@@ -93,12 +99,18 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 type run struct {
 	g      *toolchain.Go
 	c      road.Compilation
+	root   string // of the tree
 	dir    string // of the module
+	cache  string // GOCACHE
+	slow   *atomic.Bool
 	rep    road.Report
 	output road.GoOutput
 }
 
 func (r *run) build(ctx context.Context, command road.GoCommand) error {
+	if r.c.Shared != nil && !r.slow.Load() {
+		r.share(ctx, command)
+	}
 	bin, err := os.MkdirTemp(r.c.Scratch, "bin")
 	if err != nil {
 		return err
@@ -115,7 +127,7 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 	}
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, command.Args(r.c.Spec, bin+string(filepath.Separator))...)
 	// GOTMPDIR on the file system of the outputs lets the Go command rename what it has linked.
-	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp)
+	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp, "GOCACHE="+r.cache)
 	stopTotal, stopBuilt := r.output.WatchTotal(ctx, r.c, command.Targets, r.list), r.watchBuilt(bin, command.Targets)
 	err = r.stream(cmd)
 	stopTotal()
@@ -131,13 +143,16 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 			return err
 		}
 	}
+	if r.c.Shared != nil {
+		r.keep(ctx, command)
+	}
 	return nil
 }
 
 // list runs the Go command and returns its output.
 func (r *run) list(ctx context.Context, args []string) ([]byte, error) {
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
-	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags)
+	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache)
 	return cmd.Output()
 }
 

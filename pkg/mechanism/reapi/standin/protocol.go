@@ -30,13 +30,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Hang:
 		panic(http.ErrAbortHandler)
 	}
-	out := &answer{w: w, kind: kind}
+	out := &answer{w: w, kind: kind, damage: s.damaged()}
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Trailer", "Grpc-Status, Grpc-Message")
 	var err error
 	switch handle := methods[method]; {
 	case denied || kind == Deny:
 		err = &reapi.StatusError{Code: reapi.PermissionDenied, Message: "not%20you"}
+	case kind == Ask:
+		err = &reapi.StatusError{Code: reapi.Unauthenticated}
 	case kind == Refuse:
 		err = &reapi.StatusError{Code: reapi.Unavailable}
 	case handle == nil:
@@ -54,12 +56,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // An answer sends messages, whole or not.
 type answer struct {
-	w    http.ResponseWriter
-	kind Fault
+	w      http.ResponseWriter
+	kind   Fault
+	damage func([]byte) []byte // may be nil
 }
 
 func (a *answer) send(message []byte) error {
 	frame := wire.Frame(message)
+	if a.damage != nil {
+		frame = a.damage(frame)
+	}
 	switch a.kind {
 	case Garbage:
 		frame = bytes.Repeat([]byte{0xff}, 64)
@@ -153,9 +159,13 @@ func (s *Server) keep(d reapi.Digest, data []byte) error {
 
 func (s *Server) result(body io.Reader, a *answer) error {
 	var action reapi.Digest
-	err := fieldsOf(body, func(field wire.Field, value []byte, _ uint64) (err error) {
-		if field == 2 {
+	inline := false
+	err := fieldsOf(body, func(field wire.Field, value []byte, number uint64) (err error) {
+		switch field {
+		case 2:
 			action, err = digestOf(value)
+		case 3:
+			inline = number != 0
 		}
 		return err
 	})
@@ -164,6 +174,7 @@ func (s *Server) result(body io.Reader, a *answer) error {
 	}
 	s.mu.Lock()
 	result, ok := s.results[action]
+	inline = inline && !s.apart
 	s.mu.Unlock()
 	if !ok {
 		return &reapi.StatusError{Code: reapi.NotFound}
@@ -183,10 +194,27 @@ func (s *Server) result(body io.Reader, a *answer) error {
 			return err
 		})
 	})
+	if err == nil && !inline {
+		result, err = s.withoutStdout(result)
+	}
 	if err != nil {
 		return err
 	}
 	return a.send(a.altered(result))
+}
+
+// withoutStdout returns a result that has the digest of stdout instead of its bytes, which become a content.
+func (s *Server) withoutStdout(result []byte) (short []byte, err error) {
+	err = wire.Fields(result, func(field wire.Field, value []byte, _ uint64) error {
+		if field != 5 {
+			short = wire.AppendBytes(short, field, value)
+			return nil
+		}
+		d := reapi.DigestOf(value)
+		short = wire.AppendBytes(short, 6, message(d))
+		return s.keep(d, value)
+	})
+	return short, err
 }
 
 func (s *Server) storeResult(body io.Reader, a *answer) error {

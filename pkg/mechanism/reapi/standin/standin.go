@@ -1,5 +1,5 @@
-// Package standin is a server of the Remote Execution API's cache in memory, for tests. It behaves as buildbox-casd does, and
-// misbehaves on demand.
+// Package standin is a server of the Remote Execution API's cache in memory, for tests. It behaves as buildbox-casd does, or in other ways
+// that the API allows, and misbehaves on demand.
 //
 // What must never be in here: what actions are.
 package standin
@@ -28,11 +28,12 @@ const (
 	Garbage  Fault = "garbage"  // sends what is no message
 	Refuse   Fault = "refuse"   // says that it is unavailable
 	Deny     Fault = "deny"     // says that this client may not
+	Ask      Fault = "ask"      // says that it does not know who asks
 	Hang     Fault = "hang up"  // closes the connection
 )
 
 // Faults are all ways to misbehave that make a request fail.
-var Faults = []Fault{Stall, Corrupt, Truncate, Garbage, Refuse, Deny, Hang}
+var Faults = []Fault{Stall, Corrupt, Truncate, Garbage, Refuse, Deny, Ask, Hang}
 
 // A Server is a server on loopback.
 type Server struct {
@@ -48,6 +49,8 @@ type Server struct {
 	headers  []http.Header
 	token    string
 	readOnly bool
+	apart    bool
+	damage   func([]byte) []byte
 	done     chan struct{}
 }
 
@@ -109,6 +112,19 @@ func (s *Server) Misbehave(method string, kind Fault, times int) {
 	s.faults[method] = fault{kind, times}
 }
 
+// Damage has every answer go through a function, from several goroutines, until it is nil.
+func (s *Server) Damage(f func(frame []byte) []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.damage = f
+}
+
+func (s *Server) damaged() func([]byte) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.damage
+}
+
 // Behave ends all misbehavior.
 func (s *Server) Behave() {
 	s.mu.Lock()
@@ -128,6 +144,13 @@ func (s *Server) ReadOnly() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readOnly = true
+}
+
+// StdoutApart makes results hold the digest of stdout instead of its bytes, even if the client asks for the bytes, as the API allows.
+func (s *Server) StdoutApart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apart = true
 }
 
 // Lose forgets a content, as a server does whose disk is full.

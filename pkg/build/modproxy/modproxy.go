@@ -1,0 +1,214 @@
+// Package modproxy shares modules through a cache of results. A [Server] is a module proxy that serves the go commands of this machine
+// from the cache. [Store] stores the modules of a module cache.
+//
+// A go command asks one proxy after the other, so the user's proxies have what the cache lacks. It compares every module with go.sum, and a
+// toolchain with its sum in release.yaml, whichever proxy had it.
+//
+// # What must never be in here
+//
+// Which modules a tree has. How results travel: see package sharedcache.
+package modproxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gomod "golang.org/x/mod/module"
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/tree/module"
+)
+
+// key returns the key of a module's files.
+func key(v module.Version) string { return action.FindKey("module 1", v.String()) }
+
+// A Server is a module proxy on loopback.
+type Server struct {
+	URL string // for GOPROXY
+
+	cache  action.Cache
+	ctx    context.Context
+	dir    string // for temporary files
+	server *http.Server
+	stop   context.CancelFunc
+	known  sync.Map // *lookup by module.Version
+}
+
+// Start starts a server. It asks the cache until ctx ends.
+func Start(ctx context.Context, cache action.Cache) (*Server, error) {
+	dir, err := os.MkdirTemp("", "slipway-modules-")
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &Server{URL: "http://" + l.Addr().String(), cache: cache, dir: dir}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = s.server.Serve(l) }() // until it is closed
+	return s, nil
+}
+
+// Close ends the server.
+func (s *Server) Close() error {
+	s.stop()
+	return errors.Join(s.server.Close(), os.RemoveAll(s.dir))
+}
+
+// ServeHTTP answers the requests of `go help goproxy`. Whatever goes wrong, the answer is "not found", so that the next proxy is asked.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v, suffix, ok := parse(r.URL.Path)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	dir, err := os.MkdirTemp(s.dir, "file")
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "content")
+	if !s.fetch(v, suffix, file) {
+		http.NotFound(w, r)
+		return
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer func() { _ = f.Close() }()
+	_, _ = io.Copy(w, f) // the go command notices what is cut short
+}
+
+// parse returns the version and the suffix of a file that a request is for: /PATH/@v/VERSION.SUFFIX.
+func parse(name string) (v module.Version, suffix string, ok bool) {
+	folder, file := path.Split(strings.TrimPrefix(name, "/"))
+	escaped, found := strings.CutSuffix(folder, "/@v/")
+	suffix = path.Ext(file)
+	if !found || suffix != ".zip" && suffix != ".mod" && suffix != ".info" {
+		return v, "", false
+	}
+	var err1, err2 error
+	v.Path, err1 = gomod.UnescapePath(escaped)
+	v.Version, err2 = gomod.UnescapeVersion(strings.TrimSuffix(file, suffix))
+	return v, suffix, err1 == nil && err2 == nil
+}
+
+// A lookup is what the cache says of a module, asked once.
+type lookup struct {
+	once   sync.Once
+	result *action.Result
+}
+
+// fetch writes a file of a module, if the cache has it.
+func (s *Server) fetch(v module.Version, suffix, file string) bool {
+	known, _ := s.known.LoadOrStore(v, new(lookup))
+	l := known.(*lookup)
+	l.once.Do(func() { l.result = s.cache.Find(s.ctx, key(v)) })
+	if l.result == nil {
+		return false
+	}
+	for _, e := range l.result.Entries {
+		if e.Path == "module"+suffix && e.Kind == action.RegularFile {
+			return s.cache.Fetch(s.ctx, []action.Content{{SHA256: e.SHA256, Size: e.Size, File: file}}) == nil
+		}
+	}
+	return false
+}
+
+// stores is how many modules are stored at the same time.
+const stores = 8
+
+// Store stores the modules that are whole in a module cache. Once the cache has all of them, it is asked only for that.
+func Store(ctx context.Context, cache action.Cache, modCache string, modules []module.Pinned) error {
+	names := []string{"all modules 1"}
+	for _, m := range modules {
+		names = append(names, m.String(), m.Sum)
+	}
+	all := action.FindKey(names...)
+	if cache.Find(ctx, all) != nil {
+		return nil
+	}
+	var lacks atomic.Bool // the module cache lacks some
+	g, limited := errgroup.WithContext(ctx)
+	g.SetLimit(stores)
+	for _, m := range modules {
+		if m.Sum == "" {
+			continue // only its go.mod counts, and that only for `go mod tidy`
+		}
+		g.Go(func() error {
+			r, open, err := read(modCache, m)
+			if errors.Is(err, fs.ErrNotExist) {
+				lacks.Store(true)
+				return nil
+			}
+			if err != nil || cache.Find(limited, key(m.Version)) != nil {
+				return err
+			}
+			return cache.Store(limited, key(m.Version), r, open)
+		})
+	}
+	if err := g.Wait(); err != nil || lacks.Load() {
+		return err
+	}
+	return cache.Store(ctx, all, &action.Result{}, nil)
+}
+
+// read returns a module's files in a module cache. The go command has compared them with the sum.
+func read(modCache string, m module.Pinned) (*action.Result, func(string) (io.ReadCloser, error), error) {
+	at, err := m.ProxyPath()
+	if err != nil {
+		return nil, nil, err
+	}
+	name := filepath.Join(modCache, "cache", "download", filepath.FromSlash(at))
+	sum, err := os.ReadFile(name + ".ziphash")
+	if err != nil {
+		return nil, nil, err
+	}
+	if strings.TrimSpace(string(sum)) != m.Sum {
+		return nil, nil, fmt.Errorf("%s: %w with the sum %s", m.Version, fs.ErrNotExist, m.Sum)
+	}
+	r := &action.Result{}
+	files := map[string]string{}
+	for _, suffix := range []string{".info", ".mod", ".zip"} {
+		e, err := entry("module"+suffix, name+suffix)
+		if suffix == ".info" && errors.Is(err, fs.ErrNotExist) {
+			continue // a go command that only compiles needs none
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		r.Entries, files[e.Path] = append(r.Entries, e), name+suffix
+	}
+	return r, func(p string) (io.ReadCloser, error) { return os.Open(files[p]) }, nil
+}
+
+func entry(p, file string) (action.Entry, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return action.Entry{}, err
+	}
+	defer func() { _ = f.Close() }()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return action.Entry{Path: p, Kind: action.RegularFile, SHA256: hex.EncodeToString(h.Sum(nil)), Size: n}, err
+}

@@ -1,0 +1,293 @@
+// Package objects shares what Go has compiled: the archives of a binary's packages, through a cache of results.
+//
+// A result of an action covers one binary of one commit. After an edit, or for a new commit, the binary has to be made, but nearly all
+// of its packages are as before. With their archives at hand, the go command compiles the rest and links.
+//
+// # Lists
+//
+// For each binary the cache has a list, under a key of its own: entries of Go's build cache, one for each package, each with the digest
+// of its compressed bytes. It is signed and stored like a result of an action. The key holds all that the go command reads but the
+// sources of the tree: so a list can be found after any edit of them, and what has changed is not in it.
+//
+// # Go's build cache
+//
+// In DIR/ab/, the file abcd…-a says which output an action has, "v1 ACTION OUTPUT SIZE TIME\n", and the file of the OUTPUT, ….-d, holds
+// its bytes. An OUTPUT is the SHA-256 of the bytes. What a compiler printed is an output, too, whose action is derived from that of the
+// package. This is the layout since Go 1.10 (cmd/go/internal/cache). The go command does not compare bytes with their digest, so [Share]
+// does so before a file gets its name.
+//
+// # What must never be in here
+//
+// How packages are compiled. How results travel, and whose count: see package sharedcache.
+package objects
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/action"
+)
+
+// format is part of every key.
+const format = "objects of go 1"
+
+// Key returns the key of a binary's list: the digest of what decides which objects a compile can use.
+func Key(parts ...string) string {
+	return action.FindKey(append([]string{format}, parts...)...)
+}
+
+// A Share shares objects between caches of Go and a cache of results.
+type Share struct {
+	Cache    action.Cache
+	Own      string // GOCACHE of the user
+	Foreign  string // a cache of Go for objects that were compiled elsewhere; it may not exist yet
+	Scratch  string // an empty folder for temporary files
+	Progress func(done, total int64)
+
+	// Compile returns how long the go command probably takes for a number of packages.
+	Compile func(packages int) time.Duration
+}
+
+// A SlowError reports that fetching objects was given up, since compiling them is faster.
+type SlowError struct{ Fetch, Compile time.Duration }
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("fetching them would take %v, and compiling them about %v", e.Fetch.Round(time.Second), e.Compile.Round(time.Second))
+}
+
+// A Use describes the cache of Go that a compile works with.
+type Use struct {
+	Dir     string // the GOCACHE to use
+	Foreign bool   // whether it holds objects that were compiled elsewhere
+	Fetched int    // how many objects were fetched
+	Bytes   int64  // their compressed size
+}
+
+// enough is the share of a list's objects that makes the user's own cache good enough.
+const enough = 0.9
+
+// Fetch fetches the objects of binaries that are missing here. Each binary has several keys: the first one with a list counts. Nothing is
+// fetched if the user's own cache has most of the objects, or if no binary has a list. The go command compiles what could not be fetched;
+// the error says why, and the Use is valid all the same.
+func (s *Share) Fetch(ctx context.Context, binaries [][]string) (Use, error) {
+	own := Use{Dir: s.Own}
+	known, err := s.lists(ctx, binaries)
+	if err != nil || len(known) == 0 {
+		return own, err
+	}
+	if lacks := missing(s.Own, known); float64(len(lacks)) <= (1-enough)*float64(len(known)) {
+		return own, nil
+	}
+	if err := makeCache(s.Foreign); err != nil {
+		return own, err
+	}
+	use := Use{Dir: s.Foreign, Foreign: true}
+	wanted := missing(s.Foreign, known)
+	var total int64
+	for _, o := range wanted {
+		total += o.packed
+	}
+	var done, count atomic.Int64
+	limited, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	defer time.AfterFunc(patience, func() { s.watch(limited, giveUp, &done, total, len(wanted)) }).Stop()
+	var g errgroup.Group // one part that cannot be had does not end the others
+	g.SetLimit(fetchers)
+	for _, part := range parts(wanted) {
+		g.Go(func() error {
+			placed, err := s.fetch(limited, part)
+			for _, o := range placed {
+				done.Add(o.packed)
+				count.Add(1)
+			}
+			s.Progress(done.Load(), total)
+			if _, local := errors.AsType[*fs.PathError](err); local { // the disk is full, for example
+				giveUp(err)
+			}
+			return err
+		})
+	}
+	err = g.Wait()
+	if slow := new(SlowError); errors.As(context.Cause(limited), &slow) {
+		err = slow
+	}
+	use.Fetched, use.Bytes = int(count.Load()), done.Load()
+	return use, err
+}
+
+// patience is how long objects are fetched until the speed counts, and how often it is looked at.
+const patience = 3 * time.Second
+
+// watch gives fetching up when it turns out that the compiler is faster. It returns when the context ends.
+func (s *Share) watch(ctx context.Context, giveUp context.CancelCauseFunc, done *atomic.Int64, total int64, count int) {
+	for elapsed := patience; ctx.Err() == nil; elapsed += patience {
+		share := float64(done.Load()) / float64(max(total, 1))
+		left := time.Duration(float64(elapsed)/max(share, 0.001)) - elapsed
+		if compile := s.Compile(int(float64(count) * (1 - share))); left > compile {
+			giveUp(&SlowError{left, compile})
+			return
+		}
+		select {
+		case <-time.After(patience):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lists returns the objects in the lists of binaries, each once.
+func (s *Share) lists(ctx context.Context, binaries [][]string) ([]object, error) {
+	lists := make([][]object, len(binaries))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(fetchers)
+	for i, keys := range binaries {
+		g.Go(func() error {
+			for _, key := range keys {
+				if r := s.Cache.Find(ctx, key); r != nil {
+					var err error
+					lists[i], err = read(r)
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	seen := map[digest]bool{}
+	var all []object
+	for _, o := range slices.Concat(lists...) {
+		if !seen[o.action] {
+			seen[o.action] = true
+			all = append(all, o)
+		}
+	}
+	return all, nil
+}
+
+const (
+	fetchers  = 8       // parts that are fetched at the same time
+	partCount = 64      // objects in a part
+	partSize  = 4 << 20 // bytes, unless one object has more
+)
+
+// parts cuts objects into parts that are fetched together.
+func parts(all []object) [][]object {
+	var cut [][]object
+	var part []object
+	var size int64
+	for _, o := range all {
+		if len(part) > 0 && (len(part) == partCount || size+o.packed > partSize) {
+			cut, part, size = append(cut, part), nil, 0
+		}
+		part, size = append(part, o), size+o.packed
+	}
+	if len(part) > 0 {
+		cut = append(cut, part)
+	}
+	return cut
+}
+
+// fetch fetches objects into the foreign cache. It returns those that are there now.
+func (s *Share) fetch(ctx context.Context, part []object) (placed []object, err error) {
+	dir, err := os.MkdirTemp(s.Scratch, "objects")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	contents := make([]action.Content, len(part))
+	for i, o := range part {
+		contents[i] = action.Content{SHA256: o.blob, Size: o.packed, File: filepath.Join(dir, strconv.Itoa(i))}
+	}
+	if err := s.Cache.Fetch(ctx, contents); err != nil {
+		return nil, err
+	}
+	for i, o := range part {
+		if err := place(s.Foreign, o, contents[i].File); err != nil {
+			return placed, err
+		}
+		placed = append(placed, o)
+	}
+	return placed, nil
+}
+
+// A digest is a SHA-256.
+type digest = [sha256.Size]byte
+
+// An object is an entry of Go's build cache, with its bytes compressed.
+type object struct {
+	action, output digest
+	size           int64  // bytes
+	blob           string // SHA-256 of the compressed bytes, in hexadecimal
+	packed         int64  // how many there are
+}
+
+// entry returns an object as part of a result.
+func (o object) entry() action.Entry {
+	return action.Entry{Path: fmt.Sprintf("%x/%x/%d", o.action, o.output, o.size), Kind: action.RegularFile, SHA256: o.blob, Size: o.packed}
+}
+
+// errList reports a list that is signed but does not have the format.
+var errList = errors.New("a list of objects cannot be read")
+
+// read returns the objects in a list.
+func read(r *action.Result) ([]object, error) {
+	all := make([]object, len(r.Entries))
+	for i, e := range r.Entries {
+		part := strings.Split(e.Path, "/")
+		if len(part) != 3 || e.Kind != action.RegularFile || e.Size < 0 {
+			return nil, fmt.Errorf("%w: %q", errList, e.Path)
+		}
+		o := object{blob: e.SHA256, packed: e.Size}
+		var err error
+		o.size, err = strconv.ParseInt(part[2], 10, 64)
+		if err != nil || o.size < 0 || !parse(part[0], &o.action) || !parse(part[1], &o.output) {
+			return nil, fmt.Errorf("%w: %q", errList, e.Path)
+		}
+		all[i] = o
+	}
+	return all, nil
+}
+
+func parse(text string, d *digest) bool {
+	sum, err := hex.DecodeString(text)
+	return err == nil && len(sum) == copy(d[:], sum) && len(sum) == len(d)
+}
+
+// missing returns the objects that a cache of Go does not have.
+func missing(dir string, all []object) []object {
+	var lacks []object
+	for _, o := range all {
+		if !has(dir, o) {
+			lacks = append(lacks, o)
+		}
+	}
+	return lacks
+}
+
+// has reports whether a cache of Go has an object, with what the compiler printed.
+func has(dir string, o object) bool {
+	entry, err := os.ReadFile(actionFile(dir, o.action))
+	if err != nil || !bytes.HasPrefix(entry, fmt.Appendf(nil, "v1 %x %x ", o.action, o.output)) {
+		return false
+	}
+	if _, err := os.Stat(actionFile(dir, printed(o.action))); err != nil {
+		return false
+	}
+	info, err := os.Stat(outputFile(dir, o.output))
+	return err == nil && info.Size() == o.size
+}

@@ -1,0 +1,223 @@
+package objects
+
+import (
+	"crypto/sha256"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/action/cachetest"
+)
+
+// compile compiles a program, of which nothing was compiled before in this cache of Go. It returns what the go command says about it and
+// the build IDs of its packages.
+func compile(t *testing.T, dir, cache string) (said string, ids []string) {
+	t.Helper()
+	run := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOCACHE="+cache, "GOFLAGS=", "GOCACHEPROG=", "GOWORK=off", "CGO_ENABLED=0")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	said = run("build", "-v", "-trimpath", "-buildvcs=false", "-o", filepath.Join(t.TempDir(), "program"), ".")
+	return said, strings.Fields(run("list", "-deps", "-export", "-f", "{{.BuildID}}", "-trimpath", "-buildvcs=false", "."))
+}
+
+// program writes a program that needs few packages.
+func program(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.com/program\n\ngo 1.24\n", "main.go": "package main\n\nimport _ \"example.com/program/part\"\n\nfunc main() {}\n",
+		"part/part.go": "package part\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func share(t *testing.T, m *cachetest.Memory, own, foreign string) *Share {
+	return &Share{Cache: m, Own: own, Foreign: foreign, Scratch: t.TempDir(), Progress: func(int64, int64) {}, Compile: func(int) time.Duration { return time.Hour }}
+}
+
+// What one machine has compiled, another does not compile. What the other has changed, it does.
+func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
+	t.Parallel()
+	dir, first, foreign := program(t), t.TempDir(), filepath.Join(t.TempDir(), "made", "when", "needed")
+	said, ids := compile(t, dir, first)
+	if !strings.Contains(said, "runtime\n") || len(ids) < 20 {
+		t.Fatalf("it compiled %q", said)
+	}
+	m := cachetest.New()
+	if err := share(t, m, first, foreign).Store(t.Context(), first, []Binary{{"key", ids}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(m.Results["key"].Entries); got != len(ids) {
+		t.Fatalf("the list has %d objects, want %d", got, len(ids))
+	}
+	use, err := share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"none", "key"}, {"none"}})
+	if err != nil || use.Dir != foreign || !use.Foreign || use.Fetched != len(ids) || use.Bytes == 0 {
+		t.Fatalf("%+v, %v", use, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport _ \"example.com/program/part\"\n\nfunc main() { println() }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if said, _ := compile(t, dir, foreign); said != "example.com/program\n" {
+		t.Errorf("it compiled %q, want the package that was edited alone", said)
+	}
+	asked := m.Fetches
+	use, err = share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"key"}})
+	if err != nil || !use.Foreign || use.Fetched != 0 || m.Fetches != asked {
+		t.Errorf("the second time: %+v, %v", use, err)
+	}
+	use, err = share(t, m, first, t.TempDir()).Fetch(t.Context(), [][]string{{"key"}})
+	if err != nil || use.Dir != first || use.Foreign || m.Fetches != asked {
+		t.Errorf("where it was compiled: %+v, %v", use, err)
+	}
+}
+
+// one stores a list with one object, and returns its output.
+func one(t *testing.T, m *cachetest.Memory) digest {
+	t.Helper()
+	dir := t.TempDir()
+	o := object{action: sha256.Sum256([]byte("action")), output: sha256.Sum256([]byte("bytes")), size: 5}
+	if err := makeCache(dir); err != nil {
+		t.Fatal(err)
+	}
+	p := packing{file: filepath.Join(t.TempDir(), "packed")}
+	from := filepath.Join(t.TempDir(), "bytes")
+	if err := errors.Join(os.WriteFile(from, []byte("bytes"), 0o644), p.write(from)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.blob, o.packed = p.blob, p.packed
+	m.Results["key"], m.Contents[o.blob] = &action.Result{Entries: []action.Entry{o.entry()}}, data
+	return o.output
+}
+
+// files returns the files in a folder.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// The go command does not look at bytes, so nothing may come into its cache that is not what the list says.
+func TestWrongBytesAreNotPlaced(t *testing.T) {
+	t.Parallel()
+	var damages []func([]byte) []byte
+	m := cachetest.New()
+	output := one(t, m)
+	packed := m.Contents[m.Results["key"].Entries[0].SHA256]
+	for i := range packed {
+		for bit := range 8 {
+			damages = append(damages, func(b []byte) []byte { b[i] ^= 1 << bit; return b })
+		}
+		damages = append(damages, func(b []byte) []byte { return b[:i] })
+	}
+	damages = append(damages, func(b []byte) []byte { return append(b, 0) }, func(b []byte) []byte { return append(b, b...) })
+	for i, damage := range damages {
+		m.Change = damage
+		foreign := t.TempDir()
+		_, _ = share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"key"}})
+		for _, name := range files(t, foreign) { // some damage changes nothing that counts
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(name, "-d") && len(data) > 0 && (string(data) != "bytes" || name != outputFile(foreign, output)) {
+				t.Errorf("damage %d: %s has %q", i, name, data)
+			}
+		}
+	}
+}
+
+func TestListsThatCannotBeReadFetchNothing(t *testing.T) {
+	t.Parallel()
+	sum := strings.Repeat("ab", 32)
+	for _, path := range []string{
+		"", "a/b/c", sum + "/" + sum, sum + "/" + sum + "/-1", sum + "/" + sum + "/1/", sum[2:] + "/" + sum + "/1", sum + "/" + sum + "00/1", "../" + sum + "/1",
+	} {
+		m := cachetest.New()
+		m.Results["key"] = &action.Result{Entries: []action.Entry{{Path: path, Kind: action.RegularFile, SHA256: sum, Size: 1}}}
+		own := t.TempDir()
+		use, err := share(t, m, own, t.TempDir()).Fetch(t.Context(), [][]string{{"key"}})
+		if !errors.Is(err, errList) || use.Dir != own || use.Foreign {
+			t.Errorf("%q: %+v, %v", path, use, err)
+		}
+	}
+}
+
+// What arrived before the server went away is used.
+func TestServerThatGoesAwayLeavesTheRestToTheCompiler(t *testing.T) {
+	t.Parallel()
+	m := cachetest.New()
+	one(t, m)
+	m.Err = errors.New("gone")
+	foreign := t.TempDir()
+	use, err := share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"key"}})
+	if !errors.Is(err, m.Err) || use.Fetched != 0 || len(files(t, foreign)) > 0 {
+		t.Errorf("%+v, %v", use, err)
+	}
+	use, err = share(t, m, "own", filepath.Join(os.DevNull, "folder")).Fetch(t.Context(), [][]string{{"key"}})
+	if err == nil || use.Dir != "own" || use.Foreign {
+		t.Errorf("without room: %+v, %v", use, err)
+	}
+}
+
+func TestFetchingThatTakesLongerThanCompilingIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := cachetest.New()
+		one(t, m)
+		m.Stalled = true
+		s := share(t, m, t.TempDir(), t.TempDir())
+		s.Compile = func(int) time.Duration { return time.Minute }
+		start := time.Now()
+		use, err := s.Fetch(t.Context(), [][]string{{"key"}})
+		slow := new(SlowError)
+		if !errors.As(err, &slow) || slow.Compile != time.Minute || slow.Fetch < time.Minute || !use.Foreign || time.Since(start) != patience {
+			t.Errorf("after %v: %+v, %v", time.Since(start), use, err)
+		}
+	})
+}
+
+func TestPartsHoldEveryObjectOnce(t *testing.T) {
+	t.Parallel()
+	var all []object
+	for i := range 1000 {
+		all = append(all, object{packed: int64(i%7) << 20, size: int64(i)})
+	}
+	cut := parts(all)
+	if got := slices.Concat(cut...); !slices.Equal(got, all) {
+		t.Error("the parts hold other objects")
+	}
+	for _, part := range cut {
+		var size int64
+		for _, o := range part {
+			size += o.packed
+		}
+		if len(part) > partCount || size > partSize && len(part) > 1 {
+			t.Errorf("a part has %d objects, %d bytes", len(part), size)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package objects
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/action"
+)
+
+// A Binary is one whose objects are to be stored.
+type Binary struct {
+	Key      string
+	BuildIDs []string // of its packages, as `go list -export` says them
+}
+
+// decodeID returns the beginning of an action from the first part of a build ID, in hexadecimal.
+func decodeID(id string) (string, error) {
+	const bits = 120
+	sum, err := base64.RawURLEncoding.DecodeString(id)
+	if err == nil && len(sum) != bits/8 {
+		err = errors.New("another length")
+	}
+	if err != nil {
+		return "", fmt.Errorf("build ID %q: %w", id, err)
+	}
+	return hex.EncodeToString(sum), nil
+}
+
+// Unknown returns those of the keys that the cache has no list for.
+func (s *Share) Unknown(ctx context.Context, keys []string) []string {
+	var unknown []string
+	for _, key := range keys {
+		if s.Cache.Find(ctx, key) == nil {
+			unknown = append(unknown, key)
+		}
+	}
+	return unknown
+}
+
+// Store keeps the objects of binaries that are in a cache of Go. A package that is not there, or for which the compiler has printed
+// something, is left out.
+func (s *Share) Store(ctx context.Context, dir string, binaries []Binary) error {
+	f := &finder{dir: dir, known: map[string][]string{}}
+	lists := make([][]object, len(binaries))
+	found := map[string]object{} // by build ID
+	for i, b := range binaries {
+		for _, id := range b.BuildIDs {
+			o, ok := found[id]
+			if !ok {
+				if o, ok = f.find(id); !ok {
+					continue
+				}
+				found[id] = o
+			}
+			lists[i] = append(lists[i], o)
+		}
+	}
+	packed, err := s.pack(ctx, dir, found)
+	if err != nil {
+		return err
+	}
+	for i, b := range binaries {
+		r := &action.Result{}
+		files := map[string]string{} // by path in the result
+		for _, o := range lists[i] {
+			p := packed[o.output]
+			o.blob, o.packed = p.blob, p.packed
+			e := o.entry()
+			r.Entries, files[e.Path] = append(r.Entries, e), p.file
+		}
+		if err := s.Cache.Store(ctx, b.Key, r, func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A packing is a file with the compressed bytes of an output.
+type packing struct {
+	file, blob string
+	packed     int64
+}
+
+// pack compresses the outputs of objects.
+func (s *Share) pack(ctx context.Context, dir string, found map[string]object) (map[digest]packing, error) {
+	outputs := map[digest]packing{}
+	for _, o := range found {
+		outputs[o.output] = packing{file: filepath.Join(s.Scratch, hex.EncodeToString(o.output[:]))}
+	}
+	type made struct {
+		output digest
+		packing
+	}
+	results := make(chan made, len(outputs))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.NumCPU())
+	for output, p := range outputs {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			err := p.write(outputFile(dir, output))
+			results <- made{output, p}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	close(results)
+	for m := range results {
+		outputs[m.output] = m.packing
+	}
+	return outputs, nil
+}
+
+// write compresses a file.
+func (p *packing) write(from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.Create(p.file)
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	z, err := zstd.NewWriter(io.MultiWriter(out, h), zstd.WithEncoderConcurrency(1))
+	if err == nil {
+		_, err = io.Copy(z, in)
+		err = errors.Join(err, z.Close())
+	}
+	if err := errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	info, err := os.Stat(p.file)
+	if err != nil {
+		return err
+	}
+	p.blob, p.packed = hex.EncodeToString(h.Sum(nil)), info.Size()
+	return nil
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/reapi"
+)
+
+const (
+	targetsProgram = plan.State + "/mage"        // where make keeps the program with its targets
+	targetsFetched = plan.State + "/mage.cached" // exists if a cache had that program; make removes it
+)
+
+func newCacheTargets(o *options) *cobra.Command {
+	var flags cacheFlags
+	c := &cobra.Command{
+		Use:   "targets",
+		Short: "Fetch the compiled targets of make",
+		Long: `targets fetches the program with the targets of make, if the cache has it for this tree's sources. Where slipway is installed,
+make runs this before it compiles the program, so that a fresh clone may not need Go.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := plan.Load(o.dir, plan.SettingsFrom(o.Getenv), o.Getenv)
+			if err != nil {
+				return err
+			}
+			use, err := o.openCache(c.Context(), flags, p)
+			if err != nil {
+				return err
+			}
+			if use == nil {
+				return errNoCache
+			}
+			defer use.close()
+			use.notify = func(text string) { fmt.Fprintln(o.Err, text) }
+			if err := use.fetchTargets(c.Context(), p.Root); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(o.Out, targetsProgram)
+			return err
+		},
+	}
+	addCacheURL(o, c, &flags.url)
+	return c
+}
+
+// targetsKey returns the key of the program with the targets of make: a digest of its sources without tests, and of build/targets.mk, which
+// names the Go that compiles it. Newest is when the last of these files was changed.
+func targetsKey(root string) (key string, newest time.Time, err error) {
+	parts := []string{"targets of make 1", runtime.GOOS, runtime.GOARCH}
+	add := func(name string) error {
+		st, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			return err
+		}
+		if st.ModTime().After(newest) {
+			newest = st.ModTime()
+		}
+		data, err := os.ReadFile(filepath.Join(root, name))
+		parts = append(parts, filepath.ToSlash(name), reapi.DigestOf(data).SHA256)
+		return err
+	}
+	for _, name := range []string{"go.mod", "go.sum", "Makefile", "build/targets.mk"} {
+		if err := add(name); err != nil {
+			return "", newest, err
+		}
+	}
+	for _, dir := range []string{"magefiles", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return filepath.SkipDir
+			case d.IsDir(), strings.HasSuffix(name, "_test.go"):
+				return nil
+			}
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				return err
+			}
+			return add(rel)
+		})
+		if err != nil {
+			return "", newest, err
+		}
+	}
+	return action.FindKey(parts...), newest, nil
+}
+
+// fetchTargets fetches the program with the targets of make.
+func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
+	key, _, err := targetsKey(root)
+	if err != nil {
+		return err
+	}
+	r := u.Find(ctx, key)
+	if r == nil || len(r.Entries) != 1 || r.Entries[0].Kind != action.ExecutableFile {
+		return errors.New("the cache has no compiled targets of make for these sources")
+	}
+	state := filepath.Join(root, plan.State)
+	if err := os.MkdirAll(state, 0o777); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(state, "targets")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	name := filepath.Join(dir, "mage")
+	if err := u.Fetch(ctx, []action.Content{{SHA256: r.Entries[0].SHA256, Size: r.Entries[0].Size, File: name}}); err != nil {
+		return err
+	}
+	if err := os.Chmod(name, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, targetsFetched), nil, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(name, filepath.Join(root, targetsProgram))
+}
+
+// runsTargets reports whether this program is the one with the targets of make, and whether a cache had it.
+func runsTargets(root string) (runs, fetched bool) {
+	self, err := os.Executable()
+	if err != nil {
+		return false, false
+	}
+	if here, err := filepath.EvalSymlinks(filepath.Join(root, targetsProgram)); err != nil || here != self {
+		return false, false // it is slipway, or another tree's
+	}
+	_, err = os.Stat(filepath.Join(root, targetsFetched))
+	return true, err == nil
+}
+
+// keepTargets stores this program, if it is the one with the targets of make and was compiled here.
+func (u *cacheUse) keepTargets(ctx context.Context, root string) error {
+	if u == nil || !u.Stores() {
+		return nil
+	}
+	if runs, fetched := runsTargets(root); !runs || fetched {
+		return nil
+	}
+	name := filepath.Join(root, targetsProgram)
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	key, newest, err := targetsKey(root)
+	if err != nil || newest.After(st.ModTime()) || u.Find(ctx, key) != nil { // sources newer than the program did not make it
+		return err
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	d := reapi.DigestOf(data)
+	r := &action.Result{Entries: []action.Entry{{Path: "mage", Kind: action.ExecutableFile, SHA256: d.SHA256, Size: d.Size}}}
+	return u.Store(ctx, key, r, func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+}
