@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -29,6 +30,10 @@ func TestReleaseOfASharedCache(t *testing.T) {
 	owner := tree{dir: filepath.Join(t.TempDir(), "owner")} // a copy, since nothing changes the shared one
 	run(t, "", nil, "cp", "-a", r.dir, owner.dir).ok(t)
 	owner = owner.with(at, "SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY="+key("ci.key"), "COSIGN_PASSWORD=")
+	kubectl := owner.path("_output/local/bin/linux/" + runtime.GOARCH + "/kubectl")
+	if err := os.Remove(kubectl); err != nil { // so that a go command runs, whose packages are stored
+		t.Fatal(err)
+	}
 	stored := owner.slipway(t, "--progress=plain", "release", "--quick").ok(t)
 	if !strings.Contains(stored.stdout+stored.stderr, "results stored") || strings.Contains(stored.stdout+stored.stderr, "not stored") {
 		t.Fatalf("storing says %v", stored)
@@ -70,13 +75,37 @@ func TestReleaseOfASharedCache(t *testing.T) {
 	if got := bare.slipway(t, "build", "--no-cache", "--dry-run", "kubectl").ok(t).stdout; !strings.Contains(got, "a cache had its result") {
 		t.Errorf("without the cache, the plan is %s", got)
 	}
+	editedWithTheCacheAlone(t, at, "SLIPWAY_CACHE_KEYS="+key("ci.pub"))
 }
 
-// withoutGo returns a folder with what make and slipway need besides Go.
+// editedWithTheCacheAlone requires that a fresh clone with empty caches of Go compiles an edit of kubectl with the packages and modules that
+// the cache has, without any other network, to the bytes of a clone without the cache.
+func editedWithTheCacheAlone(t *testing.T, settings ...string) {
+	t.Helper()
+	edit := func(tr tree) { tr.edit(t, "cmd/kubectl/main.go", "func main() {\n", "func main() {\n\tprint()\n") }
+	plain, fresh := clone(t), clone(t).with(settings...).with("HOME="+t.TempDir(), "GOPROXY=off", "GOSUMDB=off", "GOCACHE=", "GOMODCACHE=", "GOPATH=")
+	edit(plain)
+	edit(fresh)
+	got := fresh.slipway(t, "--progress=plain", "build", "kubectl").ok(t)
+	t.Logf("after an edit, a fresh clone with empty caches took %v", got.took)
+	if !strings.Contains(got.stdout, " compiled packages fetched, ") {
+		t.Errorf("it does not say what was fetched: %v", got)
+	}
+	plain.slipway(t, "build", "kubectl").ok(t)
+	if got, want := fresh.sum(t, "_output/bin/kubectl"), plain.sum(t, "_output/bin/kubectl"); got != want {
+		t.Errorf("kubectl has the SHA-256 %s, want %s", got, want)
+	}
+	online := fresh.with("GOPROXY=" + strings.TrimSpace(run(t, "", nil, "go", "env", "GOPROXY").ok(t).stdout)) // to look at all patches
+	if got := online.slipway(t, "build", "--no-cache", "--dry-run", "kubectl").ok(t).stdout; !strings.Contains(got, "a cache had its result") {
+		t.Errorf("without the cache, the plan is %s", got)
+	}
+}
+
+// withoutGo returns a folder with slipway, and with what make and slipway need besides Go.
 func withoutGo(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	for _, tool := range []string{"make", "git", "sh", "sed", "mkdir", "env", "mktemp", "rm", "cp", "mv"} {
+	for _, tool := range []string{"make", "git", "sh", "sed", "mkdir", "env", "mktemp", "rm", "cp", "mv", "cksum", "find", "sort", "cat"} {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			t.Fatal(err)
@@ -84,6 +113,9 @@ func withoutGo(t *testing.T) string {
 		if err := os.Symlink(path, filepath.Join(bin, tool)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Symlink(slipway(t), filepath.Join(bin, "slipway")); err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }

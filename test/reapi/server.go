@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"slipway.build/pkg/mechanism/debian"
@@ -27,6 +28,7 @@ type Server struct {
 	port  string
 	cmd   *exec.Cmd
 	front *http.Server
+	delay atomic.Int64 // nanoseconds
 }
 
 // Start starts a server whose root is dir. If dir does not exist, it is made with mmdebstrap, as root, in a minute. The server's data
@@ -45,7 +47,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 	if err := s.Restart(ctx); err != nil {
 		return nil, err
 	}
-	s.Address, s.front, err = lowered("127.0.0.1:" + port)
+	s.Address, s.front, err = startFront("127.0.0.1:"+port, &s.delay)
 	if err != nil {
 		s.Kill()
 	}
@@ -116,6 +118,9 @@ func (s *Server) Kill() {
 	_ = s.cmd.Wait() // it was killed
 	s.cmd = nil
 }
+
+// Delay makes each request wait, from now on.
+func (s *Server) Delay(d time.Duration) { s.delay.Store(int64(d)) }
 
 // Stop ends the server and its proxy.
 func (s *Server) Stop() {

@@ -1,0 +1,96 @@
+//go:build integration
+
+package integration
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Jobs that each build one platform, and share only the server, leave nothing to make for a job that builds all platforms. The server is
+// bazel-remote, where everybody may read.
+func TestJobsOfOnePlatformShareACache(t *testing.T) {
+	needRoot(t) // for namespaces
+	need(t, "unshare", "util-linux")
+	cloneLane.join(t)
+	server := startBazelRemote(t)
+	keys := t.TempDir()
+	run(t, keys, []string{"COSIGN_PASSWORD="}, slipway(t), "keys", "new", "ci").ok(t)
+	proxy := strings.TrimSpace(run(t, "", nil, "go", "env", "GOPROXY").ok(t).stdout)
+	job := func(path, platforms string, more ...string) result {
+		tr := clone(t)
+		env := append([]string{
+			"HOME=/root", "PATH=" + path, "GOCACHE=", "GOMODCACHE=", "GOPATH=", "GOPROXY=" + proxy,
+			"SLIPWAY_CACHE=grpcs://" + server.address, "SLIPWAY_CACHE_TLS_CA=" + server.ca, "SLIPWAY_CACHE_KEYS=" + filepath.Join(keys, "ci.pub"),
+		}, more...)
+		// The home of this machine's user, with all caches, is another one in there.
+		const inside = `mount -t tmpfs tmpfs /root && exec "$@"`
+		return run(t, tr.dir, env, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh",
+			slipway(t), "--progress=plain", "build", "kube-log-runner", "--platform", platforms)
+	}
+	platforms := []string{"linux/arm64", "windows/amd64"}
+	secret, err := os.ReadFile(filepath.Join(keys, "ci.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := []string{"SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY=env://CACHE_KEY", "CACHE_KEY=" + string(secret), "COSIGN_PASSWORD="}
+	if refused := job(os.Getenv("PATH"), platforms[0], sign...).ok(t); !strings.Contains(refused.stderr, "not stored in the cache: compile linux") {
+		t.Errorf("without a password, storing says %v", refused)
+	}
+	sign = append(sign, "SLIPWAY_CACHE_CREDENTIAL_HELPER="+server.helper)
+	for _, platform := range platforms {
+		made := job(os.Getenv("PATH"), platform, sign...).ok(t)
+		if !strings.Contains(made.stdout+made.stderr, " stored, ") || strings.Contains(made.stderr, "not stored") {
+			t.Errorf("%s: %v", platform, made)
+		}
+	}
+	whole := job(withoutGo(t)+":/usr/bin:/bin", strings.Join(platforms, " ")).ok(t)
+	if !strings.Contains(whole.stdout, "2 from the cache in ") {
+		t.Errorf("of both platforms: %v", whole)
+	}
+}
+
+// A bazelRemote is a server of a shared cache with TLS, where everybody may read, and users with a password may write.
+type bazelRemote struct {
+	address string // HOST:PORT
+	helper  string // a credential helper that knows a password
+	certificates
+}
+
+// startBazelRemote compiles the server in test/servers and starts it.
+func startBazelRemote(t *testing.T) bazelRemote {
+	t.Helper()
+	dir := t.TempDir()
+	server := filepath.Join(dir, "bazel-remote")
+	run(t, "../servers", nil, "go", "build", "-o", server, "github.com/buchgr/bazel-remote/v2").ok(t)
+	s := bazelRemote{address: freeAddress(t), helper: filepath.Join(dir, "helper"), certificates: certify(t, dir)}
+	sum := sha1.Sum([]byte("sesame"))
+	put(t, fmt.Appendf(nil, "ci:{SHA}%s\n", base64.StdEncoding.EncodeToString(sum[:])), filepath.Join(dir, "htpasswd"))
+	put(t, fmt.Appendf(nil, "#!/bin/sh\nprintf '{\"headers\": {\"Authorization\": [\"Basic %s\"]}}'\n", base64.StdEncoding.EncodeToString([]byte("ci:sesame"))), s.helper)
+	if err := os.Chmod(s.helper, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(server, "--dir="+filepath.Join(dir, "data"), "--max_size=10", "--grpc_address="+s.address, "--http_address=unix://"+filepath.Join(dir, "http"),
+		"--tls_cert_file="+s.certificate, "--tls_key_file="+s.key, "--htpasswd_file="+filepath.Join(dir, "htpasswd"), "--allow_unauthenticated_reads")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	awaitTLS(t, s.address, log.Name())
+	return s
+}
