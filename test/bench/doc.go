@@ -1,6 +1,6 @@
 // Command bench measures slipway's claims about its speed, and prints a table. `make bench` runs it.
 //
-//	go run ./test/bench [-rows cold,noop] [-n 5] [-json] [-keep] [-tree folder]
+//	go run ./test/bench [-rows cold,noop] [-peers] [-n 5] [-json] [-keep] [-tree folder]
 //
 // A claim is a ratio of two things that are measured here and now, in turn, because seconds depend on the machine and its load,
 // and a ratio hardly does. Measurements are compared with a minimum that no build can avoid: a bare `go build` of the same packages,
@@ -25,6 +25,14 @@
 //	repack   package archive packs the next release, in which kube-scheduler has changed, to the same tar czf
 //	documents        `make quick-release` after its bills of materials and its provenance were removed, in seconds
 //	verify   `slipway verify` of a quick release, to `sha256sum --check` of the same files, which are in the page cache
+//	cache-cold       `slipway release --quick` in a fresh clone with an empty Go cache, which stores its results in a server on loopback, to
+//	                 the same without a cache (modules are there)
+//	cache-clone      `slipway release --quick` in a fresh clone with empty Go caches, whose results are all in that server, in seconds
+//	cache-clone-far  the same, while the server answers each request 20 ms later
+//	cache-edit       `slipway release --quick` in a fresh clone with empty Go caches after such an edit as above, with results, packages and
+//	                 modules of that server, to the same edit where everything was made before, without the server
+//	cache-edit-far   the same, while the server answers each request 20 ms later
+//	cache-noop       `slipway release --quick` with nothing to do and the server configured, to the same without
 //	container-cold   `make ROAD=container` in a fresh clone whose volumes are empty (the build image is there, and the
 //	                 modules are in this machine's cache), to `make` on the local road with an empty Go cache
 //	container-noop   `make quick-release ROAD=container` when there is nothing to do, in seconds
@@ -36,6 +44,16 @@
 //	bazel-noop       `make quick-release ROAD=bazel` when there is nothing to do, to `bazel build //cmd/...` when there is nothing
 //	                 to do
 //	bazel-remote     `bazel build //cmd/...` after `bazel clean`, from the cache of bazel-cold, to the time of that
+//
+// `make bench-peers` (-peers) compares with other tools, which it compiles from test/peers. Each makes the binaries of a quick release for linux,
+// with the same flags, by the same Go, in a clone of its own, and what it usually makes of them:
+//
+//	goreleaser-noop, goreleaser-edit     `make quick-release` with nothing to do, and after such an edit as above, to `goreleaser release
+//	                                     --snapshot`: one tarball of all binaries, and checksums
+//	ko-noop, ko-edit                     the same to `ko build`: an image of one layer for each binary, on an empty base, and bills of materials
+//	make-noop, make-edit                 the same to make, which calls one go build for all binaries, and tar czf
+//
+// A quick release has images, tarballs, checksums, bills of materials and a provenance, so slipway makes more than each of them.
 //
 // A figure is the median of -n repetitions; cold rows are measured once.
 //

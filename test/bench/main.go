@@ -24,7 +24,8 @@ func main() {
 
 func run(ctx context.Context, args []string, out, progress io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	names := flags.String("rows", "", "which rows, separated by commas (default all)")
+	names := flags.String("rows", "", "which rows, separated by commas (default all but those of -peers)")
+	peers := flags.Bool("peers", false, "only compare with other tools, which are compiled first")
 	n := flags.Int("n", 5, "repetitions of all but cold")
 	asJSON := flags.Bool("json", false, "print JSON")
 	keep := flags.Bool("keep", false, "keep the temporary folder")
@@ -33,7 +34,14 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 	if *n < 1 {
 		return fmt.Errorf("-n: %d is less than 1", *n)
 	}
-	picked, err := pick(rows(), *names)
+	all := rows()
+	switch {
+	case *peers:
+		all = peerRows()
+	case *names != "":
+		all = append(all, peerRows()...)
+	}
+	picked, err := pick(all, *names)
 	if err != nil {
 		return err
 	}
@@ -57,6 +65,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 		}
 		if b.bazel != nil {
 			b.bazel.leave(&err)
+		}
+		if b.cache != nil {
+			b.cache.server.Stop()
 		}
 	}()
 	report := Report{Machine: machine()}

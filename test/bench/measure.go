@@ -24,6 +24,8 @@ type bench struct {
 	packing *packing
 	away    *pair // with a release by each road
 	bazel   *bazelSide
+	cache   *cacheSide
+	peers   map[string]*peer
 }
 
 // missing says what a row cannot be measured without. The others still can.

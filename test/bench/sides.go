@@ -69,11 +69,11 @@ func (b *bench) newSides(ctx context.Context, name string, isCold bool) (*sides,
 	return s, err
 }
 
-// environment drops variables that would change a build: those of make, mage, Kubernetes and git.
+// environment drops variables that would change a build: those of make, mage, Kubernetes, git and shared caches.
 func environment(all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		for _, prefix := range []string{"MAKE", "MFLAGS", "MAGEFILE", "KUBE_", "GIT_"} {
+		for _, prefix := range []string{"MAKE", "MFLAGS", "MAGEFILE", "KUBE_", "GIT_", "SLIPWAY_CACHE"} {
 			if strings.HasPrefix(name, prefix) {
 				return true
 			}
@@ -129,20 +129,28 @@ func (s *sides) make(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// spec returns what decides the binaries of slipway's clone as it is now.
+func (s *sides) spec(ctx context.Context, platform catalog.Platform) (road.Spec, error) {
+	p, err := s.project(ctx)
+	if err != nil {
+		return road.Spec{}, err
+	}
+	return road.Spec{Module: p.Catalog.Module, Platform: platform, Tags: p.Catalog.Tags, LDFlags: p.Stamp.LDFlags(), Options: p.Settings.Build}, nil
+}
+
 // goBuild prepares the go build of some binaries in the other clone, with the flags and the environment that slipway
 // would use for them.
 func (s *sides) goBuild(ctx context.Context, platform catalog.Platform, binaries ...catalog.Binary) (*exec.Cmd, error) {
-	p, err := s.project(ctx)
+	c, err := s.spec(ctx, platform)
 	if err != nil {
 		return nil, err
 	}
-	c := road.Spec{Platform: platform, Tags: p.Catalog.Tags, LDFlags: p.Stamp.LDFlags(), Options: p.Settings.Build}
 	bin := filepath.Join(s.bin, platform.Dash()) + string(filepath.Separator)
 	args := append(append([]string{"build"}, c.BuildFlags()...), "-o", bin)
 	for _, b := range binaries {
 		args = append(args, b.Package)
 	}
-	cmd := s.tool.Command(ctx, filepath.Join(s.theirs, p.Catalog.Module), platform.OS, platform.Arch, args...)
+	cmd := s.tool.Command(ctx, filepath.Join(s.theirs, c.Module), platform.OS, platform.Arch, args...)
 	if s.cache != "" {
 		cmd.Env = append(cmd.Env, "GOCACHE="+s.cache)
 	}
