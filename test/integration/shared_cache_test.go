@@ -49,14 +49,7 @@ func TestReleaseOfASharedCache(t *testing.T) {
 	if got := bare.slipway(t, "cache", "status").ok(t).stdout; !strings.Contains(got, "takes results from here: yes") {
 		t.Errorf("the cache's status is %s", got)
 	}
-	taken := bare.slipway(t, "--progress=plain", "release", "--quick").ok(t)
-	t.Logf("a fresh clone without Go took %v: %s", taken.took, taken.stdout)
-	if tally := regexp.MustCompile(`(?m)^\d+ from the cache in `); !tally.MatchString(taken.stdout) {
-		t.Error("actions ran")
-	}
-	if got, want := bare.sum(t, tars+"/SHA256SUMS"), r.sum(t, tars+"/SHA256SUMS"); got != want {
-		t.Errorf("SHA256SUMS has the SHA-256 %s, want %s", got, want)
-	}
+	takesRelease(t, bare, r)
 	if files, err := filepath.Glob(bare.path("_output/local/bin/*/*/*")); err != nil || len(files) > 0 {
 		t.Errorf("binaries are here that nobody asked for: %q, %v", files, err)
 	}
@@ -66,6 +59,15 @@ func TestReleaseOfASharedCache(t *testing.T) {
 	if got, want := bare.sum(t, "_output/bin/kubectl"), r.sum(t, "_output/bin/kubectl"); got != want {
 		t.Errorf("kubectl has the SHA-256 %s, want %s", got, want)
 	}
+
+	// The container road makes the same bytes, and so takes the local road's. It needs neither rsync nor an engine for that.
+	inside := clone(t).with("PATH="+withoutGo(t), at, "SLIPWAY_CACHE_KEYS="+key("ci.pub"), "ROAD=container", "DOCKER_HOST=unix://"+key("none.sock"))
+	takesRelease(t, inside, r)
+	inside.slipway(t, "build", "kubectl").ok(t)
+	if got, want := inside.sum(t, "_output/dockerized/bin/linux/"+runtime.GOARCH+"/kubectl"), r.sum(t, "_output/bin/kubectl"); got != want {
+		t.Errorf("by the container road, kubectl has the SHA-256 %s, want %s", got, want)
+	}
+
 	bare.slipway(t, "images").ok(t) // the layout of images is not fetched with a release
 	r.sameRelease(t, bare)
 	again := bare.with("SLIPWAY_CACHE=off").slipway(t, "--progress=plain", "release", "--quick").ok(t)
@@ -76,6 +78,19 @@ func TestReleaseOfASharedCache(t *testing.T) {
 		t.Errorf("without the cache, the plan is %s", got)
 	}
 	editedWithTheCacheAlone(t, at, "SLIPWAY_CACHE_KEYS="+key("ci.pub"))
+}
+
+// takesRelease requires that a quick release is taken from the cache as a whole, and is the same as another one.
+func takesRelease(t *testing.T, fresh tree, want release) {
+	t.Helper()
+	taken := fresh.slipway(t, "--progress=plain", "release", "--quick").ok(t)
+	t.Logf("a fresh clone without Go took %v: %s", taken.took, taken.stdout)
+	if tally := regexp.MustCompile(`(?m)^\d+ from the cache in `); !tally.MatchString(taken.stdout) {
+		t.Error("actions ran")
+	}
+	if got, want := fresh.sum(t, tars+"/SHA256SUMS"), want.sum(t, tars+"/SHA256SUMS"); got != want {
+		t.Errorf("SHA256SUMS has the SHA-256 %s, want %s", got, want)
+	}
 }
 
 // editedWithTheCacheAlone requires that a fresh clone with empty caches of Go compiles an edit of kubectl with the packages and modules that

@@ -37,11 +37,20 @@ func (p *Project) builder(ctx context.Context) *builder {
 	b := &builder{
 		Project: p,
 		ctx:     ctx,
-		graph:   &action.Graph{Root: p.Root, State: State},
+		graph:   &action.Graph{Root: p.Root, State: State, Folders: binaryFolders(p.road, p.Roads.Local())},
 		modules: map[string]*goModule{},
 	}
 	b.compiler = compile.Compiler{Root: p.Root, Measured: b.graph.Measured}
 	return b
+}
+
+// binaryFolders returns the names, in caches, of the folders for binaries of roads: roads with the same compiler make the same bytes.
+func binaryFolders(roads ...road.Road) map[string]string {
+	folders := map[string]string{}
+	for _, r := range roads {
+		folders[r.Info().Output+"/"] = "binaries/" + r.Info().Compiler + "/"
+	}
+	return folders
 }
 
 // actions adds all actions of a content.

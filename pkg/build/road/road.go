@@ -19,8 +19,8 @@ import (
 // A Road compiles Go packages of one tree into binaries. It may also be a [Limiter], a [Preparer] or an [Explainer].
 type Road interface {
 	Info() Info
-	// Recipe returns what decides the bytes of a binary besides its sources, for the key of its compile. The road's name is
-	// part of it, so that no release by one road takes a binary that another made.
+	// Recipe returns what decides the bytes of a binary besides its sources, for the key of its compile. Roads that make the same
+	// bytes return the same.
 	Recipe(spec Spec, bin Binary) []string
 	// Compile makes every target's Output, or returns an error. Messages of the Go command go to r.Output unchanged.
 	Compile(ctx context.Context, c Compilation, r Report) error
@@ -226,7 +226,7 @@ func (s Spec) ModFlag() string {
 }
 
 // A GoKey is all that decides a binary's bytes where the Go command compiles it. The flags follow from the spec by code, so
-// they stand for that code.
+// they stand for that code. Roads with the same GoKey make the same bytes.
 type GoKey struct {
 	Go     string   // version
 	Levels []string // settings of the Go command, see toolchain.Levels

@@ -146,24 +146,51 @@ func (b *cachedBench) absent(paths ...string) {
 
 // chain returns a bench whose actions make a program of a source, a folder of the program, and a package of both and a text.
 func chain(t *testing.T, cache Cache, wanted ...string) *cachedBench {
-	program := join("program", "out/program", "src/main")
-	folder := &Action{ID: "folder", Inputs: []string{"out/program"}, Outputs: []string{"out/folder/"}}
+	t.Helper()
+	return chainIn(t, "out/", cache, wanted...)
+}
+
+// chainIn is chain with another folder for outputs. All have the same name in keys.
+func chainIn(t *testing.T, out string, cache Cache, wanted ...string) *cachedBench {
+	t.Helper()
+	program := join("program", out+"program", "src/main")
+	folder := &Action{ID: "folder", Inputs: []string{out + "program"}, Outputs: []string{out + "folder/"}}
 	b := newBench(t)
 	folder.Run = func(_ context.Context, t *Task) error {
-		data, err := os.ReadFile(filepath.Join(b.Root, "out/program"))
+		data, err := os.ReadFile(filepath.Join(b.Root, out+"program"))
 		if err != nil {
 			return err
 		}
-		dir := t.Path("out/folder/")
+		dir := t.Path(out + "folder/")
 		return errors.Join(os.Mkdir(filepath.Join(dir, "bin"), 0o777), os.WriteFile(filepath.Join(dir, "bin/tool"), data, 0o755),
 			os.WriteFile(filepath.Join(dir, "bin.txt"), []byte("text"), 0o644), os.Mkdir(filepath.Join(dir, "empty"), 0o777))
 	}
-	pack := join("package", "out/package", "out/program", "out/folder/bin/tool", "src/text")
-	pack.Inputs = append(pack.Inputs, "out/folder/bin/")
-	b.Actions = []*Action{program, folder, pack}
+	pack := join("package", out+"package", out+"program", out+"folder/bin/tool", "src/text")
+	pack.Inputs = append(pack.Inputs, out+"folder/bin/")
+	folder.Recipe = []string{"Program=" + out + "program"}
+	b.Actions, b.Folders = []*Action{program, folder, pack}, map[string]string{out: "made/"}
 	b.write("src/main", "1")
 	b.write("src/text", "t")
 	return &cachedBench{b, cache, wanted}
+}
+
+func TestFoldersWithOneNameInKeysShareResults(t *testing.T) {
+	t.Parallel()
+	c := newMemory()
+	chain(t, c).did("folder package program", "", "")
+	other := chainIn(t, "z/other/", c)
+	other.did("", "folder package program", "folder package program")
+	other.want("z/other/package", "[[1]][[1]][t]")
+	other.want("z/other/folder/bin/tool", "[1]")
+	for _, result := range c.results {
+		if !strings.Contains(result, `"path":"made/`) || strings.Contains(result, `"path":"out/`) {
+			t.Errorf("the cache has %s", result)
+		}
+	}
+
+	other.write("src/text", "u")
+	other.did("package", "", "")
+	other.want("z/other/package", "[[1]][[1]][u]")
 }
 
 func TestResultsOfAnotherTreeAreTaken(t *testing.T) {

@@ -15,6 +15,10 @@ type Graph struct {
 	Root    string    // absolute; the paths of actions are relative to it
 	State   string    // folder for records, locks and temporary files, relative to Root: "_output/.slipway"
 	Actions []*Action // the order decides which of two equally urgent ones starts first
+
+	// Folders are folders for files that have another name in caches, such as that of one of several ways to make the same bytes: these
+	// ways then share results. Both names end in "/". Recipes may hold them, too. They do not matter for what is done in this tree.
+	Folders map[string]string
 }
 
 // A unit is what the scheduler starts: an action by itself, or a batch with its members.
@@ -36,6 +40,7 @@ type member struct {
 	unit            *unit
 	inputs, outputs []string // sorted, without duplicates
 	needs           []need
+	names           names
 }
 
 // shared reports whether a cache may have the result.
@@ -100,6 +105,7 @@ func (g *Graph) checkFolders() error {
 // units groups the actions by batch and checks each of them.
 func (g *Graph) units() (units []*unit, members []*member, err error) {
 	var errs []error
+	names := namesOf(g.Folders)
 	ids := make(map[string]bool)
 	batches := make(map[*Batch]*unit)
 	claim := func(id string) {
@@ -113,7 +119,7 @@ func (g *Graph) units() (units []*unit, members []*member, err error) {
 	}
 	for i, a := range g.Actions {
 		claim(a.ID)
-		m := &member{Action: a}
+		m := &member{Action: a, names: names}
 		var inErr, outErr error
 		m.inputs, inErr = g.normal(a.Inputs)
 		m.outputs, outErr = g.normal(a.Outputs)

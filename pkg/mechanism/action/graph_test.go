@@ -65,7 +65,7 @@ func TestGraphsThatCannotRun(t *testing.T) {
 func TestGraphChecksItsFolders(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	for _, g := range []Graph{{"relative", "state", nil}, {root, "", nil}, {root, ".", nil}, {root, "../state", nil}, {root, filepath.Join(root, "x"), nil}} {
+	for _, g := range []Graph{{Root: "relative", State: "state"}, {Root: root}, {Root: root, State: "."}, {Root: root, State: "../state"}, {Root: root, State: filepath.Join(root, "x")}} {
 		if err := g.Run(t.Context(), Options{}); err == nil {
 			t.Errorf("root %q and state folder %q are accepted", g.Root, g.State)
 		}

@@ -45,7 +45,7 @@ type inputContent struct {
 // A verdict is what a judge found out about an action.
 type verdict struct {
 	*member
-	key    string
+	key    string // in the record
 	inputs []content // of member.inputs
 	record *record   // nil if there is none that can be read
 	reason Reason    // zero if the action is skipped
@@ -153,7 +153,7 @@ func (j *judge) examine(ctx context.Context, m *member) (*verdict, error) {
 		}
 		v.inputs[i] = c
 	}
-	v.key = keyOf(m, v.inputs)
+	v.key = keyOf(m.ID, m.Recipe, m.outputs, m.inputs, v.inputs)
 	v.record, v.reason = j.recall(m)
 	if v.reason.Kind == "" && v.record.Key != v.key {
 		v.reason = j.explain(v, nil)
@@ -185,10 +185,11 @@ func (j *judge) lookup(ctx context.Context, v *verdict) {
 	if j.cache == nil || j.own || slices.Contains(j.remade, v.ID) || !v.shared() || j.lost[v.ID] || j.slow.Load() {
 		return
 	}
-	r := j.cache.Lookup(ctx, v.key)
+	r := j.cache.Lookup(ctx, v.commonKey())
 	if r == nil {
 		return
 	}
+	r, _ = r.renamed(v.names.here)
 	if rec, err := j.adopt(v.member, v.key, r); err == nil {
 		v.record, v.reason, v.hit = rec, Reason{}, r
 	}

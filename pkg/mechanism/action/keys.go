@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A Keyed is an action with its key.
+// A Keyed is an action with the key that a cache has its result under. Recipe and Inputs have the names of [Graph.Folders].
 type Keyed struct {
 	Action *Action
 	Key    string // "" if an input is not known, because nobody has made it yet
@@ -52,7 +52,7 @@ func (g *Graph) Keys(ctx context.Context, opts Options) ([]Keyed, error) {
 }
 
 func (j *judge) keyed(ctx context.Context, m *member, unmade map[*member]bool) (Keyed, error) {
-	k := Keyed{Action: m.Action, State: KeyOpen, Recipe: m.Recipe}
+	k := Keyed{Action: m.Action, State: KeyOpen, Recipe: replaceAll(m.names.common, m.Recipe)}
 	if err := ctx.Err(); err != nil {
 		return k, err
 	}
@@ -71,7 +71,7 @@ func (j *judge) keyed(ctx context.Context, m *member, unmade map[*member]bool) (
 	if err != nil {
 		return k, err
 	}
-	k.Key, k.Inputs = v.key, v.lines()
+	k.Key, k.Inputs = v.commonKey(), replaceAll(m.names.common, v.lines())
 	switch {
 	case v.reason.Kind != "":
 		k.State = Unmade

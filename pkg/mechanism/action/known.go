@@ -24,7 +24,6 @@ import (
 // An absent output is known, but not here.
 type absent struct {
 	*member
-	key     string
 	output  string
 	content content
 	entries []Entry
@@ -61,7 +60,7 @@ func (j *judge) adopt(m *member, key string, r *Result) (*record, error) {
 			j.know(out, have)
 			continue
 		}
-		a := &absent{member: m, key: key, output: out, content: contents[i], entries: parts[i], other: !errors.Is(err, fs.ErrNotExist), took: r.Took}
+		a := &absent{member: m, output: out, content: contents[i], entries: parts[i], other: !errors.Is(err, fs.ErrNotExist), took: r.Took}
 		j.mu.Lock()
 		j.absent[out] = a
 		j.mu.Unlock()

@@ -126,7 +126,7 @@ func replaceFile(name, tmp string, data []byte) error {
 }
 
 // keyOf returns the digest of everything that decides an action's outputs.
-func keyOf(m *member, inputs []content) string {
+func keyOf(id string, recipe, outputs, inputs []string, contents []content) string {
 	var b []byte
 	text := func(s string) {
 		b = binary.AppendUvarint(b, uint64(len(s)))
@@ -139,11 +139,11 @@ func keyOf(m *member, inputs []content) string {
 		}
 	}
 	b = append(b, recordFormat)
-	text(m.ID)
-	texts(m.Recipe)
-	texts(m.outputs)
-	texts(m.inputs)
-	for _, c := range inputs {
+	text(id)
+	texts(recipe)
+	texts(outputs)
+	texts(inputs)
+	for _, c := range contents {
 		b = append(b, byte(c.kind))
 		b = append(b, c.sum[:]...)
 	}

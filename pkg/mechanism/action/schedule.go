@@ -189,7 +189,7 @@ func (s *scheduler) skip(ctx context.Context, v *verdict) error {
 	}
 	outputs, err := s.outputs(v.member)
 	if err == nil {
-		s.offer(ctx, v.member, v.record, outputs)
+		s.offer(ctx, v, v.record, outputs)
 	}
 	return err
 }

@@ -131,7 +131,7 @@ func (t *Task) settle(ctx context.Context) error {
 			return err
 		}
 		if edited == "" {
-			t.run.offer(ctx, v.member, rec, outputs[i])
+			t.run.offer(ctx, v, rec, outputs[i])
 		}
 	}
 	return t.recordBatch(facts)

@@ -22,8 +22,8 @@ type uploader struct {
 }
 
 // offer has the cache keep what an action made. It does not wait for that. Outputs stay as they are until the run ends.
-func (r *run) offer(ctx context.Context, m *member, rec *record, outputs []content) {
-	j := r.judge
+func (r *run) offer(ctx context.Context, v *verdict, rec *record, outputs []content) {
+	j, m := r.judge, v.member
 	if j.cache == nil || !j.cache.Stores() || !m.shared() {
 		return
 	}
@@ -33,7 +33,8 @@ func (r *run) offer(ctx context.Context, m *member, rec *record, outputs []conte
 			return err
 		}
 		result.Took = rec.took()
-		return j.cache.Store(ctx, rec.Key, result, func(p string) (io.ReadCloser, error) { return os.Open(j.absolute(p)) })
+		common, here := result.renamed(m.names.common)
+		return j.cache.Store(ctx, v.commonKey(), common, func(p string) (io.ReadCloser, error) { return os.Open(j.absolute(here[p])) })
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,6 +72,8 @@ func New(o Options) (*Client, error) {
 	switch {
 	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("not a URL such as grpcs://cache.example/main")
+	case !validPort(u):
+		return nil, fmt.Errorf("the port is %q, want a number from 1 to 65535", u.Port())
 	case u.User != nil: // others could read it, in a list of processes for example
 		return nil, ErrUser
 	case u.Scheme == "grpc":
@@ -84,6 +87,15 @@ func New(o Options) (*Client, error) {
 	}
 	c.http = &http.Client{Transport: t}
 	return c, nil
+}
+
+func validPort(u *url.URL) bool {
+	port := u.Port()
+	if port == "" {
+		return !strings.HasSuffix(u.Host, ":")
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
 }
 
 // Close ends idle connections.

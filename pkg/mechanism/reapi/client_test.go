@@ -332,6 +332,8 @@ func TestServerThatIsNotThere(t *testing.T) {
 
 func TestURLs(t *testing.T) {
 	for url, want := range map[string]string{
+		"grpc://127.0.0.1:70000":   "the port is \"70000\"",
+		"grpc://cache.example:":    "the port is \"\"",
 		"cache.example:443":        "not a URL",
 		"https://cache.example":    `the scheme is "https", want grpc or grpcs`,
 		"grpc://":                  "not a URL",

@@ -64,7 +64,7 @@ type key struct {
 
 // Recipe returns the recipe of a binary, from its key.
 func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
-	return recipe.Spec(key{Go: r.Version, Spec: spec, Binary: bin}, "road bazel")
+	return recipe.Spec(key{Go: r.Version, Spec: spec, Binary: bin}, Info.Compiler)
 }
 
 // Ready looks for Bazel, or what it would be made from.

@@ -50,7 +50,7 @@ func (*Road) Info() road.Info { return Info }
 func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
 	return recipe.Spec(road.GoKey{
 		Go: r.Pin.Version, Levels: toolchain.Levels(), Flags: spec.BuildFlags(), Spec: spec, Binary: bin,
-	}, "road container")
+	}, road.ByGo)
 }
 
 // Ready looks for rsync here, for an engine, and for the build image or what it would be built from.

@@ -41,7 +41,7 @@ func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
 	if spec.Options.Debug {
 		key.Paths = append([]string{r.Root}, r.paths()...)
 	}
-	return recipe.Spec(key, "road local")
+	return recipe.Spec(key, road.ByGo)
 }
 
 // paths returns the paths of the pinned Go. It fetches a missing Go, which the compile needs anyway. If that fails, the compile fails,
