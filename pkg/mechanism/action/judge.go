@@ -45,7 +45,7 @@ type inputContent struct {
 // A verdict is what a judge found out about an action.
 type verdict struct {
 	*member
-	key    string // in the record
+	key    string    // in the record
 	inputs []content // of member.inputs
 	record *record   // nil if there is none that can be read
 	reason Reason    // zero if the action is skipped
