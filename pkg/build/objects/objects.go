@@ -53,7 +53,6 @@ func Key(parts ...string) string {
 // A Share shares objects between caches of Go and a cache of results.
 type Share struct {
 	Cache    action.Cache
-	Own      string // GOCACHE of the user
 	Foreign  string // a cache of Go for objects that were compiled elsewhere; it may not exist yet
 	Scratch  string // an empty folder for temporary files
 	Progress func(done, total int64)
@@ -69,34 +68,71 @@ func (e *SlowError) Error() string {
 	return fmt.Sprintf("fetching them would take %v, and compiling them about %v", e.Fetch.Round(time.Second), e.Compile.Round(time.Second))
 }
 
-// A Use describes the cache of Go that a compile works with.
-type Use struct {
-	Dir     string // the GOCACHE to use
-	Foreign bool   // whether it holds objects that were compiled elsewhere
-	Fetched int    // how many objects were fetched
-	Bytes   int64  // their compressed size
+// Objects are packages that can be fetched.
+type Objects []object
+
+// A Holder reports which objects a cache of Go has.
+type Holder func(o object) bool
+
+// In is a Holder that looks into a folder.
+func In(dir string) Holder { return func(o object) bool { return has(dir, o) } }
+
+// Named is a Holder that knows the names of entries in a cache of Go elsewhere, AB/ABCD…-a.
+func Named(entries map[string]bool) Holder {
+	return func(o object) bool { return entries[filepath.ToSlash(actionFile("", o.action))] }
 }
 
-// enough is the share of a list's objects that makes the user's own cache good enough.
+// Missing returns the objects that a cache of Go does not have.
+func (all Objects) Missing(has Holder) Objects {
+	var lacks Objects
+	for _, o := range all {
+		if !has(o) {
+			lacks = append(lacks, o)
+		}
+	}
+	return lacks
+}
+
+// enough is the share of objects that makes a cache of Go good enough.
 const enough = 0.9
 
-// Fetch fetches the objects of binaries that are missing here. Each binary has several keys: the first one with a list counts. Nothing is
-// fetched if the user's own cache has most of the objects, or if no binary has a list. The go command compiles what could not be fetched;
-// the error says why, and the Use is valid all the same.
-func (s *Share) Fetch(ctx context.Context, binaries [][]string) (Use, error) {
-	own := Use{Dir: s.Own}
-	known, err := s.lists(ctx, binaries)
-	if err != nil || len(known) == 0 {
-		return own, err
+// Mostly reports whether a cache of Go has so many of the objects that the others are not worth fetching.
+func (all Objects) Mostly(has Holder) bool {
+	return float64(len(all.Missing(has))) <= (1-enough)*float64(len(all))
+}
+
+// Files returns the files that objects have in a cache of Go, relative to it and slash-separated. It leaves out objects that the cache does
+// not have.
+func (all Objects) Files(dir string) []string {
+	var files []string
+	for _, o := range all {
+		if has(dir, o) {
+			files = append(files, outputFile("", o.output), actionFile("", printed(o.action)), actionFile("", o.action))
+		}
 	}
-	if lacks := missing(s.Own, known); float64(len(lacks)) <= (1-enough)*float64(len(known)) {
-		return own, nil
+	if len(files) > 0 {
+		files = append(files, outputFile("", nothing))
 	}
+	for i := range files {
+		files[i] = filepath.ToSlash(files[i])
+	}
+	return files
+}
+
+// Fetched says what was fetched.
+type Fetched struct {
+	Ready   bool // the foreign cache can be used
+	Objects int
+	Bytes   int64 // compressed
+}
+
+// Fetch fetches objects into the foreign cache, which then has those that it had before and those that could be fetched. The go command
+// compiles the others; the error says why they are missing.
+func (s *Share) Fetch(ctx context.Context, known Objects) (Fetched, error) {
 	if err := makeCache(s.Foreign); err != nil {
-		return own, err
+		return Fetched{}, err
 	}
-	use := Use{Dir: s.Foreign, Foreign: true}
-	wanted := missing(s.Foreign, known)
+	wanted := known.Missing(In(s.Foreign))
 	var total int64
 	for _, o := range wanted {
 		total += o.packed
@@ -121,12 +157,11 @@ func (s *Share) Fetch(ctx context.Context, binaries [][]string) (Use, error) {
 			return err
 		})
 	}
-	err = g.Wait()
+	err := g.Wait()
 	if slow := new(SlowError); errors.As(context.Cause(limited), &slow) {
 		err = slow
 	}
-	use.Fetched, use.Bytes = int(count.Load()), done.Load()
-	return use, err
+	return Fetched{true, int(count.Load()), done.Load()}, err
 }
 
 // patience is how long objects are fetched until the speed counts, and how often it is looked at.
@@ -148,8 +183,8 @@ func (s *Share) watch(ctx context.Context, giveUp context.CancelCauseFunc, done 
 	}
 }
 
-// lists returns the objects in the lists of binaries, each once.
-func (s *Share) lists(ctx context.Context, binaries [][]string) ([]object, error) {
+// Find returns the objects of binaries, each once. Each binary has several keys: the first one with a list counts.
+func (s *Share) Find(ctx context.Context, binaries [][]string) (Objects, error) {
 	lists := make([][]object, len(binaries))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(fetchers)
@@ -169,7 +204,7 @@ func (s *Share) lists(ctx context.Context, binaries [][]string) ([]object, error
 		return nil, err
 	}
 	seen := map[digest]bool{}
-	var all []object
+	var all Objects
 	for _, o := range slices.Concat(lists...) {
 		if !seen[o.action] {
 			seen[o.action] = true
@@ -266,17 +301,6 @@ func read(r *action.Result) ([]object, error) {
 func parse(text string, d *digest) bool {
 	sum, err := hex.DecodeString(text)
 	return err == nil && len(sum) == copy(d[:], sum) && len(sum) == len(d)
-}
-
-// missing returns the objects that a cache of Go does not have.
-func missing(dir string, all []object) []object {
-	var lacks []object
-	for _, o := range all {
-		if !has(dir, o) {
-			lacks = append(lacks, o)
-		}
-	}
-	return lacks
 }
 
 // has reports whether a cache of Go has an object, with what the compiler printed.

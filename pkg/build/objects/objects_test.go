@@ -49,8 +49,8 @@ func program(t *testing.T) string {
 	return dir
 }
 
-func share(t *testing.T, m *cachetest.Memory, own, foreign string) *Share {
-	return &Share{Cache: m, Own: own, Foreign: foreign, Scratch: t.TempDir(), Progress: func(int64, int64) {}, Compile: func(int) time.Duration { return time.Hour }}
+func share(t *testing.T, m *cachetest.Memory, foreign string) *Share {
+	return &Share{Cache: m, Foreign: foreign, Scratch: t.TempDir(), Progress: func(int64, int64) {}, Compile: func(int) time.Duration { return time.Hour }}
 }
 
 // What one machine has compiled, another does not compile. What the other has changed, it does.
@@ -62,15 +62,23 @@ func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
 		t.Fatalf("it compiled %q", said)
 	}
 	m := cachetest.New()
-	if err := share(t, m, first, foreign).Store(t.Context(), first, []Binary{{"key", ids}}); err != nil {
+	if err := share(t, m, foreign).Store(t.Context(), first, []Binary{{"key", ids}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(m.Results["key"].Entries); got != len(ids) {
 		t.Fatalf("the list has %d objects, want %d", got, len(ids))
 	}
-	use, err := share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"none", "key"}, {"none"}})
-	if err != nil || use.Dir != foreign || !use.Foreign || use.Fetched != len(ids) || use.Bytes == 0 {
-		t.Fatalf("%+v, %v", use, err)
+	s := share(t, m, foreign)
+	found, err := s.Find(t.Context(), [][]string{{"none", "key"}, {"none"}})
+	if err != nil || len(found) != len(ids) {
+		t.Fatalf("%d objects, %v", len(found), err)
+	}
+	if found.Mostly(In(foreign)) || !found.Mostly(In(first)) || len(found.Missing(In(first))) > 0 || len(found.Files(foreign)) > 0 {
+		t.Error("the folders have other objects")
+	}
+	got, err := s.Fetch(t.Context(), found)
+	if err != nil || !got.Ready || got.Objects != len(ids) || got.Bytes == 0 {
+		t.Fatalf("%+v, %v", got, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport _ \"example.com/program/part\"\n\nfunc main() { println() }\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -79,14 +87,36 @@ func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
 		t.Errorf("it compiled %q, want the package that was edited alone", said)
 	}
 	asked := m.Fetches
-	use, err = share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"key"}})
-	if err != nil || !use.Foreign || use.Fetched != 0 || m.Fetches != asked {
-		t.Errorf("the second time: %+v, %v", use, err)
+	if got, err = s.Fetch(t.Context(), found); err != nil || !got.Ready || got.Objects != 0 || m.Fetches != asked {
+		t.Errorf("the second time: %+v, %v", got, err)
 	}
-	use, err = share(t, m, first, t.TempDir()).Fetch(t.Context(), [][]string{{"key"}})
-	if err != nil || use.Dir != first || use.Foreign || m.Fetches != asked {
-		t.Errorf("where it was compiled: %+v, %v", use, err)
+
+	// The files alone are a cache of Go, too.
+	sent, entries := t.TempDir(), map[string]bool{}
+	for _, name := range found.Files(foreign) {
+		entries[name] = true
+		data, err := os.ReadFile(filepath.Join(foreign, name))
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(sent, name)), 0o777), os.WriteFile(filepath.Join(sent, name), data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
 	}
+	if said, _ := compile(t, dir, sent); said != "example.com/program\n" {
+		t.Errorf("with the files alone, it compiled %q", said)
+	}
+	if !found.Mostly(Named(entries)) || found.Mostly(Named(nil)) {
+		t.Error("a cache with all entries, or with none, is taken for another")
+	}
+}
+
+// fetchAll finds and fetches the objects under the key "key".
+func fetchAll(t *testing.T, m *cachetest.Memory, foreign string) (Fetched, error) {
+	t.Helper()
+	s := share(t, m, foreign)
+	found, err := s.Find(t.Context(), [][]string{{"key"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Fetch(t.Context(), found)
 }
 
 // one stores a list with one object, and returns its output.
@@ -138,7 +168,7 @@ func TestWrongBytesAreNotPlaced(t *testing.T) {
 	for i, damage := range damages {
 		m.Change = damage
 		foreign := t.TempDir()
-		_, _ = share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"key"}})
+		_, _ = fetchAll(t, m, foreign)
 		for _, name := range files(t, foreign) { // some damage changes nothing that counts
 			data, err := os.ReadFile(name)
 			if err != nil {
@@ -159,10 +189,9 @@ func TestListsThatCannotBeReadFetchNothing(t *testing.T) {
 	} {
 		m := cachetest.New()
 		m.Results["key"] = &action.Result{Entries: []action.Entry{{Path: path, Kind: action.RegularFile, SHA256: sum, Size: 1}}}
-		own := t.TempDir()
-		use, err := share(t, m, own, t.TempDir()).Fetch(t.Context(), [][]string{{"key"}})
-		if !errors.Is(err, errList) || use.Dir != own || use.Foreign {
-			t.Errorf("%q: %+v, %v", path, use, err)
+		found, err := share(t, m, t.TempDir()).Find(t.Context(), [][]string{{"key"}})
+		if !errors.Is(err, errList) || len(found) > 0 {
+			t.Errorf("%q: %+v, %v", path, found, err)
 		}
 	}
 }
@@ -174,13 +203,12 @@ func TestServerThatGoesAwayLeavesTheRestToTheCompiler(t *testing.T) {
 	one(t, m)
 	m.Err = errors.New("gone")
 	foreign := t.TempDir()
-	use, err := share(t, m, t.TempDir(), foreign).Fetch(t.Context(), [][]string{{"key"}})
-	if !errors.Is(err, m.Err) || use.Fetched != 0 || len(files(t, foreign)) > 0 {
-		t.Errorf("%+v, %v", use, err)
+	got, err := fetchAll(t, m, foreign)
+	if !errors.Is(err, m.Err) || !got.Ready || got.Objects != 0 || len(files(t, foreign)) > 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
-	use, err = share(t, m, "own", filepath.Join(os.DevNull, "folder")).Fetch(t.Context(), [][]string{{"key"}})
-	if err == nil || use.Dir != "own" || use.Foreign {
-		t.Errorf("without room: %+v, %v", use, err)
+	if got, err := fetchAll(t, m, filepath.Join(os.DevNull, "folder")); err == nil || got.Ready {
+		t.Errorf("without room: %+v, %v", got, err)
 	}
 }
 
@@ -190,13 +218,17 @@ func TestFetchingThatTakesLongerThanCompilingIsGivenUp(t *testing.T) {
 		m := cachetest.New()
 		one(t, m)
 		m.Stalled = true
-		s := share(t, m, t.TempDir(), t.TempDir())
+		s := share(t, m, t.TempDir())
 		s.Compile = func(int) time.Duration { return time.Minute }
 		start := time.Now()
-		use, err := s.Fetch(t.Context(), [][]string{{"key"}})
+		found, err := s.Find(t.Context(), [][]string{{"key"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Fetch(t.Context(), found)
 		slow := new(SlowError)
-		if !errors.As(err, &slow) || slow.Compile != time.Minute || slow.Fetch < time.Minute || !use.Foreign || time.Since(start) != patience {
-			t.Errorf("after %v: %+v, %v", time.Since(start), use, err)
+		if !errors.As(err, &slow) || slow.Compile != time.Minute || slow.Fetch < time.Minute || !got.Ready || time.Since(start) != patience {
+			t.Errorf("after %v: %+v, %v", time.Since(start), got, err)
 		}
 	})
 }

@@ -120,7 +120,7 @@ type Compilation struct {
 	// file is for reading only, and stays in place until Scratch is removed.
 	Built func(file string)
 
-	// Shared, if not nil, has packages that were compiled elsewhere. Only roads whose go command runs on this machine use it.
+	// Shared, if not nil, has packages that were compiled elsewhere. Only roads that run the go command use it.
 	Shared Sharing
 }
 

@@ -34,7 +34,7 @@ func (s *session) host(ctx context.Context) (*host, error) {
 		Image:   s.image,
 		Command: []string{rsyncHost},
 		Dir:     "/",
-		Volumes: volumes(treeVolume, workVolume, outputVolume.reading(), modulesVolume, outVolume.reading()),
+		Volumes: volumes(treeVolume, workVolume, outputVolume.reading(), modulesVolume, cacheVolume, outVolume.reading()),
 		Scratch: map[string]int64{secrets: 1 << 20, "/tmp": 1 << 20},
 	}, engine.Streams{In: in, Out: ready, Err: ready})
 	if err != nil {

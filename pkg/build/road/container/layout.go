@@ -14,6 +14,8 @@ const (
 	outputFolder  = "/tree/_output"
 	modulesFolder = "/modules" // laid out as a module proxy's
 	cacheFolder   = "/cache"
+	ownCache      = cacheFolder + "/go-build" // GOCACHE
+	sharedCache   = cacheFolder + "/packages" // GOCACHE of compiles with packages that were compiled elsewhere
 	outFolderRoot = "/out"
 	goFolder      = "/usr/local/go"
 	workFolder    = "/work" // the tree of user commands, in rsync containers
@@ -39,7 +41,7 @@ var (
 	workVolume    = mounted{Name: "work", Path: workFolder}     // the tree again, for user commands, which may change it
 	outputVolume  = mounted{Name: "output", Path: outputFolder} // what user commands make
 	modulesVolume = mounted{Name: "modules", Path: modulesFolder}
-	cacheVolume   = mounted{Name: "cache", Path: cacheFolder} // GOCACHE, GOMODCACHE, HOME
+	cacheVolume   = mounted{Name: "cache", Path: cacheFolder} // both GOCACHEs, GOMODCACHE, HOME
 	outVolume     = mounted{Name: "out", Path: outFolderRoot} // binaries
 )
 
@@ -73,7 +75,7 @@ func environment(goflags string) []string {
 		"PATH="+goFolder+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"GOROOT="+goFolder,
 		"GOPROXY=file://"+modulesFolder, "GOSUMDB=off",
-		"GOCACHE="+cacheFolder+"/go-build", "GOMODCACHE="+cacheFolder+"/mod", "GOPATH="+cacheFolder+"/go",
+		"GOCACHE="+ownCache, "GOMODCACHE="+cacheFolder+"/mod", "GOPATH="+cacheFolder+"/go",
 		"HOME="+cacheFolder+"/home",
 		"GOFLAGS="+goflags,
 	)

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"slipway.build/pkg/build/kubecross"
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/road/prebuilt"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/recipe"
@@ -39,7 +41,8 @@ type Road struct {
 	Used func() error
 
 	mu      sync.Mutex
-	session *session // of this run, once it is open
+	session *session    // of this run, once it is open
+	slow    atomic.Bool // fetching compiled packages takes longer than compiling them
 }
 
 // Info returns the package's Info.
@@ -100,15 +103,23 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	}
 	ctx, stop := s.engine.Watch(ctx)
 	defer stop()
+	packages := &prebuilt.Packages{Root: r.Root, Go: r.Pin.Version, Compilation: c, Report: rep, Slow: &r.slow}
 	if c.Spec, err = r.generate(ctx, s, first, c.Spec, rep); err != nil {
 		return errors.Join(s.cause(ctx, err), first.remove())
+	}
+	commands := c.GoCommands()
+	caches := make([]string, len(commands))
+	for i, command := range commands {
+		if caches[i], err = s.share(ctx, first, packages, command, rep); err != nil {
+			return errors.Join(s.cause(ctx, err), first.remove())
+		}
 	}
 	over := make(chan struct{})
 	defer close(over)
 	host := s.hostBeside(ctx, first, &later, over)
 	output := &road.GoOutput{Report: rep}
-	for _, command := range c.GoCommands() {
-		if err := s.compile(ctx, c, command, output, rep, &later); err != nil {
+	for i, command := range commands {
+		if err := s.compile(ctx, c, command, caches[i], output, rep, &later); err != nil {
 			return err
 		}
 	}
@@ -192,7 +203,7 @@ func buildContainer(image string, spec road.Spec) engine.Spec {
 // compile runs the Go command in a build container. The binaries stay in a folder of the volume, so that the Go command, which
 // does not cache links, can skip those that would make the same again. A binary whose output is missing here, or was changed, is
 // linked again.
-func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, output *road.GoOutput, rep road.Report, later *background) error {
+func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, cache string, output *road.GoOutput, rep road.Report, later *background) error {
 	folder := outFolder(c.Spec)
 	var again []string
 	for _, t := range command.Targets {
@@ -201,6 +212,7 @@ func (s *session) compile(ctx context.Context, c road.Compilation, command road.
 		}
 	}
 	spec := buildContainer(s.image, c.Spec)
+	spec.Env = caching(spec.Env, cache)
 	spec.Command = append([]string{attended, "/bin/sh", "-euc", prepare, folder, fmt.Sprint(len(again))}, again...)
 	spec.Command = append(append(spec.Command, "go"), command.Args(c.Spec, folder+"/bin/")...)
 	build, err := s.engine.Start(ctx, s.owner, spec, engine.Streams{Out: output, Err: output})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/road/prebuilt"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
@@ -83,9 +84,12 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	if err != nil {
 		return err
 	}
-	run := &run{g: g, c: c, root: r.Root, dir: r.dir(c.Spec), cache: g.Setting("GOCACHE"), slow: &r.slow, rep: rep, output: road.GoOutput{Report: rep}}
 	if g.Setting("GOCACHEPROG") != "" {
-		run.c.Shared = nil // the user's program decides what is compiled
+		c.Shared = nil // the user's program decides what is compiled
+	}
+	run := &run{
+		g: g, c: c, dir: r.dir(c.Spec), own: g.Setting("GOCACHE"), rep: rep, output: road.GoOutput{Report: rep},
+		packages: &prebuilt.Packages{Root: r.Root, Go: g.Version, Compilation: c, Report: rep, Slow: &r.slow},
 	}
 	for _, command := range c.GoCommands() {
 		if err := run.build(ctx, command); err != nil {
@@ -97,20 +101,17 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 
 // A run is one call of Compile.
 type run struct {
-	g      *toolchain.Go
-	c      road.Compilation
-	root   string // of the tree
-	dir    string // of the module
-	cache  string // GOCACHE
-	slow   *atomic.Bool
-	rep    road.Report
-	output road.GoOutput
+	g          *toolchain.Go
+	c          road.Compilation
+	dir        string // of the module
+	own, cache string // GOCACHE of the user, and the one in use
+	packages   *prebuilt.Packages
+	rep        road.Report
+	output     road.GoOutput
 }
 
 func (r *run) build(ctx context.Context, command road.GoCommand) error {
-	if r.c.Shared != nil && !r.slow.Load() {
-		r.share(ctx, command)
-	}
+	r.share(ctx, command)
 	bin, err := os.MkdirTemp(r.c.Scratch, "bin")
 	if err != nil {
 		return err

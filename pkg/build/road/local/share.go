@@ -3,110 +3,29 @@ package local
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"slipway.build/pkg/build/objects"
 	"slipway.build/pkg/build/road"
-	"slipway.build/pkg/build/toolchain"
 )
 
-// share fetches packages that go commands elsewhere have compiled, and makes the run use the cache of Go that holds them. They never get
-// into the user's own cache, which a release without a shared cache uses. What cannot be fetched is compiled.
+// share fetches packages that go commands elsewhere have compiled, unless the user's own cache has most of them, and makes the run use the
+// cache of Go that holds them.
 func (r *run) share(ctx context.Context, command road.GoCommand) {
-	start := time.Now()
-	use, err := r.fetch(ctx, command)
-	if slow := new(objects.SlowError); errors.As(err, &slow) {
-		r.slow.Store(true)
-		r.rep.Output(fmt.Sprintf("no more compiled packages are fetched in this run: %v", slow))
-	} else if err != nil && ctx.Err() == nil {
-		r.rep.Output(fmt.Sprintf("some compiled packages could not be fetched, and are compiled here: %v", err))
+	r.cache = r.own
+	found := r.packages.Find(ctx, command)
+	if found.Mostly(objects.In(r.own)) {
+		return
 	}
-	if use.Dir != "" {
-		r.cache = use.Dir
-	}
-	if use.Foreign {
+	if folder := r.packages.Fetch(ctx, found); folder != "" {
+		r.cache = folder
 		r.c.Shared.Foreign()
 	}
-	if use.Fetched > 0 {
-		r.rep.Step(fmt.Sprintf("%d compiled packages fetched, %d MiB", use.Fetched, use.Bytes>>20), time.Since(start))
-	}
-}
-
-func (r *run) fetch(ctx context.Context, command road.GoCommand) (objects.Use, error) {
-	s, err := r.newShare(r.c.Scratch)
-	if err != nil {
-		return objects.Use{}, err
-	}
-	var binaries [][]string
-	for _, t := range command.Targets {
-		keys, err := r.objectKeys(t.Binary)
-		if err != nil {
-			return objects.Use{}, err
-		}
-		binaries = append(binaries, keys)
-	}
-	return s.Fetch(ctx, binaries)
-}
-
-func (r *run) newShare(scratch string) (*objects.Share, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, err
-	}
-	return &objects.Share{
-		Cache: r.c.Shared.Cache(), Own: r.g.Setting("GOCACHE"), Foreign: filepath.Join(cache, "slipway", "go-build"), Scratch: scratch,
-		Compile: compileTime,
-		Progress: func(done, total int64) {
-			r.rep.Progress(0, 0, fmt.Sprintf("fetching compiled packages: %d of %d MiB", done>>20, total>>20))
-		},
-	}, nil
-}
-
-// compileTime returns how long the go command takes for packages: 305 s of processor time were measured for the 1,414 of kube-scheduler.
-func compileTime(packages int) time.Duration {
-	return time.Duration(packages) * 305 * time.Second / 1414 / time.Duration(runtime.NumCPU())
-}
-
-// objectKeys returns the keys of a binary's lists: with the tree's patches, if there are any, and without them. Patches leave most
-// packages as they are, so a list without them is the next best.
-func (r *run) objectKeys(bin road.Binary) ([]string, error) {
-	plain := r.c.Spec
-	plain.ModFile, plain.LDFlags, plain.Options.LDFlags = "", "", ""
-	files := []string{filepath.Join(r.dir, "go.mod")}
-	if m := r.c.ModFile; m != "" {
-		if !path.IsAbs(m) {
-			m = filepath.Join(r.root, filepath.FromSlash(m))
-		}
-		files = append([]string{m}, files...)
-	}
-	var keys []string
-	for _, file := range files {
-		parts := slices.Concat([]string{r.g.Version, plain.Platform.String(), plain.Options.GoFlags, plain.Module, bin.Package, fmt.Sprint(bin.Test)},
-			toolchain.Levels(), plain.BuildFlags())
-		for _, name := range []string{file, strings.TrimSuffix(file, ".mod") + ".sum"} {
-			data, err := os.ReadFile(name)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a module without dependencies has no go.sum
-				return nil, err
-			}
-			sum := sha256.Sum256(data)
-			parts = append(parts, hex.EncodeToString(sum[:]))
-		}
-		keys = append(keys, objects.Key(parts...))
-	}
-	return keys, nil
 }
 
 // keep stores the compiled packages of binaries that the cache has no list for.
@@ -115,14 +34,11 @@ func (r *run) keep(ctx context.Context, command road.GoCommand) {
 		return
 	}
 	r.c.Shared.Later(ctx, func(ctx context.Context, dir string) error {
-		s, err := r.newShare(dir)
-		if err != nil {
-			return err
-		}
+		s := &objects.Share{Cache: r.c.Shared.Cache(), Scratch: dir}
 		byKey := map[string]road.Target{}
 		var keys []string
 		for _, t := range command.Targets {
-			all, err := r.objectKeys(t.Binary)
+			all, err := r.packages.Keys(t.Binary)
 			if err != nil {
 				return err
 			}
