@@ -1,4 +1,4 @@
-"""Repositories for packing a release: the packer, the license files of the components, and the parts of other projects.
+"""Repositories for packing a release: the packer, the license files of the components, and what decides the parts of other projects.
 
 The pinned Go makes them from this tree's sources. The toolchain's modules are not repositories, so they cannot raise versions of the
 components' modules.
@@ -115,35 +115,56 @@ def _release_others_impl(rctx):
     _watch_folders(rctx, tree)
     for file in [rctx.attr.catalog, tree.get_child("LICENSE")]:
         rctx.watch(file)
-    go = _pinned_go_command(rctx)
-    rctx.report_progress("compiling other projects' programs")
+    environment = _environment(rctx, _pinned_go_command(rctx))
     _execute(
         rctx,
-        "build the parts of other projects",
-        [rctx.path(rctx.attr.packer), "others", "-tree", tree, "-platform", rctx.attr.platform, "-to", rctx.path("others.tar")],
-        _environment(rctx, go),
+        "read the sources of other projects' parts",
+        [rctx.path(rctx.attr.packer), "digests", "-tree", tree, "-to", rctx.path("sources"), "LICENSE", "images", "release/release.yaml"] + FOLDERS,
+        environment,
     )
-    rctx.file("BUILD.bazel", 'exports_files(["others.tar"])\n')
+
+    # No target exports this file, so it is in no action's key.
+    rctx.file("environment.json", json.encode({
+        name: rctx.getenv(name)
+        for name in _OF_THE_MACHINE
+        if rctx.getenv(name)
+    } | environment), executable = False)
+    rctx.file("BUILD.bazel", 'exports_files(["sources"])\n')
+
+# The variables, besides those of Go, that decide how a program on this machine reaches files and networks. None decides what is made.
+_OF_THE_MACHINE = [
+    "HOME",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "SLIPWAY_DEBIAN_MIRROR",
+    "SLIPWAY_DEBIAN_SNAPSHOT",
+]
 
 release_others = repository_rule(
-    doc = "Parts of other projects in a release for a platform: programs, licenses, files of Debian packages. They are not Bazel " +
-          "packages, so that they cannot affect the selection of the components' modules.",
+    doc = "What decides the parts of other projects in a release: the digests of their sources, and this machine's settings of Go.",
     implementation = _release_others_impl,
     attrs = {
         "catalog": attr.label(default = "//release:release.yaml"),
         "go_root": attr.label(default = "@pinned_go//:ROOT"),
         "packer": attr.label(default = "@release_packer//:packer"),
-        "platform": attr.string(mandatory = True, doc = "such as linux/amd64"),
     },
-    environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_DEBIAN_MIRROR", "SLIPWAY_DEBIAN_SNAPSHOT", "SLIPWAY_GOROOT"],
+    environ = ["GOPROXY", "GOMODCACHE", "PATH", "SLIPWAY_GOROOT"] + _OF_THE_MACHINE,
 )
 
 def release_repositories():
     """Declares the repositories. Bazel only makes those of the platforms that releases are built for."""
     release_packer(name = "release_packer")
+    release_others(name = "release_others")
     for platform in RELEASES:
-        for kind, rule in {"licenses": release_licenses, "others": release_others}.items():
-            rule(
-                name = "release_%s_%s" % (kind, platform.replace("/", "_")),
-                platform = platform,
-            )
+        release_licenses(
+            name = "release_licenses_" + platform.replace("/", "_"),
+            platform = platform,
+        )

@@ -1,6 +1,40 @@
-"""The tarballs of a release, packed from binaries that Bazel has compiled."""
+"""The tarballs of a release, packed from binaries that Bazel has compiled and from the parts of other projects."""
 
 load("//build/bazel/generated:release.bzl", "RELEASES")
+
+def _release_others_impl(ctx):
+    others = ctx.actions.declare_file(ctx.label.name + ".tar")
+
+    # This runs in the tree, with the user's Go and network: other projects have modules of their own, and as Bazel packages they would
+    # affect the selection of the components' modules. The digests of the sources stand for the tree, and say when it runs again. Its result
+    # can come from a cache.
+    args = ctx.actions.args()
+    args.add("others")
+    args.add("-tree", ctx.file._catalog.dirname)
+    args.add("-environment", ctx.file._sources.dirname + "/environment.json")
+    args.add("-platform", ctx.attr.platform)
+    args.add("-to", others)
+    ctx.actions.run(
+        executable = ctx.file._packer,
+        arguments = [args],
+        inputs = [ctx.file._catalog, ctx.file._sources],
+        outputs = [others],
+        execution_requirements = {"no-remote-exec": "1", "no-sandbox": "1", "requires-network": "1"},
+        resource_set = _whole_machine,
+        mnemonic = "ReleaseOthers",
+        progress_message = "Making the parts of other projects for " + ctx.attr.platform,
+    )
+    return DefaultInfo(files = depset([others]))
+
+_release_others = rule(
+    implementation = _release_others_impl,
+    attrs = {
+        "platform": attr.string(mandatory = True),
+        "_catalog": attr.label(default = "//release:release.yaml", allow_single_file = True),
+        "_packer": attr.label(default = "@release_packer//:packer", allow_single_file = True, cfg = "exec"),
+        "_sources": attr.label(default = "@release_others//:sources", allow_single_file = True),
+    },
+)
 
 def _release_tars_impl(ctx):
     if not ctx.attr.stamped:
@@ -70,35 +104,45 @@ _release_tars = rule(
     },
 )
 
-def release_tars(name, **kwargs):
+def _by_platform(of):
+    return select(
+        {"@io_bazel_rules_go//go/platform:" + platform.replace("/", "_"): of(platform) for platform in RELEASES},
+        no_match_error = "no release has a server for this platform: add --platforms=//build/bazel/platforms:linux_amd64",
+    )
+
+def release_others(name, **kwargs):
+    """The parts of other projects in a release for the target platform: programs, licenses, files of Debian packages.
+
+    Args:
+      name: of the target, and of the tar file.
+      **kwargs: common attributes of rules.
+    """
+    _release_others(name = name, platform = _by_platform(lambda platform: platform), tags = ["manual"], **kwargs)
+
+def release_tars(name, others, **kwargs):
     """The files of a release for the target platform, as release.yaml declares them.
 
     Args:
       name: of the target, and of the folder with the files.
+      others: a target of release_others.
       **kwargs: common attributes of rules.
     """
 
-    def by_platform(of):
-        return select(
-            {"@io_bazel_rules_go//go/platform:" + platform.replace("/", "_"): of(platform) for platform in RELEASES},
-            no_match_error = "no release has a server for this platform: add --platforms=//build/bazel/platforms:linux_amd64",
-        )
-
-    def repository(kind, platform):
-        return "@release_%s_%s" % (kind, platform.replace("/", "_"))
+    def licenses(platform):
+        return "@release_licenses_" + platform.replace("/", "_")
 
     _release_tars(
         name = name,
-        binaries = by_platform(lambda platform: {label: label for label in RELEASES[platform].binaries}),
-        license_index = by_platform(lambda platform: repository("licenses", platform) + "//:LICENSES/modules.txt"),
-        licenses = by_platform(lambda platform: repository("licenses", platform) + "//:licenses"),
-        others = by_platform(lambda platform: repository("others", platform) + "//:others.tar"),
-        platform = by_platform(lambda platform: platform),
+        binaries = _by_platform(lambda platform: {label: label for label in RELEASES[platform].binaries}),
+        license_index = _by_platform(lambda platform: licenses(platform) + "//:LICENSES/modules.txt"),
+        licenses = _by_platform(lambda platform: licenses(platform) + "//:licenses"),
+        others = others,
+        platform = _by_platform(lambda platform: platform),
         stamped = select({
             "//build/bazel:stamped": True,
             "//conditions:default": False,
         }),
-        tars = by_platform(lambda platform: RELEASES[platform].tars),
+        tars = _by_platform(lambda platform: RELEASES[platform].tars),
         # //... leaves it out, because it needs --config=release.
         tags = ["manual"],
         **kwargs

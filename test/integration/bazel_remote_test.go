@@ -87,6 +87,20 @@ func TestBazelRemote(t *testing.T) {
 			t.Errorf("%s is %s from the cache, and was %s", labels[0], s, want)
 		}
 	})
+	t.Run("other projects", func(t *testing.T) {
+		const others = "//release:others"
+		build(others).ok(t)
+		made := tr.madeSum(t, others)
+		tr.bazel(t, "clean").ok(t)
+		elsewhere := tr.with("SSL_CERT_DIR=/etc/ssl/certs") // a setting of this machine, of which the key must not know
+		got := elsewhere.bazel(t, "build", others).ok(t)
+		if ran := got.ran(t); !strings.Contains(ran, "1 remote cache hit") || strings.Contains(ran, "local") {
+			t.Errorf("they were not taken from the cache: %s", ran)
+		}
+		if s := tr.madeSum(t, others); s != made {
+			t.Errorf("they are %s from the cache, and were %s", s, made)
+		}
+	})
 	t.Run("cache that lost entries", func(t *testing.T) {
 		// The binary has to be linked again, from an archive that is in no other place than the cache, which has lost it.
 		tr.bazel(t, "clean").ok(t)

@@ -1,7 +1,9 @@
 // The packer makes a release inside Bazel. It is package plan as a command, which a repository rule compiles (packer.bzl).
 //
 //	packer licenses -tree DIR -platform linux/amd64 -to DIR        in a repository rule, with Go and modules
-//	packer others -tree DIR -platform linux/amd64 -to FILE         likewise
+//	packer digests -tree DIR -to FILE NAME…                        likewise: what the sources of these names hold
+//	packer others -tree DIR -environment FILE -platform linux/amd64 -to FILE
+//	                                                               in an action, in the tree, with Go and modules
 //	packer sources -tree DIR -status FILE -to FILE                 in an action, in the tree
 //	packer release -platform linux/amd64 -sources FILE -status FILE -licenses DIR -others FILE
 //	    -binary LABEL=FILE… -to DIR NAME…
@@ -43,7 +45,7 @@ func main() {
 
 // arguments has the flags of all subcommands.
 type arguments struct {
-	tree, to, status, sources, licenses, others string
+	tree, to, status, sources, licenses, others, environment string
 
 	platform catalog.Platform
 	binaries map[string]string // by label
@@ -52,7 +54,7 @@ type arguments struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("no subcommand: want licenses, others, sources or release")
+		return errors.New("no subcommand: want licenses, digests, others, sources or release")
 	}
 	a := arguments{binaries: map[string]string{}}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -62,6 +64,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.sources, "sources", "", "file: the source tarball")
 	flags.StringVar(&a.licenses, "licenses", "", "folder: what the subcommand licenses made")
 	flags.StringVar(&a.others, "others", "", "file: what the subcommand others made")
+	flags.StringVar(&a.environment, "environment", "", "file: a JSON object of variables, instead of this process's environment")
 	flags.TextVar(&a.platform, "platform", catalog.Platform{}, "the release's platform")
 	flags.Func("binary", "label=file: what Bazel made", func(value string) error {
 		label, file, ok := strings.Cut(value, "=")
@@ -78,6 +81,8 @@ func run(ctx context.Context, args []string) error {
 	switch args[0] {
 	case "licenses":
 		return gather(ctx, a)
+	case "digests":
+		return digests(ctx, a)
 	case "others":
 		return others(ctx, a)
 	case "sources":
@@ -85,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 	case "release":
 		return makeRelease(ctx, a)
 	}
-	return fmt.Errorf("unknown subcommand %q: want licenses, others, sources or release", args[0])
+	return fmt.Errorf("unknown subcommand %q: want licenses, digests, others, sources or release", args[0])
 }
 
 func gather(ctx context.Context, a arguments) error {
@@ -94,6 +99,19 @@ func gather(ctx context.Context, a arguments) error {
 		return err
 	}
 	return p.GatherLicenses(ctx, a.to, a.platform)
+}
+
+// digests lists what sources hold, for the keys of actions that work in the tree.
+func digests(ctx context.Context, a arguments) error {
+	p, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	if err != nil {
+		return err
+	}
+	lines, err := p.Digests(ctx, a.names)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(a.to, lines, 0o644)
 }
 
 // packSources makes the source tarball. Bazel names files of the tree by links, so the tree is where a link leads.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,7 +16,19 @@ import (
 
 // others makes the parts of other projects in a release. It works in a copy of the tree, because only one run at a time may work in a
 // tree, and that may be a release by the Bazel road, which waits for Bazel. The result is a tar file to unpack over the sources.
-func others(ctx context.Context, a arguments) error {
+//
+// The environment, with the user's settings of Go, is that of the machine, and comes in a file: if Bazel knew it, machines with other settings
+// would not share results.
+func others(ctx context.Context, a arguments) (err error) {
+	if a.to, err = filepath.Abs(a.to); err != nil {
+		return err
+	}
+	if a.tree, err = filepath.EvalSymlinks(a.tree); err != nil {
+		return err
+	}
+	if err := enter(a.environment); err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp(filepath.Dir(a.to), "others-")
 	if err != nil {
 		return err
@@ -51,6 +65,25 @@ func others(ctx context.Context, a arguments) error {
 		entries = append(entries, more...)
 	}
 	return write(a.to, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) })
+}
+
+// enter makes the variables in a file this process's environment.
+func enter(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var environment map[string]string
+	if err := json.Unmarshal(data, &environment); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	os.Clearenv()
+	for name, value := range environment {
+		if err := os.Setenv(name, value); err != nil {
+			return fmt.Errorf("%s: %s: %w", file, name, err)
+		}
+	}
+	return nil
 }
 
 // files lists the files in a folder, or the file of that name, with names relative to dir.

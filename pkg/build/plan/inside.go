@@ -17,7 +17,7 @@ import (
 )
 
 // This file has the steps by which Bazel makes a release inside its own actions, which have no Go command, modules, network or git.
-// Work that needs those is done elsewhere: GatherLicenses and Others run before anything is built, PackSources runs in the tree. A
+// Work that needs those is done elsewhere: GatherLicenses runs before anything is built, Others and PackSources run in the tree. A
 // project of OpenMade does the rest, on the unpacked sources.
 //
 // GatherLicenses and PackSources are no actions of a graph. A graph skips what its records in _output/.slipway say is up to date, and
@@ -186,6 +186,13 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 		}
 	}
 	return b.graph, made, nil
+}
+
+// Digests returns a line for each source that has one of the names, or lies in a folder that does: see [source.Tree.Digests].
+func (p *Project) Digests(ctx context.Context, names []string) ([]byte, error) {
+	return p.tree.Digests(ctx, func(source string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return source == name || strings.HasPrefix(source, name+"/") })
+	})
 }
 
 // CopySources copies the sources to dir as a separate tree: builds there do not touch the _output of this one.

@@ -102,11 +102,9 @@ func (s starlark) versions() string {
 			direct = append(direct, m.repository())
 		}
 	}
-	packing := []string{"release_packer"}
-	for _, kind := range []string{"licenses", "others"} {
-		for _, p := range s.catalog.Sets[catalog.Server] {
-			packing = append(packing, "release_"+kind+"_"+p.OS+"_"+p.Arch)
-		}
+	packing := []string{"release_packer", "release_others"}
+	for _, p := range s.catalog.Sets[catalog.Server] {
+		packing = append(packing, "release_licenses_"+p.OS+"_"+p.Arch)
 	}
 	version := strings.TrimPrefix(s.catalog.Go.Version, "go")
 	return fmt.Sprintf(`# rules_go and gazelle, at the versions in go.mod.

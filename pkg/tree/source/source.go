@@ -78,25 +78,39 @@ func (t *Tree) Sum(ctx context.Context) (string, error) {
 	if t.ID != "" {
 		return t.ID, nil
 	}
-	entries, err := t.Entries(ctx)
+	lines, err := t.Digests(ctx, func(string) bool { return true })
 	if err != nil {
 		return "", err
 	}
-	all := sha256.New()
-	for _, e := range entries {
-		one, err := sumOf(e)
-		if err != nil {
-			return "", fmt.Errorf("read sources %s: %w", t.Root, err)
-		}
-		_, _ = fmt.Fprintf(all, "%q %v %q %x\n", e.Name, e.Mode, e.Link, one) // a hash takes everything
+	return fmt.Sprintf("%x", sha256.Sum256(lines)), nil
+}
+
+// Digests returns a line for each source that is to be kept, by its name: the name, the mode, where a link leads, and the SHA-256 of what a
+// file holds. They are the same for all trees with the same content.
+func (t *Tree) Digests(ctx context.Context, keep func(name string) bool) ([]byte, error) {
+	entries, err := t.Entries(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("%x", all.Sum(nil)), nil
+	var lines []byte
+	for _, e := range entries {
+		if !keep(e.Name) {
+			continue
+		}
+		sum, err := sumOf(e)
+		if err != nil {
+			return nil, fmt.Errorf("read sources %s: %w", t.Root, err)
+		}
+		lines = fmt.Appendf(lines, "%q %v %q %x\n", e.Name, e.Mode, e.Link, sum)
+	}
+	return lines, nil
 }
 
 func sumOf(e archive.Entry) ([]byte, error) {
 	h := sha256.New()
-	if e.Path == "" {
-		return h.Sum(nil), nil // a link
+	if e.Path == "" { // a link, or a file of a commit
+		_, _ = h.Write(e.Data) // a hash takes everything
+		return h.Sum(nil), nil
 	}
 	f, err := os.Open(e.Path)
 	if err != nil {
