@@ -33,6 +33,9 @@
 //	                 modules of that server, to the same edit where everything was made before, without the server
 //	cache-edit-far   the same, while the server answers each request 20 ms later
 //	cache-noop       `slipway release --quick` with nothing to do and the server configured, to the same without
+//	cache-platforms  `slipway release` of all platforms with the test set in a fresh clone with empty Go caches, whose results are all in that
+//	                 server, to curl that downloads the same files from a file server on loopback; only if it is named, since the release has
+//	                 to be made first
 //	container-cold   `make ROAD=container` in a fresh clone whose volumes are empty (the build image is there, and the
 //	                 modules are in this machine's cache), to `make` on the local road with an empty Go cache
 //	container-noop   `make quick-release ROAD=container` when there is nothing to do, in seconds

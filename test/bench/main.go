@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"slipway.build/pkg/build/plan"
@@ -24,7 +25,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out, progress io.Writer) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	names := flags.String("rows", "", "which rows, separated by commas (default all but those of -peers)")
+	names := flags.String("rows", "", "which rows, separated by commas (default all but cache-platforms and those of -peers)")
 	peers := flags.Bool("peers", false, "only compare with other tools, which are compiled first")
 	n := flags.Int("n", 5, "repetitions of all but cold")
 	asJSON := flags.Bool("json", false, "print JSON")
@@ -39,7 +40,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 	case *peers:
 		all = peerRows()
 	case *names != "":
-		all = append(all, peerRows()...)
+		all = slices.Concat(all, peerRows(), longRows())
 	}
 	picked, err := pick(all, *names)
 	if err != nil {
