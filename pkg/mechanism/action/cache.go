@@ -41,7 +41,7 @@ func FindKey(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// A Result is what an action made: every file, link and folder of its outputs.
+// A Result is what an action made: every file, link and folder of its outputs, with the names that [Graph.Folders] gives them in caches.
 type Result struct {
 	Entries []Entry       `json:"entries"`        // a folder before what it holds
 	Took    time.Duration `json:"took,omitempty"` // nanoseconds that the action ran where it was made

@@ -16,8 +16,8 @@ type Graph struct {
 	State   string    // folder for records, locks and temporary files, relative to Root: "_output/.slipway"
 	Actions []*Action // the order decides which of two equally urgent ones starts first
 
-	// Folders are folders for files that have another name in caches, such as that of one of several ways to make the same bytes: these
-	// ways then share results. Both names end in "/". Recipes may hold them, too. They do not matter for what is done in this tree.
+	// Folders maps folders here to their names in caches, also where recipes hold them. Actions with outputs in two folders with the same
+	// name there share results. All names end in "/".
 	Folders map[string]string
 }
 

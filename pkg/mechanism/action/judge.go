@@ -189,7 +189,7 @@ func (j *judge) lookup(ctx context.Context, v *verdict) {
 	if r == nil {
 		return
 	}
-	r, _ = r.renamed(v.names.here)
+	r = v.fromCommon(r)
 	if rec, err := j.adopt(v.member, v.key, r); err == nil {
 		v.record, v.reason, v.hit = rec, Reason{}, r
 	}

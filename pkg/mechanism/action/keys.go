@@ -52,7 +52,7 @@ func (g *Graph) Keys(ctx context.Context, opts Options) ([]Keyed, error) {
 }
 
 func (j *judge) keyed(ctx context.Context, m *member, unmade map[*member]bool) (Keyed, error) {
-	k := Keyed{Action: m.Action, State: KeyOpen, Recipe: replaceAll(m.names.common, m.Recipe)}
+	k := Keyed{Action: m.Action, State: KeyOpen, Recipe: m.names.recipe(m.Recipe)}
 	if err := ctx.Err(); err != nil {
 		return k, err
 	}
@@ -71,7 +71,7 @@ func (j *judge) keyed(ctx context.Context, m *member, unmade map[*member]bool) (
 	if err != nil {
 		return k, err
 	}
-	k.Key, k.Inputs = v.commonKey(), replaceAll(m.names.common, v.lines())
+	k.Key, k.Inputs = v.commonKey(), v.commonLines()
 	switch {
 	case v.reason.Kind != "":
 		k.State = Unmade

@@ -7,30 +7,55 @@ import (
 	"strings"
 )
 
-// Names translates between the names of folders here and in caches: see [Graph.Folders].
-type names struct{ common, here *strings.Replacer }
+// Names has the names of folders in caches: see [Graph.Folders].
+type names []folderName
+
+type folderName struct{ here, common string }
 
 func namesOf(folders map[string]string) names {
-	var to, from []string
+	var all names
 	for _, here := range slices.Sorted(maps.Keys(folders)) {
-		to, from = append(to, here, folders[here]), append(from, folders[here], here)
+		all = append(all, folderName{here, folders[here]})
 	}
-	return names{strings.NewReplacer(to...), strings.NewReplacer(from...)}
+	return all
 }
 
-func replaceAll(r *strings.Replacer, texts []string) []string {
-	replaced := make([]string, len(texts))
-	for i, text := range texts {
-		replaced[i] = r.Replace(text)
+// path returns the name of a file or folder in caches.
+func (n names) path(here string) string {
+	for _, f := range n {
+		if rest, ok := strings.CutPrefix(here, f.here); ok {
+			return f.common + rest
+		}
 	}
-	return replaced
+	return here
 }
 
-// commonKey returns the key in caches: the digest of all that decides the outputs, whatever the action is called, and by the common names
-// of folders.
+// recipe returns a recipe, which may name files anywhere in its texts, for keys in caches.
+func (n names) recipe(recipe []string) []string {
+	var pairs []string
+	for _, f := range n {
+		pairs = append(pairs, f.here, f.common)
+	}
+	r := strings.NewReplacer(pairs...)
+	common := make([]string, len(recipe))
+	for i, text := range recipe {
+		common[i] = r.Replace(text)
+	}
+	return common
+}
+
+func (n names) paths(here []string) []string {
+	common := make([]string, len(here))
+	for i, p := range here {
+		common[i] = n.path(p)
+	}
+	return common
+}
+
+// commonKey returns the key in caches: the digest of all that decides the outputs, whatever the action is called, with the names of folders
+// there.
 func (v *verdict) commonKey() string {
-	common := v.names.common
-	inputs := replaceAll(common, v.member.inputs)
+	inputs := v.names.paths(v.member.inputs)
 	order := make([]int, len(inputs))
 	for i := range order {
 		order[i] = i
@@ -41,21 +66,54 @@ func (v *verdict) commonKey() string {
 		contents[i] = v.inputs[from]
 	}
 	slices.Sort(inputs)
-	outputs := replaceAll(common, v.outputs)
+	outputs := v.names.paths(v.outputs)
 	slices.Sort(outputs)
-	return keyOf("", replaceAll(common, v.Recipe), outputs, inputs, contents)
+	return keyOf("", v.names.recipe(v.Recipe), outputs, inputs, contents)
 }
 
-// renamed returns a result with other names, and the old name of each new one.
-func (r *Result) renamed(by *strings.Replacer) (*Result, map[string]string) {
+// commonLines lists the inputs as lines does, with the names that they have in caches.
+func (v *verdict) commonLines() []string {
+	lines := v.lines()
+	for i, line := range lines {
+		if digest, p, ok := strings.Cut(line, " "); ok {
+			lines[i] = digest + " " + v.names.path(p)
+		}
+	}
+	return lines
+}
+
+// toCommon returns a result with the names in caches, and the name here of each of them.
+func (m *member) toCommon(r *Result) (common *Result, here map[string]string) {
+	here = make(map[string]string, len(r.Entries))
+	common = r.renamed(func(p string) string {
+		to := m.names.path(p)
+		here[to] = p
+		return to
+	})
+	return common, here
+}
+
+// fromCommon returns a result from a cache with the names here. Names of no output stay as they are.
+func (m *member) fromCommon(r *Result) *Result {
+	return r.renamed(func(p string) string {
+		for _, out := range m.outputs {
+			common := m.names.path(out)
+			if p == common {
+				return out
+			}
+			if rest, ok := strings.CutPrefix(p, common); ok && strings.HasSuffix(common, "/") {
+				return out + rest
+			}
+		}
+		return p
+	})
+}
+
+func (r *Result) renamed(name func(string) string) *Result {
 	other := *r
 	other.Entries = slices.Clone(r.Entries)
-	old := make(map[string]string, len(r.Entries))
 	for i := range other.Entries {
-		e := &other.Entries[i]
-		was := e.Path
-		e.Path = by.Replace(was)
-		old[e.Path] = was
+		other.Entries[i].Path = name(other.Entries[i].Path)
 	}
-	return &other, old
+	return &other
 }

@@ -33,7 +33,7 @@ func (r *run) offer(ctx context.Context, v *verdict, rec *record, outputs []cont
 			return err
 		}
 		result.Took = rec.took()
-		common, here := result.renamed(m.names.common)
+		common, here := m.toCommon(result)
 		return j.cache.Store(ctx, v.commonKey(), common, func(p string) (io.ReadCloser, error) { return os.Open(j.absolute(here[p])) })
 	})
 }

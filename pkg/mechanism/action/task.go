@@ -66,11 +66,12 @@ func (t *Task) temporary(out string) string {
 	return filepath.Join(t.folder, "out", filepath.FromSlash(out))
 }
 
-// Previous returns the absolute path of an output that is still as the last run left it, and "" if it is not. The file
-// stays until the action has returned, and nobody may write to it, not even through a hard link.
+// Previous returns the absolute path of an output that is still as the last run left it, and "" if it is not, or if a cache had a part in
+// it: what is made with the help of such an output would be a cache's, too. The file stays until the action has returned, and nobody may
+// write to it, not even through a hard link.
 func (t *Task) Previous(output string) string {
 	out := t.declared(output)
-	if v := t.maker(out); !t.run.intact(v.record, out) {
+	if v := t.maker(out); v.record == nil || v.record.Cached || v.record.Foreign || !t.run.intact(v.record, out) {
 		return ""
 	}
 	return t.run.absolute(out)

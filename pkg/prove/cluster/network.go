@@ -62,7 +62,7 @@ func (s *State) onSwitch(host int) (string, error) {
 	return netip.AddrFrom4(a).String(), nil
 }
 
-// makeSwitch chooses a subnet and connects the machine to it.
+// makeSwitch chooses a subnet and connects the machine to it. Then the registry answers.
 func (s *State) makeSwitch(ctx context.Context) error {
 	registry, err := s.registryCommand()
 	if err != nil {
@@ -112,7 +112,14 @@ func (s *State) makeSwitch(ctx context.Context) error {
 	if err := ipIn(ctx, p, append(lines, "link set br0 up", "link set host master br0 up")...); err != nil {
 		return err
 	}
-	return ip(ctx, "address add "+host.String()+" dev "+s.hostInterface(), "link set "+s.hostInterface()+" up")
+	if err := ip(ctx, "address add "+host.String()+" dev "+s.hostInterface(), "link set "+s.hostInterface()+" up"); err != nil {
+		return err
+	}
+	address, err := s.Registry()
+	if err != nil {
+		return err
+	}
+	return s.awaitRegistry(ctx, address)
 }
 
 // plug connects a node to the switch.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -119,6 +120,24 @@ func (s *State) publish(ctx context.Context, images []imageFile) error {
 		})
 	}
 	return g.Wait()
+}
+
+// awaitRegistry waits until the registry, which was just started, answers.
+func (s *State) awaitRegistry(ctx context.Context, address string) error {
+	transport := &http.Transport{} // without the proxy that the environment may name
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	return s.eventuallyEvery(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v2/", nil)
+		if err != nil {
+			return false, err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return false, err
+		}
+		return response.StatusCode == http.StatusOK, response.Body.Close()
+	})
 }
 
 // inRegistry returns the name by which a container runtime asks a registry for an image of another registry.

@@ -1,12 +1,16 @@
 package cluster
 
 import (
+	"errors"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -34,6 +38,31 @@ func TestImagesHaveTheirNamesInTheRegistry(t *testing.T) {
 	}
 	if _, err := inRegistry(r, "a b"); err == nil {
 		t.Error("what is no name of an image is taken for one")
+	}
+}
+
+func TestRegistryThatBeginsLateIsAwaited(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) < 3 || r.URL.Path != "/v2/" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(server.Close)
+	s, err := newState(t.TempDir(), "test", "", true, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.patience = time.Minute
+	address := strings.TrimPrefix(server.URL, "http://")
+	if err := s.awaitRegistry(t.Context(), address); err != nil || asked.Load() != 3 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+	server.Close()
+	s.patience = 10 * time.Millisecond
+	if err := s.awaitRegistry(t.Context(), address); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("a registry that never answers: %v", err)
 	}
 }
 
