@@ -68,23 +68,30 @@ func (e *SlowError) Error() string {
 	return fmt.Sprintf("fetching them would take %v, and compiling them about %v", e.Fetch.Round(time.Second), e.Compile.Round(time.Second))
 }
 
-// Objects are packages that can be fetched.
-type Objects []object
+// A List has packages that can be fetched.
+type List []object
 
 // A Holder reports which objects a cache of Go has.
 type Holder func(o object) bool
 
-// In is a Holder that looks into a folder.
-func In(dir string) Holder { return func(o object) bool { return has(dir, o) } }
+// InFolder returns a Holder that looks into a folder.
+func InFolder(dir string) Holder { return func(o object) bool { return has(dir, o) } }
 
-// Named is a Holder that knows the names of entries in a cache of Go elsewhere, AB/ABCD…-a.
-func Named(entries map[string]bool) Holder {
-	return func(o object) bool { return entries[filepath.ToSlash(actionFile("", o.action))] }
+// Listed returns a Holder of a cache of Go elsewhere, of which the names of files are known, AB/ABCD…-a and AB/ABCD…-d.
+func Listed(files map[string]bool) Holder {
+	return func(o object) bool {
+		for _, name := range []string{actionFile("", o.action), actionFile("", printed(o.action)), outputFile("", o.output)} {
+			if !files[filepath.ToSlash(name)] {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // Missing returns the objects that a cache of Go does not have.
-func (all Objects) Missing(has Holder) Objects {
-	var lacks Objects
+func (all List) Missing(has Holder) List {
+	var lacks List
 	for _, o := range all {
 		if !has(o) {
 			lacks = append(lacks, o)
@@ -96,14 +103,14 @@ func (all Objects) Missing(has Holder) Objects {
 // enough is the share of objects that makes a cache of Go good enough.
 const enough = 0.9
 
-// Mostly reports whether a cache of Go has so many of the objects that the others are not worth fetching.
-func (all Objects) Mostly(has Holder) bool {
+// MostlyIn reports whether a cache of Go has so many of the objects that the others are not worth fetching.
+func (all List) MostlyIn(has Holder) bool {
 	return float64(len(all.Missing(has))) <= (1-enough)*float64(len(all))
 }
 
 // Files returns the files that objects have in a cache of Go, relative to it and slash-separated. It leaves out objects that the cache does
 // not have.
-func (all Objects) Files(dir string) []string {
+func (all List) Files(dir string) []string {
 	var files []string
 	for _, o := range all {
 		if has(dir, o) {
@@ -128,11 +135,11 @@ type Fetched struct {
 
 // Fetch fetches objects into the foreign cache, which then has those that it had before and those that could be fetched. The go command
 // compiles the others; the error says why they are missing.
-func (s *Share) Fetch(ctx context.Context, known Objects) (Fetched, error) {
+func (s *Share) Fetch(ctx context.Context, known List) (Fetched, error) {
 	if err := makeCache(s.Foreign); err != nil {
 		return Fetched{}, err
 	}
-	wanted := known.Missing(In(s.Foreign))
+	wanted := known.Missing(InFolder(s.Foreign))
 	var total int64
 	for _, o := range wanted {
 		total += o.packed
@@ -161,7 +168,7 @@ func (s *Share) Fetch(ctx context.Context, known Objects) (Fetched, error) {
 	if slow := new(SlowError); errors.As(context.Cause(limited), &slow) {
 		err = slow
 	}
-	return Fetched{true, int(count.Load()), done.Load()}, err
+	return Fetched{Ready: true, Objects: int(count.Load()), Bytes: done.Load()}, err
 }
 
 // patience is how long objects are fetched until the speed counts, and how often it is looked at.
@@ -184,7 +191,7 @@ func (s *Share) watch(ctx context.Context, giveUp context.CancelCauseFunc, done 
 }
 
 // Find returns the objects of binaries, each once. Each binary has several keys: the first one with a list counts.
-func (s *Share) Find(ctx context.Context, binaries [][]string) (Objects, error) {
+func (s *Share) Find(ctx context.Context, binaries [][]string) (List, error) {
 	lists := make([][]object, len(binaries))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(fetchers)
@@ -204,7 +211,7 @@ func (s *Share) Find(ctx context.Context, binaries [][]string) (Objects, error) 
 		return nil, err
 	}
 	seen := map[digest]bool{}
-	var all Objects
+	var all List
 	for _, o := range slices.Concat(lists...) {
 		if !seen[o.action] {
 			seen[o.action] = true

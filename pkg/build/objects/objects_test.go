@@ -73,7 +73,7 @@ func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
 	if err != nil || len(found) != len(ids) {
 		t.Fatalf("%d objects, %v", len(found), err)
 	}
-	if found.Mostly(In(foreign)) || !found.Mostly(In(first)) || len(found.Missing(In(first))) > 0 || len(found.Files(foreign)) > 0 {
+	if found.MostlyIn(InFolder(foreign)) || !found.MostlyIn(InFolder(first)) || len(found.Missing(InFolder(first))) > 0 || len(found.Files(foreign)) > 0 {
 		t.Error("the folders have other objects")
 	}
 	got, err := s.Fetch(t.Context(), found)
@@ -103,7 +103,7 @@ func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
 	if said, _ := compile(t, dir, sent); said != "example.com/program\n" {
 		t.Errorf("with the files alone, it compiled %q", said)
 	}
-	if !found.Mostly(Named(entries)) || found.Mostly(Named(nil)) {
+	if !found.MostlyIn(Listed(entries)) || found.MostlyIn(Listed(nil)) {
 		t.Error("a cache with all entries, or with none, is taken for another")
 	}
 }

@@ -41,7 +41,7 @@ func (r *Road) Run(ctx context.Context, cmd Command, rep road.Report) (err error
 		Role:       roleUser,
 		Image:      s.image,
 		Command:    []string{attended, "sleep", "infinity"},
-		Env:        append(environment(""), cmd.Env...),
+		Env:        append(environment("", ownCache), cmd.Env...),
 		Dir:        treeFolder,
 		Volumes:    volumes(workVolume.at(treeFolder), outputVolume, modulesVolume.reading(), goVolume(s.image).reading(), cacheVolume),
 		Scratch:    scratch,

@@ -70,12 +70,12 @@ func volumes(all ...mounted) []engine.Volume {
 var scratch = map[string]int64{"/tmp": 1 << 30}
 
 // environment returns the environment of Go commands in containers. Nothing in it depends on this machine.
-func environment(goflags string) []string {
+func environment(goflags, cache string) []string {
 	return append(slices.DeleteFunc(toolchain.Constructed(), func(kv string) bool { return kv == "CGO_ENABLED=0" }),
 		"PATH="+goFolder+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"GOROOT="+goFolder,
 		"GOPROXY=file://"+modulesFolder, "GOSUMDB=off",
-		"GOCACHE="+ownCache, "GOMODCACHE="+cacheFolder+"/mod", "GOPATH="+cacheFolder+"/go",
+		"GOCACHE="+cache, "GOMODCACHE="+cacheFolder+"/mod", "GOPATH="+cacheFolder+"/go",
 		"HOME="+cacheFolder+"/home",
 		"GOFLAGS="+goflags,
 	)

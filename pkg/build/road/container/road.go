@@ -85,7 +85,7 @@ func (r *Road) Commands(c road.Compilation) []string {
 		c.ModFile = g.modFile()
 	}
 	for _, command := range c.GoCommands() {
-		spec := buildContainer(image, c.Spec)
+		spec := buildContainer(image, c.Spec, ownPlace(c.Spec))
 		spec.Command = append([]string{"go"}, command.Args(c.Spec, outFolder(c.Spec)+"/bin/")...)
 		lines = append(lines, road.ShellCommand("", nil, spec.DockerRun(owner)...))
 	}
@@ -108,10 +108,10 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 		return errors.Join(s.cause(ctx, err), first.remove())
 	}
 	commands := c.GoCommands()
-	caches := make([]string, len(commands))
+	places := make([]workplace, len(commands))
 	for i, command := range commands {
-		if caches[i], err = s.share(ctx, first, packages, command, rep); err != nil {
-			return errors.Join(s.cause(ctx, err), first.remove())
+		if places[i], first, err = s.share(ctx, first, packages, command); err != nil {
+			return errors.Join(err, first.remove())
 		}
 	}
 	over := make(chan struct{})
@@ -119,7 +119,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	host := s.hostBeside(ctx, first, &later, over)
 	output := &road.GoOutput{Report: rep}
 	for i, command := range commands {
-		if err := s.compile(ctx, c, command, caches[i], output, rep, &later); err != nil {
+		if err := s.compile(ctx, c, command, places[i], output, rep, &later); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,12 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	if err != nil {
 		return s.cause(ctx, err)
 	}
-	return s.cause(ctx, fetch(ctx, h, c, rep))
+	for i, command := range commands {
+		if err := fetch(ctx, h, c, command, places[i], rep); err != nil {
+			return s.cause(ctx, err)
+		}
+	}
+	return nil
 }
 
 // generate sends the go.mod that a spec names instead of the module's own, once in a run, and returns the spec as it is in containers.
@@ -188,12 +193,12 @@ func (s *session) hostBeside(ctx context.Context, first *host, later *background
 }
 
 // buildContainer returns a container for Go commands that compile spec, without its command.
-func buildContainer(image string, spec road.Spec) engine.Spec {
+func buildContainer(image string, spec road.Spec, at workplace) engine.Spec {
 	return engine.Spec{
 		Role:  roleBuild,
 		Image: image,
-		Env: append(environment(spec.Options.GoFlags),
-			"GOOS="+spec.Platform.OS, "GOARCH="+spec.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+outFolder(spec)+"/tmp"),
+		Env: append(environment(spec.Options.GoFlags, at.cache),
+			"GOOS="+spec.Platform.OS, "GOARCH="+spec.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+at.out+"/tmp"),
 		Dir:     path.Join(treeFolder, filepath.ToSlash(spec.Module)),
 		Volumes: volumes(treeVolume.reading(), modulesVolume.reading(), goVolume(image).reading(), cacheVolume, outVolume),
 		Scratch: scratch,
@@ -203,16 +208,15 @@ func buildContainer(image string, spec road.Spec) engine.Spec {
 // compile runs the Go command in a build container. The binaries stay in a folder of the volume, so that the Go command, which
 // does not cache links, can skip those that would make the same again. A binary whose output is missing here, or was changed, is
 // linked again.
-func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, cache string, output *road.GoOutput, rep road.Report, later *background) error {
-	folder := outFolder(c.Spec)
+func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, at workplace, output *road.GoOutput, rep road.Report, later *background) error {
+	folder := at.out
 	var again []string
 	for _, t := range command.Targets {
 		if t.Previous == "" {
 			again = append(again, folder+"/bin/"+c.File(t.Binary))
 		}
 	}
-	spec := buildContainer(s.image, c.Spec)
-	spec.Env = caching(spec.Env, cache)
+	spec := buildContainer(s.image, c.Spec, at)
 	spec.Command = append([]string{attended, "/bin/sh", "-euc", prepare, folder, fmt.Sprint(len(again))}, again...)
 	spec.Command = append(append(spec.Command, "go"), command.Args(c.Spec, folder+"/bin/")...)
 	build, err := s.engine.Start(ctx, s.owner, spec, engine.Streams{Out: output, Err: output})
@@ -252,25 +256,25 @@ while [ "$n" -gt 0 ]; do
 done
 exec "$@"`
 
-// fetch fetches the targets' binaries from the engine.
-func fetch(ctx context.Context, h *host, c road.Compilation, rep road.Report) error {
+// fetch fetches the binaries of a command from the engine.
+func fetch(ctx context.Context, h *host, c road.Compilation, command road.GoCommand, at workplace, rep road.Report) error {
 	to, err := os.MkdirTemp(c.Scratch, "bin")
 	if err != nil {
 		return err
 	}
 	var names []string
 	previous := ""
-	for _, t := range c.Targets {
+	for _, t := range command.Targets {
 		names = append(names, c.File(t.Binary))
 		if t.Previous != "" {
 			previous = filepath.Dir(t.Previous)
 		}
 	}
-	from := path.Join(strings.TrimPrefix(outFolder(c.Spec), outFolderRoot+"/"), "bin")
+	from := path.Join(strings.TrimPrefix(at.out, outFolderRoot+"/"), "bin")
 	if err := h.fetchFrom(ctx, rep, "out", from, names, to, previous); err != nil {
 		return err
 	}
-	for _, t := range c.Targets {
+	for _, t := range command.Targets {
 		if err := os.Rename(filepath.Join(to, c.File(t.Binary)), t.Output); err != nil {
 			return err
 		}

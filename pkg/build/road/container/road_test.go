@@ -62,8 +62,8 @@ func TestDebugBuildsHaveTheirOwnFolder(t *testing.T) {
 
 func TestEnvironmentOfUserCommandsLeavesCgoToThem(t *testing.T) {
 	t.Parallel()
-	env := environment("-v")
-	for _, want := range []string{"GOPROXY=file:///modules", "GOENV=off", "GOFLAGS=-v", "GOAMD64=v1"} {
+	env := environment("-v", "/somewhere")
+	for _, want := range []string{"GOPROXY=file:///modules", "GOCACHE=/somewhere", "GOENV=off", "GOFLAGS=-v", "GOAMD64=v1"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is not in %q", want, env)
 		}

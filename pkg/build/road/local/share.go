@@ -12,6 +12,7 @@ import (
 
 	"slipway.build/pkg/build/objects"
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/road/prebuilt"
 )
 
 // share fetches packages that go commands elsewhere have compiled, unless the user's own cache has most of them, and makes the run use the
@@ -19,10 +20,17 @@ import (
 func (r *run) share(ctx context.Context, command road.GoCommand) {
 	r.cache = r.own
 	found := r.packages.Find(ctx, command)
-	if found.Mostly(objects.In(r.own)) {
+	own := objects.InFolder(r.own)
+	if found.MostlyIn(own) {
 		return
 	}
-	if folder := r.packages.Fetch(ctx, found); folder != "" {
+	folder, err := prebuilt.Folder()
+	if err != nil {
+		r.packages.Failed(ctx, err)
+		return
+	}
+	// If fetching was given up, the user's own cache may have more.
+	if r.packages.Fetch(ctx, folder, found) && len(found.Missing(objects.InFolder(folder))) < len(found.Missing(own)) {
 		r.cache = folder
 		r.c.Shared.Foreign()
 	}

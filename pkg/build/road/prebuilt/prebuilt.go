@@ -34,7 +34,7 @@ type Packages struct {
 }
 
 // Find returns the packages that the shared cache has for a command. It reports errors, and takes what could not be asked as missing.
-func (p *Packages) Find(ctx context.Context, command road.GoCommand) objects.Objects {
+func (p *Packages) Find(ctx context.Context, command road.GoCommand) objects.List {
 	if p.Compilation.Shared == nil || p.Slow.Load() {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (p *Packages) Find(ctx context.Context, command road.GoCommand) objects.Obj
 	for _, t := range command.Targets {
 		keys, err := p.Keys(t.Binary)
 		if err != nil {
-			p.failed(ctx, err)
+			p.Failed(ctx, err)
 			return nil
 		}
 		binaries = append(binaries, keys)
@@ -50,21 +50,22 @@ func (p *Packages) Find(ctx context.Context, command road.GoCommand) objects.Obj
 	s := objects.Share{Cache: p.Compilation.Shared.Cache()}
 	found, err := s.Find(ctx, binaries)
 	if err != nil {
-		p.failed(ctx, err)
+		p.Failed(ctx, err)
 	}
 	return found
 }
 
-// Fetch fetches packages into a cache of Go of their own: they never get into the user's, which a release without a shared cache uses. It
-// reports errors. It returns the folder of that cache, in which packages may be missing, or "" if it cannot be used.
-func (p *Packages) Fetch(ctx context.Context, found objects.Objects) string {
-	start := time.Now()
+// Folder returns the cache of Go for fetched packages on this machine. They never get into the user's own cache, which a release without a
+// shared cache uses.
+func Folder() (string, error) {
 	caches, err := os.UserCacheDir()
-	if err != nil {
-		p.failed(ctx, err)
-		return ""
-	}
-	folder := filepath.Join(caches, "slipway", "go-build")
+	return filepath.Join(caches, "slipway", "go-build"), err
+}
+
+// Fetch fetches packages into a folder that is a cache of Go, or becomes one. It reports errors, and whether the folder can be used: the go
+// command compiles what is missing there.
+func (p *Packages) Fetch(ctx context.Context, folder string, found objects.List) bool {
+	start := time.Now()
 	s := objects.Share{
 		Cache: p.Compilation.Shared.Cache(), Foreign: folder, Scratch: p.Compilation.Scratch,
 		Compile: compileTime,
@@ -77,18 +78,16 @@ func (p *Packages) Fetch(ctx context.Context, found objects.Objects) string {
 		p.Slow.Store(true)
 		p.Report.Output(fmt.Sprintf("no more compiled packages are fetched in this run: %v", slow))
 	} else if err != nil {
-		p.failed(ctx, err)
+		p.Failed(ctx, err)
 	}
 	if fetched.Objects > 0 {
 		p.Report.Step(fmt.Sprintf("%d compiled packages fetched, %d MiB", fetched.Objects, fetched.Bytes>>20), time.Since(start))
 	}
-	if !fetched.Ready {
-		return ""
-	}
-	return folder
+	return fetched.Ready
 }
 
-func (p *Packages) failed(ctx context.Context, err error) {
+// Failed reports why packages are missing, unless the run is over.
+func (p *Packages) Failed(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		p.Report.Output(fmt.Sprintf("some compiled packages could not be fetched, and are compiled here: %v", err))
 	}
