@@ -7,6 +7,9 @@ components' modules.
 load("//build/bazel/generated:config.bzl", "FOLDERS", "GO_OWN", "GO_SETTINGS")
 load("//build/bazel/generated:release.bzl", "RELEASES")
 
+# Sources of other projects' parts: files, and folders with all that is in them.
+OTHERS_SOURCES = ["LICENSE", "images", "release/release.yaml"] + FOLDERS
+
 _CONSTRUCTED = {
     "CGO_ENABLED": "0",
     "GO111MODULE": "on",
@@ -115,35 +118,50 @@ def _release_others_impl(rctx):
     _watch_folders(rctx, tree)
     for file in [rctx.attr.catalog, tree.get_child("LICENSE")]:
         rctx.watch(file)
-    environment = _environment(rctx, _pinned_go_command(rctx))
+    go = _pinned_go_command(rctx)
+    environment = _environment(rctx, go)
+    settings = _execute(rctx, "go env", [go, "env", "GOENV"], environment | {"GOENV": rctx.getenv("GOENV", "")}).strip()
+    if settings.startswith("/"):
+        rctx.watch(settings)
     _execute(
         rctx,
         "read the sources of other projects' parts",
-        [rctx.path(rctx.attr.packer), "digests", "-tree", tree, "-to", rctx.path("sources"), "LICENSE", "images", "release/release.yaml"] + FOLDERS,
+        [rctx.path(rctx.attr.packer), "digests", "-tree", tree, "-to", rctx.path("sources")] + OTHERS_SOURCES,
         environment,
     )
 
-    # No target exports this file, so it is in no action's key.
+    # No target exports this file, so it is in no action's key. It may hold passwords.
     rctx.file("environment.json", json.encode({
         name: rctx.getenv(name)
-        for name in _OF_THE_MACHINE
+        for name in _MACHINE_VARIABLES
         if rctx.getenv(name)
     } | environment), executable = False)
+    _execute(rctx, "chmod", ["chmod", "600", rctx.path("environment.json")], {})
     rctx.file("BUILD.bazel", 'exports_files(["sources"])\n')
 
 # The variables, besides those of Go, that decide how a program on this machine reaches files and networks. None decides what is made.
-_OF_THE_MACHINE = [
+_MACHINE_VARIABLES = [
     "HOME",
+    "USER",
     "TMPDIR",
     "XDG_CACHE_HOME",
+    "LD_LIBRARY_PATH",
+    "ALL_PROXY",
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "NO_PROXY",
+    "all_proxy",
     "http_proxy",
     "https_proxy",
     "no_proxy",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
+    "NETRC",
+    "SSH_AUTH_SOCK",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_ASKPASS",
     "SLIPWAY_DEBIAN_MIRROR",
     "SLIPWAY_DEBIAN_SNAPSHOT",
 ]
@@ -156,7 +174,7 @@ release_others = repository_rule(
         "go_root": attr.label(default = "@pinned_go//:ROOT"),
         "packer": attr.label(default = "@release_packer//:packer"),
     },
-    environ = ["GOPROXY", "GOMODCACHE", "PATH", "SLIPWAY_GOROOT"] + _OF_THE_MACHINE,
+    environ = ["GOENV", "PATH", "SLIPWAY_GOROOT"] + GO_SETTINGS + _MACHINE_VARIABLES,
 )
 
 def release_repositories():

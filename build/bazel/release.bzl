@@ -1,19 +1,22 @@
 """The tarballs of a release, packed from binaries that Bazel has compiled and from the parts of other projects."""
 
+load("//build/bazel:packer.bzl", "OTHERS_SOURCES")
 load("//build/bazel/generated:release.bzl", "RELEASES")
 
 def _release_others_impl(ctx):
     others = ctx.actions.declare_file(ctx.label.name + ".tar")
 
     # This runs in the tree, with the user's Go and network: other projects have modules of their own, and as Bazel packages they would
-    # affect the selection of the components' modules. The digests of the sources stand for the tree, and say when it runs again. Its result
-    # can come from a cache.
+    # affect the selection of the components' modules. The digests of the sources stand for the tree: it runs again when they change, and
+    # fails if the tree has other sources by then. Its result can come from a cache.
     args = ctx.actions.args()
     args.add("others")
     args.add("-tree", ctx.file._catalog.dirname)
     args.add("-environment", ctx.file._sources.dirname + "/environment.json")
     args.add("-platform", ctx.attr.platform)
+    args.add("-digests", ctx.file._sources)
     args.add("-to", others)
+    args.add_all(OTHERS_SOURCES)
     ctx.actions.run(
         executable = ctx.file._packer,
         arguments = [args],

@@ -81,5 +81,8 @@ func serve(dir string) (config string, stop func(), err error) {
 		}
 		return err
 	})
-	return config, func() { _ = server.Close() }, err
+	if err != nil {
+		return "", nil, errors.Join(err, server.Close())
+	}
+	return config, func() { _ = server.Close() }, nil
 }

@@ -92,7 +92,7 @@ func TestBazelRemote(t *testing.T) {
 		build(others).ok(t)
 		made := tr.madeSum(t, others)
 		tr.bazel(t, "clean").ok(t)
-		elsewhere := tr.with("SSL_CERT_DIR=/etc/ssl/certs") // a setting of this machine, of which the key must not know
+		elsewhere := tr.with("SSL_CERT_DIR=/etc/ssl/certs") // a setting of this machine, which is in no key
 		got := elsewhere.bazel(t, "build", others).ok(t)
 		if ran := got.ran(t); !strings.Contains(ran, "1 remote cache hit") || strings.Contains(ran, "local") {
 			t.Errorf("they were not taken from the cache: %s", ran)

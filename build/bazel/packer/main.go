@@ -2,7 +2,7 @@
 //
 //	packer licenses -tree DIR -platform linux/amd64 -to DIR        in a repository rule, with Go and modules
 //	packer digests -tree DIR -to FILE NAME…                        likewise: what the sources of these names hold
-//	packer others -tree DIR -environment FILE -platform linux/amd64 -to FILE
+//	packer others -tree DIR -digests FILE -environment FILE -platform linux/amd64 -to FILE NAME…
 //	                                                               in an action, in the tree, with Go and modules
 //	packer sources -tree DIR -status FILE -to FILE                 in an action, in the tree
 //	packer release -platform linux/amd64 -sources FILE -status FILE -licenses DIR -others FILE
@@ -45,7 +45,7 @@ func main() {
 
 // arguments has the flags of all subcommands.
 type arguments struct {
-	tree, to, status, sources, licenses, others, environment string
+	tree, to, status, sources, licenses, others, digests, environment string
 
 	platform catalog.Platform
 	binaries map[string]string // by label
@@ -64,6 +64,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.sources, "sources", "", "file: the source tarball")
 	flags.StringVar(&a.licenses, "licenses", "", "folder: what the subcommand licenses made")
 	flags.StringVar(&a.others, "others", "", "file: what the subcommand others made")
+	flags.StringVar(&a.digests, "digests", "", "file: what the subcommand digests made")
 	flags.StringVar(&a.environment, "environment", "", "file: a JSON object of variables, instead of this process's environment")
 	flags.TextVar(&a.platform, "platform", catalog.Platform{}, "the release's platform")
 	flags.Func("binary", "label=file: what Bazel made", func(value string) error {

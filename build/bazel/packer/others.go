@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,10 +27,24 @@ func others(ctx context.Context, a arguments) (err error) {
 	if a.tree, err = filepath.EvalSymlinks(a.tree); err != nil {
 		return err
 	}
-	if err := enter(a.environment); err != nil {
+	want, err := os.ReadFile(a.digests)
+	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(filepath.Dir(a.to), "others-")
+	if err := setEnvironment(a.environment); err != nil {
+		return err
+	}
+	const prefix = "others-"
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(a.to), prefix+"*")) // of a run that was killed
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	scratch, err := os.MkdirTemp(filepath.Dir(a.to), prefix)
 	if err != nil {
 		return err
 	}
@@ -49,6 +64,11 @@ func others(ctx context.Context, a arguments) (err error) {
 	if err != nil {
 		return err
 	}
+	if got, err := p.Digests(ctx, a.names); err != nil {
+		return err
+	} else if !bytes.Equal(got, want) {
+		return fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited since the build began: run it again", a.tree)
+	}
 	graph, made, err := p.Others(ctx, a.platform)
 	if err != nil {
 		return err
@@ -67,8 +87,8 @@ func others(ctx context.Context, a arguments) (err error) {
 	return write(a.to, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) })
 }
 
-// enter makes the variables in a file this process's environment.
-func enter(file string) error {
+// setEnvironment makes the variables in a file this process's environment.
+func setEnvironment(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,39 @@ func TestOthersAreUnpackedOverTheSources(t *testing.T) {
 	}
 	if _, err := files(from, "_output/bin/etcdctl"); err == nil {
 		t.Error("a file that was not made is no error")
+	}
+}
+
+func TestEnvironmentIsThatOfTheFile(t *testing.T) {
+	before := os.Environ()
+	t.Cleanup(func() {
+		os.Clearenv()
+		for _, kv := range before {
+			name, value, _ := strings.Cut(kv, "=")
+			if err := os.Setenv(name, value); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	file := filepath.Join(t.TempDir(), "environment.json")
+	if err := os.WriteFile(file, []byte(`{"GOPROXY": "off", "HOME": "/home/a b"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := setEnvironment(file); err != nil {
+		t.Fatal(err)
+	}
+	got := os.Environ()
+	slices.Sort(got)
+	if want := []string{"GOPROXY=off", "HOME=/home/a b"}; !slices.Equal(got, want) {
+		t.Errorf("it is %q, want %q", got, want)
+	}
+	if err := os.WriteFile(file, []byte(`{"":"x"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{file, file + ".none"} {
+		if err := setEnvironment(name); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
 	}
 }
 

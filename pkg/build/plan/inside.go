@@ -188,10 +188,11 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 	return b.graph, made, nil
 }
 
-// Digests returns a line for each source that has one of the names, or lies in a folder that does: see [source.Tree.Digests].
+// Digests returns a line for each source that has one of the names, or lies in a folder that does, for which "." is the whole tree: see
+// [source.Tree.Digests].
 func (p *Project) Digests(ctx context.Context, names []string) ([]byte, error) {
 	return p.tree.Digests(ctx, func(source string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return source == name || strings.HasPrefix(source, name+"/") })
+		return slices.ContainsFunc(names, func(name string) bool { return name == "." || source == name || strings.HasPrefix(source, name+"/") })
 	})
 }
 

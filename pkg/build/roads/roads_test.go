@@ -1,12 +1,15 @@
 package roads
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/tree/catalog"
 )
 
 func TestRoadsAreChosenByName(t *testing.T) {
@@ -40,5 +43,30 @@ func TestRoadsAreChosenByName(t *testing.T) {
 	var unsupported *road.UnsupportedError
 	if _, err := tree.Choose("bazel", road.Options{Debug: true}); !errors.As(err, &unsupported) {
 		t.Errorf("options that a road does not support: %v", err)
+	}
+}
+
+// Roads whose binaries have the same bytes have the same recipes, and no others.
+func TestRoadsWithTheSameBytesHaveTheSameRecipes(t *testing.T) {
+	t.Parallel()
+	tree := &Tree{Root: "/tree", Module: "cmd", Go: func(context.Context, func(string)) (*toolchain.Go, error) { return &toolchain.Go{Root: "/go"}, nil }}
+	recipe := func(name string, o road.Options) []string {
+		t.Helper()
+		r, err := tree.Choose(name, road.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Recipe(road.Spec{Platform: catalog.Platform{OS: "linux", Arch: "amd64"}, Options: o}, road.Binary{Package: "./kubectl"})
+	}
+	local, container, bazel := recipe("local", road.Options{}), recipe("container", road.Options{}), recipe("bazel", road.Options{})
+	if !slices.Equal(local, container) {
+		t.Errorf("the local and the container road make the same bytes by %q and %q", local, container)
+	}
+	if slices.Equal(local, bazel) {
+		t.Errorf("the Bazel road makes other bytes by the same recipe %q", bazel)
+	}
+	debug := road.Options{Debug: true} // binaries name the folders in which they were compiled
+	if local, container := recipe("local", debug), recipe("container", debug); slices.Equal(local, container) {
+		t.Errorf("debug builds have the same recipe %q", local)
 	}
 }

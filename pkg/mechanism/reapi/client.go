@@ -70,7 +70,7 @@ func New(o Options) (*Client, error) {
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: c.patience, PingTimeout: c.patience, MaxReadFrameSize: 1 << 20, MaxReceiveBufferPerStream: 4 << 20},
 	}
 	switch {
-	case u.Host == "" || u.RawQuery != "" || u.Fragment != "":
+	case u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("not a URL such as grpcs://cache.example/main")
 	case !validPort(u):
 		return nil, fmt.Errorf("the port is %q, want a number from 1 to 65535", u.Port())

@@ -333,6 +333,8 @@ func TestServerThatIsNotThere(t *testing.T) {
 func TestURLs(t *testing.T) {
 	for url, want := range map[string]string{
 		"grpc://127.0.0.1:70000":   "the port is \"70000\"",
+		"grpc://127.0.0.1:0":       "the port is \"0\"",
+		"grpc://:443":              "not a URL",
 		"grpc://cache.example:":    "the port is \"\"",
 		"cache.example:443":        "not a URL",
 		"https://cache.example":    `the scheme is "https", want grpc or grpcs`,

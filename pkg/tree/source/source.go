@@ -85,16 +85,16 @@ func (t *Tree) Sum(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(lines)), nil
 }
 
-// Digests returns a line for each source that is to be kept, by its name: the name, the mode, where a link leads, and the SHA-256 of what a
-// file holds. They are the same for all trees with the same content.
-func (t *Tree) Digests(ctx context.Context, keep func(name string) bool) ([]byte, error) {
+// Digests returns a line for each source whose name is accepted: the name, the mode, where a link leads, and the SHA-256 of what a file holds.
+// They are the same for all trees with the same content.
+func (t *Tree) Digests(ctx context.Context, accept func(name string) bool) ([]byte, error) {
 	entries, err := t.Entries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var lines []byte
 	for _, e := range entries {
-		if !keep(e.Name) {
+		if !accept(e.Name) {
 			continue
 		}
 		sum, err := sumOf(e)

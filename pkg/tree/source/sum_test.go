@@ -3,6 +3,7 @@ package source
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"slipway.build/pkg/tree/worktree/gittest"
@@ -48,5 +49,36 @@ func TestSumOfAChangedTreeIsThatOfItsContent(t *testing.T) {
 	r.Write("new", "1\n")
 	if got := sum(r); got != first {
 		t.Errorf("the content is back, and the sum is %q, was %q", got, first)
+	}
+}
+
+func TestDigestsAreThoseOfTheContent(t *testing.T) {
+	t.Parallel()
+	digests := func(r *gittest.Repo, accept func(string) bool) string {
+		t.Helper()
+		lines, err := treeOf(t, r).Digests(t.Context(), accept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(lines)
+	}
+	r := repository(t)
+	all := func(name string) bool { return name != "new" }
+	clean := digests(r, all)
+	if got := strings.Count(clean, "\n"); got != len(committed) {
+		t.Errorf("%d lines, want %d", got, len(committed))
+	}
+	r.Write("new", "1\n") // now files are read from the work tree
+	if got := digests(r, all); got != clean {
+		t.Errorf("of a commit they are\n%s\nand of the same files\n%s", clean, got)
+	}
+	one := func(name string) bool { return name == "Makefile" }
+	before := digests(r, one)
+	if strings.Count(before, "\n") != 1 || !strings.Contains(clean, before) {
+		t.Errorf("of one file they are %q", before)
+	}
+	r.Write("Makefile", "all: x\n")
+	if digests(r, one) == before {
+		t.Error("an edit changes nothing")
 	}
 }
