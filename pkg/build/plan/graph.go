@@ -37,7 +37,7 @@ func (p *Project) builder(ctx context.Context) *builder {
 	b := &builder{
 		Project: p,
 		ctx:     ctx,
-		graph:   &action.Graph{Root: p.Root, State: State, Folders: binaryFolders(p.road, p.Roads.Local())},
+		graph:   &action.Graph{Root: p.Root, State: State},
 		modules: map[string]*goModule{},
 	}
 	b.compiler = compile.Compiler{Root: p.Root, Measured: b.graph.Measured}

@@ -85,6 +85,7 @@ func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 		}
 	}
 	b := p.builder(ctx)
+	b.graph.Folders = binaryFolders(p.road, p.Roads.Local())
 	if err := b.actions(c); err != nil {
 		return nil, err
 	}
