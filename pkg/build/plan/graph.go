@@ -44,15 +44,6 @@ func (p *Project) builder(ctx context.Context) *builder {
 	return b
 }
 
-// binaryFolders returns the names, in caches, of the folders for binaries of roads: roads with the same compiler make the same bytes.
-func binaryFolders(roads ...road.Road) map[string]string {
-	folders := map[string]string{}
-	for _, r := range roads {
-		folders[r.Info().Output+"/"] = "binaries/" + r.Info().Compiler + "/"
-	}
-	return folders
-}
-
 // actions adds all actions of a content.
 func (b *builder) actions(c *content) error {
 	if len(c.images)+len(c.tarballs)+len(c.notices) > 0 {

@@ -401,6 +401,15 @@ func (p *Project) roadOf(module string) road.Road {
 	return p.Roads.Local()
 }
 
+// binaryFolders returns the names, in caches, of the folders for binaries of roads: roads with the same compiler make the same bytes.
+func binaryFolders(roads ...road.Road) map[string]string {
+	folders := map[string]string{}
+	for _, r := range roads {
+		folders[r.Info().Output+"/"] = "binaries/" + r.Info().Compiler + "/"
+	}
+	return folders
+}
+
 // binary returns the path of a binary.
 func (p *Project) binary(on catalog.Platform, bin catalog.Binary) string {
 	return slashed(p.roadOf(bin.Module).Info().Output, on.String(), on.Exe(bin.Name))

@@ -150,7 +150,7 @@ func chain(t *testing.T, cache Cache, wanted ...string) *cachedBench {
 	return chainIn(t, "out/", cache, wanted...)
 }
 
-// chainIn is chain with another folder for outputs. All have the same name in keys.
+// chainIn is chain with another folder for outputs. All have the same name in caches.
 func chainIn(t *testing.T, out string, cache Cache, wanted ...string) *cachedBench {
 	t.Helper()
 	program := join("program", out+"program", "src/main")
@@ -172,96 +172,6 @@ func chainIn(t *testing.T, out string, cache Cache, wanted ...string) *cachedBen
 	b.write("src/main", "1")
 	b.write("src/text", "t")
 	return &cachedBench{b, cache, wanted}
-}
-
-func TestFoldersWithOneNameInKeysShareResults(t *testing.T) {
-	t.Parallel()
-	c := newMemory()
-	chain(t, c).did("folder package program", "", "")
-	other := chainIn(t, "z/other/", c)
-	other.did("", "folder package program", "folder package program")
-	other.want("z/other/package", "[[1]][[1]][t]")
-	other.want("z/other/folder/bin/tool", "[1]")
-	for _, result := range c.results {
-		if !strings.Contains(result, `"path":"made/`) || strings.Contains(result, `"path":"out/`) {
-			t.Errorf("the cache has %s", result)
-		}
-	}
-
-	other.write("src/text", "u")
-	other.did("package", "", "")
-	other.want("z/other/package", "[[1]][[1]][u]")
-}
-
-// Two folders may have the same name in caches, in one graph and in different ones.
-func TestTreeWithTwoFoldersOfOneNameTakesBoth(t *testing.T) {
-	t.Parallel()
-	folders := map[string]string{"local/": "made/", "container/": "made/"}
-	graph := func(c Cache, programDir, toolDir string) *cachedBench {
-		b := newBench(t)
-		b.write("src/main", "1")
-		b.write("src/tool", "2")
-		texts := &Action{ID: "texts", Outputs: []string{"texts/"}}
-		texts.Run = func(_ context.Context, t *Task) error {
-			dir := filepath.Join(t.Path("texts/"), "local") // not one of the folders
-			return errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(filepath.Join(dir, "text"), []byte("text"), 0o644))
-		}
-		b.Actions = []*Action{join("program", programDir+"program", "src/main"), join("tool", toolDir+"tool", "src/tool"), texts,
-			join("package", "package", programDir+"program", toolDir+"tool", "texts/local/text")}
-		b.Folders = folders
-		return &cachedBench{b, c, nil}
-	}
-	c := newMemory()
-	graph(c, "local/", "local/").did("package program texts tool", "", "")
-	for _, dirs := range [][2]string{{"container/", "local/"}, {"local/", "container/"}, {"container/", "container/"}} {
-		b := graph(c, dirs[0], dirs[1])
-		b.did("", "package program texts tool", "package program texts tool")
-		b.want(dirs[0]+"program", "[1]")
-		b.want(dirs[1]+"tool", "[2]")
-		b.want("texts/local/text", "text")
-	}
-}
-
-// What a cache had a part in does not help to make anything again: it would not be this machine's own.
-func TestOutputsOfACacheAreNoPreviousOnes(t *testing.T) {
-	t.Parallel()
-	var previous string
-	graph := func(c Cache, foreign bool) *cachedBench {
-		b := newBench(t)
-		b.write("in", "1")
-		b.Actions = []*Action{{ID: "a", Inputs: []string{"in"}, Outputs: []string{"out"}, Run: func(_ context.Context, t *Task) error {
-			previous = t.Previous("out")
-			if foreign && t.Cache() != nil {
-				t.Foreign()
-			}
-			return os.WriteFile(t.Path("out"), []byte("made"), 0o644)
-		}}}
-		return &cachedBench{b, c, nil}
-	}
-	c := newMemory()
-	own := graph(c, false)
-	own.did("a", "", "")
-	own.write("in", "2")
-	if own.did("a", "", ""); previous == "" {
-		t.Error("an output that was made here is not the previous one")
-	}
-	own.write("in", "1")
-	taken := graph(c, false)
-	taken.did("", "a", "a")
-	foreign := graph(newMemory(), true)
-	foreign.did("a", "", "")
-	for what, b := range map[string]*cachedBench{"taken from a cache": taken, "made with parts of a cache": foreign} {
-		previous = "not asked"
-		b.cache = nil
-		b.write("in", "3")
-		if b.did("a", "", ""); previous != "" {
-			t.Errorf("an output that was %s is the previous one: %q", what, previous)
-		}
-		b.write("in", "4")
-		if b.did("a", "", ""); previous == "" {
-			t.Errorf("after an output that was %s, one that was made here is not the previous one", what)
-		}
-	}
 }
 
 func TestResultsOfAnotherTreeAreTaken(t *testing.T) {

@@ -34,7 +34,7 @@
 // here; later runs know them from the record, with a cache or without. If their bytes turn out to be lost when they are needed, their
 // actions run. Other bytes never stay under the name of an output that is known.
 //
-// The key in a cache is without the action's ID, and [Graph.Folders] have other names in it.
+// A key in a cache does not depend on the action's ID, and has the names that [Graph.Folders] gives to folders.
 //
 // What a cache answers is checked only in form: its outputs are those of the action, and lie where these do. Whose results count, and
 // whether bytes are those of their digests, is for the implementation to check.

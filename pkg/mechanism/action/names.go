@@ -44,29 +44,27 @@ func (n names) recipe(recipe []string) []string {
 	return common
 }
 
-func (n names) paths(here []string) []string {
-	common := make([]string, len(here))
-	for i, p := range here {
-		common[i] = n.path(p)
-	}
-	return common
-}
-
 // commonKey returns the key in caches: the digest of all that decides the outputs, whatever the action is called, with the names of folders
 // there.
 func (v *verdict) commonKey() string {
-	inputs := v.names.paths(v.member.inputs)
-	order := make([]int, len(inputs))
-	for i := range order {
-		order[i] = i
+	type input struct {
+		name string
+		content
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(inputs[i], inputs[j]) })
-	contents := make([]content, len(order))
-	for i, from := range order {
-		contents[i] = v.inputs[from]
+	all := make([]input, len(v.inputs))
+	for i, c := range v.inputs {
+		all[i] = input{v.names.path(v.member.inputs[i]), c}
 	}
-	slices.Sort(inputs)
-	outputs := v.names.paths(v.outputs)
+	slices.SortStableFunc(all, func(a, b input) int { return cmp.Compare(a.name, b.name) })
+	var inputs []string
+	var contents []content
+	for _, in := range all {
+		inputs, contents = append(inputs, in.name), append(contents, in.content)
+	}
+	var outputs []string
+	for _, out := range v.outputs {
+		outputs = append(outputs, v.names.path(out))
+	}
 	slices.Sort(outputs)
 	return keyOf("", v.names.recipe(v.Recipe), outputs, inputs, contents)
 }

@@ -258,3 +258,45 @@ func TestLinkedFilesAreNotReadAgain(t *testing.T) {
 	b.want("part/blob", "2")
 	b.want("whole/blobs/blob", "2")
 }
+
+// What a cache had a part in does not help to make anything again: it would not be this machine's own.
+func TestOutputsOfACacheAreNoPreviousOnes(t *testing.T) {
+	t.Parallel()
+	var previous string
+	graph := func(c Cache, foreign bool) *cachedBench {
+		b := newBench(t)
+		b.write("in", "1")
+		b.Actions = []*Action{{ID: "a", Inputs: []string{"in"}, Outputs: []string{"out"}, Run: func(_ context.Context, t *Task) error {
+			previous = t.Previous("out")
+			if foreign && t.Cache() != nil {
+				t.Foreign()
+			}
+			return os.WriteFile(t.Path("out"), []byte("made"), 0o644)
+		}}}
+		return &cachedBench{b, c, nil}
+	}
+	c := newMemory()
+	own := graph(c, false)
+	own.did("a", "", "")
+	own.write("in", "2")
+	if own.did("a", "", ""); previous == "" {
+		t.Error("an output that was made here is not the previous one")
+	}
+	own.write("in", "1")
+	taken := graph(c, false)
+	taken.did("", "a", "a")
+	foreign := graph(newMemory(), true)
+	foreign.did("a", "", "")
+	for what, b := range map[string]*cachedBench{"taken from a cache": taken, "made with parts of a cache": foreign} {
+		previous = "not asked"
+		b.cache = nil
+		b.write("in", "3")
+		if b.did("a", "", ""); previous != "" {
+			t.Errorf("an output that was %s is the previous one: %q", what, previous)
+		}
+		b.write("in", "4")
+		if b.did("a", "", ""); previous == "" {
+			t.Errorf("after an output that was %s, one that was made here is not the previous one", what)
+		}
+	}
+}
