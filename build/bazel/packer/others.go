@@ -67,7 +67,7 @@ func others(ctx context.Context, a arguments) (err error) {
 	if got, err := p.Digests(ctx, a.names); err != nil {
 		return err
 	} else if !bytes.Equal(got, want) {
-		return fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited since the build began: run it again", a.tree)
+		return fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited since the build began: run it again", from.Root)
 	}
 	graph, made, err := p.Others(ctx, a.platform)
 	if err != nil {

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/catalog"
 )
 
 func TestUnpackedSourcesAreTheSources(t *testing.T) {
@@ -111,7 +113,9 @@ func TestOthersAreUnpackedOverTheSources(t *testing.T) {
 	}
 }
 
-func TestEnvironmentIsThatOfTheFile(t *testing.T) {
+// keepEnvironment puts this process's environment back after the test.
+func keepEnvironment(t *testing.T) {
+	t.Helper()
 	before := os.Environ()
 	t.Cleanup(func() {
 		os.Clearenv()
@@ -122,6 +126,52 @@ func TestEnvironmentIsThatOfTheFile(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is made belongs to the sources whose digests Bazel knows, or a remote cache would have it for others.
+func TestSourcesThatWereEditedMeanwhileAreAnError(t *testing.T) {
+	keepEnvironment(t)
+	ar, err := txtar.ParseFile("../../../pkg/build/plan/testdata/tree.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, tree := t.TempDir(), t.TempDir()
+	if err := txtar.Write(ar, tree); err != nil {
+		t.Fatal(err)
+	}
+	a := arguments{
+		tree: tree, to: filepath.Join(dir, "others.tar"), digests: filepath.Join(dir, "digests"), environment: filepath.Join(dir, "environment.json"),
+		platform: catalog.Platform{OS: "linux", Arch: "amd64"}, names: []string{"LICENSE", "images"},
+	}
+	listed := a
+	listed.to = a.digests
+	if err := digests(t.Context(), listed); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(a.environment, []byte(`{"PATH": "/none"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const message = "the sources are not those that Bazel has seen"
+	edit := func(name string) error {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(tree, name), []byte("edited\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return others(t.Context(), a)
+	}
+	if err := edit("README.md"); err == nil || strings.Contains(err.Error(), message) { // there is no Go
+		t.Errorf("an edit of what is not among the names: %v", err)
+	}
+	if err := edit("LICENSE"); err == nil || !strings.Contains(err.Error(), tree+": "+message) {
+		t.Errorf("an edit of what is: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "others*")); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %q, %v", left, err)
+	}
+}
+
+func TestEnvironmentIsThatOfTheFile(t *testing.T) {
+	keepEnvironment(t)
 	file := filepath.Join(t.TempDir(), "environment.json")
 	if err := os.WriteFile(file, []byte(`{"GOPROXY": "off", "HOME": "/home/a b"}`), 0o600); err != nil {
 		t.Fatal(err)
