@@ -46,10 +46,15 @@ func (b *bench) sharing(ctx context.Context) (*cacheSide, error) {
 		return nil, err
 	}
 	pair := c.slipway(ctx, c.keys, []string{"COSIGN_PASSWORD="}, "keys", "new", "bench")
-	c.use = []string{"SLIPWAY_CACHE=grpc://" + server.Address, "SLIPWAY_CACHE_KEYS=" + filepath.Join(c.keys, "bench.pub")}
+	c.at(server.Direct)
+	return c, execute(ctx, pair, nil)
+}
+
+// at makes the environments of clones that reach the server at an address.
+func (c *cacheSide) at(address string) {
+	c.use = []string{"SLIPWAY_CACHE=grpc://" + address, "SLIPWAY_CACHE_KEYS=" + filepath.Join(c.keys, "bench.pub")}
 	c.store = append(c.use[:len(c.use):len(c.use)],
 		"SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY="+filepath.Join(c.keys, "bench.key"), "COSIGN_PASSWORD=")
-	return c, execute(ctx, pair, nil)
 }
 
 // slipway prepares a run of the installed command in a folder.
@@ -93,7 +98,8 @@ func delayed(by time.Duration, measure func(context.Context, *bench, *Row) error
 			return err
 		}
 		c.server.Delay(by)
-		defer c.server.Delay(0)
+		c.at(c.server.Address) // the proxy delays
+		defer c.at(c.server.Direct)
 		return measure(ctx, b, row)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"slipway.build/pkg/build/plan"
@@ -23,18 +24,25 @@ func longRows() []*Row {
 	}}
 }
 
-// cachePlatforms measures a release of all platforms with the test set in a fresh clone with empty Go caches, of results that another one has
-// stored, against curl that downloads the same files from a file server on loopback. Before that, it makes all of the release.
+// cachePlatforms measures a release of all platforms with the test set in a fresh clone with empty Go caches, of results that others have
+// stored, against curl that downloads the same files from a file server on loopback. Before that, jobs of one platform each make the release.
 func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 	c, err := b.sharing(ctx)
 	if err != nil {
 		return err
 	}
-	b.say("  a release of all platforms, unmeasured")
-	for _, env := range [][]string{nil, c.store} { // what is made already is stored without the packages that it was compiled of
-		if err := execute(ctx, c.slipway(ctx, c.ours, env, "release"), nil); err != nil {
+	p, err := c.project(ctx)
+	if err != nil {
+		return err
+	}
+	for _, platform := range p.Catalog.AllPlatforms() {
+		if err := c.job(ctx, platform != c.platform, "--platform", platform.String(), "--inputs=false"); err != nil {
 			return err
 		}
+	}
+	b.say("  a job that makes a release of their results, unmeasured")
+	if err := execute(ctx, c.slipway(ctx, c.ours, c.store, "release"), nil); err != nil {
+		return err
 	}
 	files, stop, err := serve(filepath.Join(c.ours, filepath.FromSlash(plan.Tars)))
 	if err != nil {
@@ -65,6 +73,27 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 		},
 	}
 	return contest.rounds(b.n, row)
+}
+
+// job makes a part of a release in a fresh clone, and stores it, unmeasured. Its packages are in a Go cache of its own, which would fill
+// disks if it was kept, or in that of the user, which is likely to have them.
+func (c *cacheSide) job(ctx context.Context, own bool, args ...string) error {
+	c.say("  release %s, unmeasured", strings.Join(args, " "))
+	dir, caches, err := c.fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if caches = caches[:1]; !own { // modules and Debian packages are there
+		caches = nil
+	}
+	run := func(env []string) error {
+		return execute(ctx, c.slipway(ctx, dir, slices.Concat(caches, env), append([]string{"release"}, args...)...), nil)
+	}
+	err = run(nil)
+	if err == nil { // what is made already is stored without the packages that it was compiled of
+		err = run(c.store)
+	}
+	return errors.Join(err, removeAll(filepath.Dir(dir)))
 }
 
 // serve serves the files below a folder on loopback, and returns what curl has to be told to download them.

@@ -23,9 +23,9 @@ import (
 // A Server is buildbox-casd, with a proxy that makes it usable for Bazel.
 type Server struct {
 	Address string // HOST:PORT of loopback, also after a restart
+	Direct  string // without the proxy
 
 	root  string
-	port  string
 	cmd   *exec.Cmd
 	front *http.Server
 	delay atomic.Int64 // nanoseconds
@@ -43,11 +43,11 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{root: dir, port: port}
+	s := &Server{root: dir, Direct: "127.0.0.1:" + port}
 	if err := s.Restart(ctx); err != nil {
 		return nil, err
 	}
-	s.Address, s.front, err = startFront("127.0.0.1:"+port, &s.delay)
+	s.Address, s.front, err = startFront(s.Direct, &s.delay)
 	if err != nil {
 		s.Kill()
 	}
@@ -83,7 +83,7 @@ const inside = `set -e
 mount --rbind /dev "$1/dev"
 mount -t proc proc "$1/proc"
 mkdir -p "$1/cas"
-exec chroot "$1" buildbox-casd --bind=127.0.0.1:"$2" --quota-high=20G --jobs=2 --buildbox-run=/usr/bin/buildbox-run-hosttools /cas`
+exec chroot "$1" buildbox-casd --bind="$2" --quota-high=60G --jobs=2 --buildbox-run=/usr/bin/buildbox-run-hosttools /cas`
 
 // Restart starts buildbox-casd again after Kill, at the same address and with the same data.
 func (s *Server) Restart(ctx context.Context) error {
@@ -92,7 +92,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	s.cmd = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh", s.root, s.port)
+	s.cmd = exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh", s.root, s.Direct)
 	// Its workers hand their environment on to actions, which must have nothing of this machine's, such as GOFLAGS.
 	s.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}
 	s.cmd.Stdout, s.cmd.Stderr = log, log
@@ -101,7 +101,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	}
 	deadline := time.Now().Add(30 * time.Second)
 	for ; ctx.Err() == nil && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if c, err := net.Dial("tcp", "127.0.0.1:"+s.port); err == nil {
+		if c, err := net.Dial("tcp", s.Direct); err == nil {
 			return c.Close()
 		}
 	}

@@ -1,14 +1,14 @@
 package objects
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,59 +34,84 @@ func printed(action digest) digest {
 // nothing is the output of a compiler that printed nothing.
 var nothing = sha256.Sum256(nil)
 
-// makeCache makes the folders of a cache of Go.
-func makeCache(dir string) error {
-	for i := range 256 {
-		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprintf("%02x", i)), 0o777); err != nil {
-			return err
-		}
-	}
-	return nil
+// A placer writes objects into a cache of Go. It may be used by several goroutines.
+type placer struct {
+	dir       string         // of the cache
+	scratch   string         // a folder for temporary files
+	unpackers chan *unpacker // those that are idle
 }
 
-// place writes an object into a cache of Go, from a file with its compressed bytes, unless their digest is wrong. It writes the entry
-// last, so that no entry leads to bytes that are not there.
-func place(dir string, o object, packed string) (err error) {
-	in, err := os.Open(packed)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-	if err != nil {
-		return err
-	}
-	defer z.Close()
-	name := outputFile(dir, o.output)
-	out, err := os.CreateTemp(filepath.Dir(packed), "output")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(out.Name())
+// maxUnpackers limits how many objects are unpacked at the same time, since each is in memory as a whole.
+const maxUnpackers = 4
+
+// newPlacer makes the folders of a cache of Go, and returns its placer.
+func newPlacer(dir, scratch string) (*placer, error) {
+	for i := range 256 {
+		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprintf("%02x", i)), 0o777); err != nil {
+			return nil, err
 		}
-	}()
-	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(z, o.size+1))
-	if err := errors.Join(err, out.Close()); err != nil {
+	}
+	p := &placer{dir, scratch, make(chan *unpacker, min(runtime.NumCPU(), maxUnpackers))}
+	for range cap(p.unpackers) {
+		p.unpackers <- new(unpacker)
+	}
+	return p, write(outputFile(dir, nothing), nil)
+}
+
+// place writes an object, of which it gets the compressed bytes, unless their digest is wrong. It writes the entry last, so that no entry leads
+// to bytes that are not there.
+func (p *placer) place(o object, packed []byte) error {
+	u := <-p.unpackers
+	defer func() { p.unpackers <- u }()
+	data, err := u.unpack(packed, o.size)
+	if err != nil {
 		return fmt.Errorf("object %x: %w", o.output, err)
 	}
-	if n != o.size || !bytes.Equal(h.Sum(nil), o.output[:]) {
+	if sha256.Sum256(data) != o.output {
 		return fmt.Errorf("object %x: it has the wrong digest", o.output)
 	}
-	if os.Rename(out.Name(), name) != nil { // it may be on another file system
-		if err := atomicfile.Copy(out.Name(), name); err != nil {
-			return err
+	if err := p.output(outputFile(p.dir, o.output), data); err != nil {
+		return err
+	}
+	if err := write(actionFile(p.dir, printed(o.action)), line(printed(o.action), nothing, 0)); err != nil {
+		return err
+	}
+	return write(actionFile(p.dir, o.action), line(o.action, o.output, o.size))
+}
+
+// output writes a file that gets its name when it is whole. The temporary one is not in the cache of Go, where nobody would remove it.
+func (p *placer) output(name string, data []byte) (err error) {
+	f, err := os.CreateTemp(p.scratch, "output")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if os.Rename(f.Name(), name) == nil {
+		return nil
+	}
+	// It may be on another file system.
+	return errors.Join(atomicfile.Copy(f.Name(), name), os.Remove(f.Name()))
+}
+
+// An unpacker is used for many objects: making a decoder takes several times as long as unpacking a package of ordinary size.
+type unpacker struct {
+	z    *zstd.Decoder
+	data []byte
+}
+
+// unpack returns the bytes, size of them, of which it gets the compressed ones. They are valid until the next call.
+func (u *unpacker) unpack(packed []byte, size int64) (_ []byte, err error) {
+	if u.z == nil {
+		u.z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxObject), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return nil, err
 		}
 	}
-	if err := write(outputFile(dir, nothing), nil); err != nil {
-		return err
-	}
-	if err := write(actionFile(dir, printed(o.action)), line(printed(o.action), nothing, 0)); err != nil {
-		return err
-	}
-	return write(actionFile(dir, o.action), line(o.action, o.output, o.size))
+	u.data = slices.Grow(u.data[:0], int(size))
+	return u.z.DecodeAll(packed, u.data[:0:size])
 }
 
 // line returns what an entry says.
@@ -98,7 +123,7 @@ func line(action, output digest, size int64) []byte {
 func write(name string, data []byte) error { return os.WriteFile(name, data, 0o666) }
 
 // find returns the entry of a package, of which go list has said the build ID, and whether there is one that can be shared: the compiler
-// has printed nothing, and the bytes are there.
+// has printed nothing, and the bytes are there, and not too many.
 //
 // A build ID begins with 120 bits of the action, in base64 (cmd/go/internal/work/buildid.go), so the entry is found by its name.
 func (f *finder) find(buildID string) (object, bool) {
@@ -116,7 +141,7 @@ func (f *finder) find(buildID string) (object, bool) {
 			continue
 		}
 		quiet, err := readEntry(actionFile(f.dir, printed(o.action)))
-		if err == nil && quiet.output == nothing && has(f.dir, o) {
+		if err == nil && quiet.output == nothing && o.size <= maxObject && has(f.dir, o) {
 			return o, true
 		}
 	}

@@ -34,6 +34,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -136,7 +137,8 @@ type Fetched struct {
 // Fetch fetches objects into the foreign cache, which then has those that it had before and those that could be fetched. The go command
 // compiles the others; the error says why they are missing.
 func (s *Share) Fetch(ctx context.Context, known List) (Fetched, error) {
-	if err := makeCache(s.Foreign); err != nil {
+	to, err := newPlacer(s.Foreign, s.Scratch)
+	if err != nil {
 		return Fetched{}, err
 	}
 	wanted := known.Missing(InFolder(s.Foreign))
@@ -152,7 +154,7 @@ func (s *Share) Fetch(ctx context.Context, known List) (Fetched, error) {
 	g.SetLimit(fetchers)
 	for _, part := range parts(wanted) {
 		g.Go(func() error {
-			placed, err := s.fetch(limited, part)
+			placed, err := s.fetch(limited, part, to)
 			for _, o := range placed {
 				done.Add(o.packed)
 				count.Add(1)
@@ -164,7 +166,7 @@ func (s *Share) Fetch(ctx context.Context, known List) (Fetched, error) {
 			return err
 		})
 	}
-	err := g.Wait()
+	err = g.Wait()
 	if slow := new(SlowError); errors.As(context.Cause(limited), &slow) {
 		err = slow
 	}
@@ -245,26 +247,22 @@ func parts(all []object) [][]object {
 }
 
 // fetch fetches objects into the foreign cache. It returns those that are there now.
-func (s *Share) fetch(ctx context.Context, part []object) (placed []object, err error) {
-	dir, err := os.MkdirTemp(s.Scratch, "objects")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+func (s *Share) fetch(ctx context.Context, part []object, to *placer) (placed []object, err error) {
+	var mu sync.Mutex
 	contents := make([]action.Content, len(part))
 	for i, o := range part {
-		contents[i] = action.Content{SHA256: o.blob, Size: o.packed, File: filepath.Join(dir, strconv.Itoa(i))}
+		contents[i] = action.Content{SHA256: o.blob, Size: o.packed, Take: func(packed []byte) error {
+			if err := to.place(o, packed); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			placed = append(placed, o)
+			return nil
+		}}
 	}
-	if err := s.Cache.Fetch(ctx, contents); err != nil {
-		return nil, err
-	}
-	for i, o := range part {
-		if err := place(s.Foreign, o, contents[i].File); err != nil {
-			return placed, err
-		}
-		placed = append(placed, o)
-	}
-	return placed, nil
+	err = s.Cache.Fetch(ctx, contents)
+	return placed, err
 }
 
 // A digest is a SHA-256.
@@ -283,6 +281,9 @@ func (o object) entry() action.Entry {
 	return action.Entry{Path: fmt.Sprintf("%x/%x/%d", o.action, o.output, o.size), Kind: action.RegularFile, SHA256: o.blob, Size: o.packed}
 }
 
+// maxObject is how many bytes an object may have to be shared. Those of Kubernetes have up to 20 MiB.
+const maxObject = 64 << 20
+
 // errList reports a list that is signed but does not have the format.
 var errList = errors.New("a list of objects cannot be read")
 
@@ -297,7 +298,7 @@ func read(r *action.Result) ([]object, error) {
 		o := object{blob: e.SHA256, packed: e.Size}
 		var err error
 		o.size, err = strconv.ParseInt(part[2], 10, 64)
-		if err != nil || o.size < 0 || !parse(part[0], &o.action) || !parse(part[1], &o.output) {
+		if err != nil || o.size < 0 || max(o.size, o.packed) > maxObject || !parse(part[0], &o.action) || !parse(part[1], &o.output) {
 			return nil, fmt.Errorf("%w: %q", errList, e.Path)
 		}
 		all[i] = o

@@ -103,14 +103,24 @@ func (s *Share) pack(ctx context.Context, dir string, found map[string]object) (
 		packing
 	}
 	results := make(chan made, len(outputs))
+	encoders := make(chan *zstd.Encoder, runtime.NumCPU()) // making one takes longer than to compress an object of ordinary size
+	for range cap(encoders) {
+		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		encoders <- z
+	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.NumCPU())
+	g.SetLimit(cap(encoders))
 	for output, p := range outputs {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			err := p.write(outputFile(dir, output))
+			z := <-encoders
+			defer func() { encoders <- z }()
+			err := p.write(outputFile(dir, output), z)
 			results <- made{output, p}
 			return err
 		})
@@ -126,7 +136,7 @@ func (s *Share) pack(ctx context.Context, dir string, found map[string]object) (
 }
 
 // write compresses a file.
-func (p *packing) write(from string) error {
+func (p *packing) write(from string, z *zstd.Encoder) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -137,11 +147,9 @@ func (p *packing) write(from string) error {
 		return err
 	}
 	h := sha256.New()
-	z, err := zstd.NewWriter(io.MultiWriter(out, h), zstd.WithEncoderConcurrency(1))
-	if err == nil {
-		_, err = io.Copy(z, in)
-		err = errors.Join(err, z.Close())
-	}
+	z.Reset(io.MultiWriter(out, h))
+	_, err = io.Copy(z, in)
+	err = errors.Join(err, z.Close())
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type Cache interface {
 	// Find is Lookup for what actions work with, which is kept under a key that FindKey returns.
 	Find(ctx context.Context, key string) *Result
 
-	// Fetch writes contents to new files. After an error at least one of them is not whole.
+	// Fetch writes contents to new files, or hands them over. After an error at least one of them is not whole, or was not taken.
 	Fetch(ctx context.Context, contents []Content) error
 
 	// Stores reports whether results are to be stored.
@@ -73,6 +73,10 @@ type Content struct {
 	SHA256 string // in hexadecimal
 	Size   int64  // bytes
 	File   string // absolute; does not exist yet, its folder does
+
+	// Take, if not nil, gets the bytes, instead of a file. They have the digest, and must not be kept or changed. It may be called from
+	// another goroutine.
+	Take func(data []byte) error
 }
 
 // errResult says that a result is not one of the action.

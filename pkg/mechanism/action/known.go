@@ -267,7 +267,7 @@ func lay(tmp string, outputs []*absent) (contents []Content, err error) {
 			case SymbolicLink:
 				err = os.Symlink(e.Target, name)
 			default:
-				contents = append(contents, Content{e.SHA256, e.Size, name})
+				contents = append(contents, Content{SHA256: e.SHA256, Size: e.Size, File: name})
 			}
 			if err != nil {
 				return nil, err

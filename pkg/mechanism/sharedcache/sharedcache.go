@@ -17,11 +17,13 @@
 package sharedcache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -312,32 +314,46 @@ func readWhole(open func(path string) (io.ReadCloser, error), path string, d rea
 	return data, nil
 }
 
-// Fetch writes contents to new files.
+// Fetch writes contents to new files, or hands them over.
 func (c *Cache) Fetch(ctx context.Context, contents []action.Content) error {
-	files := map[reapi.Digest][]string{}
+	wanted := map[reapi.Digest][]action.Content{}
 	var digests []reapi.Digest
-	for _, f := range contents {
-		d := reapi.Digest{SHA256: f.SHA256, Size: f.Size}
-		if len(files[d]) == 0 {
+	for _, content := range contents {
+		d := reapi.Digest{SHA256: content.SHA256, Size: content.Size}
+		if len(wanted[d]) == 0 {
 			digests = append(digests, d)
 		}
-		files[d] = append(files[d], f.File)
+		wanted[d] = append(wanted[d], content)
 	}
 	small, large := reapi.Batches(digests, func(d reapi.Digest) int64 { return d.Size })
 	g, ctx := errgroup.WithContext(ctx)
 	for _, batch := range small {
-		g.Go(func() error { return c.fetchBatch(ctx, batch, files) })
+		g.Go(func() error { return c.fetchBatch(ctx, batch, wanted) })
 	}
 	for _, d := range large {
-		g.Go(func() error { return c.fetchLarge(ctx, d, files[d]) })
+		g.Go(func() error { return c.fetchLarge(ctx, d, wanted[d]) })
 	}
 	return g.Wait()
+}
+
+// give hands a content over to those who want it.
+func give(data []byte, to []action.Content) error {
+	for _, content := range to {
+		take := content.Take
+		if take == nil {
+			take = func(data []byte) error { return os.WriteFile(content.File, data, 0o666) }
+		}
+		if err := take(data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // errAbsent says that the server no longer has a content.
 var errAbsent = errors.New("the cache no longer has a content")
 
-func (c *Cache) fetchBatch(ctx context.Context, digests []reapi.Digest, files map[reapi.Digest][]string) error {
+func (c *Cache) fetchBatch(ctx context.Context, digests []reapi.Digest, wanted map[reapi.Digest][]action.Content) error {
 	var contents map[reapi.Digest][]byte
 	err := c.ask(ctx, func() (err error) {
 		contents, err = c.Client.ReadBatch(ctx, digests)
@@ -352,10 +368,8 @@ func (c *Cache) fetchBatch(ctx context.Context, digests []reapi.Digest, files ma
 			return fmt.Errorf("%w: %v", errAbsent, d)
 		}
 		c.counts.fetched.Add(d.Size)
-		for _, name := range files[d] {
-			if err := os.WriteFile(name, data, 0o666); err != nil {
-				return err
-			}
+		if err := give(data, wanted[d]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -364,10 +378,22 @@ func (c *Cache) fetchBatch(ctx context.Context, digests []reapi.Digest, files ma
 // attempts is how often a large content is asked for: its connection may break.
 const attempts = 2
 
-func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, files []string) error {
+func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, wanted []action.Content) error {
+	inMemory := slices.ContainsFunc(wanted, func(content action.Content) bool { return content.Take != nil })
+	var data bytes.Buffer
+	read := func() error {
+		return writeFile(wanted[0].File, func(w io.Writer) error { return c.Client.Read(ctx, d, w) })
+	}
+	if inMemory {
+		read = func() error {
+			data.Reset()
+			data.Grow(int(d.Size))
+			return c.Client.Read(ctx, d, &data)
+		}
+	}
 	var err error
 	for range attempts {
-		err = c.ask(ctx, func() error { return writeFile(files[0], func(w io.Writer) error { return c.Client.Read(ctx, d, w) }) })
+		err = c.ask(ctx, read)
 		if err == nil || ctx.Err() != nil || reapi.IsCode(err, reapi.NotFound) {
 			break
 		}
@@ -376,8 +402,11 @@ func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, files []string) 
 		return fmt.Errorf("%v: %w", d, err)
 	}
 	c.counts.fetched.Add(d.Size)
-	for _, name := range files[1:] {
-		if err := atomicfile.Copy(files[0], name); err != nil {
+	if inMemory {
+		return give(data.Bytes(), wanted)
+	}
+	for _, content := range wanted[1:] {
+		if err := atomicfile.Copy(wanted[0].File, content.File); err != nil {
 			return err
 		}
 	}

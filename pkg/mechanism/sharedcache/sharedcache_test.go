@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -103,6 +104,31 @@ func fetch(t *testing.T, c *sharedcache.Cache) (map[string]string, error) {
 		got[name] = string(data)
 	}
 	return got, nil
+}
+
+// Contents of any size can be handed over, instead of being written or beside it.
+func TestContentsAreHandedOver(t *testing.T) {
+	s := standin.Start(t)
+	mine := newKey(t)
+	store(t, s, mine)
+	c, _ := open(t, s, func(o *sharedcache.Options) { o.Keys = []signature.PublicKey{mine.Public()} })
+	failed := errors.New("no room")
+	for name, text := range files {
+		d := reapi.DigestOf([]byte(text))
+		file, got := filepath.Join(t.TempDir(), "file"), ""
+		taken := action.Content{SHA256: d.SHA256, Size: d.Size, Take: func(data []byte) error { got = string(data); return nil }}
+		written := action.Content{SHA256: d.SHA256, Size: d.Size, File: file}
+		if err := c.Fetch(t.Context(), []action.Content{written, taken}); err != nil || got != text {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if data, err := os.ReadFile(file); err != nil || string(data) != text {
+			t.Errorf("%s: the file has %d bytes, %v", name, len(data), err)
+		}
+		taken.Take = func([]byte) error { return failed }
+		if err := c.Fetch(t.Context(), []action.Content{taken}); !errors.Is(err, failed) {
+			t.Errorf("%s: %v, want the error of the one who takes it", name, err)
+		}
+	}
 }
 
 func store(t *testing.T, s *standin.Server, by signature.PrivateKey) {
@@ -280,7 +306,16 @@ func TestDamagedAnswersReachNothing(t *testing.T) {
 				}
 				for name, text := range texts {
 					d := reapi.DigestOf([]byte(text))
-					err := c.Fetch(t.Context(), []action.Content{{SHA256: d.SHA256, Size: d.Size, File: file}})
+					wanted := action.Content{SHA256: d.SHA256, Size: d.Size, File: file}
+					if n%2 == 1 {
+						wanted.Take = func(data []byte) error {
+							if string(data) != text {
+								t.Errorf("%s is handed over as %q", name, data)
+							}
+							return os.WriteFile(file, data, 0o666)
+						}
+					}
+					err := c.Fetch(t.Context(), []action.Content{wanted})
 					if data, _ := os.ReadFile(file); err == nil && string(data) != text {
 						t.Errorf("%s has %q", name, data)
 					}

@@ -50,7 +50,7 @@ func (m *Memory) Find(_ context.Context, key string) *action.Result {
 	return m.Results[key]
 }
 
-// Fetch writes contents to files.
+// Fetch writes contents to files, or hands them over.
 func (m *Memory) Fetch(ctx context.Context, contents []action.Content) error {
 	if m.Stalled {
 		<-ctx.Done()
@@ -70,7 +70,10 @@ func (m *Memory) Fetch(ctx context.Context, contents []action.Content) error {
 		if m.Change != nil {
 			data = m.Change(bytes.Clone(data))
 		}
-		if err := os.WriteFile(c.File, data, 0o666); err != nil {
+		if c.Take == nil {
+			c.Take = func(data []byte) error { return os.WriteFile(c.File, data, 0o666) }
+		}
+		if err := c.Take(data); err != nil {
 			return err
 		}
 	}
