@@ -23,7 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"slipway": func() { os.Exit(cli.Main()) }})
+	slipway := func() { os.Exit(cli.Main()) }
+	testscript.Main(m, map[string]func(){"slipway": slipway, "mage": slipway})
 }
 
 // TestScripts runs the sessions in testdata/script, each in a copy of the small tree that the tests of package plan also use. The Go
