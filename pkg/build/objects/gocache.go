@@ -58,17 +58,17 @@ func newPlacer(dir, scratch string) (*placer, error) {
 	return p, write(outputFile(dir, nothing), nil)
 }
 
-// place writes an object, of which it gets the compressed bytes, unless their digest is wrong. It writes the entry last, so that no entry leads
-// to bytes that are not there.
+// place writes an object, of which it gets the compressed bytes. Their digest is right, and who signed the list has compared the object's
+// own ([Share.Store]). It writes the entry last, so that no entry leads to bytes that are not there.
 func (p *placer) place(o object, packed []byte) error {
 	u := <-p.unpackers
 	defer func() { p.unpackers <- u }()
 	data, err := u.unpack(packed, o.size)
+	if err == nil && int64(len(data)) != o.size {
+		err = fmt.Errorf("it has %d bytes instead of %d", len(data), o.size)
+	}
 	if err != nil {
 		return fmt.Errorf("object %x: %w", o.output, err)
-	}
-	if sha256.Sum256(data) != o.output {
-		return fmt.Errorf("object %x: it has the wrong digest", o.output)
 	}
 	if err := p.output(outputFile(p.dir, o.output), data); err != nil {
 		return err
@@ -102,7 +102,7 @@ type unpacker struct {
 	data []byte
 }
 
-// unpack returns the bytes, size of them, of which it gets the compressed ones. They are valid until the next call.
+// unpack returns the bytes, at most size, of which it gets the compressed ones. They are valid until the next call.
 func (u *unpacker) unpack(packed []byte, size int64) (_ []byte, err error) {
 	if u.z == nil {
 		u.z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxObject), zstd.WithDecodeAllCapLimit(true))

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"os"
 	"os/exec"
@@ -131,8 +132,11 @@ func one(t *testing.T, m *cachetest.Memory) digest {
 	}
 	p := packing{file: filepath.Join(t.TempDir(), "packed")}
 	from := filepath.Join(t.TempDir(), "bytes")
-	if err := errors.Join(os.WriteFile(from, []byte("bytes"), 0o644), p.write(from, z)); err != nil {
+	if err := os.WriteFile(from, []byte("bytes"), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	if sum, err := p.write(from, z); err != nil || sum != o.output {
+		t.Fatalf("%x, %v", sum, err)
 	}
 	data, err := os.ReadFile(p.file)
 	if err != nil {
@@ -153,32 +157,58 @@ func files(t *testing.T, dir string) []string {
 	return found
 }
 
-// The go command does not look at bytes, so nothing may come into its cache that is not what the list says.
-func TestWrongBytesAreNotPlaced(t *testing.T) {
+// The go command does not look at bytes, so nothing may come into its cache that is not what was stored.
+func TestOtherBytesAreNotPlaced(t *testing.T) {
 	t.Parallel()
-	var damages []func([]byte) []byte
 	m := cachetest.New()
 	output := one(t, m)
-	packed := m.Contents[m.Results["key"].Entries[0].SHA256]
-	for i := range packed {
-		for bit := range 8 {
-			damages = append(damages, func(b []byte) []byte { b[i] ^= 1 << bit; return b })
-		}
-		damages = append(damages, func(b []byte) []byte { return b[:i] })
-	}
-	damages = append(damages, func(b []byte) []byte { return append(b, 0) }, func(b []byte) []byte { return append(b, b...) })
-	for i, damage := range damages {
-		m.Change = damage
+	entry := &m.Results["key"].Entries[0]
+	path := entry.Path
+	for _, size := range []string{"4", "6", "0"} {
+		entry.Path = strings.TrimSuffix(path, "5") + size
 		foreign := t.TempDir()
-		_, _ = fetchAll(t, m, foreign)
-		for _, name := range files(t, foreign) { // some damage changes nothing that counts
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.HasSuffix(name, "-d") && len(data) > 0 && (string(data) != "bytes" || name != outputFile(foreign, output)) {
-				t.Errorf("damage %d: %s has %q", i, name, data)
-			}
+		if got, err := fetchAll(t, m, foreign); err == nil || got.Objects != 0 || !slices.Equal(files(t, foreign), []string{outputFile(foreign, nothing)}) {
+			t.Errorf("%s bytes: %+v, %v, %q", size, got, err, files(t, foreign))
+		}
+	}
+	entry.Path = path
+	packed := m.Contents[entry.SHA256]
+	for i := range packed {
+		m.Change = func(b []byte) []byte { return b[:i] }
+		foreign := t.TempDir()
+		if got, err := fetchAll(t, m, foreign); err == nil || got.Objects != 0 {
+			t.Errorf("%d bytes: %+v, %v", i, got, err)
+		}
+	}
+	m.Change = nil
+	foreign := t.TempDir()
+	_, err := fetchAll(t, m, foreign)
+	if data, _ := os.ReadFile(outputFile(foreign, output)); err != nil || string(data) != "bytes" {
+		t.Errorf("it is %q, %v", data, err)
+	}
+}
+
+// A cache of Go on a disk with a fault is not shared.
+func TestBytesWithAnotherDigestAreNotStored(t *testing.T) {
+	t.Parallel()
+	m := cachetest.New()
+	output := one(t, m)
+	cache := t.TempDir()
+	if _, err := fetchAll(t, m, cache); err != nil {
+		t.Fatal(err)
+	}
+	action := sha256.Sum256([]byte("action"))
+	id := base64.RawURLEncoding.EncodeToString(action[:15]) + "/of its content"
+	for text, want := range map[string]int{"bytes": 1, "Bytes": 0} {
+		if err := os.WriteFile(outputFile(cache, output), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		m := cachetest.New()
+		if err := share(t, m, t.TempDir()).Store(t.Context(), cache, []Binary{{"key", []string{id}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(m.Results["key"].Entries); got != want {
+			t.Errorf("%s: the list has %d objects, want %d", text, got, want)
 		}
 	}
 }

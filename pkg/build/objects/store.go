@@ -48,8 +48,8 @@ func (s *Share) Unknown(ctx context.Context, keys []string) []string {
 	return unknown
 }
 
-// Store keeps the objects of binaries that are in a cache of Go. A package that is not there, or for which the compiler has printed
-// something, is left out.
+// Store keeps the objects of binaries that are in a cache of Go. It leaves out a package that is not there, one for which the compiler has
+// printed something, and one whose bytes do not have the digest that the cache of Go says: nobody compares them later.
 func (s *Share) Store(ctx context.Context, dir string, binaries []Binary) error {
 	f := &finder{dir: dir, known: map[string][]string{}}
 	lists := make([][]object, len(binaries))
@@ -74,7 +74,10 @@ func (s *Share) Store(ctx context.Context, dir string, binaries []Binary) error 
 		r := &action.Result{}
 		files := map[string]string{} // by path in the result
 		for _, o := range lists[i] {
-			p := packed[o.output]
+			p, ok := packed[o.output]
+			if !ok {
+				continue
+			}
 			o.blob, o.packed = p.blob, p.packed
 			e := o.entry()
 			r.Entries, files[e.Path] = append(r.Entries, e), p.file
@@ -92,11 +95,11 @@ type packing struct {
 	packed     int64
 }
 
-// pack compresses the outputs of objects.
+// pack compresses the outputs of objects. It leaves out those with a wrong digest.
 func (s *Share) pack(ctx context.Context, dir string, found map[string]object) (map[digest]packing, error) {
-	outputs := map[digest]packing{}
+	outputs := map[digest]bool{}
 	for _, o := range found {
-		outputs[o.output] = packing{file: filepath.Join(s.Scratch, hex.EncodeToString(o.output[:]))}
+		outputs[o.output] = true
 	}
 	type made struct {
 		output digest
@@ -113,15 +116,18 @@ func (s *Share) pack(ctx context.Context, dir string, found map[string]object) (
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(cap(encoders))
-	for output, p := range outputs {
+	for output := range outputs {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			z := <-encoders
 			defer func() { encoders <- z }()
-			err := p.write(outputFile(dir, output), z)
-			results <- made{output, p}
+			p := packing{file: filepath.Join(s.Scratch, hex.EncodeToString(output[:]))}
+			sum, err := p.write(outputFile(dir, output), z)
+			if err == nil && sum == output {
+				results <- made{output, p}
+			}
 			return err
 		})
 	}
@@ -129,34 +135,34 @@ func (s *Share) pack(ctx context.Context, dir string, found map[string]object) (
 		return nil, err
 	}
 	close(results)
+	packed := map[digest]packing{}
 	for m := range results {
-		outputs[m.output] = m.packing
+		packed[m.output] = m.packing
 	}
-	return outputs, nil
+	return packed, nil
 }
 
-// write compresses a file.
-func (p *packing) write(from string, z *zstd.Encoder) error {
+// write compresses a file, and returns the digest of what was in it.
+func (p *packing) write(from string, z *zstd.Encoder) (sum digest, err error) {
 	in, err := os.Open(from)
 	if err != nil {
-		return err
+		return sum, err
 	}
 	defer func() { _ = in.Close() }()
 	out, err := os.Create(p.file)
 	if err != nil {
-		return err
+		return sum, err
 	}
-	h := sha256.New()
-	z.Reset(io.MultiWriter(out, h))
-	_, err = io.Copy(z, in)
-	err = errors.Join(err, z.Close())
-	if err := errors.Join(err, out.Close()); err != nil {
-		return err
+	plain, packed := sha256.New(), sha256.New()
+	z.Reset(io.MultiWriter(out, packed))
+	_, err = io.Copy(z, io.TeeReader(in, plain))
+	if err := errors.Join(err, z.Close(), out.Close()); err != nil {
+		return sum, err
 	}
 	info, err := os.Stat(p.file)
 	if err != nil {
-		return err
+		return sum, err
 	}
-	p.blob, p.packed = hex.EncodeToString(h.Sum(nil)), info.Size()
-	return nil
+	p.blob, p.packed = hex.EncodeToString(packed.Sum(nil)), info.Size()
+	return digest(plain.Sum(nil)), nil
 }
