@@ -103,7 +103,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	}
 	ctx, stop := s.engine.Watch(ctx)
 	defer stop()
-	packages := &prebuilt.Packages{Root: r.Root, Go: r.Pin.Version, Compilation: c, Report: rep, Slow: &r.slow}
+	packages := &prebuilt.Packages{Root: r.Root, Go: r.Pin.Version, CPUs: s.engine.CPUs, Compilation: c, Report: rep, Slow: &r.slow}
 	if c.Spec, err = r.generate(ctx, s, first, c.Spec, rep); err != nil {
 		return errors.Join(s.cause(ctx, err), first.remove())
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -89,7 +90,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	}
 	run := &run{
 		g: g, c: c, dir: r.dir(c.Spec), own: g.Setting("GOCACHE"), rep: rep, output: road.GoOutput{Report: rep},
-		packages: &prebuilt.Packages{Root: r.Root, Go: g.Version, Compilation: c, Report: rep, Slow: &r.slow},
+		packages: &prebuilt.Packages{Root: r.Root, Go: g.Version, CPUs: runtime.NumCPU(), Compilation: c, Report: rep, Slow: &r.slow},
 	}
 	for _, command := range c.GoCommands() {
 		if err := run.build(ctx, command); err != nil {

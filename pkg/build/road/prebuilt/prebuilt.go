@@ -13,7 +13,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -28,6 +27,7 @@ import (
 type Packages struct {
 	Root        string // of the tree
 	Go          string // version of the compiler
+	CPUs        int    // of the machine that compiles
 	Compilation road.Compilation
 	Report      road.Report
 	Slow        *atomic.Bool // fetching takes longer than compiling; it is not tried again in this run
@@ -68,7 +68,7 @@ func (p *Packages) Fetch(ctx context.Context, folder string, found objects.List)
 	start := time.Now()
 	s := objects.Share{
 		Cache: p.Compilation.Shared.Cache(), Foreign: folder, Scratch: p.Compilation.Scratch,
-		Compile: compileTime,
+		Compile: p.compileTime,
 		Progress: func(done, total int64) {
 			p.Report.Progress(0, 0, fmt.Sprintf("fetching compiled packages: %d of %d MiB", done>>20, total>>20))
 		},
@@ -94,8 +94,8 @@ func (p *Packages) Failed(ctx context.Context, err error) {
 }
 
 // compileTime returns how long the go command takes for packages: 305 s of processor time were measured for the 1,414 of kube-scheduler.
-func compileTime(packages int) time.Duration {
-	return time.Duration(packages) * 305 * time.Second / 1414 / time.Duration(runtime.NumCPU())
+func (p *Packages) compileTime(packages int) time.Duration {
+	return time.Duration(packages) * 305 * time.Second / 1414 / time.Duration(max(p.CPUs, 1))
 }
 
 // Keys returns the keys of a binary's lists: with the tree's patches, if there are any, and without them. Patches leave most packages as

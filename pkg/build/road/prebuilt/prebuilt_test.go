@@ -55,6 +55,18 @@ func packages(t *testing.T, files map[string]string, change func(*Packages)) (*P
 	return p, r
 }
 
+// An engine may be a larger machine than this one.
+func TestEstimateCountsTheCompilersCPUs(t *testing.T) {
+	t.Parallel()
+	two := (&Packages{CPUs: 2}).compileTime(1414)
+	if eight := (&Packages{CPUs: 8}).compileTime(1414); two != 305*time.Second/2 || eight != two/4 {
+		t.Errorf("%v by two CPUs, %v by eight", two, eight)
+	}
+	if unknown, one := (&Packages{}).compileTime(1), (&Packages{CPUs: 1}).compileTime(1); unknown != one {
+		t.Errorf("%v by an unknown number of CPUs", unknown)
+	}
+}
+
 var module = map[string]string{"cmd/go.mod": "module m", "cmd/go.sum": "sums", "patched/go.mod": "module m // patched", "patched/go.sum": "sums"}
 
 func TestKeysHoldWhatDecidesPackages(t *testing.T) {
