@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"slipway.build/pkg/build/objects"
 	"slipway.build/pkg/build/road"
@@ -29,11 +30,31 @@ func (r *run) share(ctx context.Context, command road.GoCommand) {
 		r.packages.Failed(ctx, err)
 		return
 	}
+	r.cache = folder
+	loaded := r.load(ctx, command)
+	fetched := r.packages.Fetch(ctx, folder, found)
+	loaded()
 	// If fetching was given up, the user's own cache may have more.
-	if r.packages.Fetch(ctx, folder, found) && len(found.Missing(objects.InFolder(folder))) < len(found.Missing(own)) {
-		r.cache = folder
-		r.c.Shared.Foreign()
+	if !fetched || len(found.Missing(objects.InFolder(folder))) >= len(found.Missing(own)) {
+		r.cache = r.own
+		return
 	}
+	r.c.Shared.Foreign()
+}
+
+// load begins to load packages, so that modules that are not on this machine are fetched while compiled packages are. Wait returns when that
+// is done. The go command reports what fails when it compiles.
+func (r *run) load(ctx context.Context, command road.GoCommand) (wait func()) {
+	args := append([]string{"list", "-deps", "-f", ""}, r.c.BuildFlags()...)
+	if command.Targets[0].Test { // and so are the others
+		args = slices.Insert(args, 1, "-test")
+	}
+	for _, t := range command.Targets {
+		args = append(args, t.Package)
+	}
+	var loading sync.WaitGroup
+	loading.Go(func() { _, _ = r.list(ctx, args) })
+	return loading.Wait
 }
 
 // keep stores the compiled packages of binaries that the cache has no list for.
