@@ -44,7 +44,8 @@ var Recipe = recipe.Of(sources)
 // tree's root and separated by slashes.
 type Spec struct {
 	Release  release.Release // without digests and sizes, and without modules and packages among its inputs
-	Files    []File          // where artifacts are, except images and indexes
+	Files    []File          // where artifacts are, except binaries, images and indexes
+	Binaries []string        // files about the binaries, see [Binaries]
 	Images   []Image         // where images are
 	Layout   string          // the OCI image layout that has the indexes
 	Licenses []string        // files that name the licenses of what binaries link, see package license
@@ -118,11 +119,11 @@ func Draft(root string, s Spec) *action.Action {
 	if len(s.Images) > 0 {
 		inputs = append(inputs, s.Layout+"/index.json")
 	}
-	inputs = append(inputs, s.Licenses...)
+	inputs = append(append(inputs, s.Binaries...), s.Licenses...)
 	return &action.Action{
 		ID:      "description",
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(s, Recipe, license.Recipe, module.Recipe),
+		Recipe:  recipe.Spec(s, Recipe, license.Recipe),
 		Inputs:  inputs,
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
@@ -188,8 +189,8 @@ func readDraft(root, file string) (*release.Release, error) {
 	return release.Unmarshal(data)
 }
 
-// knownSums returns the SHA-512 sums in the last run's description, by SHA-256: a compile of one binary must not cost reading half a
-// gigabyte of the others.
+// knownSums returns the SHA-512 sums in the last run's description, by SHA-256: a change of one image must not cost reading the archives of
+// all others.
 func knownSums(file string) map[string]string {
 	known := map[string]string{}
 	if file == "" {
@@ -212,9 +213,10 @@ func knownSums(file string) map[string]string {
 // A describer fills in what only the finished files can say.
 type describer struct {
 	Spec
-	root  string
-	sum   func(input string) string // SHA-256 of an input
-	known map[string]string         // SHA-512 by SHA-256
+	root     string
+	sum      func(input string) string // SHA-256 of an input
+	known    map[string]string         // SHA-512 by SHA-256
+	programs map[string]program        // by the names of artifacts
 }
 
 func (d *describer) abs(path string) string { return filepath.Join(d.root, filepath.FromSlash(path)) }
@@ -223,6 +225,9 @@ func (d *describer) describe(ctx context.Context) error {
 	d.Release.Artifacts = slices.Clone(d.Release.Artifacts)
 	d.Release.Inputs = slices.Clone(d.Release.Inputs)
 	if err := d.files(ctx); err != nil {
+		return err
+	}
+	if err := d.binaries(); err != nil {
 		return err
 	}
 	if err := d.images(); err != nil {
@@ -408,20 +413,9 @@ func (d *describer) absAll(paths []string) []string {
 // modules names the modules that binaries link. Each must have a license that has a name.
 func (d *describer) modules(licenses license.Known, has func(*release.Artifact, release.Input) error) error {
 	unnamed := map[string]bool{}
-	for _, f := range d.Files {
-		a, err := d.artifact(f.Artifact)
-		if err != nil {
-			return err
-		}
-		if a.Kind != release.Binary {
-			continue
-		}
-		linked, err := module.ReadBinary(d.abs(f.Path))
-		if err != nil {
-			return err
-		}
-		a.Package = linked.Package
-		for _, m := range linked.Modules {
+	for i := range d.Release.Artifacts {
+		a := &d.Release.Artifacts[i]
+		for _, m := range d.programs[a.Name].Modules {
 			code := m.Code()
 			in := release.Input{Kind: release.Module, Name: code.Path, Version: code.Version, Sum: m.Sum}
 			if required := (module.Version{Path: m.Path, Version: m.Version}); required != code {

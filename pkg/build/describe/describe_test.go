@@ -32,6 +32,7 @@ func TestEveryFieldOfASpecIsInItsRecipe(t *testing.T) {
 	recipetest.EachField(t, Spec{})
 	recipetest.EachField(t, File{})
 	recipetest.EachField(t, Image{})
+	recipetest.EachField(t, BinariesSpec{})
 	recipetest.EachField(t, FinalSpec{})
 	recipetest.EachField(t, SBOMSpec{})
 }
@@ -46,12 +47,18 @@ func small() Spec {
 			},
 			Inputs: []release.Input{{Kind: release.Source, Name: "a.tar.gz"}},
 		},
-		Files: []File{
-			{Artifact: "a.tar.gz", Path: "tars/a.tar.gz", SHA512: "sums/a.tar.gz"}, {Artifact: "linux/amd64/kubelet", Path: "bin/kubelet"},
-		},
+		Files:    []File{{Artifact: "a.tar.gz", Path: "tars/a.tar.gz", SHA512: "sums/a.tar.gz"}},
+		Binaries: []string{"about/binaries.json"},
 		Licenses: []string{"names.json"},
 		Output:   "draft/release.json",
 	}
+}
+
+// binaries returns the action that reads the binary of the small release.
+func binaries(root string) *action.Action {
+	return Binaries(root, BinariesSpec{
+		Name: "binaries", Files: []File{{Artifact: "linux/amd64/kubelet", Path: "bin/kubelet"}}, Output: "about/binaries.json",
+	})
 }
 
 var long = strings.Repeat("5", 128)
@@ -103,7 +110,7 @@ func run(t *testing.T, root string, s Spec) *release.Release {
 	for _, a := range final.Artifacts {
 		final.Files = append(final.Files, File{Artifact: a.Name, Path: "tars/" + a.Path})
 	}
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Draft(root, s), SBOMs(root, sboms), Action(root, final)}}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s), SBOMs(root, sboms), Action(root, final)}}
 	if err := g.Run(t.Context(), action.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +176,7 @@ func TestAnUnknownLicenseStopsARelease(t *testing.T) {
 	_, linked := tree(t, nil)
 	module := linked[0].Path
 	root, _ := tree(t, map[string]string{module: "LicenseRef-a"})
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Draft(root, small())}}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, small())}}
 	want := "nothing recognizes the license texts of " + module + ": "
 	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
@@ -180,9 +187,27 @@ func TestAFileOfNoPlannedArtifactIsAnError(t *testing.T) {
 	t.Parallel()
 	root, _ := tree(t, nil)
 	s := small()
-	s.Files[1].Artifact = "linux/amd64/kubeadm"
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Draft(root, s)}}
-	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), "linux/amd64/kubeadm: not planned") {
+	s.Files[0].Artifact = "b.tar.gz"
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s)}}
+	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), "b.tar.gz: not planned") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A description says of each binary what the binary says of itself.
+func TestABinaryThatNobodyHasReadIsAnError(t *testing.T) {
+	t.Parallel()
+	root, _ := tree(t, nil)
+	s := small()
+	s.Release.Artifacts[0].Name = "linux/amd64/kubeadm"
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s)}}
+	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), "linux/amd64/kubeadm: nobody has read it") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "bin", "kubelet"), []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), filepath.Join("bin", "kubelet")) {
 		t.Errorf("error %v", err)
 	}
 }

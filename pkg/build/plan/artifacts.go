@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -71,11 +72,14 @@ func (p *Project) describe(c *content) (describe.Spec, error) {
 	for _, b := range c.binaries {
 		name := programName(b.on, b.Binary)
 		if held[name] {
-			file(release.Artifact{
+			add(release.Artifact{
 				Name: name, Kind: release.Binary, Platform: b.on, MediaType: programType, Action: compileAction(b.on, b.Binary),
 				Flags: p.flags(b.on, b.Binary),
-			}, p.binary(b.on, b.Binary), "")
+			})
 		}
+	}
+	for _, programs := range p.programs(c) {
+		s.Binaries = append(s.Binaries, programs.Output)
 	}
 	var indexes []release.Artifact
 	for _, im := range c.images {
@@ -114,6 +118,34 @@ func (p *Project) describe(c *content) (describe.Spec, error) {
 	s.Release.Inputs = append([]release.Input{{Kind: release.Source, Name: catalog.SourceTarball}}, p.toolchains()...)
 	s.Release.Inputs = append(s.Release.Inputs, patches...)
 	return s, err
+}
+
+// programs describes the files about the binaries that a release holds, one for each platform and group: that of the test set is its own,
+// so the others are the same with and without it.
+func (p *Project) programs(c *content) []describe.BinariesSpec {
+	var all []describe.BinariesSpec
+	held := c.held()
+	for _, b := range c.binaries {
+		name := programName(b.on, b.Binary)
+		if !held[name] {
+			continue
+		}
+		group := "components"
+		switch {
+		case !p.Catalog.IsComponent(b.Binary):
+			group = path.Base(b.Module)
+		case b.In(catalog.Test) && !b.In(catalog.Server) && !b.In(catalog.Node) && !b.In(catalog.Client):
+			group = "test"
+		}
+		of := "binaries " + b.on.String() + " " + group
+		i := slices.IndexFunc(all, func(s describe.BinariesSpec) bool { return s.Name == of })
+		if i < 0 {
+			i = len(all)
+			all = append(all, describe.BinariesSpec{Name: of, Output: slashed(stage, "binaries", group, b.on.Dash()+".json")})
+		}
+		all[i].Files = append(all[i].Files, describe.File{Artifact: name, Path: p.binary(b.on, b.Binary)})
+	}
+	return all
 }
 
 // final describes release.json, of which a draft is made first, and what is made of the draft: the bills of materials, and the checksums

@@ -257,6 +257,9 @@ func (b *builder) release(c *content) (*release.Release, error) {
 			summed = append(summed, f)
 		}
 	}
+	for _, programs := range b.programs(c) {
+		b.add(describe.Binaries(b.Root, programs))
+	}
 	b.add(describe.Draft(b.Root, draft))
 	b.add(describe.SBOMs(b.Root, sboms))
 	b.add(describe.Checksums(b.Root, Tars, summed, b.Unchanged))

@@ -19,7 +19,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		"compile linux/arm64 kubelet",
 	}
 	release := append([]string{
-		"checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "description", "image layout", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
+		"binaries linux/arm64 components", "binaries linux/arm64 dns", "checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "description", "image layout", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
 		"licenses linux/arm64 components", "licenses linux/arm64 dns",
 		"modules linux/arm64 components", "modules linux/arm64 dns",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
@@ -75,7 +75,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			name: "the same with the test set",
 			req:  Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}},
 			want: append([]string{
-				"compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test", "modules linux/arm64 test",
+				"binaries linux/arm64 test", "compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test", "modules linux/arm64 test",
 				"package kubernetes-test-linux-arm64.tar.gz", "package kubernetes-test-portable.tar.gz", "packages linux/arm64 test",
 				"spdx linux/arm64 test",
 			}, release...),
@@ -84,7 +84,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			name: "a release of a client platform has the client tarball alone",
 			req:  Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{darwinARM64}},
 			want: []string{
-				"checksums", "compile darwin/arm64 kubectl", "description", "package kubernetes-client-darwin-arm64.tar.gz",
+				"binaries darwin/arm64 components", "checksums", "compile darwin/arm64 kubectl", "description", "package kubernetes-client-darwin-arm64.tar.gz",
 				"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes-test-portable.tar.gz",
 				"package kubernetes.tar.gz", "packages darwin/arm64 components", "provenance", "release.json", "sbom", "sources", "spdx darwin/arm64 components",
 			},
@@ -129,7 +129,7 @@ func TestTreeWithoutTestSetHasNoTestTarballs(t *testing.T) {
 			"binaries: [{name: kubectl, package: ./kubectl, sets: [client]}]\nregistry: registry.example.com\n"))
 	g := graph(t, open(t, root), Request{Tars: true, TestSet: true, Everywhere: true})
 	want := []string{
-		"checksums", "compile linux/arm64 kubectl", "description", "package kubernetes-client-linux-arm64.tar.gz",
+		"binaries linux/arm64 components", "checksums", "compile linux/arm64 kubectl", "description", "package kubernetes-client-linux-arm64.tar.gz",
 		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz",
 		"packages linux/arm64 components", "provenance", "release.json", "sbom", "sources", "spdx linux/arm64 components",
 	}
