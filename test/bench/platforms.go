@@ -77,17 +77,18 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 
 // job makes a part of a release in a fresh clone, and stores it, unmeasured. Its packages are in a Go cache of its own, which would fill
 // disks if it was kept, or in that of the user, which is likely to have them.
-func (c *cacheSide) job(ctx context.Context, own bool, args ...string) error {
+func (c *cacheSide) job(ctx context.Context, ownGoCache bool, args ...string) error {
 	c.say("  release %s, unmeasured", strings.Join(args, " "))
 	dir, caches, err := c.fresh(ctx)
 	if err != nil {
 		return err
 	}
-	if caches = caches[:1]; !own { // modules and Debian packages are there
-		caches = nil
+	var goCache []string
+	if ownGoCache {
+		goCache = caches[:1] // modules and Debian packages are there
 	}
 	run := func(env []string) error {
-		return execute(ctx, c.slipway(ctx, dir, slices.Concat(caches, env), append([]string{"release"}, args...)...), nil)
+		return execute(ctx, c.slipway(ctx, dir, slices.Concat(goCache, env), append([]string{"release"}, args...)...), nil)
 	}
 	err = run(nil)
 	if err == nil { // what is made already is stored without the packages that it was compiled of

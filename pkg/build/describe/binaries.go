@@ -16,8 +16,8 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// A BinariesSpec names binaries of which an action keeps what a description says. A description needs this file and not the binaries, so
-// that binaries a shared cache knows are not fetched for it.
+// A BinariesSpec names binaries, and the file that keeps what a description says of them. A description needs only this file, so binaries
+// that a shared cache has are not fetched for it.
 type BinariesSpec struct {
 	Name   string // of the action
 	Files  []File // the binaries
@@ -41,20 +41,16 @@ func Binaries(root string, s BinariesSpec) *action.Action {
 		Inputs:  inputsOf(s.Files),
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
-			last, _ := readPrograms(t.Previous(s.Output)) // what cannot be read is read from the binaries
+			known := knownPrograms(t.Previous(s.Output))
 			programs := make([]program, len(s.Files))
 			g, ctx := errgroup.WithContext(ctx)
 			g.SetLimit(runtime.GOMAXPROCS(0))
 			for i, f := range s.Files {
-				sum := t.Sum(f.Path)
-				if programs[i] = last[f.Artifact]; programs[i].SHA256 == sum {
-					continue
-				}
 				g.Go(func() (err error) {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					programs[i], err = readProgram(root, f, sum)
+					programs[i], err = readProgram(root, f, t.Sum(f.Path), known)
 					return err
 				})
 			}
@@ -74,7 +70,8 @@ func Binaries(root string, s BinariesSpec) *action.Action {
 	}
 }
 
-func readProgram(root string, f File, sum string) (program, error) {
+// readProgram reads a binary whose SHA-256 is known. Its SHA-512 may be known from an earlier run, by the SHA-256.
+func readProgram(root string, f File, sum string, known map[string]string) (program, error) {
 	file := filepath.Join(root, filepath.FromSlash(f.Path))
 	info, err := os.Stat(file)
 	if err != nil {
@@ -84,8 +81,24 @@ func readProgram(root string, f File, sum string) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
-	long, err := f.sha512(root)
-	return program{Size: info.Size(), SHA256: sum, SHA512: long, Package: linked.Package, Modules: linked.Modules}, err
+	p := program{Size: info.Size(), SHA256: sum, SHA512: known[sum], Package: linked.Package, Modules: linked.Modules}
+	if p.SHA512 == "" {
+		p.SHA512, err = f.sha512(root)
+	}
+	return p, err
+}
+
+// knownPrograms returns the SHA-512 sums in a file that an earlier run has made, by SHA-256. The rest may be what older code has read.
+func knownPrograms(file string) map[string]string {
+	known := map[string]string{}
+	if file == "" {
+		return known
+	}
+	last, _ := readPrograms(file) // what cannot be read is computed
+	for _, p := range last {
+		known[p.SHA256] = p.SHA512
+	}
+	return known
 }
 
 // readPrograms reads files that Binaries has made.
@@ -115,7 +128,7 @@ func (d *describer) binaries() (err error) {
 		}
 		p, ok := d.programs[a.Name]
 		if !ok {
-			return fmt.Errorf("%s: nobody has read it", a.Name)
+			return fmt.Errorf("%s: no file in Binaries describes it", a.Name)
 		}
 		a.Size, a.SHA256, a.SHA512, a.Package = p.Size, p.SHA256, p.SHA512, p.Package
 	}

@@ -123,7 +123,7 @@ func Draft(root string, s Spec) *action.Action {
 	return &action.Action{
 		ID:      "description",
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(s, Recipe, license.Recipe),
+		Recipe:  recipe.Spec(s, Recipe, license.Recipe, module.Recipe),
 		Inputs:  inputs,
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {

@@ -58,8 +58,8 @@ func newPlacer(dir, scratch string) (*placer, error) {
 	return p, write(outputFile(dir, nothing), nil)
 }
 
-// place writes an object, of which it gets the compressed bytes. Their digest is right, and who signed the list has compared the object's
-// own ([Share.Store]). It writes the entry last, so that no entry leads to bytes that are not there.
+// place unpacks an object and writes it. The client of the cache has checked the digest of the compressed bytes, and the signer of the list
+// that of the object ([Share.Store]). It writes the entry last, so that no entry leads to bytes that are not there.
 func (p *placer) place(o object, packed []byte) error {
 	u := <-p.unpackers
 	defer func() { p.unpackers <- u }()
@@ -102,7 +102,7 @@ type unpacker struct {
 	data []byte
 }
 
-// unpack returns the bytes, at most size, of which it gets the compressed ones. They are valid until the next call.
+// unpack decompresses at most size bytes, which are valid until the next call.
 func (u *unpacker) unpack(packed []byte, size int64) (_ []byte, err error) {
 	if u.z == nil {
 		u.z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxObject), zstd.WithDecodeAllCapLimit(true))

@@ -44,7 +44,7 @@ import (
 )
 
 // format is part of every key.
-const format = "objects of go 1"
+const format = "objects of go 2"
 
 // Key returns the key of a binary's list: the digest of what decides which objects a compile can use.
 func Key(parts ...string) string {
@@ -287,10 +287,10 @@ const maxObject = 64 << 20
 // errList reports a list that is signed but does not have the format.
 var errList = errors.New("a list of objects cannot be read")
 
-// read returns the objects in a list.
+// read returns the objects in a list, without those that are too large.
 func read(r *action.Result) ([]object, error) {
-	all := make([]object, len(r.Entries))
-	for i, e := range r.Entries {
+	var all []object
+	for _, e := range r.Entries {
 		part := strings.Split(e.Path, "/")
 		if len(part) != 3 || e.Kind != action.RegularFile || e.Size < 0 {
 			return nil, fmt.Errorf("%w: %q", errList, e.Path)
@@ -298,10 +298,12 @@ func read(r *action.Result) ([]object, error) {
 		o := object{blob: e.SHA256, packed: e.Size}
 		var err error
 		o.size, err = strconv.ParseInt(part[2], 10, 64)
-		if err != nil || o.size < 0 || max(o.size, o.packed) > maxObject || !parse(part[0], &o.action) || !parse(part[1], &o.output) {
+		if err != nil || o.size < 0 || !parse(part[0], &o.action) || !parse(part[1], &o.output) {
 			return nil, fmt.Errorf("%w: %q", errList, e.Path)
 		}
-		all[i] = o
+		if max(o.size, o.packed) <= maxObject {
+			all = append(all, o)
+		}
 	}
 	return all, nil
 }

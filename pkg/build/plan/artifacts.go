@@ -120,8 +120,8 @@ func (p *Project) describe(c *content) (describe.Spec, error) {
 	return s, err
 }
 
-// programs describes the files about the binaries that a release holds, one for each platform and group: that of the test set is its own,
-// so the others are the same with and without it.
+// programs describes the files about the binaries that a release holds: one for each platform and project, and one for what only the test set
+// has of it, so that the other is the same with and without the test set.
 func (p *Project) programs(c *content) []describe.BinariesSpec {
 	var all []describe.BinariesSpec
 	held := c.held()
@@ -131,11 +131,12 @@ func (p *Project) programs(c *content) []describe.BinariesSpec {
 			continue
 		}
 		group := "components"
-		switch {
-		case !p.Catalog.IsComponent(b.Binary):
+		if !p.Catalog.IsComponent(b.Binary) {
 			group = path.Base(b.Module)
-		case b.In(catalog.Test) && !b.In(catalog.Server) && !b.In(catalog.Node) && !b.In(catalog.Client):
-			group = "test"
+		}
+		shipped := p.programsOf(b.Module, b.on, catalog.Server, catalog.Node, catalog.Client)
+		if !slices.ContainsFunc(shipped, func(other catalog.Binary) bool { return other.Name == b.Name }) {
+			group += "-test"
 		}
 		of := "binaries " + b.on.String() + " " + group
 		i := slices.IndexFunc(all, func(s describe.BinariesSpec) bool { return s.Name == of })

@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
@@ -121,7 +123,7 @@ func recipes(g *action.Graph) map[string][]string {
 
 func TestWhatASettingRebuilds(t *testing.T) {
 	t.Parallel()
-	every := []string{"checksums", "compile", "image", "licenses", "package", "packages", "spdx"}
+	every := []string{"binaries", "checksums", "compile", "image", "licenses", "package", "packages", "spdx"}
 	tests := []struct {
 		variable string
 		want     []string // first words of the actions' names
@@ -203,6 +205,41 @@ func TestReleaseOfOnePlatformIsAPartOfTheWhole(t *testing.T) {
 	want := []string{"checksums", "description", "image layout", "provenance", "release.json", "sbom"}
 	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, want) {
 		t.Errorf("the last job has to make %q, want %q", got, want)
+	}
+}
+
+// What only the test set has is described apart, also if it is a component that an image alone holds. So a quick release takes the other
+// descriptions from a whole one.
+func TestDescriptionsOfBinariesAreTheSameWithoutTheTestSet(t *testing.T) {
+	t.Parallel()
+	ar, err := txtar.ParseFile("testdata/tree.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(ar.Files, func(f txtar.File) bool { return f.Name == "release/release.yaml" })
+	const image = "images:\n- {name: tests, set: test, base: static, binary: hyperkube, version: v1.0.0, created: 2026-02-13T18:39:11Z, title: Tests}\n"
+	edit := strings.NewReplacer("\nimages:\n", "\n"+image, "./hyperkube, only: [linux/arm64]", "./hyperkube, only: [linux/amd64, linux/arm64]")
+	root := tree(t, file(ar.Files[i].Name, edit.Replace(string(ar.Files[i].Data))))
+	p := open(t, root)
+	with := graph(t, p, Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}})
+	seen := map[string]bool{}
+	for _, a := range graph(t, p, Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}}).Actions {
+		if !strings.HasPrefix(a.ID, "binaries ") {
+			continue
+		}
+		seen[a.ID] = true
+		same := with.Actions[slices.IndexFunc(with.Actions, func(other *action.Action) bool { return other.ID == a.ID })]
+		if !slices.Equal(a.Recipe, same.Recipe) || !slices.Equal(a.Inputs, same.Inputs) {
+			t.Errorf("%s has other inputs with the test set: %q, %q", a.ID, a.Inputs, same.Inputs)
+		}
+	}
+	want := []string{"binaries linux/arm64 components", "binaries linux/arm64 dns"}
+	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
+		t.Errorf("actions %q, want %q", got, want)
+	}
+	tests := with.Actions[slices.IndexFunc(with.Actions, func(a *action.Action) bool { return a.ID == "binaries linux/arm64 components-test" })]
+	if !slices.ContainsFunc(tests.Inputs, func(in string) bool { return path.Base(in) == "hyperkube" }) {
+		t.Errorf("the program of an image for tests is not in %q", tests.Inputs)
 	}
 }
 

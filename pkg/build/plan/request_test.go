@@ -75,7 +75,7 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			name: "the same with the test set",
 			req:  Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}},
 			want: append([]string{
-				"binaries linux/arm64 test", "compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test", "modules linux/arm64 test",
+				"binaries linux/arm64 components-test", "compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test", "modules linux/arm64 test",
 				"package kubernetes-test-linux-arm64.tar.gz", "package kubernetes-test-portable.tar.gz", "packages linux/arm64 test",
 				"spdx linux/arm64 test",
 			}, release...),

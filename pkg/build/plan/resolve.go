@@ -288,19 +288,19 @@ func (r *resolver) shipped(set catalog.Set, on catalog.Platform) (name string, b
 }
 
 // programsOf returns the binaries of a module that the tarballs of some sets hold for a platform, as files or in images.
-func (r *resolver) programsOf(module string, on catalog.Platform, sets ...catalog.Set) []catalog.Binary {
+func (p *Project) programsOf(module string, on catalog.Platform, sets ...catalog.Set) []catalog.Binary {
 	held := map[string]bool{}
 	for _, set := range sets {
-		for _, bin := range r.Catalog.BinariesFor(set, on) {
+		for _, bin := range p.Catalog.BinariesFor(set, on) {
 			held[bin.Name] = true
 		}
-		for _, im := range r.Catalog.ImagesFor(set, on) {
+		for _, im := range p.Catalog.ImagesFor(set, on) {
 			for _, name := range im.Binaries() {
 				held[name] = true
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(r.Catalog.Binaries), func(bin catalog.Binary) bool {
+	return slices.DeleteFunc(slices.Clone(p.Catalog.Binaries), func(bin catalog.Binary) bool {
 		return bin.Module != module || !held[bin.Name]
 	})
 }

@@ -74,8 +74,8 @@ type Content struct {
 	Size   int64  // bytes
 	File   string // absolute; does not exist yet, its folder does
 
-	// Take, if not nil, gets the bytes, instead of a file. They have the digest, and must not be kept or changed. It may be called from
-	// another goroutine.
+	// Take, if not nil, gets the bytes, instead of a file. They have the digest, and must not be kept or changed. Calls for several contents
+	// may overlap. There are none after Fetch has returned.
 	Take func(data []byte) error
 }
 

@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"slipway.build/pkg/build/objects"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/road/prebuilt"
+	"slipway.build/pkg/mechanism/child"
 )
 
 // share fetches packages that go commands elsewhere have compiled, unless the user's own cache has most of them, and makes the run use the
@@ -31,9 +33,12 @@ func (r *run) share(ctx context.Context, command road.GoCommand) {
 		return
 	}
 	r.cache = folder
-	loaded := r.load(ctx, command)
+	wait := func() {}
+	if len(found.Missing(objects.InFolder(folder))) > 0 {
+		wait = r.load(ctx, command)
+	}
 	fetched := r.packages.Fetch(ctx, folder, found)
-	loaded()
+	wait()
 	// If fetching was given up, the user's own cache may have more.
 	if !fetched || len(found.Missing(objects.InFolder(folder))) >= len(found.Missing(own)) {
 		r.cache = r.own
@@ -42,20 +47,31 @@ func (r *run) share(ctx context.Context, command road.GoCommand) {
 	r.c.Shared.Foreign()
 }
 
-// load begins to load packages, so that modules that are not on this machine are fetched while compiled packages are. Wait returns when that
-// is done. The go command reports what fails when it compiles.
+// load starts a go list of the targets, so that modules which are not on this machine are downloaded while packages are fetched. The caller
+// must call wait before it changes r.cache. Errors do not matter: the compile reports its own.
 func (r *run) load(ctx context.Context, command road.GoCommand) (wait func()) {
-	args := append([]string{"list", "-deps", "-f", ""}, r.c.BuildFlags()...)
+	args := append([]string{"list", "-deps"}, r.c.BuildFlags()...)
 	if command.Targets[0].Test { // and so are the others
 		args = slices.Insert(args, 1, "-test")
 	}
 	for _, t := range command.Targets {
 		args = append(args, t.Package)
 	}
+	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
+	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache)
+	cmd.Stderr = &road.GoOutput{Report: progressOnly{r.rep}}
 	var loading sync.WaitGroup
-	loading.Go(func() { _, _ = r.list(ctx, args) })
-	return loading.Wait
+	loading.Go(func() { _ = child.Run(cmd, syscall.SIGKILL, nil) })
+	return func() {
+		r.rep.Progress(0, 0, "loading packages")
+		loading.Wait()
+	}
 }
+
+// progressOnly is a Report without what a command prints.
+type progressOnly struct{ road.Report }
+
+func (progressOnly) Output(string) {}
 
 // keep stores the compiled packages of binaries that the cache has no list for.
 func (r *run) keep(ctx context.Context, command road.GoCommand) {
