@@ -44,7 +44,7 @@ func TestCommentEditRebuildsOnlyWhatHoldsTheComponent(t *testing.T) {
 		es.did(t,
 			"compile linux/"+hostArch+" kube-scheduler", "image linux/"+hostArch+" kube-scheduler",
 			"sources", // the tree was clean, and is now read file by file
-			"modules linux/"+hostArch+" components", "package kubernetes-src.tar.gz",
+			"modules linux/"+hostArch+" components", "binaries linux/"+hostArch+" components", "package kubernetes-src.tar.gz",
 			"package kubernetes-server-"+host+".tar.gz", "package kubernetes-node-"+host+".tar.gz", "image layout",
 			"description", "sbom", "checksums", "release.json", "provenance")
 		dirty.jsonRun(t, quickRelease...).didNothing(t)
