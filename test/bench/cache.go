@@ -98,6 +98,7 @@ func delayed(by time.Duration, measure func(context.Context, *bench, *Row) error
 			return err
 		}
 		c.server.Delay(by)
+		defer c.server.Delay(0)
 		c.at(c.server.Address) // the proxy delays
 		defer c.at(c.server.Direct)
 		return measure(ctx, b, row)

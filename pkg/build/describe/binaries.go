@@ -41,7 +41,7 @@ func Binaries(root string, s BinariesSpec) *action.Action {
 		Inputs:  inputsOf(s.Files),
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
-			known := knownPrograms(t.Previous(s.Output))
+			known := sumsIn(t.Previous(s.Output))
 			programs := make([]program, len(s.Files))
 			g, ctx := errgroup.WithContext(ctx)
 			g.SetLimit(runtime.GOMAXPROCS(0))
@@ -88,13 +88,10 @@ func readProgram(root string, f File, sum string, known map[string]string) (prog
 	return p, err
 }
 
-// knownPrograms returns the SHA-512 sums in a file that an earlier run has made, by SHA-256. The rest may be what older code has read.
-func knownPrograms(file string) map[string]string {
+// sumsIn returns the SHA-512 sums in a file that an earlier run has made, by SHA-256. The rest may be what older code has read.
+func sumsIn(file string) map[string]string {
 	known := map[string]string{}
-	if file == "" {
-		return known
-	}
-	last, _ := readPrograms(file) // what cannot be read is computed
+	last, _ := readPrograms(file) // there may be none; what cannot be read is computed
 	for _, p := range last {
 		known[p.SHA256] = p.SHA512
 	}

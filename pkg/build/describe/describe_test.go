@@ -188,12 +188,12 @@ func TestAnEarlierRunTellsOnlySums(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := File{Artifact: "linux/amd64/kubelet", Path: "bin/kubelet"}
-	got, err := readProgram(root, file, short, knownPrograms(earlier))
+	got, err := readProgram(root, file, short, sumsIn(earlier))
 	if err != nil || got.SHA512 != long || got.Size != int64(len(data)) || got.Package == "old" || len(got.Modules) != len(linked) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, none := range []string{"", filepath.Join(root, "none"), filepath.Join(root, "bin", "kubelet")} {
-		if got, err := readProgram(root, file, short, knownPrograms(none)); err != nil || len(got.SHA512) != 128 || got.SHA512 == long {
+		if got, err := readProgram(root, file, short, sumsIn(none)); err != nil || len(got.SHA512) != 128 || got.SHA512 == long {
 			t.Errorf("%s: %+v, %v", none, got, err)
 		}
 	}

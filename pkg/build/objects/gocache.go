@@ -1,14 +1,15 @@
 package objects
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,13 +37,10 @@ var nothing = sha256.Sum256(nil)
 
 // A placer writes objects into a cache of Go. It may be used by several goroutines.
 type placer struct {
-	dir       string         // of the cache
-	scratch   string         // a folder for temporary files
-	unpackers chan *unpacker // those that are idle
+	dir      string             // of the cache
+	scratch  string             // a folder for temporary files
+	decoders chan *zstd.Decoder // those that are idle: making one takes several times as long as unpacking a package of ordinary size
 }
-
-// maxUnpackers limits how many objects are unpacked at the same time, since each is in memory as a whole.
-const maxUnpackers = 4
 
 // newPlacer makes the folders of a cache of Go, and returns its placer.
 func newPlacer(dir, scratch string) (*placer, error) {
@@ -51,9 +49,13 @@ func newPlacer(dir, scratch string) (*placer, error) {
 			return nil, err
 		}
 	}
-	p := &placer{dir, scratch, make(chan *unpacker, min(runtime.NumCPU(), maxUnpackers))}
-	for range cap(p.unpackers) {
-		p.unpackers <- new(unpacker)
+	p := &placer{dir, scratch, make(chan *zstd.Decoder, runtime.NumCPU())}
+	for range cap(p.decoders) {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+		if err != nil {
+			return nil, err
+		}
+		p.decoders <- z
 	}
 	return p, write(outputFile(dir, nothing), nil)
 }
@@ -61,16 +63,10 @@ func newPlacer(dir, scratch string) (*placer, error) {
 // place unpacks an object and writes it. The client of the cache has checked the digest of the compressed bytes, and the signer of the list
 // that of the object ([Share.Store]). It writes the entry last, so that no entry leads to bytes that are not there.
 func (p *placer) place(o object, packed []byte) error {
-	u := <-p.unpackers
-	defer func() { p.unpackers <- u }()
-	data, err := u.unpack(packed, o.size)
-	if err == nil && int64(len(data)) != o.size {
-		err = fmt.Errorf("it has %d bytes instead of %d", len(data), o.size)
-	}
+	z := <-p.decoders
+	err := p.output(o, packed, z)
+	p.decoders <- z
 	if err != nil {
-		return fmt.Errorf("object %x: %w", o.output, err)
-	}
-	if err := p.output(outputFile(p.dir, o.output), data); err != nil {
 		return err
 	}
 	if err := write(actionFile(p.dir, printed(o.action)), line(printed(o.action), nothing, 0)); err != nil {
@@ -79,39 +75,30 @@ func (p *placer) place(o object, packed []byte) error {
 	return write(actionFile(p.dir, o.action), line(o.action, o.output, o.size))
 }
 
-// output writes a file that gets its name when it is whole. The temporary one is not in the cache of Go, where nobody would remove it.
-func (p *placer) output(name string, data []byte) (err error) {
+// output writes the file of an object, which gets its name when it is whole. The temporary one is not in the cache of Go, where nobody would
+// remove it.
+func (p *placer) output(o object, packed []byte, z *zstd.Decoder) error {
 	f, err := os.CreateTemp(p.scratch, "output")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	var n int64
+	if err = z.Reset(bytes.NewReader(packed)); err == nil {
+		n, err = io.Copy(f, io.LimitReader(z, o.size+1))
 	}
+	err = errors.Join(err, f.Close())
+	if err == nil && n != o.size {
+		err = errors.New("it has another size")
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("object %x: %w", o.output, err), os.Remove(f.Name()))
+	}
+	name := outputFile(p.dir, o.output)
 	if os.Rename(f.Name(), name) == nil {
 		return nil
 	}
 	// It may be on another file system.
 	return errors.Join(atomicfile.Copy(f.Name(), name), os.Remove(f.Name()))
-}
-
-// An unpacker is used for many objects: making a decoder takes several times as long as unpacking a package of ordinary size.
-type unpacker struct {
-	z    *zstd.Decoder
-	data []byte
-}
-
-// unpack decompresses at most size bytes, which are valid until the next call.
-func (u *unpacker) unpack(packed []byte, size int64) (_ []byte, err error) {
-	if u.z == nil {
-		u.z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxObject), zstd.WithDecodeAllCapLimit(true))
-		if err != nil {
-			return nil, err
-		}
-	}
-	u.data = slices.Grow(u.data[:0], int(size))
-	return u.z.DecodeAll(packed, u.data[:0:size])
 }
 
 // line returns what an entry says.
@@ -123,7 +110,7 @@ func line(action, output digest, size int64) []byte {
 func write(name string, data []byte) error { return os.WriteFile(name, data, 0o666) }
 
 // find returns the entry of a package, of which go list has said the build ID, and whether there is one that can be shared: the compiler
-// has printed nothing, and the bytes are there, and not too many.
+// has printed nothing, and the bytes are there.
 //
 // A build ID begins with 120 bits of the action, in base64 (cmd/go/internal/work/buildid.go), so the entry is found by its name.
 func (f *finder) find(buildID string) (object, bool) {
@@ -141,7 +128,7 @@ func (f *finder) find(buildID string) (object, bool) {
 			continue
 		}
 		quiet, err := readEntry(actionFile(f.dir, printed(o.action)))
-		if err == nil && quiet.output == nothing && o.size <= maxObject && has(f.dir, o) {
+		if err == nil && quiet.output == nothing && has(f.dir, o) {
 			return o, true
 		}
 	}

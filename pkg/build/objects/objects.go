@@ -281,8 +281,9 @@ func (o object) entry() action.Entry {
 	return action.Entry{Path: fmt.Sprintf("%x/%x/%d", o.action, o.output, o.size), Kind: action.RegularFile, SHA256: o.blob, Size: o.packed}
 }
 
-// maxObject is how many bytes an object may have to be shared. Those of Kubernetes have up to 20 MiB.
-const maxObject = 64 << 20
+// maxPacked is how many compressed bytes an object may have to be shared, since they are in memory as a whole. The largest object of a
+// release, aws-sdk-go-v2/service/ec2 in Traefik, has 124 MiB that are not compressed.
+const maxPacked = 64 << 20
 
 // errList reports a list that is signed but does not have the format.
 var errList = errors.New("a list of objects cannot be read")
@@ -301,7 +302,7 @@ func read(r *action.Result) ([]object, error) {
 		if err != nil || o.size < 0 || !parse(part[0], &o.action) || !parse(part[1], &o.output) {
 			return nil, fmt.Errorf("%w: %q", errList, e.Path)
 		}
-		if max(o.size, o.packed) <= maxObject {
+		if o.packed <= maxPacked {
 			all = append(all, o)
 		}
 	}

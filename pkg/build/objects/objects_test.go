@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -210,6 +211,41 @@ func TestBytesWithAnotherDigestAreNotStored(t *testing.T) {
 		if got := len(m.Results["key"].Entries); got != want {
 			t.Errorf("%s: the list has %d objects, want %d", text, got, want)
 		}
+	}
+}
+
+// The package of a large API has more bytes than a decoder may keep in memory.
+func TestLargeObjectsAreShared(t *testing.T) {
+	t.Parallel()
+	data := bytes.Repeat([]byte("a package of a large API\n"), 3<<20) // 75 MiB
+	cache, action, output := t.TempDir(), sha256.Sum256([]byte("action")), sha256.Sum256(data)
+	to, err := newPlacer(cache, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z.Reset(&packed)
+	if _, err := z.Write(data); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	if err := to.place(object{action: action, output: output, size: int64(len(data))}, packed.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	m := cachetest.New()
+	id := base64.RawURLEncoding.EncodeToString(action[:15]) + "/of its content"
+	if err := share(t, m, t.TempDir()).Store(t.Context(), cache, []Binary{{"key", []string{id}}}); err != nil {
+		t.Fatal(err)
+	}
+	foreign := t.TempDir()
+	if got, err := fetchAll(t, m, foreign); err != nil || got.Objects != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got, err := os.ReadFile(outputFile(foreign, output)); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d of %d bytes, %v", len(got), len(data), err)
 	}
 }
 

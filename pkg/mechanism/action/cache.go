@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -77,6 +78,14 @@ type Content struct {
 	// Take, if not nil, gets the bytes, instead of a file. They have the digest, and must not be kept or changed. Calls for several contents
 	// may overlap. There are none after Fetch has returned.
 	Take func(data []byte) error
+}
+
+// Put hands the bytes of a content over, or writes its file.
+func (c Content) Put(data []byte) error {
+	if c.Take != nil {
+		return c.Take(data)
+	}
+	return os.WriteFile(c.File, data, 0o666)
 }
 
 // errResult says that a result is not one of the action.

@@ -339,11 +339,7 @@ func (c *Cache) Fetch(ctx context.Context, contents []action.Content) error {
 // give hands a content over to those who want it.
 func give(data []byte, to []action.Content) error {
 	for _, content := range to {
-		take := content.Take
-		if take == nil {
-			take = func(data []byte) error { return os.WriteFile(content.File, data, 0o666) }
-		}
-		if err := take(data); err != nil {
+		if err := content.Put(data); err != nil {
 			return err
 		}
 	}

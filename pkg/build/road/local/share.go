@@ -50,13 +50,7 @@ func (r *run) share(ctx context.Context, command road.GoCommand) {
 // load starts a go list of the targets, so that modules which are not on this machine are downloaded while packages are fetched. The caller
 // must call wait before it changes r.cache. Errors do not matter: the compile reports its own.
 func (r *run) load(ctx context.Context, command road.GoCommand) (wait func()) {
-	args := append([]string{"list", "-deps"}, r.c.BuildFlags()...)
-	if command.Targets[0].Test { // and so are the others
-		args = slices.Insert(args, 1, "-test")
-	}
-	for _, t := range command.Targets {
-		args = append(args, t.Package)
-	}
+	args := r.listArgs(command.Targets)
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache)
 	cmd.Stderr = &road.GoOutput{Report: progressOnly{r.rep}}
@@ -66,6 +60,19 @@ func (r *run) load(ctx context.Context, command road.GoCommand) (wait func()) {
 		r.rep.Progress(0, 0, "loading packages")
 		loading.Wait()
 	}
+}
+
+// listArgs returns arguments of the go command that list the packages of targets.
+func (r *run) listArgs(targets []road.Target, flags ...string) []string {
+	args := []string{"list", "-deps"}
+	if targets[0].Test { // and so are the others
+		args = append(args, "-test")
+	}
+	args = slices.Concat(args, flags, r.c.BuildFlags())
+	for _, t := range targets {
+		args = append(args, t.Package)
+	}
+	return args
 }
 
 // progressOnly is a Report without what a command prints.
@@ -112,14 +119,7 @@ func (r *run) keep(ctx context.Context, command road.GoCommand) {
 
 // buildIDs returns the build IDs of the packages of each target, all of which are compiled.
 func (r *run) buildIDs(ctx context.Context, targets []road.Target) ([][]string, error) {
-	args := append([]string{"list", "-deps", "-export", "-json=ImportPath,BuildID,Deps,Module"}, r.c.BuildFlags()...)
-	if targets[0].Test { // and so are the others
-		args = slices.Insert(args, 1, "-test")
-	}
-	for _, t := range targets {
-		args = append(args, t.Package)
-	}
-	out, err := r.list(ctx, args)
+	out, err := r.list(ctx, r.listArgs(targets, "-export", "-json=ImportPath,BuildID,Deps,Module"))
 	if err != nil {
 		return nil, fmt.Errorf("go list of compiled packages: %w", err)
 	}

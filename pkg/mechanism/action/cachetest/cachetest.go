@@ -12,7 +12,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"slipway.build/pkg/mechanism/action"
@@ -70,10 +69,7 @@ func (m *Memory) Fetch(ctx context.Context, contents []action.Content) error {
 		if m.Change != nil {
 			data = m.Change(bytes.Clone(data))
 		}
-		if c.Take == nil {
-			c.Take = func(data []byte) error { return os.WriteFile(c.File, data, 0o666) }
-		}
-		if err := c.Take(data); err != nil {
+		if err := c.Put(data); err != nil {
 			return err
 		}
 	}
