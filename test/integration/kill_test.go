@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-// One release is interrupted in each of its phases, by each kind of signal. In the end it is the same release.
+// One release is interrupted in each of its phases; in the soak test, by each kind of signal. In the end it is the same release.
 func TestInterruptedReleaseResumes(t *testing.T) {
 	r := baseline(t)
 	r.cleanOutput(t)
 	random := func(most time.Duration) time.Duration { return rand.N(most) }
 	compiling := func(p *process) bool { return p.until(t, p.linking) }
-	for _, c := range []struct {
+	type moment struct {
 		name string
 		line []string
 		at   func(p *process) bool
 		wait time.Duration // upper limit of a random time after that
 		stop func(p *process)
-	}{
+	}
+	moments := []moment{
 		{"Ctrl-C while compiling", []string{"make", quick}, compiling, 0, func(p *process) {
 			p.signalGroup(syscall.SIGINT)
 		}},
@@ -39,7 +40,11 @@ func TestInterruptedReleaseResumes(t *testing.T) {
 		{"kill -9 while packing", append([]string{slipway(t)}, quickRelease...), func(p *process) bool {
 			return p.until(t, p.says("package kubernetes-server-"))
 		}, 500 * time.Millisecond, nil},
-	} {
+	}
+	if !soak { // one in each phase
+		moments = []moment{moments[rand.N(3)], moments[3], moments[4+rand.N(2)]}
+	}
+	for _, c := range moments {
 		t.Run(c.name, func(t *testing.T) {
 			p := r.start(t, c.line[0], c.line[1:]...)
 			if !c.at(p) {
