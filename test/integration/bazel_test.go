@@ -44,14 +44,15 @@ func main() { fmt.Println(version.Get()) }
 
 const smallComponent = "//cmd:kube-log-runner"
 
-// executed is the remote execution that made the smallest component, and its SHA-256.
+// executed is the remote execution that made the smallest component, and its SHA-256. Only the soak test has it: the file system in
+// which buildbox lets an action run is slow.
 var executed struct {
 	result
 	sum string
 }
 
 // bazelTree returns the clone in which Bazel compiles. All tests share it, because the first compile takes minutes. Its results go into
-// the remote cache, if there can be one on this machine.
+// a remote cache: bazel-remote; in the soak test buildbox-casd, which also executes actions.
 func bazelTree(t *testing.T) tree {
 	t.Helper()
 	needBazel(t)
@@ -59,18 +60,43 @@ func bazelTree(t *testing.T) tree {
 	if !tr.exists(".bazelrc") {
 		tr = cloneTo(t, tr.dir)
 		tr.addHello(t)
-		if server, err := remoteServer(); err == nil {
-			tr.write(t, "user.bazelrc", "build --config=remote --remote_cache=grpc://"+server.Address+"\n")
-			// buildbox considers a result that is a folder with subfolders (Go's standard library) incomplete until it has made it
-			// itself. Everything that depends on it would then be compiled again, so this comes first.
-			executed.result = tr.bazel(t, "build", "--remote_executor=grpc://"+server.Address, "--noremote_accept_cached",
-				"--remote_download_outputs=all", smallComponent).ok(t)
-			executed.sum = tr.madeSum(t, smallComponent)
+		if soak {
+			if server, err := remoteServer(); err == nil {
+				tr.useCache(t, server.Address)
+				// buildbox considers a result that is a folder with subfolders (Go's standard library) incomplete until it has made it
+				// itself. Everything that depends on it would then be compiled again, so this comes first.
+				executed.result = tr.bazel(t, "build", "--remote_executor=grpc://"+server.Address, "--noremote_accept_cached",
+					"--remote_download_outputs=all", smallComponent).ok(t)
+				executed.sum = tr.madeSum(t, smallComponent)
+			}
+		} else {
+			tr.useCache(t, bazelsCache(t))
 		}
 		program := slipway(t)
 		atEnd(func() { _ = command(tr.dir, nil, program, "clean").Run() }) // Bazel's folders are not in the tree
 	}
 	return tr
+}
+
+// useCache makes Bazel store its results in a remote cache, and take them from there.
+func (tr tree) useCache(t *testing.T, address string) {
+	t.Helper()
+	tr.write(t, "user.bazelrc", "build --config=remote --remote_cache=grpc://"+address+"\n")
+}
+
+// bazelsCache starts a bazel-remote that is a cache until all tests have ended, and returns its address.
+func bazelsCache(t *testing.T) string {
+	t.Helper()
+	dir, address := filepath.Join(workspace, "bazels-cache"), freeAddress(t)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := runBazelRemote(dir, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	atEnd(stop)
+	return address
 }
 
 // addHello adds a component as docs/distribution.md says.

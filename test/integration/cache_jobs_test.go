@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -63,12 +64,10 @@ type bazelRemote struct {
 	certificates
 }
 
-// startBazelRemote compiles the server in test/servers and starts it.
+// startBazelRemote starts the server with TLS and a password.
 func startBazelRemote(t *testing.T) bazelRemote {
 	t.Helper()
 	dir := t.TempDir()
-	server := filepath.Join(dir, "bazel-remote")
-	run(t, "../servers", nil, "go", "build", "-o", server, "github.com/buchgr/bazel-remote/v2").ok(t)
 	s := bazelRemote{address: freeAddress(t), helper: filepath.Join(dir, "helper"), certificates: certify(t, dir)}
 	sum := sha1.Sum([]byte("sesame"))
 	put(t, fmt.Appendf(nil, "ci:{SHA}%s\n", base64.StdEncoding.EncodeToString(sum[:])), filepath.Join(dir, "htpasswd"))
@@ -76,21 +75,44 @@ func startBazelRemote(t *testing.T) bazelRemote {
 	if err := os.Chmod(s.helper, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.Create(filepath.Join(dir, "log"))
+	stop, err := runBazelRemote(dir, s.address, "--tls_cert_file="+s.certificate, "--tls_key_file="+s.key,
+		"--htpasswd_file="+filepath.Join(dir, "htpasswd"), "--allow_unauthenticated_reads")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(stop)
+	awaitTLS(t, s.address, filepath.Join(dir, "log"))
+	return s
+}
+
+// bazelRemoteProgram compiles the server in test/servers.
+var bazelRemoteProgram = sync.OnceValues(func() (string, error) {
+	name := filepath.Join(workspace, "bazel-remote")
+	if out, err := command("../servers", nil, "go", "build", "-o", name, "github.com/buchgr/bazel-remote/v2").CombinedOutput(); err != nil {
+		return "", &exitError{err, out}
+	}
+	return name, nil
+})
+
+// runBazelRemote starts bazel-remote at an address, with its data and its log in a folder.
+func runBazelRemote(dir, address string, flags ...string) (stop func(), err error) {
+	program, err := bazelRemoteProgram()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
 	defer log.Close()
-	cmd := exec.Command(server, "--dir="+filepath.Join(dir, "data"), "--max_size=10", "--grpc_address="+s.address, "--http_address=unix://"+filepath.Join(dir, "http"),
-		"--tls_cert_file="+s.certificate, "--tls_key_file="+s.key, "--htpasswd_file="+filepath.Join(dir, "htpasswd"), "--allow_unauthenticated_reads")
+	flags = append(flags, "--dir="+filepath.Join(dir, "data"), "--max_size=10", "--grpc_address="+address, "--http_address=unix://"+filepath.Join(dir, "http"))
+	cmd := exec.Command(program, flags...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(func() {
+	return func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
-	})
-	awaitTLS(t, s.address, log.Name())
-	return s
+	}, nil
 }
