@@ -35,7 +35,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	}
 
 	since := time.Now()
-	es := byContainer.jsonRun(t, quickRelease...)
+	byContainer.jsonRun(t, quickRelease...)
 	happened := tr.happened(t, since)
 	r.sameRelease(t, tr)
 	if len(happened.started("build")) == 0 || len(happened.started("rsync")) == 0 {
@@ -65,7 +65,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	dirty := byContainer.with(tr.stampEnv(t)...)
 	dirty.append(t, "cmd/kube-aggregator/main.go", "\nfunc init() { println(\"edited\") }\n")
 	since = time.Now()
-	es = dirty.jsonRun(t, quickRelease...)
+	es := dirty.jsonRun(t, quickRelease...)
 	happened = tr.happened(t, since)
 	es.compiledBy(t, happened.started("build"))
 	var compiles []string
