@@ -60,7 +60,8 @@ func TestOrphanGetsTheSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	if rest, err := io.ReadAll(r); err != nil || string(rest) != "interrupted\n" {
+	// The kernel may make another thread of a dying process the child's parent first. Then the child gets the signal twice.
+	if rest, err := io.ReadAll(r); err != nil || !strings.HasPrefix(string(rest), "interrupted\n") {
 		t.Errorf("%q, %v; want the child to be interrupted", rest, err)
 	}
 }
