@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"slipway.build/pkg/tree/module"
 )
 
@@ -140,12 +142,14 @@ func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
 			return err
 		}
 	}
-	for some := range slices.Chunk(goMods, 500) {
-		if err := g.fetch(ctx, dir, slices.Concat([]string{"list", "-m", "-e", "-json=Path,Version,Error"}, some)); err != nil {
-			return err
-		}
+	var lists errgroup.Group
+	lists.SetLimit(4) // a go command asks for one go.mod file after the other
+	for some := range slices.Chunk(goMods, 100) {
+		lists.Go(func() error {
+			return g.fetch(ctx, dir, slices.Concat([]string{"list", "-m", "-e", "-json=Path,Version,Error"}, some))
+		})
 	}
-	return nil
+	return lists.Wait()
 }
 
 // fetch runs a go command that prints a JSON object for each module, and returns the errors in them.
