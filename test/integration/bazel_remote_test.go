@@ -102,6 +102,7 @@ func TestBazelRemote(t *testing.T) {
 		}
 	})
 	if !soak {
+		t.Run("remote execution", func(t *testing.T) { t.Skip("buildbox's file system for actions takes many minutes: make soak") })
 		return
 	}
 	server, err := remoteServer()

@@ -31,6 +31,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 			t.Errorf("%s is %s, by the local road %s", smallest, got, want)
 		}
 		tr.onlyData(t)
+		t.Run("whole release", func(t *testing.T) { t.Skip("it links every component, and needs the packages of all: make soak") })
 		return
 	}
 
@@ -79,18 +80,6 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	}
 	es.hasSteps(t, "sent sources: 1 files, ", "fetched 1 files, ")
 	tr.onlyData(t)
-}
-
-// packagesCompiled returns the packages that the Go command in a container says it compiles.
-func (es events) packagesCompiled() []string {
-	var packages []string
-	for _, e := range es {
-		if e.Kind == "progress" && strings.Contains(e.By, "container ") && (strings.Contains(e.Text, "/") || e.Text == "runtime") && !strings.Contains(e.Text, " ") {
-			packages = append(packages, e.Text)
-		}
-	}
-	slices.Sort(packages)
-	return slices.Compact(packages)
 }
 
 // A goCache has entries of a Go cache: the digest of each output by that of all inputs of the action that made it.

@@ -40,8 +40,8 @@ func (p *process) inBuildContainer() bool {
 	return false
 }
 
-// One build is interrupted at each of its steps, by Ctrl-C or by kill -9; in the soak test, by both. No container keeps running, and the final result is the
-// same.
+// One build is interrupted at each of its steps, by Ctrl-C or by kill -9; in the soak test, by both. No container keeps running, and the
+// final result is the same.
 func TestInterruptedContainerBuildResumes(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
@@ -80,6 +80,7 @@ func TestInterruptedContainerBuildResumes(t *testing.T) {
 		{"kill -9 while binaries are fetched", func(p *process) func() bool { return p.says(fetching) }, kill},
 	}
 	if !soak { // the last is a kill: what it leaves is looked for below
+		t.Logf("3 of %d interruptions: make soak for all", len(moments))
 		moments = []moment{moments[rand.N(2)], moments[2+rand.N(2)], moments[5]}
 	}
 	killed := false // the previous run was killed and left containers

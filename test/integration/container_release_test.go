@@ -165,3 +165,15 @@ func TestContainersOfTwoTreesAreSeparate(t *testing.T) {
 		t.Errorf("after one edit %d packages are compiled: %v", len(packages), packages)
 	}
 }
+
+// packagesCompiled returns the packages that the Go command in a container says it compiles.
+func (es events) packagesCompiled() []string {
+	var packages []string
+	for _, e := range es {
+		if e.Kind == "progress" && strings.Contains(e.By, "container ") && (strings.Contains(e.Text, "/") || e.Text == "runtime") && !strings.Contains(e.Text, " ") {
+			packages = append(packages, e.Text)
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
+}

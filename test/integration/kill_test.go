@@ -42,6 +42,7 @@ func TestInterruptedReleaseResumes(t *testing.T) {
 		}, 500 * time.Millisecond, nil},
 	}
 	if !soak { // one in each phase
+		t.Logf("3 of %d interruptions: make soak for all", len(moments))
 		moments = []moment{moments[rand.N(3)], moments[3], moments[4+rand.N(2)]}
 	}
 	for _, c := range moments {
