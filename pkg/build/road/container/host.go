@@ -2,6 +2,7 @@ package container
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -20,8 +21,9 @@ import (
 type host struct {
 	*transfer.Remote
 	container *engine.Container
-	input     io.Closer // ends the container when it is closed
-	free      int64     // disk space of the volumes when it started, bytes
+	input     io.Closer       // ends the container when it is closed
+	alive     context.Context // done when the container has ended; its cause says how
+	free      int64           // disk space of the volumes when it started, bytes
 }
 
 // host starts an rsync container, with a password of its own.
@@ -41,18 +43,32 @@ func (s *session) host(ctx context.Context) (*host, error) {
 		_ = input.Close()
 		return nil, err
 	}
-	h := &host{container: c, input: input, Remote: &transfer.Remote{
-		Dial: func(ctx context.Context) (io.ReadWriteCloser, error) {
-			return c.Exec(ctx, "rsync", "--server", "--daemon", "--config=/etc/slipway/rsyncd.conf", ".")
-		},
+	alive, end := context.WithCancelCause(context.Background())
+	h := &host{container: c, input: input, alive: alive, Remote: &transfer.Remote{
 		Password: password,
 		Whole:    s.engine.Local,
 	}}
+	h.Dial = h.dial
 	go func() { _, _ = io.WriteString(input, password+"\n") }() // ends when the pipe is closed, if nobody reads
-	if h.free, err = ready.wait(ctx, c); err != nil {
+	go func() {
+		err := c.Wait(alive)
+		end(cmp.Or(err, errors.New("ended at once")))
+	}()
+	if h.free, err = ready.wait(ctx, h); err != nil {
 		return nil, errors.Join(err, h.remove())
 	}
 	return h, nil
+}
+
+// dial starts a daemon in the container. The connection closes when the container ends: the engine may keep it open for as long as nothing
+// reads what was sent last.
+func (h *host) dial(ctx context.Context) (io.ReadWriteCloser, error) {
+	stream, err := h.container.Exec(ctx, "rsync", "--server", "--daemon", "--config=/etc/slipway/rsyncd.conf", ".")
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(h.alive, func() { _ = stream.Close() })
+	return stream, nil
 }
 
 // fetchFrom fetches files from the engine.
@@ -90,21 +106,18 @@ func (f *firstLine) Write(p []byte) (int, error) {
 }
 
 // wait waits for the line of rsync-host, and returns the free disk space in it, in bytes.
-func (f *firstLine) wait(ctx context.Context, c *engine.Container) (free int64, err error) {
-	ended := make(chan error, 1)
-	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("container %s: not ready within %v", c.Name, patience))
+func (f *firstLine) wait(ctx context.Context, h *host) (free int64, err error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not ready within %v", patience))
 	defer cancel()
-	go func() { ended <- c.Wait(waiting) }()
 	select {
 	case <-f.came:
-	case err := <-ended:
-		if err == nil {
-			err = errors.New("ended at once")
-		}
-		return 0, fmt.Errorf("container %s: %w", c.Name, err)
+	case <-h.alive.Done():
+		return 0, fmt.Errorf("container %s: %w", h.container.Name, context.Cause(h.alive))
+	case <-waiting.Done():
+		return 0, fmt.Errorf("container %s: %w", h.container.Name, context.Cause(waiting))
 	}
 	if _, err := fmt.Sscanf(string(f.text), "ready %d\n", &free); err != nil {
-		return 0, fmt.Errorf("container %s: %s", c.Name, bytes.TrimSpace(f.text))
+		return 0, fmt.Errorf("container %s: %s", h.container.Name, bytes.TrimSpace(f.text))
 	}
 	return free, nil
 }

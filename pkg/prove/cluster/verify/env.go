@@ -202,10 +202,12 @@ func patience(ctx context.Context) string {
 	return fmt.Sprintf("--timeout=%ds", int(limit.Seconds()))
 }
 
-// until repeats f until it returns no error or the check's time is over.
+// until repeats f until it returns no error or the check's time is over. On a busy machine it pauses for as long as f takes: the checks
+// beside this one are waiting, too.
 func until(ctx context.Context, f func() error) error {
 	var last error
 	for {
+		start := time.Now()
 		err := f()
 		if err == nil {
 			return nil
@@ -216,7 +218,7 @@ func until(ctx context.Context, f func() error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(max(200*time.Millisecond, min(time.Since(start), 2*time.Second))):
 		}
 	}
 }
