@@ -26,13 +26,19 @@ import (
 // needNodes is called by tests that boot a cluster with nodes. It joins their lane.
 func needNodes(t *testing.T) {
 	t.Helper()
+	needNodesPrograms(t)
+	clusterLane.join(t)
+}
+
+// needNodesPrograms skips the test if the machine lacks what clusters with nodes need, or the tests of them.
+func needNodesPrograms(t *testing.T) {
+	t.Helper()
 	needRoot(t)
 	for program, pkg := range map[string]string{
 		"ip": "iproute2", "nsenter": "util-linux", "iptables-save": "iptables", // of the machine, in which clusters must leave no rules
 	} {
 		need(t, program, pkg)
 	}
-	clusterLane.join(t)
 }
 
 // serverTarball is the file that clusters are made from.
@@ -114,7 +120,9 @@ func takeUsualPorts(t *testing.T) {
 // One cluster of two nodes is booted for everything that is tested of a cluster that works. Another tree's cluster of the same name
 // boots and ends beside it.
 func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
-	needNodes(t)
+	needNodesPrograms(t)
+	startTestRelease(t)
+	clusterLane.join(t)
 	tr, other := clusterTree(t), clusterTree(t)
 	takeUsualPorts(t)
 	before := tracesOf(t)

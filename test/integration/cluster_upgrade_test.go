@@ -39,15 +39,11 @@ var sharedNextRelease = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	commit, err := command(r.dir, nil, "git", "rev-parse", "HEAD").Output()
-	if err != nil {
-		return "", err
-	}
 	dir := filepath.Join(workspace, "next-release")
 	if out, err := command("", nil, "cp", "-a", r.dir, dir).CombinedOutput(); err != nil {
 		return "", &exitError{err, out}
 	}
-	if out, err := command(dir, stampAs(next, string(commit)), "make", quick).CombinedOutput(); err != nil {
+	if out, err := command(dir, stampAs(next, strings.Repeat("0123456789", 4)), "make", quick).CombinedOutput(); err != nil {
 		return "", &exitError{err, out}
 	}
 	return keepTarballs(dir)
@@ -72,6 +68,7 @@ func (tr tree) upgradesUnderLoad(t *testing.T) {
 	start := time.Now()
 	to := nextRelease(t)
 	t.Logf("the next release took %v", time.Since(start))
+	otherProjectsImagesStay(t, describedIn(t, released(t)), describedIn(t, to))
 	upgrade := []string{"cluster", "upgrade", "--to", to}
 	tr.refusesUpgrades(t, to)
 

@@ -7,7 +7,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -30,12 +29,10 @@ func testRelease(t *testing.T) string {
 }
 
 var sharedTestRelease = sync.OnceValues(func() (string, error) {
-	if dir := os.Getenv("SLIPWAY_TARBALLS"); dir != "" {
-		if _, err := os.Stat(filepath.Join(dir, testTarball)); err == nil {
-			return dir, nil
-		}
+	if dir := givenTestRelease(); dir != "" {
+		return dir, nil
 	}
-	r, err := sharedRelease()
+	dir, err := testReleaseTree()
 	if err != nil {
 		return "", err
 	}
@@ -43,17 +40,46 @@ var sharedTestRelease = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(workspace, "test-release")
-	for _, cmd := range []*exec.Cmd{
-		command("", nil, "cp", "-a", r.dir, dir), // the quick release in it is not built again
-		command(dir, nil, bin, "release", "--inputs=false", "--platform", "linux/"+runtime.GOARCH),
-	} {
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", &exitError{err, out}
-		}
+	make := command(dir, nil, "nice", "-n", "5", bin, "release", "--inputs=false", "--platform", "linux/"+runtime.GOARCH)
+	if out, err := make.CombinedOutput(); err != nil {
+		return "", &exitError{err, out}
 	}
 	return keepTarballs(dir)
 })
+
+// givenTestRelease returns SLIPWAY_TARBALLS if that has the test set.
+func givenTestRelease() string {
+	dir := os.Getenv("SLIPWAY_TARBALLS")
+	if _, err := os.Stat(filepath.Join(dir, testTarball)); dir == "" || err != nil {
+		return ""
+	}
+	return dir
+}
+
+// testReleaseTree copies the shared release, so that a release of all sets has nothing of it to make again.
+var testReleaseTree = sync.OnceValues(func() (string, error) {
+	r, err := sharedRelease()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(workspace, "test-release")
+	if out, err := command("", nil, "cp", "-a", r.dir, dir).CombinedOutput(); err != nil {
+		return "", &exitError{err, out}
+	}
+	return dir, nil
+})
+
+// startTestRelease makes the release with the test set in the background, while tests run that keep one processor busy. It is called by a
+// test that needs it, before that joins a lane: the shared release can be copied while no other test changes it.
+func startTestRelease(t *testing.T) {
+	t.Helper()
+	if givenTestRelease() == "" {
+		if _, err := testReleaseTree(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() { _, _ = sharedTestRelease() }() // testRelease returns its error
+}
 
 // keepTarballs removes all that a tree has made except its tarballs, since several trees would fill a disk. It returns their folder.
 func keepTarballs(dir string) (string, error) {

@@ -55,8 +55,14 @@ type input struct{ Kind, Name, Version, Platform, Sum, SHA256, Replaces string }
 // described reads the release.json of the release in a tree.
 func (tr tree) described(t *testing.T) description {
 	t.Helper()
+	return describedIn(t, tr.path(tars))
+}
+
+// describedIn reads the release.json of a folder with tarballs.
+func describedIn(t *testing.T, dir string) description {
+	t.Helper()
 	var d description
-	if err := json.Unmarshal([]byte(tr.read(t, tars+"/release.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(readFile(filepath.Join(dir, "release.json"))), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d

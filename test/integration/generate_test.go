@@ -31,7 +31,7 @@ func TestGeneratorsMakeUpstreamsFiles(t *testing.T) {
 
 // The worked example has tests that use everything that is generated for it.
 func TestAPIGroupOfADistribution(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	tr := clone(t)
 	copyFolder(t, filepath.Join("testdata", "api"), tr.path("cmd"))
 	const code = "cmd/apis/fleet/zz_generated.deepcopy.go"

@@ -23,7 +23,7 @@ type lane struct {
 
 var (
 	clusterLane   lane // tests that boot clusters or use the release with the test set, or compare what is on the machine with what was
-	containerLane lane // tests of the container road, and of a release's documents
+	containerLane lane // tests of the container road, of a release's documents, and others, so that it ends with the next one
 	cloneLane     lane // tests in clones of their own, which only read the shared release: Bazel's, and others that take long
 )
 
@@ -58,7 +58,7 @@ func (l *lane) join(t *testing.T) {
 }
 
 // giveWay lowers the priority of a command that has started, unless its test is in the lane of clusters: probes, leases and timeouts of a
-// cluster are meant for machines that are not busy with something else.
+// cluster are meant for machines that are not busy with something else. (.ci/run does it to the engine's containers.)
 func giveWay(t *testing.T, c *exec.Cmd) {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	if l, joined := lanes.Load(name); joined && l != &clusterLane {

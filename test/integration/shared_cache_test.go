@@ -14,7 +14,7 @@ import (
 
 // One machine stores the results of a release. Another one, which has no Go, makes the same release of them.
 func TestReleaseOfASharedCache(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t)
 	r := baseline(t)
 	server, err := remoteServer()
 	if err != nil {

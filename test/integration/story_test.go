@@ -12,7 +12,7 @@ import (
 )
 
 // The commands of "One month" in docs/distribution.md work, one after another, in a clone. In CI these are a bump to another minor and a
-// patch; the soak test runs all.
+// patch, after which the smallest component is made; the soak test runs all.
 func TestOneMonthOfAMaintainer(t *testing.T) {
 	if soak {
 		needNodes(t)
@@ -48,17 +48,20 @@ new file mode 100644
 	for _, line := range regexp.MustCompile(`(?m)^== step.*`).FindAllString(got.stdout, -1) {
 		t.Log(line, "s")
 	}
-	for _, want := range []string{
+	said := []string{
 		"Kubernetes " + original + " " + otherMinor, // the table of the bump
 		"patches/0001-scheduler-name-the-distribution.patch applies",
-		"The scheduler of Acme is a",
-		"=> k8s.io/kubernetes " + otherMinor + "-patched.p",
-	} {
+	}
+	if soak {
+		said = append(said, "The scheduler of Acme is a", "=> k8s.io/kubernetes "+otherMinor+"-patched.p")
+	}
+	for _, want := range said {
 		if !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), want) {
 			t.Errorf("no %q in\n%s", want, got.stdout)
 		}
 	}
 	if !soak {
+		tr.make(t, "kube-log-runner").ok(t)
 		run(t, tr.dir, nil, "git", "reset", "-q", "--hard", "HEAD~1").ok(t) // the patch's commit
 		tr.hasMoved(t, original)
 	}
@@ -76,7 +79,7 @@ func story(t *testing.T, text string) (steps []string, left int) {
 		}
 		steps = append(steps, m[2])
 	}
-	if len(steps) < 4 {
+	if len(steps) < 3 {
 		t.Fatalf("the document has %d blocks of commands", len(steps))
 	}
 	return steps, left

@@ -90,18 +90,13 @@ func TestBuildImage(t *testing.T) {
 			t.Errorf("programs are for %s, want %s", got, want)
 		}
 	})
-	t.Run("cgo for another platform, and the race detector for this one", func(t *testing.T) {
-		other, cc, machine := "arm64", "aarch64-linux-gnu-gcc", "AArch64"
-		if e.Platform.Arch == "arm64" {
-			other, cc, machine = "amd64", "x86_64-linux-gnu-gcc", "Advanced Micro Devices X86-64"
-		}
+	t.Run("cgo and the race detector", func(t *testing.T) { // the container road's tests use cgo for other platforms
 		got := l.run(t, strings.NewReader("package main\n\n// int one(void) { return 1; }\nimport \"C\"\n\nfunc main() { println(int(C.one())) }\n"),
 			"sh", "-ec", "cd /tmp; cat >main.go; export CGO_ENABLED=1 GOFLAGS=-p=2 GO111MODULE=off GOTMPDIR=/tmp; "+
-				"GOARCH="+other+" CC="+cc+" go build -o hello main.go; readelf -h hello | sed -n 's/^ *Machine: *//p'; "+
 				// With much randomness in addresses, the race detector seldom finds no room for itself, and a container may not ask for less.
 				"go build -race -o hello main.go; for i in 1 2 3 4 5; do if ./hello 2>said; then cat said; exit; fi; done; cat said; exit 1")
-		if want := machine + "\n1\n"; got != want {
-			t.Errorf("got %s, want %s", got, want)
+		if got != "1\n" {
+			t.Errorf("got %s", got)
 		}
 	})
 	t.Run("it holds nothing of this machine", func(t *testing.T) { notOfThisMachine(t, l, img) })
