@@ -5,7 +5,6 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +17,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,64 +25,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-
-	"slipway.build/pkg/mechanism/debian"
 )
-
-// otherClients compiles the programs of test/clients, once, and returns their folder.
-var otherClients = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(workspace, "clients")
-	build := exec.Command("go", "build", "-o", dir+"/", "./bundle", "./findings", "./schema", "github.com/anchore/syft/cmd/syft")
-	build.Dir = "../clients"
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compile the programs of test/clients: %w\n%s", err, out)
-	}
-	return dir, nil
-})
-
-func client(t *testing.T, program string) string {
-	t.Helper()
-	dir, err := otherClients()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, program)
-}
-
-// cosign returns the path of cosign. Debian has it since forky, as one static program; compiling it would take minutes.
-func cosign(t *testing.T) string {
-	t.Helper()
-	need(t, "mmdebstrap", "mmdebstrap")
-	path, err := debianCosign()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-var debianCosign = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(workspace, "cosign")
-	system := debian.System{
-		Mirror:   os.Getenv("SLIPWAY_DEBIAN_MIRROR"),
-		Suite:    "forky",
-		Packages: []string{"cosign"},
-		Options:  []string{"--variant=extract", `--aptopt=APT::Install-Recommends "false"`},
-		Progress: func(string) {},
-	}
-	err := system.Pack(context.Background(), func(packed io.Reader) error {
-		extract := exec.Command("tar", "-x", "--to-stdout", "./usr/bin/cosign")
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-		if err != nil {
-			return err
-		}
-		extract.Stdin, extract.Stdout, extract.Stderr = packed, file, os.Stderr
-		return errors.Join(extract.Run(), file.Close())
-	})
-	if err != nil {
-		return "", fmt.Errorf("Debian's cosign: %w", err)
-	}
-	return path, nil
-})
 
 // signedCopy copies the shared release, its images included, to a folder, and signs it there by a new key.
 func signedCopy(t *testing.T) (dir, public string, sign func()) {
