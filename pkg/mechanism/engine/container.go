@@ -192,7 +192,8 @@ func (c *Container) start(ctx context.Context, streams Streams) error {
 	if err != nil {
 		return err
 	}
-	c.ended, c.failed = c.engine.Client.ContainerWait(ctx, c.ID, container.WaitConditionNextExit)
+	// It waits for longer than the start may take. Wait has a context of its own.
+	c.ended, c.failed = c.engine.Client.ContainerWait(context.WithoutCancel(ctx), c.ID, container.WaitConditionNextExit)
 	if err := c.engine.Client.ContainerStart(ctx, c.ID, container.StartOptions{}); err != nil {
 		return err
 	}
