@@ -40,8 +40,8 @@ var sharedTestRelease = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	make := command(dir, nil, "nice", "-n", "5", bin, "release", "--inputs=false", "--platform", "linux/"+runtime.GOARCH)
-	if out, err := make.CombinedOutput(); err != nil {
+	release := command(dir, nil, "nice", "-n", "5", bin, "release", "--inputs=false", "--platform", "linux/"+runtime.GOARCH)
+	if out, err := release.CombinedOutput(); err != nil {
 		return "", &exitError{err, out}
 	}
 	return keepTarballs(dir)

@@ -23,7 +23,7 @@ type lane struct {
 
 var (
 	clusterLane   lane // tests that boot clusters or use the release with the test set, or compare what is on the machine with what was
-	containerLane lane // tests of the container road, of a release's documents, and others, so that it ends with the next one
+	containerLane lane // tests of the container road, of a release's documents, and others, to make the lanes equally long
 	cloneLane     lane // tests in clones of their own, which only read the shared release: Bazel's, and others that take long
 )
 

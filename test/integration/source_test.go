@@ -77,16 +77,16 @@ func TestReleaseIsMadeAgainWithoutNetwork(t *testing.T) {
 		again.without(t, "make", "test").ok(t)
 	}
 
-	t.Run("what is not as it was", func(t *testing.T) {
+	// Modules that were exchanged or are missing are named before anything is built, and by a build, too.
+	version := "v0" + strings.TrimPrefix(kubernetesOf(t, r.tree), "v1") // other projects have others
+	zip := func(module string) string { return "_inputs/go/k8s.io/" + module + "/@v/" + version + ".zip" }
+	again.remove(t, "_output/local")
+	run(t, again.dir, nil, "cp", zip("component-helpers"), zip("component-base")).ok(t)
+	again.remove(t, zip("kubelet"))
+	t.Run("before anything is built", func(t *testing.T) {
 		if !soak {
-			t.Skip("unit tests of rebuild have each fault; here each is looked for in a gigabyte of modules: make soak")
+			t.Skip("each run looks at a gigabyte of modules; TestWhatIsWrongIsNamedBeforeABuild of pkg/prove/rebuild has these faults, too: make soak")
 		}
-		// Modules that were exchanged or are missing are named before anything is built, and by a build, too.
-		version := "v0" + strings.TrimPrefix(kubernetesOf(t, r.tree), "v1") // other projects have others
-		zip := func(module string) string { return "_inputs/go/k8s.io/" + module + "/@v/" + version + ".zip" }
-		again.remove(t, "_output/local")
-		run(t, again.dir, nil, "cp", zip("component-helpers"), zip("component-base")).ok(t)
-		again.remove(t, zip("kubelet"))
 		bad := there.without(t, rebuild...).fails(t, 1, "k8s.io/component-base@"+version+" in _inputs/go is another one", zip("kubelet")+" is missing")
 		if _, err := os.Stat(again.path("_output/local")); err == nil {
 			t.Errorf("something was built: %v", bad)
@@ -103,6 +103,6 @@ func TestReleaseIsMadeAgainWithoutNetwork(t *testing.T) {
 		if _, err := os.Stat(there.path("altered/tree")); err == nil {
 			t.Error("a tree with problems was kept")
 		}
-		offline(t, tree{dir: again.dir}).without(t, slipway(t), "build", "kube-log-runner").fails(t, 1, "k8s.io/component-base@")
 	})
+	offline(t, tree{dir: again.dir}).without(t, slipway(t), "build", "kube-log-runner").fails(t, 1, "k8s.io/component-base@")
 }

@@ -79,8 +79,8 @@ func story(t *testing.T, text string) (steps []string, left int) {
 		}
 		steps = append(steps, m[2])
 	}
-	if len(steps) < 3 {
-		t.Fatalf("the document has %d blocks of commands", len(steps))
+	if len(steps)+left < 11 {
+		t.Fatalf("the document has %d blocks of commands", len(steps)+left)
 	}
 	return steps, left
 }

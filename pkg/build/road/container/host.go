@@ -60,8 +60,8 @@ func (s *session) host(ctx context.Context) (*host, error) {
 	return h, nil
 }
 
-// dial starts a daemon in the container. The connection closes when the container ends: the engine may keep it open for as long as nothing
-// reads what was sent last.
+// dial starts a daemon in the container. The connection closes when the container ends, without waiting for the engine to
+// close it.
 func (h *host) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 	stream, err := h.container.Exec(ctx, "rsync", "--server", "--daemon", "--config=/etc/slipway/rsyncd.conf", ".")
 	if err != nil {

@@ -38,7 +38,7 @@ var kubeletChecks = group("kubelet", []string{scheduler, kubelet},
 	Check{Name: "node-status", run: nodeStatus},
 	Check{Name: "volumes", run: volumes},
 	Check{Name: "memory-limit", run: memoryLimit},
-	Check{Name: "static-pod", Long: true, Limit: 5 * time.Minute, run: staticPod}, // a kubelet looks after each Pod every 60 to 90 s
+	Check{Name: "static-pod", Long: true, run: staticPod}, // a kubelet looks after each Pod every 60 to 90 s
 	Check{Name: "configuration", run: configuration},
 	Check{Name: "memory-pressure", Alone: true, Limit: 5 * time.Minute, run: memoryPressure},
 	Check{Name: "disk-pressure", Alone: true, Limit: 5 * time.Minute, run: diskPressure},
