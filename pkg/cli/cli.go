@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 
@@ -51,6 +52,10 @@ func (e *ExitError) ExitStatus() int { return e.Code } // mage calls it
 
 // Run runs slipway with arguments. Its error, if any, is an *ExitError.
 func Run(ctx context.Context, s IO, args ...string) error {
+	if s.Getenv("GOGC") == "" {
+		// The heap is small, and to collect its garbage half as often takes a sixth of the time from a run with nothing to do.
+		debug.SetGCPercent(200)
+	}
 	root := New(s)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {

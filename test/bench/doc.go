@@ -55,6 +55,7 @@
 //	                                     --snapshot`: one tarball of all binaries, and checksums
 //	ko-noop, ko-edit                     the same to `ko build`: an image of one layer for each binary, on an empty base, and bills of materials
 //	make-noop, make-edit                 the same to make, which calls one go build for all binaries, and tar czf
+//	goreleaser-cold, ko-cold, make-cold  `make quick-release` as in cold, measured once for all three, to each tool with an empty Go cache
 //
 // A quick release has images, tarballs, checksums, bills of materials and a provenance, so slipway makes more than each of them.
 //

@@ -26,6 +26,7 @@ type bench struct {
 	bazel   *bazelSide
 	cache   *cacheSide
 	peers   map[string]*peer
+	cold    *coldRelease
 }
 
 // missing says what a row cannot be measured without. The others still can.

@@ -39,7 +39,8 @@ func peerRows() []*Row {
 	} {
 		rows = append(rows,
 			&Row{Name: p.name + "-noop", Unit: "s", What: "quick-release, nothing to do", With: p.makes, Wanted: Bound{AtMost, 1}, measure: peerNoop(p.name)},
-			&Row{Name: p.name + "-edit", Unit: "s", What: "quick-release, a line of kube-scheduler edited", With: p.makes, Wanted: Bound{AtMost, 1}, measure: peerEdit(p.name)})
+			&Row{Name: p.name + "-edit", Unit: "s", What: "quick-release, a line of kube-scheduler edited", With: p.makes, Wanted: Bound{AtMost, 1}, measure: peerEdit(p.name)},
+			&Row{Name: p.name + "-cold", Unit: "s", What: "quick-release, nothing there but modules", With: p.makes, Wanted: Bound{AtMost, 1.15}, measure: peerCold(p.name)})
 	}
 	return rows
 }
@@ -48,6 +49,7 @@ func peerRows() []*Row {
 type peer struct {
 	*sides
 	clone   string
+	goCache string                              // GOCACHE; "" is the user's
 	prepare func(road.Spec) error               // writes its configuration
 	command func(ctx context.Context) *exec.Cmd // makes what it makes of the clone
 	binary  func(name string) ([]byte, error)   // returns a binary that it has made
@@ -62,18 +64,7 @@ func (b *bench) peer(ctx context.Context, tool string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{sides: s, clone: filepath.Join(b.dir, "peers", tool)}
-	if err := s.git(ctx, s.root, "clone", "--quiet", s.ours, p.clone); err != nil {
-		return nil, err
-	}
-	switch tool {
-	case "goreleaser":
-		err = p.goreleaser(ctx)
-	case "ko":
-		err = p.ko(ctx)
-	default:
-		p.plainMake()
-	}
+	p, err := s.newPeer(ctx, tool, filepath.Join(b.dir, "peers", tool))
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +77,23 @@ func (b *bench) peer(ctx context.Context, tool string) (*peer, error) {
 	}
 	b.peers[tool] = p
 	return p, nil
+}
+
+// newPeer returns a tool that has made nothing yet.
+func (s *sides) newPeer(ctx context.Context, tool, clone string) (*peer, error) {
+	p := &peer{sides: s, clone: clone}
+	if err := s.git(ctx, s.root, "clone", "--quiet", s.ours, p.clone); err != nil {
+		return nil, err
+	}
+	switch tool {
+	case "goreleaser":
+		return p, p.goreleaser(ctx)
+	case "ko":
+		return p, p.ko(ctx)
+	default:
+		p.plainMake()
+		return p, nil
+	}
 }
 
 // run measures the tool.
@@ -125,6 +133,9 @@ func (p *peer) same() error {
 // environment is that of the pinned Go.
 func (p *peer) environment(ctx context.Context) []string {
 	env := append(p.env[:len(p.env):len(p.env)], p.tool.Command(ctx, p.clone, "", "").Env...)
+	if p.goCache != "" {
+		env = append(env, "GOCACHE="+p.goCache)
+	}
 	return append(env, "PATH="+filepath.Join(p.tool.Root, "bin")+":"+os.Getenv("PATH"))
 }
 
@@ -353,5 +364,53 @@ func peerEdit(tool string) func(context.Context, *bench, *Row) error {
 			return err
 		}
 		return c.rounds(b.n, row)
+	}
+}
+
+// A coldRelease is slipway's side of all comparisons of cold builds, which takes too long to be measured for each tool.
+type coldRelease struct {
+	*sides
+	sample Sample
+}
+
+// coldRelease measures a release with an empty Go cache. Other projects' programs, which the tools do not make, are there.
+func (b *bench) coldRelease(ctx context.Context) (*coldRelease, error) {
+	if b.cold != nil {
+		return b.cold, nil
+	}
+	s, err := b.newSides(ctx, "peers-cold", true)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.makeOthers(ctx); err != nil {
+		return nil, err
+	}
+	c := &coldRelease{sides: s}
+	if c.sample, err = b.command(ctx, "make quick-release, cold", s.make(ctx, "quick-release")); err != nil {
+		return nil, err
+	}
+	b.cold = c
+	return c, nil
+}
+
+// peerCold is measured once, and slipway first, which leaves the modules' sources in the page cache.
+func peerCold(tool string) func(context.Context, *bench, *Row) error {
+	return func(ctx context.Context, b *bench, row *Row) error {
+		c, err := b.coldRelease(ctx)
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(b.dir, "peers-cold", tool)
+		p, err := c.newPeer(ctx, tool, filepath.Join(dir, "tree"))
+		if err != nil {
+			return err
+		}
+		p.goCache = filepath.Join(dir, "cache")
+		sample, err := p.run(ctx)
+		if err != nil {
+			return err
+		}
+		row.Ours, row.Theirs = []Sample{c.sample}, []Sample{sample}
+		return errors.Join(p.same(), removeAll(dir))
 	}
 }

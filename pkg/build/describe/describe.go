@@ -127,7 +127,7 @@ func Draft(root string, s Spec) *action.Action {
 		Inputs:  inputs,
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
-			d := &describer{Spec: s, root: root, sum: t.Sum, known: knownSums(t.Previous(s.Output))}
+			d := &describer{Spec: s, root: root, sum: t.Sum}
 			if err := d.describe(ctx); err != nil {
 				return err
 			}
@@ -189,33 +189,11 @@ func readDraft(root, file string) (*release.Release, error) {
 	return release.Unmarshal(data)
 }
 
-// knownSums returns the SHA-512 sums in the last run's description, by SHA-256: a change of one image must not cost reading the archives of
-// all others.
-func knownSums(file string) map[string]string {
-	known := map[string]string{}
-	if file == "" {
-		return known
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return known
-	}
-	last, err := release.Unmarshal(data)
-	if err != nil {
-		return known
-	}
-	for _, a := range last.Artifacts {
-		known[a.SHA256] = a.SHA512
-	}
-	return known
-}
-
 // A describer fills in what only the finished files can say.
 type describer struct {
 	Spec
 	root     string
 	sum      func(input string) string // SHA-256 of an input
-	known    map[string]string         // SHA-512 by SHA-256
 	programs map[string]program        // by the names of artifacts
 }
 
@@ -267,10 +245,6 @@ func (d *describer) files(ctx context.Context) error {
 				return err
 			}
 			a.Size, a.SHA256 = info.Size(), d.sum(f.Path)
-			if known := d.known[a.SHA256]; known != "" && f.SHA512 == "" {
-				a.SHA512 = known
-				return nil
-			}
 			a.SHA512, err = f.sha512(d.root)
 			return err
 		})

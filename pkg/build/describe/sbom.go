@@ -5,8 +5,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/recipe"
@@ -57,25 +60,27 @@ func SBOMs(root string, s SBOMSpec) *action.Action {
 				defer f.Close()
 				return sbom.Members(f)
 			})
+			g, ctx := errgroup.WithContext(ctx)
+			g.SetLimit(runtime.GOMAXPROCS(0))
 			for _, a := range s.Artifacts {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				data, err := sbom.Make(r, a, members)
-				if err != nil {
-					return err
-				}
 				to := s.Folder + "/" + a.Path
 				if path.Dir(a.Path) == sbom.Folder {
 					to = filepath.Join(t.Path(images), path.Base(a.Path))
 				} else {
 					to = t.Path(to)
 				}
-				if err := os.WriteFile(to, data, 0o644); err != nil {
-					return err
-				}
+				g.Go(func() error {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					data, err := sbom.Make(r, a, members)
+					if err != nil {
+						return err
+					}
+					return os.WriteFile(to, data, 0o644)
+				})
 			}
-			return nil
+			return g.Wait()
 		},
 	}
 }

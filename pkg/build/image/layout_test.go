@@ -39,7 +39,7 @@ func spec(file, arch string) Spec {
 		Base: "static", Bases: "images", Tag: "v1.2.3",
 		ArchiveTags: Tags("registry.example", file, arch, "v1.2.3"),
 		Tags:        []string{"registry.example/" + file + ":v1.2.3", "acme.example/" + file + ":nightly"},
-		Archive:     "out/" + arch + "/" + file + ".tar", DockerTag: "out/" + arch + "/" + file + ".docker_tag",
+		Archive:     "out/" + arch + "/" + file + ".tar", SHA512: "out/" + arch + "/" + file + ".sha512", DockerTag: "out/" + arch + "/" + file + ".docker_tag",
 		Part: "stage/" + arch + "/" + file,
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/recipe"
 )
 
@@ -52,7 +53,8 @@ type Spec struct {
 	ArchiveTags []string // complete names of the image in the docker archive
 	Tags        []string // complete names of the index of the image's platforms
 
-	Archive, DockerTag, Part string // outputs: the docker archive, a file with the tag, the folder of a part of a layout
+	// Outputs: the docker archive, a file with its SHA-512 in hex, one with the tag, the folder of a part of a layout.
+	Archive, SHA512, DockerTag, Part string
 }
 
 func (s Spec) inputs() []string {
@@ -81,7 +83,7 @@ func Action(root, cache string, s Spec) *action.Action {
 		Phase:   "image",
 		Recipe:  recipe.Spec(s, Recipe, license.Recipe),
 		Inputs:  s.inputs(),
-		Outputs: []string{s.Archive, s.DockerTag, s.Part + "/"},
+		Outputs: []string{s.Archive, s.SHA512, s.DockerTag, s.Part + "/"},
 		Run:     func(ctx context.Context, t *action.Task) error { return s.run(ctx, t, root, cache) },
 	}
 }
@@ -119,11 +121,14 @@ func (s Spec) run(ctx context.Context, t *action.Task, root, cache string) error
 	for _, blob := range made.blobs() {
 		t.Known(path.Join(s.Part, blobPath(blob)), blob.Hex)
 	}
-	sum, err := writeFile(t.Path(s.Archive), func(w io.Writer) error { return Save(ctx, w, img, s.ArchiveTags) })
+	sum, err := checksum.Create(t.Path(s.Archive), func(w io.Writer) error { return Save(ctx, w, img, s.ArchiveTags) })
 	if err != nil {
 		return err
 	}
-	t.Known(s.Archive, sum.Hex)
+	t.Known(s.Archive, sum.SHA256)
+	if err := os.WriteFile(t.Path(s.SHA512), []byte(sum.SHA512+"\n"), 0o644); err != nil {
+		return err
+	}
 	return os.WriteFile(t.Path(s.DockerTag), []byte(s.Tag+"\n"), 0o644)
 }
 

@@ -10,6 +10,7 @@
 package modproxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -75,28 +76,41 @@ func (s *Server) Close() error {
 // ServeHTTP answers the requests of `go help goproxy`. Whatever goes wrong, the answer is "not found", so that the next proxy is asked.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v, suffix, ok := parse(r.URL.Path)
-	if !ok {
+	if !ok || !s.serve(w, v, suffix) {
 		http.NotFound(w, r)
-		return
+	}
+}
+
+// serve writes a file of a module, if the cache has it.
+func (s *Server) serve(w io.Writer, v module.Version, suffix string) bool {
+	l := s.lookup(v)
+	e, ok := l.files[suffix]
+	if !ok {
+		return false
+	}
+	if e.Size <= small {
+		<-l.fetched
+		if data, ok := l.small[suffix]; ok {
+			_, _ = w.Write(data) // the go command notices what is cut short
+			return true
+		}
 	}
 	dir, err := os.MkdirTemp(s.dir, "file")
 	if err != nil {
-		http.NotFound(w, r)
-		return
+		return false
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "content")
-	if !s.fetch(v, suffix, file) {
-		http.NotFound(w, r)
-		return
+	if s.cache.Fetch(s.ctx, []action.Content{{SHA256: e.SHA256, Size: e.Size, File: file}}) != nil {
+		return false
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		http.NotFound(w, r)
-		return
+		return false
 	}
 	defer func() { _ = f.Close() }()
-	_, _ = io.Copy(w, f) // the go command notices what is cut short
+	_, _ = io.Copy(w, f)
+	return true
 }
 
 // parse returns the version and the suffix of a file that a request is for: /PATH/@v/VERSION.SUFFIX.
@@ -113,26 +127,58 @@ func parse(name string) (v module.Version, suffix string, ok bool) {
 	return v, suffix, err1 == nil && err2 == nil
 }
 
+// small is how large a file may be that is fetched with others of its module, in bytes. Nearly every go.mod is smaller.
+const small = 64 << 10
+
 // A lookup is what the cache says of a module, asked once.
 type lookup struct {
-	once   sync.Once
-	result *action.Result
+	once  sync.Once
+	files map[string]action.Entry // by suffix
+
+	// The go command asks for one file of a module after the other. The small ones are fetched as soon as it asks for any of them, in one
+	// request, so that it waits for a distant server once.
+	fetched chan struct{} // closed when they are
+	small   map[string][]byte
 }
 
-// fetch writes a file of a module, if the cache has it.
-func (s *Server) fetch(v module.Version, suffix, file string) bool {
-	known, _ := s.known.LoadOrStore(v, new(lookup))
+// lookup asks the cache for a module, unless it was asked before.
+func (s *Server) lookup(v module.Version) *lookup {
+	known, _ := s.known.LoadOrStore(v, &lookup{fetched: make(chan struct{})})
 	l := known.(*lookup)
-	l.once.Do(func() { l.result = s.cache.Find(s.ctx, key(v)) })
-	if l.result == nil {
-		return false
-	}
-	for _, e := range l.result.Entries {
-		if e.Path == "module"+suffix && e.Kind == action.RegularFile {
-			return s.cache.Fetch(s.ctx, []action.Content{{SHA256: e.SHA256, Size: e.Size, File: file}}) == nil
+	l.once.Do(func() {
+		if r := s.cache.Find(s.ctx, key(v)); r != nil {
+			l.files = map[string]action.Entry{}
+			for _, e := range r.Entries {
+				if suffix, ok := strings.CutPrefix(e.Path, "module"); ok && e.Kind == action.RegularFile {
+					l.files[suffix] = e
+				}
+			}
 		}
+		go l.fetch(s)
+	})
+	return l
+}
+
+// fetch fetches the small files. If one of them cannot be had, others may be missing afterwards, too.
+func (l *lookup) fetch(s *Server) {
+	defer close(l.fetched)
+	var mu sync.Mutex
+	l.small = map[string][]byte{}
+	var contents []action.Content
+	for suffix, e := range l.files {
+		if e.Size > small {
+			continue
+		}
+		contents = append(contents, action.Content{SHA256: e.SHA256, Size: e.Size, Take: func(data []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			l.small[suffix] = bytes.Clone(data)
+			return nil
+		}})
 	}
-	return false
+	if len(contents) > 0 {
+		_ = s.cache.Fetch(s.ctx, contents)
+	}
 }
 
 // stores is how many modules are stored at the same time.

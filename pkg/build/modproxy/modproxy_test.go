@@ -2,6 +2,7 @@ package modproxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/mod/sumdb/dirhash"
@@ -16,6 +18,7 @@ import (
 
 	gomod "golang.org/x/mod/module"
 
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/action/cachetest"
 	"slipway.build/pkg/tree/module"
 )
@@ -104,19 +107,7 @@ func TestWhatTheCacheLacksIsNotFound(t *testing.T) {
 	if err := Store(t.Context(), m, cached, []module.Pinned{pinned}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Start(t.Context(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	status := func(path string) int {
-		answer, err := http.Get(s.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		return answer.StatusCode
-	}
+	status := func(path string) int { return ask(t, start(t, m), path) }
 	for _, file := range []string{".zip", ".mod", ".info"} {
 		if got := status("/example.com/!part/@v/v1.2.3" + file); got != http.StatusOK {
 			t.Errorf("%s: %d", file, got)
@@ -133,6 +124,81 @@ func TestWhatTheCacheLacksIsNotFound(t *testing.T) {
 	clear(m.Contents)
 	if got := status("/example.com/!part/@v/v1.2.3.zip"); got != http.StatusNotFound {
 		t.Errorf("contents that are lost: %d", got)
+	}
+}
+
+// start starts a server, and returns its URL.
+func start(t *testing.T, cache action.Cache) string {
+	t.Helper()
+	s, err := Start(t.Context(), cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL
+}
+
+// ask returns the status of an answer.
+func ask(t *testing.T, url, path string) int {
+	t.Helper()
+	answer, err := http.Get(url + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode
+}
+
+// counting counts requests.
+type counting struct {
+	*cachetest.Memory
+	requests atomic.Int32
+}
+
+func (c *counting) Fetch(ctx context.Context, contents []action.Content) error {
+	c.requests.Add(1)
+	return c.Memory.Fetch(ctx, contents)
+}
+
+// A go command asks for three files, one after the other. The cache is asked once for all that are small, which one that is lost does not
+// take along.
+func TestSmallFilesComeInOneRequest(t *testing.T) {
+	t.Parallel()
+	m := cachetest.New()
+	cached, pinned := moduleCache(t)
+	if err := Store(t.Context(), m, cached, []module.Pinned{pinned}); err != nil {
+		t.Fatal(err)
+	}
+	files := []string{".zip", ".mod", ".info"}
+	c := &counting{Memory: m}
+	url := start(t, c)
+	m.Finds = 0
+	for _, file := range files {
+		if got := ask(t, url, "/example.com/!part/@v/v1.2.3"+file); got != http.StatusOK {
+			t.Errorf("%s: %d", file, got)
+		}
+	}
+	if got := c.requests.Load(); got != 1 || m.Finds != 1 {
+		t.Errorf("%d keys and %d times contents were asked for", m.Finds, got)
+	}
+	for _, lost := range m.Results[key(pinned.Version)].Entries {
+		kept := m.Contents[lost.SHA256]
+		delete(m.Contents, lost.SHA256)
+		url := start(t, m)
+		for _, file := range files {
+			want := http.StatusOK
+			if lost.Path == "module"+file {
+				want = http.StatusNotFound
+			}
+			if got := ask(t, url, "/example.com/!part/@v/v1.2.3"+file); got != want {
+				t.Errorf("%s while %s is lost: %d", file, lost.Path, got)
+			}
+		}
+		m.Contents[lost.SHA256] = kept
 	}
 }
 

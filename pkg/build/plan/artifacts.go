@@ -97,7 +97,7 @@ func (p *Project) describe(c *content) (describe.Spec, error) {
 		path, _ := imageFiles(im.on, im.Image)
 		file(release.Artifact{
 			Name: archive, Kind: release.Archive, Platform: im.on, MediaType: tarType, Of: []string{name}, Action: imageAction(im.on, im.Image),
-		}, path, "")
+		}, path, archiveSHA512(im.on, im.Image))
 		index := p.indexName(im.Image)
 		at := slices.IndexFunc(indexes, func(a release.Artifact) bool { return a.Name == index })
 		if at < 0 {

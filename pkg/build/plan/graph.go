@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -124,6 +125,7 @@ func (b *builder) image(im imageOn) image.Spec {
 		ArchiveTags: b.imageTags(im.Image, im.on.Arch),
 		Tags:        b.indexTags(im.Image),
 		Archive:     archive,
+		SHA512:      archiveSHA512(im.on, im.Image),
 		DockerTag:   tag,
 		Part:        imagePart(im.on, im.Image),
 	}
@@ -248,7 +250,7 @@ func (b *builder) release(c *content) (*release.Release, error) {
 	sboms, final := b.final(c, draft)
 	var summed []describe.File
 	for _, f := range draft.Files {
-		if f.SHA512 != "" {
+		if path.Dir(f.Path) == Tars {
 			summed = append(summed, f)
 		}
 	}

@@ -442,6 +442,11 @@ func imageFiles(on catalog.Platform, im catalog.Image) (archive, tag string) {
 	return name + ".tar", name + ".docker_tag"
 }
 
+// archiveSHA512 returns the file with the SHA-512 of an image's docker archive.
+func archiveSHA512(on catalog.Platform, im catalog.Image) string {
+	return slashed(sums512, archiveName(on, im))
+}
+
 // imagePart returns the folder with an image's part of the layout.
 func imagePart(on catalog.Platform, im catalog.Image) string {
 	return slashed(stage, "images", on.Dash(), im.File())

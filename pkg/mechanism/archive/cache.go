@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,26 +103,19 @@ func (c *cache) stat(seg segment) (*os.File, trailer, error) {
 	return f, t, nil
 }
 
-// open does the same as stat, and checks every byte.
-func (c *cache) open(seg segment) (*os.File, trailer, error) {
+// read returns the compressed form of a segment, in a buffer that may be the given one, and its trailer. It checks every byte.
+func (c *cache) read(seg segment, buf []byte) ([]byte, trailer, error) {
 	f, t, err := c.stat(seg)
 	if err != nil {
-		return nil, t, err
+		return buf, t, err
 	}
-	h := crc32.NewIEEE()
-	n, err := io.CopyBuffer(onlyWriter{h}, onlyReader{io.NewSectionReader(f, 0, t.PackedSize)}, make([]byte, 256<<10))
-	if err != nil || n != t.PackedSize || h.Sum32() != t.PackedCRC {
-		f.Close()
-		return nil, t, fmt.Errorf("%s: %w", f.Name(), errDamaged)
+	defer f.Close()
+	buf = slices.Grow(buf[:0], int(t.PackedSize))[:t.PackedSize]
+	if _, err := f.ReadAt(buf, 0); err != nil || crc32.ChecksumIEEE(buf) != t.PackedCRC {
+		return buf, t, fmt.Errorf("%s: %w", f.Name(), errDamaged)
 	}
-	return f, t, nil
+	return buf, t, nil
 }
-
-// These keep io.CopyBuffer from taking a way around its buffer.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
 
 // has reports whether the compressed form of a segment seems to be there.
 func (c *cache) has(seg segment) bool {

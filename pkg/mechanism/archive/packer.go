@@ -107,6 +107,7 @@ type packing struct {
 	members   []member
 	large     map[*content]*largeContent
 	fragments chan fragment
+	buf       []byte // of write, for a compressed form; about a chunk long
 }
 
 type largeContent struct {
@@ -361,7 +362,9 @@ func (p *packing) emitSegment(ctx context.Context, w io.Writer, c *content, seg 
 		if err := p.cache.ensure(ctx, p.workers, c, seg); err != nil {
 			return chunk{}, err
 		}
-		f, t, err := p.cache.open(seg)
+		var t trailer
+		var err error
+		p.buf, t, err = p.cache.read(seg, p.buf)
 		if errors.Is(err, errDamaged) {
 			err = errors.Join(err, p.cache.drop(seg))
 		}
@@ -369,24 +372,8 @@ func (p *packing) emitSegment(ctx context.Context, w io.Writer, c *content, seg 
 			last = err
 			continue
 		}
-		defer f.Close()
-		n, err := io.Copy(w, &cancelReader{ctx, io.NewSectionReader(f, 0, t.PackedSize)})
-		if err == nil && n != t.PackedSize {
-			err = fmt.Errorf("%s: %w", f.Name(), io.ErrUnexpectedEOF)
-		}
+		_, err = w.Write(p.buf)
 		return chunk{size: t.Size, crc: t.CRC}, err
 	}
 	return chunk{}, fmt.Errorf("pack %s: cache: %w", c.name, last)
-}
-
-type cancelReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r *cancelReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
