@@ -91,9 +91,9 @@ func TestATarballHoldsWhatItsSpecSays(t *testing.T) {
 		return []archive.Entry{{Name: "elsewhere", Mode: 0o600, Data: []byte("more")}}, nil
 	}})
 	want := []string{
+		"644 kubernetes/addons/sub/README: __VERSION__", "644 kubernetes/addons/a.yaml: image: r.example/a:v1",
+		"755 kubernetes/server/bin/kubelet: program", "644 kubernetes/b.yaml: __VERSION__", "644 kubernetes/version: v1\n",
 		"644 elsewhere: more",
-		"644 kubernetes/addons/a.yaml: image: r.example/a:v1", "644 kubernetes/addons/sub/README: __VERSION__", "644 kubernetes/b.yaml: __VERSION__",
-		"755 kubernetes/server/bin/kubelet: program", "644 kubernetes/version: v1\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -28,6 +28,7 @@ const (
 
 	packedExt = ".deflate" // compressed forms, named by the SHA-256 of the content
 	splitExt  = ".split"   // lists of segments, named by the SHA-256 of the tar file
+	sumsExt   = ".sums"    // states of digests, named by the SHA-256 of what was digested, in pieces
 	tempExt   = ".tmp"     // files that are not complete
 )
 
@@ -298,5 +299,5 @@ func isCached(e fs.DirEntry) bool {
 	_, err := hex.DecodeString(sum)
 	ext := filepath.Ext(e.Name())
 	return e.Type().IsRegular() && found && err == nil && len(sum) == 2*sha256.Size &&
-		(ext == packedExt || ext == splitExt || ext == tempExt)
+		(ext == packedExt || ext == splitExt || ext == sumsExt || ext == tempExt)
 }

@@ -68,8 +68,7 @@ func layout(entries []Entry, t time.Time) ([]member, error) {
 			all = append(all, Entry{Name: dir, Mode: fs.ModeDir})
 		}
 	}
-	// A directory's name is a prefix of the names below it, so this puts it before them.
-	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, inOrder)
 
 	members := make([]member, len(all))
 	for i, e := range all {
@@ -80,6 +79,30 @@ func layout(entries []Entry, t time.Time) ([]member, error) {
 		members[i] = m
 	}
 	return members, nil
+}
+
+// inOrder compares entries: by name, but what is in folders, and these themselves, comes before the files beside them. So what an archive has at
+// its top, which is often made of everything (a version, sources), comes last, and archives with the same folders begin alike.
+func inOrder(a, b Entry) int {
+	restA, restB := a.Name, b.Name
+	for {
+		partA, moreA, belowA := strings.Cut(restA, "/")
+		partB, moreB, belowB := strings.Cut(restB, "/")
+		if partA == partB && belowA && belowB {
+			restA, restB = moreA, moreB
+			continue
+		}
+		if partA == partB { // a folder comes before what is in it
+			return cmp.Compare(len(restA), len(restB))
+		}
+		if folderA, folderB := belowA || a.Mode.IsDir(), belowB || b.Mode.IsDir(); folderA != folderB {
+			if folderA {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(partA, partB)
+	}
 }
 
 func checkName(name string) error {

@@ -72,7 +72,7 @@ func TestMissingDirectoriesAreAdded(t *testing.T) {
 	for _, s := range got {
 		names = append(names, s.Name)
 	}
-	want := []string{"a/", "a-b", "a/b/", "a/b/c/", "a/b/c/d", "a/b/e", "z/", "z/f"}
+	want := []string{"a/", "a/b/", "a/b/c/", "a/b/c/d", "a/b/e", "z/", "z/f", "a-b"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}

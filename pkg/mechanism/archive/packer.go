@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"embed"
@@ -310,10 +309,10 @@ var (
 
 // write puts the fragments together as one gzip member.
 func (p *packing) write(ctx context.Context, w io.Writer) error {
-	b := bufio.NewWriterSize(w, 256<<10)
-	b.Write(gzipHeader) // an error stays and is found below
-	var crc uint32
-	var size int64
+	o := newOutput(p, w)
+	if _, err := w.Write(gzipHeader); err != nil {
+		return err
+	}
 	for more := true; more; {
 		var f fragment
 		select {
@@ -324,39 +323,32 @@ func (p *packing) write(ctx context.Context, w io.Writer) error {
 		if !more {
 			break
 		}
-		c, err := p.emit(ctx, b, f)
-		if err != nil {
+		piece := piece{fragment: f}
+		if f.glue != nil {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case piece.chunk = <-f.glue:
+			}
+			if piece.err != nil {
+				return piece.err
+			}
+		}
+		if err := o.add(ctx, piece); err != nil {
 			return err
 		}
-		crc = combineCRC(crc, c.crc, c.size)
-		size += c.size
 	}
-	b.Write(finalBlock)
-	b.Write(binary.LittleEndian.AppendUint32(nil, crc))
-	b.Write(binary.LittleEndian.AppendUint32(nil, uint32(size)))
-	return b.Flush()
+	if err := o.release(ctx, w.Write); err != nil {
+		return err
+	}
+	end := binary.LittleEndian.AppendUint32(bytes.Clone(finalBlock), o.crc)
+	_, err := w.Write(binary.LittleEndian.AppendUint32(end, uint32(o.size)))
+	return err
 }
 
-// emit writes a fragment and returns its size and checksum.
-func (p *packing) emit(ctx context.Context, w io.Writer, f fragment) (chunk, error) {
-	if f.glue == nil {
-		return p.emitSegment(ctx, w, f.content, f.segment)
-	}
-	select {
-	case <-ctx.Done():
-		return chunk{}, ctx.Err()
-	case c := <-f.glue:
-		if c.err != nil {
-			return chunk{}, c.err
-		}
-		_, err := w.Write(c.packed)
-		return c, err
-	}
-}
-
-// emitSegment waits for a compressed form in the cache and copies it. Another process may remove or damage it at any time;
-// then it is made again, a limited number of times.
-func (p *packing) emitSegment(ctx context.Context, w io.Writer, c *content, seg segment) (chunk, error) {
+// segment waits for a compressed form in the cache and reads it. Another process may remove or damage it at any time; then it is made again,
+// a limited number of times. The bytes are valid until the next call.
+func (p *packing) segment(ctx context.Context, c *content, seg segment) (chunk, error) {
 	var last error
 	for range 3 {
 		if err := p.cache.ensure(ctx, p.workers, c, seg); err != nil {
@@ -368,12 +360,10 @@ func (p *packing) emitSegment(ctx context.Context, w io.Writer, c *content, seg 
 		if errors.Is(err, errDamaged) {
 			err = errors.Join(err, p.cache.drop(seg))
 		}
-		if err != nil {
-			last = err
-			continue
+		if err == nil {
+			return chunk{packed: p.buf, size: t.Size, crc: t.CRC}, nil
 		}
-		_, err = w.Write(p.buf)
-		return chunk{size: t.Size, crc: t.CRC}, err
+		last = err
 	}
 	return chunk{}, fmt.Errorf("pack %s: cache: %w", c.name, last)
 }

@@ -10,7 +10,10 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"embed"
+	"encoding"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -44,6 +47,7 @@ type Sums map[string]Digest
 type Digester struct {
 	sha256, sha512 hash.Hash
 	block          *block      // is being filled
+	passes         bool        // it is not to be digested
 	free           chan *block // blocks that nobody reads
 	readers        []chan *block
 	done           sync.WaitGroup
@@ -62,6 +66,7 @@ const (
 // A block is a piece of the data, until all readers are done with it.
 type block struct {
 	data    []byte
+	passed  bool // not to be digested
 	readers atomic.Int32
 }
 
@@ -71,18 +76,18 @@ func NewDigester(to io.Writer) *Digester {
 	for range blocks {
 		d.free <- &block{}
 	}
-	for _, w := range []io.Writer{to, d.sha512, d.sha256} {
+	for i, w := range []io.Writer{to, d.sha512, d.sha256} {
 		in := make(chan *block, blocks)
 		d.readers = append(d.readers, in)
-		d.done.Go(func() { d.read(in, w) })
+		d.done.Go(func() { d.read(in, w, i > 0) })
 	}
 	return d
 }
 
-func (d *Digester) read(in <-chan *block, w io.Writer) {
+func (d *Digester) read(in <-chan *block, w io.Writer, digests bool) {
 	for b := range in {
 		for piece := range slices.Chunk(b.data, pieceSize) {
-			if d.err() != nil {
+			if d.err() != nil || digests && b.passed {
 				break
 			}
 			if _, err := w.Write(piece); err != nil {
@@ -103,7 +108,16 @@ func (d *Digester) err() error {
 }
 
 // Write fails if earlier data could not be passed on.
-func (d *Digester) Write(p []byte) (int, error) {
+func (d *Digester) Write(p []byte) (int, error) { return d.write(p, false) }
+
+// Pass passes data on without digesting it, see [Digester.Resume]. It fails if earlier data could not be passed on.
+func (d *Digester) Pass(p []byte) (int, error) { return d.write(p, true) }
+
+func (d *Digester) write(p []byte, pass bool) (int, error) {
+	if d.block != nil && d.passes != pass {
+		d.flush()
+	}
+	d.passes = pass
 	size := len(p)
 	for len(p) > 0 {
 		if err := d.err(); err != nil {
@@ -111,7 +125,7 @@ func (d *Digester) Write(p []byte) (int, error) {
 		}
 		if d.block == nil {
 			d.block = <-d.free
-			d.block.data = slices.Grow(d.block.data[:0], blockSize)
+			d.block.data, d.block.passed = slices.Grow(d.block.data[:0], blockSize), pass
 		}
 		n := min(len(p), blockSize-len(d.block.data))
 		d.block.data = append(d.block.data, p[:n]...)
@@ -129,6 +143,52 @@ func (d *Digester) flush() {
 	for _, in := range d.readers {
 		in <- b
 	}
+}
+
+// idle waits until all readers are done with what was written.
+func (d *Digester) idle() {
+	if d.block != nil {
+		d.flush()
+	}
+	var all []*block
+	for range blocks {
+		all = append(all, <-d.free)
+	}
+	for _, b := range all {
+		d.free <- b
+	}
+}
+
+// A state is what digests were computed until now.
+type state struct{ SHA256, SHA512 []byte }
+
+// State returns the state of the digests of all that was written until now, for Resume. It is none of what was only passed on.
+func (d *Digester) State() ([]byte, error) {
+	d.idle()
+	var s state
+	var err1, err2 error
+	s.SHA256, err1 = d.sha256.(encoding.BinaryMarshaler).MarshalBinary()
+	s.SHA512, err2 = d.sha512.(encoding.BinaryMarshaler).MarshalBinary()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	return json.Marshal(s)
+}
+
+// Resume continues with a state that State has returned: as if what led to it had been written, which the caller passes on. If it fails, the
+// digests are as before.
+func (d *Digester) Resume(from []byte) error {
+	var s state
+	if err := json.Unmarshal(from, &s); err != nil {
+		return err
+	}
+	short, long := sha256.New(), sha512.New()
+	err := errors.Join(short.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256), long.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
+	if err != nil {
+		return err
+	}
+	d.idle()
+	return errors.Join(d.sha256.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256), d.sha512.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
 }
 
 // Digest waits until all data has been passed on, and returns the data's digest. It must be called exactly once, after the last

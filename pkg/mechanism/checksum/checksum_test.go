@@ -102,6 +102,40 @@ func TestFullDiskStopsTheWriter(t *testing.T) {
 	}
 }
 
+// What was digested before need only be passed on.
+func TestDigesterResumes(t *testing.T) {
+	t.Parallel()
+	data := []byte(sample["a/b/c.tar.gz"])
+	for _, at := range []int{0, 1, blockSize, 3*blockSize + 5, len(data)} {
+		var first, second bytes.Buffer
+		one := NewDigester(&first)
+		_, err1 := one.Write(data[:at])
+		state, err2 := one.State()
+		_, err3 := one.Write(data[at:])
+		want, err4 := one.Digest()
+
+		two := NewDigester(&second)
+		_, err5 := two.Write([]byte{})
+		if err := two.Resume([]byte(`{"SHA256":"AAAA"}`)); err == nil {
+			t.Error("it resumes from what is no state")
+		}
+		var errs []error
+		for piece := range slices.Chunk(data[:at], 1000) {
+			_, err := two.Pass(piece)
+			errs = append(errs, err)
+		}
+		err6 := two.Resume(state)
+		_, err7 := two.Write(data[at:])
+		got, err8 := two.Digest()
+		if err := errors.Join(append(errs, err1, err2, err3, err4, err5, err6, err7, err8)...); err != nil {
+			t.Fatal(err)
+		}
+		if got != want || !bytes.Equal(second.Bytes(), data) {
+			t.Errorf("%d bytes were passed on: %v, want %v", at, got, want)
+		}
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

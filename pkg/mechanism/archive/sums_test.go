@@ -1,0 +1,98 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/sha512"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"slipway.build/pkg/mechanism/checksum"
+)
+
+// A counter counts what is not digested.
+type counter struct {
+	*checksum.Digester
+	passed int
+}
+
+func (c *counter) Pass(p []byte) (int, error) {
+	c.passed += len(p)
+	return c.Digester.Pass(p)
+}
+
+// digested packs entries, checks the digest, and returns how many bytes of the archive were not digested.
+func digested(t *testing.T, p *Packer, entries []Entry) (passed int) {
+	t.Helper()
+	var b bytes.Buffer
+	c := &counter{Digester: checksum.NewDigester(&b)}
+	err := p.TarGz(t.Context(), c, entries)
+	digest, failed := c.Digest()
+	if err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
+	if want := (checksum.Digest{SHA256: sumOf(b.Bytes()), SHA512: fmt.Sprintf("%x", sha512.Sum512(b.Bytes()))}); digest != want {
+		t.Errorf("the digest is %v, want %v", digest, want)
+	}
+	if !bytes.Equal(b.Bytes(), packed(t, &Packer{Cache: p.Cache}, entries)) {
+		t.Error("the archive is another one than without a digest")
+	}
+	return c.passed
+}
+
+func TestWhatAnArchiveBeginsWithIsDigestedOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	large := func(name string, seed uint64) Entry {
+		data := bytes.Repeat(noise(seed, chunkSize), stretch>>20+5)
+		return Entry{Name: name, Path: writeFile(t, filepath.Join(dir, fmt.Sprint(name, seed)), data), Sum: sumOf(data)}
+	}
+	p := &Packer{Cache: t.TempDir()}
+	entries := []Entry{file("dir/first", []byte("1")), large("dir/one", 1), large("dir/two", 2), file("last", []byte("1"))}
+	if got := digested(t, p, entries); got != 0 {
+		t.Errorf("%d bytes were not digested the first time", got)
+	}
+	const one = stretch // of noise, which cannot be compressed
+	for _, test := range []struct {
+		name    string
+		entries []Entry
+		least   int
+		most    int
+	}{
+		{"nothing changed", entries, 2 * one, 3 * one},
+		{"the end changed", append(entries[:3:3], file("last", []byte("2"))), 2 * one, 3 * one},
+		{"another end", append(entries[:3:3], file("a new one", []byte("2"))), 2 * one, 3 * one},
+		{"the second one changed", []Entry{entries[0], entries[1], large("dir/two", 3), entries[3]}, one, 2*one - 1},
+		{"the mode of the second one changed", []Entry{entries[0], entries[1], {Name: "dir/two", Mode: 0o700, Path: entries[2].Path, Sum: entries[2].Sum}, entries[3]}, one, 2*one - 1},
+		{"the start changed", append([]Entry{file("dir/first", []byte("2"))}, entries[1:]...), 0, 0},
+		{"the first name changed", append([]Entry{file("dir/f", []byte("1"))}, entries[1:]...), 0, 0},
+	} {
+		if got := digested(t, p, test.entries); got < test.least || got > test.most {
+			t.Errorf("%s: %d bytes were not digested", test.name, got)
+		}
+	}
+	for name, damage := range map[string]func([]byte) []byte{
+		"flipped": func(b []byte) []byte { b[len(b)-3] ^= 1; return b },
+		"cut":     func(b []byte) []byte { return b[:len(b)/2] },
+		"empty":   func([]byte) []byte { return nil },
+		"whole, but no state": func([]byte) []byte {
+			return fmt.Appendf(nil, "%x\n%s", sha256.Sum256([]byte("{}")), "{}")
+		},
+	} {
+		for _, path := range cached(t, p.Cache, sumsExt) {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, path, damage(b))
+		}
+		if got := digested(t, p, entries); got != 0 {
+			t.Errorf("%s: %d bytes were not digested", name, got)
+		}
+		if got := digested(t, p, entries); got < 2*one {
+			t.Errorf("%s: the states were not mended: %d bytes were not digested", name, got)
+		}
+	}
+}
