@@ -43,6 +43,7 @@ type Member struct {
 	From string // ends in "/" if it is a folder
 	To   string // below Top: the name of the file, or of the folder that gets the contents
 	Fill bool   // replace placeholders in YAML files
+	Last bool   // comes after members that are not, as what is made from the version: it changes more often. No folder is
 }
 
 // A Text is a small member; the spec has its content.
@@ -104,7 +105,7 @@ func Action(s Spec, at Place) *action.Action {
 func (s Spec) entries(ctx context.Context, at Place, sum func(input string) string) ([]archive.Entry, error) {
 	var entries []archive.Entry
 	for _, t := range s.Texts {
-		entries = append(entries, archive.Entry{Name: path.Join(s.Top, t.Name), Mode: 0o644, Data: []byte(t.Content)})
+		entries = append(entries, archive.Entry{Name: path.Join(s.Top, t.Name), Mode: 0o644, Data: []byte(t.Content), Last: true})
 	}
 	for _, m := range s.Members {
 		more, err := s.member(m, at.Root, sum)
@@ -133,7 +134,7 @@ func (s Spec) member(m Member, root string, sum func(string) string) ([]archive.
 	if err != nil {
 		return nil, err
 	}
-	return []archive.Entry{{Name: to, Mode: info.Mode().Perm(), Path: from, Sum: sum(m.From)}}, nil
+	return []archive.Entry{{Name: to, Mode: info.Mode().Perm(), Path: from, Sum: sum(m.From), Last: m.Last}}, nil
 }
 
 // fill replaces the placeholders in YAML files.
@@ -151,7 +152,7 @@ func (s Spec) fill(entries []archive.Entry) ([]archive.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries[i] = archive.Entry{Name: e.Name, Mode: e.Mode, Data: []byte(replacer.Replace(string(data)))}
+		entries[i] = archive.Entry{Name: e.Name, Mode: e.Mode, Data: []byte(replacer.Replace(string(data))), Last: true}
 	}
 	return entries, nil
 }

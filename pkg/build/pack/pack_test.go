@@ -84,16 +84,16 @@ func TestATarballHoldsWhatItsSpecSays(t *testing.T) {
 	}
 	got := members(t, root, Spec{
 		Name: "x.tar.gz", Top: "kubernetes", Time: time.Unix(1_700_000_000, 0).UTC(),
-		Members: []Member{{From: "bin/kubelet", To: "server/bin/kubelet"}, {From: "manifests/", To: "addons", Fill: true}, {From: "plain/"}},
+		Members: []Member{{From: "bin/kubelet", To: "server/bin/kubelet"}, {From: "manifests/", To: "addons", Fill: true}, {From: "plain/b.yaml", To: "b.yaml", Last: true}},
 		Texts:   []Text{{Name: "version", Content: "v1\n"}},
 		Values:  []Value{{"__REGISTRY__", "r.example"}, {"__VERSION__", "v1"}},
 	}, Place{List: func(context.Context) ([]archive.Entry, error) {
 		return []archive.Entry{{Name: "elsewhere", Mode: 0o600, Data: []byte("more")}}, nil
 	}})
 	want := []string{
-		"644 kubernetes/addons/sub/README: __VERSION__", "644 kubernetes/addons/a.yaml: image: r.example/a:v1",
-		"755 kubernetes/server/bin/kubelet: program", "644 kubernetes/b.yaml: __VERSION__", "644 kubernetes/version: v1\n",
-		"644 elsewhere: more",
+		"644 elsewhere: more", "644 kubernetes/addons/sub/README: __VERSION__", "755 kubernetes/server/bin/kubelet: program",
+		// what is last
+		"644 kubernetes/addons/a.yaml: image: r.example/a:v1", "644 kubernetes/b.yaml: __VERSION__", "644 kubernetes/version: v1\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

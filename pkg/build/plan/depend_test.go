@@ -299,7 +299,7 @@ func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
 		{"/dnsctl", "addons/bin/dnsctl"}, {"/dns.tar", "addons/images/dns.tar"}, {"/kube-apiserver.tar", "server/bin/kube-apiserver.tar"},
 		{"/dns/linux-arm64/", "LICENSES/dns"},
 	} {
-		if !regexp.MustCompile(`\.From="[^"]*` + member[0] + `"\n[^\n]*\.To="` + member[1] + `"`).MatchString(server) {
+		if !regexp.MustCompile(`\.From="[^"]*` + member[0] + `"\n[^\n]*\n[^\n]*\.To="` + member[1] + `"`).MatchString(server) {
 			t.Errorf("no member %s in\n%s", member, server)
 		}
 	}

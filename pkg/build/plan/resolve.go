@@ -200,6 +200,7 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform) {
 	r.texts(group, on, shipped)
 	t.Members = append(t.Members, pack.Member{From: noticeDir(group, on) + "/", To: "LICENSES"})
 	hold(catalog.SourceTarball, slashed(Tars, catalog.SourceTarball), catalog.SourceTarball)
+	t.Members[len(t.Members)-1].Last = true
 	if set == catalog.Server || set == catalog.Test {
 		some := slices.Clone(binaries)
 		var bases []string

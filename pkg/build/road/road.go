@@ -162,7 +162,7 @@ type GoCommand struct {
 }
 
 // Garbage is for the environment of runs. It lets the heap of a linker grow to three times what is in use, instead of twice, before garbage is
-// collected, which takes a seventh less time and 2 % more memory. A compiler, which begins with a large heap anyway, is as fast as before.
+// collected, which takes a seventh less time and 1 % more memory. A compiler, which begins with a large heap anyway, is as fast as before.
 // The figures are in docs/measurements.md.
 const Garbage = "GOGC=200"
 

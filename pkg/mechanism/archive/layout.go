@@ -49,6 +49,9 @@ func layout(entries []Entry, t time.Time) ([]member, error) {
 		if err := checkName(e.Name); err != nil {
 			return nil, fmt.Errorf("pack %q: %w", e.Name, err)
 		}
+		if e.Last && e.Mode.IsDir() {
+			return nil, fmt.Errorf("pack %s: a directory cannot be last", e.Name)
+		}
 		if _, twice := names[e.Name]; twice {
 			return nil, fmt.Errorf("pack %s: name occurs twice", e.Name)
 		}
@@ -68,7 +71,16 @@ func layout(entries []Entry, t time.Time) ([]member, error) {
 			all = append(all, Entry{Name: dir, Mode: fs.ModeDir})
 		}
 	}
-	slices.SortFunc(all, inOrder)
+	// A directory's name is a prefix of the names below it, so this puts it before them.
+	slices.SortFunc(all, func(a, b Entry) int {
+		if a.Last != b.Last {
+			if b.Last {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
 
 	members := make([]member, len(all))
 	for i, e := range all {
@@ -79,30 +91,6 @@ func layout(entries []Entry, t time.Time) ([]member, error) {
 		members[i] = m
 	}
 	return members, nil
-}
-
-// inOrder compares entries: by name, but what is in folders, and these themselves, comes before the files beside them. So what an archive has at
-// its top, which is often made of everything (a version, sources), comes last, and archives with the same folders begin alike.
-func inOrder(a, b Entry) int {
-	restA, restB := a.Name, b.Name
-	for {
-		partA, moreA, belowA := strings.Cut(restA, "/")
-		partB, moreB, belowB := strings.Cut(restB, "/")
-		if partA == partB && belowA && belowB {
-			restA, restB = moreA, moreB
-			continue
-		}
-		if partA == partB { // a folder comes before what is in it
-			return cmp.Compare(len(restA), len(restB))
-		}
-		if folderA, folderB := belowA || a.Mode.IsDir(), belowB || b.Mode.IsDir(); folderA != folderB {
-			if folderA {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(partA, partB)
-	}
 }
 
 func checkName(name string) error {

@@ -72,9 +72,26 @@ func TestMissingDirectoriesAreAdded(t *testing.T) {
 	for _, s := range got {
 		names = append(names, s.Name)
 	}
-	want := []string{"a/", "a/b/", "a/b/c/", "a/b/c/d", "a/b/e", "z/", "z/f", "a-b"}
+	want := []string{"a/", "a-b", "a/b/", "a/b/c/", "a/b/c/d", "a/b/e", "z/", "z/f"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The parents of entries that are last are not.
+func TestWhatIsLastComesLast(t *testing.T) {
+	t.Parallel()
+	entries := []Entry{file("b/x", nil), {Name: "a/b/first", Last: true}, file("a/z", nil), {Name: "a/a", Last: true}, {Name: "c", Mode: fs.ModeSymlink, Link: "b", Last: true}}
+	var names []string
+	for _, s := range untar(t, tarred(t, entries...)) {
+		names = append(names, s.Name)
+	}
+	want := []string{"a/", "a/b/", "a/z", "b/", "b/x", "a/a", "a/b/first", "c"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := NewTarball([]Entry{{Name: "d", Mode: fs.ModeDir, Last: true}}, testTime); err == nil {
+		t.Error("a directory is last")
 	}
 }
 

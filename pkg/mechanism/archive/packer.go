@@ -35,6 +35,7 @@ type Entry struct {
 	Data []byte      // a regular file's content, if Path is empty
 	Path string      // where a regular file's content is
 	Sum  string      // SHA-256 of the content of Path in hex, if it is known; saves a read
+	Last bool        // comes after those that are not, since it changes more often; no directory is
 }
 
 // A Packer writes .tar.gz files. Its methods may be called concurrently. All packers that share a Cache compress a content

@@ -50,7 +50,7 @@ func TestWhatAnArchiveBeginsWithIsDigestedOnce(t *testing.T) {
 		return Entry{Name: name, Path: writeFile(t, filepath.Join(dir, fmt.Sprint(name, seed)), data), Sum: sumOf(data)}
 	}
 	p := &Packer{Cache: t.TempDir()}
-	entries := []Entry{file("dir/first", []byte("1")), large("dir/one", 1), large("dir/two", 2), file("last", []byte("1"))}
+	entries := []Entry{file("dir/first", []byte("1")), large("dir/one", 1), large("dir/two", 2), {Name: "a", Data: []byte("1"), Last: true}}
 	if got := digested(t, p, entries); got != 0 {
 		t.Errorf("%d bytes were not digested the first time", got)
 	}
@@ -62,8 +62,8 @@ func TestWhatAnArchiveBeginsWithIsDigestedOnce(t *testing.T) {
 		most    int
 	}{
 		{"nothing changed", entries, 2 * one, 3 * one},
-		{"the end changed", append(entries[:3:3], file("last", []byte("2"))), 2 * one, 3 * one},
-		{"another end", append(entries[:3:3], file("a new one", []byte("2"))), 2 * one, 3 * one},
+		{"the end changed", append(entries[:3:3], Entry{Name: "a", Data: []byte("2"), Last: true}), 2 * one, 3 * one},
+		{"another end", append(entries[:3:3], Entry{Name: "an", Data: []byte("1"), Last: true}), 2 * one, 3 * one},
 		{"the second one changed", []Entry{entries[0], entries[1], large("dir/two", 3), entries[3]}, one, 2*one - 1},
 		{"the mode of the second one changed", []Entry{entries[0], entries[1], {Name: "dir/two", Mode: 0o700, Path: entries[2].Path, Sum: entries[2].Sum}, entries[3]}, one, 2*one - 1},
 		{"the start changed", append([]Entry{file("dir/first", []byte("2"))}, entries[1:]...), 0, 0},
