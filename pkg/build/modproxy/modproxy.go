@@ -136,7 +136,7 @@ type lookup struct {
 	files map[string]action.Entry // by suffix
 
 	// The go command asks for one file of a module after the other. The small ones are fetched as soon as it asks for any of them, in one
-	// request, so that it waits for a distant server once.
+	// request, so that it waits for a distant server once for all of them.
 	fetched chan struct{} // closed when they are
 	small   map[string][]byte
 }

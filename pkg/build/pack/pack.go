@@ -43,7 +43,7 @@ type Member struct {
 	From string // ends in "/" if it is a folder
 	To   string // below Top: the name of the file, or of the folder that gets the contents
 	Fill bool   // replace placeholders in YAML files
-	Last bool   // comes after members that are not, as what is made from the version: it changes more often. No folder is
+	Last bool   // for a file that changes more often than others: it comes after them, as do texts and files with placeholders
 }
 
 // A Text is a small member; the spec has its content.

@@ -210,21 +210,10 @@ func (c *cache) drop(seg segment) error {
 
 // split returns what putSplit kept for the tar file with the given sum and size.
 func (c *cache) split(sum string, size int64) (split, bool) {
-	path := c.path(sum, splitExt)
-	p, err := os.ReadFile(path)
-	if err != nil {
-		return split{}, false
-	}
-	check, list, _ := bytes.Cut(p, []byte("\n"))
-	if string(check) != fmt.Sprintf("%x", sha256.Sum256(list)) {
-		return split{}, false
-	}
+	list, ok := c.intact(sum, splitExt)
 	var s split
-	if err := json.Unmarshal(list, &s); err != nil || s.Sum != sum || s.Size != size || !s.valid() {
+	if !ok || json.Unmarshal(list, &s) != nil || s.Sum != sum || s.Size != size || !s.valid() {
 		return split{}, false
-	}
-	if info, err := os.Stat(path); err == nil {
-		touch(path, info)
 	}
 	return s, true
 }
@@ -234,8 +223,30 @@ func (c *cache) putSplit(s split) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(c.path(s.Sum, splitExt), 0o644, func(f io.Writer) error {
-		_, err := fmt.Fprintf(f, "%x\n%s", sha256.Sum256(list), list)
+	return c.keep(s.Sum, splitExt, list)
+}
+
+// intact returns what keep kept, if every byte is as it was.
+func (c *cache) intact(name, ext string) ([]byte, bool) {
+	path := c.path(name, ext)
+	p, err := os.ReadFile(path)
+	if err != nil {
+		return nil, false
+	}
+	check, data, _ := bytes.Cut(p, []byte("\n"))
+	if string(check) != fmt.Sprintf("%x", sha256.Sum256(data)) {
+		return nil, false
+	}
+	if info, err := os.Stat(path); err == nil {
+		touch(path, info)
+	}
+	return data, true
+}
+
+// keep writes a small file that begins with the digest of the rest.
+func (c *cache) keep(name, ext string, data []byte) error {
+	return atomicfile.Write(c.path(name, ext), 0o644, func(f io.Writer) error {
+		_, err := fmt.Fprintf(f, "%x\n%s", sha256.Sum256(data), data)
 		return err
 	})
 }

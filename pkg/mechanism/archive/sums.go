@@ -1,16 +1,12 @@
 package archive
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
-	"os"
-
-	"slipway.build/pkg/mechanism/atomicfile"
 )
 
 // A Digester is a writer that digests what it writes. If TarGz writes to one, the cache keeps the states of its digests, so that what an
@@ -86,8 +82,7 @@ func (o *output) add(ctx context.Context, p piece) error {
 	o.since = 0
 	name := hex.EncodeToString(o.name.Sum(nil))
 	if o.known {
-		state, ok := o.cache.sums(name)
-		if ok = ok && o.sums.Resume(state) == nil; ok {
+		if state, ok := o.cache.intact(name, sumsExt); ok && o.sums.Resume(state) == nil {
 			return o.release(ctx, o.sums.Pass)
 		}
 		o.known = false
@@ -99,7 +94,7 @@ func (o *output) add(ctx context.Context, p piece) error {
 	if err != nil {
 		return err
 	}
-	return o.cache.putSums(name, state)
+	return o.cache.keep(name, sumsExt, state)
 }
 
 // release writes the pieces that were held.
@@ -113,6 +108,7 @@ func (o *output) release(ctx context.Context, write func([]byte) (int, error)) e
 	return nil
 }
 
+// write writes a piece by one of the writer's methods.
 func (o *output) write(ctx context.Context, p piece, write func([]byte) (int, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -130,28 +126,4 @@ func (o *output) write(ctx context.Context, p piece, write func([]byte) (int, er
 	o.crc = combineCRC(o.crc, c.crc, c.size)
 	o.size += c.size
 	return nil
-}
-
-// sums returns what putSums kept under a name.
-func (c *cache) sums(name string) ([]byte, bool) {
-	path := c.path(name, sumsExt)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, false
-	}
-	check, state, _ := bytes.Cut(data, []byte("\n"))
-	if string(check) != fmt.Sprintf("%x", sha256.Sum256(state)) {
-		return nil, false
-	}
-	if info, err := os.Stat(path); err == nil {
-		touch(path, info)
-	}
-	return state, true
-}
-
-func (c *cache) putSums(name string, state []byte) error {
-	return atomicfile.Write(c.path(name, sumsExt), 0o644, func(f io.Writer) error {
-		_, err := fmt.Fprintf(f, "%x\n%s", sha256.Sum256(state), state)
-		return err
-	})
 }

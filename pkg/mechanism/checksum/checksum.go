@@ -159,10 +159,10 @@ func (d *Digester) idle() {
 	}
 }
 
-// A state is what digests were computed until now.
+// A state says how far both digests are.
 type state struct{ SHA256, SHA512 []byte }
 
-// State returns the state of the digests of all that was written until now, for Resume. It is none of what was only passed on.
+// State returns the state of the digests of all that was written until now, for Resume. What was only passed on is not in it.
 func (d *Digester) State() ([]byte, error) {
 	d.idle()
 	var s state
