@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/test/reapi"
 )
 
@@ -216,9 +217,7 @@ func TestBazelReportsMistakes(t *testing.T) {
 	})
 	t.Run("Bazel of another version", func(t *testing.T) {
 		bin := t.TempDir()
-		if err := os.WriteFile(filepath.Join(bin, "bazel"), []byte("#!/bin/sh\necho bazel 6.0.0\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Script(t, filepath.Join(bin, "bazel"), "#!/bin/sh\necho bazel 6.0.0\n")
 		got := tr.with("PATH="+bin+":"+os.Getenv("PATH"), "KUBE_VERBOSE=1").slipway(t, "bazel", "--", "info", "release").ok(t)
 		if !strings.Contains(got.stderr, "6.0.0, and .bazelversion pins") {
 			t.Errorf("it does not say why that Bazel was not taken: %v", got)

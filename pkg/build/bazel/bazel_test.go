@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -29,9 +30,7 @@ func machine(t *testing.T, programs map[string]string) Options {
 		t.Fatal(err)
 	}
 	for name, script := range programs {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!"+sh+"\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Script(t, filepath.Join(dir, name), "#!"+sh+"\n"+script+"\n")
 	}
 	if err := os.WriteFile(filepath.Join(root, ".bazelversion"), []byte("7.7.1\n"), 0o644); err != nil {
 		t.Fatal(err)

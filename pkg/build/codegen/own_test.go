@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -42,9 +43,7 @@ func newDistribution(t *testing.T) *distribution {
 func (d *distribution) tool(t *testing.T, name, script string) {
 	t.Helper()
 	script = "#!/bin/sh\n[ \"$1\" = --help ] && { echo none; exit; }\necho \"${0##*/} $*\" >>'" + d.log + "'\n" + script + "\n"
-	if err := os.WriteFile(filepath.Join(d.tools.Dir, "bin", name), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, filepath.Join(d.tools.Dir, "bin", name), script)
 }
 
 func (d *distribution) write(t *testing.T, name, text string) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/build/patched"
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/tree/patch"
 )
 
@@ -20,13 +21,9 @@ func TestPatchedTypesAreGeneratedAnew(t *testing.T) {
 	original, _ := repository(t, "--unknown")
 	script := "#!/bin/sh\n[ \"$1\" = --help ] && { echo none; exit; }\n" +
 		"for p in \"$@\"; do case $p in ./*) grep -h '^// field' $p/types.go >$p/zz_generated.deepcopy.go;; esac; done\n"
-	if err := os.WriteFile(filepath.Join(r.Tools.Dir, "bin", "deepcopy-gen"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, filepath.Join(r.Tools.Dir, "bin", "deepcopy-gen"), script)
 	for _, none := range []string{"swagger", "openapi-gen", "applyconfiguration-gen", "informer-gen"} {
-		if err := os.WriteFile(filepath.Join(r.Tools.Dir, "bin", none), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Script(t, filepath.Join(r.Tools.Dir, "bin", none), "#!/bin/sh\nexit 1\n")
 	}
 	const internal = "pkg/apis/apps/doc.go"
 	tree := patched.Tree{Overlay: patch.NewOverlay(nil, patch.Dir(original.Dir))}

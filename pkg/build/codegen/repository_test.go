@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/mechanism/child/childtest"
 )
 
 // repository writes the small repository, with generators that append their command line to a log, and say in --help what they know.
@@ -43,9 +44,7 @@ func fakeTools(t *testing.T, log, known string) *Tools {
 	}
 	script := "#!/bin/sh\n[ \"$1\" = --help ] && { echo '  " + known + " string   help'; exit 2; }\necho \"${0##*/} $*\" >>'" + log + "'\n"
 	for _, name := range []string{"deepcopy-gen", "defaulter-gen", "conversion-gen", "register-gen", "client-gen", "lister-gen", "go-to-protobuf"} {
-		if err := os.WriteFile(filepath.Join(dir, "bin", name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Script(t, filepath.Join(dir, "bin", name), script)
 	}
 	return &Tools{Go: &toolchain.Go{Root: dir}, Dir: dir, help: map[string]string{}}
 }
@@ -139,9 +138,7 @@ func TestComparisonNamesFiles(t *testing.T) {
 	r, _ := repository(t, "--unknown")
 	script := filepath.Join(r.Tools.Dir, "bin", "deepcopy-gen")
 	make := "#!/bin/sh\n[ \"$1\" = --help ] && { echo none; exit; }\necho 'package apps // new' >pkg/apis/apps/zz_generated.deepcopy.go\necho package v1 >staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go\n"
-	if err := os.WriteFile(script, []byte(make), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, script, make)
 	c, err := r.Compare(t.Context(), []string{"deepcopy"})
 	if err != nil {
 		t.Fatal(err)
@@ -164,9 +161,7 @@ func TestFailedGeneratorSaysWhy(t *testing.T) {
 	t.Parallel()
 	r, _ := repository(t, "--unknown")
 	script := filepath.Join(r.Tools.Dir, "bin", "deepcopy-gen")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho types.go:3:1: syntax error >&2\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, script, "#!/bin/sh\necho types.go:3:1: syntax error >&2\nexit 1\n")
 	err := r.Generate(t.Context(), []string{"deepcopy"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "generate deepcopy: deepcopy-gen: exit status 1") || !strings.Contains(err.Error(), "types.go:3:1: syntax error") {
 		t.Errorf("error %v", err)

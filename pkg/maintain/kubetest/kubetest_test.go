@@ -17,6 +17,7 @@ import (
 
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/mechanism/gotest"
 	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/tree/patch"
@@ -272,9 +273,7 @@ func TestCommandTestsRunWithTheGivenPrograms(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	kubectl := filepath.Join(t.TempDir(), "kubectl")
-	if err := os.WriteFile(kubectl, []byte("#!/bin/sh\necho our kubectl tests \"$1\"\n"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, kubectl, "#!/bin/sh\necho our kubectl tests \"$1\"\n")
 	var out bytes.Buffer
 	options := kubetest.Options{Env: os.Environ(), Show: gotest.Options{Out: &out}, Err: os.Stderr}
 	programs := func() ([]string, error) { return []string{kubectl}, nil }

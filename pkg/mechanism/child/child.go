@@ -43,6 +43,15 @@ func Run(cmd *exec.Cmd, orphaned syscall.Signal, started func(pid int)) error {
 	return err
 }
 
+// WithoutStarts calls write while no child is being started. Until its program runs, a child has open what this process had open when it was
+// forked, and Linux refuses to run a file that any process has open for writing ("text file busy", go.dev/issue/22315). So whoever writes a
+// program and runs it at once opens and closes it in here. Starts of children wait meanwhile; write must not start any.
+func WithoutStarts(write func() error) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return write()
+}
+
 // Interrupt makes the end of cmd's context interrupt the program, as Ctrl-C does, and kill it only after grace.
 func Interrupt(cmd *exec.Cmd, grace time.Duration) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

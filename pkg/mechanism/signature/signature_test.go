@@ -20,6 +20,7 @@ import (
 	"strings"
 	"testing"
 
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/mechanism/needs"
 )
 
@@ -371,9 +372,7 @@ func TestPluginSigns(t *testing.T) {
 		"silent": "exit 1",
 		"odd":    "echo '{}'",
 	} {
-		if err := os.WriteFile(filepath.Join(bin, pluginPrefix+name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Script(t, filepath.Join(bin, pluginPrefix+name), "#!/bin/sh\n"+script+"\n")
 	}
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	theirs, err := ReadPrivate(t.Context(), "test://"+file, never)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/mechanism/child"
 )
 
 // A Program is a program of a cluster that is not the release's. A copy of it is in the cluster's folder.
@@ -93,13 +95,17 @@ func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
 		return Program{}, err
 	}
 	defer os.RemoveAll(tmp)
-	out, err := os.OpenFile(filepath.Join(tmp, name), os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		return Program{}, err
-	}
+	to := filepath.Join(tmp, name)
 	sum := sha256.New()
-	_, err = io.Copy(io.MultiWriter(out, sum), in)
-	if err := errors.Join(err, out.Close(), os.Chmod(tmp, 0o755)); err != nil {
+	err = child.WithoutStarts(func() error { // since it is run at once
+		out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.MultiWriter(out, sum), in)
+		return errors.Join(err, out.Close())
+	})
+	if err := errors.Join(err, os.Chmod(tmp, 0o755)); err != nil {
 		return Program{}, fmt.Errorf("copy %s: %w", from, err)
 	}
 	p := Program{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), From: from, Since: time.Now().Round(time.Second)}
@@ -107,16 +113,16 @@ func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
 	if !ok {
 		ask = []string{"--version"}
 	}
-	said, err := output(ctx, "", append([]string{out.Name()}, ask...)...)
+	said, err := output(ctx, "", append([]string{to}, ask...)...)
 	if err != nil {
 		return Program{}, fmt.Errorf("%s cannot say its version: %w", from, err)
 	}
 	p.Version, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
-	to := filepath.Dir(s.stored(p))
-	if _, err := os.Stat(to); err == nil {
+	kept := filepath.Dir(s.stored(p))
+	if _, err := os.Stat(kept); err == nil {
 		return p, nil // as it was built before
 	}
-	return p, os.Rename(tmp, to)
+	return p, os.Rename(tmp, kept)
 }
 
 // sweepPrograms removes the copies of programs that the cluster no longer runs, and could not go back to.

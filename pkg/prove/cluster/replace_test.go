@@ -12,6 +12,7 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/child/childtest"
 )
 
 const schedulerManifest = `apiVersion: v1
@@ -88,9 +89,7 @@ func TestProgramIsReplacedAndBack(t *testing.T) {
 	script := func(name, does string) (dir string) {
 		dir = t.TempDir()
 		text := "#!/bin/sh\ncase \"$1\" in *version*) false ;; esac || { echo 'version " + does + "'; exit; }\n" + does + "\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Script(t, filepath.Join(dir, name), text)
 		return dir
 	}
 	runs := func(word string) string { return "echo " + word + ` "$@" >` + ready + "; exec sleep 60" }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/tree/worktree/gittest"
 )
 
@@ -246,9 +247,7 @@ func TestGitIsStartedTwiceAtMost(t *testing.T) {
 	}
 	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
 	script := fmt.Sprintf("#!/bin/sh\necho \"$*\" >>'%s'\nexec '%s' \"$@\"\n", log, real)
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, filepath.Join(bin, "git"), script)
 	path := bin + string(filepath.ListSeparator) + os.Getenv("PATH")
 	if _, err := Read(context.Background(), Request{Root: r.Dir, Base: base, Env: r.Env("PATH", path)}); err != nil {
 		t.Fatal(err)

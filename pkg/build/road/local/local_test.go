@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -105,9 +106,7 @@ func TestCompileNeedsNoPreviousOutput(t *testing.T) {
 while [ "$1" != -o ]; do shift; done
 echo compiled >"$2/kubectl"
 `
-	if err := os.WriteFile(filepath.Join(goroot, "bin", "go"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, filepath.Join(goroot, "bin", "go"), script)
 	r := &Road{Root: t.TempDir(), Go: func(context.Context, func(string)) (*toolchain.Go, error) {
 		return &toolchain.Go{Root: goroot}, nil
 	}}

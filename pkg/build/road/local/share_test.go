@@ -21,6 +21,7 @@ import (
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/action/cachetest"
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -60,9 +61,7 @@ func TestModulesAreDownloadedWhilePackagesAreFetched(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		childtest.Script(t, name, text)
 	}
 	m := cachetest.New()
 	s := &sharing{cache: m}

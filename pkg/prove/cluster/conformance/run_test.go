@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/tree/catalog"
@@ -294,9 +295,7 @@ func TestChildrenOfASuiteDoNotOutliveIt(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRunner(t, Options{})
 	script := filepath.Join(r.dir, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nsleep 1000 >/dev/null 2>&1 &\necho $!\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	childtest.Script(t, script, "#!/bin/sh\nsleep 1000 >/dev/null 2>&1 &\necho $!\n")
 	log, err := os.Create(r.log)
 	if err != nil {
 		t.Fatal(err)
