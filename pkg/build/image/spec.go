@@ -28,7 +28,7 @@ var sources embed.FS
 
 // Recipe identifies everything that decides an image's bytes besides its Spec and the files that the Spec names. Programs with the
 // same Recipe make the same images.
-var Recipe = recipe.Of(sources, "github.com/google/go-containerregistry") + " " + archive.Recipe + " " + rootsSum()
+var Recipe = recipe.Of(sources, "github.com/google/go-containerregistry") + " " + archive.Recipe + " " + checksum.Recipe + " " + rootsSum()
 
 // rootsSum returns a digest of the certificates themselves: only programs built by the Go command know their version.
 func rootsSum() string {

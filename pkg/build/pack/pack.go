@@ -22,7 +22,7 @@ import (
 var sources embed.FS
 
 // Recipe identifies the code that decides a tarball's bytes, together with its Spec.
-var Recipe = recipe.Of(sources) + " " + archive.Recipe
+var Recipe = recipe.Of(sources) + " " + archive.Recipe + " " + checksum.Recipe
 
 // A Spec decides a tarball's bytes, together with the contents of the files that it names. Paths are relative to the tree's root and
 // separated by slashes.

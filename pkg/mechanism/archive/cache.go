@@ -28,7 +28,7 @@ const (
 
 	packedExt = ".deflate" // compressed forms, named by the SHA-256 of the content
 	splitExt  = ".split"   // lists of segments, named by the SHA-256 of the tar file
-	sumsExt   = ".sums"    // states of digests, named by the SHA-256 of what was digested, in pieces
+	sumsExt   = ".sums"    // states of digests, named by a SHA-256 of the pieces that were digested, see output
 	tempExt   = ".tmp"     // files that are not complete
 )
 

@@ -134,10 +134,11 @@ func TestTrimRemovesWhatIsUnused(t *testing.T) {
 		}
 	}
 	old := filepath.Join(cache, "0123456789abcdef", sumOf(nil)+packedExt)
+	sums := filepath.Join(filepath.Dir(old), sumOf(nil)+sumsExt)
 	foreign := []string{filepath.Join(cache, "notes", "x.deflate"), filepath.Join(filepath.Dir(old), "x.deflate")}
 	temp := cached(t, cache, packedExt)[0]
 	temp = filepath.Join(filepath.Dir(temp), "."+filepath.Base(temp)+".1"+tempExt)
-	for _, path := range append(foreign, old, temp) {
+	for _, path := range append(foreign, old, sums, temp) {
 		writeFile(t, path, nil)
 		age(path, keepUnused+time.Hour)
 	}
@@ -157,7 +158,7 @@ func TestTrimRemovesWhatIsUnused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, path := range []string{old, temp} {
+	for _, path := range []string{old, sums, temp} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("%s is still there", path)
 		}

@@ -35,7 +35,7 @@ type Entry struct {
 	Data []byte      // a regular file's content, if Path is empty
 	Path string      // where a regular file's content is
 	Sum  string      // SHA-256 of the content of Path in hex, if it is known; saves a read
-	Last bool        // comes after those that are not, since it changes more often; no directory is
+	Last bool        // comes after those that are not, since it changes more often; must be false for a directory
 }
 
 // A Packer writes .tar.gz files. Its methods may be called concurrently. All packers that share a Cache compress a content
@@ -107,7 +107,6 @@ type packing struct {
 	members   []member
 	large     map[*content]*largeContent
 	fragments chan fragment
-	buf       []byte // of write, for a compressed form; about a chunk long
 }
 
 type largeContent struct {
@@ -339,7 +338,7 @@ func (p *packing) write(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	if err := o.release(ctx, w.Write); err != nil {
+	if err := o.writeHeld(ctx, w.Write); err != nil {
 		return err
 	}
 	end := binary.LittleEndian.AppendUint32(bytes.Clone(finalBlock), o.crc)
@@ -347,24 +346,22 @@ func (p *packing) write(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// segment waits for a compressed form in the cache and reads it. Another process may remove or damage it at any time; then it is made again,
-// a limited number of times. The bytes are valid until the next call.
-func (p *packing) segment(ctx context.Context, c *content, seg segment) (chunk, error) {
+// made waits for the compressed form of a segment in the cache, and calls use. Another process may remove or damage the form at any time; if use
+// fails, it is made again, a limited number of times.
+func (p *packing) made(ctx context.Context, c *content, seg segment, use func() error) error {
 	var last error
 	for range 3 {
 		if err := p.cache.ensure(ctx, p.workers, c, seg); err != nil {
-			return chunk{}, err
+			return err
 		}
-		var t trailer
-		var err error
-		p.buf, t, err = p.cache.read(seg, p.buf)
+		err := use()
 		if errors.Is(err, errDamaged) {
 			err = errors.Join(err, p.cache.drop(seg))
 		}
 		if err == nil {
-			return chunk{packed: p.buf, size: t.Size, crc: t.CRC}, nil
+			return nil
 		}
 		last = err
 	}
-	return chunk{}, fmt.Errorf("pack %s: cache: %w", c.name, last)
+	return fmt.Errorf("pack %s: cache: %w", c.name, last)
 }

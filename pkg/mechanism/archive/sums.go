@@ -21,18 +21,11 @@ type Digester interface {
 // stretch is how much content is between two states in the cache, in bytes.
 const stretch = 32 << 20
 
-// A piece is a fragment whose glue is compressed.
+// A piece is a fragment whose glue is compressed, and whose segment is in the cache.
 type piece struct {
 	fragment
-	chunk
-}
-
-// length returns how much content a piece has, in bytes.
-func (p *piece) length() int64 {
-	if p.glue == nil {
-		return p.segment.Size
-	}
-	return p.chunk.size
+	chunk         // of glue
+	form  trailer // of the segment, if its bytes decide a name
 }
 
 // An output writes pieces. It has a name for all pieces until now, which decides their bytes: under that name, the cache keeps the state of the
@@ -40,8 +33,9 @@ func (p *piece) length() int64 {
 type output struct {
 	*packing
 	to   io.Writer
-	sums Digester  // that is to, or nil
+	sums Digester  // to, or nil if that is none
 	name hash.Hash // of the pieces until now
+	buf  []byte    // for a compressed form; about a chunk long
 
 	known bool    // the states at the end of all stretches until now were in the cache
 	held  []piece // of a stretch that may be known, too
@@ -62,18 +56,23 @@ func newOutput(p *packing, to io.Writer) *output {
 // add writes a piece, or holds it until it turns out whether its stretch is known.
 func (o *output) add(ctx context.Context, p piece) error {
 	if o.sums == nil {
-		return o.write(ctx, p, o.to.Write)
+		return o.writePiece(ctx, p, o.to.Write)
 	}
 	if p.glue == nil {
-		fmt.Fprintf(o.name, "segment %s %d\n", p.segment.Sum, p.segment.Size) // a hash never fails
+		var err error
+		if p.form, err = o.form(ctx, p.content, p.segment); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.name, "segment %s %d %d %d\n", p.segment.Sum, p.segment.Size, p.form.PackedSize, p.form.PackedCRC) // a hash never fails
+		o.since += p.segment.Size
 	} else {
 		fmt.Fprintf(o.name, "glue %d\n", len(p.packed))
 		o.name.Write(p.packed)
+		o.since += p.chunk.size
 	}
-	o.since += p.length()
 	if o.known {
 		o.held = append(o.held, p)
-	} else if err := o.write(ctx, p, o.to.Write); err != nil {
+	} else if err := o.writePiece(ctx, p, o.to.Write); err != nil {
 		return err
 	}
 	if o.since < stretch {
@@ -83,10 +82,10 @@ func (o *output) add(ctx context.Context, p piece) error {
 	name := hex.EncodeToString(o.name.Sum(nil))
 	if o.known {
 		if state, ok := o.cache.intact(name, sumsExt); ok && o.sums.Resume(state) == nil {
-			return o.release(ctx, o.sums.Pass)
+			return o.writeHeld(ctx, o.sums.Pass)
 		}
 		o.known = false
-		if err := o.release(ctx, o.to.Write); err != nil {
+		if err := o.writeHeld(ctx, o.to.Write); err != nil {
 			return err
 		}
 	}
@@ -97,10 +96,23 @@ func (o *output) add(ctx context.Context, p piece) error {
 	return o.cache.keep(name, sumsExt, state)
 }
 
-// release writes the pieces that were held.
-func (o *output) release(ctx context.Context, write func([]byte) (int, error)) error {
+// form returns what the cache says of the compressed form of a segment.
+func (o *output) form(ctx context.Context, c *content, seg segment) (t trailer, err error) {
+	err = o.made(ctx, c, seg, func() error {
+		f, found, err := o.cache.stat(seg)
+		if err != nil {
+			return err
+		}
+		t = found
+		return f.Close()
+	})
+	return t, err
+}
+
+// writeHeld writes the pieces that were held.
+func (o *output) writeHeld(ctx context.Context, write func([]byte) (int, error)) error {
 	for _, p := range o.held {
-		if err := o.write(ctx, p, write); err != nil {
+		if err := o.writePiece(ctx, p, write); err != nil {
 			return err
 		}
 	}
@@ -108,17 +120,28 @@ func (o *output) release(ctx context.Context, write func([]byte) (int, error)) e
 	return nil
 }
 
-// write writes a piece by one of the writer's methods.
-func (o *output) write(ctx context.Context, p piece, write func([]byte) (int, error)) error {
+// writePiece writes a piece by one of the writer's methods.
+func (o *output) writePiece(ctx context.Context, p piece, write func([]byte) (int, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c, err := p.chunk, error(nil)
+	c := p.chunk
 	if p.glue == nil {
-		c, err = o.segment(ctx, p.content, p.fragment.segment)
-	}
-	if err != nil {
-		return err
+		err := o.made(ctx, p.content, p.segment, func() error {
+			var t trailer
+			var err error
+			if o.buf, t, err = o.cache.read(p.segment, o.buf); err != nil {
+				return err
+			}
+			if p.form.PackedSize > 0 && t != p.form {
+				return fmt.Errorf("%s: %w", o.cache.path(p.segment.Sum, packedExt), errChanged) // it was made again, by other code
+			}
+			c = chunk{packed: o.buf, size: t.Size, crc: t.CRC}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	if _, err := write(c.packed); err != nil {
 		return err

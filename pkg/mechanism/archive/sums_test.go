@@ -2,11 +2,18 @@ package archive
 
 import (
 	"bytes"
+	"compress/flate"
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
 	"slipway.build/pkg/mechanism/checksum"
@@ -95,4 +102,81 @@ func TestWhatAnArchiveBeginsWithIsDigestedOnce(t *testing.T) {
 			t.Errorf("%s: the states were not mended: %d bytes were not digested", name, got)
 		}
 	}
+}
+
+// again replaces a compressed form by another one of the same content, as if another compressor had made it.
+func again(t *testing.T, path string) {
+	t.Helper()
+	p, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := p[:len(p)-trailerSize]
+	content, err1 := io.ReadAll(flate.NewReader(io.MultiReader(bytes.NewReader(form), bytes.NewReader(finalBlock))))
+	var b bytes.Buffer
+	w, err2 := flate.NewWriter(&b, flate.NoCompression)
+	for half := range slices.Chunk(content, (len(content)+1)/2) {
+		_, err := w.Write(half)
+		err1 = errors.Join(err1, err, w.Flush())
+	}
+	var end trailer
+	_, err3 := binary.Decode(p[len(form):], binary.LittleEndian, &end)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(b.Bytes(), form) {
+		t.Fatal("it is the same form")
+	}
+	end.PackedSize, end.PackedCRC = int64(b.Len()), crc32.ChecksumIEEE(b.Bytes())
+	end.TrailerCRC = end.sum()
+	writeFile(t, path, append(b.Bytes(), end.bytes()...))
+}
+
+func TestStatesAreThoseOfCompressedBytes(t *testing.T) {
+	t.Parallel()
+	data := bytes.Repeat(noise(1, chunkSize), 2*stretch/chunkSize)
+	p := &Packer{Cache: t.TempDir()}
+	entries := []Entry{{Name: "one", Path: writeFile(t, filepath.Join(t.TempDir(), "one"), data), Sum: sumOf(data)}}
+	if got := digested(t, p, entries); got != 0 {
+		t.Errorf("%d bytes were not digested the first time", got)
+	}
+	if got := digested(t, p, entries); got < stretch {
+		t.Errorf("%d bytes were not digested the second time", got)
+	}
+	for _, path := range cached(t, p.Cache, packedExt) {
+		again(t, path)
+	}
+	if got := digested(t, p, entries); got != 0 {
+		t.Errorf("%d bytes were not digested though they are others", got)
+	}
+}
+
+func TestAFullDiskLeavesNoState(t *testing.T) {
+	t.Parallel()
+	data := bytes.Repeat(noise(1, chunkSize), 2*stretch/chunkSize)
+	p := &Packer{Cache: t.TempDir()}
+	entries := []Entry{{Name: "one", Path: writeFile(t, filepath.Join(t.TempDir(), "one"), data), Sum: sumOf(data)}}
+	for _, room := range []int{1, stretch - 1<<20, stretch - 1} {
+		d := checksum.NewDigester(&disk{room})
+		if err := p.TarGz(t.Context(), d, entries); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("room for %d: %v", room, err)
+		}
+		if _, err := d.Digest(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("room for %d: the digest says %v", room, err)
+		}
+		if found := cached(t, p.Cache, sumsExt); len(found) != 0 {
+			t.Errorf("room for %d: kept %v", room, found)
+		}
+	}
+}
+
+// A disk has room for some bytes.
+type disk struct{ left int }
+
+func (d *disk) Write(p []byte) (int, error) {
+	n := min(len(p), d.left)
+	if d.left -= n; n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
 }

@@ -47,7 +47,7 @@ type Sums map[string]Digest
 type Digester struct {
 	sha256, sha512 hash.Hash
 	block          *block      // is being filled
-	passes         bool        // it is not to be digested
+	passes         bool        // what the block has must not be digested
 	free           chan *block // blocks that nobody reads
 	readers        []chan *block
 	done           sync.WaitGroup
@@ -66,7 +66,7 @@ const (
 // A block is a piece of the data, until all readers are done with it.
 type block struct {
 	data    []byte
-	passed  bool // not to be digested
+	passed  bool // must not be digested
 	readers atomic.Int32
 }
 
@@ -145,8 +145,8 @@ func (d *Digester) flush() {
 	}
 }
 
-// idle waits until all readers are done with what was written.
-func (d *Digester) idle() {
+// idle waits until all readers are done with what was written. It fails if some of it could not be passed on, since the digests may lack that.
+func (d *Digester) idle() error {
 	if d.block != nil {
 		d.flush()
 	}
@@ -157,15 +157,22 @@ func (d *Digester) idle() {
 	for _, b := range all {
 		d.free <- b
 	}
+	return d.err()
 }
 
 // A state says how far both digests are.
-type state struct{ SHA256, SHA512 []byte }
+type state struct {
+	Recipe         string // of the code that made it: no other resumes from it
+	SHA256, SHA512 []byte
+}
 
-// State returns the state of the digests of all that was written until now, for Resume. What was only passed on is not in it.
+// State returns the state of the digests of all that was written until now, for Resume. What was only passed on is not in it. It fails if
+// some data could not be passed on.
 func (d *Digester) State() ([]byte, error) {
-	d.idle()
-	var s state
+	if err := d.idle(); err != nil {
+		return nil, err
+	}
+	s := state{Recipe: Recipe}
 	var err1, err2 error
 	s.SHA256, err1 = d.sha256.(encoding.BinaryMarshaler).MarshalBinary()
 	s.SHA512, err2 = d.sha512.(encoding.BinaryMarshaler).MarshalBinary()
@@ -175,19 +182,24 @@ func (d *Digester) State() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// Resume continues with a state that State has returned: as if what led to it had been written, which the caller passes on. If it fails, the
-// digests are as before.
+// Resume continues with a state that State has returned: as if what led to it had been written, which the caller passes on. It fails for any
+// other state, and then the digests are as before.
 func (d *Digester) Resume(from []byte) error {
 	var s state
 	if err := json.Unmarshal(from, &s); err != nil {
 		return err
+	}
+	if s.Recipe != Recipe {
+		return errors.New("a state of other code")
 	}
 	short, long := sha256.New(), sha512.New()
 	err := errors.Join(short.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256), long.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
 	if err != nil {
 		return err
 	}
-	d.idle()
+	if err := d.idle(); err != nil {
+		return err
+	}
 	return errors.Join(d.sha256.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256), d.sha512.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
 }
 

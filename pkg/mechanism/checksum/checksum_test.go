@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +94,17 @@ func TestFullDiskStopsTheWriter(t *testing.T) {
 			t.Errorf("room for %d: the digest says %v", room, err)
 		}
 	}
-	d := NewDigester(&full{1})
+	d := NewDigester(&full{3 * blockSize})
+	if _, err := d.Write(make([]byte, 6*blockSize)); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	if _, err := d.State(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the state of digests that may lack something: %v", err)
+	}
+	if _, err := d.Digest(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("the digest says %v", err)
+	}
+	d = NewDigester(&full{1})
 	if n, err := d.Write([]byte("two bytes")); n != 9 || err != nil {
 		t.Errorf("%d, %v", n, err) // not passed on yet
 	}
@@ -116,9 +127,6 @@ func TestDigesterResumes(t *testing.T) {
 
 		two := NewDigester(&second)
 		_, err5 := two.Write([]byte{})
-		if err := two.Resume([]byte(`{"SHA256":"AAAA"}`)); err == nil {
-			t.Error("it resumes from what is no state")
-		}
 		var errs []error
 		for piece := range slices.Chunk(data[:at], 1000) {
 			_, err := two.Pass(piece)
@@ -132,6 +140,48 @@ func TestDigesterResumes(t *testing.T) {
 		}
 		if got != want || !bytes.Equal(second.Bytes(), data) {
 			t.Errorf("%d bytes were passed on: %v, want %v", at, got, want)
+		}
+	}
+}
+
+func TestDigesterResumesFromItsOwnStatesAlone(t *testing.T) {
+	t.Parallel()
+	other := NewDigester(io.Discard)
+	_, err1 := other.Write([]byte("other"))
+	whole, err2 := other.State()
+	_, err3 := other.Digest()
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*state){
+		"no SHA-512":    func(s *state) { s.SHA512 = nil },
+		"a cut SHA-512": func(s *state) { s.SHA512 = s.SHA512[:40] },
+		"no SHA-256":    func(s *state) { s.SHA256 = nil },
+		"other code":    func(s *state) { s.Recipe = "other" },
+		"nothing":       func(s *state) { *s = state{} },
+	} {
+		var s state
+		if err := json.Unmarshal(whole, &s); err != nil {
+			t.Fatal(err)
+		}
+		change(&s)
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := NewDigester(io.Discard)
+		_, err1 := d.Write([]byte("one, "))
+		if d.Resume(text) == nil {
+			t.Errorf("it resumes from a state with %s", name)
+		}
+		_, err2 := d.Write([]byte("two"))
+		got, err3 := d.Digest()
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		want := Digest{fmt.Sprintf("%x", sha256.Sum256([]byte("one, two"))), fmt.Sprintf("%x", sha512.Sum512([]byte("one, two")))}
+		if got != want {
+			t.Errorf("after a state with %s: %v, want %v", name, got, want)
 		}
 	}
 }
