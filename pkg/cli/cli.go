@@ -69,9 +69,8 @@ func Run(ctx context.Context, s IO, args ...string) error {
 // collectLess has garbage collected half as often, unless the user's GOGC says how often. The heap is small, and a run with nothing to do takes a
 // sixth less processor time.
 func collectLess() {
-	const ordinary = 100
-	if was := debug.SetGCPercent(2 * ordinary); was != ordinary {
-		debug.SetGCPercent(was)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(200)
 	}
 }
 

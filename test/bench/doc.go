@@ -68,8 +68,8 @@
 //   - Cold compiles have a Go cache each. All others share the user's, which is filled by an unmeasured run of
 //     each side first. No edit is ever made twice, so neither side finds what the other (or an earlier bench)
 //     has compiled; links, most of the work, are never in a Go cache.
-//   - The sides take turns in going first, except for cold, where slipway goes first: what it leaves in the page
-//     cache is to the other's benefit.
+//   - The sides take turns in going first, except for cold rows, where slipway goes first: what it leaves in the
+//     page cache is to the other's benefit.
 //   - Written data is flushed to the disk before the clock starts, so that neither side pays for the other's writes.
 //   - Results are checked: an edit must be in the binary, binaries of one stamp must be the same on both sides, and the packed
 //     tarball must be the release's own.

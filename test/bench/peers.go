@@ -109,10 +109,10 @@ func (p *peer) run(ctx context.Context) (Sample, error) {
 	return p.bench.command(ctx, filepath.Base(cmd.Path), cmd)
 }
 
-// same checks that the tool has made slipway's binaries. That of the edited component has other edits.
+// same checks that the tool has made slipway's binaries. Unless all was cold, that of the edited component has other edits.
 func (p *peer) same() error {
 	for _, b := range p.binaries {
-		if b.Name == edited {
+		if b.Name == edited && p.goCache == "" {
 			continue
 		}
 		theirs, err := p.binary(b.Name)
@@ -395,12 +395,13 @@ func (b *bench) coldRelease(ctx context.Context) (*coldRelease, error) {
 
 // peerCold is measured once, and slipway first, which leaves the modules' sources in the page cache.
 func peerCold(tool string) func(context.Context, *bench, *Row) error {
-	return func(ctx context.Context, b *bench, row *Row) error {
+	return func(ctx context.Context, b *bench, row *Row) (err error) {
 		c, err := b.coldRelease(ctx)
 		if err != nil {
 			return err
 		}
 		dir := filepath.Join(b.dir, "peers-cold", tool)
+		defer func() { err = errors.Join(err, removeAll(dir)) }()
 		p, err := c.newPeer(ctx, tool, filepath.Join(dir, "tree"))
 		if err != nil {
 			return err
@@ -411,6 +412,6 @@ func peerCold(tool string) func(context.Context, *bench, *Row) error {
 			return err
 		}
 		row.Ours, row.Theirs = []Sample{c.sample}, []Sample{sample}
-		return errors.Join(p.same(), removeAll(dir))
+		return p.same()
 	}
 }

@@ -88,7 +88,7 @@ func (s *Server) serve(w io.Writer, v module.Version, suffix string) bool {
 	if !ok {
 		return false
 	}
-	if e.Size <= small {
+	if e.Size <= maxSmall {
 		<-l.fetched
 		if data, ok := l.small[suffix]; ok {
 			_, _ = w.Write(data) // the go command notices what is cut short
@@ -127,8 +127,8 @@ func parse(name string) (v module.Version, suffix string, ok bool) {
 	return v, suffix, err1 == nil && err2 == nil
 }
 
-// small is how large a file may be that is fetched with others of its module, in bytes. Nearly every go.mod is smaller.
-const small = 64 << 10
+// maxSmall is how large a file may be that is fetched with others of its module, in bytes. Nearly every go.mod is smaller.
+const maxSmall = 64 << 10
 
 // A lookup is what the cache says of a module, asked once.
 type lookup struct {
@@ -166,7 +166,7 @@ func (l *lookup) fetch(s *Server) {
 	l.small = map[string][]byte{}
 	var contents []action.Content
 	for suffix, e := range l.files {
-		if e.Size > small {
+		if e.Size > maxSmall {
 			continue
 		}
 		contents = append(contents, action.Content{SHA256: e.SHA256, Size: e.Size, Take: func(data []byte) error {

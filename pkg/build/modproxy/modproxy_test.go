@@ -164,8 +164,8 @@ func (c *counting) Fetch(ctx context.Context, contents []action.Content) error {
 	return c.Memory.Fetch(ctx, contents)
 }
 
-// A go command asks for three files, one after the other. The cache is asked once for all that are small, which one that is lost does not
-// take along.
+// A go command asks for three files, one after the other. The cache is asked once for all that are small. A lost file does not affect the
+// others.
 func TestSmallFilesComeInOneRequest(t *testing.T) {
 	t.Parallel()
 	m := cachetest.New()

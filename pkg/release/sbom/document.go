@@ -150,7 +150,7 @@ func Source(r *release.Release, files []File) (*Document, error) {
 		}
 	}
 	b.relate(c, b.standardLibrary(), Links)
-	b.Files = files
+	b.Files = slices.Clone(files) // done sorts them, and other documents have them, too
 	return b.done(), nil
 }
 

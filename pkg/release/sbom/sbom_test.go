@@ -110,9 +110,13 @@ func TestAnImageConsistsOfNothingElse(t *testing.T) {
 
 func TestSourcesListTheirFiles(t *testing.T) {
 	t.Parallel()
-	d, err := Source(small(), []File{{"b/c.go", "22", "2222"}, {"a.go", "11", "1111"}})
+	files := []File{{"b/c.go", "22", "2222"}, {"a.go", "11", "1111"}}
+	d, err := Source(small(), files)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if files[0].Name != "b/c.go" {
+		t.Error("the list has been sorted, which other documents may be reading")
 	}
 	data, err := d.SPDX()
 	if err != nil {

@@ -198,7 +198,7 @@ func buildContainer(image string, spec road.Spec, at workplace) engine.Spec {
 		Role:  roleBuild,
 		Image: image,
 		Env: append(environment(spec.Options.GoFlags, at.cache),
-			"GOOS="+spec.Platform.OS, "GOARCH="+spec.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+at.out+"/tmp", road.Garbage),
+			"GOOS="+spec.Platform.OS, "GOARCH="+spec.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+at.out+"/tmp", road.CollectLess),
 		Dir:     path.Join(treeFolder, filepath.ToSlash(spec.Module)),
 		Volumes: volumes(treeVolume.reading(), modulesVolume.reading(), goVolume(image).reading(), cacheVolume, outVolume),
 		Scratch: scratch,

@@ -129,7 +129,7 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 	}
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, command.Args(r.c.Spec, bin+string(filepath.Separator))...)
 	// GOTMPDIR on the file system of the outputs lets the Go command rename what it has linked.
-	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp, "GOCACHE="+r.cache, road.Garbage)
+	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp, "GOCACHE="+r.cache, road.CollectLess)
 	stopTotal, stopBuilt := r.output.WatchTotal(ctx, r.c, command.Targets, r.list), r.watchBuilt(bin, command.Targets)
 	err = r.stream(cmd)
 	stopTotal()

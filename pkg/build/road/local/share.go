@@ -58,7 +58,7 @@ const downloads = 8
 func (r *run) load(ctx context.Context, command road.GoCommand) (wait func()) {
 	args := r.listArgs(command.Targets)
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
-	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache, "GOMAXPROCS="+strconv.Itoa(max(downloads, runtime.NumCPU())))
+	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache, "GOMAXPROCS="+strconv.Itoa(max(downloads, runtime.GOMAXPROCS(0))))
 	cmd.Stderr = &road.GoOutput{Report: progressOnly{r.rep}}
 	var loading sync.WaitGroup
 	loading.Go(func() { _ = child.Run(cmd, syscall.SIGKILL, nil) })
