@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,57 +32,6 @@ import (
 	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/tree/input"
 )
-
-// A Status is the result of checking a file.
-type Status string
-
-// The statuses of files.
-const (
-	OK        Status = "ok"
-	Missing   Status = "missing"
-	Short     Status = "cut short"           // smaller than the release says
-	Changed   Status = "changed"             // its size or a digest differs
-	Stranger  Status = "not of this release" // the release does not name it
-	BadSigned Status = "bad signature"
-	Unchecked Status = "not checked" // a signature, without a key to check it by
-)
-
-// A File is the status of a file in a release's folder.
-type File struct {
-	Path   string `json:"path"`
-	Status Status `json:"status"`
-	Detail string `json:"detail,omitempty"` // what was found instead
-}
-
-// A Report is the status of a release's folder.
-type Report struct {
-	Folder    string    `json:"folder"`
-	Version   string    `json:"version"`
-	Commit    string    `json:"commit,omitempty"`
-	Valid     bool      `json:"ok"`
-	Signature Signature `json:"signature,omitempty"` // of a whole folder
-	Key       string    `json:"key,omitempty"`       // that it was checked by, as its hint in bundles
-	Problem   string    `json:"problem,omitempty"`   // why it is not the release that was wanted
-	Files     []File    `json:"files"`               // by path
-
-	Rebuilders []string `json:"rebuilders,omitempty"` // hints of the wanted keys whose owners have made it again
-
-	Image bool `json:"image,omitempty"` // the folder is an image's name
-}
-
-// A Signature says what is known of a release's signatures.
-type Signature string
-
-// What may be known.
-const (
-	Unsigned     Signature = "not signed"
-	NotChecked   Signature = "not checked" // there was no key to check them by
-	Good         Signature = "good"
-	NotConvinced Signature = "bad" // a signature is missing, or wrong
-)
-
-// OK reports whether the folder holds the whole release and nothing else.
-func (r *Report) OK() bool { return r.Valid }
 
 // A Want is what a user asks of a release. The zero value asks for nothing.
 type Want struct {
@@ -226,14 +174,6 @@ func (r *Report) compare(want Want) error {
 	return nil
 }
 
-// problem adds why it is not the release that was wanted.
-func (r *Report) problem(text string) {
-	if r.Problem != "" {
-		text = r.Problem + ", and " + text
-	}
-	r.Problem = text
-}
-
 // signatures adds what is known of signatures: of files by their contents, and of statements.
 func (r *Report) signatures(ctx context.Context, at place, signed map[string][]byte, statements []sign.Statement, key *signature.PublicKey) error {
 	found, err := sign.Check(signed, statements, func(name string) ([]byte, error) {
@@ -265,14 +205,6 @@ func (r *Report) signatures(ctx context.Context, at place, signed map[string][]b
 	r.finish()
 	return nil
 }
-
-// finish sorts the files, and draws the conclusion.
-func (r *Report) finish() {
-	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	r.Valid = r.Problem == "" && !slices.ContainsFunc(r.Files, func(f File) bool { return f.Status.bad() })
-}
-
-func (s Status) bad() bool { return s != OK && s != Unchecked }
 
 // contents checks the named artifacts. Without names, it checks all of them and the statements, and that there are no other files.
 func (c *content) contents(ctx context.Context, names []string) (*Report, error) {
@@ -430,79 +362,4 @@ func (r reader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.r.Read(p)
-}
-
-// Text writes a line for each file, one for all files of a folder below that are the same, and a summary.
-func (r *Report) Text(w io.Writer) error {
-	type group struct{ dir, text string }
-	bad := 0
-	groups := map[group]int{} // files
-	var order []group
-	for _, f := range r.Files {
-		g := group{f.Path, string(f.Status)}
-		if f.Status == OK {
-			g.text = "OK"
-		}
-		if f.Detail != "" {
-			g.text += ": " + f.Detail
-		}
-		if f.Status.bad() {
-			bad++
-		} else if dir := path.Dir(f.Path); dir != "." {
-			g.dir = dir + "/"
-		}
-		if groups[g] == 0 {
-			order = append(order, g)
-		}
-		groups[g]++
-	}
-	for _, g := range order {
-		text := g.text
-		if strings.HasSuffix(g.dir, "/") {
-			text += fmt.Sprintf(", %d files", groups[g])
-			if groups[g] == 1 {
-				text = strings.TrimSuffix(text, "s")
-			}
-		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", g.dir, text); err != nil {
-			return err
-		}
-	}
-	what := "release " + r.Version
-	switch {
-	case r.Version == "": // inputs that are too damaged to say what they are, an image without signatures
-		what = r.Folder
-	case r.Image:
-		what = r.Folder + " of " + what
-	}
-	sum := fmt.Sprintf("%s: %d files as described", what, len(r.Files))
-	switch r.Signature {
-	case Good:
-		sum += ", signed by the key " + r.Key
-	case NotChecked:
-		sum += "; signatures not checked"
-	case Unsigned:
-		sum += "; intact, not signed"
-	}
-	if n := len(r.Rebuilders); n > 0 {
-		sum += fmt.Sprintf(", rebuilt by the owners of %d keys", n)
-		if n == 1 {
-			sum = strings.TrimSuffix(sum, "owners of 1 keys") + "owner of 1 key"
-		}
-	}
-	if r.Problem != "" {
-		sum += "; but " + r.Problem
-	}
-	if bad > 0 {
-		sum = fmt.Sprintf("%s: %d of %d files are not as described", what, bad, len(r.Files))
-	}
-	_, err := fmt.Fprintln(w, sum)
-	return err
-}
-
-// JSON writes the report as JSON.
-func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
