@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// A registry has the images of a signed release, and whoever pulls them can verify them there, by slipway and by cosign.
+// Images of a signed release are pushed to a registry, where both slipway and cosign verify them.
 func TestSignedImagesOfARegistry(t *testing.T) {
 	need(t, "docker-registry", "docker-registry")
 	containerLane.join(t)

@@ -3,7 +3,7 @@
 //
 // # What the bytes depend on
 //
-// Members are sorted by name, those that are last after the others, and owned by 0:0 without user names. Directories have mode
+// Members are sorted by name, those marked as last after the others, and owned by 0:0 without user names. Directories have mode
 // 0755 (1777 if they are sticky, like /tmp in an image), files 0755 if their owner may execute them and 0644 if not, symbolic
 // links 0777; all have one time, in whole seconds. Other permission bits have no effect, as git does not keep them either.
 // Missing parent directories are added. Headers are USTAR where possible, else PAX (long names, files above 8 GiB). A .tar.gz
