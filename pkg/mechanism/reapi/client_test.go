@@ -268,6 +268,31 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
+// A transfer may take longer than the client's patience, as long as it moves, but not by a byte now and then.
+func TestTransfersHaveToMove(t *testing.T) {
+	s := standin.Start(t)
+	content := pattern(2 << 20)
+	d := reapi.DigestOf(content)
+	if err := client(t, s).Write(t.Context(), d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }); err != nil {
+		t.Fatal(err)
+	}
+	const patience = time.Second
+	c := client(t, s, func(o *reapi.Options) { o.Patience = patience })
+	read := func(kind standin.Fault) (got []byte, took time.Duration, err error) {
+		s.Misbehave("Read", kind, -1)
+		start := time.Now()
+		var b bytes.Buffer
+		err = c.Read(t.Context(), d, &b)
+		return b.Bytes(), time.Since(start), err
+	}
+	if got, took, err := read(standin.Pace); err != nil || !bytes.Equal(got, content) || took < patience {
+		t.Errorf("a slow server: %d bytes after %v: %v", len(got), took, err)
+	}
+	if _, took, err := read(standin.Trickle); err == nil || !strings.Contains(err.Error(), "does not answer") || took < patience || took > 10*patience {
+		t.Errorf("a server that sends a byte now and then: after %v: %v", took, err)
+	}
+}
+
 func TestInterruptEndsRequests(t *testing.T) {
 	s := standin.Start(t)
 	c := client(t, s)

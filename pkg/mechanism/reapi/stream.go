@@ -23,28 +23,16 @@ func (c *Client) Read(ctx context.Context, d Digest, w io.Writer) error {
 	}
 	defer call.close()
 	sum, size := sha256.New(), int64(0)
-	for {
-		answer, err := call.next()
-		if err == io.EOF {
-			break
+	err = call.data(10, func(piece []byte) error {
+		if size += int64(len(piece)); size > d.Size {
+			return errContent
 		}
-		if err != nil {
-			return err
-		}
-		err = wire.Fields(answer, func(field wire.Field, value []byte, _ uint64) error {
-			if field != 10 {
-				return nil
-			}
-			if size += int64(len(value)); size > d.Size {
-				return errContent
-			}
-			sum.Write(value)
-			_, err := w.Write(value)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+		sum.Write(piece)
+		_, err := w.Write(piece)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if size != d.Size || hex.EncodeToString(sum.Sum(nil)) != d.SHA256 {
 		return errContent

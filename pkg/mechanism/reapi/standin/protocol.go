@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,9 +75,27 @@ func (a *answer) send(message []byte) error {
 			return err
 		}
 		panic(http.ErrAbortHandler)
+	case Trickle:
+		return a.pace(frame, 1, 20*time.Millisecond)
+	case Pace:
+		return a.pace(frame, 64<<10, 50*time.Millisecond)
 	}
 	_, err := a.w.Write(frame)
 	return err
+}
+
+// pace sends a frame in pieces.
+func (a *answer) pace(frame []byte, size int, pause time.Duration) error {
+	for piece := range slices.Chunk(frame, size) {
+		if _, err := a.w.Write(piece); err != nil {
+			return err
+		}
+		if err := http.NewResponseController(a.w).Flush(); err != nil {
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return nil
 }
 
 // altered returns a content as it is sent.

@@ -30,9 +30,12 @@ const (
 	Deny     Fault = "deny"     // says that this client may not
 	Ask      Fault = "ask"      // says that it does not know who asks
 	Hang     Fault = "hang up"  // closes the connection
+
+	Trickle Fault = "trickle" // sends a byte every 20 ms
+	Pace    Fault = "pace"    // sends 64 KiB every 50 ms
 )
 
-// Faults are all ways to misbehave that make a request fail.
+// Faults are all ways to misbehave that make a request fail at once, or never answer.
 var Faults = []Fault{Stall, Corrupt, Truncate, Garbage, Refuse, Deny, Ask, Hang}
 
 // A Server is a server on loopback.

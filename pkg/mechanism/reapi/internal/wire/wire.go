@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // ErrMessage says that bytes are not the message that was asked for.
 var ErrMessage = errors.New("the answer is no message of the protocol")
 
-// Max is the size, in bytes, of the largest message that is sent or taken. Servers have this limit by default.
+// Max is the size, in bytes, of the largest message that is sent, or taken as a whole. Servers have this limit by default.
 const Max = 4 << 20
 
 // A Field is the number of a message's field.
@@ -84,20 +85,142 @@ func Frame(message []byte) []byte {
 
 // ReadFrame returns the next message, or io.EOF after the last one.
 func ReadFrame(r io.Reader) ([]byte, error) {
-	var head [prefix]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, ErrMessage
-		}
+	size, err := readPrefix(r)
+	if err != nil {
 		return nil, err
 	}
-	size := binary.BigEndian.Uint32(head[1:])
-	if head[0] != 0 || size > Max {
+	if size > Max {
 		return nil, ErrMessage
 	}
 	message := make([]byte, size)
 	if _, err := io.ReadFull(r, message); err != nil {
-		return nil, fmt.Errorf("the answer is cut short: %w", err)
+		return nil, cut(err)
 	}
 	return message, nil
+}
+
+// readPrefix returns the size of the next message, in bytes, or io.EOF after the last one.
+func readPrefix(r io.Reader) (size uint32, err error) {
+	var head [prefix]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, ErrMessage
+		}
+		return 0, err
+	}
+	if head[0] != 0 {
+		return 0, ErrMessage
+	}
+	return binary.BigEndian.Uint32(head[1:]), nil
+}
+
+// cut returns the error for a message that has begun.
+func cut(err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("the answer is cut short: %w", err)
+}
+
+// ReadBytes reads the next message, and calls use for the value of one of its fields, in pieces that are valid until use returns. The
+// message may have any size, and is never in memory as a whole. ReadBytes returns io.EOF after the last message, and the first error of use.
+func ReadBytes(r *bufio.Reader, field Field, use func(piece []byte) error) error {
+	size, err := readPrefix(r)
+	if err != nil {
+		return err
+	}
+	m := streamed{r, int64(size)}
+	for m.left > 0 {
+		tag, err := m.varint()
+		if err != nil {
+			return err
+		}
+		number, kind := protowire.DecodeTag(tag)
+		if number < protowire.MinValidNumber {
+			return ErrMessage
+		}
+		skip := uint64(0)
+		switch kind {
+		case protowire.BytesType:
+			skip, err = m.varint()
+		case protowire.VarintType:
+			_, err = m.varint()
+		case protowire.Fixed32Type:
+			skip = 4
+		case protowire.Fixed64Type:
+			skip = 8
+		default: // groups, which are deprecated
+			err = ErrMessage
+		}
+		if err != nil {
+			return err
+		}
+		to := use
+		if kind != protowire.BytesType || number != field {
+			to = func([]byte) error { return nil }
+		}
+		if err := m.pieces(skip, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A streamed message has bytes left to read.
+type streamed struct {
+	r    *bufio.Reader
+	left int64
+}
+
+// next returns the next byte of a number, which does not reach beyond the message.
+func (m *streamed) next() (byte, error) {
+	if m.left == 0 {
+		return 0, ErrMessage
+	}
+	b, err := m.r.ReadByte()
+	if err != nil {
+		return 0, cut(err)
+	}
+	m.left--
+	return b, nil
+}
+
+func (m *streamed) varint() (uint64, error) {
+	n := uint64(0)
+	for shift := 0; shift < 64; shift += 7 {
+		b, err := m.next()
+		if err != nil {
+			return 0, err
+		}
+		if shift == 63 && b > 1 {
+			return 0, ErrMessage
+		}
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n, nil
+		}
+	}
+	return 0, ErrMessage
+}
+
+// pieces calls use for the next n bytes.
+func (m *streamed) pieces(n uint64, use func([]byte) error) error {
+	if n > uint64(m.left) {
+		return ErrMessage
+	}
+	for left := int64(n); left > 0; {
+		if _, err := m.r.Peek(1); err != nil { // waits for more
+			return cut(err)
+		}
+		piece, _ := m.r.Peek(int(min(left, int64(m.r.Buffered()))))
+		if err := use(piece); err != nil {
+			return err
+		}
+		left -= int64(len(piece))
+		m.left -= int64(len(piece))
+		if _, err := m.r.Discard(len(piece)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
