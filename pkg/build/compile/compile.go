@@ -7,6 +7,7 @@ package compile
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -127,15 +128,28 @@ func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec
 	for i, a := range stale {
 		made.Targets[i].Previous = t.Previous(a.Outputs[0])
 	}
-	if c.Cache != "" {
-		built, stop := c.ahead(ctx)
-		defer stop()
-		made.Built = built
-	}
+	var report road.Report = t
 	if s.Elsewhere {
-		return by.Compile(ctx, made, elsewhere{t, by.Info().Name})
+		report = elsewhere{t, by.Info().Name}
 	}
-	return by.Compile(ctx, made, t)
+	if c.Cache == "" {
+		return by.Compile(ctx, made, report)
+	}
+	p := c.ahead(ctx)
+	made.Built = p.add
+	compile := func() error {
+		defer p.stop()
+		return by.Compile(ctx, made, report)
+	}
+	if err := compile(); err != nil {
+		return err
+	}
+	for _, a := range stale {
+		if sum := p.sum(t.Path(a.Outputs[0])); sum != "" {
+			t.Known(a.Outputs[0], sum)
+		}
+	}
+	return nil
 }
 
 // An elsewhere reports a compile by a road that is not the request's, with the road's name.
@@ -149,19 +163,57 @@ func (e elsewhere) By(process string) { e.Report.By("the " + e.road + " road: " 
 // ahead compresses finished binaries for tarballs and images, one after the other, while others are linked: links leave processors
 // idle, and packing would have to compress all binaries at once. It only saves time: packing compresses what is missing when the
 // compile ends, and reports errors, which ahead ignores.
-func (c *Compiler) ahead(ctx context.Context) (built func(file string), stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+func (c *Compiler) ahead(ctx context.Context) *packedAhead {
+	p := &packedAhead{files: make(chan string, 1000)} // more than a module has binaries
+	ctx, p.cancel = context.WithCancel(ctx)
 	packer := archive.Packer{Cache: c.Cache, Workers: 1}
-	files := make(chan string, 1000) // more than a module has binaries
-	var done sync.WaitGroup
-	done.Go(func() {
-		for file := range files {
-			_ = packer.Prepare(ctx, file)
+	p.done.Go(func() {
+		for file := range p.files {
+			before, err := os.Stat(file)
+			if err != nil {
+				continue
+			}
+			if sum, _ := packer.Prepare(ctx, file); sum != "" {
+				p.digested = append(p.digested, digested{before, sum})
+			}
 		}
 	})
-	return func(file string) { files <- file }, func() {
-		cancel()
-		close(files)
-		done.Wait()
+	return p
+}
+
+// A packedAhead takes binaries that are finished, and has the sums of those that were packed.
+type packedAhead struct {
+	files    chan string
+	cancel   context.CancelFunc
+	done     sync.WaitGroup
+	digested []digested
+}
+
+// A digested file has its SHA-256 in hex.
+type digested struct {
+	file os.FileInfo
+	sum  string
+}
+
+func (p *packedAhead) add(file string) { p.files <- file }
+
+func (p *packedAhead) stop() {
+	p.cancel()
+	close(p.files)
+	p.done.Wait()
+}
+
+// sum returns the SHA-256 of a file that was packed, perhaps under another name, or "" if it was not, or was changed since. It is for use after
+// stop.
+func (p *packedAhead) sum(file string) string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return ""
 	}
+	for _, d := range p.digested {
+		if os.SameFile(info, d.file) && info.Size() == d.file.Size() && info.ModTime().Equal(d.file.ModTime()) {
+			return d.sum
+		}
+	}
+	return ""
 }

@@ -1,12 +1,17 @@
 package compile
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -127,5 +132,109 @@ func TestABinaryThatTheRoadCannotCompileIsAnError(t *testing.T) {
 	c := Compiler{Measured: func(string) (int64, bool) { return 0, false }}
 	if _, err := c.Action(limited{}, Spec{Binary: road.Binary{Package: "p", Test: true}}); !errors.As(err, new(*road.UnsupportedError)) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// What is packed ahead has a sum, under any name, unless it was changed afterwards.
+func TestSumsOfPackedBinariesAreKnown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := Compiler{Cache: filepath.Join(dir, "cache")}
+	p := c.ahead(t.Context())
+	stop := sync.OnceFunc(p.stop)
+	defer stop()
+	content := bytes.Repeat([]byte("binary\n"), 20_000)
+	names := []string{"same", "touched", "replaced"}
+	for _, name := range names {
+		built, final := filepath.Join(dir, "built-"+name), filepath.Join(dir, name)
+		if err := os.WriteFile(built, append([]byte(name), content...), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(built, final); err != nil {
+			t.Skip("no hard links: ", err)
+		}
+		p.add(built)
+	}
+	awaitSplits(t, c.Cache, len(names))
+	stop()
+	if err := os.Chtimes(filepath.Join(dir, "touched"), time.Time{}, time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	replaced := filepath.Join(dir, "replaced")
+	if err := errors.Join(os.Remove(replaced), os.WriteFile(replaced, append([]byte("REPLACED"), content...), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if want, got := fmt.Sprintf("%x", sha256.Sum256(append([]byte("same"), content...))), p.sum(filepath.Join(dir, "same")); got != want {
+		t.Errorf("SHA-256 %q, want %s", got, want)
+	}
+	for _, name := range append(names[1:], "missing") {
+		if sum := p.sum(filepath.Join(dir, name)); sum != "" {
+			t.Errorf("%s: SHA-256 %s", name, sum)
+		}
+	}
+}
+
+// awaitSplits waits until so many contents are cut, and so have sums.
+func awaitSplits(t *testing.T, cache string, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		splits, err := filepath.Glob(filepath.Join(cache, "*", "*.split"))
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("cut: %v: %v", splits, err)
+		}
+		if len(splits) == n {
+			return
+		}
+	}
+}
+
+// A watched road tells of a binary when it is finished, and waits until that is packed.
+type watched struct {
+	fake
+	built func(file string)
+}
+
+func (w watched) Compile(_ context.Context, c road.Compilation, _ road.Report) error {
+	for _, t := range c.Targets {
+		if err := os.WriteFile(t.Output, bytes.Repeat([]byte(t.Package+"\n"), 20_000), 0o755); err != nil {
+			return err
+		}
+		c.Built(t.Output)
+		w.built(t.Output)
+	}
+	return nil
+}
+
+// The sum that a road's binary has in the record is the one that packing computed: it is not read again.
+func TestPackedBinariesAreNotReadAgain(t *testing.T) {
+	t.Parallel()
+	g := &action.Graph{Root: t.TempDir(), State: "state"}
+	c := Compiler{Root: g.Root, Cache: filepath.Join(g.Root, "cache"), Measured: g.Measured}
+	by := &watched{fake{looked: new(int)}, func(file string) {
+		awaitSplits(t, c.Cache, 1)
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Write([]byte("not")) // nobody sees this
+		if err := errors.Join(err, f.Close(), os.Chtimes(file, info.ModTime(), info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}}
+	a, err := c.Action(by, Spec{ID: "compile a", Batch: "compile", Output: "bin/a", Spec: road.Spec{Module: "cmd"}, Binary: road.Binary{Package: "./a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Actions = append(g.Actions, a)
+	var files []action.File
+	if err := g.Run(t.Context(), action.Options{Events: func(e action.Event) { files = append(files, e.Files...) }}); err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%x", sha256.Sum256(bytes.Repeat([]byte("./a\n"), 20_000))); len(files) != 1 || files[0].SHA256 != want {
+		t.Errorf("files %v, want SHA-256 %s", files, want)
 	}
 }

@@ -26,7 +26,7 @@ func TestStaticBaseHoldsUsersCertificatesAndTmp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLayer(base[0].Entries, created)
+	l, err := newLayer(base[0].Entries, archive.Packer{Time: created})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestBasesStandOnStatic(t *testing.T) {
 	if len(base) != 2 || !strings.Contains(base[0].Comment, "base static") {
 		t.Fatalf("%d layers", len(base))
 	}
-	l, err := newLayer(base[1].Entries, created)
+	l, err := newLayer(base[1].Entries, archive.Packer{Time: created})
 	if err != nil {
 		t.Fatal(err)
 	}

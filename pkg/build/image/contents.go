@@ -37,21 +37,23 @@ type Layer struct {
 
 // Build makes an image with uncompressed layers. It reads the files once; they must not change until the image is saved.
 func Build(c Contents) (v1.Image, error) {
-	layers, err := newLayers(c)
+	layers, err := newLayers(c, archive.Packer{})
 	if err != nil {
 		return nil, err
 	}
 	return assemble(c, layers)
 }
 
-func newLayers(c Contents) ([]*layer, error) {
+// newLayers returns the layers as a packer makes them, at the time of the contents.
+func newLayers(c Contents, p archive.Packer) ([]*layer, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("build image: %w", err)
 	}
+	p.Time = c.created()
 	layers := make([]*layer, len(c.Layers))
 	for i, l := range c.Layers {
 		var err error
-		if layers[i], err = newLayer(l.Entries, c.created()); err != nil {
+		if layers[i], err = newLayer(l.Entries, p); err != nil {
 			return nil, fmt.Errorf("build image: layer %q: %w", l.Comment, err)
 		}
 	}
@@ -127,8 +129,8 @@ type layer struct {
 
 var _ v1.Layer = (*layer)(nil)
 
-func newLayer(entries []archive.Entry, created time.Time) (*layer, error) {
-	tarball, err := archive.NewTarball(entries, created)
+func newLayer(entries []archive.Entry, p archive.Packer) (*layer, error) {
+	tarball, err := p.Tarball(entries)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package image
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/needs"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 )
@@ -308,5 +311,31 @@ func TestSkopeoReadsTheLayout(t *testing.T) {
 	skopeo("--insecure-policy", "copy", "--all", from, "oci:"+all+":copy")
 	if got, want := files(t, filepath.Join(all, "blobs")), files(t, filepath.Join(b.layout, "blobs")); !cmp.Equal(got, want) {
 		t.Errorf("a copy of all platforms has %d blobs, want the same %d", len(got), len(want))
+	}
+}
+
+// The action knows how its archive is made up, so packing it does not read it all. The tarball must not depend on that.
+func TestArchiveIsPackedAsIfItWereRead(t *testing.T) {
+	t.Parallel()
+	s := spec("hello", "amd64")
+	b := newBench(t, s).run(t)
+	file := filepath.Join(b.Root, filepath.FromSlash(s.Archive))
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(data))
+	cache := filepath.Join(b.Root, "cache")
+	if known, err := filepath.Glob(filepath.Join(cache, "*", sum+".split")); err != nil || len(known) != 1 {
+		t.Errorf("the cache knows %v: %v", known, err)
+	}
+	var tarballs [2]bytes.Buffer
+	for i, p := range []archive.Packer{{Cache: cache}, {}} {
+		if err := p.TarGz(t.Context(), &tarballs[i], []archive.Entry{{Name: "hello.tar", Path: file, Sum: sum}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(tarballs[0].Bytes(), tarballs[1].Bytes()) {
+		t.Error("tarballs differ")
 	}
 }

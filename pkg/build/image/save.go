@@ -9,29 +9,61 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"slipway.build/pkg/mechanism/archive"
 )
 
 // Save writes an image as a docker archive with the given tags, in their order. Tags are complete: with registry and version.
 func Save(ctx context.Context, w io.Writer, img v1.Image, tags []string) error {
+	_, err := writeArchive(ctx, w, img, tags)
+	return err
+}
+
+// What was written of an archive.
+type written struct {
+	offsets map[string]int64 // where the members' contents begin, in bytes, by their names
+	crc     uint32           // CRC-32 of all
+}
+
+// parts returns the files in layers of the archive.
+func (w written) parts(layers []*layer) []archive.Part {
+	var all []archive.Part
+	for _, l := range layers {
+		off, ok := w.offsets[layerName(l.digest)]
+		if !ok {
+			continue
+		}
+		for _, part := range l.tarball.Parts() {
+			part.Off += off
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// writeArchive is Save, and says what it has written.
+func writeArchive(ctx context.Context, w io.Writer, img v1.Image, tags []string) (written, error) {
 	for _, t := range tags {
 		if _, err := name.NewTag(t, name.StrictValidation); err != nil {
-			return fmt.Errorf("save image: tag %q: %w", t, err)
+			return written{}, fmt.Errorf("save image: tag %q: %w", t, err)
 		}
 	}
 	a, err := plan(img, tags)
 	if err != nil {
-		return fmt.Errorf("save image: %w", err)
+		return written{}, fmt.Errorf("save image: %w", err)
 	}
-	if err := a.write(ctx, w); err != nil {
-		return fmt.Errorf("save image: %w", err)
+	all, err := a.write(ctx, w)
+	if err != nil {
+		return written{}, fmt.Errorf("save image: %w", err)
 	}
-	return nil
+	return all, nil
 }
 
 // An archived image is the members of its archive, in order, and the time of all of them.
@@ -112,29 +144,52 @@ func uncompressed(l v1.Layer) (member, error) {
 	if err != nil {
 		return member{}, err
 	}
-	return member{digest.Hex + ".tar", size, digest.Hex, l.Uncompressed}, nil
+	return member{layerName(digest), size, digest.Hex, l.Uncompressed}, nil
 }
 
-func (a archived) write(ctx context.Context, w io.Writer) error {
-	tw := tar.NewWriter(w)
-	for _, m := range a.members {
-		if err := m.write(ctx, tw, a.created); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+// layerName returns the name of a layer's member.
+func layerName(digest v1.Hash) string { return digest.Hex + ".tar" }
+
+func (a archived) write(ctx context.Context, w io.Writer) (written, error) {
+	m := &meter{w: w}
+	tw := tar.NewWriter(m)
+	offsets := map[string]int64{}
+	for _, member := range a.members {
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: member.name, Mode: 0o644, Size: member.size, ModTime: a.created}
+		err := tw.WriteHeader(h)
+		offsets[member.name] = m.n
+		if err == nil {
+			err = member.write(ctx, tw)
+		}
+		if err != nil {
+			return written{}, fmt.Errorf("%s: %w", member.name, err)
 		}
 	}
-	return tw.Close()
+	err := tw.Close()
+	return written{offsets, m.crc}, err
 }
 
-func (m member) write(ctx context.Context, tw *tar.Writer, created time.Time) error {
+// A meter counts what is written, and computes its CRC-32.
+type meter struct {
+	w   io.Writer
+	n   int64 // bytes
+	crc uint32
+}
+
+func (m *meter) Write(p []byte) (int, error) {
+	n, err := m.w.Write(p)
+	m.n += int64(n)
+	m.crc = crc32.Update(m.crc, crc32.IEEETable, p[:n])
+	return n, err
+}
+
+// write writes the content behind its header.
+func (m member) write(ctx context.Context, tw *tar.Writer) error {
 	r, err := m.open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: m.name, Mode: 0o644, Size: m.size, ModTime: created}
-	if err := tw.WriteHeader(h); err != nil {
-		return err
-	}
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(tw, sum), cancelable{ctx, r})
 	if err != nil {

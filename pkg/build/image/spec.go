@@ -93,11 +93,12 @@ func (s Spec) run(ctx context.Context, t *action.Task, root, cache string) error
 	if err != nil {
 		return err
 	}
-	layers, err := newLayers(contents)
+	packer := archive.Packer{Cache: cache, Time: contents.Created}
+	layers, err := newLayers(contents, packer)
 	if err != nil {
 		return err
 	}
-	part := partWriter{dir: t.Path(s.Part + "/"), packer: archive.Packer{Cache: cache, Time: contents.Created}}
+	part := partWriter{dir: t.Path(s.Part + "/"), packer: packer}
 	packed, err := part.layers(ctx, contents, layers)
 	if err != nil {
 		return err
@@ -121,11 +122,18 @@ func (s Spec) run(ctx context.Context, t *action.Task, root, cache string) error
 	for _, blob := range made.blobs() {
 		t.Known(path.Join(s.Part, blobPath(blob)), blob.Hex)
 	}
-	sum, err := checksum.Create(t.Path(s.Archive), func(w io.Writer) error { return Save(ctx, w, img, s.ArchiveTags) })
+	var written written
+	sum, err := checksum.Create(t.Path(s.Archive), func(w io.Writer) (err error) {
+		written, err = writeArchive(ctx, w, img, s.ArchiveTags)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	t.Known(s.Archive, sum.SHA256)
+	if err := packer.Remember(ctx, t.Path(s.Archive), sum.SHA256, written.crc, written.parts(layers)); err != nil {
+		return err
+	}
 	if err := os.WriteFile(t.Path(s.SHA512), []byte(sum.SHA512+"\n"), 0o644); err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (t *Task) Previous(output string) string {
 }
 
 // Known reports the SHA-256, in hexadecimal, of an output that is a file, or of a file in an output directory, as
-// the action computed it while it wrote. The runner trusts it and does not read the file again.
+// the action computed it. The runner trusts it and does not read the file again.
 func (t *Task) Known(output, sum string) {
 	out := t.within(output)
 	var known [sha256.Size]byte

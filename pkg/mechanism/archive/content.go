@@ -24,7 +24,8 @@ type content struct {
 	data    []byte
 	size    int64
 	modTime time.Time
-	sum     string // SHA-256 in hex, "" if not known
+	sum     string  // SHA-256 in hex, "" if not known
+	crc     *uint32 // CRC-32, nil if not known
 }
 
 // A contentReader is an opened content.
@@ -79,7 +80,7 @@ func (c *content) fail(err error) error {
 
 // whole returns the content as one segment.
 func (c *content) whole() segment {
-	return segment{Size: c.size, Sum: c.sum}
+	return segment{Size: c.size, Sum: c.sum, CRC: c.crc}
 }
 
 // A segment is a part of a content.
@@ -93,7 +94,7 @@ type segment struct {
 func (s segment) end() int64 { return s.Off + s.Size }
 
 // A segmentReader reads a segment from its content. At its end it fails if the data differs from what the segment says. If
-// both sums are known it checks the cheaper one, since a scan computed both a moment ago.
+// both sums are known it checks the cheaper one, since one scan computed both.
 type segmentReader struct {
 	ctx  context.Context
 	c    *content

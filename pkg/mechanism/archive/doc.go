@@ -23,7 +23,8 @@
 //     binary in an image is the same fragment as the binary by itself.
 //   - everything between: headers, padding and small files, compressed on the fly.
 //
-// An archive that begins as an earlier one is digested only from where they differ, see [Digester].
+// An archive that begins as an earlier one is digested only from where they differ, see [Digester]. Nor need a file be read to be
+// cut, if a caller has put it together from contents that were packed before, see [Packer.Remember].
 //
 // Chunks are compressed on all cores. The checksum in the gzip trailer is computed from those of the fragments, without
 // reading anything again.

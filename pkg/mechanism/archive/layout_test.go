@@ -3,6 +3,8 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -192,5 +194,33 @@ func TestTarballIsReadAsOftenAsNeeded(t *testing.T) {
 	}
 	if _, err := b.WriteTo(&first); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("file was cut: error is %v, want one that names it", err)
+	}
+}
+
+// Files that were prepared are checked, too, though by another sum.
+func TestPreparedFileMustNotChange(t *testing.T) {
+	t.Parallel()
+	content := prose(1, 300_000)
+	path := writeFile(t, filepath.Join(t.TempDir(), "f"), content)
+	p := &Packer{Cache: t.TempDir(), Time: testTime}
+	sum, err := p.Prepare(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.Tarball([]Entry{{Name: "f", Path: path, Sum: sum}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.members[0].content.crc == nil {
+		t.Error("its CRC-32 is not known")
+	}
+	var first bytes.Buffer
+	if _, err := b.WriteTo(&first); err != nil || !bytes.Equal(first.Bytes(), tarred(t, file("f", content))) {
+		t.Errorf("another tar file: %v", err)
+	}
+	content[200_000]++
+	writeFile(t, path, content)
+	if _, err := b.WriteTo(io.Discard); !errors.Is(err, errChanged) {
+		t.Errorf("error is %v", err)
 	}
 }

@@ -68,27 +68,70 @@ func (p *Packer) TarGz(ctx context.Context, w io.Writer, entries []Entry) error 
 }
 
 // Prepare compresses a file's content into the cache before TarGz packs it, while processors would otherwise be idle. TarGz
-// compresses what was not prepared.
-func (p *Packer) Prepare(ctx context.Context, path string) error {
+// compresses what was not prepared. It returns the content's SHA-256 in hex, or "" if it did not compute that.
+func (p *Packer) Prepare(ctx context.Context, path string) (sum string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if info.Size() < minSegment || p.Cache == "" {
-		return nil // the cache keeps large contents only
+		return "", nil // the cache keeps large contents only
 	}
 	members, err := layout([]Entry{{Name: "content", Path: path}}, time.Time{})
 	if err != nil {
-		return fmt.Errorf("prepare %s: %w", path, err)
+		return "", fmt.Errorf("prepare %s: %w", path, err)
+	}
+	cache, err := openCache(p.Cache)
+	if err != nil {
+		return "", err
+	}
+	packing := newPacking(cache, p.newWorkers(), members)
+	if err = packing.prepare(ctx); err == nil {
+		err = ctx.Err() // prepare does not report it
+	}
+	if large := packing.large[members[0].content]; large != nil { // else the file is small by now
+		sum = large.split.Sum
+	}
+	return sum, err
+}
+
+// A Part is a content in a file, with its SHA-256 in hex.
+type Part struct {
+	Off, Size int64 // bytes
+	Sum       string
+}
+
+// Remember keeps in the cache how TarGz cuts the file at path, so that TarGz need not read all of it to find out. Nor does Remember read
+// parts that were packed or prepared before. The caller has just written the file, and says its SHA-256 in hex and its CRC-32. Remember fails
+// if the parts and what is between them do not have that CRC-32.
+func (p *Packer) Remember(ctx context.Context, path, sum string, crc uint32, parts []Part) error {
+	if p.Cache == "" {
+		return nil
+	}
+	con, err := newContent(Entry{Name: path, Path: path})
+	if err != nil {
+		return fmt.Errorf("remember %s: %w", path, err)
+	}
+	if con.size < minSegment {
+		return nil
 	}
 	cache, err := openCache(p.Cache)
 	if err != nil {
 		return err
 	}
-	if err := newPacking(cache, p.newWorkers(), members).prepare(ctx); err != nil {
+	src, err := con.open()
+	if err != nil {
 		return err
 	}
-	return ctx.Err() // prepare does not report it
+	defer src.Close()
+	s := split{Sum: sum, Size: con.size, Segments: cut(src, con.size)}
+	if err := s.scan(ctx, con, src, cache.segments(parts)); err != nil {
+		return err
+	}
+	if *s.CRC != crc {
+		return con.fail(fmt.Errorf("%w: CRC-32 is %08x, want %08x", errChanged, *s.CRC, crc))
+	}
+	return cache.putSplit(s)
 }
 
 func (p *Packer) newWorkers() workers {

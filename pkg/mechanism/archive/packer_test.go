@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -342,8 +344,9 @@ func TestPreparedContentIsNotCompressedAgain(t *testing.T) {
 	content := prose(1, minSegment+1000)
 	entries := []Entry{{Name: "binary", Path: writeFile(t, filepath.Join(dir, "binary"), content)}}
 	p := &Packer{Cache: cache}
-	if err := p.Prepare(t.Context(), entries[0].Path); err != nil {
-		t.Fatal(err)
+	sum, err := p.Prepare(t.Context(), entries[0].Path)
+	if want := fmt.Sprintf("%x", sha256.Sum256(content)); err != nil || sum != want {
+		t.Fatalf("SHA-256 is %q, want %s: %v", sum, want, err)
 	}
 	forms := cached(t, cache, packedExt)
 	if len(forms) != 1 {
@@ -365,19 +368,19 @@ func TestPrepareKeepsNothingOfSmallFilesAndReportsMissingOnes(t *testing.T) {
 	t.Parallel()
 	dir, cache := t.TempDir(), t.TempDir()
 	p := &Packer{Cache: cache}
-	if err := p.Prepare(t.Context(), writeFile(t, filepath.Join(dir, "small"), []byte("x"))); err != nil {
-		t.Error(err)
+	if sum, err := p.Prepare(t.Context(), writeFile(t, filepath.Join(dir, "small"), []byte("x"))); sum != "" || err != nil {
+		t.Error(sum, err)
 	}
 	if forms := cached(t, cache, packedExt); len(forms) != 0 {
 		t.Errorf("cache holds %v", forms)
 	}
-	if err := p.Prepare(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := p.Prepare(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	large := writeFile(t, filepath.Join(dir, "large"), prose(2, 3*minSegment))
-	if err := p.Prepare(ctx, large); !errors.Is(err, context.Canceled) {
+	if _, err := p.Prepare(ctx, large); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: error is %v", err)
 	}
 }

@@ -86,7 +86,7 @@ func (c *cache) splitContent(ctx context.Context, con *content) (split, error) {
 		}
 	}
 	s := split{Size: con.size, Segments: cut(src, con.size)}
-	if err := s.scan(ctx, con, src); err != nil {
+	if err := s.scan(ctx, con, src, nil); err != nil {
 		return split{}, err
 	}
 	if con.sum != "" && con.sum != s.Sum {
@@ -106,23 +106,33 @@ func (s *split) fits(ctx context.Context, con *content, src contentReader) bool 
 	return err == nil && crc == *s.CRC
 }
 
-// scan reads the content and fills in the sums of the split and its segments.
-func (s *split) scan(ctx context.Context, con *content, src contentReader) error {
-	whole := sha256.New()
+// scan reads the content and fills in the sums of the split and its segments. If the split has its sum already, segments that are known, by
+// where they are, are not read.
+func (s *split) scan(ctx context.Context, con *content, src contentReader, known map[extent]segment) error {
+	var whole hash.Hash
+	if s.Sum == "" {
+		whole = sha256.New()
+	}
 	buf := make([]byte, 256<<10)
 	read := func(part segment, sha hash.Hash) (uint32, error) {
 		crc := crc32.NewIEEE()
-		w := io.MultiWriter(whole, crc)
-		if sha != nil {
-			w = io.MultiWriter(whole, crc, sha)
+		to := []io.Writer{crc}
+		for _, h := range []hash.Hash{whole, sha} {
+			if h != nil {
+				to = append(to, h)
+			}
 		}
-		_, err := io.CopyBuffer(w, con.reader(ctx, src, part), buf)
+		_, err := io.CopyBuffer(io.MultiWriter(to...), con.reader(ctx, src, part), buf)
 		return crc.Sum32(), err
 	}
 	crc, err := s.combine(func(gap segment, next *segment) (uint32, error) {
 		gapCRC, err := read(gap, nil)
 		if err != nil || next == nil {
 			return gapCRC, err
+		}
+		if k, ok := known[extent{next.Off, next.Size}]; ok && whole == nil {
+			next.Sum, next.CRC = k.Sum, k.CRC
+			return gapCRC, nil
 		}
 		var sha hash.Hash
 		if next.Size < s.Size {
@@ -139,13 +149,33 @@ func (s *split) scan(ctx context.Context, con *content, src contentReader) error
 		return err
 	}
 	s.CRC = &crc
-	s.Sum = hex.EncodeToString(whole.Sum(nil))
+	if whole != nil {
+		s.Sum = hex.EncodeToString(whole.Sum(nil))
+	}
 	for i := range s.Segments {
 		if s.Segments[i].Sum == "" { // the only segment
 			s.Segments[i].Sum = s.Sum
 		}
 	}
 	return nil
+}
+
+// An extent is where a segment lies in a content.
+type extent struct{ off, size int64 }
+
+// segments returns the segments of those parts whose splits the cache has, by where they are in the whole.
+func (c *cache) segments(parts []Part) map[extent]segment {
+	known := map[extent]segment{}
+	for _, part := range parts {
+		s, ok := c.split(part.Sum, part.Size)
+		if !ok {
+			continue
+		}
+		for _, seg := range s.Segments {
+			known[extent{part.Off + seg.Off, seg.Size}] = seg
+		}
+	}
+	return known
 }
 
 // isTar reports whether the content has a tar file's magic number.

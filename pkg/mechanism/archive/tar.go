@@ -43,6 +43,43 @@ func NewTarball(entries []Entry, t time.Time) (*Tarball, error) {
 	return &Tarball{members: members, size: size}, nil
 }
 
+// Tarball returns the tar file that Tar would write at the packer's time. When it is read, a file with a known sum that was packed or prepared
+// before is checked by its CRC-32, which detects accidents and no intent, and any other as by NewTarball.
+func (p *Packer) Tarball(entries []Entry) (*Tarball, error) {
+	b, err := NewTarball(entries, p.Time)
+	if err != nil || p.Cache == "" {
+		return b, err
+	}
+	cache, err := openCache(p.Cache)
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.members {
+		c := b.members[i].content
+		if c == nil || c.sum == "" || c.size < minSegment {
+			continue
+		}
+		if s, ok := cache.split(c.sum, c.size); ok {
+			c.crc = s.CRC
+		}
+	}
+	return b, nil
+}
+
+// Parts returns the files of the tar file whose sums are known.
+func (b *Tarball) Parts() []Part {
+	var parts []Part
+	var off int64
+	for i := range b.members {
+		m := &b.members[i]
+		if m.content != nil && m.content.sum != "" {
+			parts = append(parts, Part{Off: off + int64(len(m.header)), Size: m.content.size, Sum: m.content.sum})
+		}
+		off += m.size()
+	}
+	return parts
+}
+
 // Size returns the length of the tar file in bytes.
 func (b *Tarball) Size() int64 { return b.size }
 
