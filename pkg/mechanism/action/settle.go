@@ -103,8 +103,14 @@ func replace(final, fresh, old string) error {
 			return err
 		}
 	}
+	if wasErr == nil && was.size >= largeFile && was.kind != directory {
+		defer releaseLater(final)()
+	}
 	return os.Rename(fresh, final)
 }
+
+// largeFile is the size, in bytes, of a file that takes long to free.
+const largeFile = 16 << 20
 
 // settle reads the outputs in their final place and records the actions.
 func (t *Task) settle(ctx context.Context) error {

@@ -55,12 +55,12 @@ type Digester struct {
 }
 
 const (
-	blockSize = 64 << 10 // bytes: in the processor's cache until all have read it
-	blocks    = 16       // how far a writer may be ahead of the slowest reader
-
-	// Linux makes one folio of what is written to a file at once. In a virtual machine that gives free memory back to its host,
-	// large folios have to be requested again: writing 400 MB in pieces of 8 KiB took half the time that pieces of 256 KiB took.
-	pieceSize = 8 << 10 // bytes
+	// blockSize, in bytes, is little enough to stay in the processor's cache until all have read it, and much enough for a write: 1 GiB took 0.80 s
+	// in pieces of 8 KiB, 0.43 s in pieces of 64, and 0.37 s in pieces of 1,024 (dd, three times each). Linux makes one folio of what is written
+	// at once. Larger ones were slower on another virtual machine, which had given its free memory back: 400 MB in pieces of 256 KiB took twice the
+	// time of 8.
+	blockSize = 64 << 10
+	blocks    = 16 // how far a writer may be ahead of the slowest reader
 )
 
 // A block is a piece of the data, until all readers are done with it.
@@ -86,11 +86,8 @@ func NewDigester(to io.Writer) *Digester {
 
 func (d *Digester) read(in <-chan *block, w io.Writer, digests bool) {
 	for b := range in {
-		for piece := range slices.Chunk(b.data, pieceSize) {
-			if d.err() != nil || digests && b.passed {
-				break
-			}
-			if _, err := w.Write(piece); err != nil {
+		if d.err() == nil && !(digests && b.passed) {
+			if _, err := w.Write(b.data); err != nil {
 				d.failed.CompareAndSwap(nil, &err)
 			}
 		}
