@@ -155,8 +155,8 @@ func (r *call) next() ([]byte, error) {
 	return nil, r.end()
 }
 
-// readSize is how much of a content, in bytes, is held between receiving and writing it: little enough for the processor's cache. Whole
-// messages, of a mebibyte or two, took twice the system time.
+// readSize is how much of a content, in bytes, is held between receiving and writing it: little enough for the processor's cache, and
+// for many transfers at once.
 const readSize = 128 << 10
 
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readSize) }}
