@@ -26,7 +26,7 @@ func Save(ctx context.Context, w io.Writer, img v1.Image, tags []string) error {
 	return err
 }
 
-// What was written of an archive.
+// A written archive is known by where its members are, and by its CRC-32.
 type written struct {
 	offsets map[string]int64 // where the members' contents begin, in bytes, by their names
 	crc     uint32           // CRC-32 of all

@@ -122,16 +122,16 @@ func (s Spec) run(ctx context.Context, t *action.Task, root, cache string) error
 	for _, blob := range made.blobs() {
 		t.Known(path.Join(s.Part, blobPath(blob)), blob.Hex)
 	}
-	var written written
+	var saved written
 	sum, err := checksum.Create(t.Path(s.Archive), func(w io.Writer) (err error) {
-		written, err = writeArchive(ctx, w, img, s.ArchiveTags)
+		saved, err = writeArchive(ctx, w, img, s.ArchiveTags)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	t.Known(s.Archive, sum.SHA256)
-	if err := packer.Remember(ctx, t.Path(s.Archive), sum.SHA256, written.crc, written.parts(layers)); err != nil {
+	if err := packer.Remember(ctx, t.Path(s.Archive), sum.SHA256, saved.crc, saved.parts(layers)); err != nil {
 		return err
 	}
 	if err := os.WriteFile(t.Path(s.SHA512), []byte(sum.SHA512+"\n"), 0o644); err != nil {

@@ -106,8 +106,8 @@ func (s *split) fits(ctx context.Context, con *content, src contentReader) bool 
 	return err == nil && crc == *s.CRC
 }
 
-// scan reads the content and fills in the sums of the split and its segments. If the split has its sum already, segments that are known, by
-// where they are, are not read.
+// scan reads the content and fills in the sums of the split and its segments. It does not read
+// segments that are known, by where they are; the split must have its sum already if there are any.
 func (s *split) scan(ctx context.Context, con *content, src contentReader, known map[extent]segment) error {
 	var whole hash.Hash
 	if s.Sum == "" {
@@ -130,7 +130,7 @@ func (s *split) scan(ctx context.Context, con *content, src contentReader, known
 		if err != nil || next == nil {
 			return gapCRC, err
 		}
-		if k, ok := known[extent{next.Off, next.Size}]; ok && whole == nil {
+		if k, ok := known[extent{next.Off, next.Size}]; ok {
 			next.Sum, next.CRC = k.Sum, k.CRC
 			return gapCRC, nil
 		}

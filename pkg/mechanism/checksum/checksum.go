@@ -55,7 +55,7 @@ type Digester struct {
 }
 
 const (
-	// blockSize, in bytes, is little enough to stay in the processor's cache until all have read it, and much enough for a write: 1 GiB took 0.80 s
+	// blockSize, in bytes, is small enough to stay in the processor's cache until all have read it, and large enough for a write: 1 GiB took 0.80 s
 	// in pieces of 8 KiB, 0.43 s in pieces of 64, and 0.37 s in pieces of 1,024 (dd, three times each). Linux makes one folio of what is written
 	// at once. Larger ones were slower on another virtual machine, which had given its free memory back: 400 MB in pieces of 256 KiB took twice the
 	// time of 8.

@@ -38,7 +38,7 @@ type Options struct {
 	// Credentials, if not nil, returns headers for each request.
 	Credentials func(context.Context) (http.Header, error)
 
-	Patience time.Duration // how long a request, or 64 KiB of a transfer, may take; 0 is ten seconds
+	Patience time.Duration // how long a request, or 64 KiB of a content that is read, may take; 0 is ten seconds
 	Agent    string        // the User-Agent header
 }
 

@@ -276,7 +276,7 @@ func TestTransfersHaveToMove(t *testing.T) {
 	if err := client(t, s).Write(t.Context(), d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }); err != nil {
 		t.Fatal(err)
 	}
-	const patience = time.Second
+	const patience = 2 * time.Second // a content takes 3.2 at the server's pace
 	c := client(t, s, func(o *reapi.Options) { o.Patience = patience })
 	read := func(kind standin.Fault) (got []byte, took time.Duration, err error) {
 		s.Misbehave("Read", kind, -1)

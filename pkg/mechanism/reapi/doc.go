@@ -8,7 +8,7 @@
 // # What a caller may rely on
 //
 //   - Bytes that are read have the digest that was asked for. Others are an error, and count as missing.
-//   - Every request has a deadline. A transfer may take as long as it moves: by a few bytes each time is not enough.
+//   - Every request has a deadline. A transfer may take as long as it moves, and not only by a few bytes now and then.
 //   - An answer of a server is never believed further than its length: what is too large, cut short or no message is an error.
 //
 // # What must never be in here

@@ -155,10 +155,11 @@ func (r *call) next() ([]byte, error) {
 	return nil, r.end()
 }
 
-// readSize is how much of a content, in bytes, is held between receiving and writing it: little enough for the processor's cache, and
+// readSize is how much of a content, in bytes, is held between receiving and writing it: small enough for the processor's cache, and
 // for many transfers at once.
 const readSize = 128 << 10
 
+// readers are used again, since each has a buffer.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readSize) }}
 
 // data calls use for the value of a field of all messages, in pieces that are valid until use returns. It fails unless the server says
@@ -172,7 +173,7 @@ func (r *call) data(field wire.Field, use func(piece []byte) error) error {
 	unmoved := 0     // bytes
 	for {
 		err := wire.ReadBytes(b, field, func(piece []byte) error {
-			if unmoved += len(piece); unmoved >= readSize/2 { // a server that sends a byte now and then is one that does not answer
+			if unmoved += len(piece); unmoved >= readSize/2 { // a byte now and then is no answer
 				r.moved()
 				unmoved = 0
 			}

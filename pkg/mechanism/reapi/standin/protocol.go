@@ -78,7 +78,7 @@ func (a *answer) send(message []byte) error {
 	case Trickle:
 		return a.pace(frame, 1, 20*time.Millisecond)
 	case Pace:
-		return a.pace(frame, 64<<10, 50*time.Millisecond)
+		return a.pace(frame, 64<<10, 100*time.Millisecond)
 	}
 	_, err := a.w.Write(frame)
 	return err

@@ -32,7 +32,7 @@ const (
 	Hang     Fault = "hang up"  // closes the connection
 
 	Trickle Fault = "trickle" // sends a byte every 20 ms
-	Pace    Fault = "pace"    // sends 64 KiB every 50 ms
+	Pace    Fault = "pace"    // sends 64 KiB every 100 ms
 )
 
 // Faults are all ways to misbehave that make a request fail at once, or never answer.

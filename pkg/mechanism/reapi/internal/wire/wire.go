@@ -129,7 +129,7 @@ func ReadBytes(r *bufio.Reader, field Field, use func(piece []byte) error) error
 	if err != nil {
 		return err
 	}
-	m := streamed{r, int64(size)}
+	m := streamed{r: r, left: int64(size)}
 	for m.left > 0 {
 		tag, err := m.varint()
 		if err != nil {
@@ -168,39 +168,32 @@ func ReadBytes(r *bufio.Reader, field Field, use func(piece []byte) error) error
 
 // A streamed message has bytes left to read.
 type streamed struct {
-	r    *bufio.Reader
-	left int64
+	r      *bufio.Reader
+	left   int64
+	failed error // of ReadByte
 }
 
-// next returns the next byte of a number, which does not reach beyond the message.
-func (m *streamed) next() (byte, error) {
+// ReadByte returns the next byte of a number, which does not reach beyond the message.
+func (m *streamed) ReadByte() (byte, error) {
 	if m.left == 0 {
-		return 0, ErrMessage
+		m.failed = ErrMessage
+		return 0, m.failed
 	}
 	b, err := m.r.ReadByte()
 	if err != nil {
-		return 0, cut(err)
+		m.failed = cut(err)
+		return 0, m.failed
 	}
 	m.left--
 	return b, nil
 }
 
 func (m *streamed) varint() (uint64, error) {
-	n := uint64(0)
-	for shift := 0; shift < 64; shift += 7 {
-		b, err := m.next()
-		if err != nil {
-			return 0, err
-		}
-		if shift == 63 && b > 1 {
-			return 0, ErrMessage
-		}
-		n |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return n, nil
-		}
+	n, err := binary.ReadUvarint(m)
+	if err != nil && m.failed == nil {
+		err = ErrMessage // it is too large
 	}
-	return 0, ErrMessage
+	return n, err
 }
 
 // pieces calls use for the next n bytes.
