@@ -74,6 +74,8 @@ var rules = []rule{
 	{"build/road/bazel", "compile with Bazel", "what a release is; other roads", []string{plan, release, docker, engine, "pkg/build/road/local", "pkg/build/road/container"}},
 	{"build/road/prebuilt", "find and fetch packages that other machines have compiled, for roads that run the go command", "how a cache of Go looks; where a road keeps its own",
 		[]string{processes, network, plan, release, docker, engine, "pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel"}},
+	{"build/relink", "link a program once for all versions of the same length", "what a version is; which programs there are",
+		[]string{network, toolchain, roads, catalog, plan, action}},
 	{"build/kubecross", "the build image", "how it is used", []string{plan, roads, action}},
 	{"build/bazel", "find the pinned Bazel, or make a root that has it; run it", "what is built", []string{catalog, plan, roads}},
 	{"build/license", "the license texts of what is linked", "which licenses are welcome", []string{processes, network, catalog, plan}},

@@ -64,21 +64,46 @@ func TestVariablesOfACompileAreHonored(t *testing.T) {
 	}
 }
 
+// The second version is as long as the first one. Its binary is that of the command line which a dry run prints, and that links.
 func TestVersionOfTheEnvironmentIsHonored(t *testing.T) {
 	tr := clone(t)
 	base := strings.SplitN(tr.stamp(t).GitVersion, "+", 2)[0]
-	tr = tr.with("KUBE_GIT_VERSION="+base+"+acme.1", "KUBE_GIT_COMMIT=00112233445566778899aabbccddeeff00112233", "SOURCE_DATE_EPOCH=1700000000")
-	out := t.TempDir()
-	tr.slipway(t, "build", "kubectl", "--output", out).ok(t)
-	kubectl := filepath.Join(out, "kubectl")
-	got := run(t, tr.dir, nil, kubectl, "version", "--client", "-o", "yaml").ok(t).stdout
-	for _, want := range []string{base + "+acme.1\n", "00112233445566778899aabbccddeeff00112233\n", `"2023-11-14T22:13:20Z"`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("kubectl version does not print %q:\n%s", want, got)
+	for i, v := range []struct{ suffix, commit, epoch, date string }{
+		{"+acme.1", "00112233445566778899aabbccddeeff00112233", "1700000000", "2023-11-14T22:13:20Z"},
+		{"+acme.2", "33221100ffeeddccbbaa99887766554433221100", "1800000000", "2027-01-15T08:00:00Z"},
+	} {
+		tr := tr.with("KUBE_GIT_VERSION="+base+v.suffix, "KUBE_GIT_COMMIT="+v.commit, "SOURCE_DATE_EPOCH="+v.epoch)
+		line := ""
+		for l := range strings.Lines(tr.slipway(t, "build", "kubectl", "--dry-run", "--verbose=1").ok(t).stdout) {
+			if strings.Contains(l, " go build ") {
+				line = strings.TrimSpace(l)
+			}
 		}
-	}
-	if info, err := os.Stat(kubectl); err != nil || info.Mode().Perm() != 0o755 {
-		t.Errorf("--output made %v (%v), want mode 755", info, err)
+		out := t.TempDir()
+		es := tr.jsonRun(t, "build", "kubectl", "--output", out)
+		const copied = "1 of 1 binaries differ only in the version, and were not linked again"
+		if got := slices.Contains(es.steps(), copied); got != (i == 1) {
+			t.Errorf("%s: steps %q", v.suffix, es.steps())
+		}
+		kubectl := filepath.Join(out, "kubectl")
+		got := run(t, tr.dir, nil, kubectl, "version", "--client", "-o", "yaml").ok(t).stdout
+		for _, want := range []string{base + v.suffix + "\n", v.commit + "\n", `"` + v.date + `"`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("kubectl version does not print %q:\n%s", want, got)
+			}
+		}
+		if info, err := os.Stat(kubectl); err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("--output made %v (%v), want mode 755", info, err)
+		}
+		linked := t.TempDir()
+		folder := tr.path(filepath.Dir(hostBin("kubectl"))) + "/"
+		if !strings.Contains(line, " -o "+folder+" ") {
+			t.Fatalf("the dry run prints no go build that writes into %s: %q", folder, line)
+		}
+		run(t, tr.dir, nil, "sh", "-c", strings.Replace(line, " -o "+folder+" ", " -o "+linked+"/ ", 1)).ok(t)
+		if (tree{dir: linked}).sum(t, "kubectl") != (tree{dir: out}).sum(t, "kubectl") {
+			t.Errorf("%s: not the binary of %s", v.suffix, line)
+		}
 	}
 	tr.with("KUBE_GIT_VERSION=1.2").slipway(t, "version").fails(t, 2, "KUBE_GIT_VERSION")
 }

@@ -1,9 +1,11 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -91,6 +93,77 @@ func (silent) Progress(int64, int64, string) {}
 func (silent) Output(string)                 {}
 func (silent) Step(string, time.Duration)    {}
 func (silent) Memory(int64)                  {}
+
+// steps is a Report of the steps alone.
+type steps struct {
+	silent
+	done []string
+}
+
+func (s *steps) Step(text string, _ time.Duration) { s.done = append(s.done, text) }
+
+func TestAnotherVersionNeedsNoLinker(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("no POSIX shell on Windows")
+	}
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":        "module example.com/m\n\ngo 1.24\n",
+		"hello/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+	} {
+		name = filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pin := toolchain.Pin{Version: runtime.Version()}
+	r := &Road{Root: root, Pin: pin, Go: func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+		return toolchain.Find(ctx, pin, progress)
+	}}
+	compile := func(version string, change func(*road.Compilation)) (output []byte, done []string) {
+		t.Helper()
+		c := road.Compilation{
+			Spec: road.Spec{Module: ".", Platform: catalog.Platform{OS: "linux", Arch: "amd64"}, LDFlags: "-X main.version=" + version}, Scratch: t.TempDir(),
+			Targets: []road.Target{{Binary: road.Binary{Package: "./hello"}, Output: filepath.Join(t.TempDir(), "hello")}},
+		}
+		change(&c)
+		rep := &steps{}
+		if err := r.Compile(t.Context(), c, rep); err != nil {
+			t.Fatal(err)
+		}
+		output, err := os.ReadFile(c.Targets[0].Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(c.Targets[0].Output); err != nil {
+			t.Fatal(err)
+		}
+		// The command line is that of a go command which links.
+		if out, err := exec.Command("sh", "-c", r.Commands(c)[0]).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if usual, err := os.ReadFile(c.Targets[0].Output); err != nil || !bytes.Equal(output, usual) {
+			t.Errorf("version %s: not the binary of %s (%v)", version, r.Commands(c)[0], err)
+		}
+		return output, rep.done
+	}
+	release := func(*road.Compilation) {}
+	compile("v1.37.1+acme.20261126", release)
+	if output, done := compile("v1.37.1+acme.20261127", release); len(done) != 1 || done[0] != "1 of 1 binaries differ only in the version, and were not linked again" ||
+		!bytes.Contains(output, []byte("v1.37.1+acme.20261127")) {
+		t.Errorf("steps %q", done)
+	}
+	if _, done := compile("v1.37.1+acme.20261128", func(c *road.Compilation) { c.Options.Debug = true }); len(done) > 0 {
+		t.Errorf("steps of a debug build: %q", done)
+	}
+	if _, done := compile("v1.37.1+acme.20261128", func(c *road.Compilation) { c.Options.LDFlags = "-s" }); len(done) > 0 {
+		t.Errorf("steps with other flags for the linker: %q", done)
+	}
+}
 
 func TestCompileNeedsNoPreviousOutput(t *testing.T) {
 	t.Parallel()
