@@ -7,14 +7,13 @@ package compile
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 
+	"slipway.build/pkg/build/relink"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/archive"
 )
 
 // defaultMemory is how much memory, in bytes, a compile is expected to need until it has been measured on this machine. The
@@ -37,6 +36,7 @@ type Spec struct {
 type Compiler struct {
 	Root     string                                    // absolute
 	Cache    string                                    // where compressed contents are kept; if empty, nothing is compressed ahead of packing
+	Links    relink.Links                              // what was linked before; without a folder, all is linked
 	Measured func(batch string) (int64, bool)          // peak memory of a batch the last time, bytes
 	batches  map[string]*action.Batch                  // by ID
 	binaries map[string]road.Binary                    // by ID of the action
@@ -120,28 +120,10 @@ func (c *Compiler) compilation(s road.Spec, stale []*action.Action, path func(ou
 }
 
 func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec, stale []*action.Action) error {
-	made := c.compilation(s.Spec, stale, t.Path)
-	made.Scratch = t.Dir()
-	if t.Cache() != nil && !s.Options.Debug {
-		made.Shared = t
-	}
-	for i, a := range stale {
-		made.Targets[i].Previous = t.Previous(a.Outputs[0])
-	}
-	var report road.Report = t
-	if s.Elsewhere {
-		report = elsewhere{t, by.Info().Name}
-	}
-	if c.Cache == "" {
-		return by.Compile(ctx, made, report)
-	}
 	p := c.ahead(ctx)
-	made.Built = p.add
-	compile := func() error {
-		defer p.stop()
-		return by.Compile(ctx, made, report)
-	}
-	if err := compile(); err != nil {
+	err := c.make(ctx, t, by, s, stale, p)
+	p.stop()
+	if err != nil {
 		return err
 	}
 	for _, a := range stale {
@@ -152,6 +134,32 @@ func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec
 	return nil
 }
 
+// make copies what was linked before with another version, and has the road compile the rest.
+func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spec, stale []*action.Action, p *packedAhead) error {
+	made := c.compilation(s.Spec, stale, t.Path)
+	made.Scratch, made.Built = t.Dir(), p.built()
+	if t.Cache() != nil && !s.Options.Debug {
+		made.Shared = t
+	}
+	for i, a := range stale {
+		made.Targets[i].Previous = t.Previous(a.Outputs[0])
+	}
+	var report road.Report = t
+	if s.Elsewhere {
+		report = elsewhere{t, by.Info().Name}
+	}
+	l := c.linked(t, by, made, stale)
+	made.Targets = l.copy(ctx, made.Targets, report)
+	if len(made.Targets) == 0 {
+		return nil
+	}
+	if err := by.Compile(ctx, made, report); err != nil {
+		return err
+	}
+	l.keep(ctx, made.Targets, report)
+	return nil
+}
+
 // An elsewhere reports a compile by a road that is not the request's, with the road's name.
 type elsewhere struct {
 	road.Report
@@ -159,61 +167,3 @@ type elsewhere struct {
 }
 
 func (e elsewhere) By(process string) { e.Report.By("the " + e.road + " road: " + process) }
-
-// ahead compresses finished binaries for tarballs and images, one after the other, while others are linked: links leave processors
-// idle, and packing would have to compress all binaries at once. It only saves time: packing compresses what is missing when the
-// compile ends, and reports errors, which ahead ignores.
-func (c *Compiler) ahead(ctx context.Context) *packedAhead {
-	p := &packedAhead{files: make(chan string, 1000)} // more than a module has binaries
-	ctx, p.cancel = context.WithCancel(ctx)
-	packer := archive.Packer{Cache: c.Cache, Workers: 1}
-	p.done.Go(func() {
-		for file := range p.files {
-			before, err := os.Stat(file)
-			if err != nil {
-				continue
-			}
-			if sum, _ := packer.Prepare(ctx, file); sum != "" {
-				p.digested = append(p.digested, digested{before, sum})
-			}
-		}
-	})
-	return p
-}
-
-// A packedAhead takes binaries that are finished, and has the sums of those that were packed.
-type packedAhead struct {
-	files    chan string
-	cancel   context.CancelFunc
-	done     sync.WaitGroup
-	digested []digested
-}
-
-// A digested file has its SHA-256 in hex.
-type digested struct {
-	file os.FileInfo
-	sum  string
-}
-
-func (p *packedAhead) add(file string) { p.files <- file }
-
-func (p *packedAhead) stop() {
-	p.cancel()
-	close(p.files)
-	p.done.Wait()
-}
-
-// sum returns the SHA-256 of a file that was packed, perhaps under another name, or "" if it was not, or was changed since. It is for use after
-// stop.
-func (p *packedAhead) sum(file string) string {
-	info, err := os.Stat(file)
-	if err != nil {
-		return ""
-	}
-	for _, d := range p.digested {
-		if os.SameFile(info, d.file) && info.Size() == d.file.Size() && info.ModTime().Equal(d.file.ModTime()) {
-			return d.sum
-		}
-	}
-	return ""
-}

@@ -153,7 +153,7 @@ func TestSumsOfPackedBinariesAreKnown(t *testing.T) {
 		if err := os.Link(built, final); err != nil {
 			t.Fatal(err)
 		}
-		p.add(built)
+		p.built()(built)
 	}
 	if err := awaitSplits(c.Cache, len(names)); err != nil {
 		t.Fatal(err)

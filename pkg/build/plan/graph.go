@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"slipway.build/pkg/build/image"
 	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/build/pack"
+	"slipway.build/pkg/build/relink"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
@@ -41,7 +43,10 @@ func (p *Project) builder(ctx context.Context) *builder {
 		graph:   &action.Graph{Root: p.Root, State: State},
 		modules: map[string]*goModule{},
 	}
-	b.compiler = compile.Compiler{Root: p.Root, Measured: b.graph.Measured}
+	b.compiler = compile.Compiler{
+		Root: p.Root, Measured: b.graph.Measured,
+		Links: relink.Links{Folder: filepath.Join(p.Root, filepath.FromSlash(State), "links")},
+	}
 	return b
 }
 

@@ -1,19 +1,28 @@
 // Package relink links a program once for all versions that have the same length.
 //
-// A new commit changes the version in every program, and often nothing else. Linking all of them again takes most of the time of such a release. The linker
-// places a string that -X sets by its name and its length. So a program that differs from another one in such strings alone has other bytes there, and another build
-// ID; the rest is the same.
+// A new commit changes the version in every program, and often nothing else. Linking all of them again takes most of the time of such a release. The
+// linker places a string that -X sets by its name and its length. So programs that differ only in the values of such strings have the same bytes but for
+// these values, the build ID, which is a digest of what was linked and of the result, and the signature of a Mach-O file.
 //
-// [Links] make the go command call this program for its links (go help build, -toolexec). For each link, the program computes a key of all that the linker
-// reads, except for the values of long strings and the build ID. If it has linked a program with that key before, it copies that one and
-// writes the new values and the new build ID into the copy. Otherwise it calls the linker with random-looking values of the same
-// lengths, which no other part of a program contains, finds them in the result, writes the real values there, and remembers the places.
-// The go command then computes the last part of the build ID and the signature of a Mach-O file, as after every link. So the result
-// is, byte for byte, what the go command makes alone.
+// # Linking
 //
-// What cannot be done so is linked as usual: programs that an external linker links, and short strings that have changed.
+// With the flag that [Flag] returns, the go command calls this program instead of the linker (go help build, -toolexec). It calls the linker
+// with values of the same lengths that no other part of a program contains, finds them in the result, and writes the real ones there. The result is what the
+// linker makes of the real ones. A record says where they are, and what the build ID is a digest of.
 //
-// A program that imports this package is called by the go command under its own name, with [argument] first. It handles that before main.
+// What cannot be done so is linked as usual, without a record: programs that an external linker links, for example. Values shorter than
+// [Shortest] are not replaced.
 //
-// What must never be in here: what a version is, which programs there are, and which flags they are linked with.
+// # Copying
+//
+// [Links] keep programs that were linked, with their records, under keys of all that decides their bytes, with [Mask] instead of the values. With
+// other values, a program is a copy with other bytes in a few places. Its build ID and its signature are computed here as the go command and the linker
+// compute them. A record is kept only if that gives, with the values that the program has, the very bytes that the go command has made. So if another version of Go
+// computes something differently, programs are linked as usual.
+//
+// Links are kept on this machine, and in a cache that machines share.
+//
+// A program that imports this package is called by the go command under its own name, with [argument] first, and handles that before main.
+//
+// What must never be in here: what a version is, which programs there are, how a road compiles them, and how results travel.
 package relink

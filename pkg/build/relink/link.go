@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,17 +20,75 @@ import (
 	"slipway.build/pkg/mechanism/child"
 )
 
+// argument is the first argument of this program where the go command calls it for a link. The others are the folder for records, and the
+// linker with its arguments.
+const argument = "slipway-link"
+
+// The go command calls a shell for each tool, since a shell starts faster than this program, and all tools but the linker are started thousands of
+// times. The words that follow the script are this program, the folder for records, and the tool with its arguments. If this program was removed
+// while it runs, the linker is called.
+const script = `case $2 in */link) [ ! -x "$0" ] || exec "$0" ` + argument + ` "$@";; esac; shift; exec "$@"`
+
+// Flag returns the flag by which a go build links as this package does, and writes the records of its links into a folder. The error says why
+// that is not possible on this machine.
+func Flag(records string) (string, error) {
+	if runtime.GOOS == "windows" {
+		return "", errors.New("no POSIX shell on Windows")
+	}
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		return "", err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	words := []string{shell, "-c", script, program, records}
+	for i, w := range words {
+		if words[i], err = quote(w); err != nil {
+			return "", err
+		}
+	}
+	return "-toolexec=" + strings.Join(words, " "), nil
+}
+
+// quote quotes a word as the go command splits flags: quotes of either kind enclose all of it, and nothing escapes them.
+func quote(word string) (string, error) {
+	switch {
+	case !strings.Contains(word, "'"):
+		return "'" + word + "'", nil
+	case !strings.Contains(word, `"`):
+		return `"` + word + `"`, nil
+	}
+	return "", fmt.Errorf("%s: the go command takes no word with quotes of both kinds", word)
+}
+
+// Records returns the files in a folder of records, by the import paths of main packages. A program that was linked as usual has none.
+func Records(folder string) map[string]string {
+	entries, _ := os.ReadDir(folder)
+	files := map[string]string{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), recordSuffix)
+		if importPath, err := url.PathUnescape(name); ok && err == nil {
+			files[importPath] = filepath.Join(folder, e.Name())
+		}
+	}
+	return files
+}
+
+const recordSuffix = ".json"
+
 func init() {
-	if len(os.Args) > 4 && os.Args[1] == argument {
-		os.Exit(called(Links{Folder: os.Args[2], Scratch: os.Args[3]}, os.Args[4], os.Args[5:]))
+	if len(os.Args) > 3 && os.Args[1] == argument {
+		os.Exit(called(os.Args[2], os.Args[3], os.Args[4:]))
 	}
 }
 
 // called does what the go command wants from its linker, and returns the exit code.
-func called(l Links, linker string, args []string) int {
+func called(records, linker string, args []string) int {
 	k, err := parse(linker, args)
 	if err == nil {
-		err = l.link(k)
+		err = k.run(records)
 	}
 	if errors.Is(err, errUsual) {
 		err = run(linker, args)
@@ -60,118 +120,177 @@ type link struct {
 	output  string
 	config  string // the file with the packages
 	buildID string
-	values  []value // strings that are long enough, without offsets
-	at      []int   // where args has the flags of values
+	mode    string   // -buildmode
+	godebug string   // the default for GODEBUG
+	flags   []string // those of -ldflags
+	values  []int    // where args has "name=value" of -X with a long value
 }
 
-// shortest is the length of strings, in bytes, from which random ones are certain to be found only where they were put. Shorter strings are
-// part of the key.
-const shortest = 16
-
-// parse reads the arguments that the go command has for the linker (gcToolchain.ld in cmd/go/internal/work/gc.go).
+// parse reads the arguments that the go command has for the linker: -o, -importcfg, flags of its own, -buildid, the flags of -ldflags, -extld, the
+// main package (gcToolchain.ld in cmd/go/internal/work/gc.go).
 func parse(linker string, args []string) (link, error) {
 	k := link{linker: linker, args: args}
+	first, last := -1, -1
 	for i := 0; i < len(args); i++ {
-		if i+1 < len(args) {
-			switch args[i] {
-			case "-o":
-				i++
-				k.output = args[i]
-				continue
-			case "-importcfg":
-				i++
-				k.config = args[i]
-				continue
-			case "-X":
-				i++
-				if name, text, _ := strings.Cut(args[i], "="); len(text) >= shortest {
-					k.values = append(k.values, value{Name: name, Text: text})
-					k.at = append(k.at, i)
+		name, set, _ := strings.Cut(args[i], "=")
+		switch name {
+		case "-o", "-importcfg", "-X":
+			if set != "" {
+				if value, ok := strings.CutPrefix(set, "runtime.godebugDefault="); ok {
+					k.godebug = value
 				}
 				continue
 			}
-		}
-		switch name, set, _ := strings.Cut(args[i], "="); name {
-		case "-buildid":
-			k.buildID = set
-		case "-buildmode":
-			if set != "exe" && set != "pie" {
+			if i++; i == len(args) {
 				return link{}, errUsual
 			}
+			switch name {
+			case "-o":
+				k.output = args[i]
+			case "-importcfg":
+				k.config = args[i]
+			default:
+				if _, value, _ := strings.Cut(args[i], "="); first >= 0 && len(value) >= Shortest {
+					k.values = append(k.values, i)
+				}
+			}
+		case "-buildid":
+			k.buildID, first = set, i+1
+		case "-extld":
+			last = i
+		case "-buildmode":
+			k.mode = set
 		case "-linkmode", "-fipso", "-pluginpath", "-race", "-msan", "-asan", "-B":
 			return link{}, errUsual
 		}
 	}
-	if k.output == "" || k.config == "" || len(k.buildID) < shortest || len(k.values) == 0 {
+	if k.output == "" || k.config == "" || strings.Count(k.buildID, "/") != 3 || len(k.values) == 0 || last < first || last != len(args)-2 ||
+		k.mode != "exe" && k.mode != "pie" {
 		return link{}, errUsual
 	}
+	k.flags = args[first:last]
 	return k, nil
 }
 
-// environment has the variables that the linker reads.
-var environment = []string{
-	"GOOS", "GOARCH", "GOROOT", "GOEXPERIMENT", "GODEBUG", "GOFIPS140", "GO_EXTLINK_ENABLED",
-	"GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64", "GOWASM",
-}
-
-// key returns the SHA-256, in hex, of all that decides what is linked, but for the values and the build ID, of which it has the lengths.
-func (k link) key() (string, error) {
-	info, err := os.Stat(k.linker)
+// run calls the linker with other values, writes the real ones into the output, and records where they are. It returns errUsual before it has
+// done anything.
+func (k link) run(records string) error {
+	name := os.Getenv("TOOLEXEC_IMPORTPATH")
+	if name == "" {
+		return errUsual
+	}
+	action, err := k.action(name)
 	if err != nil {
-		return "", err
+		return errUsual // the linker says what is wrong with its files
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "link 1\n%q %d %s\n", k.linker, info.Size(), info.ModTime())
-	for _, name := range environment {
-		fmt.Fprintf(h, "%s=%q\n", name, os.Getenv(name))
+	args := slices.Clone(k.args)
+	others := make([]string, len(k.values)) // what the linker gets instead of the values
+	for i, at := range k.values {
+		name, value, _ := strings.Cut(args[at], "=")
+		others[i] = random(action.After+name, len(value))
+		args[at] = name + "=" + others[i]
 	}
-	values := k.values
-	for i, arg := range k.args[:len(k.args)-1] {
-		switch {
-		case slices.Contains(k.at, i):
-			fmt.Fprintf(h, "%q is a string of %d bytes\n", values[0].Name, len(values[0].Text))
-			values = values[1:]
-		case arg == k.output || arg == k.config:
-		case strings.HasPrefix(arg, "-buildid="):
-			fmt.Fprintf(h, "build ID of %d bytes\n", len(arg))
-		default:
-			fmt.Fprintf(h, "%q\n", arg)
-		}
+	if err := run(k.linker, args); err != nil {
+		return err
 	}
-	if err := hashPackage(h, "main", k.args[len(k.args)-1]); err != nil {
-		return "", err
-	}
-	config, err := os.ReadFile(k.config)
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(config)) {
-		verb, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		path, file, _ := strings.Cut(rest, "=")
-		switch {
-		case verb != "packagefile":
-			_, err = fmt.Fprintf(h, "%q\n", line)
-		case path == "runtime/cgo":
-			err = errUsual // the linker of the C compiler is called
-		default:
-			err = hashPackage(h, path, file)
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// hashPackage writes a package's content ID, the part of its build ID that the go command computes from the compiled package, as the go
-// command does for the action ID of a link.
-func hashPackage(h io.Writer, path, file string) error {
-	id, err := packageID(file)
+	data, err := os.ReadFile(k.output)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(h, "package %q %s\n", path, id[strings.LastIndexByte(id, '/')+1:])
-	return err
+	r := Record{Action: action, Size: int64(len(data))}
+	to, err := os.OpenFile(k.output, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	for i, at := range k.values {
+		name, value, _ := strings.Cut(k.args[at], "=")
+		v := Value{Name: name, Length: len(value), Offsets: offsets(data, others[i])}
+		r.Values = append(r.Values, v)
+		for _, at := range v.Offsets {
+			_, writeErr := to.WriteAt([]byte(value), at)
+			err = errors.Join(err, writeErr)
+		}
+	}
+	if err := errors.Join(err, to.Close()); err != nil {
+		return err
+	}
+	if r.find(data, k.buildID) != nil {
+		return nil // the program is whole, but cannot be copied
+	}
+	return r.write(filepath.Join(records, url.PathEscape(name)+recordSuffix))
+}
+
+// random returns a string of n bytes that depends on a seed. Since the seed depends on all packages, none of them contains it.
+func random(seed string, n int) string {
+	sum := sha256.Sum256([]byte(seed))
+	text := hex.EncodeToString(sum[:])
+	return strings.Repeat(text, n/len(text)+1)[:n]
+}
+
+// offsets returns where data has a string that is not empty.
+func offsets(data []byte, s string) []int64 {
+	var found []int64
+	for at := 0; ; at += len(s) {
+		i := bytes.Index(data[at:], []byte(s))
+		if i < 0 {
+			return found
+		}
+		at += i
+		found = append(found, int64(at))
+	}
+}
+
+// levels has, by architecture, the variable that says what a processor must be able to do.
+var levels = map[string]string{
+	"386": "GO386", "amd64": "GOAMD64", "arm": "GOARM", "arm64": "GOARM64", "mips": "GOMIPS", "mipsle": "GOMIPS", "mips64": "GOMIPS64",
+	"mips64le": "GOMIPS64", "ppc64": "GOPPC64", "ppc64le": "GOPPC64", "riscv64": "GORISCV64", "wasm": "GOWASM",
+}
+
+// action returns what the action ID of the link is a digest of (linkActionID in cmd/go/internal/work/exec.go). It is an error if the build ID
+// does not begin with that digest.
+func (k link) action(importPath string) (Action, error) {
+	out, err := exec.Command(k.linker, "-V=full").Output()
+	if err != nil {
+		return Action{}, err
+	}
+	tool := strings.TrimSpace(string(out)) // link version go1.26.8
+	fields := strings.Fields(tool)
+	config, err := os.ReadFile(k.config)
+	if err != nil {
+		return Action{}, err
+	}
+	if len(fields) < 3 {
+		return Action{}, fmt.Errorf("the linker calls itself %q", tool)
+	}
+	goos, goarch := os.Getenv("GOOS"), os.Getenv("GOARCH")
+	var before, after strings.Builder
+	before.WriteString(fields[2]) // the salt of the go command's digests
+	fmt.Fprintf(&before, "link\nbuildmode default goos %s goarch %s\nimport %q\n", goos, goarch, importPath)
+	fmt.Fprintf(&before, "omitdebug false standard false local false prefix \"\"\ndefaultgodebug %q\ntrimpath\nlink %s [] %s\n", k.godebug, tool, k.mode)
+	fmt.Fprintf(&after, "%s=%s\nGOROOT=\nGO_EXTLINK_ENABLED=%s\n", levels[goarch], os.Getenv(levels[goarch]), os.Getenv("GO_EXTLINK_ENABLED"))
+	for line := range strings.Lines(string(config)) {
+		verb, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if verb != "packagefile" {
+			continue
+		}
+		path, file, _ := strings.Cut(rest, "=")
+		if path == "runtime/cgo" {
+			return Action{}, errUsual // the linker of the C compiler is called
+		}
+		id, err := packageID(file)
+		if err != nil {
+			return Action{}, err
+		}
+		fmt.Fprintf(&after, "packagefile %s=%s\n", path, id[strings.LastIndexByte(id, '/')+1:])
+		if file == k.args[len(k.args)-1] {
+			fmt.Fprintf(&after, "packagemain %s\n", id)
+		}
+	}
+	a := Action{Before: before.String(), Flags: k.flags, After: after.String()}
+	if !strings.HasPrefix(k.buildID, a.id(k.flags)+"/") {
+		return Action{}, errors.New("the go command computes its action ID differently")
+	}
+	return a, nil
 }
 
 // packageID returns the build ID of a compiled package. The file is an archive that begins with the package's export data, and that begins
@@ -194,155 +313,4 @@ func packageID(file string) (string, error) {
 		return "", fmt.Errorf("%s: no build ID", file)
 	}
 	return id, nil
-}
-
-// link makes the output: from a program that was linked before, or else by the linker. It returns errUsual before it has done anything.
-func (l Links) link(k link) error {
-	name := os.Getenv("TOOLEXEC_IMPORTPATH")
-	key, err := k.key()
-	if name == "" || err != nil {
-		return errUsual // the linker says what is wrong with its files
-	}
-	p, err := k.copy(l.place(name, key))
-	if err != nil {
-		// There is none, it was changed, or the disk is full. In each case the linker knows better.
-		if p, err = k.run(key); err != nil || len(p.IDs) == 0 {
-			return err
-		}
-	}
-	p.Package, p.Key = name, key
-	return p.write(filepath.Join(l.Scratch, key+".json"))
-}
-
-// copy makes the output from the program in a folder.
-func (k link) copy(dir string) (program, error) {
-	p, err := read(filepath.Join(dir, recordFile))
-	if err != nil {
-		return program{}, err
-	}
-	from, err := os.Open(filepath.Join(dir, programFile))
-	if err != nil {
-		return program{}, err
-	}
-	defer from.Close()
-	info, err := from.Stat()
-	if err != nil {
-		return program{}, err
-	}
-	if info.Size() != p.Size || !info.ModTime().Equal(p.Modified) || len(p.Values) != len(k.values) {
-		return program{}, errors.New("the program has changed since")
-	}
-	to, err := os.OpenFile(k.output, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o777)
-	if err != nil {
-		return program{}, err
-	}
-	_, err = io.Copy(to, from)
-	for i := range p.Values {
-		p.Values[i].Text = k.values[i].Text
-		err = errors.Join(err, writeAt(to, p.Values[i].Text, p.Values[i].Offsets))
-	}
-	err = errors.Join(err, writeAt(to, k.buildID, p.IDs), writeAt(to, hostID(p.Format, k.buildID), p.HostIDs), to.Close())
-	p.Copied = true
-	return p, err
-}
-
-// run calls the linker with other values, and writes the real ones into the output. The program that it returns has no IDs if it cannot be
-// copied.
-func (k link) run(key string) (program, error) {
-	args := slices.Clone(k.args)
-	found := make([]string, len(k.values)) // what the linker gets instead of the values
-	for i, v := range k.values {
-		found[i] = random(key+v.Name, len(v.Text))
-		args[k.at[i]] = v.Name + "=" + found[i]
-	}
-	if err := run(k.linker, args); err != nil {
-		return program{}, err
-	}
-	data, err := os.ReadFile(k.output)
-	if err != nil {
-		return program{}, err
-	}
-	p := program{Format: format(data), Size: int64(len(data)), Values: slices.Clone(k.values)}
-	to, err := os.OpenFile(k.output, os.O_WRONLY, 0)
-	if err != nil {
-		return program{}, err
-	}
-	for i := range p.Values {
-		p.Values[i].Offsets = offsets(data, found[i])
-		err = errors.Join(err, writeAt(to, p.Values[i].Text, p.Values[i].Offsets))
-	}
-	if err := errors.Join(err, to.Close()); err != nil {
-		return program{}, err
-	}
-	host := hostID(p.Format, k.buildID)
-	p.HostIDs = offsets(data, host)
-	if p.Format == other || host != "" && len(p.HostIDs) != 1 {
-		return program{}, nil
-	}
-	p.IDs = offsets(data, k.buildID)
-	return p, nil
-}
-
-// random returns a string of n bytes that depends on a seed. Since the seed depends on all packages, none of them contains it.
-func random(seed string, n int) string {
-	sum := sha256.Sum256([]byte(seed))
-	text := hex.EncodeToString(sum[:])
-	return strings.Repeat(text, n/len(text)+1)[:n]
-}
-
-// offsets returns where data has a string, which is not empty, or none if it is.
-func offsets(data []byte, s string) []int64 {
-	var found []int64
-	for at := 0; s != ""; at += len(s) {
-		i := bytes.Index(data[at:], []byte(s))
-		if i < 0 {
-			break
-		}
-		at += i
-		found = append(found, int64(at))
-	}
-	return found
-}
-
-func writeAt(w io.WriterAt, s string, offsets []int64) error {
-	for _, at := range offsets {
-		if _, err := w.WriteAt([]byte(s), at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// The formats of programs.
-const (
-	other = ""
-	elf   = "ELF"
-	macho = "Mach-O"
-	pe    = "PE"
-)
-
-func format(data []byte) string {
-	for start, format := range map[string]string{"\x7fELF": elf, "\xcf\xfa\xed\xfe": macho, "MZ": pe} {
-		if bytes.HasPrefix(data, []byte(start)) {
-			return format
-		}
-	}
-	return other
-}
-
-// hostID returns what the linker derives from a build ID: the GNU build ID of an ELF file, the UUID of a Mach-O file (addbuildinfo and
-// uuidFromGoBuildId in cmd/link/internal/ld, Sum32 in cmd/internal/hash). A PE file has none. If another version of Go derives it
-// differently, it is not found in what the linker makes.
-func hostID(format, buildID string) string {
-	sum := sha256.Sum256([]byte(buildID))
-	sum[0] ^= 0xff
-	switch format {
-	case elf:
-		return string(sum[:20])
-	case macho:
-		sum[6] = sum[6]&0x0f | 0x30 // version 3
-		sum[8] = sum[8]&0x3f | 0xc0 // variant of RFC 4122
-		return string(sum[:16])
-	}
-	return ""
 }

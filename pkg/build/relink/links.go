@@ -1,153 +1,151 @@
 package relink
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// Links are programs that were linked before.
-type Links struct {
-	Folder  string // keeps the programs of one platform between runs
-	Scratch string // an empty folder of this run
-}
+// Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program.
+const Shortest = 16
 
-// argument is the first argument of this program where the go command calls it for a link. The others are Links.Folder, Links.Scratch, and
-// the linker with its arguments.
-const argument = "slipway-relink"
-
-// The go command calls a shell for each tool, since a shell starts faster than this program, and all tools but the linker are started thousands of
-// times. The words that follow the script are this program, Folder, Scratch, and the tool with its arguments. If this program was removed while it
-// runs, the linker is called.
-const script = `case $3 in */link) [ ! -x "$0" ] || exec "$0" ` + argument + ` "$@";; esac; shift 2; exec "$@"`
-
-// Flag returns the flag of the go command by which its links are done here. The error says why that is not possible on this machine.
-func (l Links) Flag() (string, error) {
-	if runtime.GOOS == "windows" {
-		return "", errors.New("no POSIX shell on Windows")
+// Mask returns flags of the linker with the lengths of long values instead of these, for keys, and the values, by the names of their variables. There
+// are no values if nothing can be replaced.
+func Mask(ldflags string) (masked string, values map[string]string) {
+	if strings.ContainsAny(ldflags, `'"`) {
+		return ldflags, nil // rare, and split in another way
 	}
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		return "", err
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	words := []string{shell, "-c", script, program, l.Folder, l.Scratch}
-	for i, w := range words {
-		if words[i], err = quote(w); err != nil {
-			return "", err
+	values = map[string]string{}
+	words := strings.Fields(ldflags)
+	for i := 1; i < len(words); i++ {
+		if name, value, _ := strings.Cut(words[i], "="); words[i-1] == "-X" && len(value) >= Shortest {
+			values[name] = value
+			words[i] = fmt.Sprintf("%s: %d bytes", name, len(value))
 		}
 	}
-	return "-toolexec=" + strings.Join(words, " "), nil
+	return strings.Join(words, " "), values
 }
 
-// quote quotes a word as the go command splits flags: quotes of either kind enclose all of it, and nothing escapes them.
-func quote(word string) (string, error) {
-	switch {
-	case !strings.Contains(word, "'"):
-		return "'" + word + "'", nil
-	case !strings.Contains(word, `"`):
-		return `"` + word + `"`, nil
-	}
-	return "", fmt.Errorf("%s: the go command takes no word with quotes of both kinds", word)
-}
-
-// A program is one that was linked. Its record is a JSON file beside it.
-type program struct {
-	Package  string  // import path
-	Format   string  // elf, macho or pe
-	Key      string  // of all that the linker has read but for the values and the build ID: see link.key
-	IDs      []int64 // offsets of the build ID, bytes
-	HostIDs  []int64 // offsets of the ID that the linker derives from it: see hostID
-	Values   []value
-	Size     int64     // bytes
-	Modified time.Time // when the file that Keep has kept was last written
-	Copied   bool      // from another program
-}
-
-// A value is a string that is written into a program.
-type value struct {
-	Name    string // of the variable, with its package's import path
-	Text    string
-	Offsets []int64 // bytes; none if the program does not use the variable
+// Links are programs that were linked on this machine, or copied here.
+type Links struct {
+	Folder string // below which they are kept
 }
 
 // kept is how many links of a program stay: those of a clean and a dirty tree, whose versions have different lengths.
 const kept = 2
 
+// The files of a link.
 const (
-	recordFile  = "link.json"
-	programFile = "program"
+	stateFile   = "link.json"
+	programFile = "program" // a hard link
 )
 
-// Keep keeps the programs that were linked in this run for later ones, and removes old ones. File returns where the go command has written
-// the program of a package. The programs there may be moved afterwards. They are kept as hard links, and one that has changed is not used.
-// Keep returns how many programs were copied, and not linked.
-func (l Links) Keep(file func(importPath string) string) (copied int, err error) {
-	records, err := os.ReadDir(l.Scratch)
-	if err != nil {
-		return 0, err
-	}
-	for _, record := range records {
-		p, err := read(filepath.Join(l.Scratch, record.Name()))
-		if err != nil {
-			return copied, err
-		}
-		if err := l.keep(p, file(p.Package)); err != nil {
-			return copied, fmt.Errorf("keep the link of %s: %w", p.Package, err)
-		}
-		if p.Copied {
-			copied++
-		}
-	}
-	return copied, nil
+// A State is what is known of a program that was kept.
+type state struct {
+	Record   Record
+	Values   map[string]string
+	Modified time.Time // when the program was last written to
+	Foreign  bool      // a cache of other machines had a part in it
+	Checked  bool      // see check
 }
 
-func (l Links) keep(p program, file string) error {
-	info, err := os.Stat(file)
+// A Program is one that is to be made, or that was.
+type Program struct {
+	Name   string // the same for all versions: linux/amd64/kubectl
+	Key    string // of all that decides its bytes, but values
+	Values map[string]string
+	File   string // absolute
+}
+
+// Copy makes a program from one that is kept. It reports whether there is one, and whether a cache of other machines had a part in it; that
+// one is not used if own is set.
+func (l Links) Copy(p Program, own bool) (made, foreign bool) {
+	dir := l.dir(p)
+	s, err := readState(dir)
+	if err != nil || s.Foreign && own {
+		return false, false
+	}
+	base := filepath.Join(dir, programFile)
+	info, err := os.Stat(base)
+	if err != nil || info.Size() != s.Record.Size || !info.ModTime().Equal(s.Modified) {
+		return false, false
+	}
+	if !s.Checked && s.Record.check(base, p.File, s.Values) != nil {
+		return false, false
+	}
+	if err := s.Record.copy(base, p.File, p.Values); err != nil {
+		return false, false // the compile says what is wrong with the disk
+	}
+	if err := l.keep(p, state{Record: s.Record, Foreign: s.Foreign, Checked: true}); err != nil {
+		return false, false
+	}
+	return true, s.Foreign
+}
+
+// Keep keeps a program that was linked, with the record of that. The file may be moved afterwards. If it changes, it is not used.
+func (l Links) Keep(p Program, record string, foreign bool) error {
+	r, err := readRecord(record)
 	if err != nil {
 		return err
 	}
-	if info.Size() != p.Size {
-		return fmt.Errorf("%s has %d bytes, and %d when it was linked", file, info.Size(), p.Size)
-	}
-	p.Modified = info.ModTime()
-	dir := l.place(p.Package, p.Key)
-	// The record goes first: without it, what is left of an interrupted run is not used.
-	if err := os.Remove(filepath.Join(dir, recordFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	return l.keep(p, state{Record: r, Foreign: foreign})
+}
+
+func (l Links) dir(p Program) string {
+	return filepath.Join(l.Folder, url.PathEscape(p.Name), p.Key)
+}
+
+func (l Links) keep(p Program, s state) error {
+	info, err := os.Stat(p.File)
+	if err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(dir, programFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	s.Values, s.Modified = p.Values, info.ModTime()
+	dir := l.dir(p)
+	// Without a state, what an interrupted run leaves is not used.
+	for _, name := range []string{stateFile, programFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.Link(file, filepath.Join(dir, programFile)); err != nil {
-		return nil // the file system has no hard links, and a copy of each program would take too much of it
+	if err := os.Link(p.File, filepath.Join(dir, programFile)); err != nil {
+		return nil // the file system has no hard links, and copies would take too much of it
 	}
-	if err := p.write(filepath.Join(dir, recordFile)); err != nil {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.WriteFile(filepath.Join(dir, stateFile), data, 0o644); err != nil {
 		return err
 	}
 	return prune(filepath.Dir(dir))
 }
 
-// place returns the folder of a link.
-func (l Links) place(importPath, key string) string {
-	return filepath.Join(l.Folder, url.PathEscape(importPath), key)
+func readState(dir string) (state, error) {
+	var s state
+	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err != nil {
+		return s, err
+	}
+	return s, json.Unmarshal(data, &s)
 }
 
 // prune removes all but the newest links of a program.
@@ -156,9 +154,9 @@ func prune(programs string) error {
 	if err != nil {
 		return err
 	}
-	written := map[string]time.Time{} // the time of a link's record; none for what an interrupted run has left
+	written := map[string]time.Time{} // when a link's state was written; none for what an interrupted run has left
 	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(programs, e.Name(), recordFile)); err == nil {
+		if info, err := os.Stat(filepath.Join(programs, e.Name(), stateFile)); err == nil {
 			written[e.Name()] = info.ModTime()
 		}
 	}
@@ -170,22 +168,144 @@ func prune(programs string) error {
 	return errors.Join(failed...)
 }
 
-func read(record string) (program, error) {
-	var p program
-	data, err := os.ReadFile(record)
-	if err != nil {
-		return program{}, err
-	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		return program{}, fmt.Errorf("%s: %w", record, err)
-	}
-	return p, nil
-}
-
-func (p program) write(record string) error {
-	data, err := json.MarshalIndent(p, "", "\t")
+// copy makes a program with other values. What has its name before stays as it is under other names.
+func (r Record) copy(from, to string, values map[string]string) error {
+	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(record, append(data, '\n'), 0o644)
+	defer in.Close()
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o777)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, in)
+	if err == nil && n != r.Size {
+		err = fmt.Errorf("%w: it has %d bytes, and %d when it was linked", errOther, n, r.Size)
+	}
+	if err == nil {
+		err = r.with(out, values)
+	}
+	return errors.Join(err, out.Close())
+}
+
+// check makes a program with the values that it has. If that is not the same program, the record is of no use: this package computes
+// something differently from the go command. The copy is left in a file.
+func (r Record) check(program, copied string, values map[string]string) error {
+	if err := r.copy(program, copied, values); err != nil {
+		return err
+	}
+	want, _, err := sum(program)
+	if err != nil {
+		return err
+	}
+	got, _, err := sum(copied)
+	if err == nil && got != want {
+		err = errOther
+	}
+	return err
+}
+
+// sum returns a file's SHA-256 in hex, and its size in bytes.
+func sum(name string) (string, int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), n, err
+}
+
+// The files of a link in a cache that machines share.
+const (
+	sharedRecord  = "record.json"
+	sharedProgram = "program"
+)
+
+// A Share is a cache that machines share.
+type Share struct {
+	Cache   action.Cache
+	Scratch string // an empty folder
+}
+
+func shareKey(key string) string { return action.FindKey("link 1", key) }
+
+// Copy makes a program from one that the cache has, and keeps it in links. It reports whether the cache has one.
+func (s Share) Copy(ctx context.Context, links Links, p Program) (made bool, err error) {
+	found := s.Cache.Find(ctx, shareKey(p.Key))
+	if found == nil {
+		return false, nil
+	}
+	dir, err := os.MkdirTemp(s.Scratch, "link")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	files := map[string]string{}
+	var contents []action.Content
+	for _, e := range found.Entries {
+		if e.Path != sharedRecord && e.Path != sharedProgram || files[e.Path] != "" {
+			return false, fmt.Errorf("a link in the cache has a file %s", e.Path)
+		}
+		files[e.Path] = filepath.Join(dir, e.Path)
+		contents = append(contents, action.Content{SHA256: e.SHA256, Size: e.Size, File: files[e.Path]})
+	}
+	if len(files) != 2 {
+		return false, errors.New("a link in the cache lacks a file")
+	}
+	if err := s.Cache.Fetch(ctx, contents); err != nil {
+		return false, err
+	}
+	r, err := readRecord(files[sharedRecord])
+	if err != nil {
+		return false, err
+	}
+	if err := r.copy(files[sharedProgram], p.File, p.Values); err != nil {
+		return false, err
+	}
+	return true, links.keep(p, state{Record: r, Foreign: true, Checked: true})
+}
+
+// Store keeps in the cache a program that links have, unless the cache has one with that key.
+func (s Share) Store(ctx context.Context, links Links, p Program) error {
+	if s.Cache.Find(ctx, shareKey(p.Key)) != nil {
+		return nil
+	}
+	dir := links.dir(p)
+	known, err := readState(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it could not be kept
+	}
+	if err != nil {
+		return err
+	}
+	copied := filepath.Join(s.Scratch, programFile)
+	if err := known.Record.check(filepath.Join(dir, programFile), copied, known.Values); errors.Is(err, errOther) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	program, size, err := sum(copied)
+	if err != nil {
+		return err
+	}
+	record, err := json.Marshal(known.Record)
+	if err != nil {
+		return err
+	}
+	digest := sha256.Sum256(record)
+	return s.Cache.Store(ctx, shareKey(p.Key), &action.Result{Entries: []action.Entry{
+		{Path: sharedProgram, Kind: action.ExecutableFile, SHA256: program, Size: size},
+		{Path: sharedRecord, Kind: action.RegularFile, SHA256: hex.EncodeToString(digest[:]), Size: int64(len(record))},
+	}}, func(path string) (io.ReadCloser, error) {
+		if path == sharedRecord {
+			return io.NopCloser(bytes.NewReader(record)), nil
+		}
+		return os.Open(copied)
+	})
 }

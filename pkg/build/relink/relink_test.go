@@ -2,14 +2,22 @@ package relink
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/action/cachetest"
 )
 
 // Versions of one length, and a longer one.
@@ -32,10 +40,11 @@ const versionSource = `package version
 var Version, Date, Short, Unused string
 `
 
-// A tree has a module with a program, and links that are kept.
+// A tree has a module with a program, and links.
 type tree struct {
-	dir, folder string
-	env         []string
+	dir   string
+	links Links
+	env   []string
 }
 
 func newTree(t *testing.T, goos, goarch string) *tree {
@@ -46,8 +55,8 @@ func newTree(t *testing.T, goos, goarch string) *tree {
 	if runtime.GOOS == "windows" {
 		t.Skip("no POSIX shell on Windows")
 	}
-	tr := &tree{dir: t.TempDir(), folder: filepath.Join(t.TempDir(), "it's a folder"), env: append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch,
-		"CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")}
+	tr := &tree{dir: t.TempDir(), links: Links{filepath.Join(t.TempDir(), "it's a folder")}, env: append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch,
+		"GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")}
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/program\n\ngo 1.24\n", "main.go": source, "version/version.go": versionSource,
 	} {
@@ -67,57 +76,77 @@ func (tr *tree) write(t *testing.T, name, text string) {
 	}
 }
 
+const pkg = "example.com/program/version."
+
 func ldflags(version, date, short string) string {
-	const pkg = "example.com/program/version."
-	return "-ldflags=-s -w -X " + pkg + "Date=" + date + " -X " + pkg + "Short=" + short + " -X " + pkg + "Unused=" + version + " -X " + pkg + "Version=" + version +
+	return "-s -w -X " + pkg + "Date=" + date + " -X " + pkg + "Short=" + short + " -X " + pkg + "Unused=" + version + " -X " + pkg + "Version=" + version +
 		" -X " + pkg + "Missing=" + version
 }
 
 func stamped(version string) string {
-	return ldflags(version, fmt.Sprintf("%.10sT18:26:14Z", version[13:]), "37")
+	return ldflags(version, fmt.Sprintf("%.8sT18:26:14Zabcdef", version[13:]), "37")
+}
+
+// build runs the go command, with more flags.
+func (tr *tree) build(t *testing.T, flags string, more ...string) (program string, output []byte, err error) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "program")
+	cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"build"}, more...), "-ldflags="+flags, "-o", out, ".")...)
+	cmd.Dir, cmd.Env = tr.dir, tr.env
+	output, err = cmd.CombinedOutput()
+	return out, output, err
 }
 
 // usual returns the program that the go command makes alone.
 func (tr *tree) usual(t *testing.T, flags string) []byte {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "program")
-	tr.goBuild(t, "", flags, out)
+	out, output, err := tr.build(t, flags)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
 	return content(t, out)
 }
 
-func (tr *tree) goBuild(t *testing.T, toolexec, flags, out string) {
+// program returns what is to be made with flags. The key has the sources, too.
+func (tr *tree) program(t *testing.T, flags string) Program {
 	t.Helper()
-	args := []string{"build", flags, "-o", out, "."}
-	if toolexec != "" {
-		args = append([]string{"build", toolexec}, args[1:]...)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir, cmd.Env = tr.dir, tr.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go %q: %v\n%s", args, err, out)
-	}
+	masked, values := Mask(flags)
+	sum := sha256.Sum256([]byte(masked + string(content(t, filepath.Join(tr.dir, "version", "version.go")))))
+	return Program{Name: "linux/amd64/program", Key: hex.EncodeToString(sum[:]), Values: values, File: filepath.Join(t.TempDir(), "program")}
 }
 
-// linked returns the program that the go command makes with Links, and whether it was copied.
-func (tr *tree) linked(t *testing.T, flags string) (data []byte, copied bool, file string) {
+// link links a program, and keeps it.
+func (tr *tree) link(t *testing.T, flags string) Program {
 	t.Helper()
-	l := Links{Folder: tr.folder, Scratch: t.TempDir()}
-	flag, err := l.Flag()
+	records := t.TempDir()
+	flag, err := Flag(records)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := filepath.Join(t.TempDir(), "program")
-	tr.goBuild(t, flag, flags, out)
-	n, err := l.Keep(func(importPath string) string {
-		if importPath != "example.com/program" {
-			t.Errorf("kept the program of %q", importPath)
-		}
-		return out
-	})
+	out, output, err := tr.build(t, flags, flag)
 	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	record := Records(records)["example.com/program"]
+	if record == "" {
+		t.Fatal("the link was not recorded")
+	}
+	p := tr.program(t, flags)
+	p.File = out
+	if err := tr.links.Keep(p, record, false); err != nil {
 		t.Fatal(err)
 	}
-	return content(t, out), n == 1, out
+	return p
+}
+
+// get copies a program, or else links it.
+func (tr *tree) get(t *testing.T, flags string) (p Program, copied bool) {
+	t.Helper()
+	p = tr.program(t, flags)
+	if copied, _ := tr.links.Copy(p, true); copied {
+		return p, true
+	}
+	return tr.link(t, flags), false
 }
 
 func content(t *testing.T, name string) []byte {
@@ -131,7 +160,7 @@ func content(t *testing.T, name string) []byte {
 
 func TestCopiedProgramsAreThoseOfTheLinker(t *testing.T) {
 	t.Parallel()
-	for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"} {
+	for _, platform := range []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"} {
 		t.Run(platform, func(t *testing.T) {
 			t.Parallel()
 			goos, goarch, _ := strings.Cut(platform, "/")
@@ -147,11 +176,11 @@ func TestCopiedProgramsAreThoseOfTheLinker(t *testing.T) {
 				{stamped(longer), true},
 				{ldflags(one, "2026-11-28T00:00:00Z", "38"), false}, // a short string is found in many places
 			} {
-				got, copied, _ := tr.linked(t, step.flags)
+				p, copied := tr.get(t, step.flags)
 				if copied != step.copied {
 					t.Errorf("step %d: copied %v, want %v", i, copied, step.copied)
 				}
-				if want := tr.usual(t, step.flags); !bytes.Equal(got, want) {
+				if !bytes.Equal(content(t, p.File), tr.usual(t, step.flags)) {
 					t.Errorf("step %d: not the program that the linker makes with %s", i, step.flags)
 				}
 			}
@@ -159,46 +188,115 @@ func TestCopiedProgramsAreThoseOfTheLinker(t *testing.T) {
 	}
 }
 
-func TestProgramsThatChangedAreLinked(t *testing.T) {
+func TestChangedProgramsAreNotCopied(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
-	check := func(what, version string, want bool) (file string) {
+	get := func(what, version string, want bool) Program {
 		t.Helper()
-		got, copied, file := tr.linked(t, stamped(version))
+		p, copied := tr.get(t, stamped(version))
 		if copied != want {
 			t.Errorf("%s: copied %v, want %v", what, copied, want)
 		}
-		if !bytes.Equal(got, tr.usual(t, stamped(version))) {
+		if !bytes.Equal(content(t, p.File), tr.usual(t, stamped(version))) {
 			t.Errorf("%s: not the program that the linker makes", what)
 		}
-		return file
+		return p
 	}
-	check("the first link", one, false)
-	tr.write(t, "version/version.go", versionSource+"\nfunc init() { println(Unused) }\n")
-	check("another source", two, false)
-	tr.write(t, "version/version.go", versionSource)
-	file := check("the first source", two, true)
-
-	if err := os.Chtimes(file, time.Time{}, time.Unix(1, 0)); err != nil {
+	p := get("the first link", one, false)
+	if err := os.Chtimes(p.File, time.Time{}, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	file = check("a program that was written to", one, false)
-	if err := os.Truncate(file, 100); err != nil {
+	p = get("a program that was written to", two, false)
+	if err := os.Truncate(p.File, 100); err != nil {
 		t.Fatal(err)
 	}
-	check("a program that was cut off", two, false)
-
-	records, err := filepath.Glob(filepath.Join(tr.folder, "*", "*", recordFile))
-	if err != nil || len(records) != 2 {
-		t.Fatalf("records %q, %v", records, err)
+	p = get("a program that was cut off", one, false)
+	dir := tr.links.dir(p)
+	if err := os.WriteFile(filepath.Join(dir, stateFile), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	for _, record := range records {
-		if err := os.WriteFile(record, []byte("{"), 0o644); err != nil {
-			t.Fatal(err)
+	get("a state that was cut off", two, false)
+
+	// What a program is a copy of was checked when it was first copied, with its own values.
+	s, err := readState(dir)
+	if err != nil || s.Checked {
+		t.Fatalf("checked: %v, %v", s.Checked, err)
+	}
+	s.Record.Action.After += "something else"
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, stateFile), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	get("a record that does not give the program", one, false)
+	get("and mended", two, true)
+	if s, err := readState(dir); err != nil || !s.Checked {
+		t.Errorf("checked: %v, %v", s.Checked, err)
+	}
+}
+
+func TestForeignProgramsAreNotCopiedForOwnOnes(t *testing.T) {
+	t.Parallel()
+	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
+	tr.link(t, stamped(one))
+	m := cachetest.New()
+	if err := (Share{m, t.TempDir()}).Store(t.Context(), tr.links, tr.program(t, stamped(one))); err != nil {
+		t.Fatal(err)
+	}
+
+	other := Links{filepath.Join(t.TempDir(), "links")}
+	p := tr.program(t, stamped(two))
+	if copied, _ := other.Copy(p, false); copied {
+		t.Error("copied from nothing")
+	}
+	if made, err := (Share{m, t.TempDir()}).Copy(t.Context(), other, p); !made || err != nil || !bytes.Equal(content(t, p.File), tr.usual(t, stamped(two))) {
+		t.Errorf("made %v, %v; or not the program that the linker makes", made, err)
+	}
+	p = tr.program(t, stamped(one))
+	if copied, _ := other.Copy(p, true); copied {
+		t.Error("what a cache had a part in is copied for what must be made here")
+	}
+	for range 2 {
+		if copied, foreign := other.Copy(p, false); !copied || !foreign {
+			t.Errorf("copied %v, foreign %v", copied, foreign)
 		}
 	}
-	check("a record that was cut off", one, false)
-	check("and mended", two, true)
+
+	// Nothing that is wrong in a cache ends up in a program.
+	for digest, data := range m.Contents {
+		for name, change := range map[string]func([]byte) []byte{
+			"cut off": func(b []byte) []byte { return b[:len(b)/2] },
+			"empty":   func(b []byte) []byte { return nil },
+			"text":    func(b []byte) []byte { return []byte("not a program") },
+			"offsets": func(b []byte) []byte {
+				return bytes.ReplaceAll(b, []byte(`"Offsets":[`), []byte(`"Offsets":[-1,99999999999,`))
+			},
+		} {
+			changed := change(bytes.Clone(data))
+			if bytes.Equal(changed, data) {
+				continue
+			}
+			// The cache compares contents with their digests, so this is one that its signer has got wrong.
+			wrong := cachetest.New()
+			wrong.Contents = maps.Clone(m.Contents)
+			wrong.Contents[digest] = changed
+			for key, r := range m.Results {
+				r := &action.Result{Entries: slices.Clone(r.Entries)}
+				for i := range r.Entries {
+					if r.Entries[i].SHA256 == digest {
+						r.Entries[i].Size = int64(len(changed))
+					}
+				}
+				wrong.Results[key] = r
+			}
+			p := tr.program(t, stamped(two))
+			if made, err := (Share{wrong, t.TempDir()}).Copy(t.Context(), Links{t.TempDir()}, p); made || err == nil {
+				t.Errorf("%s: made %v, %v", name, made, err)
+			}
+		}
+	}
 }
 
 func TestTheNewestLinksAreKept(t *testing.T) {
@@ -206,13 +304,13 @@ func TestTheNewestLinksAreKept(t *testing.T) {
 	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
 	for i := range 4 {
 		tr.write(t, "version/version.go", versionSource+strings.Repeat("\nfunc init() { println(Version) }\n", i))
-		tr.linked(t, stamped(one))
+		tr.link(t, stamped(one))
 	}
-	folders, err := filepath.Glob(filepath.Join(tr.folder, "*", "*"))
+	folders, err := filepath.Glob(filepath.Join(tr.links.Folder, "*", "*"))
 	if err != nil || len(folders) != kept {
 		t.Errorf("kept %q, %v; want %d", folders, err, kept)
 	}
-	if _, copied, _ := tr.linked(t, stamped(two)); !copied {
+	if _, copied := tr.get(t, stamped(two)); !copied {
 		t.Error("the newest link was not kept")
 	}
 }
@@ -222,53 +320,50 @@ func TestErrorsOfToolsAreShown(t *testing.T) {
 	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
 	tr.write(t, "version/version.go", "package version\n\nfunc missing()\n\nvar Version, Date, Short = \"\", \"\", \"\"\n\nfunc init() { missing() }\n")
 	tr.write(t, "version/empty.s", "")
-	messages := map[string]string{}
-	for _, links := range []bool{false, true} {
-		args := []string{"build", stamped(one), "-o", filepath.Join(t.TempDir(), "program"), "."}
-		if links {
-			flag, err := Links{Folder: tr.folder, Scratch: t.TempDir()}.Flag()
-			if err != nil {
-				t.Fatal(err)
-			}
-			args = append([]string{"build", flag}, args[1:]...)
-		}
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir, cmd.Env = tr.dir, tr.env
-		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "relocation target example.com/program/version.missing not defined") {
-			t.Errorf("links %v: %v, output %s", links, err, out)
-		}
-		messages[fmt.Sprint(links)] = strings.ReplaceAll(string(out), tr.dir, "")
+	_, want, err := tr.build(t, stamped(one))
+	if err == nil || !strings.Contains(string(want), "relocation target example.com/program/version.missing not defined") {
+		t.Fatalf("%v: %s", err, want)
 	}
-	if messages["true"] != messages["false"] {
-		t.Errorf("the go command prints %q alone, and %q with links", messages["false"], messages["true"])
+	flag, err := Flag(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := tr.build(t, stamped(one), flag); err == nil || !bytes.Equal(got, want) {
+		t.Errorf("%v: the go command prints %q alone, and %q with the flag", err, want, got)
+	}
+}
+
+func TestMaskHasLengths(t *testing.T) {
+	t.Parallel()
+	masked, values := Mask("-s  -X a.Version=" + one + " -X a.Short=37 -w -X b.Version=" + two)
+	if want := "-s -X a.Version: 40 bytes -X a.Short=37 -w -X b.Version: 40 bytes"; masked != want ||
+		!maps.Equal(values, map[string]string{"a.Version": one, "b.Version": two}) {
+		t.Errorf("%q, %q; want %q", masked, values, want)
+	}
+	const quoted = "-X 'a.Version=a version with blanks'"
+	if masked, values := Mask(quoted); masked != quoted || len(values) > 0 {
+		t.Errorf("%q, %q", masked, values)
 	}
 }
 
 func TestUnusualLinksAreLeftToTheLinker(t *testing.T) {
 	t.Parallel()
-	usual := []string{"-o", "out", "-importcfg", "cfg", "-buildmode=exe", "-buildid=0123456789/abcdef/x/y", "-s", "-w", "-X", "a.b=" + one, "-extld=gcc", "main.a"}
+	const id = "-buildid=action/main/content/action"
+	usual := []string{"-o", "out", "-importcfg", "cfg", "-X=runtime.godebugDefault=a=1", "-buildmode=exe", id, "-s", "-w", "-X", "a.b=" + one, "-extld=gcc", "main.a"}
 	k, err := parse("link", usual)
-	if err != nil || len(k.values) != 1 || k.values[0].Name != "a.b" || k.values[0].Text != one || k.output != "out" || k.config != "cfg" {
+	if err != nil || k.output != "out" || k.config != "cfg" || k.mode != "exe" || k.godebug != "a=1" || !slices.Equal(k.flags, []string{"-s", "-w", "-X", "a.b=" + one}) ||
+		!slices.Equal(k.values, []int{10}) {
 		t.Fatalf("%+v, %v", k, err)
 	}
+	with := func(more ...string) []string { return slices.Insert(slices.Clone(usual), 7, more...) }
 	for _, args := range [][]string{
-		{"-V=full"}, {}, {"-o"}, usual[2:], usual[:2],
-		append([]string{"-linkmode=external"}, usual...),
-		append([]string{"-linkmode", "external"}, usual...),
-		append([]string{"-fipso", "fips.o"}, usual...),
-		append([]string{"-race"}, usual...),
-		append([]string{"-B", "gobuildid"}, usual...),
-		append([]string{"-buildmode=c-shared"}, usual...),
-		append([]string{"-buildid="}, usual...),
-		{"-o", "out", "-importcfg", "cfg", "-buildid=0123456789/abcdef/x/y", "-X", "a.b=short", "-X=a.c=" + one, "main.a"},
+		{"-V=full"}, {}, {"-o"}, usual[2:], usual[:2], usual[:7], usual[:len(usual)-1],
+		with("-linkmode=external"), with("-linkmode", "external"), with("-fipso", "fips.o"), with("-race"), with("-B", "gobuildid"), with("-buildmode=c-shared"),
+		with("-buildid="), append(slices.Clone(usual), "other.a"),
+		{"-o", "out", "-importcfg", "cfg", "-buildmode=exe", id, "-X", "a.b=short", "-extld=gcc", "main.a"},
 	} {
-		// The go command gives -buildid last in one of them, as a user's -ldflags would.
-		if len(args) > 0 && args[0] == "-buildid=" {
-			args = append(args[1:], "-buildid=")
-		}
-		if _, err := parse("link", args); err == nil {
-			t.Errorf("%q are parsed", args)
+		if k, err := parse("link", args); err == nil {
+			t.Errorf("%q are parsed: %+v", args, k)
 		}
 	}
 }

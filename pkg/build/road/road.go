@@ -143,6 +143,9 @@ type Target struct {
 	Binary
 	Output   string // absolute
 	Previous string // where the last intact output is, or ""
+
+	// Record, if not empty, is where a road may write how it has linked the binary: see package relink.
+	Record string
 }
 
 // A Report receives what happens while a road compiles. An action.Task is one.

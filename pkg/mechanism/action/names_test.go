@@ -56,3 +56,39 @@ func TestTreeWithTwoFoldersOfOneNameTakesBoth(t *testing.T) {
 		b.want("texts/local/text", "text")
 	}
 }
+
+func TestKeyWithAnotherRecipeIsThatOfSuchAnAction(t *testing.T) {
+	t.Parallel()
+	key := func(output, text string, recipe, asked []string) (key string) {
+		b := newBench(t)
+		b.write("src/main", text)
+		program := join("program", output, "src/main")
+		run := program.Run
+		program.Recipe = recipe
+		program.Run = func(ctx context.Context, t *Task) error {
+			key = t.KeyWith(output, asked)
+			return run(ctx, t)
+		}
+		b.Actions = []*Action{program}
+		b.Folders = map[string]string{"local/": "made/", "container/": "made/"}
+		b.run()
+		return key
+	}
+	version1, version2, any := []string{"version 1"}, []string{"version 2"}, []string{"any version"}
+	one := key("local/program", "1", version1, any)
+	for what, tt := range map[string]struct {
+		key  string
+		same bool
+	}{
+		"another version":           {key("local/program", "1", version2, any), true},
+		"a folder of the same name": {key("container/program", "1", version2, any), true},
+		"its own recipe":            {key("local/program", "1", any, any), true},
+		"another input":             {key("local/program", "2", version1, any), false},
+		"another output":            {key("local/other", "1", version1, any), false},
+		"another recipe":            {key("local/program", "1", version1, version1), false},
+	} {
+		if (tt.key == one) != tt.same {
+			t.Errorf("%s: keys %s and %s, want the same: %v", what, one, tt.key, tt.same)
+		}
+	}
+}

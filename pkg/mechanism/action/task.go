@@ -183,6 +183,19 @@ func (t *Task) Foreign() {
 	t.facts.foreign = true
 }
 
+// IsForeign reports whether parts of what the action makes came from the cache, as far as is known.
+func (t *Task) IsForeign() bool { return t.snapshot().foreign }
+
+// KeyWith returns the key in caches of the stale action that makes an output, as it would be with another recipe.
+func (t *Task) KeyWith(output string, recipe []string) string {
+	other := *t.maker(t.declared(output))
+	member := *other.member
+	changed := *member.Action
+	changed.Recipe = recipe
+	member.Action, other.member = &changed, &member
+	return other.commonKey()
+}
+
 // Later has f store something in the cache while other actions run. Dir is an empty folder for temporary files.
 func (t *Task) Later(ctx context.Context, f func(ctx context.Context, dir string) error) {
 	t.run.later(ctx, t.unit.id, func() error {

@@ -90,7 +90,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 		c.Shared = nil // the user's program decides what is compiled
 	}
 	run := &run{
-		g: g, c: c, root: r.Root, dir: r.dir(c.Spec), own: g.Setting("GOCACHE"), rep: rep, output: road.GoOutput{Report: rep},
+		g: g, c: c, dir: r.dir(c.Spec), own: g.Setting("GOCACHE"), rep: rep, output: road.GoOutput{Report: rep},
 		packages: &prebuilt.Packages{Root: r.Root, Go: g.Version, CPUs: runtime.NumCPU(), Compilation: c, Report: rep, Slow: &r.slow},
 	}
 	for _, command := range c.GoCommands() {
@@ -105,7 +105,6 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 type run struct {
 	g          *toolchain.Go
 	c          road.Compilation
-	root       string // of the tree
 	dir        string // of the module
 	own, cache string // GOCACHE of the user, and the one in use
 	packages   *prebuilt.Packages
@@ -130,7 +129,7 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 		}
 	}
 	args := command.Args(r.c.Spec, bin+string(filepath.Separator))
-	links, flag := r.links(command)
+	records, flag := r.records(command)
 	if flag != "" {
 		args = slices.Insert(args, len(command.Verb), flag)
 	}
@@ -138,7 +137,7 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 	// GOTMPDIR on the file system of the outputs lets the Go command rename what it has linked.
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp, "GOCACHE="+r.cache, road.CollectLess)
 	stopTotal, stopBuilt := r.output.WatchTotal(ctx, r.c, command.Targets, r.list), r.watchBuilt(bin, command.Targets)
-	memory, err := r.stream(cmd)
+	err = r.stream(cmd)
 	stopTotal()
 	stopBuilt()
 	if err != nil {
@@ -147,12 +146,18 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 		}
 		return fmt.Errorf("go %s: %w", strings.Join(command.Verb, " "), err)
 	}
-	if flag == "" || !r.keepLinks(links, bin, len(command.Targets)) {
-		r.rep.Memory(memory)
-	}
 	for _, t := range command.Targets {
 		if err := os.Rename(filepath.Join(bin, r.c.File(t.Binary)), t.Output); err != nil {
 			return err
+		}
+	}
+	for importPath, record := range relink.Records(records) {
+		for _, t := range command.Targets {
+			if t.Record != "" && r.c.File(t.Binary) == r.c.File(road.Binary{Package: importPath}) {
+				if err := os.Rename(record, t.Record); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if r.c.Shared != nil {
@@ -161,44 +166,20 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 	return nil
 }
 
-// linked is the folder, relative to the tree's root, of programs that another version needs no linker for.
-const linked = "_output/local/links"
-
-// links returns the links of a command, and the flag of the go command for them. Without a flag, the go command links.
-func (r *run) links(command road.GoCommand) (relink.Links, string) {
-	o := r.c.Options
-	if r.c.LDFlags == "" || o.Debug || o.LDFlags != "" || command.Targets[0].Test {
-		return relink.Links{}, ""
+// records returns a folder for records of links, and the flag of the go command that has them written, or "" if nobody wants them or there can be
+// none.
+func (r *run) records(command road.GoCommand) (folder, flag string) {
+	if !slices.ContainsFunc(command.Targets, func(t road.Target) bool { return t.Record != "" }) {
+		return "", ""
 	}
-	scratch, err := os.MkdirTemp(r.c.Scratch, "links")
+	folder, err := os.MkdirTemp(r.c.Scratch, "records")
 	if err != nil {
-		return relink.Links{}, ""
+		return "", ""
 	}
-	folder := filepath.Join(r.root, filepath.FromSlash(linked), r.c.Platform.OS, r.c.Platform.Arch)
-	if r.cache != r.own {
-		folder = filepath.Join(folder, "shared") // a release without a shared cache must not take what was linked with one
+	if flag, err = relink.Flag(folder); err != nil {
+		return "", ""
 	}
-	links := relink.Links{Folder: folder, Scratch: scratch}
-	flag, err := links.Flag()
-	if err != nil {
-		return relink.Links{}, ""
-	}
-	return links, flag
-}
-
-// keepLinks keeps what was linked in a folder, for the next version. Errors cost only time then, and are shown. It reports whether binaries were
-// copied: such a compile does not show how much memory the next one needs.
-func (r *run) keepLinks(links relink.Links, bin string, all int) (copied bool) {
-	n, err := links.Keep(func(importPath string) string {
-		return filepath.Join(bin, r.c.File(road.Binary{Package: importPath}))
-	})
-	if err != nil {
-		r.rep.Output(fmt.Sprintf("the next version will be linked again: %v", err))
-	}
-	if n > 0 {
-		r.rep.Step(fmt.Sprintf("%d of %d binaries differ only in the version, and were not linked again", n, all), 0)
-	}
-	return n > 0
+	return folder, flag
 }
 
 // list runs the Go command and returns its output.
@@ -208,17 +189,17 @@ func (r *run) list(ctx context.Context, args []string) ([]byte, error) {
 	return cmd.Output()
 }
 
-// stream runs the Go command, whose output goes to r.output. It returns the peak of its memory in bytes, or 0 if that is not known.
-func (r *run) stream(cmd *exec.Cmd) (memory int64, err error) {
+// stream runs the Go command, whose output goes to r.output.
+func (r *run) stream(cmd *exec.Cmd) error {
 	cmd.Stdout, cmd.Stderr = &r.output, &r.output // the same value, so that one goroutine writes to it
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = 5 * time.Second
 	stop := func() int64 { return 0 }
-	err = child.Run(cmd, syscall.SIGKILL, func(pid int) {
+	err := child.Run(cmd, syscall.SIGKILL, func(pid int) {
 		r.rep.By(fmt.Sprintf("%s, pid %d", strings.Join(cmd.Args[:2], " "), pid))
 		stop = WatchMemory(pid)
 	})
-	memory = stop()
+	r.rep.Memory(stop())
 	r.output.Flush()
-	return memory, err
+	return err
 }

@@ -1,0 +1,78 @@
+package compile
+
+import (
+	"context"
+	"os"
+	"sync"
+
+	"slipway.build/pkg/mechanism/archive"
+)
+
+// A packedAhead takes binaries that are finished, and has the sums of those that were packed. Nil takes and has none.
+type packedAhead struct {
+	files    chan string
+	cancel   context.CancelFunc
+	done     sync.WaitGroup
+	digested []digested
+}
+
+// A digested file has its SHA-256 in hex.
+type digested struct {
+	file os.FileInfo
+	sum  string
+}
+
+// ahead compresses finished binaries for tarballs and images, one after the other, while others are linked: links leave processors
+// idle, and packing would have to compress all binaries at once. It only saves time: packing compresses what is missing when the
+// compile ends, and reports errors, which ahead ignores.
+func (c *Compiler) ahead(ctx context.Context) *packedAhead {
+	if c.Cache == "" {
+		return nil
+	}
+	p := &packedAhead{files: make(chan string, 1000)} // more than a module has binaries
+	ctx, p.cancel = context.WithCancel(ctx)
+	packer := archive.Packer{Cache: c.Cache, Workers: 1}
+	p.done.Go(func() {
+		for file := range p.files {
+			before, err := os.Stat(file)
+			if err != nil {
+				continue
+			}
+			if sum, _ := packer.Prepare(ctx, file); sum != "" {
+				p.digested = append(p.digested, digested{before, sum})
+			}
+		}
+	})
+	return p
+}
+
+// built returns the function that takes a file, or nil.
+func (p *packedAhead) built() func(file string) {
+	if p == nil {
+		return nil
+	}
+	return func(file string) { p.files <- file }
+}
+
+func (p *packedAhead) stop() {
+	if p != nil {
+		p.cancel()
+		close(p.files)
+		p.done.Wait()
+	}
+}
+
+// sum returns the SHA-256 of a file that was packed, perhaps under another name, or "" if it was not, or was changed since. It is for use after
+// stop.
+func (p *packedAhead) sum(file string) string {
+	info, err := os.Stat(file)
+	if err != nil || p == nil {
+		return ""
+	}
+	for _, d := range p.digested {
+		if os.SameFile(info, d.file) && info.Size() == d.file.Size() && info.ModTime().Equal(d.file.ModTime()) {
+			return d.sum
+		}
+	}
+	return ""
+}
