@@ -10,9 +10,12 @@ import (
 
 // A packedAhead takes binaries that are finished, and has the sums of those that were packed. Nil takes and has none.
 type packedAhead struct {
-	files    chan string
-	cancel   context.CancelFunc
-	done     sync.WaitGroup
+	files  chan string
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	packer archive.Packer
+
+	mu       sync.Mutex
 	digested []digested
 }
 
@@ -29,24 +32,36 @@ func (c *Compiler) ahead(ctx context.Context) *packedAhead {
 	if c.Cache == "" {
 		return nil
 	}
-	p := &packedAhead{files: make(chan string, 1000)} // more than a module has binaries
+	p := &packedAhead{
+		files:  make(chan string, 1000), // more than a module has binaries
+		packer: archive.Packer{Cache: c.Cache, Workers: 1},
+	}
 	ctx, p.cancel = context.WithCancel(ctx)
-	packer := archive.Packer{Cache: c.Cache, Workers: 1}
 	p.done.Go(func() {
 		for file := range p.files {
-			before, err := os.Stat(file)
-			if err != nil {
-				continue
-			}
-			if sum, _ := packer.Prepare(ctx, file); sum != "" {
-				p.digested = append(p.digested, digested{before, sum})
-			}
+			p.pack(ctx, file)
 		}
 	})
 	return p
 }
 
-// built returns the function that takes a file, or nil.
+// pack compresses a binary now.
+func (p *packedAhead) pack(ctx context.Context, file string) {
+	if p == nil {
+		return
+	}
+	before, err := os.Stat(file)
+	if err != nil {
+		return
+	}
+	if sum, _ := p.packer.Prepare(ctx, file); sum != "" {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.digested = append(p.digested, digested{before, sum})
+	}
+}
+
+// built returns the function that takes a file to be packed while others are linked, or nil.
 func (p *packedAhead) built() func(file string) {
 	if p == nil {
 		return nil

@@ -148,7 +148,7 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 	if s.Elsewhere {
 		report = elsewhere{t, by.Info().Name}
 	}
-	l := c.linked(t, by, made, stale)
+	l := c.linked(t, by, made, stale, p)
 	made.Targets = l.copy(ctx, made.Targets, report)
 	if len(made.Targets) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 	if err := by.Compile(ctx, made, report); err != nil {
 		return err
 	}
-	l.keep(ctx, made.Targets, report)
+	l.keepLinked(ctx, made.Targets, report)
 	return nil
 }
 

@@ -16,17 +16,22 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// A linked has what is known of a batch's targets that were linked before.
+// A linked has what is known of those of a batch's targets that need no linker if they were linked before with another version.
 type linked struct {
 	links    relink.Links
 	task     *action.Task
-	built    func(file string)
-	programs map[string]relink.Program // by the output of their targets
+	ahead    *packedAhead
+	programs map[string]program // by the output of their targets
 }
 
-// linked returns the targets that can be copied from what was linked with another version. It sets their Record.
-func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, stale []*action.Action) *linked {
-	l := &linked{links: c.Links, task: t, built: made.Built, programs: map[string]relink.Program{}}
+type program struct {
+	relink.Program
+	output string // as the action declares it
+}
+
+// linked returns what is known of a compilation's targets, and sets their Record.
+func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, stale []*action.Action, p *packedAhead) *linked {
+	l := &linked{links: c.Links, task: t, ahead: p, programs: map[string]program{}}
 	if c.Links.Folder == "" || by.Info().Compiler != road.ByGo || made.Options.Debug || made.Options.LDFlags != "" {
 		return l
 	}
@@ -36,23 +41,26 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 		return l
 	}
 	for i := range made.Targets {
-		if target := &made.Targets[i]; !target.Test {
-			l.programs[target.Output] = relink.Program{
-				Name:   path.Join(made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
-				Key:    t.KeyWith(stale[i].Outputs[0], by.Recipe(masked, target.Binary)),
-				Values: values,
-				File:   target.Output,
-			}
-			target.Record = filepath.Join(t.Dir(), made.File(target.Binary)+".link.json")
+		target, output := &made.Targets[i], stale[i].Outputs[0]
+		if target.Test {
+			continue
 		}
+		l.programs[target.Output] = program{relink.Program{
+			Name:   path.Join(made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
+			Key:    t.KeyWith(output, append(by.Recipe(masked, target.Binary), relink.Recipe)),
+			Values: values,
+		}, output}
+		target.Record = filepath.Join(t.Dir(), made.File(target.Binary)+".link.json")
 	}
 	return l
 }
 
 // copy makes those of the targets that were linked before, here or where the cache has it from, and returns the others.
 func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report) []road.Target {
-	start := time.Now()
-	share := relink.Share{Cache: l.task.Cache(), Scratch: l.task.Dir()}
+	if l.task.Again() {
+		return targets
+	}
+	start, foreign := time.Now(), l.task.IsForeign()
 	copied := make([]bool, len(targets))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -62,21 +70,17 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report)
 			continue
 		}
 		g.Go(func() error {
-			var foreign bool
-			copied[i], foreign = l.links.Copy(p, share.Cache == nil)
-			if !copied[i] && share.Cache != nil && ctx.Err() == nil {
-				var err error
-				if copied[i], err = share.Copy(ctx, l.links, p); err != nil && ctx.Err() == nil {
-					r.Output(fmt.Sprintf("%s is linked here: %v", p.Name, err))
-				}
-				foreign = copied[i]
+			record, fetched := l.make(ctx, p, target.Output, r)
+			if record == nil {
+				_ = os.Remove(target.Output) // what a failed copy has left
+				return nil
 			}
-			if foreign {
+			copied[i] = true
+			if l.task.Helped(); fetched {
 				l.task.Foreign()
 			}
-			if copied[i] && l.built != nil {
-				l.built(p.File)
-			}
+			l.ahead.pack(ctx, target.Output)
+			l.keep(ctx, p, *record, foreign || fetched, r)
 			return nil
 		})
 	}
@@ -84,7 +88,6 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report)
 	var rest []road.Target
 	for i, target := range targets {
 		if !copied[i] {
-			_ = os.Remove(target.Output) // what a failed copy has left
 			rest = append(rest, target)
 		}
 	}
@@ -94,22 +97,47 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report)
 	return rest
 }
 
-// keep keeps what the road has linked. Errors cost time in the next version, and are shown.
-func (l *linked) keep(ctx context.Context, targets []road.Target, r road.Report) {
+// make makes a binary of what was linked before, and reports whether a cache had a part in it. It returns nil if there is nothing to make it of.
+func (l *linked) make(ctx context.Context, p program, file string, r road.Report) (record *relink.Record, foreign bool) {
+	if ctx.Err() != nil {
+		return nil, false
+	}
 	cache := l.task.Cache()
+	if record, foreign = l.links.Copy(p.Program, file, cache == nil); record != nil || cache == nil {
+		return record, foreign
+	}
+	record, err := relink.Share{Cache: cache, Scratch: l.task.Dir()}.Copy(ctx, p.Program, file)
+	if err != nil && ctx.Err() == nil {
+		r.Output(fmt.Sprintf("%s is linked here: %v", p.Name, err))
+	}
+	if err != nil {
+		return nil, false
+	}
+	return record, true
+}
+
+// keepLinked keeps what the road has linked.
+func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r road.Report) {
 	for _, target := range targets {
-		if _, err := os.Stat(target.Record); err != nil {
-			continue // the road has linked as usual
-		}
-		p := l.programs[target.Output]
-		if err := l.links.Keep(p, target.Record, l.task.IsForeign()); err != nil {
-			r.Output(fmt.Sprintf("%s will be linked again in the next version: %v", p.Name, err))
+		if target.Record == "" {
 			continue
 		}
-		if cache != nil && cache.Stores() {
-			l.task.Later(ctx, func(ctx context.Context, dir string) error {
-				return relink.Share{Cache: cache, Scratch: dir}.Store(ctx, l.links, p)
-			})
+		if record, err := relink.ReadRecord(target.Record); err == nil { // otherwise, the road has linked as usual
+			l.keep(ctx, l.programs[target.Output], record, l.task.IsForeign(), r)
 		}
 	}
+}
+
+// keep keeps a binary for other versions once it is in its place, here and in the cache. Errors cost time then, and are shown.
+func (l *linked) keep(ctx context.Context, p program, record relink.Record, foreign bool, r road.Report) {
+	l.task.WhenDone(p.output, func(file string) {
+		if err := l.links.Keep(p.Program, file, record, foreign); err != nil {
+			r.Output(fmt.Sprintf("%s will perhaps be linked again in the next version: %v", p.Name, err))
+		}
+		if cache := l.task.Cache(); cache != nil && cache.Stores() {
+			l.task.Later(ctx, func(ctx context.Context, dir string) error {
+				return relink.Share{Cache: cache, Scratch: dir}.Store(ctx, p.Program, file, record)
+			})
+		}
+	})
 }

@@ -26,9 +26,22 @@ func (caching) Lookup(context.Context, string) *action.Result { return nil }
 
 // A module has a program that go compiles, in a tree of its own.
 type module struct {
-	root string
-	road *local.Road
+	root    string
+	road    road.Road
+	options action.Options
 }
+
+// edits is a road that is so slow that an input is edited meanwhile.
+type edits struct{ road.Road }
+
+func (e edits) Compile(ctx context.Context, c road.Compilation, r road.Report) error {
+	if err := e.Road.Compile(ctx, c, r); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(e.Road.(*local.Road).Root, "hello", "main.go"), []byte(hello+"\n// edited\n"), 0o644)
+}
+
+const hello = "package main\n\nvar version string\n\nfunc main() { println(version) }\n"
 
 func newModule(t *testing.T) module {
 	t.Helper()
@@ -38,7 +51,7 @@ func newModule(t *testing.T) module {
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":        "module example.com/m\n\ngo 1.24\n",
-		"hello/main.go": "package main\n\nvar version string\n\nfunc main() { println(version) }\n",
+		"hello/main.go": hello,
 	} {
 		name = filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -49,7 +62,7 @@ func newModule(t *testing.T) module {
 		}
 	}
 	pin := toolchain.Pin{Version: runtime.Version()}
-	return module{root, &local.Road{Root: root, Pin: pin, Go: func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+	return module{root: root, road: &local.Road{Root: root, Pin: pin, Go: func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
 		return toolchain.Find(ctx, pin, progress)
 	}}}
 }
@@ -69,11 +82,14 @@ func (m module) make(t *testing.T, version string, cache action.Cache) (program 
 	}
 	g.Actions = []*action.Action{a}
 	var steps []string
-	err = g.Run(t.Context(), action.Options{Cache: cache, Events: func(e action.Event) {
+	o := m.options
+	o.Cache = cache
+	o.Events = func(e action.Event) {
 		if e.Kind == action.Step {
 			steps = append(steps, e.Text)
 		}
-	}})
+	}
+	err = g.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +99,15 @@ func (m module) make(t *testing.T, version string, cache action.Cache) (program 
 	return program, slices.Contains(steps, "1 of 1 binaries differ only in the version from what was linked before")
 }
 
+const (
+	first  = "v1.37.1+acme.20261126"
+	second = "v1.37.1+acme.20261127"
+	third  = "v1.37.1+acme.20261128"
+	longer = second + ".dirty"
+)
+
 func TestAnotherVersionIsCopied(t *testing.T) {
 	t.Parallel()
-	const first, second, third, longer = "v1.37.1+acme.20261126", "v1.37.1+acme.20261127", "v1.37.1+acme.20261128", "v1.37.1+acme.20261127.dirty"
 	m := newModule(t)
 	memory := caching{cachetest.New()}
 	if _, copied := m.make(t, first, memory); copied {
@@ -114,5 +136,38 @@ func TestAnotherVersionIsCopied(t *testing.T) {
 	}
 	if got, copied := newModule(t).make(t, second, memory); copied || !bytes.Equal(got, want) {
 		t.Errorf("copied %v, the same bytes: %v", copied, bytes.Equal(got, want))
+	}
+}
+
+func TestWhatMustBeLinkedIsNotCopied(t *testing.T) {
+	t.Parallel()
+	m := newModule(t)
+	plain := m.road
+	m.road = edits{plain}
+	m.make(t, first, nil)
+	m.road = plain
+	if err := os.WriteFile(filepath.Join(m.root, "hello", "main.go"), []byte(hello), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, copied := m.make(t, second, nil); copied {
+		t.Error("what was linked while an input was edited was copied")
+	}
+
+	m.options.Again = []string{"compile hello"}
+	if _, copied := m.make(t, third, nil); copied {
+		t.Error("what is made again to be compared was copied")
+	}
+	m.options.Again = nil
+	if _, copied := m.make(t, first, nil); !copied {
+		t.Error("then it was not copied")
+	}
+
+	m.options.Foreign = true // slipway itself is from a cache
+	if _, copied := m.make(t, second, caching{cachetest.New()}); !copied {
+		t.Error("it was not copied by a slipway from a cache")
+	}
+	m.options.Foreign = false
+	if _, copied := m.make(t, third, nil); copied {
+		t.Error("without a cache, what a slipway from a cache has made was copied")
 	}
 }

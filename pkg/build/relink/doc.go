@@ -17,8 +17,8 @@
 //
 // [Links] keep programs that were linked, with their records, under keys of all that decides their bytes, with [Mask] instead of the values. With
 // other values, a program is a copy with other bytes in a few places. Its build ID and its signature are computed here as the go command and the linker
-// compute them. A record is kept only if that gives, with the values that the program has, the very bytes that the go command has made. So if another version of Go
-// computes something differently, programs are linked as usual.
+// compute them. Before that, the program is compared with its record: they must give the build ID and the signature that it has, and so every byte of it counts. So if
+// another version of Go computes something differently, programs are linked as usual.
 //
 // Links are kept on this machine, and in a cache that machines share.
 //
@@ -26,3 +26,15 @@
 //
 // What must never be in here: what a version is, which programs there are, how a road compiles them, and how results travel.
 package relink
+
+import (
+	"embed"
+
+	"slipway.build/pkg/mechanism/recipe"
+)
+
+//go:embed *.go
+var sources embed.FS
+
+// Recipe is part of keys: what this package computes decides bytes.
+var Recipe = recipe.Of(sources)

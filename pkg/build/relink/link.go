@@ -63,7 +63,8 @@ func quote(word string) (string, error) {
 	return "", fmt.Errorf("%s: the go command takes no word with quotes of both kinds", word)
 }
 
-// Records returns the files in a folder of records, by the import paths of main packages. A program that was linked as usual has none.
+// Records returns the files in a folder of records, by the import paths of main packages. A program that was linked as usual has none, and all are if the
+// folder cannot be read.
 func Records(folder string) map[string]string {
 	entries, _ := os.ReadDir(folder)
 	files := map[string]string{}
@@ -131,6 +132,7 @@ type link struct {
 func parse(linker string, args []string) (link, error) {
 	k := link{linker: linker, args: args}
 	first, last := -1, -1
+	names := map[string]bool{} // of variables
 	for i := 0; i < len(args); i++ {
 		name, set, _ := strings.Cut(args[i], "=")
 		switch name {
@@ -150,7 +152,11 @@ func parse(linker string, args []string) (link, error) {
 			case "-importcfg":
 				k.config = args[i]
 			default:
-				if _, value, _ := strings.Cut(args[i], "="); first >= 0 && len(value) >= Shortest {
+				name, value, _ := strings.Cut(args[i], "=")
+				if names[name] || first < 0 {
+					return link{}, errUsual
+				}
+				if names[name] = true; len(value) >= Shortest {
 					k.values = append(k.values, i)
 				}
 			}
@@ -203,21 +209,21 @@ func (k link) run(records string) error {
 		return err
 	}
 	for i, at := range k.values {
-		name, value, _ := strings.Cut(k.args[at], "=")
-		v := Value{Name: name, Length: len(value), Offsets: offsets(data, others[i])}
+		v := Value{Offsets: offsets(data, others[i])}
+		v.Name, v.Text, _ = strings.Cut(k.args[at], "=")
 		r.Values = append(r.Values, v)
 		for _, at := range v.Offsets {
-			_, writeErr := to.WriteAt([]byte(value), at)
-			err = errors.Join(err, writeErr)
+			_, failed := to.WriteAt([]byte(v.Text), at)
+			err = errors.Join(err, failed)
 		}
 	}
 	if err := errors.Join(err, to.Close()); err != nil {
 		return err
 	}
-	if r.find(data, k.buildID) != nil {
-		return nil // the program is whole, but cannot be copied
+	if r.find(data, k.buildID) == nil {
+		_ = r.write(filepath.Join(records, url.PathEscape(name)+recordSuffix)) // the program is whole without a record
 	}
-	return r.write(filepath.Join(records, url.PathEscape(name)+recordSuffix))
+	return nil
 }
 
 // random returns a string of n bytes that depends on a seed. Since the seed depends on all packages, none of them contains it.
@@ -287,7 +293,7 @@ func (k link) action(importPath string) (Action, error) {
 		}
 	}
 	a := Action{Before: before.String(), Flags: k.flags, After: after.String()}
-	if !strings.HasPrefix(k.buildID, a.id(k.flags)+"/") {
+	if !strings.HasPrefix(k.buildID, a.id()+"/") {
 		return Action{}, errors.New("the go command computes its action ID differently")
 	}
 	return a, nil

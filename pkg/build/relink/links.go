@@ -31,9 +31,17 @@ func Mask(ldflags string) (masked string, values map[string]string) {
 		return ldflags, nil // rare, and split in another way
 	}
 	values = map[string]string{}
-	words := strings.Fields(ldflags)
+	names := map[string]bool{}
+	words := strings.FieldsFunc(ldflags, func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }) // as the go command splits them
 	for i := 1; i < len(words); i++ {
-		if name, value, _ := strings.Cut(words[i], "="); words[i-1] == "-X" && len(value) >= Shortest {
+		if words[i-1] != "-X" {
+			continue
+		}
+		name, value, _ := strings.Cut(words[i], "=")
+		if names[name] {
+			return ldflags, nil
+		}
+		if names[name] = true; len(value) >= Shortest {
 			values[name] = value
 			words[i] = fmt.Sprintf("%s: %d bytes", name, len(value))
 		}
@@ -55,67 +63,46 @@ const (
 	programFile = "program" // a hard link
 )
 
-// A State is what is known of a program that was kept.
+// A state is what is known of a program that was kept.
 type state struct {
 	Record   Record
-	Values   map[string]string
 	Modified time.Time // when the program was last written to
 	Foreign  bool      // a cache of other machines had a part in it
-	Checked  bool      // see check
 }
 
-// A Program is one that is to be made, or that was.
+// A Program is one that is to be made, or was.
 type Program struct {
-	Name   string // the same for all versions: linux/amd64/kubectl
-	Key    string // of all that decides its bytes, but values
-	Values map[string]string
-	File   string // absolute
+	Name   string            // the same for all versions: linux/amd64/kubectl
+	Key    string            // of all that decides its bytes, but values
+	Values map[string]string // by the names of variables
 }
 
-// Copy makes a program from one that is kept. It reports whether there is one, and whether a cache of other machines had a part in it; that
-// one is not used if own is set.
-func (l Links) Copy(p Program, own bool) (made, foreign bool) {
+// Copy makes a new file of a program that is kept. It returns the record of what it has made, and whether a cache of other machines had a part
+// in that, or nil if there is none that can be copied. With own set, a cache must have no part in it.
+func (l Links) Copy(p Program, file string, own bool) (made *Record, foreign bool) {
 	dir := l.dir(p)
-	s, err := readState(dir)
-	if err != nil || s.Foreign && own {
-		return false, false
+	var s state
+	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err != nil || json.Unmarshal(data, &s) != nil || s.Foreign && own {
+		return nil, false
 	}
 	base := filepath.Join(dir, programFile)
 	info, err := os.Stat(base)
-	if err != nil || info.Size() != s.Record.Size || !info.ModTime().Equal(s.Modified) {
-		return false, false
+	if err != nil || !info.ModTime().Equal(s.Modified) {
+		return nil, false
 	}
-	if !s.Checked && s.Record.check(base, p.File, s.Values) != nil {
-		return false, false
+	if made, err = s.Record.copy(base, file, p.Values); err != nil {
+		return nil, false // if it is the disk, the compile says so
 	}
-	if err := s.Record.copy(base, p.File, p.Values); err != nil {
-		return false, false // the compile says what is wrong with the disk
-	}
-	if err := l.keep(p, state{Record: s.Record, Foreign: s.Foreign, Checked: true}); err != nil {
-		return false, false
-	}
-	return true, s.Foreign
+	return made, s.Foreign
 }
 
-// Keep keeps a program that was linked, with the record of that. The file may be moved afterwards. If it changes, it is not used.
-func (l Links) Keep(p Program, record string, foreign bool) error {
-	r, err := readRecord(record)
+// Keep keeps a program. If its file changes afterwards, it is not used.
+func (l Links) Keep(p Program, file string, r Record, foreign bool) error {
+	info, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
-	return l.keep(p, state{Record: r, Foreign: foreign})
-}
-
-func (l Links) dir(p Program) string {
-	return filepath.Join(l.Folder, url.PathEscape(p.Name), p.Key)
-}
-
-func (l Links) keep(p Program, s state) error {
-	info, err := os.Stat(p.File)
-	if err != nil {
-		return err
-	}
-	s.Values, s.Modified = p.Values, info.ModTime()
 	dir := l.dir(p)
 	// Without a state, what an interrupted run leaves is not used.
 	for _, name := range []string{stateFile, programFile} {
@@ -126,10 +113,10 @@ func (l Links) keep(p Program, s state) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.Link(p.File, filepath.Join(dir, programFile)); err != nil {
+	if err := os.Link(file, filepath.Join(dir, programFile)); err != nil {
 		return nil // the file system has no hard links, and copies would take too much of it
 	}
-	data, err := json.Marshal(s)
+	data, err := json.Marshal(state{r, info.ModTime(), foreign})
 	if err != nil {
 		return err
 	}
@@ -139,13 +126,8 @@ func (l Links) keep(p Program, s state) error {
 	return prune(filepath.Dir(dir))
 }
 
-func readState(dir string) (state, error) {
-	var s state
-	data, err := os.ReadFile(filepath.Join(dir, stateFile))
-	if err != nil {
-		return s, err
-	}
-	return s, json.Unmarshal(data, &s)
+func (l Links) dir(p Program) string {
+	return filepath.Join(l.Folder, url.PathEscape(p.Name), p.Key)
 }
 
 // prune removes all but the newest links of a program.
@@ -168,54 +150,39 @@ func prune(programs string) error {
 	return errors.Join(failed...)
 }
 
-// copy makes a program with other values. What has its name before stays as it is under other names.
-func (r Record) copy(from, to string, values map[string]string) error {
+// copy makes a new file of a program, with other values. It returns the record of that.
+func (r Record) copy(from, to string, values map[string]string) (*Record, error) {
+	other, err := r.with(values)
+	if err != nil {
+		return nil, err
+	}
 	in, err := os.Open(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer in.Close()
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have other names, which stay as they are
+		return nil, err
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o777)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n, err := io.Copy(out, in)
 	if err == nil && n != r.Size {
-		err = fmt.Errorf("%w: it has %d bytes, and %d when it was linked", errOther, n, r.Size)
+		err = fmt.Errorf("%w: it has %d bytes, not %d", errOther, n, r.Size)
 	}
 	if err == nil {
-		err = r.with(out, values)
+		err = r.verify(out)
 	}
-	return errors.Join(err, out.Close())
-}
-
-// check makes a program with the values that it has. If that is not the same program, the record is of no use: this package computes
-// something differently from the go command. The copy is left in a file.
-func (r Record) check(program, copied string, values map[string]string) error {
-	if err := r.copy(program, copied, values); err != nil {
-		return err
+	if err == nil {
+		err = other.put(out)
 	}
-	want, _, err := sum(program)
-	if err != nil {
-		return err
-	}
-	got, _, err := sum(copied)
-	if err == nil && got != want {
-		err = errOther
-	}
-	return err
+	return &other, errors.Join(err, out.Close())
 }
 
 // sum returns a file's SHA-256 in hex, and its size in bytes.
-func sum(name string) (string, int64, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", 0, err
-	}
-	defer f.Close()
+func sum(f io.Reader) (string, int64, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, f)
 	return hex.EncodeToString(h.Sum(nil)), n, err
@@ -230,82 +197,75 @@ const (
 // A Share is a cache that machines share.
 type Share struct {
 	Cache   action.Cache
-	Scratch string // an empty folder
+	Scratch string // a folder for temporary files
 }
 
-func shareKey(key string) string { return action.FindKey("link 1", key) }
+func shareKey(p Program) string { return action.FindKey("link", p.Key) }
 
-// Copy makes a program from one that the cache has, and keeps it in links. It reports whether the cache has one.
-func (s Share) Copy(ctx context.Context, links Links, p Program) (made bool, err error) {
-	found := s.Cache.Find(ctx, shareKey(p.Key))
+// Copy makes a new file of a program that the cache has. It returns the record of what it has made, or nil if the cache has none.
+func (s Share) Copy(ctx context.Context, p Program, file string) (*Record, error) {
+	found := s.Cache.Find(ctx, shareKey(p))
 	if found == nil {
-		return false, nil
+		return nil, nil
 	}
 	dir, err := os.MkdirTemp(s.Scratch, "link")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	files := map[string]string{}
 	var contents []action.Content
 	for _, e := range found.Entries {
 		if e.Path != sharedRecord && e.Path != sharedProgram || files[e.Path] != "" {
-			return false, fmt.Errorf("a link in the cache has a file %s", e.Path)
+			return nil, fmt.Errorf("a link in the cache has a file %s", e.Path)
 		}
 		files[e.Path] = filepath.Join(dir, e.Path)
 		contents = append(contents, action.Content{SHA256: e.SHA256, Size: e.Size, File: files[e.Path]})
 	}
 	if len(files) != 2 {
-		return false, errors.New("a link in the cache lacks a file")
+		return nil, errors.New("a link in the cache lacks a file")
 	}
 	if err := s.Cache.Fetch(ctx, contents); err != nil {
-		return false, err
+		return nil, err
 	}
-	r, err := readRecord(files[sharedRecord])
+	r, err := ReadRecord(files[sharedRecord])
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if err := r.copy(files[sharedProgram], p.File, p.Values); err != nil {
-		return false, err
-	}
-	return true, links.keep(p, state{Record: r, Foreign: true, Checked: true})
+	return r.copy(files[sharedProgram], file, p.Values)
 }
 
-// Store keeps in the cache a program that links have, unless the cache has one with that key.
-func (s Share) Store(ctx context.Context, links Links, p Program) error {
-	if s.Cache.Find(ctx, shareKey(p.Key)) != nil {
+// Store keeps a program in the cache, unless the cache has one with that key, or the program is not what its record says.
+func (s Share) Store(ctx context.Context, p Program, file string, r Record) error {
+	if s.Cache.Find(ctx, shareKey(p)) != nil {
 		return nil
 	}
-	dir := links.dir(p)
-	known, err := readState(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it could not be kept
-	}
+	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
-	copied := filepath.Join(s.Scratch, programFile)
-	if err := known.Record.check(filepath.Join(dir, programFile), copied, known.Values); errors.Is(err, errOther) {
+	defer f.Close()
+	if err := r.verify(f); errors.Is(err, errOther) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	program, size, err := sum(copied)
+	program, size, err := sum(f)
 	if err != nil {
 		return err
 	}
-	record, err := json.Marshal(known.Record)
+	record, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	digest := sha256.Sum256(record)
-	return s.Cache.Store(ctx, shareKey(p.Key), &action.Result{Entries: []action.Entry{
+	return s.Cache.Store(ctx, shareKey(p), &action.Result{Entries: []action.Entry{
 		{Path: sharedProgram, Kind: action.ExecutableFile, SHA256: program, Size: size},
 		{Path: sharedRecord, Kind: action.RegularFile, SHA256: hex.EncodeToString(digest[:]), Size: int64(len(record))},
 	}}, func(path string) (io.ReadCloser, error) {
 		if path == sharedRecord {
 			return io.NopCloser(bytes.NewReader(record)), nil
 		}
-		return os.Open(copied)
+		return os.Open(file)
 	})
 }

@@ -3,6 +3,7 @@ package relink
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"debug/elf"
 	"debug/macho"
@@ -19,20 +20,20 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// A Record says how a program is made of another one that differs only in its values.
+// A Record says what in a program depends on its values, and how.
 type Record struct {
 	Size    int64   // bytes
+	Values  []Value // all long ones
 	BuildID []int64 // offsets, bytes
-	Rest    string  // the two parts of the build ID in its middle, which are those of the main package
 	HostID  int64   // offset of the GNU build ID of an ELF file, or of the UUID of a Mach-O file; 0 if there is none
-	Values  []Value
+	Main    string  // the two parts in the middle of the build ID, which are those of the main package
 	Action  Action
 }
 
 // A Value is a string that -X sets.
 type Value struct {
-	Name    string  // of the variable, with the import path of its package
-	Length  int     // bytes
+	Name    string // of the variable, with the import path of its package
+	Text    string
 	Offsets []int64 // bytes; none if the program does not use the variable
 }
 
@@ -43,16 +44,23 @@ type Action struct {
 	After  string
 }
 
-func (a Action) id(flags []string) string {
+func (a Action) id() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%slinkflags %q\n%s", a.Before, flags, a.After)
+	fmt.Fprintf(h, "%slinkflags %q\n%s", a.Before, a.Flags, a.After)
 	return idString(h.Sum(nil))
 }
 
 // idString returns a digest as a build ID has it: 120 bits in base64 (HashToString in cmd/internal/buildid).
 func idString(sum []byte) string { return base64.URLEncoding.EncodeToString(sum[:15]) }
 
-var errOther = errors.New("the program cannot be copied")
+// linked returns the build ID that the linker gets. Its last part stands for the digest of the program, which the go command computes afterwards.
+func (r Record) linked() string {
+	id := r.Action.id()
+	return id + "/" + r.Main + "/" + id
+}
+
+// errOther means that a program is not what its record says.
+var errOther = errors.New("the program is not that of its record")
 
 // find finds what the linker has written into a program because of a build ID.
 func (r *Record) find(data []byte, buildID string) error {
@@ -60,9 +68,9 @@ func (r *Record) find(data []byte, buildID string) error {
 	if len(parts) != 4 {
 		return errOther
 	}
-	r.Rest = parts[1] + "/" + parts[2]
+	r.Main = parts[1] + "/" + parts[2]
 	r.BuildID = offsets(data, buildID)
-	if len(r.BuildID) == 0 {
+	if len(r.BuildID) == 0 || r.linked() != buildID {
 		return errOther
 	}
 	format, err := formatOf(bytes.NewReader(data), int64(len(data)))
@@ -79,69 +87,134 @@ func (r *Record) find(data []byte, buildID string) error {
 	return nil
 }
 
-// A file is a program that is open for reading and writing.
+// with returns the record of the program with other values, by name: they must be those that the record names, in their lengths.
+func (r Record) with(values map[string]string) (Record, error) {
+	if len(values) != len(r.Values) {
+		return r, fmt.Errorf("%w: it has %d values, not %d", errOther, len(r.Values), len(values))
+	}
+	r.Values, r.Action.Flags = slices.Clone(r.Values), slices.Clone(r.Action.Flags)
+	for i := range r.Values {
+		v := &r.Values[i]
+		value, ok := values[v.Name]
+		at := slices.Index(r.Action.Flags, v.Name+"="+v.Text)
+		if !ok || len(value) != len(v.Text) || at < 1 || r.Action.Flags[at-1] != "-X" {
+			return r, fmt.Errorf("%w: it has no value of %d bytes for %s", errOther, len(value), v.Name)
+		}
+		v.Text = value
+		r.Action.Flags[at] = v.Name + "=" + value
+	}
+	return r, nil
+}
+
+// A file is a program that is open.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
 }
 
-// with changes a program to the one with these values, by name. They must be all that the record names, in their lengths.
-func (r Record) with(f file, values map[string]string) error {
+// verify compares a program with its record: every byte, by the digest in its build ID, and all that with depends on.
+func (r Record) verify(f io.ReaderAt) error {
 	format, err := formatOf(f, r.Size)
 	if err != nil {
 		return err
 	}
-	put := func(at int64, s string) {
-		if at < 0 || at > r.Size-int64(len(s)) {
-			err = errors.Join(err, fmt.Errorf("%w: there is no offset %d", errOther, at))
-			return
-		}
-		_, failed := f.WriteAt([]byte(s), at)
-		err = errors.Join(err, failed)
+	if len(r.BuildID) == 0 {
+		return fmt.Errorf("%w: it has no build ID", errOther)
 	}
-	flags := slices.Clone(r.Action.Flags)
-	for _, v := range r.Values {
-		value := values[v.Name]
-		if len(value) != v.Length {
-			return fmt.Errorf("%w: %s has %d bytes instead of %d", errOther, v.Name, len(value), v.Length)
-		}
-		for i := 1; i < len(flags); i++ {
-			if flags[i-1] == "-X" && strings.HasPrefix(flags[i], v.Name+"=") {
-				flags[i] = v.Name + "=" + value
-			}
-		}
-		for _, at := range v.Offsets {
-			put(at, value)
-		}
-	}
-	action := r.Action.id(flags)
-	linked := action + "/" + r.Rest + "/" + action // what the linker gets
-	host := format.hostID(linked)
-
-	// The last part is the digest of a file with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid).
-	zeros := strings.Repeat("\x00", len(linked))
-	for _, at := range r.BuildID {
-		put(at, zeros)
-	}
-	put(r.HostID, zeros[:len(host)])
-	h := sha256.New()
-	for _, part := range []io.Reader{
-		io.NewSectionReader(f, 0, format.code),
-		bytes.NewReader(make([]byte, format.signature)),
-		io.NewSectionReader(f, format.code+format.signature, r.Size-format.code-format.signature),
-	} {
-		_, failed := io.Copy(h, part)
-		err = errors.Join(err, failed)
-	}
-	id := action + "/" + r.Rest + "/" + idString(h.Sum(nil))
-	for _, at := range r.BuildID {
-		put(at, id)
-	}
-	put(r.HostID, host)
+	linked := r.linked()
+	sum, err := r.digest(f, format)
 	if err != nil {
 		return err
 	}
-	return format.sign(f)
+	texts := map[string][]int64{linked[:strings.LastIndexByte(linked, '/')+1] + sum: r.BuildID}
+	if host := format.hostID(linked); host != "" {
+		texts[host] = []int64{r.HostID}
+	}
+	for _, v := range r.Values {
+		texts[v.Text] = append(texts[v.Text], v.Offsets...)
+	}
+	for text, offsets := range texts {
+		for _, at := range offsets {
+			found := make([]byte, len(text))
+			if _, err := f.ReadAt(found, at); err != nil {
+				return err
+			}
+			if string(found) != text {
+				return fmt.Errorf("%w: offset %d", errOther, at)
+			}
+		}
+	}
+	sums, at, err := format.sign(f)
+	if err != nil {
+		return err
+	}
+	found := make([]byte, len(sums))
+	if _, err := f.ReadAt(found, at); err != nil {
+		return err
+	}
+	if !bytes.Equal(found, sums) {
+		return fmt.Errorf("%w: its signature", errOther)
+	}
+	return nil
+}
+
+// put writes all of a record into a program that has another one's.
+func (r Record) put(f file) error {
+	format, err := formatOf(f, r.Size)
+	if err != nil {
+		return err
+	}
+	write := func(text string, offsets ...int64) {
+		for _, at := range offsets {
+			_, failed := f.WriteAt([]byte(text), at)
+			err = errors.Join(err, failed)
+		}
+	}
+	for _, v := range r.Values {
+		write(v.Text, v.Offsets...)
+	}
+	linked := r.linked()
+	if host := format.hostID(linked); host != "" {
+		write(host, r.HostID)
+	}
+	sum, failed := r.digest(f, format)
+	write(linked[:strings.LastIndexByte(linked, '/')+1]+sum, r.BuildID...)
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	sums, at, err := format.sign(f)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(sums, at)
+	return err
+}
+
+// digest returns the last part of a program's build ID: the digest of the program with zeros where it depends on the build ID (FindAndHash in
+// cmd/internal/buildid).
+func (r Record) digest(f io.ReaderAt, format format) (string, error) {
+	type zeros struct{ at, size int64 }
+	without := []zeros{{format.code, format.signature}, {r.HostID, int64(len(format.hostID("")))}}
+	for _, at := range r.BuildID {
+		without = append(without, zeros{at, int64(len(r.linked()))})
+	}
+	slices.SortFunc(without, func(a, b zeros) int { return cmp.Compare(a.at, b.at) })
+	h := sha256.New()
+	end := int64(0)
+	for _, z := range append(without, zeros{r.Size, 0}) {
+		if z.size == 0 && z.at != r.Size {
+			continue
+		}
+		if z.at < end || z.at+z.size > r.Size {
+			return "", fmt.Errorf("%w: offset %d", errOther, z.at)
+		}
+		if _, err := io.Copy(h, io.NewSectionReader(f, end, z.at-end)); err != nil {
+			return "", err
+		}
+		h.Write(make([]byte, z.size))
+		end = z.at + z.size
+	}
+	return idString(h.Sum(nil)), nil
 }
 
 // A format is that of a program.
@@ -195,39 +268,38 @@ func uuid(buildID string) string {
 	return string(id)
 }
 
-// sign computes the digests of pages in the signature of a Mach-O file. The rest of a signature that the linker has made depends on the size of
-// the program, not on its contents (Sign in cmd/internal/codesign). All numbers in it are big-endian.
-func (f format) sign(program file) error {
+// sign computes the digests of pages that the signature of a Mach-O file has, and returns their offset. The rest of a signature that the linker
+// has made depends on the size of the program, not on its contents (Sign in cmd/internal/codesign). All numbers in it are big-endian.
+func (f format) sign(program io.ReaderAt) (sums []byte, at int64, err error) {
 	if f.signature == 0 {
-		return nil
+		return nil, 0, nil
 	}
 	const directory = 20 // offset of the code directory: it follows a header and an index of one entry
 	const hashOffset, slots, limit, kind = directory + 16, directory + 28, directory + 32, directory + 36
 	start := make([]byte, kind+4)
 	if _, err := program.ReadAt(start, f.code); err != nil {
-		return err
+		return nil, 0, err
 	}
 	number := func(at int) int64 { return int64(binary.BigEndian.Uint32(start[at:])) }
 	const page = 4096
 	first, n := directory+number(hashOffset), (f.code+page-1)/page
 	if number(0) != 0xfade0cc0 || number(directory) != 0xfade0c02 || number(limit) != f.code || number(slots) != n ||
 		!bytes.Equal(start[kind:], []byte{sha256.Size, 2, 0, 12}) || first+n*sha256.Size > f.signature {
-		return fmt.Errorf("%w: its signature is not the linker's", errOther)
+		return nil, 0, fmt.Errorf("%w: its signature is not the linker's", errOther)
 	}
-	sums := make([]byte, 0, n*sha256.Size)
 	code := bufio.NewReaderSize(io.NewSectionReader(program, 0, f.code), 64*page)
 	for range n {
 		h := sha256.New()
 		if _, err := io.CopyN(h, code, page); err != nil && !errors.Is(err, io.EOF) {
-			return err
+			return nil, 0, err
 		}
 		sums = h.Sum(sums)
 	}
-	_, err := program.WriteAt(sums, f.code+first)
-	return err
+	return sums, f.code + first, nil
 }
 
-func readRecord(file string) (Record, error) {
+// ReadRecord reads a record that a link has written.
+func ReadRecord(file string) (Record, error) {
 	var r Record
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -112,41 +113,41 @@ func (tr *tree) program(t *testing.T, flags string) Program {
 	t.Helper()
 	masked, values := Mask(flags)
 	sum := sha256.Sum256([]byte(masked + string(content(t, filepath.Join(tr.dir, "version", "version.go")))))
-	return Program{Name: "linux/amd64/program", Key: hex.EncodeToString(sum[:]), Values: values, File: filepath.Join(t.TempDir(), "program")}
+	return Program{Name: "linux/amd64/program", Key: hex.EncodeToString(sum[:]), Values: values}
 }
 
-// link links a program, and keeps it.
-func (tr *tree) link(t *testing.T, flags string) Program {
+// link links a program.
+func (tr *tree) link(t *testing.T, flags string) (file string, r Record) {
 	t.Helper()
 	records := t.TempDir()
 	flag, err := Flag(records)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, output, err := tr.build(t, flags, flag)
+	file, output, err := tr.build(t, flags, flag)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	record := Records(records)["example.com/program"]
-	if record == "" {
-		t.Fatal("the link was not recorded")
+	if r, err = ReadRecord(Records(records)["example.com/program"]); err != nil {
+		t.Fatalf("the link was not recorded: %v", err)
 	}
-	p := tr.program(t, flags)
-	p.File = out
-	if err := tr.links.Keep(p, record, false); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return file, r
 }
 
-// get copies a program, or else links it.
-func (tr *tree) get(t *testing.T, flags string) (p Program, copied bool) {
+// get copies a program, or else links it, and keeps it.
+func (tr *tree) get(t *testing.T, flags string) (file string, copied bool) {
 	t.Helper()
-	p = tr.program(t, flags)
-	if copied, _ := tr.links.Copy(p, true); copied {
-		return p, true
+	p := tr.program(t, flags)
+	file = filepath.Join(t.TempDir(), "program")
+	made, _ := tr.links.Copy(p, file, true)
+	if copied = made != nil; !copied {
+		made = new(Record)
+		file, *made = tr.link(t, flags)
 	}
-	return tr.link(t, flags), false
+	if err := tr.links.Keep(p, file, *made, false); err != nil {
+		t.Fatal(err)
+	}
+	return file, copied
 }
 
 func content(t *testing.T, name string) []byte {
@@ -176,11 +177,11 @@ func TestCopiedProgramsAreThoseOfTheLinker(t *testing.T) {
 				{stamped(longer), true},
 				{ldflags(one, "2026-11-28T00:00:00Z", "38"), false}, // a short string is found in many places
 			} {
-				p, copied := tr.get(t, step.flags)
+				file, copied := tr.get(t, step.flags)
 				if copied != step.copied {
 					t.Errorf("step %d: copied %v, want %v", i, copied, step.copied)
 				}
-				if !bytes.Equal(content(t, p.File), tr.usual(t, step.flags)) {
+				if !bytes.Equal(content(t, file), tr.usual(t, step.flags)) {
 					t.Errorf("step %d: not the program that the linker makes with %s", i, step.flags)
 				}
 			}
@@ -191,94 +192,114 @@ func TestCopiedProgramsAreThoseOfTheLinker(t *testing.T) {
 func TestChangedProgramsAreNotCopied(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
-	get := func(what, version string, want bool) Program {
-		t.Helper()
-		p, copied := tr.get(t, stamped(version))
-		if copied != want {
-			t.Errorf("%s: copied %v, want %v", what, copied, want)
-		}
-		if !bytes.Equal(content(t, p.File), tr.usual(t, stamped(version))) {
-			t.Errorf("%s: not the program that the linker makes", what)
-		}
-		return p
-	}
-	p := get("the first link", one, false)
-	if err := os.Chtimes(p.File, time.Time{}, time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	p = get("a program that was written to", two, false)
-	if err := os.Truncate(p.File, 100); err != nil {
-		t.Fatal(err)
-	}
-	p = get("a program that was cut off", one, false)
+	tr.get(t, stamped(one))
+	p := tr.program(t, stamped(two))
 	dir := tr.links.dir(p)
-	if err := os.WriteFile(filepath.Join(dir, stateFile), []byte("{"), 0o644); err != nil {
+	program, stateName := filepath.Join(dir, programFile), filepath.Join(dir, stateFile)
+	data := content(t, program)
+	var kept state
+	if err := json.Unmarshal(content(t, stateName), &kept); err != nil {
 		t.Fatal(err)
 	}
-	get("a state that was cut off", two, false)
+	// put writes a program that looks as if nobody had written to it, and a state.
+	put := func(data []byte, s state) {
+		t.Helper()
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.WriteFile(program, data, 0o755), os.Chtimes(program, time.Time{}, s.Modified), os.WriteFile(stateName, text, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copies := func(what string, want bool) {
+		t.Helper()
+		if made, _ := tr.links.Copy(p, filepath.Join(t.TempDir(), "program"), true); (made != nil) != want {
+			t.Errorf("%s: copied %v, want %v", what, made != nil, want)
+		}
+	}
+	change := func(what string, change func(r *Record, program []byte) []byte) {
+		t.Helper()
+		s := kept
+		s.Record.Values, s.Record.BuildID = slices.Clone(s.Record.Values), slices.Clone(s.Record.BuildID)
+		put(change(&s.Record, bytes.Clone(data)), s)
+		copies(what, false)
+		put(data, kept)
+		copies(what+", mended", true)
+	}
+	last := func(r *Record) *Value { return &r.Values[len(r.Values)-1] }
+	change("a program that was cut off", func(_ *Record, b []byte) []byte { return b[:100] })
+	change("an empty program", func(_ *Record, b []byte) []byte { return nil })
+	change("a byte that was changed", func(_ *Record, b []byte) []byte { b[len(b)/2]++; return b })
+	change("a longer program", func(_ *Record, b []byte) []byte { return append(b, 0) })
+	change("another action", func(r *Record, b []byte) []byte { r.Action.After += "x"; return b })
+	change("another main package", func(r *Record, b []byte) []byte { r.Main += "x"; return b })
+	change("a value less", func(r *Record, b []byte) []byte { r.Values = r.Values[1:]; return b })
+	change("another value", func(r *Record, b []byte) []byte { last(r).Text = longer; return b })
+	change("an offset that is too large", func(r *Record, b []byte) []byte { last(r).Offsets = []int64{1 << 60}; return b })
+	change("a negative offset", func(r *Record, b []byte) []byte { last(r).Offsets = []int64{-1}; return b })
+	change("a wrong offset", func(r *Record, b []byte) []byte { last(r).Offsets = []int64{1000}; return b })
+	change("a wrong offset of the build ID", func(r *Record, b []byte) []byte { r.BuildID = []int64{1000}; return b })
+	change("the build ID twice", func(r *Record, b []byte) []byte { r.BuildID = append(r.BuildID, r.BuildID...); return b })
+	change("no build ID", func(r *Record, b []byte) []byte { r.BuildID = nil; return b })
+	change("a wrong offset of the host's ID", func(r *Record, b []byte) []byte { r.HostID++; return b })
 
-	// What a program is a copy of was checked when it was first copied, with its own values.
-	s, err := readState(dir)
-	if err != nil || s.Checked {
-		t.Fatalf("checked: %v, %v", s.Checked, err)
-	}
-	s.Record.Action.After += "something else"
-	data, err := json.Marshal(s)
-	if err != nil {
+	if err := os.Chtimes(program, time.Time{}, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, stateFile), data, 0o644); err != nil {
+	copies("a program that was written to", false)
+	put(data, kept)
+	if err := os.WriteFile(stateName, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	get("a record that does not give the program", one, false)
-	get("and mended", two, true)
-	if s, err := readState(dir); err != nil || !s.Checked {
-		t.Errorf("checked: %v, %v", s.Checked, err)
+	copies("a state that was cut off", false)
+	put(data, kept)
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	copies("a program that is gone", false)
+
+	tr.write(t, "version/version.go", versionSource+"\nfunc init() { println(Unused) }\n")
+	if made, _ := tr.links.Copy(tr.program(t, stamped(two)), filepath.Join(t.TempDir(), "program"), true); made != nil {
+		t.Error("copied for other sources")
 	}
 }
 
-func TestForeignProgramsAreNotCopiedForOwnOnes(t *testing.T) {
+func TestProgramsAreShared(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
-	tr.link(t, stamped(one))
+	file, r := tr.link(t, stamped(one))
 	m := cachetest.New()
-	if err := (Share{m, t.TempDir()}).Store(t.Context(), tr.links, tr.program(t, stamped(one))); err != nil {
+	if err := (Share{m, t.TempDir()}).Store(t.Context(), tr.program(t, stamped(one)), file, r); err != nil {
 		t.Fatal(err)
 	}
-
-	other := Links{filepath.Join(t.TempDir(), "links")}
 	p := tr.program(t, stamped(two))
-	if copied, _ := other.Copy(p, false); copied {
-		t.Error("copied from nothing")
+	made := filepath.Join(t.TempDir(), "program")
+	if r, err := (Share{m, t.TempDir()}).Copy(t.Context(), p, made); r == nil || err != nil || !bytes.Equal(content(t, made), tr.usual(t, stamped(two))) {
+		t.Errorf("made %v, %v; or not the program that the linker makes", r, err)
+	} else if err := tr.links.Keep(p, made, *r, true); err != nil {
+		t.Fatal(err)
 	}
-	if made, err := (Share{m, t.TempDir()}).Copy(t.Context(), other, p); !made || err != nil || !bytes.Equal(content(t, p.File), tr.usual(t, stamped(two))) {
-		t.Errorf("made %v, %v; or not the program that the linker makes", made, err)
+	again := filepath.Join(t.TempDir(), "program")
+	if r, foreign := tr.links.Copy(p, again, true); r != nil {
+		t.Errorf("what a cache had a part in (%v) is copied for what must be made here", foreign)
 	}
-	p = tr.program(t, stamped(one))
-	if copied, _ := other.Copy(p, true); copied {
-		t.Error("what a cache had a part in is copied for what must be made here")
-	}
-	for range 2 {
-		if copied, foreign := other.Copy(p, false); !copied || !foreign {
-			t.Errorf("copied %v, foreign %v", copied, foreign)
-		}
+	if r, foreign := tr.links.Copy(p, again, false); r == nil || !foreign || !bytes.Equal(content(t, again), content(t, made)) {
+		t.Errorf("copied %v, foreign %v, or not the program", r != nil, foreign)
 	}
 
-	// Nothing that is wrong in a cache ends up in a program.
+	// The cache compares contents with their digests. Here they are wrong all the same.
 	for digest, data := range m.Contents {
-		for name, change := range map[string]func([]byte) []byte{
-			"cut off": func(b []byte) []byte { return b[:len(b)/2] },
-			"empty":   func(b []byte) []byte { return nil },
-			"text":    func(b []byte) []byte { return []byte("not a program") },
-			"offsets": func(b []byte) []byte {
-				return bytes.ReplaceAll(b, []byte(`"Offsets":[`), []byte(`"Offsets":[-1,99999999999,`))
-			},
+		for what, change := range map[string]func([]byte) []byte{
+			"cut off":        func(b []byte) []byte { return b[:len(b)/2] },
+			"empty":          func(b []byte) []byte { return nil },
+			"no program":     func(b []byte) []byte { return []byte("not a program") },
+			"another offset": func(b []byte) []byte { return bytes.Replace(b, []byte(`"Offsets":[`), []byte(`"Offsets":[1000,`), 1) },
 		} {
 			changed := change(bytes.Clone(data))
 			if bytes.Equal(changed, data) {
 				continue
 			}
-			// The cache compares contents with their digests, so this is one that its signer has got wrong.
 			wrong := cachetest.New()
 			wrong.Contents = maps.Clone(m.Contents)
 			wrong.Contents[digest] = changed
@@ -291,9 +312,8 @@ func TestForeignProgramsAreNotCopiedForOwnOnes(t *testing.T) {
 				}
 				wrong.Results[key] = r
 			}
-			p := tr.program(t, stamped(two))
-			if made, err := (Share{wrong, t.TempDir()}).Copy(t.Context(), Links{t.TempDir()}, p); made || err == nil {
-				t.Errorf("%s: made %v, %v", name, made, err)
+			if r, err := (Share{wrong, t.TempDir()}).Copy(t.Context(), p, filepath.Join(t.TempDir(), "program")); r != nil && err == nil {
+				t.Errorf("%s: a program was made", what)
 			}
 		}
 	}
@@ -302,16 +322,24 @@ func TestForeignProgramsAreNotCopiedForOwnOnes(t *testing.T) {
 func TestTheNewestLinksAreKept(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
-	for i := range 4 {
-		tr.write(t, "version/version.go", versionSource+strings.Repeat("\nfunc init() { println(Version) }\n", i))
-		tr.link(t, stamped(one))
+	file, r := tr.link(t, stamped(one))
+	programs := make([]Program, 4)
+	for i := range programs {
+		programs[i] = tr.program(t, stamped(one))
+		programs[i].Key = fmt.Sprint(i)
+		if err := tr.links.Keep(programs[i], file, r, false); err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(time.Duration(i-len(programs)) * time.Hour)
+		if err := os.Chtimes(filepath.Join(tr.links.dir(programs[i]), stateFile), old, old); err != nil {
+			t.Fatal(err)
+		}
 	}
-	folders, err := filepath.Glob(filepath.Join(tr.links.Folder, "*", "*"))
-	if err != nil || len(folders) != kept {
-		t.Errorf("kept %q, %v; want %d", folders, err, kept)
-	}
-	if _, copied := tr.get(t, stamped(two)); !copied {
-		t.Error("the newest link was not kept")
+	for i, p := range programs {
+		made, _ := tr.links.Copy(p, filepath.Join(t.TempDir(), "program"), true)
+		if want := i >= len(programs)-kept; (made != nil) != want {
+			t.Errorf("link %d of %d is kept: %v, want %v", i, len(programs), made != nil, want)
+		}
 	}
 }
 
@@ -340,9 +368,10 @@ func TestMaskHasLengths(t *testing.T) {
 		!maps.Equal(values, map[string]string{"a.Version": one, "b.Version": two}) {
 		t.Errorf("%q, %q; want %q", masked, values, want)
 	}
-	const quoted = "-X 'a.Version=a version with blanks'"
-	if masked, values := Mask(quoted); masked != quoted || len(values) > 0 {
-		t.Errorf("%q, %q", masked, values)
+	for _, flags := range []string{"-X 'a.Version=a version with blanks'", "-X a.Version=" + one + " -X a.Version=" + two} {
+		if masked, values := Mask(flags); masked != flags || len(values) > 0 {
+			t.Errorf("%q, %q", masked, values)
+		}
 	}
 }
 
@@ -359,7 +388,7 @@ func TestUnusualLinksAreLeftToTheLinker(t *testing.T) {
 	for _, args := range [][]string{
 		{"-V=full"}, {}, {"-o"}, usual[2:], usual[:2], usual[:7], usual[:len(usual)-1],
 		with("-linkmode=external"), with("-linkmode", "external"), with("-fipso", "fips.o"), with("-race"), with("-B", "gobuildid"), with("-buildmode=c-shared"),
-		with("-buildid="), append(slices.Clone(usual), "other.a"),
+		with("-buildid="), with("-X", "a.b="+two), append(slices.Clone(usual), "other.a"),
 		{"-o", "out", "-importcfg", "cfg", "-buildmode=exe", id, "-X", "a.b=short", "-extld=gcc", "main.a"},
 	} {
 		if k, err := parse("link", args); err == nil {

@@ -27,6 +27,7 @@ type record struct {
 	Edited   string        `json:"edited,omitempty"`   // an input that was edited while the action ran
 	Cached   bool          `json:"cached,omitempty"`   // the result is a cache's: an output may be known without being here
 	Foreign  bool          `json:"foreign,omitempty"`  // it was made here, with parts that a cache had
+	Helped   bool          `json:"helped,omitempty"`   // something from an earlier run made it faster
 	Duration time.Duration `json:"duration"`           // nanoseconds, of all actions of a batch that ran together
 	Together int           `json:"together,omitempty"` // how many these were
 	Memory   int64         `json:"memory,omitempty"`   // peak, bytes
@@ -52,9 +53,10 @@ func newOutput(p string, c content) output {
 
 func (o output) is(c content) bool { return o.Kind == string(rune(c.kind)) && o.SHA256 == c.hex() }
 
-// took returns how long the action ran: its share of the time of its batch. It returns 0 if parts of a cache have made it faster.
+// took returns how long the action ran: its share of the time of its batch. It returns 0 if parts of a cache, or
+// of an earlier run, have made it faster.
 func (r *record) took() time.Duration {
-	if r.Foreign {
+	if r.Foreign || r.Helped {
 		return 0
 	}
 	return r.Duration / time.Duration(max(r.Together, 1))

@@ -168,7 +168,8 @@ func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 	if len(t.stale) == 0 {
 		return report{stage: judged, unit: u}
 	}
-	if !s.own && !slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.remade, v.ID) }) {
+	t.again = slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.remade, v.ID) })
+	if !s.own && !t.again {
 		t.cache = s.cache
 	}
 	return report{stage: judged, unit: u, task: t}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -138,9 +139,22 @@ func (t *Task) settle(ctx context.Context) error {
 		}
 		if edited == "" {
 			t.run.offer(ctx, v, rec, outputs[i])
+			t.callDone(v)
 		}
 	}
 	return t.recordBatch(facts)
+}
+
+// callDone calls what waits for the outputs of an action: see WhenDone.
+func (t *Task) callDone(v *verdict) {
+	t.mu.Lock()
+	waiting := maps.Clone(t.done)
+	t.mu.Unlock()
+	for _, out := range v.outputs {
+		if f := waiting[out]; f != nil {
+			f(t.run.absolute(out))
+		}
+	}
 }
 
 // statuses has the status of each file with known content: outputs that the action reported, and inputs that it linked
@@ -208,7 +222,7 @@ func (t *Task) edited(v *verdict, looked map[string]digest) string {
 }
 
 func (t *Task) record(v *verdict, facts facts, outputs []content, edited string) (*record, error) {
-	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Foreign: facts.foreign, Duration: time.Since(t.start), Together: len(t.stale)}
+	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Foreign: facts.foreign, Helped: facts.helped, Duration: time.Since(t.start), Together: len(t.stale)}
 	for i, c := range outputs {
 		r.Outputs = append(r.Outputs, newOutput(v.outputs[i], c))
 	}

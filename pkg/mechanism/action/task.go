@@ -28,8 +28,11 @@ type Task struct {
 	folder string     // absolute; holds everything temporary of this task
 	start  time.Time
 
+	again bool // they are made again, to be compared with what a cache has
+
 	mu    sync.Mutex
 	facts facts
+	done  map[string]func(file string) // by output: see WhenDone
 }
 
 // facts are what an action has reported to its task.
@@ -39,6 +42,7 @@ type facts struct {
 	memory  int64                        // peak, bytes
 	by      string
 	foreign bool
+	helped  bool
 	unit    Unit
 	err     error // why a temporary folder could not be made
 }
@@ -185,6 +189,28 @@ func (t *Task) Foreign() {
 
 // IsForeign reports whether parts of what the action makes came from the cache, as far as is known.
 func (t *Task) IsForeign() bool { return t.snapshot().foreign }
+
+// Again reports whether something is made again, to be compared with a cache's result. It should be made of nothing that was made before.
+func (t *Task) Again() bool { return t.again }
+
+// Helped reports that the action was faster than it will be elsewhere, since it had something from an earlier run.
+func (t *Task) Helped() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.facts.helped = true
+}
+
+// WhenDone has f called with the absolute path of an output, in its final place, when the action is recorded. It is not called if an input
+// was edited meanwhile: then the output may not be what the key says.
+func (t *Task) WhenDone(output string, f func(file string)) {
+	out := t.declared(output)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = map[string]func(string){}
+	}
+	t.done[out] = f
+}
 
 // KeyWith returns the key in caches of the stale action that makes an output, as it would be with another recipe.
 func (t *Task) KeyWith(output string, recipe []string) string {

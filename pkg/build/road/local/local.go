@@ -151,14 +151,8 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 			return err
 		}
 	}
-	for importPath, record := range relink.Records(records) {
-		for _, t := range command.Targets {
-			if t.Record != "" && r.c.File(t.Binary) == r.c.File(road.Binary{Package: importPath}) {
-				if err := os.Rename(record, t.Record); err != nil {
-					return err
-				}
-			}
-		}
+	if flag != "" {
+		r.record(records, command)
 	}
 	if r.c.Shared != nil {
 		r.keep(ctx, command)
@@ -180,6 +174,17 @@ func (r *run) records(command road.GoCommand) (folder, flag string) {
 		return "", ""
 	}
 	return folder, flag
+}
+
+// record moves records of links to where they are wanted. Binaries are whole without them.
+func (r *run) record(folder string, command road.GoCommand) {
+	for importPath, record := range relink.Records(folder) {
+		for _, t := range command.Targets {
+			if t.Record != "" && r.c.File(t.Binary) == r.c.File(road.Binary{Package: importPath}) {
+				_ = os.Rename(record, t.Record)
+			}
+		}
+	}
 }
 
 // list runs the Go command and returns its output.
