@@ -16,7 +16,7 @@
 //	         before (the stamp stays), to the go build of that binary after the same edit
 //	one      `make WHAT=cmd/kube-scheduler` after such an edit, to the same
 //	commit   `make quick-release` after a commit, which changes the stamp and so every component, to the go build
-//	         of all components with that stamp, into a folder that holds those of the stamp before
+//	         of all components with that stamp, which links them, into a folder that holds those of the stamp before
 //	patch    `make kube-scheduler` after a change of a patch of one file of k8s.io/kubernetes, to the go build of that
 //	         binary after the same edit in a folder that replaces the module
 //	patches-noop     `make quick-release` with ten patches and nothing to do, in seconds

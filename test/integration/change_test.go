@@ -68,9 +68,9 @@ func (tr tree) changesWhileReleased(t *testing.T, name, base string) {
 	)
 	for i, title := range []string{"without a release before it", "over a finished release"} {
 		t.Run(title, func(t *testing.T) {
-			// A version of its own makes every compile stale, so that there is one to edit during. The edit does not change the
+			// A version of another length makes every compile link, so that there is time for an edit. The edit does not change the
 			// version, so nothing else reports it.
-			tr := tr.with(fmt.Sprintf("KUBE_GIT_VERSION=%s+acme.%d", base, i), "KUBE_GIT_COMMIT=0123456789ab", "KUBE_GIT_TREE_STATE=clean")
+			tr := tr.with("KUBE_GIT_VERSION="+base+"+acme"+strings.Repeat(".1", i+1), "KUBE_GIT_COMMIT=0123456789ab", "KUBE_GIT_TREE_STATE=clean")
 			remark := fmt.Sprintf("# Remark %d.\n", i)
 			before := "none"
 			if tr.exists(sums) {

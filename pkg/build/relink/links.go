@@ -104,6 +104,9 @@ func (l Links) Keep(p Program, file string, r Record, foreign bool) error {
 		return err
 	}
 	dir := l.dir(p)
+	// Freeing a large file takes some hundredths of a second, which need not be waited for.
+	old, _ := os.Open(filepath.Join(dir, programFile))
+	defer func() { go old.Close() }()
 	// Without a state, what an interrupted run leaves is not used.
 	for _, name := range []string{stateFile, programFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

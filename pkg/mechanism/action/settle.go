@@ -116,6 +116,13 @@ const largeFile = 16 << 20
 // settle reads the outputs in their final place and records the actions.
 func (t *Task) settle(ctx context.Context) error {
 	facts := t.snapshot()
+	edited := make([]string, len(t.stale))
+	looked := make(map[string]digest)
+	for i, v := range t.stale {
+		if edited[i] = t.edited(v, looked); edited[i] == "" {
+			t.callDone(v)
+		}
+	}
 	before := t.statuses(facts)
 	waitATick()
 	t.remember(facts, before)
@@ -130,16 +137,13 @@ func (t *Task) settle(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	looked := make(map[string]digest)
 	for i, v := range t.stale {
-		edited := t.edited(v, looked)
-		rec, err := t.record(v, facts, outputs[i], edited)
+		rec, err := t.record(v, facts, outputs[i], edited[i])
 		if err != nil {
 			return err
 		}
-		if edited == "" {
+		if edited[i] == "" {
 			t.run.offer(ctx, v, rec, outputs[i])
-			t.callDone(v)
 		}
 	}
 	return t.recordBatch(facts)

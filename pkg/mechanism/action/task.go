@@ -200,8 +200,8 @@ func (t *Task) Helped() {
 	t.facts.helped = true
 }
 
-// WhenDone has f called with the absolute path of an output, in its final place, when the action is recorded. It is not called if an input
-// was edited meanwhile: then the output may not be what the key says.
+// WhenDone has f called with the absolute path of an output when that is in its final place. It is not called if an input was edited
+// meanwhile: then the output may not be what the key says. F may make links to the output, which the runner does not take for changes.
 func (t *Task) WhenDone(output string, f func(file string)) {
 	out := t.declared(output)
 	t.mu.Lock()
