@@ -30,10 +30,7 @@ func TestReleaseOfASharedCache(t *testing.T) {
 	owner := tree{dir: filepath.Join(t.TempDir(), "owner")} // a copy, since nothing changes the shared one
 	run(t, "", nil, "cp", "-a", r.dir, owner.dir).ok(t)
 	owner = owner.with(at, "SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY="+key("ci.key"), "COSIGN_PASSWORD=")
-	kubectl := owner.path("_output/local/bin/linux/" + runtime.GOARCH + "/kubectl")
-	if err := os.Remove(kubectl); err != nil { // so that a go command runs, whose packages are stored
-		t.Fatal(err)
-	}
+	owner.remove(t, "_output/local/bin/linux/"+runtime.GOARCH+"/kubectl", "_output/.slipway/links") // so that a go command runs, whose packages are stored
 	stored := owner.slipway(t, "--progress=plain", "release", "--quick").ok(t)
 	if !strings.Contains(stored.stdout+stored.stderr, "results stored") || strings.Contains(stored.stdout+stored.stderr, "not stored") {
 		t.Fatalf("storing says %v", stored)
@@ -77,6 +74,7 @@ func TestReleaseOfASharedCache(t *testing.T) {
 	if got := bare.slipway(t, "build", "--no-cache", "--dry-run", "kubectl").ok(t).stdout; !strings.Contains(got, "a cache had its result") {
 		t.Errorf("without the cache, the plan is %s", got)
 	}
+	committedWithoutGo(t, at, "SLIPWAY_CACHE_KEYS="+key("ci.pub"))
 	editedWithTheCacheAlone(t, at, "SLIPWAY_CACHE_KEYS="+key("ci.pub"))
 }
 
@@ -90,6 +88,24 @@ func takesRelease(t *testing.T, fresh tree, want release) {
 	}
 	if got, want := fresh.sum(t, tars+"/SHA256SUMS"), want.sum(t, tars+"/SHA256SUMS"); got != want {
 		t.Errorf("SHA256SUMS has the SHA-256 %s, want %s", got, want)
+	}
+}
+
+// committedWithoutGo requires that a machine without Go makes kubectl of the next commit from the one that the cache has, with the bytes that
+// a linker makes.
+func committedWithoutGo(t *testing.T, settings ...string) {
+	t.Helper()
+	tr := clone(t)
+	run(t, tr.dir, nil, "git", "-c", "user.name=A", "-c", "user.email=a@acme.example", "commit", "-q", "--allow-empty", "-m", "Next").ok(t)
+	es := tr.with(settings...).with("PATH="+withoutGo(t)).jsonRun(t, "build", "kubectl")
+	es.hasSteps(t, "1 of 1 binaries differ only in the version")
+	copied := tr.sum(t, "_output/bin/kubectl")
+	tr.cleanOutput(t)
+	if es := tr.jsonRun(t, "build", "kubectl"); len(es.steps()) > 0 {
+		t.Errorf("without the cache, it was not linked alone: %q", es.steps())
+	}
+	if linked := tr.sum(t, "_output/bin/kubectl"); copied != linked {
+		t.Errorf("kubectl has the SHA-256 %s, and %s if it is linked", copied, linked)
 	}
 }
 
