@@ -136,17 +136,46 @@ func cacheEdit(ctx context.Context, b *bench, row *Row) error {
 			return sample, errors.Join(err, removeAll(filepath.Dir(dir)))
 		},
 		theirs: func() (Sample, error) { return measure("slipway release --quick after an edit", c.ours, nil) },
-		before: func() error { // the edit is of a clean tree in both, and changes the stamp
+		before: func() error { // the edit is of a clean tree in both, and the first one: nothing was linked with a dirty version
 			if err := c.git(ctx, c.ours, "checkout", "--quiet", "."); err != nil {
 				return err
 			}
-			return execute(ctx, c.slipway(ctx, c.ours, nil, "release", "--quick"), nil)
+			if err := execute(ctx, c.slipway(ctx, c.ours, nil, "release", "--quick"), nil); err != nil {
+				return err
+			}
+			return os.RemoveAll(filepath.Join(c.ours, plan.State, "links"))
 		},
 	}
 	if err := contest.rounds(b.n, row); err != nil {
 		return err
 	}
 	return contest.before()
+}
+
+// cacheCommit measures a release of a new commit in a fresh clone with empty caches of Go, of what another one has stored of the commit before,
+// against the same commit where that was made.
+func cacheCommit(ctx context.Context, b *bench, row *Row) error {
+	c, err := b.warmCache(ctx)
+	if err != nil {
+		return err
+	}
+	var dir string
+	contest := contest{
+		before: func() error { return c.commit(ctx) },
+		ours: func() (Sample, error) {
+			fresh, env, err := c.fresh(ctx)
+			if err != nil {
+				return Sample{}, err
+			}
+			dir = fresh
+			return b.command(ctx, "slipway release --quick of a new commit in a fresh clone", c.slipway(ctx, dir, append(env, c.use...), "release", "--quick"))
+		},
+		theirs: func() (Sample, error) {
+			return b.command(ctx, "slipway release --quick of a new commit", c.slipway(ctx, c.ours, nil, "release", "--quick"))
+		},
+		after: func() error { return errors.Join(c.sameSums(dir, c.ours), removeAll(filepath.Dir(dir))) },
+	}
+	return contest.rounds(b.n, row)
 }
 
 // removeAll removes a folder in which a module cache has made folders that nobody may write to.

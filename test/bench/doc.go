@@ -32,6 +32,8 @@
 //	cache-edit       `slipway release --quick` in a fresh clone with empty Go caches after such an edit as above, with results, packages and
 //	                 modules of that server, to the same edit where everything was made before, without the server
 //	cache-edit-far   the same, while the server answers each request 20 ms later
+//	cache-commit     `slipway release --quick` of a new commit in a fresh clone with empty Go caches, of what that server has of the commit
+//	                 before, to the same commit where that was made, without the server
 //	cache-noop       `slipway release --quick` with nothing to do and the server configured, to the same without
 //	cache-platforms  `slipway release` of all platforms with the test set in a fresh clone with empty Go caches, whose results are all in that
 //	                 server, to curl that downloads the same files from a file server on loopback; only if it is named, since the release has
