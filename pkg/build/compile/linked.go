@@ -46,7 +46,7 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 			continue
 		}
 		l.programs[target.Output] = program{relink.Program{
-			Name:   path.Join(made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
+			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)), // what one road has made is not taken for another's
 			Key:    t.KeyWith(output, append(by.Recipe(masked, target.Binary), relink.Recipe)),
 			Values: values,
 		}, output}

@@ -3,7 +3,7 @@ package relink
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -229,7 +229,7 @@ func (k link) run(records string) error {
 // random returns a string of n bytes that depends on a seed. Since the seed depends on all packages, none of them contains it.
 func random(seed string, n int) string {
 	sum := sha256.Sum256([]byte(seed))
-	text := hex.EncodeToString(sum[:])
+	text := base64.RawURLEncoding.EncodeToString(sum[:])
 	return strings.Repeat(text, n/len(text)+1)[:n]
 }
 

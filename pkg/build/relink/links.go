@@ -21,8 +21,9 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program.
-const Shortest = 16
+// Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program. A version such as
+// v1.37.1+acme.1 is long enough: twelve random letters have 72 bits.
+const Shortest = 12
 
 // Mask returns flags of the linker with the lengths of long values instead of these, for keys, and the values, by the names of their variables. There
 // are no values if nothing can be replaced.
