@@ -130,6 +130,7 @@ var rules = []rule{
 	{"mechanism/debian", "Debian packages: root file systems of them, and the files of exact versions", "which packages, and what for", []string{docker, engine}},
 	{"mechanism/engine", "drive a Docker Engine: containers, streams, labels", "what containers are for", []string{processes, action}},
 	{"mechanism/gotest", "run `go test -json`, and report on it", "which packages are tested, with which Go and flags", []string{network, action}},
+	{"mechanism/goflag", "quote words for flags of the go command", "which flags there are", []string{processes, network}},
 	{"mechanism/git", "run git, in repositories that slipway makes without anybody's configuration", "what repositories hold, and whose they are", []string{network}},
 	{"mechanism/govulns", "ask a database of Go's vulnerabilities about Go code", "what programs are for, and what becomes of findings", []string{processes}},
 	{"mechanism/journal", "replace many files at once: all or none", "what the files are", []string{processes, network, action}},

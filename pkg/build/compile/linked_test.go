@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/action/cachetest"
+	"slipway.build/pkg/mechanism/needs"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -45,8 +45,9 @@ const hello = "package main\n\nvar version string\n\nfunc main() { println(versi
 
 func newModule(t *testing.T) module {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil || runtime.GOOS == "windows" {
-		t.Skip("no go command, or no POSIX shell")
+	needs.Program(t, "go")
+	if runtime.GOOS == "windows" {
+		t.Skip("no POSIX shell on Windows")
 	}
 	root := t.TempDir()
 	for name, text := range map[string]string{

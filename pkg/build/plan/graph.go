@@ -37,16 +37,9 @@ type builder struct {
 }
 
 func (p *Project) builder(ctx context.Context) *builder {
-	b := &builder{
-		Project: p,
-		ctx:     ctx,
-		graph:   &action.Graph{Root: p.Root, State: State},
-		modules: map[string]*goModule{},
-	}
-	b.compiler = compile.Compiler{
-		Root: p.Root, Measured: b.graph.Measured,
-		Links: relink.Links{Folder: filepath.Join(p.Root, filepath.FromSlash(State), "links")},
-	}
+	b := &builder{Project: p, ctx: ctx, graph: &action.Graph{Root: p.Root, State: State}, modules: map[string]*goModule{}}
+	links := relink.Links{Folder: filepath.Join(p.Root, filepath.FromSlash(State), "links")}
+	b.compiler = compile.Compiler{Root: p.Root, Measured: b.graph.Measured, Links: links}
 	return b
 }
 

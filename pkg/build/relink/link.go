@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"slipway.build/pkg/mechanism/child"
+	"slipway.build/pkg/mechanism/goflag"
 )
 
 // argument is the first argument of this program where the go command calls it for a link. The others are the folder for records, and the
@@ -45,22 +46,11 @@ func Flag(records string) (string, error) {
 	}
 	words := []string{shell, "-c", script, program, records}
 	for i, w := range words {
-		if words[i], err = quote(w); err != nil {
+		if words[i], err = goflag.Quote(w); err != nil {
 			return "", err
 		}
 	}
 	return "-toolexec=" + strings.Join(words, " "), nil
-}
-
-// quote quotes a word as the go command splits flags: quotes of either kind enclose all of it, and nothing escapes them.
-func quote(word string) (string, error) {
-	switch {
-	case !strings.Contains(word, "'"):
-		return "'" + word + "'", nil
-	case !strings.Contains(word, `"`):
-		return `"` + word + `"`, nil
-	}
-	return "", fmt.Errorf("%s: the go command takes no word with quotes of both kinds", word)
 }
 
 // Records returns the files in a folder of records, by the import paths of main packages. A program that was linked as usual has none, and all are if the

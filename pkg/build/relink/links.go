@@ -182,7 +182,10 @@ func (r Record) copy(from, to string, values map[string]string) (*Record, error)
 	if err == nil {
 		err = other.put(out)
 	}
-	return &other, errors.Join(err, out.Close())
+	if err := errors.Join(err, out.Close()); err != nil {
+		return nil, err
+	}
+	return &other, nil
 }
 
 // sum returns a file's SHA-256 in hex, and its size in bytes.

@@ -19,6 +19,7 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/action/cachetest"
+	"slipway.build/pkg/mechanism/needs"
 )
 
 // Versions of one length, and a longer one.
@@ -50,9 +51,7 @@ type tree struct {
 
 func newTree(t *testing.T, goos, goarch string) *tree {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("no go command")
-	}
+	needs.Program(t, "go")
 	if runtime.GOOS == "windows" {
 		t.Skip("no POSIX shell on Windows")
 	}

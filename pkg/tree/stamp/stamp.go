@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/mechanism/goflag"
 )
 
 // A Stamp names the version of a tree, and of everything made from it.
@@ -30,7 +32,11 @@ func (s Stamp) LDFlags() string {
 	var flags []string
 	for _, pkg := range stamped {
 		for name, value := range s.values() {
-			flags = append(flags, "-X "+quote(pkg+"."+name+"="+value))
+			word, err := goflag.Quote(pkg + "." + name + "=" + value)
+			if err != nil {
+				panic(err) // Read accepts no value with quotes
+			}
+			flags = append(flags, "-X "+word)
 		}
 	}
 	slices.Sort(flags)
@@ -47,16 +53,4 @@ func (s Stamp) values() map[string]string {
 		"gitTreeState": s.TreeState,
 		"gitVersion":   s.Version,
 	}
-}
-
-// quote quotes a flag as the Go command splits flags: quotes of either kind enclose all of it, and nothing escapes them. A
-// value with both kinds cannot be quoted; Read accepts none.
-func quote(flag string) string {
-	if !strings.ContainsAny(flag, " \t\r\n'\"") {
-		return flag
-	}
-	if strings.Contains(flag, "'") {
-		return `"` + flag + `"`
-	}
-	return "'" + flag + "'"
 }

@@ -40,20 +40,6 @@ func TestLDFlagsAreSortedAndComplete(t *testing.T) {
 	}
 }
 
-func TestFlagsAreQuotedAsTheGoToolSplitsThem(t *testing.T) {
-	t.Parallel()
-	for flag, want := range map[string]string{
-		"a.b=c":    "a.b=c",
-		"a.b=c d":  "'a.b=c d'",
-		"a.b=it's": `"a.b=it's"`,
-		`a.b="c"`:  `'a.b="c"'`,
-	} {
-		if got := quote(flag); got != want {
-			t.Errorf("quote(%q) = %s, want %s", flag, got, want)
-		}
-	}
-}
-
 func TestImageTagHasNoPlus(t *testing.T) {
 	t.Parallel()
 	if got, want := example.ImageTag(), "v1.36.3_slipway.20261120235300.0123456789ab.dirty"; got != want {
