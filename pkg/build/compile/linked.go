@@ -46,7 +46,8 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 			continue
 		}
 		l.programs[target.Output] = program{relink.Program{
-			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)), // what one road has made is not taken for another's
+			// With the road's name, what one road has linked is not copied for another one.
+			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
 			Key:    t.KeyWith(output, append(by.Recipe(masked, target.Binary), relink.Recipe)),
 			Values: values,
 		}, output}
@@ -132,7 +133,7 @@ func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r road.R
 func (l *linked) keep(ctx context.Context, p program, record relink.Record, foreign bool, r road.Report) {
 	l.task.WhenDone(p.output, func(file string) {
 		if err := l.links.Keep(p.Program, file, record, foreign); err != nil {
-			r.Output(fmt.Sprintf("%s will perhaps be linked again in the next version: %v", p.Name, err))
+			r.Output(fmt.Sprintf("%s was not kept, so its next version is linked again: %v", p.Name, err))
 		}
 		if cache := l.task.Cache(); cache != nil && cache.Stores() {
 			l.task.Later(ctx, func(ctx context.Context, dir string) error {
