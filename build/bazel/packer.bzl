@@ -1,14 +1,16 @@
-"""Repositories for packing a release: the packer, the license files of the components, and what decides the parts of other projects.
+"""Repositories for packing a release: the packer, and what decides the parts of it that are made in the tree.
 
 The pinned Go makes them from this tree's sources. The toolchain's modules are not repositories, so they cannot raise versions of the
 components' modules.
 """
 
 load("//build/bazel/generated:config.bzl", "FOLDERS", "GO_OWN", "GO_SETTINGS")
-load("//build/bazel/generated:release.bzl", "RELEASES")
 
-# Sources of other projects' parts: files, and folders with all that is in them.
-OTHERS_SOURCES = ["LICENSE", "images", "release/release.yaml"] + FOLDERS
+# Sources of what is made in the tree: files, and folders with all that is in them.
+SOURCES = {
+    "licenses": ["cmd", "release/release.yaml"] + FOLDERS,
+    "others": ["LICENSE", "images", "release/release.yaml"] + FOLDERS,
+}
 
 _CONSTRUCTED = {
     "CGO_ENABLED": "0",
@@ -71,51 +73,10 @@ release_packer = repository_rule(
     environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_GOROOT"],
 )
 
-def _watch_folders(rctx, tree):
-    """Watches the folders that replace modules."""
-    for folder in FOLDERS:
+def _release_sources_impl(rctx):
+    tree = rctx.workspace_root
+    for folder in ["cmd", "images"] + FOLDERS:
         rctx.watch_tree(tree.get_child(folder))
-
-def _release_licenses_impl(rctx):
-    tree = rctx.workspace_root
-    rctx.watch_tree(tree.get_child("cmd"))
-    _watch_folders(rctx, tree)
-    rctx.watch(rctx.attr.catalog)
-    rctx.watch(rctx.attr.config)  # it changes with every patch
-    go = _pinned_go_command(rctx)
-    rctx.report_progress("gathering licenses")
-    _execute(
-        rctx,
-        "gather licenses",
-        [rctx.path(rctx.attr.packer), "licenses", "-tree", tree, "-platform", rctx.attr.platform, "-to", rctx.path("LICENSES")],
-        _environment(rctx, go),
-    )
-    rctx.file("BUILD.bazel", """filegroup(
-    name = "licenses",
-    srcs = glob(["LICENSES/**"]),
-    visibility = ["//visibility:public"],
-)
-
-exports_files(["LICENSES/modules.txt"])
-""")
-
-release_licenses = repository_rule(
-    doc = "The license files of all modules that the components of a release for a platform link.",
-    implementation = _release_licenses_impl,
-    attrs = {
-        "catalog": attr.label(default = "//release:release.yaml"),
-        "config": attr.label(default = "//build/bazel/generated:config.bzl"),
-        "go_root": attr.label(default = "@pinned_go//:ROOT"),
-        "packer": attr.label(default = "@release_packer//:packer"),
-        "platform": attr.string(mandatory = True, doc = "such as linux/amd64"),
-    },
-    environ = ["GOPROXY", "GOMODCACHE", "SLIPWAY_GOROOT"],
-)
-
-def _release_others_impl(rctx):
-    tree = rctx.workspace_root
-    rctx.watch_tree(tree.get_child("images"))
-    _watch_folders(rctx, tree)
     for file in [rctx.attr.catalog, tree.get_child("LICENSE")]:
         rctx.watch(file)
     go = _pinned_go_command(rctx)
@@ -123,12 +84,13 @@ def _release_others_impl(rctx):
     settings = _execute(rctx, "go env", [go, "env", "GOENV"], environment | {"GOENV": rctx.getenv("GOENV", "")}).strip()
     if settings.startswith("/"):
         rctx.watch(settings)
-    _execute(
-        rctx,
-        "read the sources of other projects' parts",
-        [rctx.path(rctx.attr.packer), "digests", "-tree", tree, "-to", rctx.path("sources")] + OTHERS_SOURCES,
-        environment,
-    )
+    for part, names in SOURCES.items():
+        _execute(
+            rctx,
+            "read the sources of " + part,
+            [rctx.path(rctx.attr.packer), "digests", "-tree", tree, "-to", rctx.path(part)] + names,
+            environment,
+        )
 
     # No target exports this file, so it is in no action's key. It may hold passwords.
     rctx.file("environment.json", json.encode({
@@ -137,7 +99,7 @@ def _release_others_impl(rctx):
         if rctx.getenv(name)
     } | environment), executable = False)
     _execute(rctx, "chmod", ["chmod", "600", rctx.path("environment.json")], {})
-    rctx.file("BUILD.bazel", 'exports_files(["sources"])\n')
+    rctx.file("BUILD.bazel", "exports_files(%r)\n" % SOURCES.keys())
 
 # The variables, besides those of Go, that decide how a program on this machine reaches files and networks. None decides what is made.
 _MACHINE_VARIABLES = [
@@ -166,9 +128,9 @@ _MACHINE_VARIABLES = [
     "SLIPWAY_DEBIAN_SNAPSHOT",
 ]
 
-release_others = repository_rule(
-    doc = "What decides the parts of other projects in a release: the digests of their sources, and this machine's settings of Go.",
-    implementation = _release_others_impl,
+release_sources = repository_rule(
+    doc = "What decides the parts of a release that are made in the tree: the digests of their sources, and this machine's settings of Go.",
+    implementation = _release_sources_impl,
     attrs = {
         "catalog": attr.label(default = "//release:release.yaml"),
         "go_root": attr.label(default = "@pinned_go//:ROOT"),
@@ -178,11 +140,6 @@ release_others = repository_rule(
 )
 
 def release_repositories():
-    """Declares the repositories. Bazel only makes those of the platforms that releases are built for."""
+    """Declares the repositories."""
     release_packer(name = "release_packer")
-    release_others(name = "release_others")
-    for platform in RELEASES:
-        release_licenses(
-            name = "release_licenses_" + platform.replace("/", "_"),
-            platform = platform,
-        )
+    release_sources(name = "release_sources")

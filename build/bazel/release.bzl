@@ -1,42 +1,61 @@
 """The tarballs of a release, packed from binaries that Bazel has compiled and from the parts of other projects."""
 
-load("//build/bazel:packer.bzl", "OTHERS_SOURCES")
+load("//build/bazel:packer.bzl", "SOURCES")
 load("//build/bazel/generated:release.bzl", "RELEASES")
 
-def _release_others_impl(ctx):
-    others = ctx.actions.declare_file(ctx.label.name + ".tar")
+def _in_tree(ctx, subcommand, mnemonic, what, inputs = [], **kwargs):
+    """Runs the packer in the tree, with the user's Go and network, for a tar file.
 
-    # This runs in the tree, with the user's Go and network: other projects have modules of their own, and as Bazel packages they would
-    # affect the selection of the components' modules. The digests of the sources stand for the tree: it runs again when they change, and
-    # fails if the tree has other sources by then. Its result can come from a cache.
+    The digests of the sources stand for the tree: the action runs again when they change, and fails if the tree has other sources by then. Its
+    result can come from a cache.
+    """
+    made = ctx.actions.declare_file(ctx.label.name + ".tar")
     args = ctx.actions.args()
-    args.add("others")
+    args.add(subcommand)
     args.add("-tree", ctx.file._catalog.dirname)
     args.add("-environment", ctx.file._sources.dirname + "/environment.json")
     args.add("-platform", ctx.attr.platform)
     args.add("-digests", ctx.file._sources)
-    args.add("-to", others)
-    args.add_all(OTHERS_SOURCES)
+    args.add("-to", made)
+    args.add_all(SOURCES[subcommand])
     ctx.actions.run(
         executable = ctx.file._packer,
         arguments = [args],
-        inputs = [ctx.file._catalog, ctx.file._sources],
-        outputs = [others],
+        inputs = [ctx.file._catalog, ctx.file._sources] + inputs,
+        outputs = [made],
         execution_requirements = {"no-remote-exec": "1", "no-sandbox": "1", "requires-network": "1"},
-        resource_set = _whole_machine,
-        mnemonic = "ReleaseOthers",
-        progress_message = "Making the parts of other projects for " + ctx.attr.platform,
+        mnemonic = mnemonic,
+        progress_message = what + " for " + ctx.attr.platform,
+        **kwargs
     )
-    return DefaultInfo(files = depset([others]))
+    return DefaultInfo(files = depset([made]))
 
-_release_others = rule(
-    implementation = _release_others_impl,
-    attrs = {
+def _in_tree_attrs(subcommand):
+    return {
         "platform": attr.string(mandatory = True),
         "_catalog": attr.label(default = "//release:release.yaml", allow_single_file = True),
         "_packer": attr.label(default = "@release_packer//:packer", allow_single_file = True, cfg = "exec"),
-        "_sources": attr.label(default = "@release_others//:sources", allow_single_file = True),
+        "_sources": attr.label(default = "@release_sources//:" + subcommand, allow_single_file = True),
+    }
+
+def _release_licenses_impl(ctx):
+    # The modules' versions and sums, and the patches of modules, are in the configuration.
+    return _in_tree(ctx, "licenses", "ReleaseLicenses", "Gathering licenses", inputs = [ctx.file._config])
+
+_release_licenses = rule(
+    implementation = _release_licenses_impl,
+    attrs = _in_tree_attrs("licenses") | {
+        "_config": attr.label(default = "//build/bazel/generated:config.bzl", allow_single_file = True),
     },
+)
+
+def _release_others_impl(ctx):
+    # As Bazel packages, other projects would affect the selection of the components' modules: they have modules of their own.
+    return _in_tree(ctx, "others", "ReleaseOthers", "Making the parts of other projects", resource_set = _whole_machine)
+
+_release_others = rule(
+    implementation = _release_others_impl,
+    attrs = _in_tree_attrs("others"),
 )
 
 def _release_tars_impl(ctx):
@@ -68,7 +87,7 @@ def _release_tars_impl(ctx):
     args.add("-platform", ctx.attr.platform)
     args.add("-sources", sources)
     args.add("-status", ctx.file._status)
-    args.add("-licenses", ctx.file.license_index.dirname)
+    args.add("-licenses", ctx.file.licenses)
     args.add("-others", ctx.file.others)
     binaries = []
     for target, label in ctx.attr.binaries.items():
@@ -79,7 +98,7 @@ def _release_tars_impl(ctx):
     ctx.actions.run(
         executable = ctx.file._packer,
         arguments = [args],
-        inputs = depset([sources, ctx.file._status, ctx.file.others] + binaries, transitive = [ctx.attr.licenses[DefaultInfo].files]),
+        inputs = [sources, ctx.file._status, ctx.file.licenses, ctx.file.others] + binaries,
         outputs = tars,
         resource_set = _whole_machine,
         mnemonic = "Release",
@@ -95,8 +114,7 @@ _release_tars = rule(
     implementation = _release_tars_impl,
     attrs = {
         "binaries": attr.label_keyed_string_dict(mandatory = True, doc = "each with its label as the packer knows it"),
-        "license_index": attr.label(mandatory = True, allow_single_file = True),
-        "licenses": attr.label(mandatory = True),
+        "licenses": attr.label(mandatory = True, allow_single_file = True),
         "others": attr.label(mandatory = True, allow_single_file = True),
         "platform": attr.string(mandatory = True),
         "stamped": attr.bool(mandatory = True, doc = "whether --stamp is given"),
@@ -113,6 +131,18 @@ def _by_platform(of):
         no_match_error = "no release has a server for this platform: add --platforms=//build/bazel/platforms:linux_amd64",
     )
 
+def _platform():
+    return _by_platform(lambda platform: platform)
+
+def release_licenses(name, **kwargs):
+    """The license files of all modules that the components of a release for the target platform link.
+
+    Args:
+      name: of the target, and of the tar file.
+      **kwargs: common attributes of rules.
+    """
+    _release_licenses(name = name, platform = _platform(), tags = ["manual"], **kwargs)
+
 def release_others(name, **kwargs):
     """The parts of other projects in a release for the target platform: programs, licenses, files of Debian packages.
 
@@ -120,27 +150,23 @@ def release_others(name, **kwargs):
       name: of the target, and of the tar file.
       **kwargs: common attributes of rules.
     """
-    _release_others(name = name, platform = _by_platform(lambda platform: platform), tags = ["manual"], **kwargs)
+    _release_others(name = name, platform = _platform(), tags = ["manual"], **kwargs)
 
-def release_tars(name, others, **kwargs):
+def release_tars(name, licenses, others, **kwargs):
     """The files of a release for the target platform, as release.yaml declares them.
 
     Args:
       name: of the target, and of the folder with the files.
+      licenses: a target of release_licenses.
       others: a target of release_others.
       **kwargs: common attributes of rules.
     """
-
-    def licenses(platform):
-        return "@release_licenses_" + platform.replace("/", "_")
-
     _release_tars(
         name = name,
         binaries = _by_platform(lambda platform: {label: label for label in RELEASES[platform].binaries}),
-        license_index = _by_platform(lambda platform: licenses(platform) + "//:LICENSES/modules.txt"),
-        licenses = _by_platform(lambda platform: licenses(platform) + "//:licenses"),
+        licenses = licenses,
         others = others,
-        platform = _by_platform(lambda platform: platform),
+        platform = _platform(),
         stamped = select({
             "//build/bazel:stamped": True,
             "//conditions:default": False,

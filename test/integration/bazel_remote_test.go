@@ -87,18 +87,23 @@ func TestBazelRemote(t *testing.T) {
 			t.Errorf("%s is %s from the cache, and was %s", labels[0], s, want)
 		}
 	})
-	t.Run("other projects", func(t *testing.T) {
-		const others = "//release:others"
-		build(others).ok(t)
-		made := tr.madeSum(t, others)
+	t.Run("parts made in the tree", func(t *testing.T) {
+		parts := []string{"//release:licenses", "//release:others"}
+		build(parts...).ok(t)
+		made := map[string]string{}
+		for _, part := range parts {
+			made[part] = tr.madeSum(t, part)
+		}
 		tr.bazel(t, "clean").ok(t)
 		elsewhere := tr.with("SSL_CERT_DIR=/etc/ssl/certs") // a setting of this machine, which is in no key
-		got := elsewhere.bazel(t, "build", others).ok(t)
-		if ran := got.ran(t); !strings.Contains(ran, "1 remote cache hit") || strings.Contains(ran, "local") {
+		got := elsewhere.bazel(t, append([]string{"build"}, parts...)...).ok(t)
+		if ran := got.ran(t); !strings.Contains(ran, "2 remote cache hit") || strings.Contains(ran, "local") {
 			t.Errorf("they were not taken from the cache: %s", ran)
 		}
-		if s := tr.madeSum(t, others); s != made {
-			t.Errorf("they are %s from the cache, and were %s", s, made)
+		for _, part := range parts {
+			if s := tr.madeSum(t, part); s != made[part] {
+				t.Errorf("%s is %s from the cache, and was %s", part, s, made[part])
+			}
 		}
 	})
 	if !soak {

@@ -1,11 +1,11 @@
 // The packer makes a release inside Bazel. It is package plan as a command, which a repository rule compiles (packer.bzl).
 //
-//	packer licenses -tree DIR -platform linux/amd64 -to DIR        in a repository rule, with Go and modules
-//	packer digests -tree DIR -to FILE NAME…                        likewise: what the sources of these names hold
-//	packer others -tree DIR -digests FILE -environment FILE -platform linux/amd64 -to FILE NAME…
+//	packer digests -tree DIR -to FILE NAME…                        in a repository rule: what the sources of these names hold
+//	packer licenses -tree DIR -digests FILE -environment FILE -platform linux/amd64 -to FILE NAME…
 //	                                                               in an action, in the tree, with Go and modules
+//	packer others …                                                likewise
 //	packer sources -tree DIR -status FILE -to FILE                 in an action, in the tree
-//	packer release -platform linux/amd64 -sources FILE -status FILE -licenses DIR -others FILE
+//	packer release -platform linux/amd64 -sources FILE -status FILE -licenses FILE -others FILE
 //	    -binary LABEL=FILE… -to DIR NAME…
 //
 // The last one runs in a sandbox and needs only these files. Knowledge of what a release holds must never be in here.
@@ -49,6 +49,7 @@ type arguments struct {
 
 	platform catalog.Platform
 	binaries map[string]string // by label
+	want     []byte            // the digests that Bazel has seen
 	names    []string
 }
 
@@ -62,7 +63,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.to, "to", "", "what to make")
 	flags.StringVar(&a.status, "status", "", "file: the workspace status")
 	flags.StringVar(&a.sources, "sources", "", "file: the source tarball")
-	flags.StringVar(&a.licenses, "licenses", "", "folder: what the subcommand licenses made")
+	flags.StringVar(&a.licenses, "licenses", "", "file: what the subcommand licenses made")
 	flags.StringVar(&a.others, "others", "", "file: what the subcommand others made")
 	flags.StringVar(&a.digests, "digests", "", "file: what the subcommand digests made")
 	flags.StringVar(&a.environment, "environment", "", "file: a JSON object of variables, instead of this process's environment")
@@ -81,25 +82,17 @@ func run(ctx context.Context, args []string) error {
 	a.names = flags.Args()
 	switch args[0] {
 	case "licenses":
-		return gather(ctx, a)
+		return a.inTree(ctx, licenses)
 	case "digests":
 		return digests(ctx, a)
 	case "others":
-		return others(ctx, a)
+		return a.inTree(ctx, others)
 	case "sources":
 		return packSources(ctx, a)
 	case "release":
 		return makeRelease(ctx, a)
 	}
 	return fmt.Errorf("unknown subcommand %q: want licenses, digests, others, sources or release", args[0])
-}
-
-func gather(ctx context.Context, a arguments) error {
-	p, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
-	if err != nil {
-		return err
-	}
-	return p.GatherLicenses(ctx, a.to, a.platform)
 }
 
 // digests lists what sources hold, for the keys of actions that work in the tree.

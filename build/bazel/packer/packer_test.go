@@ -135,38 +135,42 @@ func TestSourcesThatWereEditedMeanwhileAreAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, tree := t.TempDir(), t.TempDir()
-	if err := txtar.Write(ar, tree); err != nil {
-		t.Fatal(err)
-	}
-	a := arguments{
-		tree: tree, to: filepath.Join(dir, "others.tar"), digests: filepath.Join(dir, "digests"), environment: filepath.Join(dir, "environment.json"),
-		platform: catalog.Platform{OS: "linux", Arch: "amd64"}, names: []string{"LICENSE", "images"},
-	}
-	listed := a
-	listed.to = a.digests
-	if err := digests(t.Context(), listed); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(a.environment, []byte(`{"PATH": "/none"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const message = "the sources are not those that Bazel has seen"
-	edit := func(name string) error {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(tree, name), []byte("edited\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return others(t.Context(), a)
-	}
-	if err := edit("README.md"); err == nil || strings.Contains(err.Error(), message) { // there is no Go
-		t.Errorf("an edit of what is not among the names: %v", err)
-	}
-	if err := edit("LICENSE"); err == nil || !strings.Contains(err.Error(), tree+": "+message) {
-		t.Errorf("an edit of what is: %v", err)
-	}
-	if left, err := filepath.Glob(filepath.Join(dir, "others*")); err != nil || len(left) > 0 {
-		t.Errorf("it leaves %q, %v", left, err)
+	for name, of := range map[string]part{"licenses": licenses, "others": others} {
+		t.Run(name, func(t *testing.T) {
+			dir, tree := t.TempDir(), t.TempDir()
+			if err := txtar.Write(ar, tree); err != nil {
+				t.Fatal(err)
+			}
+			a := arguments{
+				tree: tree, to: filepath.Join(dir, "made.tar"), digests: filepath.Join(dir, "digests"), environment: filepath.Join(dir, "environment.json"),
+				platform: catalog.Platform{OS: "linux", Arch: "amd64"}, names: []string{"LICENSE", "images"},
+			}
+			listed := a
+			listed.to = a.digests
+			if err := digests(t.Context(), listed); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(a.environment, []byte(`{"PATH": "/none"}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			const message = "the sources are not those that Bazel has seen"
+			edit := func(name string) error {
+				t.Helper()
+				if err := os.WriteFile(filepath.Join(tree, name), []byte("edited\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return a.inTree(t.Context(), of)
+			}
+			if err := edit("README.md"); err == nil || strings.Contains(err.Error(), message) { // there is no Go
+				t.Errorf("an edit of what is not among the names: %v", err)
+			}
+			if err := edit("LICENSE"); err == nil || !strings.Contains(err.Error(), tree+": "+message) {
+				t.Errorf("an edit of what is: %v", err)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "made*")); err != nil || len(left) > 0 {
+				t.Errorf("it leaves %q, %v", left, err)
+			}
+		})
 	}
 }
 

@@ -36,7 +36,11 @@ func makeRelease(ctx context.Context, a arguments) error {
 	if err := unpack(a.others, tree); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.others, err)
 	}
-	made, err := a.made()
+	licenses := filepath.Join(scratch, "licenses")
+	if err := unpack(a.licenses, licenses); err != nil {
+		return fmt.Errorf("unpack %s: %w", a.licenses, err)
+	}
+	made, err := a.made(licenses)
 	if err != nil {
 		return err
 	}
@@ -59,12 +63,8 @@ func makeRelease(ctx context.Context, a arguments) error {
 }
 
 // made returns the files that Bazel provides, by absolute paths.
-func (a arguments) made() (plan.Made, error) {
+func (a arguments) made(licenses string) (plan.Made, error) {
 	status, err := os.ReadFile(a.status)
-	if err != nil {
-		return plan.Made{}, err
-	}
-	licenses, err := filepath.Abs(a.licenses)
 	if err != nil {
 		return plan.Made{}, err
 	}

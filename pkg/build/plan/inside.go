@@ -17,8 +17,8 @@ import (
 )
 
 // This file has the steps by which Bazel makes a release inside its own actions, which have no Go command, modules, network or git.
-// Work that needs those is done elsewhere: GatherLicenses runs before anything is built, Others and PackSources run in the tree. A
-// project of OpenMade does the rest, on the unpacked sources.
+// Work that needs those is done in the tree, by GatherLicenses, Others and PackSources. A project of OpenMade does the rest, on the unpacked
+// sources.
 //
 // GatherLicenses and PackSources are no actions of a graph. A graph skips what its records in _output/.slipway say is up to date, and
 // locks the tree. Both are for Bazel to do here: it decides when its action runs, and discards every file but the declared outputs.

@@ -46,7 +46,7 @@ func formatted(name, text string) ([]byte, error) {
 }
 
 func (s starlark) build() string {
-	return `exports_files(["repositories.WORKSPACE"])`
+	return `exports_files(["config.bzl", "repositories.WORKSPACE"])`
 }
 
 func (s starlark) bazelrc() string {
@@ -102,10 +102,6 @@ func (s starlark) versions() string {
 			direct = append(direct, m.repository())
 		}
 	}
-	packing := []string{"release_packer", "release_others"}
-	for _, p := range s.catalog.Sets[catalog.Server] {
-		packing = append(packing, "release_licenses_"+p.OS+"_"+p.Arch)
-	}
 	version := strings.TrimPrefix(s.catalog.Go.Version, "go")
 	return fmt.Sprintf(`# rules_go and gazelle, at the versions in go.mod.
 bazel_dep(name = "rules_go", version = %q, repo_name = "io_bazel_rules_go")
@@ -125,8 +121,8 @@ components = use_extension("//build/bazel:extensions.bzl", "components")
 use_repo(components, %s)
 
 packing = use_extension("//build/bazel:extensions.bzl", "packing")
-use_repo(packing, %s)
-`, strings.TrimPrefix(s.rulesGo, "v"), strings.TrimPrefix(s.gazelle, "v"), version, strings.Trim(list(direct), "[]"), strings.Trim(list(packing), "[]"))
+use_repo(packing, "release_packer", "release_sources")
+`, strings.TrimPrefix(s.rulesGo, "v"), strings.TrimPrefix(s.gazelle, "v"), version, strings.Trim(list(direct), "[]"))
 }
 
 // releases returns, for each platform of the server set, the binaries that Bazel puts into a release and the files that come out.

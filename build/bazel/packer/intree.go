@@ -15,26 +15,28 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// others makes the parts of other projects in a release. It works in a copy of the tree, because only one run at a time may work in a
-// tree, and that may be a release by the Bazel road, which waits for Bazel. The result is a tar file to unpack over the sources.
+// A part of a release is made in the tree, in a new folder. It returns what to pack.
+type part func(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error)
+
+// inTree packs a part into a tar file. The sources must be those whose digests Bazel knows: the result belongs to
+// them, in a cache that others use, too.
 //
 // The environment, with the user's settings of Go, is that of the machine, and comes in a file: if Bazel knew it, machines with other settings
 // would not share results.
-func others(ctx context.Context, a arguments) (err error) {
+func (a arguments) inTree(ctx context.Context, of part) (err error) {
 	if a.to, err = filepath.Abs(a.to); err != nil {
 		return err
 	}
 	if a.tree, err = filepath.EvalSymlinks(a.tree); err != nil {
 		return err
 	}
-	want, err := os.ReadFile(a.digests)
-	if err != nil {
+	if a.want, err = os.ReadFile(a.digests); err != nil {
 		return err
 	}
 	if err := setEnvironment(a.environment); err != nil {
 		return err
 	}
-	const prefix = "others-"
+	prefix := filepath.Base(a.to) + "-"
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(a.to), prefix+"*")) // of a run that was killed
 	if err != nil {
 		return err
@@ -49,12 +51,53 @@ func others(ctx context.Context, a arguments) (err error) {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	from, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	entries, err := of(ctx, a, scratch)
 	if err != nil {
 		return err
 	}
+	return write(a.to, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) })
+}
+
+// sourcesOf returns an error unless the sources of a tree, or of a copy of it, are those that Bazel has seen.
+func (a arguments) sourcesOf(ctx context.Context, p *plan.Project, tree string) error {
+	got, err := p.Digests(ctx, a.names)
+	if err == nil && !bytes.Equal(got, a.want) {
+		err = fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited since the build began: run it again", tree)
+	}
+	return err
+}
+
+// licenses gathers the license files of what the components link. It only reads the tree, which may be edited meanwhile.
+func licenses(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error) {
+	seen := func() (*plan.Project, error) {
+		p, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+		if err == nil {
+			err = a.sourcesOf(ctx, p, p.Root)
+		}
+		return p, err
+	}
+	p, err := seen()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.GatherLicenses(ctx, scratch, a.platform); err != nil {
+		return nil, err
+	}
+	if _, err := seen(); err != nil {
+		return nil, err
+	}
+	return files(scratch, ".")
+}
+
+// others makes the parts of other projects in a release, to unpack over the sources. It works in a copy of the tree, because only one run at a
+// time may work in a tree, and that may be a release by the Bazel road, which waits for Bazel.
+func others(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error) {
+	from, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
 	if err := from.CopySources(ctx, scratch); err != nil {
-		return err
+		return nil, err
 	}
 	p, err := plan.Open(ctx, scratch, plan.Settings{
 		DebianMirror:   os.Getenv("SLIPWAY_DEBIAN_MIRROR"),
@@ -62,29 +105,27 @@ func others(ctx context.Context, a arguments) (err error) {
 		Inputs:         from.Inputs(), // the copy does not have them
 	}, os.Getenv)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if got, err := p.Digests(ctx, a.names); err != nil {
-		return err
-	} else if !bytes.Equal(got, want) {
-		return fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited since the build began: run it again", from.Root)
+	if err := a.sourcesOf(ctx, p, from.Root); err != nil {
+		return nil, err
 	}
 	graph, made, err := p.Others(ctx, a.platform)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := runGraph(ctx, graph); err != nil {
-		return err
+		return nil, err
 	}
 	var entries []archive.Entry
 	for _, name := range made {
 		more, err := files(scratch, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		entries = append(entries, more...)
 	}
-	return write(a.to, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) })
+	return entries, nil
 }
 
 // setEnvironment makes the variables in a file this process's environment.
