@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,7 +176,8 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	var mu sync.Mutex
 	var g errgroup.Group
 	g.SetLimit(fetches)
-	for m, of := range makers {
+	for _, m := range largestFirst(makers) {
+		of := makers[m]
 		slices.SortFunc(of, func(a, b *absent) int { return cmp.Compare(a.output, b.output) }) // one order, or two fetches could wait for each other
 		g.Go(func() error {
 			gone, err := j.fetch(ctx, m, of, progress)
@@ -199,6 +201,17 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 		return lost
 	}
 	return nil
+}
+
+// largestFirst returns actions by the size of their absent outputs, so that the last one is not a large one alone.
+func largestFirst(makers map[*member][]*absent) []*member {
+	size := func(m *member) (total int64) {
+		for _, a := range makers[m] {
+			total += a.content.size
+		}
+		return total
+	}
+	return slices.SortedFunc(maps.Keys(makers), func(a, b *member) int { return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a.ID, b.ID)) })
 }
 
 var (
