@@ -172,20 +172,34 @@ func (r Record) copy(from, to string, values map[string]string) (*Record, error)
 	if err != nil {
 		return nil, err
 	}
-	n, err := io.Copy(out, in)
-	if err == nil && n != r.Size {
-		err = fmt.Errorf("%w: it has %d bytes, not %d", errOther, n, r.Size)
-	}
-	if err == nil {
-		err = r.verify(out)
-	}
-	if err == nil {
-		err = other.put(out)
-	}
+	err = r.rewrite(in, out, other)
 	if err := errors.Join(err, out.Close()); err != nil {
 		return nil, err
 	}
 	return &other, nil
+}
+
+// rewrite copies a program with the values of another record, if it is the program of this one.
+func (r Record) rewrite(in, out *os.File, other Record) error {
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != r.Size {
+		return fmt.Errorf("%w: it has %d bytes, not %d", errOther, info.Size(), r.Size)
+	}
+	format, err := formatOf(in, r.Size)
+	if err != nil {
+		return err
+	}
+	sum, otherSum, err := r.copyTo(out, in, format, other)
+	if err != nil {
+		return err
+	}
+	if err := r.check(in, format, sum); err != nil {
+		return err
+	}
+	return other.identify(out, format, otherSum)
 }
 
 // sum returns a file's SHA-256 in hex, and its size in bytes.

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"slices"
@@ -118,14 +119,19 @@ func (r Record) verify(f io.ReaderAt) error {
 	if err != nil {
 		return err
 	}
+	sum, _, err := r.copyTo(io.Discard, f, format, r)
+	if err != nil {
+		return err
+	}
+	return r.check(f, format, sum)
+}
+
+// check compares a program with its record, given its digest.
+func (r Record) check(f io.ReaderAt, format format, sum string) error {
 	if len(r.BuildID) == 0 {
 		return fmt.Errorf("%w: it has no build ID", errOther)
 	}
 	linked := r.linked()
-	sum, err := r.digest(f, format)
-	if err != nil {
-		return err
-	}
 	texts := map[string][]int64{linked[:strings.LastIndexByte(linked, '/')+1] + sum: r.BuildID}
 	if host := format.hostID(linked); host != "" {
 		texts[host] = []int64{r.HostID}
@@ -158,28 +164,21 @@ func (r Record) verify(f io.ReaderAt) error {
 	return nil
 }
 
-// put writes all of a record into a program that has another one's.
-func (r Record) put(f file) error {
-	format, err := formatOf(f, r.Size)
-	if err != nil {
-		return err
-	}
+// identify writes what depends on a program's digest into it: the build ID, what the linker derives from that, and the signature.
+func (r Record) identify(f file, format format, sum string) error {
+	var failed []error
 	write := func(text string, offsets ...int64) {
 		for _, at := range offsets {
-			_, failed := f.WriteAt([]byte(text), at)
-			err = errors.Join(err, failed)
+			_, err := f.WriteAt([]byte(text), at)
+			failed = append(failed, err)
 		}
-	}
-	for _, v := range r.Values {
-		write(v.Text, v.Offsets...)
 	}
 	linked := r.linked()
 	if host := format.hostID(linked); host != "" {
 		write(host, r.HostID)
 	}
-	sum, failed := r.digest(f, format)
 	write(linked[:strings.LastIndexByte(linked, '/')+1]+sum, r.BuildID...)
-	if err := errors.Join(err, failed); err != nil {
+	if err := errors.Join(failed...); err != nil {
 		return err
 	}
 	sums, at, err := format.sign(f)
@@ -190,31 +189,68 @@ func (r Record) put(f file) error {
 	return err
 }
 
-// digest returns the last part of a program's build ID: the digest of the program with zeros where it depends on the build ID (FindAndHash in
-// cmd/internal/buildid).
-func (r Record) digest(f io.ReaderAt, format format) (string, error) {
-	type zeros struct{ at, size int64 }
-	without := []zeros{{format.code, format.signature}, {r.HostID, int64(len(format.hostID("")))}}
-	for _, at := range r.BuildID {
-		without = append(without, zeros{at, int64(len(r.linked()))})
+// copyTo copies a program with the values of another record, which differs in nothing else. It returns the last part of the build ID of both: the
+// digest of a program with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid). In the copy, that is as it was.
+func (r Record) copyTo(w io.Writer, f io.ReaderAt, format format, other Record) (sum, otherSum string, err error) {
+	type piece struct {
+		at, size int64
+		text     string // of a value, in the copy; "" stands for zeros
 	}
-	slices.SortFunc(without, func(a, b zeros) int { return cmp.Compare(a.at, b.at) })
+	pieces := []piece{{at: format.code, size: format.signature}, {at: r.HostID, size: int64(len(format.hostID("")))}}
+	for _, at := range r.BuildID {
+		pieces = append(pieces, piece{at: at, size: int64(len(r.linked()))})
+	}
+	for i, v := range r.Values {
+		if text := other.Values[i].Text; text != v.Text {
+			for _, at := range v.Offsets {
+				pieces = append(pieces, piece{at, int64(len(text)), text})
+			}
+		}
+	}
+	pieces = slices.DeleteFunc(pieces, func(p piece) bool { return p.size == 0 })
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(a.at, b.at) })
 	h := sha256.New()
-	end := int64(0)
-	for _, z := range append(without, zeros{r.Size, 0}) {
-		if z.size == 0 && z.at != r.Size {
+	otherHash := h // until a byte differs
+	both := func() io.Writer {
+		if otherHash == h {
+			return h
+		}
+		return io.MultiWriter(h, otherHash)
+	}
+	end, buffer := int64(0), make([]byte, 128<<10)
+	for _, p := range append(pieces, piece{at: r.Size}) {
+		if p.at < end || p.at+p.size > r.Size {
+			return "", "", fmt.Errorf("%w: offset %d", errOther, p.at)
+		}
+		if _, err := io.CopyBuffer(io.MultiWriter(w, both()), io.NewSectionReader(f, end, p.at-end), buffer); err != nil {
+			return "", "", err
+		}
+		end = p.at + p.size
+		found := make([]byte, p.size)
+		if _, err := f.ReadAt(found, p.at); err != nil && p.size > 0 { // the last piece is the end
+			return "", "", err
+		}
+		if p.text == "" {
+			if _, err := w.Write(found); err != nil {
+				return "", "", err
+			}
+			both().Write(make([]byte, p.size))
 			continue
 		}
-		if z.at < end || z.at+z.size > r.Size {
-			return "", fmt.Errorf("%w: offset %d", errOther, z.at)
+		if otherHash == h {
+			clone, err := h.(hash.Cloner).Clone()
+			if err != nil {
+				return "", "", err
+			}
+			otherHash = clone
 		}
-		if _, err := io.Copy(h, io.NewSectionReader(f, end, z.at-end)); err != nil {
-			return "", err
+		if _, err := io.WriteString(w, p.text); err != nil {
+			return "", "", err
 		}
-		h.Write(make([]byte, z.size))
-		end = z.at + z.size
+		h.Write(found)
+		io.WriteString(otherHash, p.text)
 	}
-	return idString(h.Sum(nil)), nil
+	return idString(h.Sum(nil)), idString(otherHash.Sum(nil)), nil
 }
 
 // A format is that of a program.

@@ -300,3 +300,62 @@ func TestOutputsOfACacheAreNoPreviousOnes(t *testing.T) {
 		}
 	}
 }
+
+// A large file takes another way to its final name than a small one.
+func TestLargeFilesAreReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	final, fresh, link := filepath.Join(dir, "final"), filepath.Join(dir, "fresh"), filepath.Join(dir, "link")
+	large := func(file, start string) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(file, []byte(start), 0o666), os.Truncate(file, largeFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	starts := func(file, want string) {
+		t.Helper()
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		got := make([]byte, len(want))
+		if _, err := f.ReadAt(got, 0); err != nil || string(got) != want {
+			t.Errorf("%s starts with %q, %v, want %q", file, got, err, want)
+		}
+	}
+	replaced := func() {
+		t.Helper()
+		if err := replace(final, fresh, filepath.Join(dir, "old")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(fresh); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the temporary name is still there: %v", err)
+		}
+	}
+	large(final, "first")
+	if err := os.Link(final, link); err != nil {
+		t.Fatal(err)
+	}
+	large(fresh, "second")
+	replaced()
+	starts(final, "second")
+	starts(link, "first") // another name keeps its content
+	if err := os.Link(final, fresh); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(final, fresh, filepath.Join(dir, "old")); err != nil { // by itself
+		t.Fatal(err)
+	}
+	starts(final, "second")
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("link", fresh); err != nil {
+		t.Fatal(err)
+	}
+	replaced()
+	if target, err := os.Readlink(final); err != nil || target != "link" {
+		t.Errorf("a link leads to %q, %v", target, err)
+	}
+}

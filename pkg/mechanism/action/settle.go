@@ -104,13 +104,13 @@ func replace(final, fresh, old string) error {
 			return err
 		}
 	}
-	if wasErr == nil && was.size >= largeFile && was.kind != directory {
-		defer releaseLater(final)()
+	if wasErr == nil && was.size >= largeFile && was.kind != directory && is.kind != directory {
+		return replaceLarge(final, fresh)
 	}
 	return os.Rename(fresh, final)
 }
 
-// largeFile is the size, in bytes, of a file that takes long to free.
+// largeFile is the size, in bytes, of a file that takes long to replace, and to free.
 const largeFile = 16 << 20
 
 // settle reads the outputs in their final place and records the actions.

@@ -22,8 +22,8 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// releaseLater does nothing: the name of a file that is open cannot be given to another one.
-func releaseLater(string) (replaced func()) { return func() {} }
+// replaceLarge renames fresh to final. The name of a file that is open could not be given to another one.
+func replaceLarge(final, fresh string) error { return os.Rename(fresh, final) }
 
 func lstat(abs string) (status, error) { return ask(os.Lstat, abs) }
 
