@@ -53,9 +53,9 @@ func rows() []*Row {
 	return []*Row{
 		{Name: "cold", Unit: "s", What: "quick-release, nothing there but modules", With: release + ", cold", Wanted: Bound{AtMost, 1.15}, measure: cold},
 		{Name: "noop", Unit: "s", What: "quick-release, nothing to do", Wanted: Bound{Seconds, 0.10}, measure: noop},
-		{Name: "edit", Unit: "s", What: "quick-release, a line of kube-scheduler edited", With: oneBuild, Wanted: Bound{AtMost, 2}, measure: edit("quick-release")},
+		{Name: "edit", Unit: "s", What: "quick-release, a line of kube-scheduler edited", With: oneBuild, Wanted: Bound{AtMost, 1.5}, measure: edit("quick-release")},
 		{Name: "one", Unit: "s", What: "make WHAT=cmd/kube-scheduler, the same", With: oneBuild, Wanted: Bound{AtMost, 1.2}, measure: edit("all", "WHAT=cmd/"+edited)},
-		{Name: "commit", Unit: "s", What: "quick-release, a new commit", With: release + ", new stamp", Wanted: Bound{AtMost, 0.5}, measure: commit},
+		{Name: "commit", Unit: "s", What: "quick-release, a new commit", With: release + ", new stamp", Wanted: Bound{AtMost, 0.3}, measure: commit},
 		{Name: "patch", Unit: "s", What: "make kube-scheduler, a patch of one file changed", With: oneBuild + ", the same edit in a replaced folder", Wanted: Bound{AtMost, 1.3}, measure: patched},
 		{Name: "patches-noop", Unit: "s", What: "quick-release with ten patches, nothing to do", Wanted: Bound{Seconds, 0.12}, measure: patchesNoop},
 		{Name: "pack", Unit: "s", What: "server tarball, empty cache", With: tar, Wanted: Bound{Faster, 6}, measure: pack},
