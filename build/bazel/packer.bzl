@@ -8,7 +8,7 @@ load("//build/bazel/generated:config.bzl", "FOLDERS", "GO_OWN", "GO_SETTINGS")
 
 # Sources of what is made in the tree: files, and folders with all that is in them.
 SOURCES = {
-    "licenses": ["cmd", "release/release.yaml"] + FOLDERS,
+    "licenses": ["build/bazel/generated/config.bzl", "cmd", "patches", "release/release.yaml"] + FOLDERS,
     "others": ["LICENSE", "images", "release/release.yaml"] + FOLDERS,
 }
 
@@ -77,7 +77,11 @@ def _release_sources_impl(rctx):
     tree = rctx.workspace_root
     for folder in ["cmd", "images"] + FOLDERS:
         rctx.watch_tree(tree.get_child(folder))
-    for file in [rctx.attr.catalog, tree.get_child("LICENSE")]:
+    patches = tree.get_child("patches")  # not every tree has some
+    rctx.watch(patches)
+    if patches.is_dir:
+        rctx.watch_tree(patches)
+    for file in [rctx.attr.catalog, rctx.attr.config, tree.get_child("LICENSE")]:
         rctx.watch(file)
     go = _pinned_go_command(rctx)
     environment = _environment(rctx, go)
@@ -133,6 +137,7 @@ release_sources = repository_rule(
     implementation = _release_sources_impl,
     attrs = {
         "catalog": attr.label(default = "//release:release.yaml"),
+        "config": attr.label(default = "//build/bazel/generated:config.bzl"),
         "go_root": attr.label(default = "@pinned_go//:ROOT"),
         "packer": attr.label(default = "@release_packer//:packer"),
     },

@@ -3,7 +3,7 @@
 load("//build/bazel:packer.bzl", "SOURCES")
 load("//build/bazel/generated:release.bzl", "RELEASES")
 
-def _in_tree(ctx, subcommand, mnemonic, what, inputs = [], **kwargs):
+def _in_tree(ctx, subcommand, mnemonic, what, **kwargs):
     """Runs the packer in the tree, with the user's Go and network, for a tar file.
 
     The digests of the sources stand for the tree: the action runs again when they change, and fails if the tree has other sources by then. Its
@@ -21,7 +21,7 @@ def _in_tree(ctx, subcommand, mnemonic, what, inputs = [], **kwargs):
     ctx.actions.run(
         executable = ctx.file._packer,
         arguments = [args],
-        inputs = [ctx.file._catalog, ctx.file._sources] + inputs,
+        inputs = [ctx.file._catalog, ctx.file._sources],
         outputs = [made],
         execution_requirements = {"no-remote-exec": "1", "no-sandbox": "1", "requires-network": "1"},
         mnemonic = mnemonic,
@@ -39,14 +39,11 @@ def _in_tree_attrs(subcommand):
     }
 
 def _release_licenses_impl(ctx):
-    # The modules' versions and sums, and the patches of modules, are in the configuration.
-    return _in_tree(ctx, "licenses", "ReleaseLicenses", "Gathering licenses", inputs = [ctx.file._config])
+    return _in_tree(ctx, "licenses", "ReleaseLicenses", "Gathering licenses")
 
 _release_licenses = rule(
     implementation = _release_licenses_impl,
-    attrs = _in_tree_attrs("licenses") | {
-        "_config": attr.label(default = "//build/bazel/generated:config.bzl", allow_single_file = True),
-    },
+    attrs = _in_tree_attrs("licenses"),
 )
 
 def _release_others_impl(ctx):

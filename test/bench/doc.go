@@ -35,7 +35,7 @@
 //	cache-commit     `slipway release --quick` of a new commit in a fresh clone with empty Go caches, of what that server has of the commit
 //	                 before, to the same commit where that was made, without the server
 //	cache-noop       `slipway release --quick` with nothing to do and the server configured, to the same without
-//	cache-transfer   a run that takes results of random bytes, as many and as large as those of a release of all platforms with the test set,
+//	cache-transfer   a run that takes results of random bytes, about as many and as large as those of a release of all platforms with the test set,
 //	                 from that server, to curl that downloads the large files from a file server on loopback
 //	cache-platforms  `slipway release` of all platforms with the test set in a fresh clone with empty Go caches, whose results are all in that
 //	                 server, to curl that downloads the same files from a file server on loopback; only if it is named, since the release has

@@ -28,6 +28,17 @@ func longRows() []*Row {
 // is made.
 const forgotten = 6 * time.Minute
 
+// forget waits until files that were removed slow down no new ones.
+func (b *bench) forget(ctx context.Context) error {
+	b.say("  %v until removed files slow down no new ones, unmeasured", forgotten)
+	select {
+	case <-time.After(forgotten):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // cachePlatforms measures a release of all platforms with the test set in a fresh clone with empty Go caches, of results that others have
 // stored, against curl that downloads the same files from a file server on loopback. Before that, jobs of one platform each make the release.
 func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
@@ -48,11 +59,8 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 	if err := execute(ctx, c.slipway(ctx, c.ours, c.store, "release"), nil); err != nil {
 		return err
 	}
-	b.say("  %v until the jobs' removed files slow down no new ones, unmeasured", forgotten)
-	select {
-	case <-time.After(forgotten):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := b.forget(ctx); err != nil {
+		return err
 	}
 	files, stop, err := serve(filepath.Join(c.ours, filepath.FromSlash(plan.Tars)))
 	if err != nil {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 
 	"slipway.build/pkg/mechanism/action"
@@ -16,26 +19,23 @@ import (
 	"slipway.build/pkg/mechanism/signature"
 )
 
-// A synthetic release is results of actions, as many and as large as those of a release of all platforms with the test set, but of random bytes. It
-// takes a minute to make, and not hours.
+// A synthetic release is results of actions, about as many and as large as those of a release of all platforms with the test set, but of random
+// bytes. It takes a minute to make, and not hours.
 const (
 	levels  = 10 // of small files; each action reads one of the level before
 	width   = 61
 	largeIn = "tars" // folder
 )
 
-// tarballSizes returns the sizes of the tarballs of all platforms, as those of linux/amd64 have them.
-func tarballSizes() (sizes []int64) {
-	for platform := range 11 {
-		sizes = append(sizes, 38_000_000, 289_000_000) // client, test
-		if platform < 8 {
-			sizes = append(sizes, 98_000_000) // node
-		}
-		if platform < 4 {
-			sizes = append(sizes, 558_000_000) // server
-		}
-	}
-	return sizes
+// tarballSizes returns the sizes of tarballs, in bytes: as many of each kind as there are platforms with it, and as large as those of linux/amd64.
+func tarballSizes() []int64 {
+	return slices.Concat(
+		slices.Repeat([]int64{38_000_000}, 11), // client
+		slices.Repeat([]int64{98_000_000}, 5),  // node
+		slices.Repeat([]int64{558_000_000}, 4), // server
+		slices.Repeat([]int64{289_000_000}, 8), // test
+		[]int64{1_300_000_000},                 // inputs
+	)
 }
 
 // synthetic returns the graph of a synthetic release in a folder.
@@ -101,6 +101,7 @@ func cacheTransfer(ctx context.Context, b *bench, row *Row) error {
 		return cache.Counts(), err
 	}
 	made := filepath.Join(c.dir, "synthetic")
+	defer debug.SetGCPercent(debug.SetGCPercent(200)) // as in the command
 	b.say("  a synthetic release is made and stored, unmeasured")
 	if _, err := run(made, sharedcache.Options{Sign: &key}); err != nil {
 		return err
@@ -110,6 +111,11 @@ func cacheTransfer(ctx context.Context, b *bench, row *Row) error {
 		return err
 	}
 	defer stop()
+	if c.clones > 0 {
+		if err := b.forget(ctx); err != nil {
+			return err
+		}
+	}
 	contest := contest{
 		ours: func() (Sample, error) {
 			dir, err := os.MkdirTemp(c.dir, "taken-") // only its large files are removed soon, see forgotten
@@ -130,7 +136,7 @@ func cacheTransfer(ctx context.Context, b *bench, row *Row) error {
 		},
 		theirs: func() (Sample, error) { return b.download(ctx, c.dir, files) },
 	}
-	return contest.rounds(b.n, row)
+	return errors.Join(contest.rounds(b.n, row), os.RemoveAll(made))
 }
 
 // download measures curl that downloads files into a new folder, which is removed.

@@ -16,8 +16,8 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// This file has the steps by which Bazel makes a release inside its own actions, which have no Go command, modules, network or git.
-// Work that needs those is done in the tree, by GatherLicenses, Others and PackSources. A project of OpenMade does the rest, on the unpacked
+// This file has the steps by which Bazel makes a release inside its own actions. The last of them has no Go command, modules, network or git.
+// Work that needs those is done by other actions, in the tree: by GatherLicenses, Others and PackSources. A project of OpenMade does the rest, on the unpacked
 // sources.
 //
 // GatherLicenses and PackSources are no actions of a graph. A graph skips what its records in _output/.slipway say is up to date, and
@@ -100,6 +100,10 @@ func (p *Project) GatherLicenses(ctx context.Context, dir string, platform catal
 	module, err := loadModule(p.Root, p.Catalog.Module)
 	if err != nil {
 		return err
+	}
+	if outside := module.FolderOutside(); outside != "" {
+		return fmt.Errorf("cmd/go.mod replaces a module with the folder %s, which is outside of the tree, so Bazel would not notice a change of its license: "+
+			"move the folder into the tree, or use another road", outside)
 	}
 	b := p.builder(ctx)
 	for _, n := range c.notices {

@@ -155,6 +155,20 @@ func TestOthersPlansTheArtifactsOfOtherProjects(t *testing.T) {
 	}
 }
 
+// Bazel knows a folder only if it is in the tree, and a cache would have its licenses for others.
+func TestLicensesAreOfTheTree(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "go.mod"), []byte("module k8s.io/kubernetes\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	away := file("cmd/go.mod", "module slipway.build/cmd\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n\nreplace k8s.io/kubernetes => "+filepath.ToSlash(outside)+"\n")
+	err := open(t, tree(t, away)).GatherLicenses(t.Context(), t.TempDir(), linuxARM64)
+	if err == nil || !strings.Contains(err.Error(), outside+", which is outside of the tree") {
+		t.Errorf("a folder outside of the tree in place of a module: error %v", err)
+	}
+}
+
 // A copy has only sources, and the version of the original.
 func TestCopiedSourcesAreATree(t *testing.T) {
 	t.Parallel()

@@ -190,7 +190,7 @@ func (r Record) identify(f file, format format, sum string) error {
 }
 
 // copyTo copies a program with the values of another record, which differs in nothing else. It returns the last part of the build ID of both: the
-// digest of a program with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid). In the copy, that is as it was.
+// digest of a program with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid). The copy keeps the old bytes there; identify overwrites them.
 func (r Record) copyTo(w io.Writer, f io.ReaderAt, format format, other Record) (sum, otherSum string, err error) {
 	type piece struct {
 		at, size int64

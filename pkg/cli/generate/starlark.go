@@ -46,7 +46,7 @@ func formatted(name, text string) ([]byte, error) {
 }
 
 func (s starlark) build() string {
-	return `exports_files(["config.bzl", "repositories.WORKSPACE"])`
+	return `exports_files(["repositories.WORKSPACE"])`
 }
 
 func (s starlark) bazelrc() string {

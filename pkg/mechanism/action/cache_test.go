@@ -476,3 +476,25 @@ func TestFindKeyTellsPartsApart(t *testing.T) {
 		t.Error("different parts have the same key")
 	}
 }
+
+func TestLargestResultsAreFetchedFirst(t *testing.T) {
+	t.Parallel()
+	makers := map[*member][]*absent{}
+	add := func(id string, sizes ...int64) {
+		m := &member{Action: &Action{ID: id}}
+		for _, size := range sizes {
+			makers[m] = append(makers[m], &absent{content: content{size: size}})
+		}
+	}
+	add("small", 1, 1)
+	add("large", 3)
+	add("another small", 2)
+	add("largest", 2, 2)
+	var got []string
+	for _, m := range largestFirst(makers) {
+		got = append(got, m.ID)
+	}
+	if want := []string{"largest", "large", "another small", "small"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %q, want %q", got, want)
+	}
+}

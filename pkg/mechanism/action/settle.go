@@ -104,7 +104,7 @@ func replace(final, fresh, old string) error {
 			return err
 		}
 	}
-	if wasErr == nil && was.size >= largeFile && was.kind != directory && is.kind != directory {
+	if wasErr == nil && max(was.size, is.size) >= largeFile && was.kind != directory && is.kind != directory {
 		return replaceLarge(final, fresh)
 	}
 	return os.Rename(fresh, final)

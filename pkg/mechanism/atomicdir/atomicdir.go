@@ -11,6 +11,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"slipway.build/pkg/mechanism/exchange"
 )
 
 // Replace gives the folder tmp the name dir, on the same file system, and removes what had that name. An error leaves dir as it was,
@@ -23,8 +25,11 @@ func Replace(tmp, dir string) error {
 	if _, missing := os.Lstat(dir); errors.Is(missing, fs.ErrNotExist) {
 		return err
 	}
-	if err := exchange(tmp, dir); err != nil {
-		return &os.LinkError{Op: "exchange", Old: tmp, New: dir, Err: err}
+	if err = exchange.Names(tmp, dir); errors.Is(err, errors.ErrUnsupported) {
+		err = inTwoSteps(tmp, dir)
+	}
+	if err != nil {
+		return err
 	}
 	return os.RemoveAll(tmp)
 }
