@@ -129,6 +129,7 @@ var rules = []rule{
 	{"mechanism/child", "child processes that end with their parent", "which programs they are", []string{network}},
 	{"mechanism/debian", "Debian packages: root file systems of them, and the files of exact versions", "which packages, and what for", []string{docker, engine}},
 	{"mechanism/engine", "drive a Docker Engine: containers, streams, labels", "what containers are for", []string{processes, action}},
+	{"mechanism/exchange", "swap the names of two files or folders at once", "what is done where the system cannot", []string{processes, network}},
 	{"mechanism/gotest", "run `go test -json`, and report on it", "which packages are tested, with which Go and flags", []string{network, action}},
 	{"mechanism/goflag", "quote words for flags of the go command", "which flags there are", []string{processes, network}},
 	{"mechanism/git", "run git, in repositories that slipway makes without anybody's configuration", "what repositories hold, and whose they are", []string{network}},
