@@ -78,7 +78,7 @@ def _release_sources_impl(rctx):
     for folder in ["cmd", "images"] + FOLDERS:
         rctx.watch_tree(tree.get_child(folder))
 
-    # Bazel fails for good when a folder that it watches goes away, and not every tree has patches. The configuration changes with each of them.
+    # Patches are not watched: Bazel does not recover when a watched folder is removed. The configuration changes with every patch.
     for file in [rctx.attr.catalog, rctx.attr.config, tree.get_child("LICENSE")]:
         rctx.watch(file)
     go = _pinned_go_command(rctx)

@@ -24,8 +24,8 @@ func longRows() []*Row {
 	}}
 }
 
-// forgotten is how long ext4 without a journal takes no inode of a file that was removed. Until then it passes over them one by one whenever a file
-// is made.
+// forgotten is how long ext4 without a journal avoids the inodes of removed files. Until then, it skips them one by one whenever it creates a
+// file.
 const forgotten = 6 * time.Minute
 
 // forget waits until files that were removed slow down no new ones.

@@ -62,7 +62,7 @@ func (a arguments) inTree(ctx context.Context, of part) (err error) {
 func (a arguments) sourcesOf(ctx context.Context, p *plan.Project, tree string) error {
 	got, err := p.Digests(ctx, a.names)
 	if err == nil && !bytes.Equal(got, a.want) {
-		err = fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited since the build began: run it again, after make update if a patch was edited", tree)
+		err = fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited after the build began. Run it again; if a patch was edited, run make update first", tree)
 	}
 	return err
 }

@@ -203,7 +203,7 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	return nil
 }
 
-// largestFirst returns actions by the size of their absent outputs, so that the last one is not a large one alone.
+// largestFirst sorts actions by the size of their absent outputs. If a large one came last, it would be fetched alone, which is slower.
 func largestFirst(makers map[*member][]*absent) []*member {
 	size := func(m *member) (total int64) {
 		for _, a := range makers[m] {

@@ -29,9 +29,9 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// replaceLarge renames fresh to final, where a file is. If one of them is large, ext4 begins to write the new one to the disk before rename(2) gives it the
-// name, and other renames wait: for half a gigabyte, 0.3 s. It does not where names are swapped. The old file is freed beside other work:
-// that of a release's tarballs takes 0.4 s.
+// replaceLarge replaces the file final with fresh. It swaps their names: when rename(2) replaces a file, ext4 starts writing the new one to the
+// disk, and other renames wait, 0.3 s for half a gigabyte. The old file is freed while other work goes on, which takes 0.4 s for a release's
+// tarballs.
 func replaceLarge(final, fresh string) error {
 	if old, err := os.Open(final); err == nil {
 		defer func() { go func() { _ = old.Close() }() }()

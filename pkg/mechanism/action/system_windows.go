@@ -22,7 +22,7 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// replaceLarge renames fresh to final. The name of a file that is open could not be given to another one.
+// replaceLarge replaces the file final with fresh. It cannot keep the old one open to free it later: Windows does not replace an open file.
 func replaceLarge(final, fresh string) error { return os.Rename(fresh, final) }
 
 func lstat(abs string) (status, error) { return ask(os.Lstat, abs) }
