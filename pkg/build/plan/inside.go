@@ -16,9 +16,8 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// This file has the steps by which Bazel makes a release inside its own actions. The last of them has no Go command, modules, network or git.
-// Work that needs those is done by other actions, in the tree: by GatherLicenses, Others and PackSources. A project of OpenMade does the rest, on the unpacked
-// sources.
+// This file has the steps by which Bazel makes a release inside its own actions. GatherLicenses, Others and PackSources work in the tree, with the
+// Go command, modules, network and git. A project of OpenMade then packs the release from the unpacked sources, without any of these.
 //
 // GatherLicenses and PackSources are no actions of a graph. A graph skips what its records in _output/.slipway say is up to date, and
 // locks the tree. Both are for Bazel to do here: it decides when its action runs, and discards every file but the declared outputs.
