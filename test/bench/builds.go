@@ -35,7 +35,7 @@ func cold(ctx context.Context, b *bench, row *Row) error {
 
 // makeOthers builds other projects' parts of a quick release in slipway's clone, with the user's Go cache.
 func (s *sides) makeOthers(ctx context.Context) error {
-	p, err := s.open(ctx, environment(os.Environ()))
+	p, err := open(ctx, s.ours, environment(os.Environ()))
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,10 @@
 //	cache-commit     `slipway release --quick` of a new commit in a fresh clone with empty Go caches, of what that server has of the commit
 //	                 before, to the same commit where that was made, without the server
 //	cache-noop       `slipway release --quick` with nothing to do and the server configured, to the same without
-//	cache-transfer   a run that takes results of random bytes, about as many and as large as those of a release of all platforms with the test set,
-//	                 from that server, to curl that downloads the large files from a file server on loopback
 //	cache-platforms  `slipway release` of all platforms with the test set in a fresh clone with empty Go caches, whose results are all in that
-//	                 server, to curl that downloads the same files from a file server on loopback; only if it is named, since the release has
-//	                 to be made first
+//	                 server, to curl that downloads the same files from a file server on loopback; only if it is named, since a release of this machine's
+//	                 platform is made first. Random bytes stand in for what it would take hours to compile for the other platforms: under the same
+//	                 keys, as many files, and those that are fetched as large as this platform's
 //	container-cold   `make ROAD=container` in a fresh clone whose volumes are empty (the build image is there, and the
 //	                 modules are in this machine's cache), to `make` on the local road with an empty Go cache
 //	container-noop   `make quick-release ROAD=container` when there is nothing to do, in seconds

@@ -4,24 +4,249 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/reapi"
+	"slipway.build/pkg/mechanism/sharedcache"
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/tree/catalog"
 )
 
-// longRows are rows that take more than an hour, and are measured only by name.
+// longRows are rows that are measured only by name: most of their time is that of a release whose packages nobody may have compiled.
 func longRows() []*Row {
 	return []*Row{{
 		Name: "cache-platforms", Unit: "s", What: "release of all platforms with the test set, in a fresh clone with empty Go caches, from a shared cache",
 		With: "curl of the same files from a file server", Wanted: Bound{AtMost, 1.5}, measure: cachePlatforms,
 	}}
+}
+
+// cachePlatforms measures a release of all platforms with the test set in a fresh clone with empty Go caches, of results that are stored, against curl
+// that downloads the same files from a file server on loopback. The results of this machine's platform are real. To compile the others takes
+// hours, so stand-ins have their keys.
+func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
+	c, err := b.sharing(ctx)
+	if err != nil {
+		return err
+	}
+	b.say("  release --platform %s, unmeasured", c.platform)
+	if err := execute(ctx, c.slipway(ctx, c.ours, c.store, "release", "--platform", c.platform.String()), nil); err != nil {
+		return err
+	}
+	trust, err := c.standIn(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.forget(ctx); err != nil {
+		return err
+	}
+	files, stop, err := serve(filepath.Join(c.theirs, filepath.FromSlash(plan.Tars)))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	contest := contest{
+		ours: func() (Sample, error) {
+			dir, env, err := c.fresh(ctx)
+			if err != nil {
+				return Sample{}, err
+			}
+			sample, err := b.command(ctx, "slipway release in a fresh clone", c.slipway(ctx, dir, append(env, trust...), "release"))
+			if err == nil {
+				err = c.sameSums(dir, c.theirs)
+			}
+			if err != nil {
+				return sample, err
+			}
+			return sample, os.RemoveAll(filepath.Join(dir, filepath.FromSlash(plan.Tars))) // the small files stay, see forgotten
+		},
+		theirs: func() (Sample, error) { return b.download(ctx, c.dir, files) },
+	}
+	return contest.rounds(b.n, row)
+}
+
+// standIn makes a release of all platforms in the clone for go build, and stores it. What nobody has stored is made of random bytes: as many files
+// as this machine's platform has, and as large if a release is asked for them, which is to say fetched. The environment that it returns is that of those
+// who take such results, too; nobody else does.
+func (c *cacheSide) standIn(ctx context.Context) (trust []string, err error) {
+	key, err := signature.New()
+	if err != nil {
+		return nil, err
+	}
+	public := filepath.Join(c.keys, "stand-in.pub")
+	if err := os.WriteFile(public, key.Public().PEM(), 0o666); err != nil {
+		return nil, err
+	}
+	bench, err := signature.ReadPublic(ctx, filepath.Join(c.keys, "bench.pub"))
+	if err != nil {
+		return nil, err
+	}
+	client, err := reapi.New(reapi.Options{URL: "grpc://" + c.server.Direct})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	cache := sharedcache.New(sharedcache.Options{Client: client, Keys: []signature.PublicKey{bench}, Sign: &key, Notify: func(text string) { c.say("  %s", text) }})
+
+	model, err := c.release(ctx, c.ours, c.platform)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := c.release(ctx, c.theirs)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.project(ctx)
+	if err != nil {
+		return nil, err
+	}
+	graph, err := c.randomly(whole, model, p.Catalog.AllPlatforms())
+	if err != nil {
+		return nil, err
+	}
+	c.say("  a release of all platforms, of random bytes where nobody has made them, unmeasured")
+	if err := graph.Run(ctx, action.Options{Cache: cache, Wanted: whole.Wanted()}); err != nil {
+		return nil, err
+	}
+	if n := cache.Counts(); n.Hits+n.Stored != int64(len(graph.Actions)) {
+		return nil, fmt.Errorf("of %d results, %d were taken and %d stored", len(graph.Actions), n.Hits, n.Stored)
+	}
+	return append(c.use[:len(c.use):len(c.use)], "SLIPWAY_CACHE_KEYS="+filepath.Join(c.keys, "bench.pub")+string(filepath.ListSeparator)+public), nil
+}
+
+// release returns the plan of `slipway release` in a clone that uses a cache. No platforms means all.
+func (c *cacheSide) release(ctx context.Context, dir string, platforms ...catalog.Platform) (*plan.Plan, error) {
+	p, err := open(ctx, dir, c.env)
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan(ctx, plan.Request{Tars: true, TestSet: true, Inputs: true, Everywhere: true, PatchesLater: true, Platforms: platforms})
+}
+
+// randomly returns the graph of a release whose actions write random bytes. Their sizes are those of what the actions of this machine's platform have made in
+// slipway's clone.
+func (c *cacheSide) randomly(whole, model *plan.Plan, all []catalog.Platform) (*action.Graph, error) {
+	made := map[string]*action.Action{}
+	for _, a := range model.Graph.Actions {
+		made[a.ID] = a
+	}
+	wanted := map[string]bool{}
+	for _, result := range whole.Wanted() {
+		wanted[result] = true
+	}
+	// An output that is a folder of documents has one for each platform, by name.
+	read := map[string][]string{}
+	for _, a := range whole.Graph.Actions {
+		for _, input := range a.Inputs {
+			if folder := path.Dir(input) + "/"; !strings.HasSuffix(input, "/") {
+				read[folder] = append(read[folder], path.Base(input))
+			}
+		}
+	}
+	graph := *whole.Graph
+	graph.Actions = nil
+	for i, a := range whole.Graph.Actions {
+		like := made[onPlatform(c.platform, a.ID, all)]
+		if like == nil || len(like.Outputs) != len(a.Outputs) {
+			return nil, fmt.Errorf("%s: %s has none like it", a.ID, c.platform)
+		}
+		random := *a
+		random.Batch, random.Cost = nil, action.Cost{}
+		random.Run = func(_ context.Context, t *action.Task) error {
+			for k, output := range a.Outputs {
+				s := standIn{source: rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(k)}), most: unread}
+				if wanted[output] {
+					s.most = math.MaxInt64
+				}
+				model := filepath.Join(c.ours, filepath.FromSlash(like.Outputs[k]))
+				if err := s.write(t.Path(output), model); err != nil {
+					return err
+				}
+				for _, name := range read[output] {
+					if err := s.write(filepath.Join(t.Path(output), name), filepath.Join(model, onPlatform(c.platform, name, all))); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}
+		graph.Actions = append(graph.Actions, &random)
+	}
+	return &graph, nil
+}
+
+// onPlatform returns the ID of the action of a platform that does the same as one of another platform.
+func onPlatform(here catalog.Platform, id string, all []catalog.Platform) string {
+	was, is := "", ""
+	for _, p := range all {
+		for form, own := range map[string]string{p.String(): here.String(), p.Dash(): here.Dash()} {
+			if strings.Contains(id, form) && len(form) > len(was) { // linux/arm64, not linux/arm
+				was, is = form, own
+			}
+		}
+	}
+	return strings.Replace(id, was, is, 1)
+}
+
+// unread is the size, in bytes, of files that are not fetched, if they are not smaller.
+const unread = 4 << 10
+
+// A standIn writes files of random bytes, which are the same each time, and folders of them.
+type standIn struct {
+	source *rand.ChaCha8
+	most   int64 // bytes of a file
+}
+
+// write writes what is like another file or folder.
+func (s standIn) write(to, like string) error {
+	return filepath.WalkDir(like, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(like, name)
+		if err != nil {
+			return err
+		}
+		at := filepath.Join(to, rel)
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			return os.MkdirAll(at, 0o777)
+		case d.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, at)
+		}
+		return s.file(at, min(info.Size(), s.most), info.Mode().Perm())
+	})
+}
+
+func (s standIn) file(name string, size int64, mode fs.FileMode) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := io.CopyN(f, s.source, size); err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // forgotten is how long ext4 without a journal avoids the inodes of removed files. Until then, it skips them one by one whenever it creates a
@@ -37,76 +262,6 @@ func (b *bench) forget(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// cachePlatforms measures a release of all platforms with the test set in a fresh clone with empty Go caches, of results that others have
-// stored, against curl that downloads the same files from a file server on loopback. Before that, jobs of one platform each make the release.
-func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
-	c, err := b.sharing(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := c.project(ctx)
-	if err != nil {
-		return err
-	}
-	for _, platform := range p.Catalog.AllPlatforms() {
-		if err := c.job(ctx, platform != c.platform, "--platform", platform.String(), "--inputs=false"); err != nil {
-			return err
-		}
-	}
-	b.say("  a job that makes a release of their results, unmeasured")
-	if err := execute(ctx, c.slipway(ctx, c.ours, c.store, "release"), nil); err != nil {
-		return err
-	}
-	if err := b.forget(ctx); err != nil {
-		return err
-	}
-	files, stop, err := serve(filepath.Join(c.ours, filepath.FromSlash(plan.Tars)))
-	if err != nil {
-		return err
-	}
-	defer stop()
-	contest := contest{
-		ours: func() (Sample, error) {
-			dir, env, err := c.fresh(ctx)
-			if err != nil {
-				return Sample{}, err
-			}
-			sample, err := b.command(ctx, "slipway release in a fresh clone", c.slipway(ctx, dir, append(env, c.use...), "release"))
-			if err == nil {
-				err = c.sameSums(dir, c.ours)
-			}
-			if err != nil {
-				return sample, err
-			}
-			return sample, os.RemoveAll(filepath.Join(dir, filepath.FromSlash(plan.Tars))) // the small files stay, see forgotten
-		},
-		theirs: func() (Sample, error) { return b.download(ctx, c.dir, files) },
-	}
-	return contest.rounds(b.n, row)
-}
-
-// job makes a part of a release in a fresh clone, and stores it, unmeasured. Its packages are in a Go cache of its own, which would fill
-// disks if it was kept, or in that of the user, which is likely to have them.
-func (c *cacheSide) job(ctx context.Context, ownGoCache bool, args ...string) error {
-	c.say("  release %s, unmeasured", strings.Join(args, " "))
-	dir, caches, err := c.fresh(ctx)
-	if err != nil {
-		return err
-	}
-	var goCache []string
-	if ownGoCache {
-		goCache = caches[:1] // modules and Debian packages are there
-	}
-	run := func(env []string) error {
-		return execute(ctx, c.slipway(ctx, dir, slices.Concat(goCache, env), append([]string{"release"}, args...)...), nil)
-	}
-	err = run(nil)
-	if err == nil { // what is made already is stored without the packages that it was compiled of
-		err = run(c.store)
-	}
-	return errors.Join(err, removeAll(filepath.Dir(dir)))
 }
 
 // serve serves the files below a folder on loopback, and returns what curl has to be told to download them.
@@ -127,4 +282,19 @@ func serve(dir string) (config string, stop func(), err error) {
 		return "", nil, errors.Join(err, server.Close())
 	}
 	return config, func() { _ = server.Close() }, nil
+}
+
+// download measures curl that downloads files into a new folder, which is removed.
+func (b *bench) download(ctx context.Context, dir, files string) (Sample, error) {
+	to, err := os.MkdirTemp(dir, "downloaded-")
+	if err != nil {
+		return Sample{}, err
+	}
+	cmd := exec.CommandContext(ctx, "curl", "--fail", "--silent", "--show-error", "--config", "-")
+	cmd.Dir, cmd.Stdin = to, strings.NewReader(files)
+	sample, err := b.command(ctx, "curl of the same files", cmd)
+	if err != nil {
+		return sample, err
+	}
+	return sample, os.RemoveAll(to)
 }

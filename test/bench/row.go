@@ -73,7 +73,6 @@ func rows() []*Row {
 		{Name: "cache-edit-far", Unit: "s", What: "the same, each request 20 ms later", With: "the same edit where all was made before", Wanted: Bound{AtMost, 2}, measure: delayed(far, cacheEdit)},
 		{Name: "cache-commit", Unit: "s", What: "quick-release, a new commit, in a fresh clone with empty Go caches, from a shared cache", With: "the same commit where all was made before", Wanted: Bound{AtMost, 3}, measure: cacheCommit},
 		{Name: "cache-noop", Unit: "s", What: "quick-release with a shared cache, nothing to do", With: "the same without a cache", Wanted: Bound{AtMost, 1.1}, measure: cacheNoop},
-		{Name: "cache-transfer", Unit: "s", What: "results about as many and as large as those of a release of all platforms with the test set, of random bytes, from a shared cache", With: "curl of the same files from a file server", Wanted: Bound{AtMost, 1.5}, measure: cacheTransfer},
 		{Name: "container-cold", Unit: "s", What: "make by the container road, empty volumes", With: "make by the local road, empty Go cache", Wanted: Bound{AtMost, 1.1}, measure: containerCold},
 		{Name: "container-noop", Unit: "s", What: "quick-release by the container road, nothing to do", Wanted: Bound{Seconds, 0.5}, measure: containerNoop},
 		{Name: "container-edit", Unit: "s", What: "the same, a line of kube-scheduler edited", With: "the same by the local road", Wanted: Bound{AtMost, 1.5}, measure: containerEdit},

@@ -107,10 +107,10 @@ func (s *sides) git(ctx context.Context, dir string, args ...string) error {
 }
 
 // project returns slipway's clone as it is now. Both sides build with its stamp.
-func (s *sides) project(ctx context.Context) (*plan.Project, error) { return s.open(ctx, s.env) }
+func (s *sides) project(ctx context.Context) (*plan.Project, error) { return open(ctx, s.ours, s.env) }
 
-// open opens slipway's clone in an environment.
-func (s *sides) open(ctx context.Context, env []string) (*plan.Project, error) {
+// open opens a clone in an environment.
+func open(ctx context.Context, dir string, env []string) (*plan.Project, error) {
 	getenv := func(key string) string {
 		for _, kv := range env {
 			if value, ok := strings.CutPrefix(kv, key+"="); ok {
@@ -119,7 +119,7 @@ func (s *sides) open(ctx context.Context, env []string) (*plan.Project, error) {
 		}
 		return ""
 	}
-	return plan.Open(ctx, s.ours, plan.SettingsFrom(getenv), getenv)
+	return plan.Open(ctx, dir, plan.SettingsFrom(getenv), getenv)
 }
 
 // make prepares a run of make in slipway's clone.
