@@ -19,8 +19,7 @@ import (
 // inputModules is the folder of the modules that a release is made of.
 const inputModules = stage + "/inputs/go"
 
-// listInputs lists what the releases for some platforms are made of: every module of the tree, the pinned Go for some hosts, and
-// Debian packages.
+// listInputs lists what the releases for some platforms are made of: modules, the pinned Go for some hosts, and Debian packages.
 func (p *Project) listInputs(ctx context.Context, req Request) (*input.List, error) {
 	platforms := p.platforms(req)
 	files, err := p.tree.Names(ctx)

@@ -152,7 +152,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 // UseModuleProxy has go commands ask a module proxy before the user's. It is called before the first of them.
 func (p *Project) UseModuleProxy(url string) { p.pin.Proxy = url }
 
-// Modules lists all modules of the tree, with the pinned Go for this machine.
+// Modules lists all modules that a release of the tree, slipway or its unit tests are made of, with the pinned Go for this machine.
 func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
 	files, err := p.tree.Names(ctx)
 	if err != nil {

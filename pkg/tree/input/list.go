@@ -25,8 +25,9 @@ type List struct {
 	Debian  []debian.Lock   `json:"debian"`  // one for each suite and time, with the packages that are needed
 }
 
-// ModuleFolders returns the folders of all Go modules in a tree, by the names of its files. What is below a folder testdata, and
-// what the go command ignores because of its name, is data.
+// ModuleFolders returns the folders of the Go modules in a tree that a release, slipway or its unit tests need, by the names of its files. Modules
+// below the folder test are other programs, which tests and measurements run beside a release. What is below a folder testdata, and what the go command
+// ignores because of its name, is data.
 func ModuleFolders(files []string) []string {
 	var dirs []string
 	for _, name := range files {
@@ -34,7 +35,7 @@ func ModuleFolders(files []string) []string {
 		ignored := slices.ContainsFunc(strings.Split(dir, "/"), func(part string) bool {
 			return part == "testdata" || strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".")
 		})
-		if base == "go.mod" && !ignored {
+		if base == "go.mod" && !ignored && !strings.HasPrefix(dir, "test/") {
 			dirs = append(dirs, path.Clean(dir))
 		}
 	}
