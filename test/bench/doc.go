@@ -38,7 +38,7 @@
 //	cache-platforms  `slipway release` of all platforms with the test set in a fresh clone with empty Go caches, whose results are all in that
 //	                 server, to curl that downloads the same files from a file server on loopback; only if it is named, since a release of this machine's
 //	                 platform is made first. Random bytes stand in for what it would take hours to compile for the other platforms: under the same
-//	                 keys, as many files, and those that are fetched as large as this platform's
+//	                 keys, as many files, and the release's own files as large as this platform's
 //	container-cold   `make ROAD=container` in a fresh clone whose volumes are empty (the build image is there, and the
 //	                 modules are in this machine's cache), to `make` on the local road with an empty Go cache
 //	container-noop   `make quick-release ROAD=container` when there is nothing to do, in seconds

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +27,7 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// longRows are rows that are measured only by name: most of their time is that of a release whose packages nobody may have compiled.
+// longRows are rows that are measured only by name, since they first make a release that may compile everything.
 func longRows() []*Row {
 	return []*Row{{
 		Name: "cache-platforms", Unit: "s", What: "release of all platforms with the test set, in a fresh clone with empty Go caches, from a shared cache",
@@ -41,22 +43,30 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
+	if c.stored {
+		return errors.New("the cache is not empty any more: measure this row by itself")
+	}
 	b.say("  release --platform %s, unmeasured", c.platform)
 	if err := execute(ctx, c.slipway(ctx, c.ours, c.store, "release", "--platform", c.platform.String()), nil); err != nil {
 		return err
 	}
-	trust, err := c.standIn(ctx)
+	trust, err := c.storeStandIns(ctx)
 	if err != nil {
 		return err
 	}
-	if err := b.forget(ctx); err != nil {
+	released := filepath.Join(c.theirs, filepath.FromSlash(plan.Tars))
+	files, err := c.move(released)
+	if err != nil {
 		return err
 	}
-	files, stop, err := serve(filepath.Join(c.theirs, filepath.FromSlash(plan.Tars)))
+	config, stop, err := serve(files)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	if err := b.forget(ctx); err != nil {
+		return err
+	}
 	contest := contest{
 		ours: func() (Sample, error) {
 			dir, env, err := c.fresh(ctx)
@@ -64,32 +74,36 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 				return Sample{}, err
 			}
 			sample, err := b.command(ctx, "slipway release in a fresh clone", c.slipway(ctx, dir, append(env, trust...), "release"))
-			if err == nil {
-				err = c.sameSums(dir, c.theirs)
-			}
 			if err != nil {
 				return sample, err
 			}
-			return sample, os.RemoveAll(filepath.Join(dir, filepath.FromSlash(plan.Tars))) // the small files stay, see forgotten
+			compiled, err := filepath.Glob(filepath.Join(filepath.Dir(dir), "build", "*", "*-d"))
+			if err != nil {
+				return sample, err
+			}
+			if len(compiled) > 0 {
+				return sample, fmt.Errorf("%d packages were compiled: the cache lacked results", len(compiled))
+			}
+			dir = filepath.Join(dir, filepath.FromSlash(plan.Tars))
+			return sample, errors.Join(sameSizes(dir, files), os.RemoveAll(dir)) // the small files stay, see forgotten
 		},
-		theirs: func() (Sample, error) { return b.download(ctx, c.dir, files) },
+		theirs: func() (Sample, error) { return b.download(ctx, c.dir, config, files) },
 	}
 	return contest.rounds(b.n, row)
 }
 
-// standIn makes a release of all platforms in the clone for go build, and stores it. What nobody has stored is made of random bytes: as many files
-// as this machine's platform has, and as large if a release is asked for them, which is to say fetched. The environment that it returns is that of those
-// who take such results, too; nobody else does.
-func (c *cacheSide) standIn(ctx context.Context) (trust []string, err error) {
+// storeStandIns makes a release of all platforms in the clone for go build, and stores it. What nobody has stored is made of random bytes: as many files
+// as this machine's platform has, and as large if they belong to the release's files. The environment that it returns trusts such results, too.
+func (c *cacheSide) storeStandIns(ctx context.Context) (trust []string, err error) {
 	key, err := signature.New()
 	if err != nil {
 		return nil, err
 	}
-	public := filepath.Join(c.keys, "stand-in.pub")
-	if err := os.WriteFile(public, key.Public().PEM(), 0o666); err != nil {
+	own, others := filepath.Join(c.keys, "bench.pub"), filepath.Join(c.keys, "stand-in.pub")
+	if err := os.WriteFile(others, key.Public().PEM(), 0o666); err != nil {
 		return nil, err
 	}
-	bench, err := signature.ReadPublic(ctx, filepath.Join(c.keys, "bench.pub"))
+	trusted, err := signature.ReadPublic(ctx, own)
 	if err != nil {
 		return nil, err
 	}
@@ -98,21 +112,17 @@ func (c *cacheSide) standIn(ctx context.Context) (trust []string, err error) {
 		return nil, err
 	}
 	defer client.Close()
-	cache := sharedcache.New(sharedcache.Options{Client: client, Keys: []signature.PublicKey{bench}, Sign: &key, Notify: func(text string) { c.say("  %s", text) }})
+	cache := sharedcache.New(sharedcache.Options{Client: client, Keys: []signature.PublicKey{trusted}, Sign: &key, Notify: func(text string) { c.say("  %s", text) }})
 
-	model, err := c.release(ctx, c.ours, c.platform)
+	_, model, err := c.release(ctx, c.ours, c.platform)
 	if err != nil {
 		return nil, err
 	}
-	whole, err := c.release(ctx, c.theirs)
+	p, whole, err := c.release(ctx, c.theirs)
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.project(ctx)
-	if err != nil {
-		return nil, err
-	}
-	graph, err := c.randomly(whole, model, p.Catalog.AllPlatforms())
+	graph, err := c.standingIn(whole, model, p.Catalog.AllPlatforms())
 	if err != nil {
 		return nil, err
 	}
@@ -123,35 +133,33 @@ func (c *cacheSide) standIn(ctx context.Context) (trust []string, err error) {
 	if n := cache.Counts(); n.Hits+n.Stored != int64(len(graph.Actions)) {
 		return nil, fmt.Errorf("of %d results, %d were taken and %d stored", len(graph.Actions), n.Hits, n.Stored)
 	}
-	return append(c.use[:len(c.use):len(c.use)], "SLIPWAY_CACHE_KEYS="+filepath.Join(c.keys, "bench.pub")+string(filepath.ListSeparator)+public), nil
+	return append(c.use[:len(c.use):len(c.use)], "SLIPWAY_CACHE_KEYS="+own+string(filepath.ListSeparator)+others), nil
 }
 
 // release returns the plan of `slipway release` in a clone that uses a cache. No platforms means all.
-func (c *cacheSide) release(ctx context.Context, dir string, platforms ...catalog.Platform) (*plan.Plan, error) {
+func (c *cacheSide) release(ctx context.Context, dir string, platforms ...catalog.Platform) (*plan.Project, *plan.Plan, error) {
 	p, err := open(ctx, dir, c.env)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return p.Plan(ctx, plan.Request{Tars: true, TestSet: true, Inputs: true, Everywhere: true, PatchesLater: true, Platforms: platforms})
+	planned, err := p.Plan(ctx, plan.Request{Tars: true, TestSet: true, Inputs: true, Everywhere: true, PatchesLater: true, Platforms: platforms})
+	return p, planned, err
 }
 
-// randomly returns the graph of a release whose actions write random bytes. Their sizes are those of what the actions of this machine's platform have made in
-// slipway's clone.
-func (c *cacheSide) randomly(whole, model *plan.Plan, all []catalog.Platform) (*action.Graph, error) {
+// standingIn returns the graph of a release whose actions write random bytes. Their sizes are those of what the actions of this machine's platform
+// have made in slipway's clone.
+func (c *cacheSide) standingIn(whole, model *plan.Plan, all []catalog.Platform) (*action.Graph, error) {
 	made := map[string]*action.Action{}
 	for _, a := range model.Graph.Actions {
 		made[a.ID] = a
 	}
-	wanted := map[string]bool{}
-	for _, result := range whole.Wanted() {
-		wanted[result] = true
-	}
-	// An output that is a folder of documents has one for each platform, by name.
-	read := map[string][]string{}
+	wanted := whole.Wanted()
+	// A folder of documents has one for each platform, by name.
+	documents := map[string][]string{}
 	for _, a := range whole.Graph.Actions {
 		for _, input := range a.Inputs {
 			if folder := path.Dir(input) + "/"; !strings.HasSuffix(input, "/") {
-				read[folder] = append(read[folder], path.Base(input))
+				documents[folder] = append(documents[folder], path.Base(input))
 			}
 		}
 	}
@@ -167,14 +175,16 @@ func (c *cacheSide) randomly(whole, model *plan.Plan, all []catalog.Platform) (*
 		random.Run = func(_ context.Context, t *action.Task) error {
 			for k, output := range a.Outputs {
 				s := standIn{source: rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(k)}), most: unread}
-				if wanted[output] {
+				if slices.ContainsFunc(wanted, func(w string) bool {
+					return w == output || strings.HasSuffix(output, "/") && strings.HasPrefix(w, output)
+				}) {
 					s.most = math.MaxInt64
 				}
 				model := filepath.Join(c.ours, filepath.FromSlash(like.Outputs[k]))
 				if err := s.write(t.Path(output), model); err != nil {
 					return err
 				}
-				for _, name := range read[output] {
+				for _, name := range documents[output] {
 					if err := s.write(filepath.Join(t.Path(output), name), filepath.Join(model, onPlatform(c.platform, name, all))); err != nil {
 						return err
 					}
@@ -187,17 +197,19 @@ func (c *cacheSide) randomly(whole, model *plan.Plan, all []catalog.Platform) (*
 	return &graph, nil
 }
 
-// onPlatform returns the ID of the action of a platform that does the same as one of another platform.
+// onPlatform returns the ID, or file name, of what is for a platform as one for another platform is.
 func onPlatform(here catalog.Platform, id string, all []catalog.Platform) string {
-	was, is := "", ""
+	was := catalog.Platform{}
 	for _, p := range all {
-		for form, own := range map[string]string{p.String(): here.String(), p.Dash(): here.Dash()} {
-			if strings.Contains(id, form) && len(form) > len(was) { // linux/arm64, not linux/arm
-				was, is = form, own
-			}
+		isNamed := strings.Contains(id, p.String()) || strings.Contains(id, p.Dash())
+		if isNamed && len(p.String()) > len(was.String()) { // linux/arm64, not linux/arm
+			was = p
 		}
 	}
-	return strings.Replace(id, was, is, 1)
+	if was == (catalog.Platform{}) {
+		return id
+	}
+	return strings.NewReplacer(was.String(), here.String(), was.Dash(), here.Dash()).Replace(id)
 }
 
 // unread is the size, in bytes, of files that are not fetched, if they are not smaller.
@@ -264,37 +276,96 @@ func (b *bench) forget(ctx context.Context) error {
 	}
 }
 
-// serve serves the files below a folder on loopback, and returns what curl has to be told to download them.
-func serve(dir string) (config string, stop func(), err error) {
+// move removes the files below a folder, and returns where the cache has them, by their slash-separated names in the folder. It reads all of them there.
+func (c *cacheSide) move(dir string) (map[string]string, error) {
+	sums := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		sums[filepath.ToSlash(rel)], err = sum(name)
+		return errors.Join(err, os.Remove(name))
+	})
+	if err != nil {
+		return nil, err
+	}
+	stored, err := c.server.Files(slices.Collect(maps.Values(sums))...)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for name, want := range sums {
+		for _, file := range stored[want] {
+			if got, err := sum(file); err == nil && got == want {
+				files[name] = file
+			}
+		}
+		if files[name] == "" {
+			return nil, fmt.Errorf("the cache has no %s", name)
+		}
+	}
+	return files, nil
+}
+
+// serve serves files by their names on loopback, and returns what curl has to be told to download them. They are the cache's own, so that both sides read
+// the same pages of memory, or wait for the same disk.
+func serve(files map[string]string) (config string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
-	server := &http.Server{Handler: http.FileServer(http.Dir(dir))}
-	go func() { _ = server.Serve(l) }() // until it is closed
-	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			config += fmt.Sprintf("url = http://%s/%s\noutput = %s\ncreate-dirs\n", l.Addr(), name, name)
-		}
-		return err
-	})
-	if err != nil {
-		return "", nil, errors.Join(err, server.Close())
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		config += fmt.Sprintf("url = http://%s/%s\noutput = %s\ncreate-dirs\n", l.Addr(), name, name)
 	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, files[strings.TrimPrefix(r.URL.Path, "/")])
+	})}
+	go func() { _ = server.Serve(l) }() // until it is closed
 	return config, func() { _ = server.Close() }, nil
 }
 
+// sameSizes checks that a folder has files, by their slash-separated names, as large as others, and no more.
+func sameSizes(dir string, files map[string]string) error {
+	n := 0
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		n++
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		other, err := os.Stat(files[filepath.ToSlash(rel)])
+		if err != nil {
+			return fmt.Errorf("%s was not asked for: %w", rel, err)
+		}
+		if info, err := d.Info(); err != nil || info.Size() != other.Size() {
+			return fmt.Errorf("%s does not have %d bytes (%v)", rel, other.Size(), err)
+		}
+		return nil
+	})
+	if err == nil && n != len(files) {
+		err = fmt.Errorf("%s has %d of %d files", dir, n, len(files))
+	}
+	return err
+}
+
 // download measures curl that downloads files into a new folder, which is removed.
-func (b *bench) download(ctx context.Context, dir, files string) (Sample, error) {
+func (b *bench) download(ctx context.Context, dir, config string, files map[string]string) (Sample, error) {
 	to, err := os.MkdirTemp(dir, "downloaded-")
 	if err != nil {
 		return Sample{}, err
 	}
 	cmd := exec.CommandContext(ctx, "curl", "--fail", "--silent", "--show-error", "--config", "-")
-	cmd.Dir, cmd.Stdin = to, strings.NewReader(files)
+	cmd.Dir, cmd.Stdin = to, strings.NewReader(config)
 	sample, err := b.command(ctx, "curl of the same files", cmd)
 	if err != nil {
 		return sample, err
 	}
-	return sample, os.RemoveAll(to)
+	return sample, errors.Join(sameSizes(to, files), os.RemoveAll(to))
 }

@@ -138,7 +138,25 @@ func (s *Server) Log() string {
 
 // Lose removes the contents with these SHA-256 sums from the cache, and returns how many it had.
 func (s *Server) Lose(sums ...string) (int, error) {
+	files, err := s.Files(sums...)
+	if err != nil {
+		return 0, err
+	}
 	lost := 0
+	for _, names := range files {
+		for _, name := range names {
+			if err := os.Remove(name); err != nil {
+				return lost, err
+			}
+			lost++
+		}
+	}
+	return lost, nil
+}
+
+// Files returns the files in which the cache has contents, by those of these SHA-256 sums that it has.
+func (s *Server) Files(sums ...string) (map[string][]string, error) {
+	files := map[string][]string{}
 	err := filepath.WalkDir(filepath.Join(s.root, "cas"), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -147,13 +165,12 @@ func (s *Server) Lose(sums ...string) (int, error) {
 		digest := filepath.Base(filepath.Dir(name)) + d.Name()
 		for _, sum := range sums {
 			if strings.Contains(digest, sum) {
-				lost++
-				return os.Remove(name)
+				files[sum] = append(files[sum], name)
 			}
 		}
 		return nil
 	})
-	return lost, err
+	return files, err
 }
 
 func freePort() (string, error) {

@@ -96,9 +96,14 @@ func (c *checker) module(folder string, line int) *module {
 	if m, known := c.modules[folder]; known {
 		return m
 	}
-	m, err := loadModule(c.root, folder)
-	if err != nil {
-		c.add(line, "module: %v", err)
+	var m *module
+	if strings.HasPrefix(folder+"/", "test/") { // see input.ModuleFolders
+		c.add(line, "module: %s is for tests alone: use a folder outside of test", folder)
+	} else {
+		var err error
+		if m, err = loadModule(c.root, folder); err != nil {
+			c.add(line, "module: %v", err)
+		}
 	}
 	c.modules[folder] = m
 	return m

@@ -9,7 +9,7 @@
 //	_inputs/debian/SHA256.deb     Debian packages
 //	_inputs/SHA256SUMS            the sum of every other file, for sha256sum -c
 //
-// [List] reads from the go.sum and debian.lock files of a tree what its inputs are. [Find] finds the folder that has them.
+// [Read] reads from the go.sum and debian.lock files of a tree what its inputs are. [Find] finds the folder that has them.
 // [Check] compares such a file with the sums in it.
 //
 // What must never be in here: the network; how inputs are fetched and packed.
