@@ -27,7 +27,7 @@ import (
 // A server of a shared cache without TLS and credentials stands behind nginx, as docs/cache.md describes it: everybody may read, CI may write by
 // a token, and on another port clients show certificates.
 func TestSharedCacheBehindAProxy(t *testing.T) {
-	cloneLane.join(t)
+	containerLane.join(t) // as TestReleaseOfASharedCache does, which stores the same results in the same server, signed by another key
 	need(t, "nginx", "nginx-light")
 	server, err := remoteServer()
 	if err != nil {
