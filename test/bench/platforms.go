@@ -54,8 +54,7 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
-	released := filepath.Join(c.theirs, filepath.FromSlash(plan.Tars))
-	files, err := c.move(released)
+	files, err := c.move(filepath.Join(c.theirs, filepath.FromSlash(plan.Tars)))
 	if err != nil {
 		return err
 	}
@@ -276,19 +275,17 @@ func (b *bench) forget(ctx context.Context) error {
 	}
 }
 
-// move removes the files below a folder, and returns where the cache has them, by their slash-separated names in the folder. It reads all of them there.
+// move removes the files below a folder, and returns where the cache has them, by their slash-separated names in the folder. It reads all of the
+// cache's files, so that the first round finds them in memory.
 func (c *cacheSide) move(dir string) (map[string]string, error) {
 	sums := map[string]string{}
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		sums[filepath.ToSlash(rel)], err = sum(name)
-		return errors.Join(err, os.Remove(name))
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		sums[name], err = sum(file)
+		return errors.Join(err, os.Remove(file))
 	})
 	if err != nil {
 		return nil, err
@@ -311,8 +308,8 @@ func (c *cacheSide) move(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// serve serves files by their names on loopback, and returns what curl has to be told to download them. They are the cache's own, so that both sides read
-// the same pages of memory, or wait for the same disk.
+// serve serves files by their names on loopback, and returns what curl has to be told to download them. They are the cache's own, so that both sides
+// read the same pages of memory, or wait for the same disk.
 func serve(files map[string]string) (config string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -331,23 +328,23 @@ func serve(files map[string]string) (config string, stop func(), err error) {
 // sameSizes checks that a folder has files, by their slash-separated names, as large as others, and no more.
 func sameSizes(dir string, files map[string]string) error {
 	n := 0
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		n++
-		rel, err := filepath.Rel(dir, name)
+		if files[name] == "" {
+			return fmt.Errorf("%s was not asked for", name)
+		}
+		want, err := os.Stat(files[name])
 		if err != nil {
 			return err
 		}
-		other, err := os.Stat(files[filepath.ToSlash(rel)])
-		if err != nil {
-			return fmt.Errorf("%s was not asked for: %w", rel, err)
+		got, err := d.Info()
+		if err == nil && got.Size() != want.Size() {
+			err = fmt.Errorf("%s has %d of %d bytes", name, got.Size(), want.Size())
 		}
-		if info, err := d.Info(); err != nil || info.Size() != other.Size() {
-			return fmt.Errorf("%s does not have %d bytes (%v)", rel, other.Size(), err)
-		}
-		return nil
+		return err
 	})
 	if err == nil && n != len(files) {
 		err = fmt.Errorf("%s has %d of %d files", dir, n, len(files))

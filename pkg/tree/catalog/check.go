@@ -96,14 +96,9 @@ func (c *checker) module(folder string, line int) *module {
 	if m, known := c.modules[folder]; known {
 		return m
 	}
-	var m *module
-	if strings.HasPrefix(folder+"/", "test/") { // see input.ModuleFolders
-		c.add(line, "module: %s is for tests alone: use a folder outside of test", folder)
-	} else {
-		var err error
-		if m, err = loadModule(c.root, folder); err != nil {
-			c.add(line, "module: %v", err)
-		}
+	m, err := loadModule(c.root, folder)
+	if err != nil {
+		c.add(line, "module: %v", err)
 	}
 	c.modules[folder] = m
 	return m

@@ -43,7 +43,8 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"text for a file":  {edit{"", "kubectl"}, `1: the file must be a mapping, not text`},
 		"second document":  {edit{"registry: registry.k8s.io", "registry: registry.k8s.io\n---\na: b"}, `29: a second document begins here; the file must have only one`},
 		"module elsewhere": {edit{"module: cmd", "module: ../cmd"}, `1: module: "../cmd" is not a folder of the repository, written with slashes`},
-		"module of tests":  {edit{"module: cmd", "module: test/cmd"}, `1: module: test/cmd is for tests alone: use a folder outside of test`},
+		"module of tests":  {edit{"module: cmd", "module: test/cmd"}, `1: module: no release is made of test/cmd: use a folder outside of test and testdata, with no name that begins with _ or a dot`},
+		"module of data":   {edit{"module: cmd", "module: cmd/testdata/a"}, `1: module: no release is made of cmd/testdata/a: use a folder outside of test and testdata, with no name that begins with _ or a dot`},
 		"no kubernetes":    {edit{"	k8s.io/kubernetes v1.36.3\n", ""}, "1: module: ROOT/cmd/go.mod does not require k8s.io/kubernetes, which sets a release's version"},
 		"broken go.mod":    {edit{"go 1.26.0", "g0 1.26.0"}, `1: module: ROOT/cmd/go.mod:3: unknown directive: g0`},
 

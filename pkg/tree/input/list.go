@@ -25,18 +25,13 @@ type List struct {
 	Debian  []debian.Lock   `json:"debian"`  // one for each suite and time, with the packages that are needed
 }
 
-// ModuleFolders returns the folders of the Go modules in a tree that a release, slipway or its unit tests need, by the names of its files. Modules
-// below the folder test are other programs, which tests and measurements run beside a release. What is below a folder testdata, and what the go command
-// ignores because of its name, is data.
+// ModuleFolders returns the folders of the Go modules in a tree that a release, slipway or its unit tests may need, by the names of its files: see
+// [module.MayBeReleased].
 func ModuleFolders(files []string) []string {
 	var dirs []string
 	for _, name := range files {
-		dir, base := path.Split(name)
-		ignored := slices.ContainsFunc(strings.Split(dir, "/"), func(part string) bool {
-			return part == "testdata" || strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".")
-		})
-		if base == "go.mod" && !ignored && !strings.HasPrefix(dir, "test/") {
-			dirs = append(dirs, path.Clean(dir))
+		if dir := path.Dir(name); path.Base(name) == "go.mod" && module.MayBeReleased(dir) {
+			dirs = append(dirs, dir)
 		}
 	}
 	slices.Sort(dirs)

@@ -110,6 +110,19 @@ type Module struct {
 	folders map[string]*folder // that were read, by path relative to Dir
 }
 
+// MayBeReleased reports whether a release, slipway or its unit tests may need a module in a folder of the tree, slash-separated. Modules below the
+// folder test are other programs, which tests and measurements run beside a release. What is below a folder testdata, and what the go command ignores
+// because of its name, is data.
+func MayBeReleased(folder string) bool {
+	if folder == "." {
+		return true
+	}
+	parts := strings.Split(folder, "/")
+	return parts[0] != "test" && !slices.ContainsFunc(parts, func(part string) bool {
+		return part == "testdata" || strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".")
+	})
+}
+
 // Load reads the module in the folder name, slash-separated, below root. A missing go.sum counts as an empty one.
 func Load(root, name string) (*Module, error) {
 	m := &Module{Name: name, Dir: filepath.Join(root, filepath.FromSlash(name)), root: root, folders: map[string]*folder{}}
