@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -16,18 +17,22 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	"slipway.build/pkg/build/codegen"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 )
 
 // An upstream is a version of Kubernetes with what it names.
 type upstream struct {
 	got
 	staging []got
+	leftOut Unavailable // staging modules that are not available, and that nothing is compiled from
 }
 
-// getKubernetes fetches a version of Kubernetes with all of its staging modules.
-func (p *proxy) getKubernetes(ctx context.Context, version string) (*upstream, error) {
+// getKubernetes fetches a version of Kubernetes with all of its staging modules. Those that neither Kubernetes nor needed, modules
+// that the tree requires, names may be missing: a proxy may mirror only what was asked for, and nobody's compile asks for them.
+func (p *proxy) getKubernetes(ctx context.Context, version string, needed []string) (*upstream, error) {
 	main, err := p.fetch(ctx, requirement{Path: kubernetes, Version: version})
 	if err != nil {
 		return nil, err
@@ -44,12 +49,44 @@ func (p *proxy) getKubernetes(ctx context.Context, version string) (*upstream, e
 		}
 	}
 	u.staging, err = p.fetch(ctx, staging...)
-	return u, err
+	var missing *Unavailable
+	if !errors.As(err, &missing) {
+		return u, err
+	}
+	var without Unavailable
+	for i, m := range missing.Modules {
+		to := &u.leftOut
+		if required(u.mod, m.Path) || slices.Contains(needed, m.Path) {
+			to = &without
+		}
+		to.Modules, to.Reasons = append(to.Modules, m), append(to.Reasons, missing.Reasons[i])
+	}
+	return u, without.err()
 }
 
-// newestKubernetes finds the newest patch of a version's minor that can be had, with all modules. It calls say with the versions that
+// needed returns the paths of the modules that the components and the code generators of a tree require.
+func needed(root string, c *catalog.Catalog) ([]string, error) {
+	var paths []string
+	for _, folder := range []string{c.Module, codegen.Module} {
+		m, err := module.Load(root, folder)
+		if errors.Is(err, fs.ErrNotExist) && folder == codegen.Module {
+			continue // a tree without generators
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range m.Requires {
+			paths = append(paths, r.Path)
+		}
+	}
+	return paths, nil
+}
+
+// newestKubernetes finds the newest patch of a version's minor that can be had, with all modules that getKubernetes wants. It calls say with the versions that
 // exist, but not whole.
-func (p *proxy) newestKubernetes(ctx context.Context, current string, say func(version string, why error)) (*upstream, error) {
+func (p *proxy) newestKubernetes(
+	ctx context.Context, current string, needed []string, say func(version string, why error),
+) (*upstream, error) {
 	format, patch, err := patchFormat(current)
 	if err != nil {
 		return nil, err
@@ -59,7 +96,7 @@ func (p *proxy) newestKubernetes(ctx context.Context, current string, say func(v
 		return nil, err
 	}
 	for _, version := range slices.Backward(newer) {
-		u, err := p.getKubernetes(ctx, version)
+		u, err := p.getKubernetes(ctx, version, needed)
 		var unavailable *Unavailable
 		if errors.As(err, &unavailable) {
 			say(version, err)
@@ -67,7 +104,7 @@ func (p *proxy) newestKubernetes(ctx context.Context, current string, say func(v
 		}
 		return u, err
 	}
-	return p.getKubernetes(ctx, current)
+	return p.getKubernetes(ctx, current, needed)
 }
 
 // patchFormat returns the format of a version's patches, and which one it is: v1.37.%d and 1 for v1.37.1.
@@ -82,7 +119,11 @@ func patchFormat(version string) (format string, patch int, err error) {
 // toNewest moves the tree to the newest patch of its minor.
 func (p *preparation) toNewest(ctx context.Context) error {
 	p.Say("looking for patches of " + p.catalog.Kubernetes)
-	u, err := p.proxy.newestKubernetes(ctx, p.catalog.Kubernetes, func(version string, why error) {
+	needed, err := needed(p.Root, p.catalog)
+	if err != nil {
+		return err
+	}
+	u, err := p.proxy.newestKubernetes(ctx, p.catalog.Kubernetes, needed, func(version string, why error) {
 		p.note("Kubernetes %s is newer, but %v", version, why)
 	})
 	if err != nil {
@@ -95,7 +136,11 @@ func (p *preparation) toNewest(ctx context.Context) error {
 func (p *preparation) toKubernetes(version string) step {
 	return func(ctx context.Context) error {
 		p.Say("fetching Kubernetes " + version)
-		u, err := p.proxy.getKubernetes(ctx, version)
+		needed, err := needed(p.Root, p.catalog)
+		if err != nil {
+			return err
+		}
+		u, err := p.proxy.getKubernetes(ctx, version, needed)
 		if err != nil {
 			return err
 		}
@@ -122,6 +167,10 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 	want, err := fromKubernetes(to, u.mod)
 	if err != nil {
 		return err
+	}
+	if len(u.leftOut.Modules) > 0 {
+		want.Replace = slices.DeleteFunc(want.Replace, func(m requirement) bool { return slices.Contains(u.leftOut.Modules, m) })
+		p.note("%s/go.mod is without staging modules of which nothing is compiled: %v", p.catalog.Module, &u.leftOut)
 	}
 	if goversion.Compare("go"+want.Go, p.target) > 0 {
 		return fmt.Errorf("version %s of Kubernetes asks for Go %s or newer, and the Go that can be had is %s", to, want.Go, p.target)
@@ -196,12 +245,15 @@ func (p *preparation) moveStaging(from string, u *upstream) {
 			came = append(came, m.Path)
 		}
 	}
+	for _, m := range u.leftOut.Modules {
+		after = append(after, m.Path) // a note of its own names it
+	}
 	for _, path := range before {
 		if !slices.Contains(after, path) {
 			went = append(went, path)
 		}
 	}
-	p.move("staging modules", fmt.Sprintf("%s (%d)", StagingVersion(from), len(before)), fmt.Sprintf("%s (%d)", StagingVersion(u.Version), len(after)), "")
+	p.move("staging modules", fmt.Sprintf("%s (%d)", StagingVersion(from), len(before)), fmt.Sprintf("%s (%d)", StagingVersion(u.Version), len(u.staging)), "")
 	for _, c := range []struct {
 		paths []string
 		what  string

@@ -146,7 +146,7 @@ func (q *inquiry) kubernetes(ctx context.Context) error {
 	}
 }
 
-// newestPatch returns the newest patch of a version of Kubernetes whose staging modules there are, and a note about newer ones.
+// newestPatch returns the newest patch of a version of Kubernetes that has the staging modules which the tree needs, and a note about newer ones.
 func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note string, err error) {
 	format, patch, err := patchFormat(have)
 	if err != nil {
@@ -160,10 +160,14 @@ func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note st
 	if err != nil {
 		return "", "", err
 	}
+	needed, err := needed(q.Root, q.catalog)
+	if err != nil {
+		return "", "", err
+	}
 	for _, version := range slices.Backward(newer) {
 		var asked []string
 		for _, r := range m.Replaces {
-			if r.New.Path == r.Old.Path && r.New.Version == StagingVersion(have) {
+			if slices.Contains(needed, r.Old.Path) && r.New.Path == r.Old.Path && r.New.Version == StagingVersion(have) {
 				asked = append(asked, r.New.Path+"@"+StagingVersion(version))
 			}
 		}
