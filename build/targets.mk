@@ -2,7 +2,7 @@
 # After a merge conflict here, take either side and run `make update`.
 
 # The version of Go that compiles the toolchain.
-GO_PINNED := go1.26.8
+GO_PINNED := go1.26.10
 
 # The user's Go settings that are passed on: where modules come from, and where caches are.
 GO_SETTINGS := GOPROXY \
