@@ -28,6 +28,7 @@ import (
 	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/mechanism/tail"
 )
 
 // An IO connects a command to its process: output, and the environment. Tests make their own.
@@ -39,14 +40,14 @@ type IO struct {
 // Std returns this process's IO.
 func Std() IO { return IO{os.Stdout, os.Stderr, os.Getenv} }
 
-// An ExitError is an error with an exit code.
+// An ExitError is an error with an exit code. Its text holds no password of an address.
 type ExitError struct {
 	Err   error
 	Code  int
 	Shown bool // the output ends with the error already, so it must not be printed again
 }
 
-func (e *ExitError) Error() string   { return e.Err.Error() }
+func (e *ExitError) Error() string   { return tail.Redact(e.Err.Error()) }
 func (e *ExitError) Unwrap() error   { return e.Err }
 func (e *ExitError) ExitStatus() int { return e.Code } // mage calls it
 

@@ -6,10 +6,12 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"slipway.build/pkg/mechanism/tail"
 )
 
 // say prints a line of progress or a remark, on standard error.
-func (o *options) say(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
+func (o *options) say(text string) { fmt.Fprintln(o.Err, "slipway:", tail.Redact(text)) }
 
 // printJSON prints the result of a query.
 func (o *options) printJSON(v any) error {

@@ -3,6 +3,8 @@ package action
 import (
 	"sync"
 	"time"
+
+	"slipway.build/pkg/mechanism/tail"
 )
 
 // An EventKind says what an Event reports.
@@ -84,6 +86,7 @@ func (e *emitter) emit(ev Event) {
 		e.end(ev.Action)
 	}
 	ev.Time = time.Now()
+	ev.Text = tail.Redact(ev.Text)
 	e.to(ev)
 }
 

@@ -55,7 +55,8 @@ func (l *Lines) Explain(err error) error {
 	return fmt.Errorf("%w; its last lines:\n  %s", err, strings.Join(l.last, "\n  "))
 }
 
-var credentials = regexp.MustCompile(`://[^/@\s]+@`)
+// A password may hold an @ of its own, as net/url, git and curl read addresses: the last one before the path ends it.
+var credentials = regexp.MustCompile(`://[^/\s]+@`)
 
 // Redact replaces user names and passwords in addresses by asterisks.
 func Redact(text string) string { return credentials.ReplaceAllString(text, "://***@") }

@@ -30,3 +30,21 @@ func TestExplainAddsTheLastLines(t *testing.T) {
 		t.Errorf("lines are %q", lines)
 	}
 }
+
+func TestPasswordsAreRedacted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"fetch http://me:p%40ss@example.com/debian":              "fetch http://***@example.com/debian",
+		"fetch http://me:p@ss@example.com/debian":                "fetch http://***@example.com/debian",
+		"fetch http://me:p@s@s@example.com":                      "fetch http://***@example.com",
+		"fetch http://me:p?s#s@example.com/a@v1":                 "fetch http://***@example.com/a@v1",
+		"GOPROXY=https://t@ken@a.example,https://me:x@b.example": "GOPROXY=https://***@a.example,https://***@b.example",
+		"GOPROXY=https://t@a.example/go,https://me:x@@b.example": "GOPROXY=https://***@a.example/go,https://***@b.example",
+		"http://example.com/golang.org/x/net@v0.1.0, k@example":  "http://example.com/golang.org/x/net@v0.1.0, k@example",
+		"write to me@example.com":                                "write to me@example.com",
+	} {
+		if got := tail.Redact(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/tail"
 )
 
 // URL is like Folder, of what a web server has below a URL with a final slash, or else of the one file there. Nothing is kept. A server
@@ -34,13 +36,15 @@ func URL(ctx context.Context, address string, want Want) (*Report, error) {
 	return one(ctx, at, name, want)
 }
 
+var errAddress = badrequest.Mark(errors.New("not an address of a web server, such as https://dl.example.com/v1.37.1/"))
+
 func siteURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, err
+		return nil, errAddress // the error would hold all of it, with a password
 	}
 	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s is no address of a web server", address)
+		return nil, fmt.Errorf("%s: %w", u.Redacted(), errAddress)
 	}
 	return u, nil
 }
@@ -52,35 +56,59 @@ type site struct {
 	wait   time.Duration // before the first attempt to resume; twice as long before each further one
 }
 
-// attempts is how often a download is begun or resumed without receiving anything, before it is given up.
+// attempts is how often a download is begun or resumed without receiving anything new, before it is given up.
 const attempts = 5
 
 // stall is how long a server may send nothing.
 const stall = time.Minute
 
-func (s *site) String() string          { return s.base.Redacted() }
-func (s *site) name(file string) string { return s.base.JoinPath(file).Redacted() }
+func (s *site) String() string          { return tail.Redact(s.base.String()) }
+func (s *site) name(file string) string { return tail.Redact(s.base.JoinPath(file).String()) }
 
 func (s *site) open(ctx context.Context, file string) (io.ReadCloser, int64, error) {
-	d := &download{site: s, ctx: ctx, url: s.base.JoinPath(strings.Split(file, "/")...).String()}
+	u := s.base.JoinPath(strings.Split(file, "/")...).String()
+	d := &download{site: s, ctx: ctx, url: u, name: tail.Redact(u)}
 	if err := d.resume(); err != nil {
 		return nil, 0, err
 	}
-	return d, d.size, nil
+	return d, d.version.size, nil
 }
 
 // A download is a file of a site. If the connection breaks, it asks for the rest.
 type download struct {
 	*site
-	ctx    context.Context
-	url    string
-	body   io.ReadCloser
-	cancel context.CancelFunc
-	timer  *time.Timer
-	tag    string // of the version that is read, if the server says so
-	size   int64  // of the file, or -1
-	at     int64  // bytes read
-	failed int    // attempts in vain since something was read
+	ctx     context.Context
+	url     string
+	name    string // for people
+	body    io.ReadCloser
+	cancel  context.CancelFunc
+	timer   *time.Timer
+	version version
+	at      int64 // bytes read
+	skip    int64 // bytes of the body that were read before: the server began again
+	failed  int   // attempts in vain since something new was read
+}
+
+// A version is what a server says about the file that it sends.
+type version struct {
+	tag      string // "" if it says none
+	modified string // the same
+	size     int64  // or -1
+}
+
+func versionOf(h http.Header, size int64) version {
+	return version{h.Get("ETag"), h.Get("Last-Modified"), size}
+}
+
+// differs reports whether two versions are not of one file. Servers behind one name may have other times for the same file.
+func (v version) differs(w version) bool {
+	switch {
+	case v.size >= 0 && w.size >= 0 && v.size != w.size:
+		return true
+	case v.tag != "" && w.tag != "":
+		return strings.TrimPrefix(v.tag, "W/") != strings.TrimPrefix(w.tag, "W/")
+	}
+	return v.modified != "" && w.modified != "" && v.modified != w.modified
 }
 
 // resume asks for what is not read yet, as often as it makes sense.
@@ -118,6 +146,8 @@ func (d *download) request() error {
 	return nil
 }
 
+// ask asks for the file, or for the rest of it. A server that cannot send the rest sends all of it, which is skipped up to there, and one
+// that has another version by now sends all of that: two versions must not become one file.
 func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {
@@ -126,53 +156,67 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	q.Header.Set("Accept-Encoding", "identity") // the files as they are
 	if d.at > 0 {
 		q.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.at))
-		if d.tag != "" {
-			q.Header.Set("If-Range", d.tag)
+		if tag := d.version.tag; tag != "" && !strings.HasPrefix(tag, "W/") {
+			q.Header.Set("If-Range", tag)
 		}
 	}
 	r, err := d.client.Do(q)
 	if err != nil {
 		return nil, err
 	}
+	got := versionOf(r.Header, r.ContentLength)
+	d.skip = 0
 	switch {
 	case d.at == 0 && r.StatusCode == http.StatusOK:
-		d.size, d.tag = r.ContentLength, r.Header.Get("ETag")
-		if strings.HasPrefix(d.tag, "W/") {
-			d.tag = ""
+		d.version = got
+		return r, nil
+	case d.at > 0 && r.StatusCode == http.StatusPartialContent && strings.HasPrefix(r.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", d.at)):
+		_, size, _ := strings.Cut(r.Header.Get("Content-Range"), "/")
+		if got.size, err = strconv.ParseInt(size, 10, 64); err != nil {
+			got.size = -1 // "*": the server does not know it
 		}
-		return r, nil
-	case d.at > 0 && r.StatusCode == http.StatusPartialContent && strings.HasPrefix(r.Header.Get("Content-Range"), "bytes "+strconv.FormatInt(d.at, 10)+"-"):
-		return r, nil
-	case d.at > 0 && r.StatusCode == http.StatusOK: // from the beginning: skip what is known
-		if n, err := io.CopyN(io.Discard, r.Body, d.at); err != nil {
-			r.Body.Close()
-			return nil, fmt.Errorf("%s: %d bytes, want more than %d: %w", d.url, n, d.at, err)
-		}
-		return r, nil
+	case d.at > 0 && r.StatusCode == http.StatusOK:
+		d.skip = d.at
+	default:
+		r.Body.Close()
+		return nil, d.refused(r)
 	}
-	r.Body.Close()
-	err = fmt.Errorf("%s: the server answers %s", d.url, r.Status)
+	if d.version.differs(got) {
+		r.Body.Close()
+		return nil, &finalError{fmt.Errorf("%s: the file on the server changed after %d bytes: fetch it again", d.name, d.at)}
+	}
+	return r, nil
+}
+
+// refused returns the error for an answer without the file.
+func (d *download) refused(r *http.Response) error {
+	err := fmt.Errorf("%s: the server answers %s", d.name, r.Status)
 	switch {
 	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
-		return nil, &finalError{fmt.Errorf("%w: %w", err, fs.ErrNotExist)}
+		return &finalError{fmt.Errorf("%w: %w", err, fs.ErrNotExist)}
 	case r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
-		return nil, err
+		return err
 	}
-	return nil, &finalError{err}
+	return &finalError{err}
 }
 
 func (d *download) Read(p []byte) (int, error) {
 	for {
 		d.timer.Reset(stall)
 		n, err := d.body.Read(p)
+		if known := min(int64(n), d.skip); known > 0 {
+			d.skip -= known
+			n = copy(p, p[known:n])
+		}
 		d.at += int64(n)
 		if n > 0 {
 			d.failed = 0
-		}
-		if err == nil || n > 0 {
 			return n, nil
 		}
-		if errors.Is(err, io.EOF) && (d.size < 0 || d.at >= d.size) {
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, io.EOF) && d.skip == 0 && (d.version.size < 0 || d.at >= d.version.size) {
 			return 0, io.EOF
 		}
 		d.Close()
@@ -180,7 +224,7 @@ func (d *download) Read(p []byte) (int, error) {
 			return 0, d.ctx.Err()
 		}
 		if d.failed++; d.failed >= attempts {
-			return 0, fmt.Errorf("%s: after %d bytes: %w", d.url, d.at, err)
+			return 0, fmt.Errorf("%s: after %d bytes: %w", d.name, d.at, err)
 		}
 		if err := d.resume(); err != nil {
 			return 0, err
