@@ -20,6 +20,7 @@ import (
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/tree/patch"
 )
 
@@ -71,6 +72,8 @@ func advice(err error) string {
 		return "--force bumps it anyway"
 	case errors.As(err, &dirty):
 		return "commit them, or bump with --force"
+	case is[*sign.SignedError](err):
+		return "verify it with that key, or sign it with --replace"
 	case errors.Is(err, bazelroad.ErrStale):
 		return "run make update"
 	case errors.As(err, &conflict) && !strings.Contains(err.Error(), "slipway patch "):

@@ -23,6 +23,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
@@ -171,9 +172,11 @@ func onlySubcommands(c *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(suggest.Near(args[0], names)))
 }
 
-// checkUsage turns wrong arguments of commands and their subcommands into usage errors.
+// checkUsage turns wrong arguments and repeated flags of commands and their subcommands into usage errors.
 func checkUsage(commands []*cobra.Command) {
 	for _, c := range commands {
+		c.Flags().VisitAll(onlyOnce)
+		c.PersistentFlags().VisitAll(onlyOnce)
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error {
 				if err := check(c, args); err != nil {
@@ -184,6 +187,31 @@ func checkUsage(commands []*cobra.Command) {
 		}
 		checkUsage(c.Commands())
 	}
+}
+
+// onlyOnce refuses a second value for a flag that takes one: pflag would take the last one silently, such as one of two keys.
+func onlyOnce(f *pflag.Flag) {
+	if _, many := f.Value.(pflag.SliceValue); many {
+		return
+	}
+	f.Value = &onceValue{Value: f.Value}
+	if f.DefValue == "0s" {
+		f.DefValue = "0" // help shows no default that is zero, which pflag sees by its own types or by this
+	}
+}
+
+// A onceValue is a value that can be set once.
+type onceValue struct {
+	pflag.Value
+	set bool
+}
+
+func (v *onceValue) Set(text string) error {
+	if v.set {
+		return fmt.Errorf("it takes one value, and %q was given before", v.Value)
+	}
+	v.set = true
+	return v.Value.Set(text)
 }
 
 // open reads the tree.

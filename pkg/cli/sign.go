@@ -27,7 +27,7 @@ const passwordVariable = "COSIGN_PASSWORD"
 
 func newSign(o *options) *cobra.Command {
 	var key, layout string
-	var fromCache bool
+	var fromCache, replace bool
 	c := &cobra.Command{
 		Use:   "sign [folder]",
 		Short: "Sign a release",
@@ -44,6 +44,8 @@ referrers of each index and each platform's image. It is the default for the tre
 The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curve P-256, or env://VARIABLE. The password
 of an encrypted key comes from COSIGN_PASSWORD, or is asked for. A key NAME://ID stays where it is, such as in a key management
 service: the program sigstore-kms-NAME in PATH signs, as for cosign.
+
+A release has the signatures of one key: one that another key has signed is signed with --replace alone.
 
 The tree's release is not signed if a shared cache had results that it was made of: see --no-cache of "slipway release".`,
 		Example: "  slipway keys new ~/release\n  slipway sign --key ~/release.key\n  slipway verify --key ~/release.pub",
@@ -78,7 +80,7 @@ The tree's release is not signed if a shared cache had results that it was made 
 				}
 				return fmt.Errorf("%s is not signed: it differs from its %s", dir, release.File)
 			}
-			names, err := sign.Folder(c.Context(), dir, private)
+			names, err := sign.Folder(c.Context(), dir, private, replace)
 			if err != nil {
 				return err
 			}
@@ -116,6 +118,7 @@ The tree's release is not signed if a shared cache had results that it was made 
 	}
 	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
 	c.Flags().BoolVar(&fromCache, "from-cache", false, "also sign the tree's release if it holds results that a shared cache had")
+	c.Flags().BoolVar(&replace, "replace", false, "also sign a release that another key has signed, and remove the signatures by that key")
 	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	return c
 }

@@ -75,23 +75,12 @@ bytes, and say so: see slipway rebuild. It is for folders and addresses of folde
 
 // askRebuilders reads the keys of those who must have made a release again.
 func askRebuilders(ctx context.Context, names []string, want *verify.Want) error {
-	keys := map[string]bool{}
 	for _, name := range names {
 		public, err := signature.ReadPublic(ctx, name)
 		if err != nil {
 			return fmt.Errorf("read the key: %w", err)
 		}
-		if want.Key != nil && public.Hint() == want.Key.Hint() {
-			return badrequest.Mark(fmt.Errorf("--rebuilder-key %s is the key of the release: whoever made it proves nothing by making it again", name))
-		}
-		keys[public.Hint()] = true
 		want.RebuilderKeys = append(want.RebuilderKeys, public)
-	}
-	switch {
-	case want.Rebuilders < 0 || want.Rebuilders == 0 && len(names) > 0:
-		return badrequest.Mark(fmt.Errorf("--rebuilders=%d: say how many of the keys are wanted, 1 or more", want.Rebuilders))
-	case want.Rebuilders > len(keys):
-		return badrequest.Mark(fmt.Errorf("--rebuilders=%d, but --rebuilder-key names %d different keys", want.Rebuilders, len(keys)))
 	}
 	return nil
 }

@@ -155,6 +155,9 @@ func (b *Bundle) Of(data []byte) bool {
 	return bytes.Equal(b.Message.Digest.Digest, digest[:])
 }
 
+// Hint names the key that the bundle says to be by, as [PublicKey.Hint] does. Only Verify knows whether that is true.
+func (b *Bundle) Hint() string { return b.Verification.PublicKey.Hint }
+
 // Verify returns an error if the signature is not the key's, of the message or statement.
 func (b *Bundle) Verify(key PublicKey, data []byte) error {
 	hint := b.Verification.PublicKey.Hint

@@ -1,7 +1,6 @@
 package sign
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +15,24 @@ import (
 	"slipway.build/pkg/release"
 )
 
+// A SignedError says that a release has signatures by another key, which a signature takes the place of.
+type SignedError struct {
+	File string // the signature
+	Key  string // its hint; "" if nothing says whose it is
+}
+
+func (e *SignedError) Error() string {
+	by := "another key"
+	if e.Key != "" {
+		by = "the key " + e.Key
+	}
+	return fmt.Sprintf("%s is a signature by %s: who has that key alone could not verify the release any longer", e.File, by)
+}
+
 // Folder signs the release in a folder, and returns the names of the files that it wrote. Each of them is whole or not there. The caller
-// has checked that the folder holds what its release.json says.
-func Folder(ctx context.Context, dir string, key signature.PrivateKey) ([]string, error) {
+// has checked that the folder holds what its release.json says. The error is a *SignedError if the release is signed by another key,
+// unless these signatures are to be replaced. Those of another content are always replaced.
+func Folder(ctx context.Context, dir string, key signature.PrivateKey, replace bool) ([]string, error) {
 	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
 	description, err := read(release.File)
 	if err != nil {
@@ -31,6 +45,11 @@ func Folder(ctx context.Context, dir string, key signature.PrivateKey) ([]string
 	statements, err := Statements(r, description, read)
 	if err != nil {
 		return nil, err
+	}
+	if !replace {
+		if err := otherKey(key.Public(), read); err != nil {
+			return nil, err
+		}
 	}
 	var written []string
 	write := func(name string, data []byte) error {
@@ -74,6 +93,35 @@ func Folder(ctx context.Context, dir string, key signature.PrivateKey) ([]string
 		}
 	}
 	return written, nil
+}
+
+// otherKey returns a *SignedError if a file that is signed as it is has a signature that is not by a key.
+func otherKey(key signature.PublicKey, read func(name string) ([]byte, error)) error {
+	for _, name := range release.Signed() {
+		content, err := read(name)
+		if err != nil {
+			return err
+		}
+		data, err := read(name + release.BundleSuffix)
+		switch {
+		case err == nil:
+			b, err := signature.Unmarshal(data)
+			if err == nil && b.Of(content) && b.Verify(key, content) != nil {
+				return &SignedError{name + release.BundleSuffix, b.Hint()}
+			}
+			continue
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		data, err = read(name + release.SignatureSuffix) // alone, as openssl makes it
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err == nil && signature.VerifyBase64(key, content, data) != nil {
+			return &SignedError{name + release.SignatureSuffix, ""}
+		}
+	}
+	return nil
 }
 
 // Sweep removes from a release's folder what a killed Folder has left: temporary files.
@@ -165,17 +213,13 @@ func Check(signed map[string][]byte, statements []Statement, read func(name stri
 	})
 }
 
+// checkBundle checks what a bundle means. How it is written does not count: cosign, with the same key, ends no line and adds entries of
+// a transparency log.
 func checkBundle(data, signed []byte, key *signature.PublicKey) error {
 	b, err := signature.Unmarshal(data)
-	if err != nil {
-		return err
-	}
-	same, err := b.Marshal()
 	switch {
 	case err != nil:
 		return err
-	case !bytes.Equal(same, data): // so that every byte of a release is accounted for
-		return errors.New("it is not written as slipway writes it")
 	case key != nil:
 		return b.Verify(*key, signed)
 	case !b.Of(signed):

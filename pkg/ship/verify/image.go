@@ -38,7 +38,7 @@ const maxManifest = 4 << 20
 
 // image checks an image or index and everything below it, by its descriptor. Named is the name that it was asked for by.
 func image(ctx context.Context, in store, top v1.Descriptor, named string, want Want) (*Report, error) {
-	if len(want.RebuilderKeys) > 0 {
+	if want.rebuilt() {
 		return nil, errPart
 	}
 	c := &imageChecker{store: in, want: want, named: named, report: &Report{Folder: named, Signature: Unsigned, Image: true}}

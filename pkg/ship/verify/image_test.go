@@ -84,7 +84,7 @@ func signedLayout(t *testing.T) (dir string, public *signature.PublicKey) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sign.Folder(t.Context(), folder, key); err != nil {
+	if _, err := sign.Folder(t.Context(), folder, key, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := sign.Layout(folder, images, images+"-signed"); err != nil {

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +31,12 @@ func unchecked(name string, d fs.DirEntry) (File, error) {
 }
 
 // rebuilds adds what is known of rebuilds by the owners of the wanted keys, and a problem if they are too few.
-func (r *Report) rebuilds(ctx context.Context, at place, want Want) error {
+// It returns an error if one of the keys has signed the release itself.
+func (r *Report) rebuilds(ctx context.Context, c *content, want Want) error {
 	if len(want.RebuilderKeys) == 0 {
 		return nil
 	}
+	at := c.place
 	statement, err := readSmall(ctx, at, provenance.File, maxDescription)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sign.ErrIrregular) {
@@ -49,6 +50,11 @@ func (r *Report) rebuilds(ctx context.Context, at place, want Want) error {
 			continue
 		}
 		seen[key.Hint()] = true
+		if own, err := c.signedBy(ctx, key); err != nil {
+			return err
+		} else if own {
+			return errOwnKey(key)
+		}
 		f := File{release.RebuildFile(key.Hint()), OK, ""}
 		data, err := readSmall(ctx, at, f.Path, signature.MaxBundle)
 		switch {
@@ -74,18 +80,24 @@ func (r *Report) rebuilds(ctx context.Context, at place, want Want) error {
 	return nil
 }
 
+// signedBy reports whether the owner of a key has signed the description, with which all of a release is signed.
+func (c *content) signedBy(ctx context.Context, key signature.PublicKey) (bool, error) {
+	data, err := readSmall(ctx, c.place, release.File+release.BundleSuffix, signature.MaxBundle)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sign.ErrIrregular) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	b, err := signature.Unmarshal(data)
+	return err == nil && b.Verify(key, c.description) == nil, nil
+}
+
 // checkRebuild returns an error if a bundle is not what the owner of a key states about a rebuild.
 func checkRebuild(data, statement []byte, key signature.PublicKey) error {
 	b, err := signature.Unmarshal(data)
 	if err != nil {
 		return err
-	}
-	same, err := b.Marshal()
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(same, data) {
-		return errors.New("it is not written as slipway writes it")
 	}
 	summary := b.Statement()
 	if summary == nil {

@@ -43,9 +43,34 @@ type Want struct {
 	RebuilderKeys []signature.PublicKey // a key counts once
 }
 
+// check returns an error if what is wanted of those who rebuild a release is impossible, or proves nothing.
+func (w Want) check() error {
+	keys := map[string]bool{}
+	for _, key := range w.RebuilderKeys {
+		if w.Key != nil && key.Hint() == w.Key.Hint() {
+			return errOwnKey(key)
+		}
+		keys[key.Hint()] = true
+	}
+	switch {
+	case w.Rebuilders < 0 || w.Rebuilders == 0 && len(keys) > 0:
+		return badrequest.Mark(fmt.Errorf("%d rebuilders are wanted: say how many of the owners of their keys, 1 or more", w.Rebuilders))
+	case w.Rebuilders > len(keys):
+		return badrequest.Mark(fmt.Errorf("%d rebuilders are wanted, but there are keys of %d", w.Rebuilders, len(keys)))
+	}
+	return nil
+}
+
+func errOwnKey(key signature.PublicKey) error {
+	return badrequest.Mark(fmt.Errorf("the key %s is that of the release: whoever made it proves nothing by making it again", key.Hint()))
+}
+
+// rebuilt reports whether rebuilders are asked for.
+func (w Want) rebuilt() bool { return w.Rebuilders != 0 || len(w.RebuilderKeys) > 0 }
+
 // Nothing reports whether nothing is asked for.
 func (w Want) Nothing() bool {
-	return w.Key == nil && w.Version == "" && w.AtLeast == "" && len(w.RebuilderKeys) == 0
+	return w.Key == nil && w.Version == "" && w.AtLeast == "" && !w.rebuilt()
 }
 
 // Folder compares the files in dir with the description there, and with what is wanted. It returns an error if it cannot read the
@@ -98,6 +123,9 @@ func open(ctx context.Context, at place) (*content, error) {
 }
 
 func whole(ctx context.Context, at place, want Want) (*Report, error) {
+	if err := want.check(); err != nil {
+		return nil, err
+	}
 	c, err := open(ctx, at)
 	if err != nil {
 		return nil, err
@@ -130,14 +158,14 @@ func whole(ctx context.Context, at place, want Want) (*Report, error) {
 	if err := report.signatures(ctx, at, signed, statements, want.Key); err != nil {
 		return nil, err
 	}
-	return report, report.rebuilds(ctx, at, want)
+	return report, report.rebuilds(ctx, c, want)
 }
 
 // errPart says that something else than a whole release was asked about.
 var errPart = badrequest.Mark(errors.New("those who rebuild a release speak of all of it: verify its folder"))
 
 func one(ctx context.Context, at place, name string, want Want) (*Report, error) {
-	if len(want.RebuilderKeys) > 0 {
+	if want.rebuilt() {
 		return nil, errPart
 	}
 	c, err := open(ctx, at)
