@@ -4,7 +4,19 @@
 # It needs GNU make. No path is absolute, so the tree's path may have spaces.
 
 .DEFAULT_GOAL := all
+
+# Make's options that are single letters. `make -n` prints a plan. With -q and -t, and where -p prints the rules, nothing runs at all.
+LETTERS := $(filter-out -%,$(firstword $(MAKEFLAGS)))
+DRY     := $(findstring n,$(LETTERS))
+NOTHING := $(findstring q,$(LETTERS))$(findstring t,$(LETTERS))$(and $(DRY),$(findstring p,$(LETTERS)))
+
 MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+# Some variables, and functions that bash exports, change what the lines below mean to a shell. The commands that they run do not get them.
+unexport BASHOPTS BASH_ENV CDPATH ENV GLOBIGNORE GREP_OPTIONS POSIXLY_CORRECT SHELLOPTS $(filter BASH_FUNC_%,$(.VARIABLES))
+
+# quote quotes a word for a shell, whatever it holds.
+quote = '$(subst ','\'',$(1))'
 
 # GO_PINNED, GO_SETTINGS, TARGETS and COMPONENTS, which `make update` writes.
 include build/targets.mk
@@ -19,11 +31,18 @@ GO_ENV    := GOENV=off GOTOOLCHAIN=$(GO_PINNED) GOFLAGS=-trimpath\ -buildvcs=fal
 
 # Inputs that were unpacked with the tree from kubernetes-inputs.tar, or that SLIPWAY_INPUTS names, replace the network: see
 # docs/sources.md. A folder's name may have characters that an address may not.
-INPUTS := $(if $(SLIPWAY_INPUTS),$(filter-out off,$(SLIPWAY_INPUTS)),$(patsubst %/go,%,$(wildcard _inputs/go)))
+EMPTY :=
+SPACE := $(EMPTY) $(EMPTY)
+COMMA := ,
+HASH  := \#
+url    = $(subst |,%7C,$(subst ?,%3F,$(subst $(HASH),%23,$(subst $(COMMA),%2C,$(subst $(SPACE),%20,$(subst %,%25,$(1)))))))
+NAMED  := $(if $(filter environment,$(origin SLIPWAY_INPUTS)),$(value SLIPWAY_INPUTS),$(SLIPWAY_INPUTS))
+INPUTS := $(if $(NAMED),$(if $(filter-out off,$(NAMED)),$(NAMED)),$(patsubst %/go,%,$(wildcard _inputs/go)))
 ifneq ($(INPUTS),)
-MODULES := $(shell cd '$(INPUTS)/go' 2>/dev/null && pwd | sed 's/%/%25/g; s/ /%20/g; s/,/%2C/g; s/|/%7C/g; s/?/%3F/g; s/\#/%23/g')
-$(if $(MODULES),,$(error SLIPWAY_INPUTS=$(SLIPWAY_INPUTS): want the folder _inputs of an unpacked kubernetes-inputs.tar, or off))
-export GOPROXY    := file://$(MODULES)
+ifeq ($(shell test -d $(call quote,$(INPUTS)/go) && echo yes),)
+$(error SLIPWAY_INPUTS=$(NAMED): want the folder _inputs of an unpacked kubernetes-inputs.tar, or off)
+endif
+export GOPROXY    := file://$(call url,$(if $(filter /%,$(subst $(SPACE),,$(INPUTS))),,$(CURDIR)/)$(INPUTS)/go)
 export GOSUMDB    := off
 export GONOSUMDB  := none
 export GONOPROXY  := none
@@ -31,16 +50,17 @@ export GOTOOLCHAIN := $(GO_PINNED)
 endif
 
 # GOENV=off ignores the user's go/env file, which may set some of GO_SETTINGS, so read these first.
-EMPTY     :=
 HANDED_ON := settings=$$(GOTOOLCHAIN=local GOFLAGS= go env | sed -nE \
- 's/^($(subst $(EMPTY) ,|,$(strip $(GO_SETTINGS))))=/export &/p') && eval "$$settings"
+ 's/^($(subst $(SPACE),|,$(strip $(GO_SETTINGS))))=/export &/p') && eval "$$settings"
 
 SOURCES := go.mod go.sum Makefile $(wildcard magefiles/*.go pkg/*/*.go pkg/*/*/*.go pkg/*/*/*/*.go)
 
 # Times do not show that a source was deleted, or replaced by a copy with an old time (rsync, cp -p, tar). A checksum does.
+ifeq ($(NOTHING),)
 SUM := $(shell { echo $(GO_PINNED); cksum go.mod go.sum Makefile; find magefiles pkg -name '*.go' -exec cksum {} +; } 2>/dev/null | sort 2>/dev/null | cksum 2>/dev/null)
 ifneq ($(SUM),$(shell cat $(STATE)/mage.sum 2>/dev/null || echo '$(SUM)'))
 .PHONY: $(MAGE)
+endif
 endif
 
 # Any other goal may be a component that COMPONENTS does not have yet: mage looks it up in the catalog, or suggests similar
@@ -49,12 +69,22 @@ COMPONENTS += $(filter-out .% $(MAGE) $(SOURCES) $(MAKEFILE_LIST) $(TARGETS) $(C
 
 .PHONY: $(TARGETS) $(COMPONENTS)
 
-# The + runs mage under `make -n`, too: it then prints the plan and does nothing.
-$(filter-out slipway,$(TARGETS)): $(MAGE)
+ifneq ($(NOTHING),)
+$(TARGETS) $(COMPONENTS):
+	@:
+else
+
+# The + runs mage under `make -n`, too: it then prints the plan and does nothing. `make help` needs no plan.
+$(filter-out slipway $(if $(DRY),help),$(TARGETS)): $(MAGE)
 	+@$(MAGE) $@
 
+ifneq ($(DRY),)
+help:
+	$(MAGE) help
+endif
+
 $(COMPONENTS): $(MAGE)
-	+@$(MAGE) component $@
+	+@$(MAGE) component $(call quote,$@)
 
 # The packer of releases is compiled in the same environment as the mage targets.
 slipway: $(MAGE)
@@ -68,7 +98,9 @@ $(MAGE): $(SOURCES)
 	{ command -v go >/dev/null || { ! command -v slipway >/dev/null || echo >&2 "$$said"; echo >&2 "make: go is not on PATH: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1; }; } && \
 	case "$$(GOTOOLCHAIN=local go env GOVERSION)" in go1.?|go1.?.*|go1.1?|go1.1?.*|go1.20|go1.20.*|"") \
 	echo >&2 "make: the installed Go is too old: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1;; esac && \
+	$(if $(DRY),echo >&2 "make: compiling the targets into $@: they print the plan" &&) \
 	copy=$$(mktemp -d $(STATE)/magefiles.XXXXXX) && trap 'rm -rf "$$copy"' EXIT && \
 	cp magefiles/*.go "$$copy" && $(HANDED_ON) && \
 	env $(GO_ENV) go tool mage -d "$$copy" -w . -ldflags '-s -w' -compile "../../../$$copy/mage" && \
 	rm -f $@.cached && mv "$$copy/mage" $@ && echo '$(SUM)' >$(STATE)/mage.sum
+endif

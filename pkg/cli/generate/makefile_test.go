@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,12 +75,126 @@ func TestShellsCompleteTargets(t *testing.T) {
 	t.Parallel()
 	out, _ := runMake(frontDoor(t), "-npq", ".DEFAULT")
 	for _, target := range []string{"kubectl", "e2e.test", "quick-release", "cluster-up"} {
-		if !strings.Contains(out, "\n"+target+": ") {
+		if !strings.Contains(out, "\n"+target+":") {
 			t.Errorf("make has no rule for %s", target)
 		}
 	}
 	if strings.Contains(out, "mage got: ") {
 		t.Errorf("completing runs mage: %s", out)
+	}
+}
+
+// Make's other ways to run nothing run neither mage nor a compiler, even where nothing is compiled yet.
+func TestMakeRunsNothing(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		"-q clean", "-t clean", "--question clean", "--touch clean", "-qp", "-pq all", "-q", "-t", "-t help", "-q kubectl", "-t new-component", "-np", "-n -p",
+		"-qn clean", "-kq clean", "-q clean WHAT=n", "-n help", "-j2 -q clean", "-sq clean",
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			root := frontDoor(t)
+			mage := filepath.Join(root, "_output", ".slipway", "mage")
+			for _, compiled := range []bool{true, false} {
+				if !compiled {
+					if err := os.RemoveAll(filepath.Dir(mage)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out, _ := runMakeWith(root, []string{"PATH=" + stubs(t, "go", "slipway") + ":" + os.Getenv("PATH")}, strings.Fields(args)...)
+				if strings.Contains(out, "mage got: ") || strings.Contains(out, "stub of ") {
+					t.Errorf("compiled %t: it runs something: %s", compiled, out)
+				}
+				if _, err := os.Stat(mage); (err == nil) != compiled {
+					t.Errorf("compiled %t, afterwards: %v", compiled, err)
+				}
+			}
+		})
+	}
+}
+
+// A plan is mage's, so `make -n` has to compile the targets where nothing has compiled them. It says so.
+func TestAPlanSaysWhatItCompiles(t *testing.T) {
+	t.Parallel()
+	root := frontDoor(t)
+	if err := os.RemoveAll(filepath.Join(root, "_output")); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := runMakeWith(root, []string{"PATH=" + stubs(t, "go") + ":/usr/bin:/bin"}, "-n", "clean")
+	if !strings.Contains(out, "make: compiling the targets into _output/.slipway/mage: they print the plan") {
+		t.Errorf("it says %s", out)
+	}
+}
+
+// stubs returns a folder with programs that print their names to standard error.
+func stubs(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho >&2 stub of "+name+"\necho go1.26.8\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// Whatever a folder is called, no shell reads its name.
+func TestNamesOfFoldersAreQuoted(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"it's", `"quoted"`, "a b", "a;touch x", "a$b$(c)`d`", "50%,#1?|", "plain", "-x", "a /b", "off x"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := frontDoor(t)
+			write(t, root, "_output/.slipway/mage", "#!/bin/sh\necho \"mage got: $GOPROXY $SLIPWAY_INPUTS\"\n")
+			write(t, root, filepath.Join(name, "go", "file"), "")
+			for what, dir := range map[string]string{"absolute": filepath.Join(root, name), "relative": name} {
+				address := url.URL{Scheme: "file", Path: filepath.Join(root, name, "go")}
+				byVariable, err := runMakeWith(root, []string{"SLIPWAY_INPUTS=" + dir, "CDPATH=" + os.TempDir()}, "kubectl")
+				if err != nil {
+					t.Errorf("%s: %v: %s", what, err, byVariable)
+				}
+				byArgument, err := runMake(root, "kubectl", "SLIPWAY_INPUTS="+strings.ReplaceAll(dir, "$", "$$"))
+				if err != nil {
+					t.Errorf("%s, after make: %v: %s", what, err, byArgument)
+				}
+				for _, out := range []string{byVariable, byArgument} {
+					got, _, _ := strings.Cut(strings.TrimPrefix(out, "mage got: "), " ")
+					u, err := url.Parse(got)
+					if err != nil || u.Path != address.Path || u.RawQuery+u.Fragment != "" || strings.ContainsAny(got, ", |") {
+						t.Errorf("%s: %s, want %s, %v", what, out, address.Path, err)
+					}
+				}
+			}
+		})
+	}
+	out, err := runMakeWith(frontDoor(t), []string{"SLIPWAY_INPUTS=/no/such's folder"}, "kubectl")
+	if err == nil || !strings.Contains(out, "SLIPWAY_INPUTS=/no/such's folder: want the folder _inputs") {
+		t.Errorf("a folder that is not there: %v, %s", err, out)
+	}
+}
+
+// What a user's shell exports for itself does not change what the lines of the Makefile do.
+func TestVariablesOfShellsStayOut(t *testing.T) {
+	t.Parallel()
+	root := frontDoor(t)
+	write(t, root, "_output/.slipway/mage", "#!/bin/sh\nenv\n")
+	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
+		if _, err := os.Stat(shell); err != nil {
+			t.Logf("no %s here", shell)
+			continue
+		}
+		out, err := runMakeWith(root, []string{
+			"CDPATH=/tmp", "GREP_OPTIONS=-v", "POSIXLY_CORRECT=1", "BASH_ENV=/no/such/file", "ENV=/no/such/file", "SHELLOPTS=noclobber", "BASHOPTS=failglob",
+			"GLOBIGNORE=*", "BASH_FUNC_mkdir%%=() { echo no mkdir; }", "KEPT=1",
+		}, "kubectl", "SHELL="+shell)
+		if err != nil || !strings.Contains(out, "KEPT=1") {
+			t.Errorf("%s: %v: %s", shell, err, out)
+		}
+		for _, name := range []string{"CDPATH", "GREP_OPTIONS", "POSIXLY_CORRECT", "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "BASH_FUNC_mkdir%%"} {
+			if strings.Contains("\n"+out, "\n"+name+"=") {
+				t.Errorf("%s: mage gets %s", shell, name)
+			}
+		}
 	}
 }
 
@@ -104,7 +219,10 @@ func frontDoor(t *testing.T) (root string) {
 	return root
 }
 
-func runMake(root string, args ...string) (string, error) {
+func runMake(root string, args ...string) (string, error) { return runMakeWith(root, nil, args...) }
+
+// runMakeWith runs make with more variables in its environment.
+func runMakeWith(root string, env []string, args ...string) (string, error) {
 	cmd := exec.Command("make", args...)
 	cmd.Dir = root
 	for _, kv := range os.Environ() {
@@ -112,6 +230,7 @@ func runMake(root string, args ...string) (string, error) {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
