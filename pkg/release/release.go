@@ -1,10 +1,18 @@
 package release
 
 import (
+	"embed"
 	"time"
 
 	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/mechanism/recipe"
 )
+
+//go:embed *.go
+var sources embed.FS
+
+// The code is in keys: it decides the form of release.json, and how its inputs are named elsewhere.
+var _ = recipe.Of("release", sources)
 
 // File is the name of the file that describes a release, in the release's folder.
 const File = "release.json"

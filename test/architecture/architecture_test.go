@@ -2,6 +2,7 @@ package architecture
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -9,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -84,25 +87,52 @@ func TestDocumentHasTheTables(t *testing.T) {
 	}
 }
 
-// imports lists what each package of pkg/ imports on any of the systems that slipway runs on.
+// systems are those that slipway runs on.
+var systems = []string{"linux", "darwin", "windows"}
+
+// load returns the packages of pkg/ with all that they import, by import path, for each of the systems. They are loaded once.
+func load(t *testing.T) []map[string]*packages.Package {
+	t.Helper()
+	all, err := loaded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var loaded = sync.OnceValues(func() ([]map[string]*packages.Package, error) {
+	all := make([]map[string]*packages.Package, len(systems))
+	var g errgroup.Group
+	for i, goos := range systems {
+		g.Go(func() error {
+			found, err := packages.Load(&packages.Config{
+				Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps | packages.NeedModule,
+				Dir:  filepath.Join("..", ".."),
+				Env:  append(os.Environ(), "GOOS="+goos, "GOFLAGS=-mod=readonly", "GOPACKAGESDRIVER=off"),
+			}, "./pkg/...")
+			all[i] = map[string]*packages.Package{}
+			packages.Visit(found, nil, func(p *packages.Package) {
+				all[i][p.PkgPath] = p
+				for _, e := range p.Errors {
+					err = errors.Join(err, e)
+				}
+			})
+			return err
+		})
+	}
+	return all, g.Wait()
+})
+
+// imports lists what each package of pkg/ imports on any of the systems.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	graph := map[string][]string{}
-	for _, goos := range []string{"linux", "darwin", "windows"} {
-		loaded, err := packages.Load(&packages.Config{
-			Context: t.Context(),
-			Mode:    packages.NeedName | packages.NeedImports,
-			Dir:     filepath.Join("..", ".."),
-			Env:     append(os.Environ(), "GOOS="+goos, "GOFLAGS=-mod=readonly", "GOPACKAGESDRIVER=off"),
-		}, "./pkg/...")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range loaded {
-			if len(p.Errors) > 0 {
-				t.Fatal(p.Errors)
+	for _, all := range load(t) {
+		for path, p := range all {
+			name, ours := strings.CutPrefix(path, module)
+			if !ours {
+				continue
 			}
-			name := strings.TrimPrefix(p.PkgPath, module)
 			for path := range p.Imports {
 				graph[name] = append(graph[name], strings.TrimPrefix(path, module))
 			}

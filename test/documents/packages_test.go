@@ -65,14 +65,14 @@ func TestCommentsHaveNoSnippetsInGo(t *testing.T) {
 func TestGoIsRecognized(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		"err := g.Run(ctx)\n":               true,
-		"var Recipe = recipe.Of(sources)\n": true,
-		"for … {\n\tgo on\n}\n":             true,
-		"view.Close() // at the end\n":      true,
-		"make test    what must pass\n":     false,
-		"go list -deps PACKAGE...\n":        false,
-		"lock    the lock, with its PID\n":  false,
-		"- {name: kubectl, sets: [a]}\n":    false,
+		"err := g.Run(ctx)\n":              true,
+		"var Recipe = recipe.Of(f)\n":      true,
+		"for … {\n\tgo on\n}\n":            true,
+		"view.Close() // at the end\n":     true,
+		"make test    what must pass\n":    false,
+		"go list -deps PACKAGE...\n":       false,
+		"lock    the lock, with its PID\n": false,
+		"- {name: kubectl, sets: [a]}\n":   false,
 	} {
 		if got := isGo(text); got != want {
 			t.Errorf("%q: %t", text, got)

@@ -17,7 +17,6 @@ import (
 
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -149,7 +148,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 	add := func(name, of string, dirs, flags []string, batch *action.Batch) {
 		a := &action.Action{
 			ID: "generate " + name + " " + of, Phase: "generate",
-			Recipe:  recipe.Spec(spec{name, dirs, flags, key}, Recipe),
+			Recipe:  code.Recipe(spec{name, dirs, flags, key}),
 			Inputs:  slices.Concat(inputs, o.closure(dirs, pointers[name])),
 			Outputs: []string{path.Join(o.State, name, url.PathEscape(of)) + "/"},
 			Batch:   batch,

@@ -35,7 +35,7 @@ func (f ForPatches) Recipe() string {
 	if err != nil {
 		return ""
 	}
-	return Recipe + " " + key
+	return code.String() + " " + key
 }
 
 // Affects reports whether files have changed that code may be generated from.
@@ -197,7 +197,7 @@ func index(repo *upstream.Repository) (sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(cache, "slipway", "codegen", "index-"+digest(repo.Key()+Recipe)+".json")
+	name := filepath.Join(cache, "slipway", "codegen", "index-"+digest(repo.Key()+code.String())+".json")
 	found := sources{}
 	if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, &found) == nil {
 		return found, nil

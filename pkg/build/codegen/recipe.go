@@ -3,12 +3,11 @@ package codegen
 import (
 	"embed"
 
-	"slipway.build/pkg/build/upstream"
 	"slipway.build/pkg/mechanism/recipe"
 )
 
 //go:embed *.go
-var code embed.FS
+var embedded embed.FS
 
-// Recipe identifies the code that decides what generators make.
-var Recipe = recipe.Of(code) + upstream.Recipe
+// The code decides what generators make.
+var code = recipe.Of("build/codegen", embedded)

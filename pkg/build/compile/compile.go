@@ -55,12 +55,18 @@ func (c *Compiler) Action(by road.Road, s Spec) (*action.Action, error) {
 	return &action.Action{
 		ID:      s.ID,
 		Phase:   "compile",
-		Recipe:  by.Recipe(s.Spec, s.Binary),
+		Recipe:  recipeOf(by, s.Spec, s.Binary),
 		Inputs:  s.Inputs,
 		Outputs: []string{s.Output},
 		Local:   s.Options.Debug, // such a binary names the tree's folder
 		Batch:   c.batch(by, s),
 	}, nil
+}
+
+// recipeOf returns the recipe of a compile. What the go command or Bazel is run with is in a road's recipe, as data. The code of package
+// relink is in all of them, since it writes into binaries, and roads share results.
+func recipeOf(by road.Road, s road.Spec, bin road.Binary) []string {
+	return append(by.Recipe(s, bin), relink.Code.String())
 }
 
 // batch returns the batch of a binary.

@@ -48,7 +48,7 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 		l.programs[target.Output] = program{relink.Program{
 			// With the road's name, what one road has linked is not copied for another one.
 			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
-			Key:    t.KeyWith(output, append(by.Recipe(masked, target.Binary), relink.Recipe)),
+			Key:    t.KeyWith(output, recipeOf(by, masked, target.Binary)),
 			Values: values,
 		}, output}
 		target.Record = filepath.Join(t.Dir(), made.File(target.Binary)+".link.json")

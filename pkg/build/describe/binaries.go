@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/module"
 )
@@ -37,7 +36,7 @@ func Binaries(root string, s BinariesSpec) *action.Action {
 	return &action.Action{
 		ID:      s.Name,
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(s, Recipe, module.Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  inputsOf(s.Files),
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {

@@ -37,8 +37,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code of this package.
-var Recipe = recipe.Of(sources)
+var code = recipe.Of("build/describe", sources)
 
 // A Spec decides the draft of a release's description, together with the contents of the files that it names. Paths are relative to the
 // tree's root and separated by slashes.
@@ -72,7 +71,7 @@ func Checksums(root, folder string, files []File, before func(context.Context) e
 	return &action.Action{
 		ID:      "checksums",
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(files, Recipe, checksum.Recipe),
+		Recipe:  code.Recipe(files),
 		Inputs:  inputsOf(files),
 		Outputs: []string{short, long},
 		Run: func(ctx context.Context, t *action.Task) error {
@@ -123,7 +122,7 @@ func Draft(root string, s Spec) *action.Action {
 	return &action.Action{
 		ID:      "description",
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(s, Recipe, license.Recipe, module.Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  inputs,
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
@@ -163,7 +162,7 @@ func Action(root string, s FinalSpec) *action.Action {
 	return &action.Action{
 		ID:      "release.json",
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  append(inputsOf(s.Files), s.Draft),
 		Outputs: []string{out},
 		Run: func(ctx context.Context, t *action.Task) error {

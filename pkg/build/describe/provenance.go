@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 )
@@ -22,7 +21,7 @@ func Provenance(root, folder string, names []string) *action.Action {
 	return &action.Action{
 		ID:      "provenance",
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(names, Recipe, provenance.Recipe),
+		Recipe:  code.Recipe(names),
 		Inputs:  []string{description},
 		Outputs: outputs,
 		Run: func(_ context.Context, t *action.Task) error {

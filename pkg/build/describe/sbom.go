@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/sbom"
 )
@@ -44,7 +43,7 @@ func SBOMs(root string, s SBOMSpec) *action.Action {
 	return &action.Action{
 		ID:      SBOMAction,
 		Phase:   "checksums",
-		Recipe:  recipe.Spec(s, Recipe, sbom.Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  []string{s.Draft, s.Source},
 		Outputs: outputs,
 		Run: func(ctx context.Context, t *action.Task) error {

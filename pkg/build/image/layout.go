@@ -17,7 +17,6 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
-	"slipway.build/pkg/mechanism/recipe"
 )
 
 // PartFile describes, in the folder of a part, the image there: a Part in JSON. The blobs beside it are those of a layout.
@@ -189,7 +188,7 @@ func LayoutAction(root string, s LayoutSpec) *action.Action {
 	return &action.Action{
 		ID:      "image layout",
 		Phase:   "image",
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  inputs,
 		Outputs: []string{s.Output + "/"},
 		Run:     func(_ context.Context, t *action.Task) error { return s.run(t, root) },

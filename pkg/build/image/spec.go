@@ -14,7 +14,6 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"golang.org/x/crypto/x509roots/fallback/bundle"
 
 	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/mechanism/action"
@@ -26,18 +25,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies everything that decides an image's bytes besides its Spec and the files that the Spec names. Programs with the
-// same Recipe make the same images.
-var Recipe = recipe.Of(sources, "github.com/google/go-containerregistry") + " " + archive.Recipe + " " + checksum.Recipe + " " + rootsSum()
-
-// rootsSum returns a digest of the certificates themselves: only programs built by the Go command know their version.
-func rootsSum() string {
-	h := sha256.New()
-	for r := range bundle.Roots() {
-		fmt.Fprintf(h, "root %d %t\n%s", len(r.Certificate), r.Constraint != nil, r.Certificate)
-	}
-	return fmt.Sprintf("%x", h.Sum(nil))
-}
+var code = recipe.Of("build/image", sources)
 
 // A Spec describes an image of a release for one platform. Paths are slash-separated and relative to the tree's root.
 type Spec struct {
@@ -81,7 +69,7 @@ func Action(root, cache string, s Spec) *action.Action {
 	return &action.Action{
 		ID:      fmt.Sprintf("image %s/%s %s", s.OS, s.Arch, s.Name),
 		Phase:   "image",
-		Recipe:  recipe.Spec(s, Recipe, license.Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  s.inputs(),
 		Outputs: []string{s.Archive, s.SHA512, s.DockerTag, s.Part + "/"},
 		Run:     func(ctx context.Context, t *action.Task) error { return s.run(ctx, t, root, cache) },

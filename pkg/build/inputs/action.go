@@ -16,7 +16,6 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/debian"
-	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/input"
 )
 
@@ -42,7 +41,7 @@ func Action(s Spec, at Place) *action.Action {
 	return &action.Action{
 		ID:      "package " + s.Name,
 		Phase:   phase,
-		Recipe:  recipe.Spec(s, Recipe, input.Recipe, archive.Recipe, checksum.Recipe, debian.Recipe, at.Code),
+		Recipe:  code.Recipe(s, at.Code),
 		Inputs:  append(slices.Clone(at.Inputs), modules),
 		Outputs: []string{tar, sum},
 		Run: func(ctx context.Context, t *action.Task) error {

@@ -31,8 +31,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code that decides the bytes of what is made here.
-var Recipe = recipe.Of(sources, "github.com/klauspost/compress", "golang.org/x/mod")
+var code = recipe.Of("build/inputs", sources)
 
 const phase = "inputs"
 
@@ -52,7 +51,7 @@ func ModulesAction(find Go, s ModulesSpec) *action.Action {
 		ID:      "inputs modules",
 		Phase:   phase,
 		Cost:    action.Cost{CPU: runtime.GOMAXPROCS(0)},
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  code.Recipe(s),
 		Outputs: []string{out},
 		Run: func(ctx context.Context, t *action.Task) error {
 			g, err := find(ctx, func(text string) { t.Progress(0, 0, text) })

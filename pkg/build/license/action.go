@@ -19,8 +19,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code of this package, and the module that knows the texts of licenses.
-var Recipe = recipe.Of(sources, "github.com/google/licensecheck")
+var code = recipe.Of("build/license", sources)
 
 const phase = "licenses"
 
@@ -56,7 +55,7 @@ func ListAction(root string, find Go, s ListSpec) *action.Action {
 	return &action.Action{
 		ID:      s.id("packages"),
 		Phase:   phase,
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  s.ModuleFiles,
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
@@ -104,7 +103,7 @@ func ModulesAction(root string, s ModulesSpec) *action.Action {
 	return &action.Action{
 		ID:      s.id("modules"),
 		Phase:   phase,
-		Recipe:  recipe.Spec(s, module.Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  s.Binaries,
 		Outputs: []string{s.Output},
 		Run: func(_ context.Context, t *action.Task) error {
@@ -171,7 +170,7 @@ func Action(root string, find Go, s Spec) *action.Action {
 	return &action.Action{
 		ID:      s.id("licenses"),
 		Phase:   phase,
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  append(s.inputs(), s.Modules),
 		Outputs: []string{s.Output + "/"},
 		Run: func(ctx context.Context, t *action.Task) error {
@@ -201,7 +200,7 @@ func NamesAction(root string, find Go, s NamesSpec) *action.Action {
 	return &action.Action{
 		ID:      s.id("spdx"),
 		Phase:   phase,
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  s.inputs(),
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {

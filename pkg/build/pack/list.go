@@ -11,7 +11,6 @@ import (
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
-	"slipway.build/pkg/mechanism/recipe"
 )
 
 // A List returns members that are not files of the tree.
@@ -101,13 +100,13 @@ type CopySpec struct {
 	Output string   // a folder
 }
 
-// CopyAction returns the action that copies the members of a list that want selects. Code identifies the code that makes the list.
-func CopyAction(s CopySpec, l List, want func(name string) bool, code string) *action.Action {
+// CopyAction returns the action that copies the members of a list that want selects. By identifies the code that makes the list.
+func CopyAction(s CopySpec, l List, want func(name string) bool, by string) *action.Action {
 	out := s.Output + "/"
 	return &action.Action{
 		ID:      s.ID,
 		Phase:   "sources",
-		Recipe:  recipe.Spec(s, Recipe, code),
+		Recipe:  code.Recipe(s, by),
 		Inputs:  s.Inputs,
 		Outputs: []string{out},
 		Run:     func(ctx context.Context, t *action.Task) error { return l.Copy(ctx, t.Path(out), want) },

@@ -21,8 +21,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code that decides a tarball's bytes, together with its Spec.
-var Recipe = recipe.Of(sources) + " " + archive.Recipe + " " + checksum.Recipe
+var code = recipe.Of("build/pack", sources)
 
 // A Spec decides a tarball's bytes, together with the contents of the files that it names. Paths are relative to the tree's root and
 // separated by slashes.
@@ -82,7 +81,7 @@ func Action(s Spec, at Place) *action.Action {
 	return &action.Action{
 		ID:      "package " + s.Name,
 		Phase:   "package",
-		Recipe:  recipe.Spec(s, Recipe, at.Code),
+		Recipe:  code.Recipe(s, at.Code),
 		Inputs:  inputs,
 		Outputs: []string{tar, sum},
 		Run: func(ctx context.Context, t *action.Task) error {

@@ -24,8 +24,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code that makes patched modules.
-var Recipe = recipe.Of(sources, "github.com/bluekeyes/go-gitdiff", "golang.org/x/mod") + patch.Recipe + module.Recipe
+// Code identifies the code that makes patched modules.
+var Code = recipe.Of("build/patched", sources)
 
 // Files in the folder of patched modules.
 const (
@@ -168,7 +168,7 @@ func Action(root string, find Go, gen Generator, s Spec, m *module.Module, input
 	return &action.Action{
 		ID:      "patches " + s.Module,
 		Phase:   "patches",
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  Code.Recipe(s),
 		Inputs:  in,
 		Outputs: []string{s.file(ModFile), s.file(SumFile), s.file(ListFile), s.file(Proxy) + "/"},
 		Run: func(ctx context.Context, t *action.Task) error {

@@ -157,7 +157,7 @@ func (b *builder) place(t tarball) (at pack.Place, err error) {
 	at = pack.Place{Root: b.Root, Tarballs: Tars, Sums: sums512, Cache: b.ArchiveCache()}
 	switch t.Name {
 	case catalog.SourceTarball:
-		at.Inputs, at.Code = b.tree.Files, source.Recipe
+		at.Inputs, at.Code = b.tree.Files, source.Code.String()
 		at.List = b.sourceList()
 	case catalog.PortableTestTarball:
 		at.Inputs, at.List, err = b.testManifests()
@@ -469,7 +469,7 @@ func (b *builder) sources() {
 			s.Inputs = append(s.Inputs, name)
 		}
 	}
-	b.add(pack.CopyAction(s, b.tree.Entries, isCopied, source.Recipe))
+	b.add(pack.CopyAction(s, b.tree.Entries, isCopied, source.Code.String()))
 }
 
 // sourceList returns the members of the source tarball: the sources, and the file with their version.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"slipway.build/pkg/build/inputs"
 	"slipway.build/pkg/build/pack"
@@ -91,7 +90,7 @@ func (b *builder) inputs(l *input.List) {
 		inputs.Place{
 			Place: pack.Place{
 				Root: b.Root, Tarballs: Tars, Sums: sums512,
-				List: b.sourceList(), Inputs: b.tree.Files, Code: strings.Join([]string{source.Recipe, pack.Recipe}, " "),
+				List: b.sourceList(), Inputs: b.tree.Files, Code: source.Code.String(),
 			},
 			Debian: b.debianSources(),
 		},

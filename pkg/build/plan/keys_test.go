@@ -1,60 +1,56 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
-	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/tree/catalog"
 )
 
-// Compiles have the same keys in caches by the local and the container road, which make the same bytes, and others by Bazel. Other projects'
-// programs are compiled by the local road in any case.
-func TestRoadsHaveTheKeysOfTheirBytes(t *testing.T) {
+// TestAnEditOfTheToolchainMakesStaleWhatHoldsItsWork edits code and raises modules: package recipe tests that a code's digest, which
+// is a line of recipes, changes if something that it covers does.
+func TestAnEditOfTheToolchainMakesStaleWhatHoldsItsWork(t *testing.T) {
 	t.Parallel()
-	root := tree(t)
-	keys := func(road string) map[string]string {
-		t.Helper()
-		p := open(t, root, "ROAD="+road)
-		all, err := graph(t, p, Request{Tars: true}).Keys(t.Context(), action.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		byBinary := map[string]string{}
-		for _, k := range all {
-			if k.Action.Phase == "compile" {
-				words := strings.Fields(k.Action.ID) // compile PLATFORM, perhaps the road, NAME
-				byBinary[words[1]+" "+words[len(words)-1]] = k.Key
-			}
-		}
-		return byBinary
-	}
-	local, container, bazel := keys("local"), keys("container"), keys("bazel")
-	if len(local) < 5 || len(container) != len(local) {
-		t.Fatalf("%d compiles by the local road, %d by the container road", len(local), len(container))
-	}
-	differ := 0
-	for binary, key := range local {
-		if key == "" || container[binary] != key {
-			t.Errorf("%s: the keys are %q and %q", binary, key, container[binary])
-		}
-		if bazel[binary] != key {
-			differ++
-		}
-	}
-	if differ == 0 || differ == len(local) {
-		t.Errorf("by Bazel, %d of %d keys differ; want those of the components", differ, len(local))
-	}
-}
-
-// What is loaded without a road has components all the same.
-func TestComponentsNeedNoRoad(t *testing.T) {
-	t.Parallel()
-	p, err := Load(tree(t), Settings{}, environment())
+	planned, err := open(t, tree(t)).Plan(t.Context(), Request{
+		Tars: true, Images: true, Inputs: true, Platforms: []catalog.Platform{linuxARM64},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := p.Components(t.Context())
-	if err != nil || code.Module == nil || len(code.Inputs) == 0 {
-		t.Errorf("%+v, %v", code, err)
+	documents := []string{"binaries", "checksums", "description", "provenance", "release.json", "sbom"}
+	packed := []string{"image", "inputs", "package", "sources"}
+	licenses := []string{"licenses", "modules", "packages", "spdx"}
+	for changed, want := range map[string][]string{
+		"pkg/release":                            documents, // how a purl is written, a field of release.json
+		"pkg/release/sbom":                       documents,
+		"github.com/CycloneDX/cyclonedx-go":      documents,
+		"github.com/anchore/go-struct-converter": documents,
+		"pkg/build/license":                      slices.Concat(documents, licenses, []string{"image"}),
+		"github.com/google/licensecheck":         slices.Concat(documents, licenses, []string{"image"}),
+		"golang.org/x/crypto/x509roots/fallback": slices.Concat(documents, []string{"image"}),
+		"github.com/klauspost/compress":          slices.Concat(documents, packed),
+		"pkg/mechanism/archive":                  slices.Concat(documents, packed),
+		"pkg/build/relink":                       {"compile"},
+		"pkg/cli":                                nil,
+		"pkg/mechanism/action":                   nil,
+		"github.com/spf13/cobra":                 nil,
+		"github.com/docker/docker":               nil,
+	} {
+		stale := map[string]bool{} // by the first word of an action's ID
+		for _, a := range planned.Graph.Actions {
+			kind, _, _ := strings.Cut(a.ID, " ")
+			stale[kind] = stale[kind] || slices.ContainsFunc(a.Recipe, func(line string) bool {
+				name, digest, _ := strings.Cut(line, "=")
+				code := recipe.Lookup(strings.TrimPrefix(name, "pkg/"))
+				return code != nil && code.Digest() == digest && code.Covers()[changed] != ""
+			})
+		}
+		for kind, is := range stale {
+			if is != slices.Contains(want, kind) {
+				t.Errorf("%s was changed: %s is stale: %t, want stale only %q", changed, kind, is, want)
+			}
+		}
 	}
 }

@@ -97,7 +97,7 @@ func remember(key, file string) error {
 func (p *Project) patchCheck(m *goModule) (key, file string, err error) {
 	spec := patched.SpecOf(p.patches[m.Name], m.Name)
 	h := sha256.New()
-	if err := json.NewEncoder(h).Encode([]any{patched.Recipe, spec}); err != nil {
+	if err := json.NewEncoder(h).Encode([]any{patched.Code.String(), spec}); err != nil {
 		return "", "", err
 	}
 	requirements, err := module.Digest(m.Dir)

@@ -36,5 +36,5 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe is part of keys: what this package computes decides bytes.
-var Recipe = recipe.Of(sources)
+// Code is part of keys: what this package computes decides bytes.
+var Code = recipe.Of("build/relink", sources)

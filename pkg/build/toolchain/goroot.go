@@ -168,8 +168,8 @@ func distributed(file, platform string) bool {
 	return true
 }
 
-// sources are the settings of a go.env that say where modules and toolchains come from. They have no effect on a compile.
-var sources = []string{"GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
+// origins are the settings of a go.env that say where modules and toolchains come from. They have no effect on a compile.
+var origins = []string{"GOPROXY", "GOSUMDB", "GOTOOLCHAIN"}
 
 var setting = regexp.MustCompile(`(?m)^([A-Za-z0-9_]+)=(.*)$`)
 
@@ -191,7 +191,7 @@ func checkDefaults(root string) error {
 		return err
 	}
 	for _, line := range setting.FindAllSubmatch(env, -1) {
-		if !slices.Contains(sources, string(line[1])) && len(line[2]) > 0 {
+		if !slices.Contains(origins, string(line[1])) && len(line[2]) > 0 {
 			return fmt.Errorf("%s sets %s: remove the setting", file, line[1])
 		}
 	}

@@ -3,6 +3,7 @@ package toolchain
 import (
 	"bytes"
 	"context"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"go/version"
@@ -14,7 +15,15 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"slipway.build/pkg/mechanism/recipe"
 )
+
+//go:embed *.go
+var sources embed.FS
+
+// The code is in keys: it decides the environment of Go commands, and which modules they get.
+var _ = recipe.Of("build/toolchain", sources)
 
 // A Pin names the Go to use.
 type Pin struct {

@@ -22,8 +22,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code that decides what a copy holds.
-var Recipe = recipe.Of(sources)
+// The code decides what a copy holds.
+var code = recipe.Of("build/upstream", sources)
 
 // Copy puts a copy of the repository into dir, which must not exist or be empty. It is whole only if Copy returns no error: the
 // caller makes it under another name, or asks Keep.

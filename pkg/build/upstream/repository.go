@@ -268,7 +268,7 @@ func noFolder(mod *module.Module, d module.Dependency) error {
 // Key returns a digest of what a copy consists of.
 func (r *Repository) Key() string {
 	h := sha256.New()
-	fmt.Fprintln(h, Recipe)
+	fmt.Fprintln(h, code)
 	for _, m := range r.Modules {
 		fmt.Fprintln(h, m.Dir, m.Path, m.Version.Version, m.Sum)
 	}

@@ -32,7 +32,7 @@ func (t Tree) change(mod *module.Module, from *upstream.Repository) (upstream.Ch
 		return upstream.Change{}, err
 	}
 	key := sha256.New()
-	fmt.Fprintln(key, patch.Recipe, t.Generator.Recipe)
+	fmt.Fprintln(key, patch.Code, t.Generator.Recipe)
 	for _, p := range patches {
 		fmt.Fprintln(key, p.Name, p.SHA256)
 	}

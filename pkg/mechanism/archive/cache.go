@@ -42,7 +42,7 @@ type cache struct {
 }
 
 func openCache(root string) (*cache, error) {
-	c := &cache{dir: filepath.Join(root, Recipe[:16])}
+	c := &cache{dir: filepath.Join(root, folder())}
 	return c, os.MkdirAll(c.dir, 0o777)
 }
 
@@ -291,12 +291,15 @@ func (p *Packer) Trim() error {
 				errs = append(errs, err)
 			}
 		}
-		if r.Name() != Recipe[:16] {
+		if r.Name() != folder() {
 			os.Remove(dir) // if it is empty
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// folder returns the name of the folder of what this code makes.
+func folder() string { return code.Digest()[:16] }
 
 // isRecipe and isCached recognize the folders and files of a cache, because the user may have chosen a folder that holds other
 // things, too.

@@ -9,7 +9,7 @@
 // Missing parent directories are added. Headers are USTAR where possible, else PAX (long names, files above 8 GiB). A .tar.gz
 // is one gzip member without a name or time in its header.
 // The order of the entries, the umask and the times of the sources, the number of workers and the state of
-// the cache change nothing. [Recipe] identifies the rest: this package and the compressor it was linked with.
+// the cache change nothing. The rest is code: this package and the compressor it was linked with.
 //
 // # How it is fast
 //

@@ -22,9 +22,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies all that decides an archive's bytes except its entries and their time. It must be part of the key of
-// every action that packs. The cache keeps what each recipe made in a folder of its own.
-var Recipe = recipe.Of(sources, "github.com/klauspost/compress")
+// The code decides an archive's bytes, with its entries and their time. The cache keeps what each version of it made in a folder of its own.
+var code = recipe.Of("mechanism/archive", sources)
 
 // An Entry describes a member of an archive: a directory, a symbolic link, or a file whose content is Data or is read from
 // Path.

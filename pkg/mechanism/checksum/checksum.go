@@ -30,8 +30,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code here that decides what a checksum file holds.
-var Recipe = recipe.Of(sources)
+var code = recipe.Of("mechanism/checksum", sources)
 
 // A Digest identifies a file's content.
 type Digest struct {
@@ -169,7 +168,7 @@ func (d *Digester) State() ([]byte, error) {
 	if err := d.idle(); err != nil {
 		return nil, err
 	}
-	s := state{Recipe: Recipe}
+	s := state{Recipe: code.Digest()}
 	var err1, err2 error
 	s.SHA256, err1 = d.sha256.(encoding.BinaryMarshaler).MarshalBinary()
 	s.SHA512, err2 = d.sha512.(encoding.BinaryMarshaler).MarshalBinary()
@@ -186,7 +185,7 @@ func (d *Digester) Resume(from []byte) error {
 	if err := json.Unmarshal(from, &s); err != nil {
 		return err
 	}
-	if s.Recipe != Recipe {
+	if s.Recipe != code.Digest() {
 		return errors.New("a state of other code")
 	}
 	short, long := sha256.New(), sha512.New()

@@ -19,8 +19,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code, here and in its libraries, that decides which files of a package are unpacked.
-var Recipe = recipe.Of(sources, "github.com/ulikunitz/xz", "github.com/klauspost/compress")
+// The code decides which files of a package are unpacked.
+var code = recipe.Of("mechanism/debian", sources)
 
 // Files beside a base's rootfs: what it needs of Debian, and the exact packages whose files it has.
 const (
@@ -45,7 +45,7 @@ func Action(root string, from Sources, s Spec) *action.Action {
 	return &action.Action{
 		ID:      fmt.Sprintf("debian %s/%s %s", s.OS, s.Arch, s.Name),
 		Phase:   "image",
-		Recipe:  recipe.Spec(s, Recipe, archive.Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  []string{s.Dir + "/" + LockFile},
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
@@ -116,7 +116,7 @@ func CopyrightAction(root string, s CopyrightSpec) *action.Action {
 	return &action.Action{
 		ID:      fmt.Sprintf("licenses %s/%s %s", s.OS, s.Arch, s.Name),
 		Phase:   "licenses",
-		Recipe:  recipe.Spec(s, Recipe),
+		Recipe:  code.Recipe(s),
 		Inputs:  inputs,
 		Outputs: []string{s.Output + "/"},
 		Run: func(_ context.Context, t *action.Task) error {

@@ -14,6 +14,7 @@ package git
 import (
 	"bytes"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,14 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/child"
+	"slipway.build/pkg/mechanism/recipe"
 )
+
+//go:embed *.go
+var sources embed.FS
+
+// The code is in keys: it decides what git says of sources.
+var _ = recipe.Of("mechanism/git", sources)
 
 // A Repo is a repository with its work tree.
 type Repo struct {

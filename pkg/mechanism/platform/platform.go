@@ -4,12 +4,20 @@
 package platform
 
 import (
+	"embed"
 	"runtime"
 	"slices"
 	"strings"
 
+	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/mechanism/suggest"
 )
+
+//go:embed *.go
+var sources embed.FS
+
+// The code is in keys: releases name platforms as it writes them.
+var _ = recipe.Of("mechanism/platform", sources)
 
 // A Platform is an operating system and a processor, by Go's names.
 type Platform struct{ OS, Arch string }

@@ -10,10 +10,11 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe is part of the key of each action that runs this package's code.
-var Recipe = recipe.Of(sources, "github.com/klauspost/compress")
+// The recipe of each action of this package begins with its code.
+var code = recipe.Of("mechanism/recipe", sources)
 
 func ExampleOf() {
-	fmt.Println(len(Recipe), "hexadecimal digits")
-	// Output: 64 hexadecimal digits
+	spec := struct{ Name string }{"a.tar"}
+	fmt.Println(code.Recipe(spec)[1])
+	// Output: Name="a.tar"
 }

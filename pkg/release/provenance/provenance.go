@@ -21,8 +21,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code that decides the bytes of statements, together with the release.
-var Recipe = recipe.Of(sources)
+// The code is in keys: it decides the bytes of statements.
+var _ = recipe.Of("release/provenance", sources)
 
 // Types in statements. See https://github.com/in-toto/attestation and https://slsa.dev/spec/v1.1/provenance.
 const (

@@ -18,8 +18,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code that decides the bytes of a document, together with what it is made of.
-var Recipe = recipe.Of(sources, "github.com/spdx/tools-golang", "github.com/CycloneDX/cyclonedx-go", "github.com/package-url/packageurl-go")
+// The code is in keys: it decides the bytes of documents.
+var _ = recipe.Of("release/sbom", sources)
 
 // A Document is a bill of materials: of the first component, and of what it consists of.
 type Document struct {

@@ -16,8 +16,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code that names the members of the file.
-var Recipe = recipe.Of(sources)
+// The code is in keys: it names the members of the tarball of inputs.
+var _ = recipe.Of("tree/input", sources)
 
 // A List names what a release is made of besides its tree, by sums.
 type List struct {

@@ -20,8 +20,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code here that decides what a list of modules holds.
-var Recipe = recipe.Of(sources)
+// The code is in keys: it decides what a list of modules holds.
+var _ = recipe.Of("tree/module", sources)
 
 // A Binary has the build information of a binary.
 type Binary struct {

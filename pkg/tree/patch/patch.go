@@ -20,8 +20,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Recipe identifies the code here, which decides what patched code is.
-var Recipe = recipe.Of(sources, "github.com/bluekeyes/go-gitdiff")
+// Code identifies the code that decides what patched code is.
+var Code = recipe.Of("tree/patch", sources)
 
 // Folder is the folder, in the tree or in a project's folder below images, that holds patches.
 const Folder = "patches"

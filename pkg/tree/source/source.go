@@ -16,10 +16,10 @@ import (
 )
 
 //go:embed *.go
-var code embed.FS
+var sources embed.FS
 
-// Recipe identifies the code here, which decides which files are sources, and their modes.
-var Recipe = recipe.Of(code)
+// Code identifies the code that decides which files are sources, and their modes.
+var Code = recipe.Of("tree/source", sources)
 
 // A Tree is the sources below a folder, as Find saw them.
 type Tree struct {

@@ -1,12 +1,20 @@
 package stamp
 
 import (
+	"embed"
 	"slices"
 	"strings"
 	"time"
 
 	"slipway.build/pkg/mechanism/goflag"
+	"slipway.build/pkg/mechanism/recipe"
 )
+
+//go:embed *.go
+var sources embed.FS
+
+// The code is in keys: it names files that are no sources.
+var _ = recipe.Of("tree/stamp", sources)
 
 // A Stamp names the version of a tree, and of everything made from it.
 type Stamp struct {

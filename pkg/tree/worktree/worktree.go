@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +13,14 @@ import (
 	"sync"
 
 	"slipway.build/pkg/mechanism/git"
+	"slipway.build/pkg/mechanism/recipe"
 )
+
+//go:embed *.go
+var sources embed.FS
+
+// The code is in keys: it decides which files are sources.
+var _ = recipe.Of("tree/worktree", sources)
 
 // ErrNone means that a folder is not the top of a git work tree.
 var ErrNone = errors.New("not the top of a git work tree")
