@@ -12,6 +12,7 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
+	"slipway.build/pkg/mechanism/debian"
 )
 
 // Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive, or Kubernetes' own: WHAT=k8s.io/kubernetes/pkg/scheduler/...
@@ -73,12 +74,12 @@ func Update(ctx context.Context) error {
 // GeneratedFiles generates the code of API packages: deep copies, defaults, conversions, OpenAPI definitions, clients.
 func GeneratedFiles(ctx context.Context) error { return slipway(ctx, "generate") }
 
-// UpdateDebianLocks updates images/*/debian.lock to the versions of Debian's packages on the mirror.
+// UpdateDebianLocks updates images/*/debian.lock to the versions of Debian's packages and security fixes on the mirrors.
 func UpdateDebianLocks(ctx context.Context) error {
 	if dryRun() {
 		return say("generate", "images/*/debian.lock")
 	}
-	return generate.DebianLocks(ctx, ".", os.Getenv("SLIPWAY_DEBIAN_MIRROR"), os.Stdout)
+	return generate.DebianLocks(ctx, ".", debian.SourcesFrom(os.Getenv), os.Stdout)
 }
 
 // Verify checks formatting, lints, spelling, and that generated files are up to date.

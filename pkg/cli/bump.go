@@ -10,6 +10,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/maintain/bump"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -29,7 +30,7 @@ from where to where.
   slipway bump go@go1.26.8        this one
   slipway bump etcd coredns       as the tree's Kubernetes names them
   slipway bump metrics-server     the newest that the pinned Go can compile; others below images/ likewise
-  slipway bump debian             the Debian packages that the mirror has now
+  slipway bump debian             the Debian packages, and security fixes to them, that the mirrors have now
 
 The new tree is prepared in a copy, and replaces the old one only when it is whole. What is not available is named
 before anything changes. If slipway is killed meanwhile, the next command finishes the bump or undoes it.
@@ -47,7 +48,7 @@ A tree with changes that are not committed is refused without --force, since the
 				}
 				b, err := bump.Prepare(c.Context(), bump.Options{
 					Root: root, State: plan.State, Targets: args, Force: force,
-					Mirror: o.Getenv("SLIPWAY_DEBIAN_MIRROR"), LocksBy: "`make update-debian-locks`", Getenv: o.Getenv,
+					Debian: debian.SourcesFrom(o.Getenv), LocksBy: "`make update-debian-locks`", Getenv: o.Getenv,
 					Say: o.say,
 				})
 				if err != nil {

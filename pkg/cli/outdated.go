@@ -8,6 +8,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/maintain/bump"
+	"slipway.build/pkg/mechanism/debian"
 )
 
 func newOutdated(o *options) *cobra.Command {
@@ -32,7 +33,7 @@ SHOULD or, if the tree has that, by the newest. Whether a release has them, slip
 				return err
 			}
 			items, err := bump.Outdated(c.Context(), bump.Options{
-				Root: root, State: plan.State, Mirror: o.Getenv("SLIPWAY_DEBIAN_MIRROR"),
+				Root: root, State: plan.State, Debian: debian.SourcesFrom(o.Getenv),
 				DB: db, Say: o.say,
 			})
 			if err != nil {

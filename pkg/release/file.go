@@ -63,6 +63,7 @@ func Unmarshal(data []byte) (*Release, error) {
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	r.renamePackages()
 	return &r, nil
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 // PURL returns the package URL of a module, toolchain or Debian package, and "" of other inputs. The form is that of
-// https://github.com/package-url/purl-spec.
+// https://github.com/package-url/purl-spec. Of a Debian package it says, as scanners need it, the release of Debian (distro) and the source
+// package (upstream), which faults are known of.
 func (in Input) PURL() string {
 	switch in.Kind {
 	case Module:
@@ -24,13 +25,48 @@ func (in Input) PURL() string {
 	case Toolchain:
 		return golang(in.Name, in.Version)
 	case Debian:
-		arch := packageurl.Qualifiers{{Key: "arch", Value: "all"}}
-		if (in.Platform != platform.Platform{}) {
-			arch[0].Value = debian.Arch(in.Platform.Arch)
+		about := in.debianArch()
+		if distro := debian.Distribution(in.Suite); distro != "" {
+			about = append(about, packageurl.Qualifier{Key: "distro", Value: distro})
 		}
-		return packageurl.NewPackageURL(packageurl.TypeDebian, "debian", in.Name, in.Version, arch, "").ToString()
+		switch {
+		case in.SourceVersion != "":
+			about = append(about, packageurl.Qualifier{Key: "upstream", Value: in.Source + "@" + in.SourceVersion})
+		case in.Source != "" && in.Source != in.Name:
+			about = append(about, packageurl.Qualifier{Key: "upstream", Value: in.Source})
+		}
+		return debianPURL(in, about)
 	}
 	return ""
+}
+
+func (in Input) debianArch() packageurl.Qualifiers {
+	arch := "all"
+	if (in.Platform != platform.Platform{}) {
+		arch = debian.Arch(in.Platform.Arch)
+	}
+	return packageurl.Qualifiers{{Key: "arch", Value: arch}}
+}
+
+func debianPURL(in Input, about packageurl.Qualifiers) string {
+	return packageurl.NewPackageURL(packageurl.TypeDebian, "debian", in.Name, in.Version, about, "").ToString()
+}
+
+// renamePackages gives artifacts the package URLs that Debian packages have now: in older descriptions, these say only the architecture.
+func (r *Release) renamePackages() {
+	names := map[string]string{}
+	for _, in := range r.Inputs {
+		if in.Kind == Debian {
+			names[debianPURL(in, in.debianArch())] = in.PURL()
+		}
+	}
+	for _, a := range r.Artifacts {
+		for i, purl := range a.Inputs {
+			if name := names[purl]; name != "" {
+				a.Inputs[i] = name
+			}
+		}
+	}
 }
 
 // ParsePURL returns what kind of input a package URL names, and its version.

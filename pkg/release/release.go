@@ -102,17 +102,18 @@ const (
 
 // An Input is something that artifacts were made from.
 type Input struct {
-	Kind     InputKind         `json:"kind" jsonschema:"source, module, toolchain, debian or patch"`
-	Name     string            `json:"name" jsonschema:"file name, module path, or package name; of a patch, its path in the tree"`
-	Version  string            `json:"version,omitempty" jsonschema:"as the module or package has it"`
-	Platform platform.Platform `json:"platform,omitzero" jsonschema:"of a toolchain the host, of a Debian package what it is for; absent if it is for all"`
-	Sum      string            `json:"sum,omitempty" jsonschema:"of a module or toolchain: h1:… as go.sum has it"`
-	SHA256   string            `json:"sha256,omitempty" jsonschema:"of a file, in hex"`
-	Replaces string            `json:"replaces,omitempty" jsonschema:"of a module: what it stands in for, as PATH@VERSION"`
-	Source   string            `json:"source,omitempty" jsonschema:"of a Debian package: the source package that it is built from"`
-	Suite    string            `json:"suite,omitempty" jsonschema:"of a Debian package: the suite that it is from, such as trixie"`
-	License  string            `json:"license,omitempty" jsonschema:"of a source, module or toolchain: SPDX expression of the licenses of its code"`
-	Changes  []string          `json:"changes,omitempty" jsonschema:"of a patch: paths of the modules that it changes"`
+	Kind          InputKind         `json:"kind" jsonschema:"source, module, toolchain, debian or patch"`
+	Name          string            `json:"name" jsonschema:"file name, module path, or package name; of a patch, its path in the tree"`
+	Version       string            `json:"version,omitempty" jsonschema:"as the module or package has it"`
+	Platform      platform.Platform `json:"platform,omitzero" jsonschema:"of a toolchain the host, of a Debian package what it is for; absent if it is for all"`
+	Sum           string            `json:"sum,omitempty" jsonschema:"of a module or toolchain: h1:… as go.sum has it"`
+	SHA256        string            `json:"sha256,omitempty" jsonschema:"of a file, in hex"`
+	Replaces      string            `json:"replaces,omitempty" jsonschema:"of a module: what it stands in for, as PATH@VERSION"`
+	Source        string            `json:"source,omitempty" jsonschema:"of a Debian package: the source package that it is built from"`
+	SourceVersion string            `json:"sourceVersion,omitempty" jsonschema:"of a Debian package: the version of its source package, if it differs"`
+	Suite         string            `json:"suite,omitempty" jsonschema:"of a Debian package: the suite that it is from, or fixes, such as trixie"`
+	License       string            `json:"license,omitempty" jsonschema:"of a source, module or toolchain: SPDX expression of the licenses of its code"`
+	Changes       []string          `json:"changes,omitempty" jsonschema:"of a patch: paths of the modules that it changes"`
 }
 
 // VariableNames lists the variables that decide bytes, which a release names if the user set them.

@@ -174,6 +174,7 @@ var only = []struct {
 	{"github.com/github/go-spdx/...", []string{"tree/catalog"}},
 	{"github.com/google/licensecheck", []string{"build/license"}},
 	{"github.com/ulikunitz/xz", []string{"mechanism/debian"}},
+	{"github.com/ProtonMail/go-crypto/...", []string{"mechanism/debian"}},
 	{"google.golang.org/protobuf/...", []string{"mechanism/reapi", "mechanism/reapi/internal/wire"}},
 	{"github.com/magefile/mage/...", []string{"cli/generate"}},
 	{"github.com/bazelbuild/...", []string{"cli/generate"}},

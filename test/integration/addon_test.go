@@ -127,7 +127,7 @@ func requirements(mod *modfile.File) map[string]string {
 // ownCache returns an environment with an empty cache folder, except for Go's, and a mirror that does not answer.
 func ownCache(t *testing.T, tr tree) (env []string) {
 	t.Helper()
-	env = []string{"XDG_CACHE_HOME=" + t.TempDir(), "SLIPWAY_DEBIAN_MIRROR=http://127.0.0.1:9/debian"}
+	env = []string{"XDG_CACHE_HOME=" + t.TempDir(), "SLIPWAY_DEBIAN_MIRROR=http://127.0.0.1:9/debian", "SLIPWAY_DEBIAN_SNAPSHOT=off"}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		env = append(env, name+"="+strings.TrimSpace(run(t, tr.dir, nil, "go", "env", name).ok(t).stdout))
 	}
@@ -137,7 +137,7 @@ func ownCache(t *testing.T, tr tree) (env []string) {
 func TestReleaseNeedsNoMirrorOnceItHasThePackages(t *testing.T) {
 	r := baseline(t)
 	r.remove(t, "_output/release-stage/debian", hostImage("kube-proxy")+".tar")
-	with := r.tree.with("SLIPWAY_DEBIAN_MIRROR=http://127.0.0.1:9/debian")
+	with := r.tree.with("SLIPWAY_DEBIAN_MIRROR=http://127.0.0.1:9/debian", "SLIPWAY_DEBIAN_SNAPSHOT=off")
 	with.jsonRun(t, quickRelease...)
 	r.sameRelease(t, r.tree)
 }

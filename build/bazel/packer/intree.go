@@ -13,6 +13,7 @@ import (
 
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/debian"
 )
 
 // A part of a release is made in the tree, in a new folder. It returns what to pack.
@@ -100,9 +101,8 @@ func others(ctx context.Context, a arguments, scratch string) ([]archive.Entry, 
 		return nil, err
 	}
 	p, err := plan.Open(ctx, scratch, plan.Settings{
-		DebianMirror:   os.Getenv("SLIPWAY_DEBIAN_MIRROR"),
-		DebianSnapshot: os.Getenv("SLIPWAY_DEBIAN_SNAPSHOT"),
-		Inputs:         from.Inputs(), // the copy does not have them
+		Debian: debian.SourcesFrom(os.Getenv),
+		Inputs: from.Inputs(), // the copy does not have them
 	}, os.Getenv)
 	if err != nil {
 		return nil, err

@@ -423,7 +423,10 @@ func (d *describer) packages(has func(*release.Artifact, release.Input) error) e
 				return err
 			}
 			for _, pkg := range lock.For(p.Arch) {
-				in := release.Input{Kind: release.Debian, Name: pkg.Name, Version: pkg.Version, SHA256: pkg.SHA256, Source: pkg.Source(), Suite: lock.Suite}
+				in := release.Input{
+					Kind: release.Debian, Name: pkg.Name, Version: pkg.Version, SHA256: pkg.SHA256,
+					Source: pkg.Source(), SourceVersion: pkg.SourceVersion, Suite: lock.Suite,
+				}
 				if !strings.HasSuffix(pkg.Path, "_all.deb") {
 					in.Platform = platform.Platform{OS: p.OS, Arch: p.Arch}
 				}

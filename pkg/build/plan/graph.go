@@ -62,7 +62,7 @@ func (b *builder) actions(c *content) error {
 		}
 	}
 	for _, base := range c.bases {
-		b.add(debian.Action(b.Root, b.debianSources(), b.packages(base)))
+		b.add(debian.Action(b.Root, b.Settings.Debian, b.packages(base)))
 	}
 	for _, im := range c.images {
 		b.add(image.Action(b.Root, b.ArchiveCache(), b.image(im)))
@@ -81,11 +81,6 @@ func (b *builder) actions(c *content) error {
 		b.inputs(c.inputs)
 	}
 	return nil
-}
-
-// debianSources says where Debian packages come from.
-func (p *Project) debianSources() debian.Sources {
-	return debian.Sources{Folder: p.inputs.Debian(), Mirror: p.Settings.DebianMirror, Snapshot: p.Settings.DebianSnapshot}
 }
 
 // packages describes the tar file of a base's Debian packages.

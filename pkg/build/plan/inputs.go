@@ -92,7 +92,7 @@ func (b *builder) inputs(l *input.List) {
 				Root: b.Root, Tarballs: Tars, Sums: sums512,
 				List: b.sourceList(), Inputs: b.tree.Files, Code: source.Code.String(),
 			},
-			Debian: b.debianSources(),
+			Debian: b.Settings.Debian,
 		},
 	))
 }

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"slipway.build/pkg/build/roads"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/module"
@@ -48,9 +51,9 @@ type Settings struct {
 	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it as well
 	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it as well
 	CrossBase      string // KUBE_CROSS_BASE: the image that the build image starts from
-	DebianMirror   string // SLIPWAY_DEBIAN_MIRROR: where Debian packages come from, unless this machine configures it
-	DebianSnapshot string // SLIPWAY_DEBIAN_SNAPSHOT: where packages come from that mirrors have removed
 	Inputs         string // SLIPWAY_INPUTS: the folder of the inputs, unless the tree has one
+
+	Debian debian.Sources // where Debian packages come from
 }
 
 // SettingsFrom reads the settings from an environment.
@@ -65,9 +68,8 @@ func SettingsFrom(getenv func(string) string) Settings {
 		DockerRegistry: getenv("KUBE_DOCKER_REGISTRY"),
 		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
 		CrossBase:      getenv("KUBE_CROSS_BASE"),
-		DebianMirror:   getenv("SLIPWAY_DEBIAN_MIRROR"),
-		DebianSnapshot: getenv("SLIPWAY_DEBIAN_SNAPSHOT"),
 		Inputs:         getenv("SLIPWAY_INPUTS"),
+		Debian:         debian.SourcesFrom(getenv),
 	}
 }
 
@@ -111,7 +113,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	if err != nil {
 		return nil, err
 	}
-	if err := settings.validateTags(); err != nil {
+	if err := errors.Join(settings.validateTags(), settings.Debian.Check()); err != nil {
 		return nil, err
 	}
 	p := &Project{Root: root, Settings: settings, getenv: getenv}
@@ -121,6 +123,8 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	if p.inputs, err = input.Find(root, settings.Inputs); err != nil {
 		return nil, err
 	}
+	p.Settings.Debian.Folder = p.inputs.Debian()
+	p.Settings.Debian.Snapshot = cmp.Or(settings.Debian.Snapshot, p.Catalog.DebianSnapshot())
 	if p.patches, err = patched.Load(root, p.Catalog); err != nil {
 		return nil, err
 	}
@@ -139,7 +143,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		Pin:          p.pin,
 		Go:           p.Go,
 		CrossBase:    settings.CrossBase,
-		DebianMirror: settings.DebianMirror,
+		DebianMirror: settings.Debian.Mirror,
 		Sources:      func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
 		Status:       p.WorkspaceStatus,
 		EngineUsed:   p.markEngine,

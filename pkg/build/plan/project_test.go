@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/mechanism/debian"
 )
 
 func TestOpenFindsTheTreeFromAFolderInIt(t *testing.T) {
@@ -47,8 +48,9 @@ func TestOpenRefuses(t *testing.T) {
 func TestSettingsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	got := SettingsFrom(environment("ROAD=local", "DBG=1", "GOFLAGS=-tags=x", "GOLDFLAGS=-w", "KUBE_DOCKER_REGISTRY=r", "KUBE_DOCKER_IMAGE_TAG=t",
-		"KUBE_CROSS_BASE=b", "SLIPWAY_DEBIAN_MIRROR=m", "SLIPWAY_DEBIAN_SNAPSHOT=s", "SLIPWAY_INPUTS=i"))
-	want := Settings{"local", road.Options{Debug: true, GoFlags: "-tags=x", LDFlags: "-w"}, "r", "t", "b", "m", "s", "i"}
+		"KUBE_CROSS_BASE=b", "SLIPWAY_DEBIAN_MIRROR=m", "SLIPWAY_DEBIAN_SECURITY_MIRROR=f", "SLIPWAY_DEBIAN_SNAPSHOT=s", "SLIPWAY_DEBIAN_KEYRING=k", "SLIPWAY_INPUTS=i"))
+	want := Settings{"local", road.Options{Debug: true, GoFlags: "-tags=x", LDFlags: "-w"}, "r", "t", "b", "i",
+		debian.Sources{Mirror: "m", Security: "f", Snapshot: "s", Keyring: "k"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 // DebianLocks writes a debian.lock beside every images/NAME/packages.txt, for the platforms of the server set. Unlike all other
-// generated files, a lock depends on what a mirror has today.
-func DebianLocks(ctx context.Context, root, mirror string, w io.Writer) error {
+// generated files, a lock depends on what Debian's archives have today.
+func DebianLocks(ctx context.Context, root string, from debian.Sources, w io.Writer) error {
 	c, err := catalog.Load(root)
 	if err != nil {
 		return err
 	}
-	locks, err := bump.ResolveDebian(ctx, root, c, mirror, func(text string) { fmt.Fprintln(w, text) })
+	locks, err := bump.ResolveDebian(ctx, root, c, from)
 	if err != nil {
 		return err
 	}

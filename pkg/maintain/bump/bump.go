@@ -18,6 +18,7 @@ import (
 
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/journal"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
@@ -41,11 +42,11 @@ type Options struct {
 	Targets []string
 
 	Force   bool         // also in a tree with changes that are not committed
-	Mirror  string       // of Debian packages; empty: that of this machine's apt
 	DB      string       // of Go's vulnerabilities, for Outdated; empty if nobody asks
 	LocksBy string       // the command that debian.lock files name as theirs
 	Say     func(string) // prints a line of progress
 
+	Debian debian.Sources      // of Debian packages
 	Getenv func(string) string // of the environment in which git is found
 }
 

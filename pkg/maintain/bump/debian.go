@@ -3,7 +3,6 @@ package bump
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -13,20 +12,23 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A DebianLock is what a mirror has for the packages of an image base now.
+// A DebianLock is what Debian's archives have for the packages of an image base now.
 type DebianLock struct {
 	File string // debian.lock, relative to the root, with slashes
 	*debian.Lock
 }
 
-// ResolveDebian asks a mirror, or where this machine's apt has packages, for what every images/NAME/packages.txt wants, for the platforms of
-// the server set.
-func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, mirror string, say func(string)) ([]DebianLock, error) {
+// ResolveDebian asks Debian's archives for what every images/NAME/packages.txt wants, for the platforms of the server set.
+func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, from debian.Sources) ([]DebianLock, error) {
+	if err := from.Check(); err != nil {
+		return nil, err
+	}
 	var archs []string
 	for _, p := range c.Sets[catalog.Server] {
 		archs = append(archs, p.Arch)
 	}
 	var locks []DebianLock
+	var wishes []*debian.Wish
 	done := map[string]bool{"": true}
 	for _, im := range c.Images {
 		if done[im.Base] {
@@ -40,18 +42,22 @@ func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, mirror 
 		if err != nil {
 			return nil, err
 		}
-		lock, err := wish.Resolve(ctx, mirror, archs, say)
-		if err != nil {
-			return nil, fmt.Errorf("images/%s: %w", im.Base, err)
-		}
-		locks = append(locks, DebianLock{path.Join("images", im.Base, "debian.lock"), lock})
+		wishes = append(wishes, wish)
+		locks = append(locks, DebianLock{File: path.Join("images", im.Base, "debian.lock")})
+	}
+	resolved, err := debian.Resolve(ctx, from, wishes, archs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range locks {
+		locks[i].Lock = resolved[i]
 	}
 	return locks, nil
 }
 
 // toDebian refreshes every debian.lock.
 func (p *preparation) toDebian(ctx context.Context) error {
-	locks, err := ResolveDebian(ctx, p.copy, p.catalog, p.Mirror, p.Say)
+	locks, err := ResolveDebian(ctx, p.copy, p.catalog, p.Debian)
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func (p *preparation) toDebian(ctx context.Context) error {
 			continue
 		}
 		for _, m := range lockMoves(old, l.Lock) {
-			p.move(m.What, m.From, m.To, "in "+l.File)
+			p.move(m.What, m.From, m.To, "in "+l.File+m.Why)
 		}
 		if err := p.write(l.File, l.Marshal(p.LocksBy)); err != nil {
 			return err
@@ -73,7 +79,8 @@ func (p *preparation) toDebian(ctx context.Context) error {
 	return nil
 }
 
-// lockMoves lists the packages whose versions differ, each once for all architectures that have the same two versions.
+// lockMoves lists the packages whose versions differ, each once for all architectures that have the same two versions. Why says of a
+// security fix where it is from, to follow the name of a file.
 func lockMoves(old, new *debian.Lock) []Move {
 	type key struct{ arch, name string }
 	before := map[key]string{}
@@ -92,7 +99,11 @@ func lockMoves(old, new *debian.Lock) []Move {
 	}
 	for _, p := range new.Packages {
 		k := key{p.Arch, p.Name}
-		add(Move{What: "Debian " + p.Name, From: before[k], To: p.Version})
+		m := Move{What: "Debian " + p.Name, From: before[k], To: p.Version}
+		if p.Archive == debian.Security {
+			m.Why = ", from " + debian.Security
+		}
+		add(m)
 		delete(before, k)
 	}
 	if old != nil {

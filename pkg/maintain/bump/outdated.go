@@ -101,7 +101,7 @@ func (q *inquiry) add(i Item) {
 	q.items = append(q.items, i)
 }
 
-// older reports whether a version is older than another one. Debian's packages should be those that the mirror has, newer or older.
+// older reports whether a version is older than another one. Debian's packages should be those that the mirrors have, newer or older.
 func older(kind, have, than string) bool {
 	if kind == "go" {
 		return goversion.Compare(have, than) < 0
@@ -277,7 +277,7 @@ func (q *inquiry) debian(ctx context.Context) error {
 	}) {
 		return nil
 	}
-	locks, err := ResolveDebian(ctx, q.Root, q.catalog, q.Mirror, q.Say)
+	locks, err := ResolveDebian(ctx, q.Root, q.catalog, q.Debian)
 	if err != nil {
 		if ctx.Err() == nil {
 			q.add(Item{Kind: "debian", Name: "packages", Note: notKnown(err)})
@@ -291,7 +291,7 @@ func (q *inquiry) debian(ctx context.Context) error {
 			return err
 		}
 		for _, m := range lockMoves(old, l.Lock) {
-			q.add(Item{Kind: "debian", Name: strings.TrimPrefix(m.What, "Debian "), Have: m.From, Newest: m.To, Note: l.File})
+			q.add(Item{Kind: "debian", Name: strings.TrimPrefix(m.What, "Debian "), Have: m.From, Newest: m.To, Note: l.File + m.Why})
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // An origin says where Debian packages come from.
@@ -97,8 +98,8 @@ func codename(file string) (string, error) {
 	return values["VERSION_CODENAME"], nil
 }
 
-// aptProxies asks apt for its proxies. In the environment they stay out of what is made, and out of the list of processes.
-func aptProxies() []string {
+// aptProxies asks apt for its proxies, once. In the environment they stay out of what is made, and out of the list of processes.
+var aptProxies = sync.OnceValue(func() []string {
 	var env []string
 	for _, scheme := range []string{"http", "https"} {
 		name := scheme + "_proxy"
@@ -111,4 +112,4 @@ func aptProxies() []string {
 		}
 	}
 	return env
-}
+})

@@ -5,11 +5,12 @@
 //
 // A [Lock] names the exact packages whose files are in a container image. [Fetch] gets them, by sum, and [Unpack] reads
 // their files, with nothing of Debian's installed; [Action] does both and writes a tar. [CopyrightAction] collects their
-// copyright files. [Wish.Resolve] makes a lock of the packages that an archive has now.
+// copyright files. [Resolve] makes locks of the packages that Debian's archives have now: the main one, and that of security fixes. It
+// checks them by the keys of Debian's archive.
 //
-// Packages come from the mirror that the user names (SLIPWAY_DEBIAN_MIRROR), or from where the apt of this machine has them.
-// Those of a lock are kept by their sums, below the user's cache folder: once there, no mirror is needed. They may also come
-// from a folder, and, since mirrors remove old versions, from an archive of Debian's past: see [Sources].
+// Packages come from the mirrors that the user names, or from where the apt of this machine has them, or, since mirrors remove old versions
+// and not every machine has apt, from an archive of Debian's past: see [Sources]. Those of a lock are kept by their sums, below the
+// user's cache folder: once there, nothing is asked.
 //
 // # What must never be in here
 //

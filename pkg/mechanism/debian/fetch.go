@@ -11,10 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/tail"
 )
 
 // maxPackage is a limit that no package of an image reaches, in bytes.
@@ -23,11 +26,59 @@ const maxPackage = 256 << 20
 // parallel is the number of packages that are fetched at once.
 const parallel = 4
 
-// Sources say where the packages of a lock come from if the user's cache folder lacks them. They decide no bytes.
+// Sources say where the packages of a lock come from if the user's cache folder lacks them, and what locks are made of. They decide no
+// bytes of what a lock names.
 type Sources struct {
 	Folder   string // is asked first; it has packages under their FileName. "" if there is none
 	Mirror   string // SLIPWAY_DEBIAN_MIRROR; without one, the mirrors of this machine's apt are asked
-	Snapshot string // SLIPWAY_DEBIAN_SNAPSHOT, asked last: an archive of Debian's past, with {time} for the time of a lock
+	Security string // SLIPWAY_DEBIAN_SECURITY_MIRROR, the same for security fixes; Off does without them
+	Snapshot string // SLIPWAY_DEBIAN_SNAPSHOT, asked last: see CheckSnapshot; "" or Off if there is none
+	Keyring  string // SLIPWAY_DEBIAN_KEYRING: the file of the keys that sign archives; Off checks nothing. "" is that of this machine
+}
+
+const (
+	// Off does without something in [Sources].
+	Off = "off"
+
+	// PublicSnapshot is the address of the public archive of Debian's past: https://snapshot.debian.org/.
+	PublicSnapshot = "https://snapshot.debian.org/archive/{archive}/{time}"
+)
+
+// SourcesFrom reads the variables of an environment.
+func SourcesFrom(getenv func(string) string) Sources {
+	return Sources{
+		Mirror: getenv("SLIPWAY_DEBIAN_MIRROR"), Security: getenv("SLIPWAY_DEBIAN_SECURITY_MIRROR"),
+		Snapshot: getenv("SLIPWAY_DEBIAN_SNAPSHOT"), Keyring: getenv("SLIPWAY_DEBIAN_KEYRING"),
+	}
+}
+
+// Check returns an error if the user has set a variable to what it cannot be.
+func (s Sources) Check() error {
+	if s.Mirror != "" {
+		if err := checkMirror(s.Mirror); err != nil {
+			return err
+		}
+	}
+	if s.Security != "" && s.Security != Off {
+		if err := checkAddress("SLIPWAY_DEBIAN_SECURITY_MIRROR", s.Security, "http://mirror.example.com/debian-security, or off"); err != nil {
+			return err
+		}
+	}
+	if s.Snapshot != "" && s.Snapshot != Off {
+		if err := CheckSnapshot(s.Snapshot); err != nil {
+			return badrequest.Mark(fmt.Errorf("SLIPWAY_DEBIAN_SNAPSHOT: %w, or off", err))
+		}
+	}
+	return nil
+}
+
+// CheckSnapshot returns an error if an address cannot be that of an archive of Debian's past: it needs {archive} for the name of
+// an archive, Main or Security, and {time} for the time of a lock.
+func CheckSnapshot(address string) error {
+	if !isAddress(address) || !strings.Contains(address, "{archive}") || !strings.Contains(address, "{time}") {
+		return fmt.Errorf("%q is not an address such as http://snapshot.example.com/{archive}/{time}", tail.Redact(address))
+	}
+	return nil
 }
 
 // FileName returns the name of the package's file in the user's cache folder, and in a folder of [Sources].
@@ -127,7 +178,7 @@ func (p Package) keep(r io.Reader, cache string) error {
 
 // fetch puts a package into the cache.
 func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
-	err := m.get(ctx, p.Path, func(r io.Reader) error { return p.keep(r, cache) })
+	err := m.get(ctx, p.Archive, p.Path, func(r io.Reader) error { return p.keep(r, cache) })
 	switch {
 	case errors.Is(err, errGone):
 		return fmt.Errorf("the Debian package %s %s: %w: %w, or the mirror keeps no old versions", p.Name, p.Version, err, ErrLock)

@@ -1,12 +1,9 @@
 package debian
 
 import (
-	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,9 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ulikunitz/xz"
+
+	"slipway.build/pkg/mechanism/badrequest"
 )
 
 // an archive of files by path; it counts what it was asked.
@@ -33,12 +32,20 @@ func serve(t *testing.T, files map[string]string) (m *mirrors, asked *atomic.Int
 		_, _ = w.Write([]byte(text))
 	}))
 	t.Cleanup(server.Close)
-	return &mirrors{addresses: []string{server.URL}, client: server.Client()}, asked
+	m = newMirrors()
+	m.client = server.Client()
+	m.now[Main] = []string{server.URL}
+	return m, asked
 }
+
+// address is that of what serve serves.
+func (m *mirrors) address() string { return m.now[Main][0] }
 
 func packageOf(text string) Package {
 	sum := sha256.Sum256([]byte(text))
-	return Package{"amd64", "iptables", "1.8", hex.EncodeToString(sum[:]), int64(len(text)), "pool/iptables.deb"}
+	return Package{
+		Arch: "amd64", Name: "iptables", Version: "1.8", Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]), Archive: Main, Path: "pool/iptables.deb",
+	}
 }
 
 func TestPackagesAreFetchedOnce(t *testing.T) {
@@ -73,7 +80,7 @@ func TestPackagesAreFetchedOnce(t *testing.T) {
 
 func TestFetchNamesWhatFailed(t *testing.T) {
 	t.Parallel()
-	none := func() (*mirrors, error) { return findMirrors("", machine(t, nil)) }
+	none := func() (*mirrors, error) { return Sources{}.findMirrors(machine(t, nil)) }
 	gone, _ := serve(t, nil)
 	other, _ := serve(t, map[string]string{"pool/iptables.deb": "other"})
 	longer, _ := serve(t, map[string]string{"pool/iptables.deb": "text and more"})
@@ -88,7 +95,9 @@ func TestFetchNamesWhatFailed(t *testing.T) {
 		"another sum": {func() (*mirrors, error) { return other, nil }, []string{"package iptables 1.8", "its SHA-256 is ", "debian.lock says " + packageOf("text").SHA256}},
 		"too long":    {func() (*mirrors, error) { return longer, nil }, []string{"its SHA-256 is "}},
 		"unreachable": {func() (*mirrors, error) {
-			return &mirrors{addresses: []string{strings.Replace(dead.URL, "//", "//me:secret@", 1)}, client: dead.Client()}, nil
+			m := newMirrors()
+			m.now[Main] = []string{strings.Replace(dead.URL, "//", "//me:secret@", 1)}
+			return m, nil
 		}, []string{"package iptables 1.8", "fetch http://***@127.0.0.1", "refused"}},
 	} {
 		_, err := fetch(t.Context(), filepath.Join(t.TempDir(), "cache"), "", []Package{packageOf("text")}, nil, tt.find)
@@ -104,7 +113,7 @@ func TestTheNextMirrorIsAsked(t *testing.T) {
 	t.Parallel()
 	gone, _ := serve(t, nil)
 	has, _ := serve(t, map[string]string{"pool/iptables.deb": "text"})
-	gone.addresses = append(gone.addresses, has.addresses...)
+	gone.now[Main] = append(gone.now[Main], has.address())
 	if _, err := fetch(t.Context(), t.TempDir(), "", []Package{packageOf("text")}, nil, func() (*mirrors, error) { return gone, nil }); err != nil {
 		t.Error(err)
 	}
@@ -141,29 +150,92 @@ func TestPackagesAreCopiedFromAFolder(t *testing.T) {
 func TestWhatMirrorsRemovedComesFromThePast(t *testing.T) {
 	t.Parallel()
 	gone, _ := serve(t, nil)
-	past, _ := serve(t, map[string]string{"debian/20261121T131324Z/pool/iptables.deb": "text"})
-	template, lock, none := past.addresses[0]+"/debian/{time}/", &Lock{Time: "20261121T131324Z"}, machine(t, nil)
+	p, fix := packageOf("text"), packageOf("fixed")
+	fix.Archive, fix.Path = Security, "pool/updates/iptables.deb"
+	past, _ := serve(t, map[string]string{
+		"debian/20261121T131324Z/pool/iptables.deb":                  "text",
+		"debian-security/20261122T131324Z/pool/updates/iptables.deb": "fixed", // the archive has taken it up after the time of the lock
+	})
+	template, lock, none := past.address()+"/{archive}/{time}/", &Lock{Time: "20261121T131324Z"}, machine(t, nil)
 	for name, from := range map[string]Sources{
-		"after a mirror":    {Mirror: gone.addresses[0], Snapshot: template},
-		"without a mirror":  {Snapshot: template},
-		"the mirror has it": {Mirror: past.addresses[0] + "/debian/20261121T131324Z", Snapshot: "http://127.0.0.1:9/{time}"},
+		"after mirrors":   {Mirror: gone.address(), Security: gone.address(), Snapshot: template},
+		"without mirrors": {Snapshot: template},
+		"with one mirror": {Mirror: past.address() + "/debian/20261121T131324Z", Snapshot: template},
 	} {
 		find := func() (*mirrors, error) { return from.find(lock, none) }
-		if _, err := fetch(t.Context(), t.TempDir(), "", []Package{packageOf("text")}, nil, find); err != nil {
+		if _, err := fetch(t.Context(), t.TempDir(), "", []Package{p, fix}, nil, find); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for want, tt := range map[string]struct {
-		snapshot string
-		lock     *Lock
-	}{
-		`"http://***@a.example/debian" is not an address such as`: {"http://me:secret@a.example/debian", lock},
-		`"{time}" is not an address`:                              {"{time}", lock},
-		"needs the time of debian.lock":                           {template, &Lock{}},
+	if _, err := (Sources{Snapshot: template}).find(&Lock{}, none); !errors.Is(err, ErrLock) || !errors.Is(err, ErrSources) {
+		t.Errorf("a lock without a time: %v", err)
+	}
+	for _, from := range []Sources{{}, {Snapshot: Off}} {
+		if _, err := from.find(lock, none); !errors.Is(err, ErrSources) {
+			t.Errorf("%+v: %v", from, err)
+		}
+	}
+	m, err := Sources{Mirror: gone.address(), Security: Off, Snapshot: Off}.find(lock, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.fetch(t.Context(), t.TempDir(), fix); err == nil || !strings.Contains(err.Error(), "nothing says where the archive debian-security is") {
+		t.Errorf("a fix without its archive: %v", err)
+	}
+}
+
+func TestThePastIsAskedWithPatience(t *testing.T) {
+	t.Parallel()
+	var now, most, asked atomic.Int32
+	busy := map[string]int{"/pool/a.deb": http.StatusTooManyRequests, "/pool/b.deb": http.StatusServiceUnavailable}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		most.Store(max(most.Load(), now.Add(1)))
+		defer now.Add(-1)
+		asked.Add(1)
+		if status := busy[r.URL.Path]; status != 0 { // one request at once: no lock is needed
+			delete(busy, r.URL.Path)
+			w.WriteHeader(status)
+			return
+		}
+		_, _ = w.Write([]byte("text"))
+	}))
+	t.Cleanup(server.Close)
+	m := newMirrors()
+	m.past[Main], m.pauses = []string{server.URL}, []time.Duration{0, 0}
+	var packages []Package
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p := packageOf("text")
+		p.Path = "pool/" + name + ".deb"
+		packages = append(packages, p)
+	}
+	if _, err := fetch(t.Context(), t.TempDir(), "", packages, nil, func() (*mirrors, error) { return m, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if most.Load() != 1 || asked.Load() != 6 {
+		t.Errorf("%d requests, up to %d at once; want 6, one after the other", asked.Load(), most.Load())
+	}
+	m.past[Main][0] = server.URL + "/%zz"
+	if err := m.fetch(t.Context(), t.TempDir(), packages[0]); err == nil || asked.Load() != 6 {
+		t.Errorf("what cannot get better is asked again: %d times, error %v", asked.Load()-6, err)
+	}
+}
+
+func TestSourcesThatMeanNothing(t *testing.T) {
+	t.Parallel()
+	for want, from := range map[string]Sources{
+		`SLIPWAY_DEBIAN_MIRROR: "bookworm" is not`:                         {Mirror: "bookworm"},
+		`SLIPWAY_DEBIAN_SECURITY_MIRROR: "no" is not`:                      {Security: "no"},
+		`SLIPWAY_DEBIAN_SNAPSHOT: "http://***@a.example/{time}" is not an`: {Snapshot: "http://me:secret@a.example/{time}"},
+		`"http://a.example/{archive}" is not`:                              {Snapshot: "http://a.example/{archive}"},
+		`"{archive}/{time}" is not`:                                        {Snapshot: "{archive}/{time}"},
 	} {
-		_, err := Sources{Snapshot: tt.snapshot}.find(tt.lock, none)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", tt.snapshot, err, want)
+		if err := from.Check(); err == nil || !badrequest.Is(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", from, err, want)
+		}
+	}
+	for _, from := range []Sources{{}, {Security: Off, Snapshot: Off, Keyring: Off}, {Snapshot: PublicSnapshot}} {
+		if err := from.Check(); err != nil {
+			t.Errorf("%+v: %v", from, err)
 		}
 	}
 }
@@ -175,139 +247,25 @@ func TestMirrorsAreAptsOwn(t *testing.T) {
 		"etc/apt/sources.list": "deb http://one.example.com/debian/ bookworm main\ndeb http://one.example.com/debian bookworm-updates main\n" +
 			"deb http://one.example.com/security bookworm-security main\ndeb file:/srv/debian bookworm main\n",
 	})
-	m, err := findMirrors("", root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"http://one.example.com/debian"}, m.addresses); diff != "" {
-		t.Error(diff)
-	}
-	if m, err = findMirrors("https://me:a@mirror.example.com/debian/", machine(t, nil)); err != nil || m.addresses[0] != "https://me:a@mirror.example.com/debian" {
-		t.Errorf("%v, error %v", m, err)
-	}
-	if _, err = findMirrors("ftp://me:secret@mirror.example.com", root); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("error %v", err)
-	}
-}
-
-const index = `Package: iptables
-Version: 1.8
-Filename: pool/iptables.deb
-Size: 5
-SHA256: 0a
-Pre-Depends: libc6 (>= 2.38)
-Depends: libxt (= 1.8), awk, libmnl0:any | libmnl1, libc6
-Description: packet filter
- Depends: nothing
-
-Package: libc6
-Version: 2.41
-Filename: pool/libc6.deb
-Size: 6
-SHA256: 0b
-Depends: libgcc-s1
-
-Package: libxt12
-Version: 1.8
-Filename: pool/libxt12.deb
-Size: 7
-SHA256: 0c
-Provides: libxt (= 1.8), other
-
-Package: libgcc-s1
-Version: 14
-Filename: pool/libgcc-s1.deb
-Size: 8
-SHA256: 0d
-Depends: libc6
-
-Package: libmnl1
-Version: 1
-Filename: pool/libmnl1.deb
-Size: 9
-SHA256: 0e
-`
-
-// repository serves one suite with the index.
-func repository(t *testing.T, edit func(files map[string]string)) *mirrors {
-	t.Helper()
-	var packed bytes.Buffer
-	w, err := xz.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(index)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	const name = "main/binary-ppc64el/Packages.xz"
-	files := map[string]string{
-		"dists/trixie/" + name: packed.String(),
-		"dists/trixie/InRelease": fmt.Sprintf("Suite: stable\nMD5Sum:\n 00 1 %s\nSHA256:\n %x %d %s\n", name,
-			sha256.Sum256(packed.Bytes()), packed.Len(), name),
-	}
-	if edit != nil {
-		edit(files)
-	}
-	m, _ := serve(t, files)
-	return m
-}
-
-func TestWishesResolveToAllThatTheyNeed(t *testing.T) {
-	t.Parallel()
-	w, err := ReadWish(file(t, "packages.txt", "# why\nsuite trixie\niptables # for this\n\n-awk\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := ""
-	lock, err := w.resolve(t.Context(), repository(t, nil), []string{"ppc64le"}, filepath.Join(t.TempDir(), "no keys"), func(text string) { said = text })
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, p := range lock.Packages {
-		got = append(got, p.Arch+" "+p.Name)
-	}
-	if diff := cmp.Diff([]string{"ppc64el iptables", "ppc64el libc6", "ppc64el libgcc-s1", "ppc64el libmnl1", "ppc64el libxt12"}, got); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(Package{"ppc64el", "iptables", "1.8", "0a", 5, "pool/iptables.deb"}, lock.Packages[0]); diff != "" {
-		t.Error(diff)
-	}
-	if !strings.Contains(said, "signature of Debian's archive is not checked") {
-		t.Errorf("it said %q", said)
-	}
-}
-
-func TestWishesThatCannotBeFulfilled(t *testing.T) {
-	t.Parallel()
-	ok := Wish{Suite: "trixie", Packages: []string{"iptables"}, Without: []string{"awk"}}
+	none := machine(t, nil)
+	const one, fixes, own = "http://one.example.com/debian", "http://one.example.com/security", "https://me:a@mirror.example.com/debian"
 	for name, tt := range map[string]struct {
-		wish Wish
-		edit func(map[string]string)
-		want string
+		from Sources
+		root string
+		want map[string][]string
 	}{
-		"unknown package": {Wish{Suite: "trixie", Packages: []string{"iptable"}}, nil, "there is no package iptable"},
-		"unmet need":      {Wish{Suite: "trixie", Packages: []string{"iptables"}}, nil, "iptables depends on awk, which nothing is or provides"},
-		"unknown suite":   {Wish{Suite: "sid", Packages: []string{"iptables"}}, nil, "dists/sid/InRelease: not found (404)"},
-		"another index":   {ok, func(f map[string]string) { f["dists/trixie/main/binary-ppc64el/Packages.xz"] += " " }, "and that in InRelease is"},
-		"no index":        {ok, func(f map[string]string) { f["dists/trixie/InRelease"] = "SHA256:\n" }, "names no main/binary-ppc64el/Packages.xz"},
+		"apt's":               {Sources{}, root, map[string][]string{Main: {one}, Security: {fixes}}},
+		"a mirror, not apt's": {Sources{Mirror: own + "/"}, root, map[string][]string{Main: {own}, Security: {fixes}}},
+		"without apt":         {Sources{Mirror: own}, none, map[string][]string{Main: {own}}},
+		"both":                {Sources{Mirror: own, Security: own + "-security/"}, root, map[string][]string{Main: {own}, Security: {own + "-security"}}},
+		"no fixes":            {Sources{Security: Off}, root, map[string][]string{Main: {one}}},
 	} {
-		_, err := tt.wish.resolve(context.Background(), repository(t, tt.edit), []string{"ppc64le"}, "no keys", func(string) {})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		m, err := tt.from.findMirrors(tt.root)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for text, want := range map[string]string{
-		"iptables\n":                  "it needs a line like",
-		"suite trixie\n":              "it needs a line like",
-		"suite trixie\nsuite sid\na1": ":2: \"suite sid\" is neither",
-		"suite trixie\nip tables\n":   ":2: \"ip tables\" is neither",
-	} {
-		if _, err := ReadWish(file(t, "packages.txt", text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
+		if diff := cmp.Diff(tt.want, m.now); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

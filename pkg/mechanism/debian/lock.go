@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,16 +24,25 @@ type Package struct {
 	Arch    string // of the image, as Debian calls it: "ppc64el"; a package for all architectures is listed for each
 	Name    string
 	Version string
-	SHA256  string // in hex
 	Size    int64  // bytes
-	Path    string // below an archive's root: pool/main/i/iptables/iptables_1.8.11-2_amd64.deb
+	SHA256  string // in hex
+	Archive string // that has it: Main or Security
+	Path    string // below the archive's root: pool/main/i/iptables/iptables_1.8.11-2_amd64.deb
+
+	SourceVersion string // of the source package, if it is not Version: 5.2.37-2 for a 5.2.37-2+b10
 }
+
+// The archives, by the names that archives of Debian's past have for them.
+const (
+	Main     = "debian"          // a release as its last point release left it
+	Security = "debian-security" // fixes since then
+)
 
 // Source returns the name of the source package that a package is built from: an archive keeps both in the same folder.
 func (p Package) Source() string { return path.Base(path.Dir(p.Path)) }
 
 const lockHead = `# Debian packages, by exact version: made by %s of packages.txt, not to be edited.
-# Columns: architecture, package, version, size, SHA-256, path in Debian's archive.
+# Columns: architecture, package, version, size, SHA-256, archive, path in it, version of the source if it differs.
 `
 
 var (
@@ -85,10 +95,16 @@ func ReadLock(file string) (*Lock, error) {
 }
 
 func parsePackage(fields []string) (Package, error) {
-	if len(fields) != 6 {
-		return Package{}, fmt.Errorf("a package has 6 columns, not %d", len(fields))
+	if len(fields) == 6 { // as locks were when there was one archive
+		fields = slices.Insert(fields, 5, Main)
 	}
-	p := Package{Arch: fields[0], Name: fields[1], Version: fields[2], SHA256: fields[4], Path: fields[5]}
+	if len(fields) != 7 && len(fields) != 8 {
+		return Package{}, fmt.Errorf("a package has 7 or 8 columns, not %d", len(fields))
+	}
+	p := Package{Arch: fields[0], Name: fields[1], Version: fields[2], SHA256: fields[4], Archive: fields[5], Path: fields[6]}
+	if len(fields) == 8 {
+		p.SourceVersion = fields[7]
+	}
 	var err error
 	if p.Size, err = strconv.ParseInt(fields[3], 10, 64); err != nil || p.Size <= 0 || p.Size > maxPackage {
 		return Package{}, fmt.Errorf("%q is not a size in bytes, up to %d", fields[3], maxPackage)
@@ -98,6 +114,9 @@ func parsePackage(fields []string) (Package, error) {
 	}
 	if !packageName.MatchString(p.Name) {
 		return Package{}, fmt.Errorf("%q is not a package's name", p.Name)
+	}
+	if p.Archive != Main && p.Archive != Security {
+		return Package{}, fmt.Errorf("%q is no archive: it can be %s or %s", p.Archive, Main, Security)
 	}
 	if path.Clean("/"+p.Path) != "/"+p.Path || !strings.HasPrefix(p.Path, "pool/") || path.Ext(p.Path) != ".deb" {
 		return Package{}, fmt.Errorf("%q is not a path in an archive, pool/….deb", p.Path)
@@ -113,7 +132,8 @@ func (l *Lock) Marshal(by string) []byte {
 		fmt.Fprintf(&b, "time %s\n", l.Time)
 	}
 	for _, p := range l.Packages {
-		fmt.Fprintf(&b, "%s %s %s %d %s %s\n", p.Arch, p.Name, p.Version, p.Size, p.SHA256, p.Path)
+		line := fmt.Sprintf("%s %s %s %d %s %s %s %s", p.Arch, p.Name, p.Version, p.Size, p.SHA256, p.Archive, p.Path, p.SourceVersion)
+		b.WriteString(strings.TrimSpace(line) + "\n")
 	}
 	return b.Bytes()
 }
@@ -127,6 +147,16 @@ func (l *Lock) For(goarch string) []Package {
 		}
 	}
 	return found
+}
+
+// Distribution names the release of Debian that a suite is, as scanners and package URLs do: debian-13. It is "" if the suite is none of
+// those at https://www.debian.org/releases/.
+func Distribution(suite string) string {
+	numbers := map[string]string{"bullseye": "11", "bookworm": "12", "trixie": "13", "forky": "14", "duke": "15"}
+	if number := numbers[suite]; number != "" {
+		return "debian-" + number
+	}
+	return ""
 }
 
 // Arch returns Debian's name of an architecture of Go's.

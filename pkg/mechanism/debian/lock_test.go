@@ -23,8 +23,8 @@ func file(t *testing.T, name, text string) string {
 func TestLockReadsBack(t *testing.T) {
 	t.Parallel()
 	want := &Lock{Suite: "trixie", Time: "20261121T131324Z", Packages: []Package{
-		{"amd64", "iptables", "1.8.11-2", sum, 360924, "pool/main/i/iptables/iptables_1.8.11-2_amd64.deb"},
-		{"ppc64el", "iptables", "1:1.8.11-2+b1", sum, 1, "pool/main/i/iptables/iptables_1.8.11-2_ppc64el.deb"},
+		{"amd64", "iptables", "1.8.11-2", 360924, sum, Main, "pool/main/i/iptables/iptables_1.8.11-2_amd64.deb", ""},
+		{"ppc64el", "iptables", "1:1.8.11-2+b1", 1, sum, Security, "pool/updates/main/i/iptables/iptables_1.8.11-2_ppc64el.deb", "1:1.8.11-2"},
 	}}
 	got, err := ReadLock(file(t, "debian.lock", string(want.Marshal("a test"))))
 	if err != nil {
@@ -38,6 +38,18 @@ func TestLockReadsBack(t *testing.T) {
 	}
 }
 
+// Locks from before there were two archives are read.
+func TestLocksOfOneArchive(t *testing.T) {
+	t.Parallel()
+	lock, err := ReadLock(file(t, "debian.lock", "suite trixie\namd64 iptables 1.8 5 "+sum+" pool/a.deb\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Package{{"amd64", "iptables", "1.8", 5, sum, Main, "pool/a.deb", ""}}, lock.Packages); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestBrokenLocksAreNamedByLine(t *testing.T) {
 	t.Parallel()
 	line := "amd64 iptables 1.8 5 " + sum + " pool/a.deb\n"
@@ -45,14 +57,15 @@ func TestBrokenLocksAreNamedByLine(t *testing.T) {
 		"empty":         {"# nothing\n", ": no packages"},
 		"no suite":      {line, `:1: want a line like "suite trixie" before the packages`},
 		"odd suite":     {"suite ../x\n" + line, `:1: want a line like "suite trixie"`},
-		"odd time":      {"suite a\ntime today\n" + line, ":2: a package has 6 columns, not 2"},
-		"cut short":     {"suite a\namd64 iptables 1.8\n", ":2: a package has 6 columns, not 3"},
+		"odd time":      {"suite a\ntime today\n" + line, ":2: a package has 7 or 8 columns, not 2"},
+		"cut short":     {"suite a\namd64 iptables 1.8\n", ":2: a package has 7 or 8 columns, not 3"},
 		"twice":         {"suite a\n" + line + line, ":3: duplicate package iptables for amd64"},
 		"odd size":      {"suite a\n" + strings.Replace(line, " 5 ", " -5 ", 1), `:2: "-5" is not a size in bytes`},
 		"too large":     {"suite a\n" + strings.Replace(line, " 5 ", " 999999999999 ", 1), `:2: "999999999999" is not a size in bytes`},
 		"odd sum":       {"suite a\n" + strings.Replace(line, sum, sum[2:], 1), "is not a SHA-256 in hex"},
 		"path outside":  {"suite a\n" + strings.Replace(line, "pool/", "pool/../../", 1), "is not a path in an archive"},
 		"another place": {"suite a\n" + strings.Replace(line, "pool/", "http://a.example/pool/", 1), "is not a path in an archive"},
+		"odd archive":   {"suite a\n" + strings.Replace(line, "pool/", "ubuntu pool/", 1), `:2: "ubuntu" is no archive: it can be debian or debian-security`},
 		"odd name":      {"suite a\n" + strings.Replace(line, "iptables", "../iptables", 1), `"../iptables" is not a package's name`},
 	} {
 		_, err := ReadLock(file(t, "debian.lock", tt.text))

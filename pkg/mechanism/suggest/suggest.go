@@ -22,7 +22,7 @@ type UnknownError struct {
 // Unknown returns the error for a name that is none of names.
 func Unknown(kind, name string, names []string) *UnknownError {
 	e := &UnknownError{Kind: kind, Name: name, Near: Near(name, names)}
-	if len(names) <= 10 { // more are no help in a message
+	if len(names) <= 12 { // more are no help in a message
 		e.Names = names
 	}
 	return e

@@ -58,7 +58,7 @@ func (d *Document) CycloneDX() ([]byte, error) {
 var cyclonedxTypes = map[Type]cdx.ComponentType{
 	Product: cdx.ComponentTypePlatform, Archive: cdx.ComponentTypeFile, Program: cdx.ComponentTypeApplication, Image: cdx.ComponentTypeContainer,
 	Layer: cdx.ComponentTypeFile, Library: cdx.ComponentTypeLibrary, Package: cdx.ComponentTypeLibrary, Compiler: cdx.ComponentTypeApplication,
-	Sources: cdx.ComponentTypeFile,
+	System: cdx.ComponentTypeOS, Sources: cdx.ComponentTypeFile,
 }
 
 func (c *Component) cyclonedx() cdx.Component {

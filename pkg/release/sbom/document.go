@@ -1,6 +1,7 @@
 package sbom
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/release"
@@ -42,6 +44,7 @@ const (
 	Layer    Type = "layer"
 	Library  Type = "library"
 	Package  Type = "package" // of an operating system
+	System   Type = "system"  // an operating system
 	Compiler Type = "compiler"
 	Sources  Type = "sources"
 	Patch    Type = "patch"
@@ -92,6 +95,7 @@ type builder struct {
 	*Document
 	release *release.Release
 	inputs  map[string]*Component // by package URL
+	systems map[string]*Component // of packages, by package URL
 	made    map[string]*Component // artifacts by name, layers by digest
 }
 
@@ -156,8 +160,10 @@ func Source(r *release.Release, files []File) (*Document, error) {
 
 func newBuilder(r *release.Release, name string) *builder {
 	b := &builder{
-		Document: &Document{Name: name, Created: r.Date.UTC()}, release: r, inputs: map[string]*Component{}, made: map[string]*Component{},
+		Document: &Document{Name: name, Created: r.Date.UTC()}, release: r,
+		inputs: map[string]*Component{}, systems: map[string]*Component{}, made: map[string]*Component{},
 	}
+	suites := map[string]*Component{}
 	modules := map[string][]*Component{} // by path
 	for _, in := range r.Inputs {
 		c := &Component{Name: in.Name, Version: in.Version, PURL: in.PURL(), SHA256: in.SHA256, Sum: in.Sum, License: in.License, Replaces: in.Replaces}
@@ -167,6 +173,10 @@ func newBuilder(r *release.Release, name string) *builder {
 			modules[in.Name] = append(modules[in.Name], c)
 		case release.Debian:
 			c.Type = Package
+			if in.Suite != "" && suites[in.Suite] == nil {
+				suites[in.Suite] = debianSystem(in.Suite)
+			}
+			b.systems[c.PURL] = suites[in.Suite]
 		default:
 			continue
 		}
@@ -184,6 +194,12 @@ func newBuilder(r *release.Release, name string) *builder {
 		}
 	}
 	return b
+}
+
+// debianSystem returns the operating system that packages of a suite belong to: scanners look for faults of packages in lists for it.
+func debianSystem(suite string) *Component {
+	name, version, _ := strings.Cut(debian.Distribution(suite), "-")
+	return &Component{Type: System, Name: cmp.Or(name, "debian"), Version: cmp.Or(version, suite)}
 }
 
 // own returns the license of the release's own sources.
@@ -243,6 +259,9 @@ func (b *builder) artifact(name string) (*Component, error) {
 		}
 		if in.Type == Package {
 			b.relate(c, in, Contains)
+			if system := b.systems[purl]; system != nil {
+				b.relate(c, system, Contains)
+			}
 		} else {
 			b.relate(c, in, Links)
 		}

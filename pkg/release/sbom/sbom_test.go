@@ -23,7 +23,7 @@ func small() *release.Release {
 	long := short + short
 	api := release.Input{Kind: release.Module, Name: "k8s.io/api", Version: "v0.37.1-patched.p1.c2", Sum: sum, Replaces: "k8s.io/api@v0.37.1", License: "Apache-2.0"}
 	zap := release.Input{Kind: release.Module, Name: "go.uber.org/zap", Version: "v1.0.0", Sum: sum, License: "MIT"}
-	libc := release.Input{Kind: release.Debian, Name: "libc6", Version: "2.41-12+deb13u4", Platform: on, SHA256: short}
+	libc := release.Input{Kind: release.Debian, Name: "libc6", Version: "2.41-12+deb13u4", Platform: on, SHA256: short, Source: "glibc", Suite: "trixie"}
 	return &release.Release{
 		Format: release.Format, Version: "v1.37.1+acme.1", Date: time.Date(2026, 11, 1, 2, 3, 4, 0, time.UTC), Go: "go1.26.8",
 		Artifacts: []release.Artifact{
@@ -73,13 +73,13 @@ func TestAReleaseConsistsOfEverythingInIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	components, relations := names(d)
-	if components[0] != "product kubernetes" || len(components) != 15 {
+	if components[0] != "product kubernetes" || len(components) != 16 {
 		t.Errorf("components\n%s", strings.Join(components, "\n"))
 	}
 	has(t, components, "library k8s.io/api", "library go.uber.org/zap", "library stdlib", "package libc6", "patch patches/0001-racks.patch",
 		"compiler golang.org/toolchain", "layer sha256:"+short)
 	has(t, relations, "kubernetes contains kubelet.tar.gz", "kubelet.tar.gz contains linux/amd64/kubelet", "linux/amd64/kubelet links k8s.io/api",
-		"linux/amd64/kubelet links stdlib", "patches/0001-racks.patch patches k8s.io/api", "registry.k8s.io/proxy-amd64:v1 contains libc6",
+		"linux/amd64/kubelet links stdlib", "patches/0001-racks.patch patches k8s.io/api", "registry.k8s.io/proxy-amd64:v1 contains libc6", "registry.k8s.io/proxy-amd64:v1 contains debian",
 		"registry.k8s.io/proxy-amd64:v1 contains linux/amd64/other", "registry.k8s.io/proxy:v1 describes registry.k8s.io/proxy-amd64:v1",
 		"kubernetes made of src.tar.gz", "kubernetes built by golang.org/toolchain")
 	ids := map[string]bool{}
@@ -98,7 +98,7 @@ func TestAnImageConsistsOfNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	components, _ := names(d)
-	want := []string{"image registry.k8s.io/proxy-amd64:v1", "layer sha256:" + short, "library go.uber.org/zap", "library stdlib", "package libc6", "program linux/amd64/other"}
+	want := []string{"image registry.k8s.io/proxy-amd64:v1", "layer sha256:" + short, "library go.uber.org/zap", "library stdlib", "package libc6", "program linux/amd64/other", "system debian"}
 	slices.Sort(components[1:])
 	if !slices.Equal(components, want) {
 		t.Errorf("components %q, want %q", components, want)

@@ -60,7 +60,7 @@ var spdxRelations = map[Kind]string{
 
 var spdxPurposes = map[Type]string{
 	Product: "INSTALL", Archive: "ARCHIVE", Program: "APPLICATION", Image: "CONTAINER", Layer: "ARCHIVE", Library: "LIBRARY",
-	Package: "LIBRARY", Compiler: "APPLICATION", Sources: "SOURCE", Patch: "FILE",
+	Package: "LIBRARY", System: "OPERATING-SYSTEM", Compiler: "APPLICATION", Sources: "SOURCE", Patch: "FILE",
 }
 
 func (c *Component) spdx() *spdx.Package {

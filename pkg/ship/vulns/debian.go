@@ -1,6 +1,7 @@
 package vulns
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type tracked struct {
 	} `json:"releases"`
 }
 
-// binaryBuild is at the end of a package's version that was built again of the same sources.
+// binaryBuild is at the end of a package's version that was built again of the same sources. Older releases do not say the version of these.
 var binaryBuild = regexp.MustCompile(`\+b[0-9]+$`)
 
 // debian looks at the Debian packages in images.
@@ -52,9 +53,14 @@ func (r *Report) debian(o Options) error {
 		return err
 	}
 	defer f.Close()
+	asked, known := map[string]bool{}, map[string]bool{} // suites
 	err = eachSource(f, func(source string) bool { return sources[source] != nil }, func(source string, entries map[string]tracked) error {
 		for id, e := range entries {
+			for suite := range e.Releases {
+				known[suite] = true
+			}
 			for _, in := range sources[source] {
+				asked[in.Suite] = true
 				if err := r.compare(o, id, e, in); err != nil {
 					return fmt.Errorf("%s, %s: %w", in.Name, id, err)
 				}
@@ -64,6 +70,11 @@ func (r *Report) debian(o Options) error {
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.Tracker, err)
+	}
+	for suite := range asked {
+		if !known[suite] {
+			return fmt.Errorf("%s: it has nothing about Debian's %s: is it of today, and is the suite still supported?", o.Tracker, suite)
+		}
 	}
 	slices.Sort(r.Undetermined)
 	r.Undetermined = slices.Compact(r.Undetermined)
@@ -85,7 +96,7 @@ func (r *Report) compare(o Options, id string, e tracked, in release.Input) erro
 		if known.Fixed == "0" { // never vulnerable
 			return nil
 		}
-		have, err := version.NewVersion(binaryBuild.ReplaceAllString(in.Version, ""))
+		have, err := version.NewVersion(cmp.Or(in.SourceVersion, binaryBuild.ReplaceAllString(in.Version, "")))
 		if err != nil {
 			return err
 		}
@@ -122,6 +133,9 @@ func eachSource(from io.Reader, want func(string) bool, see func(string, map[str
 	begin, err := d.Token()
 	if err != nil || begin != json.Delim('{') {
 		return errors.Join(errors.New("it is not a file of Debian's security tracker"), err)
+	}
+	if !d.More() {
+		return errors.New("it is empty")
 	}
 	for d.More() {
 		key, err := d.Token()

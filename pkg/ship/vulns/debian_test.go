@@ -20,15 +20,23 @@ const tracker = `{
  "CVE-2026-4": {"releases": {"trixie": {"status": "resolved", "fixed_version": "0"}}},
  "CVE-2026-5": {"releases": {"trixie": {"status": "undetermined"}}},
  "CVE-2026-6": {"releases": {"sid": {"status": "open"}}}
+},
+"libbpf": {
+ "CVE-2026-7": {"releases": {"trixie": {"status": "resolved", "fixed_version": "1.5.0-3+deb13u1", "repositories": {"trixie": "1.5.0-3", "trixie-security": "1.5.0-3+deb13u1"}}}}
 }}`
 
 func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 	t.Parallel()
 	on := platform.Platform{OS: "linux", Arch: "amd64"}
 	in := release.Input{Kind: release.Debian, Name: "libxtables12", Version: "1.8.11-2+b1", Platform: on, Source: "iptables", Suite: "trixie"}
+	bpf := release.Input{ // its version has an epoch, and that of its source has none
+		Kind: release.Debian, Name: "libbpf1", Version: "1:1.5.0-3", Platform: on, Source: "libbpf", SourceVersion: "1.5.0-3", Suite: "trixie",
+	}
+	fixed := bpf // from the archive of security fixes
+	fixed.Version, fixed.SourceVersion, fixed.Platform.Arch = "1:1.5.0-3+deb13u1", "1.5.0-3+deb13u1", "arm64"
 	described := &release.Release{
-		Inputs:    []release.Input{in},
-		Artifacts: []release.Artifact{{Name: "acme.io/proxy:v1", Kind: release.Image, Inputs: []string{in.PURL()}}},
+		Inputs:    []release.Input{in, bpf, fixed},
+		Artifacts: []release.Artifact{{Name: "acme.io/proxy:v1", Kind: release.Image, Inputs: []string{in.PURL(), bpf.PURL()}}},
 	}
 	file := filepath.Join(t.TempDir(), "tracker.json")
 	if err := os.WriteFile(file, []byte(tracker), 0o644); err != nil {
@@ -46,16 +54,17 @@ func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 	want := []string{
 		"CVE-2026-1|Packets|libxtables12||nothing yet: trixie has no fixed version|acme.io/proxy:v1",
 		"CVE-2026-2||libxtables12|1.8.11-3|bump debian|acme.io/proxy:v1",
+		"CVE-2026-7||libbpf1|1.5.0-3+deb13u1|bump debian|acme.io/proxy:v1",
 	}
-	if !slices.Equal(got, want) || !slices.Equal(r.Undetermined, []string{"CVE-2026-5 iptables"}) || r.Packages != 1 {
+	if !slices.Equal(got, want) || !slices.Equal(r.Undetermined, []string{"CVE-2026-5 iptables"}) || r.Packages != 3 {
 		t.Errorf("%q, %+v", got, r)
 	}
 
 	none := &Report{}
-	if err := none.debian(Options{Release: described}); err != nil || none.NotAsked != 1 || none.Packages != 0 {
+	if err := none.debian(Options{Release: described}); err != nil || none.NotAsked != 3 || none.Packages != 0 {
 		t.Errorf("nobody asks: %+v, error %v", none, err)
 	}
-	for _, text := range []string{"", "[]", "{", `{"iptables": []}`, `{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "odd"}}}}}`,
+	for _, text := range []string{"", "[]", "{", "{}", `{"iptables": {"CVE-1": {"releases": {"sid": {"status": "open"}}}}}`, `{"iptables": []}`, `{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "odd"}}}}}`,
 		`{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "resolved", "fixed_version": ""}}}}}`} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"slipway.build/pkg/mechanism/debian"
 )
 
 // File is where the catalog is declared, relative to the repository's root.
@@ -31,9 +33,20 @@ type Catalog struct {
 	// Licenses says under which license a module is whose texts nothing recognizes, as an SPDX expression, by the module's path.
 	Licenses map[string]string `json:"licenses,omitempty" file:"optional" each:"the license of %s"`
 
+	// Debian says where Debian packages are that mirrors have removed.
+	Debian Debian `json:"debian,omitzero" file:"optional"`
+
 	// Cache is a server that keeps results of this tree's actions, unless the user names another.
 	Cache SharedCache `json:"cache,omitzero" file:"optional"`
 }
+
+// Debian is where the Debian packages of images are.
+type Debian struct {
+	Snapshot string `json:"snapshot" file:"required"` // an archive of Debian's past, such as debian.PublicSnapshot: see DebianSnapshot
+}
+
+// DebianSnapshot returns the address of an archive of Debian's past: the public one, unless the tree declares another.
+func (c *Catalog) DebianSnapshot() string { return cmp.Or(c.Debian.Snapshot, debian.PublicSnapshot) }
 
 // A SharedCache is a server of the Remote Execution API.
 type SharedCache struct {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	gomodule "golang.org/x/mod/module"
 
+	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/suggest"
 )
@@ -43,6 +44,9 @@ func check(root string, catalog *Catalog, d *decoder) {
 	c.checkRegistry()
 	c.checkImages()
 	c.checkLicenses()
+	if err := debian.CheckSnapshot(c.Debian.Snapshot); c.Debian.Snapshot != "" && err != nil {
+		c.add(c.line(&c.Debian.Snapshot), "debian: snapshot: %v", err)
+	}
 }
 
 // checkLicenses reports licenses that SPDX does not know. Which modules are linked is not known here.

@@ -19,7 +19,7 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		want string // without the file, one problem a line
 	}{
 		"unknown field":         {edit{"tags:", "tagz:"}, `7: unknown field "tagz"; did you mean tags?`},
-		"unknown field of many": {edit{"tags:", "color:"}, `7: unknown field "color"; it can be module, go, toolchain, tags, sets, binaries, images, registry, licenses or cache`},
+		"unknown field of many": {edit{"tags:", "color:"}, `7: unknown field "color"; it can be module, go, toolchain, tags, sets, binaries, images, registry, licenses, debian or cache`},
 		"unknown inner field":   {edit{kubelet, "- {name: kubelet, pakage: ./kubelet, sets: [node]}"}, "16: unknown field \"pakage\"; did you mean package?\n16: binary kubelet has neither a package nor a test"},
 		"missing field":         {edit{"registry: registry.k8s.io", ""}, `1: the file has no field "registry"`},
 		"missing inner field":   {edit{", title: Kubernetes API server", ""}, `26: an image has no field "title"`},
@@ -57,6 +57,7 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"unknown host":      {edit{"linux-amd64:", "linux-amd46:"}, `5: unknown host "linux-amd46"; did you mean linux-amd64?`},
 		"unknown license":   {edit{"tags: [", "licenses: {example.com/a: Free Software}\ntags: ["}, `7: "Free Software" is not an SPDX license expression like MIT or (Apache-2.0 AND BSD-3-Clause)`},
 		"license of what":   {edit{"tags: [", "licenses: {a//b: MIT}\ntags: ["}, `7: licenses: malformed module path "a//b": double slash`},
+		"odd snapshot":      {edit{"tags: [", "debian: {snapshot: 'http://a.example/{time}'}\ntags: ["}, `7: debian: snapshot: "http://a.example/{time}" is not an address such as http://snapshot.example.com/{archive}/{time}`},
 		"odd tag":           {edit{"notest", "no-test"}, `7: "no-test" is not a build tag: letters, digits, underscores and dots`},
 		"tag twice":         {edit{"notest", "selinux"}, `7: duplicate tag "selinux", first on line 7`},
 
