@@ -30,7 +30,7 @@ func TestNearNames(t *testing.T) {
 
 func TestUnknownNameIsExplained(t *testing.T) {
 	t.Parallel()
-	many := strings.Fields("one two three four five six seven eight nine ten eleven")
+	many := strings.Fields("one two three four five six seven eight nine ten eleven twelve thirteen")
 	for _, tt := range []struct {
 		name  string
 		names []string
