@@ -155,11 +155,15 @@ func (p *part) check() error {
 
 // packages returns the packages of an architecture, as the index that the Release file names has them.
 func (p part) packages(ctx context.Context, arch string) ([]indexed, error) {
-	short := "main/binary-" + arch + "/Packages.xz"
+	folder := "main/binary-" + arch
+	short := folder + "/Packages.xz"
 	name := p.file(short)
 	sum := sumIn(p.release, short)
 	if sum == "" {
 		return nil, fmt.Errorf("%s names no %s", p.file("InRelease"), short)
+	}
+	if releaseFields(p.release)["Acquire-By-Hash"] == "yes" { // so an index fits, however a mirror or a proxy caches it
+		name = p.file(folder + "/by-hash/SHA256/" + sum)
 	}
 	data, err := p.read(ctx, p.archive, name)
 	if err != nil {
