@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -133,7 +135,11 @@ func suite(t *testing.T, name, index string, edit func(string) string) map[strin
 	if edit != nil {
 		release = edit(release)
 	}
-	return map[string]string{"dists/" + name + "/" + indexName: packed.String(), "dists/" + name + "/InRelease": sign(t, release)}
+	at := "dists/" + name + "/" + indexName
+	if strings.Contains(release, "Acquire-By-Hash: yes") {
+		at = fmt.Sprintf("%s/by-hash/SHA256/%x", path.Dir(at), sha256.Sum256(packed.Bytes()))
+	}
+	return map[string]string{at: packed.String(), "dists/" + name + "/InRelease": sign(t, release)}
 }
 
 // archives serves trixie and its fixes as two archives. Edit changes their files.
@@ -192,9 +198,8 @@ func TestArchivesAreChecked(t *testing.T) {
 	t.Parallel()
 	edited := func(edit func(string) string) func(t *testing.T, main, fixes map[string]string) {
 		return func(t *testing.T, _, fixes map[string]string) {
-			for name, data := range suite(t, "trixie-security", fixesText, edit) {
-				fixes[name] = data
-			}
+			clear(fixes)
+			maps.Copy(fixes, suite(t, "trixie-security", fixesText, edit))
 		}
 	}
 	until := func(at time.Time) func(string) string {
@@ -206,6 +211,7 @@ func TestArchivesAreChecked(t *testing.T) {
 		want string // "" if it is accepted
 	}{
 		"as they are":             {nil, nil, ""},
+		"by hash":                 {edited(func(s string) string { return "Acquire-By-Hash: yes\n" + s }), nil, ""},
 		"still valid":             {edited(until(time.Now().Add(time.Hour))), nil, ""},
 		"no keys":                 {nil, func(s *Sources) { s.Keyring = "" }, "the keys of Debian's archive are not here"},
 		"keys that are not there": {nil, func(s *Sources) { s.Keyring += ".missing" }, "the keys of Debian's archive are not here"},
