@@ -6,6 +6,11 @@ import (
 	"os"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/generate"
 )
 
-func main() { os.Exit(cli.Main()) }
+func main() {
+	s := cli.Std()
+	s.UpdateBazel = generate.UpdateBazel
+	os.Exit(cli.Main(s))
+}

@@ -40,6 +40,7 @@ func advice(err error) string {
 	var unknown *suggest.UnknownError
 	var goflag *road.FlagError
 	var conflict *patch.Conflict
+	var noEffect *patch.NoEffectError
 	var dirty *bump.DirtyError
 	switch {
 	case errors.As(err, &unknown) && (unknown.Kind == "component" || unknown.Kind == "platform"):
@@ -78,6 +79,8 @@ func advice(err error) string {
 		return "run make update"
 	case errors.As(err, &conflict) && !strings.Contains(err.Error(), "slipway patch "):
 		return patchCommand("edit", projectOf(conflict.Patch)) + " lays the code out to resolve it"
+	case errors.As(err, &noEffect) && !strings.Contains(err.Error(), "It was not added"):
+		return patchCommand("drop "+path.Base(noEffect.Patch), projectOf(noEffect.Patch)) + " removes it"
 	case errors.Is(err, patched.ErrStale):
 		return "run Bazel with slipway bazel, which makes them"
 	case errors.Is(err, debian.ErrLock):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/patch"
 )
 
 func newBump(o *options) *cobra.Command {
@@ -108,9 +110,13 @@ func (o *options) showBump(b *bump.Bump, dryRun bool) error {
 	}
 	next := ", make quick-release builds them"
 	for _, p := range b.Patches {
-		if p.Conflicts() {
+		if p.Unusable() {
 			next = ""
-			fmt.Fprintf(o.Out, "\n%s conflicts: %s\n%s resolves it; until then, builds stop.\n", p.Name, p.Why, patchCommand("edit", p.Project))
+			mend := patchCommand("edit", p.Project) + " resolves it"
+			if p.Verdict == patch.NoEffect.String() {
+				mend = patchCommand("drop "+path.Base(p.Name), p.Project) + " removes it"
+			}
+			fmt.Fprintf(o.Out, "\n%s %s: %s\n%s; until then, builds stop.\n", p.Name, p.Verdict, p.Why, mend)
 		}
 	}
 	for _, note := range b.Notes {

@@ -36,10 +36,13 @@ import (
 type IO struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
+
+	// UpdateBazel writes the files for Bazel of the tree at root that depend on patches. Nil: nothing does.
+	UpdateBazel func(ctx context.Context, root string) error
 }
 
 // Std returns this process's IO.
-func Std() IO { return IO{os.Stdout, os.Stderr, os.Getenv} }
+func Std() IO { return IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv} }
 
 // An ExitError is an error with an exit code. Its text holds no password of an address.
 type ExitError struct {
@@ -77,10 +80,10 @@ func collectLess() {
 }
 
 // Main is the slipway command. It returns the exit code.
-func Main() int {
+func Main(s IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := Run(ctx, Std(), os.Args[1:]...)
+	err := Run(ctx, s, os.Args[1:]...)
 	if err == nil {
 		return 0
 	}
@@ -89,7 +92,7 @@ func Main() int {
 		exit = &ExitError{Err: err, Code: 1}
 	}
 	if !exit.Shown {
-		fmt.Fprintln(os.Stderr, "slipway:", exit)
+		fmt.Fprintln(s.Err, "slipway:", exit)
 	}
 	return exit.Code
 }

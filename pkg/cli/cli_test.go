@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -23,8 +25,21 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slipway := func() { os.Exit(cli.Main()) }
+	slipway := func() {
+		s := cli.Std()
+		s.UpdateBazel = namePatches
+		os.Exit(cli.Main(s))
+	}
 	testscript.Main(m, map[string]func(){"slipway": slipway, "mage": slipway})
+}
+
+// namePatches stands in for the generator of Bazel's files, which needs rules_go and more. It writes the names of the tree's patches.
+func namePatches(_ context.Context, root string) error {
+	names, err := filepath.Glob(filepath.Join(root, "patches", "*.patch"))
+	for i, name := range names {
+		names[i] = filepath.Base(name) + "\n"
+	}
+	return errors.Join(err, os.WriteFile(filepath.Join(root, "build", "bazel", "generated", "config.bzl"), []byte(strings.Join(names, "")), 0o644))
 }
 
 // TestScripts runs the sessions in testdata/script, each in a copy of the small tree that the tests of package plan also use. The Go

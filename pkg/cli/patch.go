@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway.build/pkg/build/patched"
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/build/upstream"
@@ -197,7 +199,8 @@ func newPatchList(o *options) *cobra.Command {
 		Use:   "list [project]",
 		Short: "List the patches, and whether they apply",
 		Long: `list shows of each patch whether it applies to the version that the tree takes, how many lines its hunks have moved at most,
-whether upstream has it already, or where it conflicts. If one conflicts, the exit code is 1.`,
+whether upstream has it already, where it conflicts, or that it has no effect on what is compiled. In the last two cases,
+the exit code is 1.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completeProjects,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -221,13 +224,11 @@ whether upstream has it already, or where it conflicts. If one conflicts, the ex
 			if err != nil {
 				return err
 			}
-			var conflicts []error
+			var unusable []error
 			for _, l := range list {
-				if l.Err != nil {
-					conflicts = append(conflicts, l.Err)
-				}
+				unusable = append(unusable, l.Err)
 			}
-			return errors.Join(conflicts...)
+			return errors.Join(unusable...)
 		},
 	}
 }
@@ -306,16 +307,43 @@ func onDesk[T any](ctx context.Context, o *options, command string, args []strin
 		return err
 	}
 	d := desks[0]
-	return action.Locked(ctx, d.Root, plan.State, o.noteWaiting, func() error {
-		result, err := do(d)
-		switch {
-		case err != nil:
-			return o.explain(err, d, command)
-		case o.json:
-			return o.printJSON(result)
+	var result T
+	if err := action.Locked(ctx, d.Root, plan.State, o.noteWaiting, func() (err error) {
+		if result, err = do(d); err != nil {
+			err = o.explain(err, d, command)
 		}
-		return show(result, d)
-	})
+		return err
+	}); err != nil {
+		return err
+	}
+	if command != "edit" && d.Project == upstream.Kubernetes {
+		o.updateBazel(ctx, d.Root)
+	}
+	if o.json {
+		return o.printJSON(result)
+	}
+	return show(result, d)
+}
+
+// updateBazel makes Bazel's files those of the patches that there are now, in a tree that has such files. The patches are in place
+// already, so a failure is no error: it is printed with what to do.
+func (o *options) updateBazel(ctx context.Context, root string) {
+	config := filepath.Join(root, filepath.FromSlash(patched.BazelConfig))
+	before, err := os.ReadFile(config)
+	if o.UpdateBazel == nil || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		o.say("updating the files for Bazel")
+		err = o.UpdateBazel(ctx, root)
+	}
+	if err != nil {
+		fmt.Fprintf(o.Err, "slipway: the files for Bazel are not those of these patches; run make update when that is mended: %v\n", err)
+		return
+	}
+	if after, err := os.ReadFile(config); err == nil && !bytes.Equal(before, after) {
+		o.say(patched.BazelConfig + " has the patched modules: commit it with the patches")
+	}
 }
 
 // desks returns the desks of the named projects, or of all.
@@ -396,6 +424,8 @@ func (o *options) explain(err error, d *patching.Desk, from string) error {
 		return fmt.Errorf("%w: look at it with git diff; %s --force replaces it", err, command("save", d))
 	case is[*patch.Conflict](err) && from == "add":
 		return fmt.Errorf("%w\nIt was not added. To resolve it, add it with --force, and then run %s", err, command("edit", d))
+	case is[*patch.NoEffectError](err) && from == "add":
+		return fmt.Errorf("%w\nIt was not added", err)
 	case is[*patch.Conflict](err) && from == "drop":
 		return fmt.Errorf("%w\nIt was not removed. To remove it all the same, add --force, and then run %s", err, command("edit", d))
 	case is[*patch.InvalidError](err) && badrequest.Is(err) && !strings.Contains(err.Error(), "git format-patch"):

@@ -1,6 +1,7 @@
 package patched
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"slipway.build/pkg/build/toolchain"
@@ -34,6 +36,9 @@ const (
 	ListFile = "patched.json" // a List
 	Proxy    = "proxy"        // a module proxy that has the patched modules
 )
+
+// BazelConfig is the generated file of a tree that has the versions of the components' modules for Bazel.
+const BazelConfig = "build/bazel/generated/config.bzl"
 
 // Go finds the pinned Go.
 type Go func(ctx context.Context, progress func(string)) (*toolchain.Go, error)
@@ -156,6 +161,20 @@ func (l *List) Place(ctx context.Context, g *toolchain.Go) error {
 	return g.Fetch(ctx, missing)
 }
 
+// missingIn returns the first of the patched modules whose version a file does not have. What cannot be read has all.
+func (l *List) missingIn(config string) (path string, missing bool) {
+	data, err := os.ReadFile(config)
+	if err != nil {
+		return "", false
+	}
+	for _, m := range l.Modules {
+		if !bytes.Contains(data, []byte(strconv.Quote(m.Patched.Version))) {
+			return m.Path, true
+		}
+	}
+	return "", false
+}
+
 // Action returns the action that makes the folder of patched modules. Gen may be nil.
 func Action(root string, find Go, gen Generator, s Spec, m *module.Module, inputs []string) *action.Action {
 	if gen != nil {
@@ -184,9 +203,16 @@ func Action(root string, find Go, gen Generator, s Spec, m *module.Module, input
 			if err := w.generate(ctx, t.Dir()); err != nil {
 				return err
 			}
-			return w.write(ctx, output{
+			list, err := w.write(ctx, output{
 				mod: t.Path(s.file(ModFile)), sum: t.Path(s.file(SumFile)), list: t.Path(s.file(ListFile)), proxy: t.Path(s.file(Proxy) + "/"),
 			})
+			if err != nil {
+				return err
+			}
+			if m, stale := list.missingIn(filepath.Join(root, filepath.FromSlash(BazelConfig))); stale && s.Project == "" {
+				t.Output(fmt.Sprintf("%s does not have %s as the patches change it: the generated files of Bazel are out of date", BazelConfig, m))
+			}
+			return nil
 		},
 	}
 }
@@ -249,7 +275,8 @@ func notes(r patch.Report) []string {
 	return lines
 }
 
-// Check returns an error that wraps a *patch.Conflict for each patch that does not apply. It reads the code of the modules, and fetches
+// Check returns an error that wraps a *patch.Conflict for each patch that does not apply, and a *patch.NoEffectError for each that
+// changes nothing that is compiled. It reads the code of the modules, and fetches
 // it if the module cache lacks it.
 func Check(ctx context.Context, root string, find Go, s Spec, m *module.Module, progress func(string)) error {
 	_, err := prepare(ctx, root, find, nil, s, m, progress)
@@ -282,13 +309,11 @@ func prepare(ctx context.Context, root string, find Go, gen Generator, s Spec, m
 	if w.reports, err = w.overlay.Check(w.patches); err != nil {
 		return nil, err
 	}
-	var conflicts []error
+	var unusable []error
 	for _, r := range w.reports {
-		if r.Conflict != nil {
-			conflicts = append(conflicts, r.Conflict)
-		}
+		unusable = append(unusable, r.Err())
 	}
-	return w, errors.Join(conflicts...)
+	return w, errors.Join(unusable...)
 }
 
 func repository(m *module.Module, s patch.Series) (*patch.Repository, error) {

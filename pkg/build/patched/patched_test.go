@@ -333,3 +333,32 @@ func TestVersion(t *testing.T) {
 		}
 	}
 }
+
+func TestStaleFilesForBazelAreNamed(t *testing.T) {
+	w := newWorld(t, kubernetes)
+	config := filepath.Join(w.root, filepath.FromSlash(BazelConfig))
+	if err := os.MkdirAll(filepath.Dir(config), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, []byte("MODULES = {}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const want = BazelConfig + " does not have k8s.io/"
+	if said, err := w.run(t, nil); err != nil || !strings.Contains(said, want) {
+		t.Errorf("%v: %s", err, said)
+	}
+	list, err := Made(w.root, w.spec(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var versions string
+	for _, m := range list.Modules {
+		versions += fmt.Sprintf("%q\n", m.Patched.Version)
+	}
+	if err := errors.Join(os.WriteFile(config, []byte(versions), 0o644), os.RemoveAll(filepath.Join(w.root, "_output"))); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := w.run(t, nil); err != nil || strings.Contains(said, want) {
+		t.Errorf("%v: %s", err, said)
+	}
+}

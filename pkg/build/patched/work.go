@@ -126,18 +126,18 @@ func (w *work) generate(ctx context.Context, tmp string) error {
 type output struct{ mod, sum, list, proxy string }
 
 // write writes the proxy, go.mod, go.sum and the list.
-func (w *work) write(ctx context.Context, to output) error {
-	list := List{Patches: w.spec.Patches}
+func (w *work) write(ctx context.Context, to output) (*List, error) {
+	list := &List{Patches: w.spec.Patches}
 	var err error
 	if list.From, err = module.Digest(w.module.Dir); err != nil {
-		return err
+		return nil, err
 	}
 	changed := w.changedModules()
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		w.progress("patching " + name)
 		m, err := w.patch(ctx, name, changed[name], to.proxy)
 		if err != nil {
-			return fmt.Errorf("patch module %s: %w", name, err)
+			return nil, fmt.Errorf("patch module %s: %w", name, err)
 		}
 		list.Modules = append(list.Modules, *m)
 	}
@@ -150,18 +150,18 @@ func (w *work) write(ctx context.Context, to output) error {
 	}
 	goMod, goSum, err := w.module.With(replaced, sums)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := json.MarshalIndent(list, "", "\t")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for name, data := range map[string][]byte{to.mod: goMod, to.sum: goSum, to.list: append(text, '\n')} {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return list, nil
 }
 
 // changedModules returns the changes of each module by the paths of its files.

@@ -10,6 +10,7 @@ package generate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -86,6 +87,18 @@ func reference(c *cobra.Command, made map[string][]byte) error {
 	return nil
 }
 
+// UpdateBazel writes the generated files that Bazel reads, as Update does. Patches decide them, too. A tree without them gets none.
+func UpdateBazel(ctx context.Context, root string) error {
+	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(bazelFolder))); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	made := map[string][]byte{}
+	if err := bazel(ctx, root, made); err != nil {
+		return err
+	}
+	return writeAll(root, made)
+}
+
 // Update writes the generated files below root, and runs gazelle to update the BUILD files that people also edit.
 func Update(ctx context.Context, root string) error {
 	if err := update(ctx, root); err != nil {
@@ -111,6 +124,11 @@ func update(ctx context.Context, root string) error {
 			return err
 		}
 	}
+	return writeAll(root, made)
+}
+
+// writeAll writes files below root, unless they are there already.
+func writeAll(root string, made map[string][]byte) error {
 	for name, data := range made {
 		file := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -126,6 +126,9 @@ func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]got, error
 		}
 		all = append(all, g)
 	}
+	if err != nil && len(bad.Modules) == 0 { // such as a go command that was killed after some modules
+		return nil, err
+	}
 	return all, bad.err()
 }
 
@@ -176,6 +179,9 @@ func (p *proxy) look(ctx context.Context, args ...string) ([]versionInfo, error)
 			return nil, fmt.Errorf("ask for %s: %s", asked, strings.TrimPrefix(tail.Redact(strings.TrimSpace(k.Error.Err)), asked+": "))
 		}
 		all = append(all, k)
+	}
+	if err != nil && !slices.ContainsFunc(all, func(k versionInfo) bool { return k.Error != nil }) {
+		return nil, err
 	}
 	return all, nil
 }

@@ -20,13 +20,13 @@ type Patch struct {
 	Project string `json:"project"` // folder below images; "" is Kubernetes
 	Verdict string `json:"verdict"` // as patch.Verdict says it
 	Offset  int    `json:"offset,omitempty"`
-	Why     string `json:"why,omitempty"` // it conflicts
+	Why     string `json:"why,omitempty"` // it conflicts, or has no effect
 
-	conflicts bool
+	unusable bool
 }
 
-// Conflicts reports whether the patch does not apply.
-func (p Patch) Conflicts() bool { return p.conflicts }
+// Unusable reports whether builds stop at the patch: it does not apply, or has no effect.
+func (p Patch) Unusable() bool { return p.unusable }
 
 // patched reports whether the tree has patches for the project whose module is in a folder.
 func (p *preparation) patched(folder string) (bool, error) {
@@ -62,10 +62,11 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 		}
 		for _, r := range reports {
 			state := Patch{Name: r.Patch.Name, Project: s.Project, Verdict: r.Verdict.String(), Offset: r.Offset()}
-			if r.Verdict == patch.Conflicts {
-				state.conflicts = true
-				state.Why = strings.ReplaceAll(strings.TrimPrefix(r.Conflict.Error(), "patch "+r.Patch.Name+" does not apply"), "\n\t", "; ")
-				state.Why = strings.TrimPrefix(state.Why, ": ")
+			if err := r.Err(); err != nil {
+				state.unusable = true
+				why := strings.TrimPrefix(err.Error(), "patch "+r.Patch.Name+" ")
+				why = strings.TrimPrefix(strings.TrimPrefix(why, "does not apply"), "has no effect on what is compiled")
+				state.Why = strings.TrimLeft(strings.ReplaceAll(why, "\n\t", "; "), ":; ")
 			}
 			p.Patches = append(p.Patches, state)
 		}
@@ -73,7 +74,7 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 	return nil
 }
 
-// withoutConflicts calls f while the folders of patches that conflict are out of the copy: what is generated from patched code can
+// withoutConflicts calls f while the folders of unusable patches are out of the copy: what is generated from patched code can
 // be made only when they are resolved.
 func (p *preparation) withoutConflicts(f func() error) (err error) {
 	aside := filepath.Join(filepath.Dir(p.copy), "patches")
@@ -84,7 +85,7 @@ func (p *preparation) withoutConflicts(f func() error) (err error) {
 	moved := map[string]string{}
 	for _, state := range p.Patches {
 		folder := filepath.Join(p.copy, filepath.FromSlash(patch.Series{Project: state.Project}.Dir()))
-		if !state.conflicts || moved[folder] != "" {
+		if !state.unusable || moved[folder] != "" {
 			continue
 		}
 		if err := os.MkdirAll(aside, 0o777); err != nil {

@@ -16,18 +16,18 @@ import (
 
 // A Listed patch is a patch of a tree, and what becomes of it.
 type Listed struct {
-	Project    string          `json:"project"`
-	Patch      string          `json:"patch"` // its file, relative to the tree's root
-	SHA256     string          `json:"sha256"`
-	Title      string          `json:"title,omitempty"`
-	Commits    int             `json:"commits"`
-	Files      []string        `json:"files"` // in upstream's repository
-	Verdict    string          `json:"verdict"`
-	Offset     int             `json:"offset"` // lines by which the hunk that has moved farthest has moved
-	Moved      []hunk          `json:"moved,omitempty"`
-	PassedOver []PassedOver    `json:"passedOver,omitempty"`
-	Conflict   *conflict       `json:"conflict,omitempty"`
-	Err        *patch.Conflict `json:"-"`
+	Project    string       `json:"project"`
+	Patch      string       `json:"patch"` // its file, relative to the tree's root
+	SHA256     string       `json:"sha256"`
+	Title      string       `json:"title,omitempty"`
+	Commits    int          `json:"commits"`
+	Files      []string     `json:"files"` // in upstream's repository
+	Verdict    string       `json:"verdict"`
+	Offset     int          `json:"offset"` // lines by which the hunk that has moved farthest has moved
+	Moved      []hunk       `json:"moved,omitempty"`
+	PassedOver []PassedOver `json:"passedOver,omitempty"`
+	Conflict   *conflict    `json:"conflict,omitempty"`
+	Err        error        `json:"-"` // as patch.Report.Err says it
 }
 
 type hunk struct {
@@ -77,7 +77,7 @@ func (d *Desk) List(ctx context.Context) ([]Listed, error) {
 	for _, r := range reports {
 		l := Listed{
 			Project: d.Project, Patch: r.Patch.Name, SHA256: r.Patch.SHA256, Title: r.Patch.Title(), Commits: len(r.Patch.Commits),
-			Files: r.Patch.Paths(), Verdict: r.Verdict.String(), Offset: r.Offset(), PassedOver: passedOver(r.Skipped), Err: r.Conflict,
+			Files: r.Patch.Paths(), Verdict: r.Verdict.String(), Offset: r.Offset(), PassedOver: passedOver(r.Skipped), Err: r.Err(),
 		}
 		for _, m := range r.Moved {
 			l.Moved = append(l.Moved, hunk(m))
@@ -154,8 +154,8 @@ func (d *Desk) Add(ctx context.Context, name string, data []byte, force bool) (*
 	}
 	r := reports[len(reports)-1]
 	switch {
-	case r.Verdict == patch.Conflicts && !force:
-		return nil, r.Conflict
+	case r.Err() != nil && !force:
+		return nil, r.Err()
 	case r.Verdict == patch.Upstream && !force:
 		return nil, fmt.Errorf("patch %s changes nothing: upstream, or a patch before it, has it already", label)
 	}

@@ -137,8 +137,12 @@ func savable(ctx context.Context, repo *git.Repo, rec *record) error {
 	if n := rec.next(); n >= 0 {
 		return &NotYetError{repo.Dir, rec.Patches[n].Name}
 	}
-	if _, err := repo.Run(ctx, "merge-base", "--is-ancestor", rec.Base, "HEAD"); err != nil {
-		return fmt.Errorf("%s: its commits do not begin at %s %s: %w", repo.Dir, rec.Project, rec.Version, err)
+	base, err := repo.Line(ctx, "rev-list", "--max-count=1", rec.Base, "^HEAD") // empty if HEAD has it
+	if err != nil {
+		return err
+	}
+	if base != "" {
+		return fmt.Errorf("%s: its commits do not begin at %s %s", repo.Dir, rec.Project, rec.Version)
 	}
 	merges, err := repo.Line(ctx, "rev-list", "--merges", rec.Base+"..HEAD")
 	if err != nil {
@@ -267,6 +271,9 @@ func (d *Desk) check(ctx context.Context, repo *git.Repo, rec *record, files []f
 		if report.Verdict == patch.Conflicts {
 			return report.Conflict.File, nil, nil
 		}
+		if err := report.Err(); err != nil && !f.kept {
+			return "", nil, fmt.Errorf("%s cannot be saved: %w", f.title(), err)
+		}
 		skipped = append(skipped, report.Skipped...)
 	}
 	for name, change := range overlay.Changes() {
@@ -304,11 +311,18 @@ type commitTree struct {
 }
 
 func (t commitTree) ReadFile(name string) ([]byte, error) {
-	data, err := t.repo.Run(t.ctx, "cat-file", "blob", t.commit+":"+name)
-	if err != nil && t.ctx.Err() == nil {
+	// A failure of cat-file does not say whether there is no such file, or git cannot read it. The list of none is empty.
+	entry, err := t.repo.Line(t.ctx, "--literal-pathspecs", "ls-tree", "-z", "--full-tree", t.commit, "--", name)
+	if err != nil {
+		return nil, err
+	}
+	mode, rest, _ := strings.Cut(entry, " ")
+	kind, rest, _ := strings.Cut(rest, " ")
+	if mode == "" || kind != "blob" {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
-	return data, err
+	blob, _, _ := strings.Cut(rest, "\t")
+	return t.repo.Run(t.ctx, "cat-file", "blob", blob)
 }
 
 // replace replaces the folder of patches, if one is another.

@@ -65,10 +65,11 @@ const (
 	Applies   Verdict = iota
 	Upstream          // it changes nothing: the tree has it already
 	Conflicts         // it does not apply
+	NoEffect          // it applies, and no module has what it changes
 )
 
 func (v Verdict) String() string {
-	return [...]string{"applies", "upstream already", "conflicts"}[v]
+	return [...]string{"applies", "upstream already", "conflicts", "no effect"}[v]
 }
 
 // A Report says what becomes of a patch.
@@ -89,6 +90,38 @@ func (r Report) Offset() int {
 		}
 	}
 	return farthest
+}
+
+// Err returns an error if the patch must not be used: a *[Conflict] or a *[NoEffectError].
+func (r Report) Err() error {
+	switch r.Verdict {
+	case Conflicts:
+		return r.Conflict
+	case NoEffect:
+		return &NoEffectError{r.Patch.Name, r.Skipped}
+	}
+	return nil
+}
+
+// A NoEffectError says that a patch changes nothing that is compiled, such as one of vendored code. Whoever added it believes the
+// release mended.
+type NoEffectError struct {
+	Patch   string // name of the file
+	Skipped []Skipped
+}
+
+func (e *NoEffectError) Error() string {
+	text := fmt.Sprintf("patch %s has no effect on what is compiled", e.Patch)
+	if len(e.Skipped) == 0 {
+		return text + ": it changes only modes of files, which modules do not hold"
+	}
+	for _, s := range e.Skipped[:min(3, len(e.Skipped))] {
+		text += fmt.Sprintf("\n\t%s: %s", s.File, s.Why)
+	}
+	if more := len(e.Skipped) - 3; more > 0 {
+		text += fmt.Sprintf("\n\tand %d more", more)
+	}
+	return text
 }
 
 // Moved is a hunk that applies elsewhere than the patch says.
@@ -133,6 +166,8 @@ func (o *Overlay) Apply(p *Patch) (Report, error) {
 	case !there.applies():
 		r.Verdict, r.Conflict = Conflicts, there.conflict
 		r.Conflict.Patch = p.Name
+	case there.made == 0:
+		r.Verdict = NoEffect
 	default:
 		r.Moved = there.moved
 		maps.Copy(o.changes, there.tree.changes)

@@ -137,6 +137,31 @@ func TestFilesThatAreInNoModuleArePassedOver(t *testing.T) {
 	}
 }
 
+func TestPatchOfNothingThatIsCompiledHasNoEffect(t *testing.T) {
+	t.Parallel()
+	tree := files{"pkg/a.go": "one\ntwo\nthree\n"}
+	const mode = "diff --git a/pkg/a.go b/pkg/a.go\nold mode 100644\nnew mode 100755\n"
+	for _, test := range []struct{ name, patch, want string }{
+		{"vendored code", change("vendor/golang.org/x/net/http2/frame.go"),
+			"patch a.patch has no effect on what is compiled\n\tvendor/golang.org/x/net/http2/frame.go: modules hold no vendored code"},
+		{"documents", change("docs/a.md") + change("CHANGELOG/b.md"), "\n\tCHANGELOG/b.md: no code is made from it"},
+		{"modes", mode, "it changes only modes of files"},
+		{"code, too", change("vendor/a.go") + change("pkg/a.go"), ""},
+	} {
+		_, r := apply(t, tree, []byte(test.patch))
+		err := r.Err()
+		if test.want == "" {
+			if err != nil || r.Verdict != Applies {
+				t.Errorf("%s: %v %v", test.name, r.Verdict, err)
+			}
+			continue
+		}
+		if r.Verdict != NoEffect || err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v %v", test.name, r.Verdict, err)
+		}
+	}
+}
+
 func TestKubernetesRepositoryLocates(t *testing.T) {
 	t.Parallel()
 	r := kubernetes(t)

@@ -128,7 +128,7 @@ func (r *Repository) Place(module string) (Place, bool) {
 // it says why instead.
 func (r *Repository) Locate(name string) (in Place, file, why string) {
 	if inNoZip(name) {
-		return Place{}, "", "modules hold no vendored code"
+		return Place{}, "", "modules hold no vendored code; require the module that you need in the go.mod of the tree"
 	}
 	if r.kubernetes {
 		if why := r.apart(name); why != "" {
