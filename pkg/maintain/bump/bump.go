@@ -115,13 +115,14 @@ type preparation struct {
 	proxy   *proxy
 	target  string            // the Go that will compile
 	stale   map[string]wanted // modules whose go.sum is to be made again, by folder, with what they must end in
+	before  map[string]wanted // what upstream's versions in the tree ask of a go.mod, by folder
 	leftOut []string          // folders of projects that the new tree does not have
 	docs    map[string]string // texts that documents have, and what they are to be
 }
 
 // Prepare makes a tree of other versions beside the tree. Nothing in the tree changes until Apply.
 func Prepare(ctx context.Context, o Options) (*Bump, error) {
-	p := &preparation{Options: o, sums: map[string]string{}, stale: map[string]wanted{}, docs: map[string]string{},
+	p := &preparation{Options: o, sums: map[string]string{}, stale: map[string]wanted{}, before: map[string]wanted{}, docs: map[string]string{},
 		copy: filepath.Join(o.Root, filepath.FromSlash(o.State), filepath.FromSlash(copyFolder))}
 	if p.Say == nil {
 		p.Say = func(string) {}
@@ -372,6 +373,13 @@ func (p *preparation) compare(folder string, want wanted) error {
 			return fmt.Errorf("%s: go mod tidy selects %s %s instead of %s: another requirement raises it", folder, r.Path, r.Version, wanted)
 		}
 		others = append(others, fmt.Sprintf("%s %s, upstream has %s", r.Path, r.Version, wanted))
+	}
+	if before, ok := p.before[folder]; ok {
+		old, err := module.Load(p.Root, folder)
+		if err != nil {
+			return err
+		}
+		p.Moves = append(p.Moves, dropped(old, m, before, want)...)
 	}
 	if len(others) > 0 {
 		p.note("%s has other versions than upstream: %s", folder, strings.Join(others, "; "))

@@ -7,6 +7,9 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+
+	tree "slipway.build/pkg/tree/module"
 )
 
 // kubernetes is the module whose version is a release's.
@@ -133,6 +136,40 @@ func fromKubernetes(version string, upstream *modfile.File) (wanted, error) {
 		return w, fmt.Errorf("%s %s: its go.mod replaces no staging module", kubernetes, version)
 	}
 	return w, nil
+}
+
+// dropped returns what was raised in the tree, by hand, over what upstream asked for before, and is not any more: versions of modules,
+// and replacements by a version.
+func dropped(old, new *tree.Module, before, want wanted) []Move {
+	var moves []Move
+	for _, r := range old.Requires {
+		asked := before.Versions[r.Path]
+		now, still := new.Require(r.Path)
+		if !still || r.Replace != (tree.Version{}) || semver.Compare(r.Version, asked) <= 0 || semver.Compare(now.Version, r.Version) >= 0 {
+			continue
+		}
+		why := old.Name + "/go.mod had raised it"
+		if asked != "" {
+			why += " from " + asked
+		}
+		moves = append(moves, Move{r.Path + " in " + old.Name, r.Version, now.Version, why + ", and the bump takes upstream's"})
+	}
+	for _, r := range old.Replaces {
+		ofUpstream := func(m requirement) bool {
+			return m.Path == r.New.Path && (m.Version == r.New.Version || before.Versions == nil)
+		}
+		if r.New.Version == "" || slices.ContainsFunc(before.Replace, ofUpstream) || before.Versions == nil && slices.ContainsFunc(want.Replace, ofUpstream) {
+			continue
+		}
+		to := ""
+		if i := slices.IndexFunc(new.Replaces, func(n tree.Replacement) bool { return n.Old == r.Old }); i >= 0 {
+			if to = new.Replaces[i].New.Version; new.Replaces[i].New == r.New {
+				continue
+			}
+		}
+		moves = append(moves, Move{"replace of " + r.Old.Path + " in " + old.Name, r.New.Version, to, old.Name + "/go.mod had it, and upstream has not"})
+	}
+	return moves
 }
 
 func required(f *modfile.File, path string) bool {

@@ -175,6 +175,11 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 	if goversion.Compare("go"+want.Go, p.target) > 0 {
 		return fmt.Errorf("version %s of Kubernetes asks for Go %s or newer, and the Go that can be had is %s", to, want.Go, p.target)
 	}
+	was, err := p.asked(ctx, func(m []got) (wanted, error) { return fromKubernetes(from, m[0].mod) }, requirement{Path: kubernetes, Version: from})
+	if err != nil {
+		return err
+	}
+	p.before[p.catalog.Module], p.before[codegen.Module] = was, wanted{Versions: was.Versions}
 	if err := p.followGoLine(want.Go); err != nil {
 		return err
 	}

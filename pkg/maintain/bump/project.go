@@ -129,6 +129,14 @@ func (p *preparation) moveModules(ctx context.Context, pr project, version, why 
 	if goversion.Compare("go"+want.Go, p.target) > 0 {
 		return &tooNewError{pr.name, to, want.Go, p.target}
 	}
+	var now []requirement
+	for _, path := range pr.modules {
+		now = append(now, requirement{Path: path, Version: pr.version})
+	}
+	was := func(found []got) (wanted, error) { return fromProject(found), nil }
+	if p.before[pr.folder], err = p.asked(ctx, was, now...); err != nil {
+		return err
+	}
 	if err := p.require(pr.folder, want); err != nil {
 		return err
 	}
@@ -168,6 +176,19 @@ func (p *preparation) getProject(ctx context.Context, pr project, version string
 	}
 	p.Say("fetching " + pr.name + " " + version)
 	return p.proxy.fetch(ctx, modules...)
+}
+
+// asked returns what modules in versions of the tree ask of its go.mod. Of what is not available, nothing is known.
+func (p *preparation) asked(ctx context.Context, of func([]got) (wanted, error), modules ...requirement) (wanted, error) {
+	found, err := p.proxy.fetch(ctx, modules...)
+	var unavailable *Unavailable
+	if errors.As(err, &unavailable) {
+		return wanted{}, nil
+	}
+	if err != nil {
+		return wanted{}, err
+	}
+	return of(found)
 }
 
 // fromProject returns what a go.mod must require so that a project is compiled from what its own go.mod files select. Of the
