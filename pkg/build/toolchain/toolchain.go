@@ -332,3 +332,19 @@ func Levels() []string {
 	}
 	return levels
 }
+
+// harmless lists the settings that slipway sets and that decide no output's bytes.
+var harmless = []string{"GOENV", "GOTOOLCHAIN", "GO111MODULE", "GOTELEMETRY"}
+
+// Ignored returns the user's settings, NAME=VALUE, that could decide bytes and that no compile gets, since slipway sets them itself:
+// those of the environment, where they differ from slipway's.
+func Ignored(getenv func(string) string) []string {
+	var ignored []string
+	for _, setting := range append(Levels(), "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH) {
+		name, own, _ := strings.Cut(setting, "=")
+		if value := getenv(name); value != "" && value != own && !slices.Contains(harmless, name) {
+			ignored = append(ignored, name+"="+value)
+		}
+	}
+	return ignored
+}
