@@ -136,6 +136,11 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		if err != nil {
 			return nil, err
 		}
+		if len(p.patches) > 0 {
+			if caches, err := os.UserCacheDir(); err == nil { // or else, only the user's module cache can have patched modules
+				g = g.WithWritableModules(filepath.Join(caches, "slipway", "modules"))
+			}
+		}
 		return g.WithProxies(p.proxies()...), nil
 	})
 	p.Generator = codegen.ForPatches{Root: root, Components: p.Catalog.Module, GoVersion: p.Catalog.Go.Version}
@@ -146,7 +151,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		Go:           p.Go,
 		CrossBase:    settings.CrossBase,
 		DebianMirror: settings.Debian.Mirror,
-		Sources:      func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
+		Sources:      p.sources,
 		Status:       p.WorkspaceStatus,
 		EngineUsed:   p.markEngine,
 		Place:        p.placePatched,
@@ -160,7 +165,7 @@ func (p *Project) UseModuleProxy(url string) { p.pin.Proxy = url }
 
 // Modules lists all modules that a release of the tree, slipway or its unit tests are made of, with the pinned Go for this machine.
 func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
-	files, err := p.tree.Names(ctx)
+	files, err := p.sources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +178,18 @@ func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
 		return nil, err
 	}
 	return list.Modules, nil
+}
+
+// sources returns the names of the tree's sources, also after Load.
+func (p *Project) sources(ctx context.Context) ([]string, error) {
+	tree := p.tree
+	if tree == nil {
+		var err error
+		if tree, err = source.Find(ctx, p.Root, worktree.Once(p.Root, p.getenv)); err != nil {
+			return nil, err
+		}
+	}
+	return tree.Names(ctx)
 }
 
 // Inputs returns the folder that replaces the network: of modules and Debian packages. It is empty if there is none.

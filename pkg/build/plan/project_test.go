@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,21 @@ func TestSettingsThatMeanNothingAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := SettingsFrom(environment("GOLDFLAGS='-X=a.B=c d' -w", "KUBE_DOCKER_REGISTRY=acme", "KUBE_CROSS_BASE=debian")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSourcesAreKnownAfterLoad(t *testing.T) {
+	t.Parallel()
+	p, err := Load(tree(t), SettingsFrom(environment()), environment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := p.Roads.Sources(t.Context())
+	if err != nil || !slices.Contains(names, "release/release.yaml") {
+		t.Errorf("sources %q, %v", names, err)
+	}
+	if _, err := p.Modules(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

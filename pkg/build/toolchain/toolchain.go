@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/version"
 	"maps"
@@ -276,6 +277,34 @@ func (g *Go) WithoutProxies() *Go {
 		return g.plain
 	}
 	return g
+}
+
+// WithWritableModules returns a Go whose module cache is dir, if nothing can be written to the user's, as in an image for CI.
+func (g *Go) WithWritableModules(dir string) *Go {
+	if writable(g.ModCache) {
+		return g
+	}
+	return g.withModules(dir)
+}
+
+// withModules returns a Go whose module cache is dir. It unpacks what the other cache has, whose downloads are laid out as a module proxy is.
+func (g *Go) withModules(dir string) *Go {
+	own := g.WithProxies(filepath.Join(g.ModCache, "cache", "download"))
+	own.ModCache, own.plain, own.env = dir, nil, append(own.env, "GOMODCACHE="+dir)
+	return own
+}
+
+// writable reports whether files can be added to a module cache. The only way to find out is to add one.
+func writable(modCache string) bool {
+	dir := filepath.Join(modCache, "cache")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return false
+	}
+	f, err := os.CreateTemp(dir, "slipway-")
+	if err != nil {
+		return false
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) == nil
 }
 
 // proxyURL returns the URL of a module proxy in a folder.
