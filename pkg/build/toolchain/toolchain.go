@@ -287,7 +287,8 @@ func (g *Go) WithWritableModules(dir string) *Go {
 	return g.withModules(dir)
 }
 
-// withModules returns a Go whose module cache is dir. It unpacks what the other cache has, whose downloads are laid out as a module proxy is.
+// withModules returns a Go whose module cache is dir. Modules are unpacked from the other cache, whose downloads are laid out as a module
+// proxy is.
 func (g *Go) withModules(dir string) *Go {
 	own := g.WithProxies(filepath.Join(g.ModCache, "cache", "download"))
 	own.ModCache, own.plain, own.env = dir, nil, append(own.env, "GOMODCACHE="+dir)

@@ -268,7 +268,8 @@ func TestEachStepIsOnTheDiskBeforeTheNext(t *testing.T) {
 	want := []string{
 		".: out gone", "out: out out/journal gone", // the journal's folder
 		"out/journal:" + journal + " gone", // the change counts as made
-		".:" + journal + " gone", "b:" + journal + " gone", ".:" + journal + " d gone", "d:" + journal + " d d/e gone", ".:" + journal + " d d/e",
+		".:" + journal + " gone", "b:" + journal + " gone", ".:" + journal + " d gone", "d:" + journal + " d d/e gone",
+		".:" + journal + " d d/e",
 		"out/journal: out out/journal d d/e", // it is whole, and the rest may go
 	}
 	if diff := cmp.Diff(want, synced); diff != "" {

@@ -25,7 +25,9 @@ var Exempt = map[string]string{
 var modules = map[string][]string{
 	"github.com/CycloneDX/cyclonedx-go":      nil,
 	"github.com/bluekeyes/go-gitdiff":        nil,
-	"github.com/google/go-containerregistry": {"github.com/klauspost/compress", "github.com/opencontainers/go-digest", "github.com/opencontainers/image-spec"},
+	"github.com/google/go-containerregistry": {
+		"github.com/klauspost/compress", "github.com/opencontainers/go-digest", "github.com/opencontainers/image-spec",
+	},
 	"github.com/google/licensecheck":         nil,
 	"github.com/klauspost/compress":          nil,
 	"github.com/package-url/packageurl-go":   nil,

@@ -210,8 +210,8 @@ func freeSubnet(taken []netip.Prefix) (netip.Prefix, error) {
 // networkLock is an abstract socket, which one process at a time can have. It leaves no file, and goes with the process.
 const networkLock = "@slipway-cluster-network"
 
-// lockNetwork keeps other clusters from choosing a subnet. It waits for another cluster that is choosing one, which takes seconds, but not for
-// ever: any user's process can have the socket.
+// lockNetwork keeps other clusters from choosing a subnet. It waits for another cluster that is choosing one, which takes seconds, but
+// not for ever: any user's process can have the socket.
 func lockNetwork(ctx context.Context, socket string, patience time.Duration) (unlock func(), err error) {
 	var l net.Listener
 	limit, cancel := context.WithTimeout(ctx, patience)
@@ -224,7 +224,8 @@ func lockNetwork(ctx context.Context, socket string, patience time.Duration) (un
 		return err == nil, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("another process has had the socket %s for %v: end it if it is no cluster that is being made (ss -xlp names it)", socket, patience)
+		err = fmt.Errorf("another process has had the socket %s for %v: end it if it is no cluster that is being made (ss -xlp names it)",
+			socket, patience)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("choose a subnet: %w", err)
