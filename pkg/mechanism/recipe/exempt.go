@@ -23,8 +23,8 @@ var Exempt = map[string]string{
 
 // modules lists the modules of others that decide bytes, with those that each of them links.
 var modules = map[string][]string{
-	"github.com/CycloneDX/cyclonedx-go":      nil,
-	"github.com/bluekeyes/go-gitdiff":        nil,
+	"github.com/CycloneDX/cyclonedx-go": nil,
+	"github.com/bluekeyes/go-gitdiff":   nil,
 	"github.com/google/go-containerregistry": {
 		"github.com/klauspost/compress", "github.com/opencontainers/go-digest", "github.com/opencontainers/image-spec",
 	},
