@@ -36,17 +36,17 @@ var (
 
 // mails cuts a patch into its mails. Mails that change no file, such as a cover letter, are left out.
 func mails(p *patch.Patch) ([]mail, error) {
-	starts := mailStart.FindAllIndex(p.Data, -1)
+	starts := mailStart.FindAllIndex(p.Text, -1)
 	if len(starts) == 0 {
-		return []mail{{p, !mailHeader.Match(p.Data)}}, nil
+		return []mail{{p, !mailHeader.Match(p.Text)}}, nil
 	}
 	var all []mail
 	for i, at := range starts {
-		end := len(p.Data)
+		end := len(p.Text)
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
 		}
-		one, err := patch.Parse(p.Name, p.Data[at[0]:end])
+		one, err := patch.Parse(p.Name, p.Text[at[0]:end])
 		if bad := new(patch.InvalidError); errors.As(err, &bad) && len(starts) > 1 && bad.Path == "" {
 			continue
 		}
@@ -77,7 +77,7 @@ func (m mail) read(ctx context.Context, repo *git.Repo) (message, error) {
 	}
 	defer os.RemoveAll(tmp)
 	body := filepath.Join(tmp, "body")
-	out, err := repo.Feed(ctx, bytes.NewReader(m.patch.Data), "mailinfo", "-u", "--no-scissors", body, filepath.Join(tmp, "diff"))
+	out, err := repo.Feed(ctx, bytes.NewReader(m.patch.Text), "mailinfo", "-u", "--no-scissors", body, filepath.Join(tmp, "diff"))
 	if err != nil {
 		return message{}, fmt.Errorf("patch %s: %w", m.patch.Name, err)
 	}
@@ -122,11 +122,11 @@ func (m mail) commit(ctx context.Context, repo *git.Repo) (id, title string, err
 // text returns a mail for git am.
 func (m mail) text() []byte {
 	if !m.bare {
-		return m.patch.Data
+		return m.patch.Text
 	}
 	title := number.ReplaceAllString(strings.TrimSuffix(path.Base(m.patch.Name), patch.Suffix), "")
 	header := "From: slipway <" + git.Email + ">\nDate: Thu, 1 Jan 1970 00:00:00 +0000\nSubject: " + title + "\n\n---\n"
-	return append([]byte(header), m.patch.Data...)
+	return append([]byte(header), m.patch.Text...)
 }
 
 // format returns a commit as a mail. It depends on the commit alone, not on the machine, the user or the other objects.

@@ -114,7 +114,7 @@ func (d *Desk) fetchContents(ctx context.Context, repo *git.Repo, m mail) error 
 	if err != nil {
 		return err
 	}
-	for _, want := range contents(m.patch.Data) {
+	for _, want := range contents(m.patch.Text) {
 		if _, err := repo.Run(ctx, "cat-file", "-e", want.blob); err == nil {
 			continue
 		}

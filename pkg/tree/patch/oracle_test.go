@@ -29,7 +29,7 @@ func (f files) ReadFile(name string) ([]byte, error) {
 }
 
 // write writes the files below a folder.
-func (f files) write(t *testing.T, dir string) {
+func (f files) write(t testing.TB, dir string) {
 	t.Helper()
 	for name, data := range f {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -42,8 +42,8 @@ func (f files) write(t *testing.T, dir string) {
 	}
 }
 
-// git runs git in a folder without any configuration.
-func git(t *testing.T, dir string, args ...string) (string, error) {
+// runGit runs git in a folder without any configuration.
+func runGit(t testing.TB, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -55,9 +55,9 @@ func git(t *testing.T, dir string, args ...string) (string, error) {
 	return both.String(), err
 }
 
-func mustGit(t *testing.T, dir string, args ...string) string {
+func mustGit(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	out, err := git(t, dir, args...)
+	out, err := runGit(t, dir, args...)
 	if err != nil {
 		t.Fatalf("git %q: %v\n%s", args, err, out)
 	}
@@ -65,7 +65,7 @@ func mustGit(t *testing.T, dir string, args ...string) string {
 }
 
 // formatPatch returns what git format-patch says of one version of a tree after another.
-func formatPatch(t *testing.T, versions ...files) []byte {
+func formatPatch(t testing.TB, versions ...files) []byte {
 	t.Helper()
 	dir := t.TempDir()
 	mustGit(t, dir, "init", "-q")
@@ -89,7 +89,7 @@ func gitApply(t *testing.T, tree files, patch []byte) (files, []int, error) {
 	if err := os.WriteFile(file, patch, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := git(t, dir, "apply", "--verbose", file)
+	out, err := runGit(t, dir, "apply", "--verbose", file)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %s", err, out)
 	}
@@ -115,7 +115,7 @@ func gitApply(t *testing.T, tree files, patch []byte) (files, []int, error) {
 }
 
 // kubernetes is a repository with two modules.
-func kubernetes(t *testing.T) *Repository {
+func kubernetes(t testing.TB) *Repository {
 	t.Helper()
 	r, err := KubernetesRepository(&module.Module{Name: "cmd", Requires: []module.Requirement{
 		{Dependency: module.Dependency{Path: Kubernetes, Version: "v1.37.1"}},

@@ -320,12 +320,32 @@ func (a *attempt) content(f File, name string, data []byte) ([]byte, *Conflict) 
 	if bad != nil {
 		return nil, bad.conflict(name, len(all))
 	}
+	if why := damaged(f.diff, a.reverse, data, result); why != "" {
+		return nil, &Conflict{File: name, Why: why}
+	}
 	for i, by := range offsets {
 		if by != 0 {
 			a.moved = append(a.moved, Moved{name, i + 1, by})
 		}
 	}
 	return result, nil
+}
+
+// damaged returns why a text that a patch makes cannot be what its author made, or "": an index line names the contents before and
+// after. Git reads it only for binary files and three-way merges.
+func damaged(d *gitdiff.File, reverse bool, data, result []byte) string {
+	before, after := d.OldOIDPrefix, d.NewOIDPrefix
+	if reverse {
+		before, after = after, before
+	}
+	unknown := func(prefix string, data []byte) bool {
+		return prefix == "" || strings.Trim(prefix, "0") == "" && len(data) > 0
+	}
+	if unknown(before, data) || unknown(after, result) || !isBlob(data, before) || isBlob(result, after) {
+		return ""
+	}
+	return fmt.Sprintf("its index line names another result, git's blob %s and not %.12s: the patch is damaged, or was edited by hand and "+
+		"has to lose that line", after, Blob(result))
 }
 
 // binary changes the content of a binary file. Git names the content before and after; nothing else can tell whether it is the right one.

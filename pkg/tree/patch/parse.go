@@ -35,11 +35,15 @@ var dosHeader = regexp.MustCompile(`(?m)^(diff --git |--- |\+\+\+ |@@ -).*\r$`)
 // type *[InvalidError].
 func Parse(name string, data []byte) (*Patch, error) {
 	p := &Patch{Name: name, SHA256: sum(data), Data: data}
-	if dosHeader.Match(data) {
+	var err error
+	if p.Text, err = decode(data); err != nil {
+		return nil, &InvalidError{Patch: name, Why: "it is encoded as a mail that git does not decode: " + err.Error()}
+	}
+	if dosHeader.Match(p.Text) {
 		return nil, &InvalidError{Patch: name, Why: "its lines end with CR LF, as a mail program or an editor on Windows writes them; " +
 			"get the patch again, or convert it with dos2unix"}
 	}
-	for _, text := range commits(data) {
+	for _, text := range commits(p.Text) {
 		c, err := parseCommit(text)
 		if err != nil {
 			return nil, &InvalidError{Patch: name, Why: "not a patch as git makes them: " + strings.TrimPrefix(err.Error(), "gitdiff: ")}
@@ -121,10 +125,21 @@ func (f File) Path() string {
 	return f.Old
 }
 
+// ofGit reports whether a path is in a folder of git's own, or looks like one on some file system. Git changes no such file.
+func ofGit(name string) bool {
+	for part := range strings.SplitSeq(strings.ToLower(name), "/") {
+		part = strings.TrimRight(part, " .")
+		if base, _, _ := strings.Cut(part, ":"); base == ".git" || base == "git~1" {
+			return true
+		}
+	}
+	return false
+}
+
 // refuse returns why a change cannot be made, or "".
 func refuse(f File) string {
 	for _, name := range []string{f.Old, f.New} {
-		if name != "" && (!fs.ValidPath(name) || name == "." || strings.Contains(name, `\`)) {
+		if name != "" && (!fs.ValidPath(name) || name == "." || strings.Contains(name, `\`) || ofGit(name)) {
 			return "not a path inside the repository"
 		}
 		if inNoZip(name) || isUnpublished(name) {

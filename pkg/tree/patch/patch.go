@@ -5,10 +5,12 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +51,7 @@ type Patch struct {
 	Project string // as in Series
 	SHA256  string // of the file, hexadecimal
 	Data    []byte // of the file
+	Text    []byte // the data as git reads them: mails without encodings for the transport
 	Commits []Commit
 }
 
@@ -119,7 +122,8 @@ func Load(root string) ([]Series, error) {
 	return found, errors.Join(errs...)
 }
 
-// LoadProject returns the patches of one project, named as in [Series]. Its error names every patch that cannot be read.
+// LoadProject returns the patches of one project, named as in [Series]. Its error names every patch that cannot be read, and every file
+// that looks like a patch and would not be applied.
 func LoadProject(root, project string) ([]*Patch, error) {
 	dir := Series{Project: project}.Dir()
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
@@ -129,10 +133,14 @@ func LoadProject(root, project string) ([]*Patch, error) {
 	var patches []*Patch
 	var errs []error
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), Suffix) || e.IsDir() {
+		name := path.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") { // an editor's
 			continue
 		}
-		name := path.Join(dir, e.Name())
+		if !strings.HasSuffix(e.Name(), Suffix) || e.IsDir() {
+			errs = append(errs, overlooked(root, name, e))
+			continue
+		}
 		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil {
 			errs = append(errs, err)
@@ -146,7 +154,57 @@ func LoadProject(root, project string) ([]*Patch, error) {
 		p.Project = project
 		patches = append(patches, p)
 	}
+	if err := checkSeries(root, dir, patches); err != nil {
+		errs = append(errs, err)
+	}
 	return patches, errors.Join(errs...)
+}
+
+// overlooked returns an error for what is no patch by its name, and looks like one.
+func overlooked(root, name string, e fs.DirEntry) error {
+	if !e.IsDir() {
+		if ext := strings.ToLower(path.Ext(name)); ext == Suffix || ext == ".diff" {
+			return &InvalidError{Patch: name, Why: "it would not be applied: the names of patches end with " + Suffix}
+		}
+		return nil
+	}
+	return filepath.WalkDir(filepath.Join(root, filepath.FromSlash(name)), func(file string, e fs.DirEntry, err error) error {
+		if ext := strings.ToLower(filepath.Ext(file)); err != nil || e.IsDir() || ext != Suffix && ext != ".diff" {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		return &InvalidError{Patch: filepath.ToSlash(rel), Why: "it would not be applied: patches are in " + path.Dir(name) + ", and not in folders below"}
+	})
+}
+
+// checkSeries returns an error if there is a list of patches, as quilt has, that names others, or these in another order.
+func checkSeries(root, dir string, patches []*Patch) error {
+	name := path.Join(dir, "series")
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		if missing(err) {
+			return nil
+		}
+		return err
+	}
+	var listed, applied []string
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(line, "#")
+		if fields := strings.Fields(line); len(fields) > 0 {
+			listed = append(listed, fields[0])
+		}
+	}
+	for _, p := range patches {
+		applied = append(applied, path.Base(p.Name))
+	}
+	if !slices.Equal(listed, applied) {
+		return &InvalidError{Patch: name, Why: fmt.Sprintf("it lists %q, but %q are applied: every file that ends with %s, in the order of the names",
+			listed, applied, Suffix)}
+	}
+	return nil
 }
 
 // sum returns the SHA-256 of data.

@@ -11,6 +11,37 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
+// What somebody believes to be applied must not be left out without a word.
+func TestWhatLooksLikeAPatchIsNotOverlooked(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		tree files
+		want string // "" if there is no error
+	}{
+		{"a diff", files{"patches/2.diff": change("pkg/a.go")}, "patch patches/2.diff: it would not be applied: the names of patches end with .patch"},
+		{"capitals", files{"patches/2.PATCH": change("pkg/a.go")}, "patches/2.PATCH: it would not be applied"},
+		{"a folder", files{"patches/more/2.patch": change("pkg/a.go")}, "patches/more/2.patch: it would not be applied: patches are in patches"},
+		{"another order", files{"patches/2.patch": change("pkg/b.go"), "patches/series": "2.patch\n1.patch\n"}, `patches/series: it lists ["2.patch" "1.patch"], but`},
+		{"a list of others", files{"patches/series": "1.patch\nmore/2.patch -p0\n"}, `it lists ["1.patch" "more/2.patch"]`},
+		{"another project", files{"images/etcd/patches/1.diff": change("a.go")}, "images/etcd/patches/1.diff: it would not"},
+		{"the same list", files{"patches/series": "# mine\n1.patch -p1\n"}, ""},
+		{"no patch", files{"patches/README.md": "", "patches/tools/fetch": "", "patches/.#2.patch": "", "patches/2.patch.off": ""}, ""},
+	} {
+		root := t.TempDir()
+		test.tree["patches/1.patch"] = change("pkg/a.go")
+		test.tree.write(t, root)
+		all, err := Load(root)
+		if test.want == "" {
+			if err != nil || len(all) != 1 || len(all[0].Patches) != 1 {
+				t.Errorf("%s: %v, error %v", test.name, all, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want %s", test.name, err, test.want)
+		}
+	}
+}
+
 // change is a patch of the second line of a file.
 func change(name string) string {
 	return "diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" + name + "\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n"

@@ -1,0 +1,129 @@
+package patch
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/mechanism/git"
+)
+
+var (
+	// headerLine is a line of a mail's header, for git am.
+	headerLine = regexp.MustCompile(`^[!-9;-~]+:`)
+	// contentLine is a line of a mail's header that says how the rest is encoded. It may go on in the next line.
+	contentLine = regexp.MustCompile(`(?im)^Content-(?:Type|Transfer-Encoding):.*(?:\n[ \t].*)*`)
+	// plainLine is one that git format-patch writes: the rest is as it seems.
+	plainLine = regexp.MustCompile(
+		`(?i)^Content-(?:Type:\s*text/plain(?:;\s*charset="?(?:utf-8|us-ascii)"?)?|Transfer-Encoding:\s*(?:7bit|8bit|binary))\s*$`)
+)
+
+// isMail reports whether git am takes data for mails. Anything else is a diff, as git apply reads it.
+func isMail(data []byte) bool {
+	data = bytes.TrimLeft(data, "\r\n")
+	if bytes.HasPrefix(data, []byte("From ")) || bytes.HasPrefix(data, []byte("From: ")) {
+		return true
+	}
+	for text := range bytes.Lines(data) {
+		switch text = bytes.TrimRight(text, "\r\n"); {
+		case len(text) == 0:
+			return true
+		case text[0] != ' ' && text[0] != '\t' && !headerLine.Match(text):
+			return false
+		}
+	}
+	return len(data) > 0
+}
+
+// decode returns mails as git am reads them: without encodings for the transport, attachments, and line ends of mail programs. Git
+// decodes what is not plain, so that it is git's reading that counts. Everything else is returned as it is.
+func decode(data []byte) ([]byte, error) {
+	if !isMail(data) {
+		return data, nil
+	}
+	dos := dosHeader.Match(data)
+	encoded := func(line []byte) bool { return !plainLine.Match(line) }
+	if !dos && !slices.ContainsFunc(contentLine.FindAll(data, -1), encoded) {
+		return data, nil
+	}
+	tmp, err := os.MkdirTemp("", "slipway-mail-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	repo, err := git.At(tmp)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"mailsplit", "-b", "-o" + tmp}
+	if !dos { // line ends of the code, and not of the mail
+		args = append(args, "--keep-cr")
+	}
+	if _, err := repo.Feed(context.Background(), bytes.NewReader(data), args...); err != nil {
+		return nil, err
+	}
+	mails, err := filepath.Glob(filepath.Join(tmp, "[0-9]*"))
+	if err != nil {
+		return nil, err
+	}
+	var all bytes.Buffer
+	for _, mail := range mails {
+		text, err := plain(repo, mail)
+		if err != nil {
+			return nil, err
+		}
+		all.Write(text)
+	}
+	return all.Bytes(), nil
+}
+
+// plain returns a mail that git has decoded, in the form of git format-patch.
+func plain(repo *git.Repo, file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	message, diff := file+".message", file+".diff"
+	info, err := repo.Feed(context.Background(), bytes.NewReader(data), "mailinfo", "-u", "--no-scissors", message, diff)
+	if err != nil {
+		return nil, err
+	}
+	first := commitLine.Find(data)
+	if first == nil || !bytes.HasPrefix(data, first) {
+		first = []byte("From " + strings.Repeat("0", 40) + " Mon Sep 17 00:00:00 2001\n")
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(string(info)) {
+		if key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ": "); ok {
+			fields[key] = value
+		}
+	}
+	var b bytes.Buffer
+	b.Write(first)
+	if fields["Author"] != "" {
+		fmt.Fprintf(&b, "From: %s <%s>\n", fields["Author"], fields["Email"])
+	}
+	if fields["Date"] != "" {
+		fmt.Fprintf(&b, "Date: %s\n", fields["Date"])
+	}
+	fmt.Fprintf(&b, "Subject: [PATCH] %s\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n", fields["Subject"])
+	for i, name := range []string{message, diff} {
+		part, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if i == 1 {
+			b.WriteString("---\n\n")
+		}
+		b.Write(part)
+		if n := b.Len(); n > 0 && b.Bytes()[n-1] != '\n' {
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes(), nil
+}
