@@ -74,6 +74,8 @@ var rules = []rule{
 	{"build/road/bazel", "compile with Bazel", "what a release is; other roads", []string{plan, release, docker, engine, "pkg/build/road/local", "pkg/build/road/container"}},
 	{"build/road/prebuilt", "find and fetch packages that other machines have compiled, for roads that run the go command", "how a cache of Go looks; where a road keeps its own",
 		[]string{processes, network, plan, release, docker, engine, "pkg/build/road/local", "pkg/build/road/container", "pkg/build/road/bazel"}},
+	{"build/buildid", "how the go command computes build IDs", "which programs there are; how they are compiled; where files are",
+		[]string{processes, network, catalog, action, plan, release}},
 	{"build/relink", "link a program once for all versions of the same length, and share it", "what a version is; which programs there are; how results travel",
 		[]string{network, toolchain, roads, catalog, plan, "pkg/mechanism/sharedcache", "pkg/mechanism/reapi/..."}},
 	{"build/kubecross", "the build image", "how it is used", []string{plan, roads, action}},

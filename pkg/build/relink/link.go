@@ -1,22 +1,20 @@
 package relink
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
+	"slipway.build/pkg/build/buildid"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/goflag"
 )
@@ -68,6 +66,15 @@ func Records(folder string) map[string]string {
 }
 
 const recordSuffix = ".json"
+
+// newWay is the file in a folder of records that says that the go command computes build IDs in a new way.
+const newWay = "new-way"
+
+// Unknown returns why the programs of a folder of records were linked as usual, if that is because this package does not know the go command, or "".
+func Unknown(folder string) string {
+	text, _ := os.ReadFile(filepath.Join(folder, newWay))
+	return string(text)
+}
 
 func init() {
 	if len(os.Args) > 3 && os.Args[1] == argument {
@@ -176,14 +183,18 @@ func (k link) run(records string) error {
 		return errUsual
 	}
 	action, err := k.action(name)
+	if errors.Is(err, errID) {
+		_ = os.WriteFile(filepath.Join(records, newWay), []byte(err.Error()), 0o644) // only the message is lost
+	}
 	if err != nil {
 		return errUsual // the linker says what is wrong with its files
 	}
 	args := slices.Clone(k.args)
+	seed := action.ActionID()
 	others := make([]string, len(k.values)) // what the linker gets instead of the values
 	for i, at := range k.values {
 		name, value, _ := strings.Cut(args[at], "=")
-		others[i] = random(action.After+name, len(value))
+		others[i] = random(seed+name, len(value))
 		args[at] = name + "=" + others[i]
 	}
 	if err := run(k.linker, args); err != nil {
@@ -193,13 +204,13 @@ func (k link) run(records string) error {
 	if err != nil {
 		return err
 	}
-	r := Record{Action: action, Size: int64(len(data))}
+	r := Record{Link: action}
 	to, err := os.OpenFile(k.output, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	for i, at := range k.values {
-		v := Value{Offsets: offsets(data, others[i])}
+		v := Value{Offsets: buildid.Offsets(data, others[i])}
 		v.Name, v.Text, _ = strings.Cut(k.args[at], "=")
 		r.Values = append(r.Values, v)
 		for _, at := range v.Offsets {
@@ -223,47 +234,24 @@ func random(seed string, n int) string {
 	return strings.Repeat(text, n/len(text)+1)[:n]
 }
 
-// offsets returns where data has a string that is not empty.
-func offsets(data []byte, s string) []int64 {
-	var found []int64
-	for at := 0; ; at += len(s) {
-		i := bytes.Index(data[at:], []byte(s))
-		if i < 0 {
-			return found
-		}
-		at += i
-		found = append(found, int64(at))
-	}
-}
+// errID means that the go command computes build IDs in another way than package buildid.
+var errID = errors.New("computes build IDs in a new way, so programs are linked again for each version, until package buildid knows it")
 
-// levels has, by architecture, the variable that says what a processor must be able to do.
-var levels = map[string]string{
-	"386": "GO386", "amd64": "GOAMD64", "arm": "GOARM", "arm64": "GOARM64", "mips": "GOMIPS", "mipsle": "GOMIPS", "mips64": "GOMIPS64",
-	"mips64le": "GOMIPS64", "ppc64": "GOPPC64", "ppc64le": "GOPPC64", "riscv64": "GORISCV64", "wasm": "GOWASM",
-}
-
-// action returns what the action ID of the link is a digest of (linkActionID in cmd/go/internal/work/exec.go). It is an error if the build ID
-// does not begin with that digest.
-func (k link) action(importPath string) (Action, error) {
+// action returns what the action ID of the link is a digest of. It is an error if the build ID does not begin with that digest.
+func (k link) action(importPath string) (buildid.Link, error) {
 	out, err := exec.Command(k.linker, "-V=full").Output()
 	if err != nil {
-		return Action{}, err
+		return buildid.Link{}, err
 	}
-	tool := strings.TrimSpace(string(out)) // link version go1.26.8
-	fields := strings.Fields(tool)
 	config, err := os.ReadFile(k.config)
 	if err != nil {
-		return Action{}, err
+		return buildid.Link{}, err
 	}
-	if len(fields) < 3 {
-		return Action{}, fmt.Errorf("the linker calls itself %q", tool)
+	a := buildid.Link{
+		Tool:     strings.TrimSpace(string(out)), // link version go1.26.8
+		Platform: buildid.PlatformOf(os.Getenv("GOOS"), os.Getenv("GOARCH"), os.Getenv), ImportPath: importPath,
+		GODEBUG: k.godebug, Mode: k.mode, Flags: k.flags, External: os.Getenv("GO_EXTLINK_ENABLED"),
 	}
-	goos, goarch := os.Getenv("GOOS"), os.Getenv("GOARCH")
-	var before, after strings.Builder
-	before.WriteString(fields[2]) // the salt of the go command's digests
-	fmt.Fprintf(&before, "link\nbuildmode default goos %s goarch %s\nimport %q\n", goos, goarch, importPath)
-	fmt.Fprintf(&before, "omitdebug false standard false local false prefix \"\"\ndefaultgodebug %q\ntrimpath\nlink %s [] %s\n", k.godebug, tool, k.mode)
-	fmt.Fprintf(&after, "%s=%s\nGOROOT=\nGO_EXTLINK_ENABLED=%s\n", levels[goarch], os.Getenv(levels[goarch]), os.Getenv("GO_EXTLINK_ENABLED"))
 	for line := range strings.Lines(string(config)) {
 		verb, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if verb != "packagefile" {
@@ -271,42 +259,20 @@ func (k link) action(importPath string) (Action, error) {
 		}
 		path, file, _ := strings.Cut(rest, "=")
 		if path == "runtime/cgo" {
-			return Action{}, errUsual // the linker of the C compiler is called
+			return buildid.Link{}, errUsual // the linker of the C compiler is called
 		}
-		id, err := packageID(file)
+		id, err := buildid.OfPackage(file)
 		if err != nil {
-			return Action{}, err
+			return buildid.Link{}, err
 		}
-		fmt.Fprintf(&after, "packagefile %s=%s\n", path, id[strings.LastIndexByte(id, '/')+1:])
 		if file == k.args[len(k.args)-1] {
-			fmt.Fprintf(&after, "packagemain %s\n", id)
+			a.Main = id
+		} else {
+			a.Packages = append(a.Packages, buildid.Package{ImportPath: path, Content: buildid.ContentOf(id)})
 		}
 	}
-	a := Action{Before: before.String(), Flags: k.flags, After: after.String()}
-	if !strings.HasPrefix(k.buildID, a.id()+"/") {
-		return Action{}, errors.New("the go command computes its action ID differently")
+	if a.BuildID() != k.buildID {
+		return buildid.Link{}, fmt.Errorf("%s: the go command %w", a.Tool, errID)
 	}
 	return a, nil
-}
-
-// packageID returns the build ID of a compiled package. The file is an archive that begins with the package's export data, and that begins
-// with lines of text (cmd/internal/buildid).
-func packageID(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	start := make([]byte, 1024)
-	n, err := io.ReadFull(f, start)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", err
-	}
-	_, rest, _ := bytes.Cut(start[:n], []byte("\nbuild id "))
-	line, _, ended := bytes.Cut(rest, []byte("\n"))
-	id, err := strconv.Unquote(string(line))
-	if err != nil || !ended || !strings.Contains(id, "/") {
-		return "", fmt.Errorf("%s: no build ID", file)
-	}
-	return id, nil
 }

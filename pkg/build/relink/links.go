@@ -188,18 +188,18 @@ func (r Record) rewrite(in, out *os.File, other Record) error {
 	if info.Size() != r.Size {
 		return fmt.Errorf("%w: it has %d bytes, not %d", errOther, info.Size(), r.Size)
 	}
-	format, err := formatOf(in, r.Size)
+	l, err := r.layout(in)
 	if err != nil {
 		return err
 	}
-	sum, otherSum, err := r.copyTo(out, in, format, other)
+	content, otherContent, err := r.copyTo(out, in, l, other)
 	if err != nil {
 		return err
 	}
-	if err := r.check(in, format, sum); err != nil {
+	if err := r.check(in, l, content); err != nil {
 		return err
 	}
-	return other.identify(out, format, otherSum)
+	return l.Identify(out, other.Link.BuildID(), otherContent)
 }
 
 // sum returns a file's SHA-256 in hex, and its size in bytes.

@@ -178,6 +178,9 @@ func (r *run) records(command road.GoCommand) (folder, flag string) {
 
 // record moves records of links to where they are wanted. Binaries are whole without them.
 func (r *run) record(folder string, command road.GoCommand) {
+	if why := relink.Unknown(folder); why != "" {
+		r.rep.Output(why)
+	}
 	for importPath, record := range relink.Records(folder) {
 		for _, t := range command.Targets {
 			if t.Record != "" && r.c.File(t.Binary) == r.c.File(road.Binary{Package: importPath}) {
