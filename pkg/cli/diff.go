@@ -16,16 +16,11 @@ func newDiff(o *options) *cobra.Command {
 		Short: "Say whether two releases, archives or Go programs are the same, and what differs",
 		Long: `diff compares two folders (of tarballs, of programs, of anything), two tarballs or two programs.
 
-It looks into tarballs and container images. If the bytes of two programs differ, it compares their parts: functions
-without the addresses in them, then all data, and what was recorded about the build. There are three verdicts:
+It looks into tarballs and container images. Of two programs, it names the version of Go, modules and build settings that
+differ, and the functions that only one of them has, or whose size differs. Equal sizes prove nothing: the code may
+differ all the same.
 
-  identical   the same bytes
-  equivalent  proven to do the same: only addresses, file paths, build ids, build settings, debug information and
-              the packing of archives differ
-  different   everything else, and what can't be proven
-
-Each kind of difference is listed, the worst first. The exit code is 0 if A and B are identical or equivalent, 1 if they are
-different, and 2 if one can't be read, or was compiled by a version of Go that diff does not know.`,
+The exit code is 0 if A and B are the same bytes, 1 if they are different, and 2 if one can't be read.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := diff.Compare(c.Context(), args[0], args[1])

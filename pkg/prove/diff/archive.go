@@ -176,12 +176,12 @@ func (c *walker) members(x, y *unpacked, f File) error {
 		g := File{Name: f.Name + ":" + name}
 		switch {
 		case !inA:
-			g.add(Different, "file", "only in B")
+			g.add("file", "only in B")
 		case !inB:
-			g.add(Different, "file", "only in A")
+			g.add("file", "only in A")
 		default:
 			if m.header != n.header {
-				g.add(Different, "mode", "%s and %s", m.header, n.header)
+				g.add("mode", "%s and %s", m.header, n.header)
 			}
 			if (m.open == nil) != (n.open == nil) {
 				break
@@ -196,17 +196,12 @@ func (c *walker) members(x, y *unpacked, f File) error {
 		c.done(g)
 	}
 	if !slices.Equal(x.order, y.order) {
-		f.add(Different, "archive", "its members are in another order")
+		f.add("archive", "its members are in another order")
 	}
-	worst := Identical
-	for _, g := range c.report.Files[before:] {
-		worst = max(worst, g.Verdict)
-	}
-	switch worst {
-	case Identical:
-		f.add(Equivalent, "archive", "compressed or padded in another way; its members are the same")
-	default:
-		f.add(worst, "archive", "holds files that are %s", worst)
+	if c.differs(before) {
+		f.add("archive", "holds files that are different")
+	} else if len(f.Reasons) == 0 {
+		f.add("archive", "compressed or padded in another way; its members are the same")
 	}
 	c.done(f)
 	return nil
@@ -266,10 +261,10 @@ func (c *walker) images(x, y *unpacked, f File) error {
 		return fmt.Errorf("%s in B: %w", f.Name, err)
 	}
 	if !slices.Equal(a.RepoTags, b.RepoTags) {
-		f.add(Different, "image", "tags %q and %q", a.RepoTags, b.RepoTags)
+		f.add("image", "tags %q and %q", a.RepoTags, b.RepoTags)
 	}
 	if len(x.order) != len(y.order) {
-		f.add(Different, "image", "%d and %d members", len(x.order), len(y.order))
+		f.add("image", "%d and %d members", len(x.order), len(y.order))
 	}
 	a.config.RootFS.DiffIDs, b.config.RootFS.DiffIDs = nil, nil // the layers themselves are compared
 	ca, errA := json.Marshal(a.config)
@@ -279,15 +274,15 @@ func (c *walker) images(x, y *unpacked, f File) error {
 	}
 	if i := firstDifference(ca, cb); !bytes.Equal(ca, cb) {
 		from := max(0, i-20)
-		f.add(Different, "image", "configuration …%s… and …%s…", ca[from:min(len(ca), i+40)], cb[from:min(len(cb), i+40)])
+		f.add("image", "configuration …%s… and …%s…", ca[from:min(len(ca), i+40)], cb[from:min(len(cb), i+40)])
 	}
 	for _, name := range x.order { // modes and times
 		if m, n := x.members[name], y.members[name]; n.header != "" && m.header != n.header {
-			f.add(Different, "mode", "%s: %s and %s", name, m.header, n.header)
+			f.add("mode", "%s: %s and %s", name, m.header, n.header)
 		}
 	}
 	if len(a.Layers) != len(b.Layers) {
-		f.add(Different, "image", "%d and %d layers", len(a.Layers), len(b.Layers))
+		f.add("image", "%d and %d layers", len(a.Layers), len(b.Layers))
 		c.done(f)
 		return nil
 	}
@@ -298,15 +293,10 @@ func (c *walker) images(x, y *unpacked, f File) error {
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}
-	worst := Identical
-	for _, g := range c.report.Files[before:] {
-		worst = max(worst, g.Verdict)
-	}
-	switch {
-	case worst > Identical:
-		f.add(worst, "image", "has layers that are %s", worst)
-	case len(f.Reasons) == 0:
-		f.add(Equivalent, "archive", "its configuration or manifest is written in another way")
+	if c.differs(before) {
+		f.add("image", "has layers that are different")
+	} else if len(f.Reasons) == 0 {
+		f.add("archive", "its configuration or manifest is written in another way")
 	}
 	c.done(f)
 	return nil

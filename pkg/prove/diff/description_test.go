@@ -48,27 +48,30 @@ func TestDescriptionsOfReleases(t *testing.T) {
 		}
 		return data
 	}
-	local, bazel := read(build(t, program, nil, stripped)), read(build(t, program, nil, "-ldflags=-s -w -randlayout=7"))
+	one, two := read(build(t, program, nil, stripped)), read(build(t, program, nil, "-ldflags=-s -w -randlayout=7"))
 	for what, test := range map[string]struct {
-		other func(*rel.Release)
-		want  diff.Verdict
-		about string
+		program []byte
+		other   func(*rel.Release)
+		about   string
+		named   string
 	}{
-		"of equivalent programs":                    {nil, diff.Equivalent, "artifacts"},
-		"with a module that has no sum on one side": {func(r *rel.Release) { r.Inputs[0].Sum = "" }, diff.Equivalent, "module sums"},
-		"with another sum of a module":              {func(r *rel.Release) { r.Inputs[0].Sum = "h1:x=" }, diff.Different, "inputs"},
-		"with another artifact":                     {func(r *rel.Release) { r.Artifacts[1].Kind = rel.Archive }, diff.Different, "artifacts"},
-		"of another version":                        {func(r *rel.Release) { r.Version = "v2" }, diff.Different, "release"},
+		"of another program":               {two, nil, "artifacts", "linux/amd64/kubelet"},
+		"with another sum of a module":     {one, func(r *rel.Release) { r.Inputs[0].Sum = "h1:x=" }, "inputs", "example.com/m@v1.0.0"},
+		"with another version of a module": {one, func(r *rel.Release) { r.Inputs[0].Version = "v1.0.1" }, "inputs", "example.com/m@v1.0.1 only in B"},
+		"with another artifact":            {one, func(r *rel.Release) { r.Artifacts[1].Kind = rel.Archive }, "artifacts", "linux/amd64/kubelet"},
+		"of another version":               {one, func(r *rel.Release) { r.Version = "v2" }, "release", ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r, err := diff.Compare(t.Context(), described(t, local, nil), described(t, bazel, test.other))
+			r, err := diff.Compare(t.Context(), described(t, one, nil), described(t, test.program, test.other))
 			if err != nil {
 				t.Fatal(err)
 			}
-			last := r.Files[len(r.Files)-1]
-			if last.Name != rel.File || last.Verdict != test.want || !slices.ContainsFunc(last.Reasons, func(x diff.Reason) bool { return x.Kind == test.about }) {
-				t.Errorf("%+v, want %v for %s", last, test.want, test.about)
+			at := slices.IndexFunc(r.Files, func(f diff.File) bool { return f.Name == rel.File })
+			if at < 0 || r.Files[at].Verdict != diff.Different || !slices.ContainsFunc(r.Files[at].Reasons, func(x diff.Reason) bool {
+				return x.Kind == test.about && (test.named == "" || slices.Contains(x.Examples, test.named))
+			}) {
+				t.Errorf("%+v, want a difference of %s %s", r.Files, test.about, test.named)
 			}
 		})
 	}

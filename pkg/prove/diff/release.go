@@ -2,7 +2,6 @@ package diff
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,7 +15,7 @@ import (
 	"slipway.build/pkg/release"
 )
 
-// Compare compares two files, or two folders with all that is in them. The error says what could not be read, or is an UnknownGoError.
+// Compare compares two files, or two folders with all that is in them. The error says what could not be read.
 func Compare(ctx context.Context, a, b string) (*Report, error) {
 	r := &Report{A: a, B: b}
 	x, err := os.Stat(a)
@@ -57,7 +56,7 @@ type member struct {
 	open   func() (io.ReadCloser, error)
 }
 
-// folders compares the files in two folders, with checksum files last, when the differences of the other files are known.
+// folders compares the files in two folders.
 func (c *walker) folders(a, b string) error {
 	listA, err := list(a)
 	if err != nil {
@@ -73,31 +72,29 @@ func (c *walker) folders(a, b string) error {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(x, y string) int {
-		return cmp.Or(cmp.Compare(rank(x), rank(y)), strings.Compare(x, y))
-	})
+	slices.Sort(names)
 	for _, name := range names {
 		f := File{Name: name}
 		x, inA := listA[name]
 		y, inB := listB[name]
 		switch {
 		case !inA:
-			f.add(Different, "file", "only in B")
+			f.add("file", "only in B")
 		case !inB:
-			f.add(Different, "file", "only in A")
+			f.add("file", "only in A")
 		case x.Mode().Type() != y.Mode().Type():
-			f.add(Different, "file", "%s and %s", x.Mode().Type(), y.Mode().Type())
+			f.add("file", "%s and %s", x.Mode().Type(), y.Mode().Type())
 		case x.Mode().Type() == fs.ModeSymlink:
 			ta, errA := os.Readlink(filepath.Join(a, name))
 			tb, errB := os.Readlink(filepath.Join(b, name))
 			if errA != nil || errB != nil || ta != tb {
-				f.add(Different, "file", "a link to %s, and to %s", ta, tb)
+				f.add("file", "a link to %s, and to %s", ta, tb)
 			}
 		case !x.Mode().Type().IsRegular():
-			f.add(Different, "file", "can't be compared: neither a file nor a link")
+			f.add("file", "can't be compared: neither a file nor a link")
 		default:
 			if x.Mode().Perm() != y.Mode().Perm() {
-				f.add(Different, "mode", "%s and %s", x.Mode(), y.Mode())
+				f.add("mode", "%s and %s", x.Mode(), y.Mode())
 			}
 			from, to := onDisk(filepath.Join(a, name)), onDisk(filepath.Join(b, name))
 			if err := c.files(name, from, to, f.Reasons); err != nil {
@@ -108,6 +105,11 @@ func (c *walker) folders(a, b string) error {
 		c.done(f)
 	}
 	return nil
+}
+
+// differs reports whether one of the files from a place of the report on is different.
+func (c *walker) differs(from int) bool {
+	return slices.ContainsFunc(c.report.Files[from:], func(f File) bool { return f.Verdict == Different })
 }
 
 func (c *walker) done(f File) {
@@ -165,9 +167,7 @@ func (c *walker) files(name string, a, b member, reasons []Reason) error {
 	case isSums(name):
 		err = c.sums(a, b, &f)
 	case name == release.File:
-		err = c.descriptions(a, b, &f)
-	case isSBOM(name):
-		err = c.derived(name, a, b, &f)
+		err = descriptions(a, b, &f)
 	case isArchive(name):
 		return c.archives(a, b, f)
 	default:
@@ -196,12 +196,13 @@ func (c *walker) contents(a, b member) (File, error) {
 	if err != nil {
 		return f, err
 	}
-	return f, compareBytes(x, y, &f)
+	compareBytes(x, y, &f)
+	return f, nil
 }
 
 func isSums(name string) bool { return name == "SHA256SUMS" || name == "SHA512SUMS" }
 
-// sums compares checksum files. A line may differ if it is right on both sides and its file is equivalent.
+// sums compares checksum files.
 func (c *walker) sums(a, b member, f *File) error {
 	x, err := c.claims(a)
 	if err != nil {
@@ -211,21 +212,12 @@ func (c *walker) sums(a, b member, f *File) error {
 	if err != nil {
 		return err
 	}
-	verdicts := map[string]Verdict{}
-	for _, file := range c.report.Files {
-		name, _, _ := strings.Cut(file.Name, ":")
-		verdicts[name] = max(verdicts[name], file.Verdict)
-	}
-	var differ, expected []string
+	var differ []string
 	for _, name := range slices.Sorted(maps.Keys(x)) {
-		v, known := verdicts[name]
 		switch {
 		case y[name] == "":
 			differ = append(differ, name+" only in A")
-		case x[name] == y[name]:
-		case known && v == Equivalent && rightSum(filepath.Join(c.report.A, name), x[name]) && rightSum(filepath.Join(c.report.B, name), y[name]):
-			expected = append(expected, name)
-		default:
+		case x[name] != y[name]:
 			differ = append(differ, name)
 		}
 	}
@@ -234,10 +226,9 @@ func (c *walker) sums(a, b member, f *File) error {
 			differ = append(differ, name+" only in B")
 		}
 	}
-	f.addAll(Different, "sums", "%d lines differ", differ)
-	f.addAll(Equivalent, "sums", "%d are of files that are equivalent, and right on both sides", expected)
+	f.addAll("sums", "%d lines differ", differ)
 	if len(f.Reasons) == 0 {
-		f.add(Different, "content", "the same sums, written in another way")
+		f.add("content", "the same sums, written in another way")
 	}
 	return nil
 }
