@@ -12,7 +12,7 @@ import (
 // bazelTars is the folder of the release that `make bazel-release` makes.
 const bazelTars = "_output/bazel/release-tars"
 
-// The release that Bazel makes is the one that ROAD=bazel makes of the same tree, byte by byte. Later builds make only what has changed.
+// The release that Bazel makes is the one that ROAD=bazel and the local road make of the same tree, byte by byte. Later builds make only what has changed.
 func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
 	tr := bazelTree(t)
 	out := tr.make(t, "bazel-release").ok(t)
@@ -21,10 +21,12 @@ func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
 			t.Errorf("it does not list %s:\n%s", name, out.stdout)
 		}
 	}
-	tr.with("ROAD=bazel").make(t, quick).ok(t)
-	for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "release.json"} {
-		if got, want := tr.read(t, bazelTars+"/"+name), tr.read(t, tars+"/"+name); got != want {
-			t.Errorf("%s is\n%sand by ROAD=bazel\n%s", name, got, want)
+	for _, by := range []string{"bazel", "local"} {
+		tr.with("ROAD="+by).make(t, quick).ok(t)
+		for _, name := range []string{"SHA256SUMS", "SHA512SUMS", "release.json"} {
+			if got, want := tr.read(t, bazelTars+"/"+name), tr.read(t, tars+"/"+name); got != want {
+				t.Errorf("%s is\n%sand by ROAD=%s\n%s", name, got, by, want)
+			}
 		}
 	}
 	tr.slipway(t, "verify", bazelTars).ok(t)

@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"debug/buildinfo"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // needBazel is called by tests that run Bazel. It must be installed, or the tools that make a root that has it. It joins their lane.
@@ -55,9 +52,7 @@ func TestBazelBuildsWhatIsPinned(t *testing.T) {
 	tr.slipway(t, "build", "kube-log-runner").ok(t)
 	local := filepath.Join(tr.dir, "_output", "local", "bin", runtime.GOOS, runtime.GOARCH, "kube-log-runner")
 	made := tr.made(t, smallComponent, "--config=release")
-	if diff := cmp.Diff(buildInfoOf(t, local), buildInfoOf(t, made)); diff != "" {
-		t.Errorf("build information (-local +Bazel):\n%s", diff)
-	}
+	sameBytes(t, local, made)
 	if out := run(t, tr.dir, nil, made, "/bin/echo", "it runs").ok(t).stdout; out != "it runs\n" {
 		t.Errorf("it says %q", out)
 	}
@@ -75,28 +70,4 @@ func TestCleanRemovesBazelsFolders(t *testing.T) {
 	if left, err := os.ReadDir(base); len(left) > 0 {
 		t.Errorf("clean left %s: %v, %v", base, left, err)
 	}
-}
-
-// buildInfoOf returns the modules and settings in a binary's build information. A replaced module counts as its replacement, because
-// Kubernetes' own modules are replaced by ones of the same path and version.
-func buildInfoOf(t *testing.T, file string) []string {
-	t.Helper()
-	if _, err := os.Stat(file); err != nil {
-		t.Fatal(err)
-	}
-	info, err := buildinfo.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := []string{info.GoVersion, info.Path}
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
-		lines = append(lines, m.Path+" "+m.Version+" "+m.Sum)
-	}
-	for _, s := range info.Settings {
-		lines = append(lines, s.Key+"="+s.Value)
-	}
-	return lines
 }

@@ -234,12 +234,13 @@ func TestOverridesAreMadeAgainForOtherModulesAndPatches(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	b := &Bazel{options: Options{Root: root}}
-	key := func(version, sum, other, patch string) string {
+	key := func(version, sum, other, patch, ids string) string {
 		t.Helper()
 		for name, text := range map[string]string{
-			"go.mod": "module x.test/a\n\nrequire (\n\tgithub.com/bazelbuild/rules_go " + version + "\n\tx.test/b " + other + "\n)\n",
-			"go.sum": "github.com/bazelbuild/rules_go " + version + " " + sum + "\n",
-			filepath.Join("build", "bazel", "patches", "rules_go.patch"): patch,
+			"go.mod":        "module x.test/a\n\nrequire (\n\tgithub.com/bazelbuild/rules_go " + version + "\n\tx.test/b " + other + "\n)\n",
+			"go.sum":        "github.com/bazelbuild/rules_go " + version + " " + sum + "\n",
+			rulesPatches[0]: patch,
+			rulesPatches[1]: ids,
 		} {
 			if err := write(filepath.Join(root, name), text); err != nil {
 				t.Fatal(err)
@@ -255,14 +256,15 @@ func TestOverridesAreMadeAgainForOtherModulesAndPatches(t *testing.T) {
 		}
 		return key
 	}
-	first := key("v0.1.0", "h1:a", "v1.0.0", "patch")
-	if key("v0.1.0", "h1:a", "v1.0.1", "patch") != first {
+	first := key("v0.1.0", "h1:a", "v1.0.0", "patch", "ids")
+	if key("v0.1.0", "h1:a", "v1.0.1", "patch", "ids") != first {
 		t.Error("the key changes with a module that Bazel does not use")
 	}
 	for what, other := range map[string]string{
-		"version": key("v0.1.1", "h1:a", "v1.0.0", "patch"),
-		"sum":     key("v0.1.0", "h1:b", "v1.0.0", "patch"),
-		"patch":   key("v0.1.0", "h1:a", "v1.0.0", "another"),
+		"version":   key("v0.1.1", "h1:a", "v1.0.0", "patch", "ids"),
+		"sum":       key("v0.1.0", "h1:b", "v1.0.0", "patch", "ids"),
+		"patch":     key("v0.1.0", "h1:a", "v1.0.0", "another", "ids"),
+		"build IDs": key("v0.1.0", "h1:a", "v1.0.0", "patch", "others"),
 	} {
 		if other == first {
 			t.Errorf("the key stays the same for another %s", what)

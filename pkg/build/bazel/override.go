@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -75,7 +76,7 @@ func (b *Bazel) override(ctx context.Context) error {
 			}
 		}
 	}
-	if err := b.patchRules(ctx, places["rules_go"]); err != nil {
+	if err := patchRules(ctx, b.options.Root, places["rules_go"]); err != nil {
 		return err
 	}
 	if err := write(filepath.Join(places["gazelle"], "v2", "go.sum"), ""); err != nil {
@@ -112,20 +113,25 @@ func (b *Bazel) overridesKey(tools *module.Module) (string, error) {
 			_, _ = fmt.Fprintln(h, r.Dependency)
 		}
 	}
-	patch, err := os.ReadFile(b.rulesPatch())
-	_, _ = h.Write(patch)
-	return fmt.Sprintf("# Of modules and patches %x, for %s, Debian's from %s.\n", h.Sum(nil), b.options.Root, b.system), err
+	var failed error
+	for _, name := range rulesPatches {
+		patch, err := os.ReadFile(filepath.Join(b.options.Root, filepath.FromSlash(name)))
+		_, _ = h.Write(patch)
+		failed = errors.Join(failed, err)
+	}
+	return fmt.Sprintf("# Of modules and patches %x, for %s, Debian's from %s.\n", h.Sum(nil), b.options.Root, b.system), failed
 }
 
-func (b *Bazel) rulesPatch() string {
-	return filepath.Join(b.options.Root, "build", "bazel", "patches", "rules_go.patch")
-}
+// rulesPatches are the patches of rules_go that Bazel applies by WORKSPACE and MODULE.bazel.
+var rulesPatches = []string{"build/bazel/patches/rules_go.patch", "build/bazel/generated/buildid.patch"}
 
-// patchRules applies the patch to rules_go that Bazel applies by WORKSPACE and MODULE.bazel.
-func (b *Bazel) patchRules(ctx context.Context, dir string) error {
-	c := exec.CommandContext(ctx, "patch", "--quiet", "-p1", "-d", dir, "-i", b.rulesPatch())
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("patch rules_go in %s (needs the program patch): %w: %s", dir, err, out)
+// patchRules applies them to a copy of rules_go.
+func patchRules(ctx context.Context, root, dir string) error {
+	for _, name := range rulesPatches {
+		c := exec.CommandContext(ctx, "patch", "--quiet", "-p1", "-d", dir, "-i", filepath.Join(root, filepath.FromSlash(name)))
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("apply %s to rules_go in %s (needs the program patch): %w: %s", name, dir, err, out)
+		}
 	}
 	return nil
 }

@@ -39,12 +39,21 @@ type goModule struct {
 	path     string // import path
 	replace  string // the module that replaces it, if that has another path
 	folder   string // the folder that replaces it, relative to the root or absolute; then it has no version and no sum
-	required string // version that such a folder replaces
+	replaced string // what replaces it, as the build information of binaries has it: PATH@VERSION, or a folder as go.mod writes it
+	required string // version that is replaced
 	version  string
 	sum      string
-	language string // of its go.mod: "1.22"
+	goLine   string // of its go.mod: "1.22.0"; none in some old ones
 	direct   bool   // packages in cmd/ import it
 	visitors []string
+}
+
+// replacedBy records what replaces the module.
+func (m *goModule) replacedBy(v module.Version) {
+	m.replaced = v.String()
+	if v.Path != m.path {
+		m.replace = v.Path
+	}
 }
 
 // repository returns the name that gazelle expects for a module.
@@ -88,13 +97,14 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	}
 	s := starlark{
 		catalog: c, components: components,
-		own:     goModule{path: c.ModulePath, language: languageOf(components.Go)},
+		own:     goModule{path: c.ModulePath, goLine: components.Go},
 		modules: modules, folders: folders, stamp: stamp.XDefs(), godebug: godebug,
 		rulesGo: tools.Version(rulesGo), gazelle: tools.Version(gazelle),
 	}
 	for name, write := range map[string]func() string{
 		bazelFolder + "/BUILD.bazel":            s.build,
 		bazelFolder + "/bazelrc":                s.bazelrc,
+		bazelFolder + "/buildid.patch":          buildIDs,
 		bazelFolder + "/config.bzl":             s.config,
 		bazelFolder + "/release.bzl":            s.releases,
 		bazelFolder + "/repositories.WORKSPACE": s.repositories,
@@ -116,27 +126,26 @@ func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goMod
 	var paths []string
 	for _, r := range of.Requires {
 		code := r.Code()
-		m := goModule{path: r.Path, version: code.Version, sum: r.Sum, folder: r.Folder(), direct: r.Direct}
+		m := goModule{path: r.Path, version: code.Version, sum: r.Sum, folder: r.Folder(), direct: r.Direct, required: r.Version}
 		if m.folder != "" {
-			m.required = r.Version
+			m.replaced = m.folder
 			if !path.IsAbs(m.folder) {
 				m.folder = path.Join(of.Name, m.folder) // may begin with ../
 			}
-		}
-		if m.folder == "" && code.Path != m.path {
-			m.replace = code.Path
+		} else if r.Replace != (module.Version{}) {
+			m.replacedBy(code)
 		}
 		if m.sum != "" || m.folder != "" {
 			modules = append(modules, m)
 			paths = append(paths, m.path)
 		}
 	}
-	languages, err := languages(ctx, g, of.Dir, paths)
+	lines, err := goLines(ctx, g, of.Dir, paths)
 	if err != nil {
 		return nil, err
 	}
 	for i, m := range modules {
-		modules[i].language = languages[m.path]
+		modules[i].goLine = lines[m.path]
 		// A package can be imported below the folder that holds its internal folder. Other modules may lie there, too.
 		for _, other := range modules {
 			if strings.HasPrefix(other.path, m.path+"/") {
@@ -157,9 +166,7 @@ func takePatched(modules []goModule, list *patched.List) {
 			continue // a module that nothing is compiled from
 		}
 		modules[i].version, modules[i].sum, modules[i].replace = p.Patched.Version, p.Sum, ""
-		if p.Patched.Path != p.Path {
-			modules[i].replace = p.Patched.Path
-		}
+		modules[i].replacedBy(p.Patched)
 	}
 }
 
@@ -185,8 +192,8 @@ func replacedByFolders(root string, c *catalog.Catalog) ([]string, error) {
 	return slices.Compact(folders), nil
 }
 
-// languages returns the language versions of modules, by path.
-func languages(ctx context.Context, g *toolchain.Go, dir string, paths []string) (map[string]string, error) {
+// goLines returns the versions of Go in the go.mod files of modules, by path.
+func goLines(ctx context.Context, g *toolchain.Go, dir string, paths []string) (map[string]string, error) {
 	out, err := run(ctx, g, dir, append([]string{"list", "-m", "-mod=readonly", "-json=Path,GoVersion,Replace"}, paths...)...)
 	if err != nil {
 		return nil, err
@@ -203,7 +210,7 @@ func languages(ctx context.Context, g *toolchain.Go, dir string, paths []string)
 		if m.Replace != nil {
 			m.GoVersion = m.Replace.GoVersion
 		}
-		found[m.Path] = languageOf(m.GoVersion)
+		found[m.Path] = m.GoVersion
 	}
 	return found, nil
 }

@@ -28,6 +28,8 @@ type Binary struct {
 	Go      string       // version: "go1.26.8"
 	Package string       // import path of its main package; of tests, that of the tested package with .test at its end
 	Modules []Dependency // that it links, besides the module whose working folder was compiled
+
+	Settings map[string]string // of the build: see debug.BuildInfo
 }
 
 // ReadBinary reads the build information of a binary. Binaries without any are an error, and so are those that name no
@@ -40,7 +42,11 @@ func ReadBinary(file string) (Binary, error) {
 	if info.Main.Path == "" && len(info.Deps) == 0 { // rules_go names no main module
 		return Binary{}, fmt.Errorf("%s: no module in its build information", file)
 	}
-	return Binary{Go: info.GoVersion, Package: info.Path, Modules: linked(info)}, nil
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	return Binary{Go: info.GoVersion, Package: info.Path, Modules: linked(info), Settings: settings}, nil
 }
 
 // linked returns all modules of a binary but the one whose working folder was compiled. Only that one has neither a sum

@@ -3,13 +3,40 @@ package bazel
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/tree/module"
 )
 
 // ErrStale is in the errors about a binary that differs from what go.mod, go.sum and release.yaml select: Bazel's generated files or
 // user.bazelrc select something else.
 var ErrStale = errors.New("generated files of Bazel are out of date")
+
+// checkBuild returns an error if a binary has other bytes than those of go build because of how it was made. The linker then leaves the build ID of rules_go
+// in it, which has fewer parts.
+func checkBuild(b module.Binary, id string, tags []string) error {
+	what := ""
+	switch s := b.Settings; {
+	case s["CGO_ENABLED"] != "0":
+		what = "cgo"
+	case s["-race"] == "true":
+		what = "race detection"
+	case s["-cover"] == "true":
+		what = "coverage"
+	case s["-msan"] == "true" || s["-asan"] == "true":
+		what = "a sanitizer"
+	case s["-buildmode"] != "exe":
+		what = "the build mode " + s["-buildmode"]
+	case s["-tags"] != strings.Join(tags, ","):
+		what = "the build tags " + s["-tags"]
+	case strings.Count(id, "/") != 3:
+		what = "a compiler or a linker with other flags"
+	default:
+		return nil
+	}
+	return &road.UnsupportedError{Road: Info.Name, What: what, Why: "binaries would not be those of go build; remove it from user.bazelrc, or run Bazel itself"}
+}
 
 // check compares a binary's build information with what go.mod and go.sum of the components select, and with the pinned Go.
 func check(b module.Binary, selected *module.Module, goVersion string) error {

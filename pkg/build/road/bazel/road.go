@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"slipway.build/pkg/build/buildid"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
@@ -184,6 +185,13 @@ func take(root string, c road.Compilation, made []string, goVersion string) erro
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
 		if err := check(binary, selected, goVersion); err != nil {
+			return fmt.Errorf("%s: %w", labels[i], err)
+		}
+		id, err := buildid.OfProgram(made[i])
+		if err != nil {
+			return fmt.Errorf("%s: %w", labels[i], err)
+		}
+		if err := checkBuild(binary, id, c.Tags); err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
 		if err := copyFile(made[i], t.Output); err != nil {

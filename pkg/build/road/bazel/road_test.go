@@ -194,6 +194,33 @@ func TestModulesMustBeTheSelectedOnes(t *testing.T) {
 	fails(selected, "go1.2.3", "does not say which modules are in it")
 }
 
+func TestBinariesOfOtherBytesAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	const ours = "action/main/content/content"
+	with := func(settings ...string) module.Binary {
+		b := module.Binary{Settings: map[string]string{"CGO_ENABLED": "0", "-buildmode": "exe", "-tags": "a,b"}}
+		for s := range slices.Chunk(settings, 2) {
+			b.Settings[s[0]] = s[1]
+		}
+		return b
+	}
+	tags := []string{"a", "b"}
+	if err := checkBuild(with(), ours, tags); err != nil {
+		t.Error(err)
+	}
+	for what, b := range map[string]module.Binary{
+		"cgo": with("CGO_ENABLED", "1"), "race detection": with("-race", "true"), "coverage": with("-cover", "true"), "a sanitizer": with("-msan", "true"),
+		"the build mode pie": with("-buildmode", "pie"), "the build tags a": with("-tags", "a"),
+	} {
+		if err := checkBuild(b, ours, tags); !badrequest.Is(err) || !strings.HasPrefix(err.Error(), what+": not supported by the bazel road: ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := checkBuild(with(), "redacted", tags); !badrequest.Is(err) || !strings.Contains(err.Error(), "other flags") {
+		t.Errorf("a build ID of rules_go: %v", err)
+	}
+}
+
 func TestOptionsOfTheGoCommandAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, o := range []road.Options{{Debug: true}, {GoFlags: "-race"}, {LDFlags: "-w"}} {
@@ -219,7 +246,9 @@ var program = func() func(t *testing.T) string {
 			}
 			made = dir
 			file = filepath.Join(dir, "program")
-			out, err := exec.Command("go", "build", "-o", file, "golang.org/x/tools/cmd/stringer").CombinedOutput()
+			build := exec.Command("go", "build", "-o", file, "golang.org/x/tools/cmd/stringer")
+			build.Env = append(os.Environ(), "CGO_ENABLED=0")
+			out, err := build.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
