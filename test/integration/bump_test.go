@@ -61,9 +61,7 @@ func TestBumpOnAFullDiskChangesNothing(t *testing.T) {
 }
 
 func TestTreesOfOtherMinorsBootAndWork(t *testing.T) {
-	if !soak {
-		t.Skip("two compiles of all of Kubernetes: make soak")
-	}
+	rare(t, "two compiles of all of Kubernetes")
 	needNodes(t)
 	for _, version := range []string{otherMinor, "v1.35.4"} {
 		t.Run(version, func(t *testing.T) {

@@ -41,7 +41,6 @@ func TestFilesThatOnlyTheUserIgnoresAreNotReleased(t *testing.T) {
 	r.sameRelease(t, r.tree)
 	r.remove(t, holders...)
 	r.make(t, quick).ok(t)
-	r.sameRelease(t, r.tree)
 	r.sameFiles(t, r.tree)
 }
 
@@ -89,7 +88,7 @@ func (tr tree) changesWhileReleased(t *testing.T, name, base string) {
 			}
 
 			tr.slipway(t, quickRelease...).ok(t)
-			checkSums(t, tr)
+			checkSums(t, tr, "sha256")
 			for tarball, member := range map[string]string{
 				"kubernetes-manifests.tar.gz":           strings.Replace(name, "release/", "kubernetes/", 1),
 				"kubernetes-server-" + host + ".tar.gz": strings.Replace(name, "release/manifests/", "kubernetes/", 1),

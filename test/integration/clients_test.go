@@ -19,12 +19,12 @@ import (
 // otherClients compiles the programs of test/clients, once, and returns their folder.
 var otherClients = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(workspace, "clients")
-	build := exec.Command("go", "build", "-o", dir+"/", "./bundle", "./findings", "./schema", "github.com/anchore/syft/cmd/syft")
-	build.Dir = "../clients"
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compile the programs of test/clients: %w\n%s", err, out)
+	packages := []string{"./bundle", "./findings", "./schema"}
+	if soak {
+		packages = append(packages, "github.com/anchore/syft/cmd/syft") // its compile takes minutes
 	}
-	return dir, nil
+	args := append([]string{"build", "-o", dir + "/"}, packages...)
+	return dir, madeBeside("the programs of test/clients", command("../clients", likeRelease, "go", args...))
 })
 
 func client(t *testing.T, program string) string {

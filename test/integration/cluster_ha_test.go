@@ -19,9 +19,7 @@ import (
 // Of three control planes, any one may stop at any time: the API can be reached by a client that tries again, and nothing is lost that it
 // has acknowledged.
 func TestOneOfThreeControlPlanesStops(t *testing.T) {
-	if !soak {
-		t.Skip("three control planes, of which twenty times one stops, take minutes: make soak")
-	}
+	rare(t, "three control planes, of which twenty times one stops, take minutes")
 	needNodes(t)
 	tr := clusterTree(t)
 	before := tracesOf(t)

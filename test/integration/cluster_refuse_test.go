@@ -48,6 +48,7 @@ func TestTarballWithAChangedByteIsRefused(t *testing.T) {
 }
 
 func TestTarballWithoutAnImageIsRefused(t *testing.T) {
+	rare(t, "it copies the server tarball and boots half a cluster")
 	needNodes(t)
 	tr := clusterTree(t)
 	before := tracesOf(t)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -127,18 +126,4 @@ func (tr tree) replacesProcess(t *testing.T, as func(...string) result) {
 		t.Errorf("the scheduler is still of %s", version)
 	}
 	as("cluster", "shell", "slipway-1").fails(t, 1, "without nodes")
-}
-
-func TestClusterInTheForegroundEndsWithCtrlC(t *testing.T) {
-	needNodes(t)
-	tr := clusterTree(t)
-	before := tracesOf(t)
-	p := tr.startUp(t, released(t), "--control-plane-only", "--foreground")
-	if !p.until(t, p.says("Ctrl-C removes it, too.")) {
-		t.Fatalf("it ended before: %v", p.wait(t))
-	}
-	tr.kubectl(t, "get", "--raw", "/readyz").ok(t)
-	p.signalGroup(syscall.SIGINT)
-	p.wait(t).fails(t, 0, "nothing of cluster slipway is left")
-	before.nothingLeft(t)
 }

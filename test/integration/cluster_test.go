@@ -23,15 +23,8 @@ import (
 	"time"
 )
 
-// needNodes is called by tests that boot a cluster with nodes. It joins their lane.
+// needNodes is called by tests that boot a cluster with nodes. It joins their lane, or skips the test if the machine lacks what they need.
 func needNodes(t *testing.T) {
-	t.Helper()
-	needNodesPrograms(t)
-	clusterLane.join(t)
-}
-
-// needNodesPrograms skips the test if the machine lacks what clusters with nodes need, or the tests of them.
-func needNodesPrograms(t *testing.T) {
 	t.Helper()
 	needRoot(t)
 	for program, pkg := range map[string]string{
@@ -39,6 +32,7 @@ func needNodesPrograms(t *testing.T) {
 	} {
 		need(t, program, pkg)
 	}
+	clusterLane.join(t)
 }
 
 // serverTarball is the file that clusters are made from.
@@ -120,14 +114,13 @@ func takeUsualPorts(t *testing.T) {
 // One cluster of two nodes is booted for everything that is tested of a cluster that works. Another tree's cluster of the same name
 // boots and ends beside it.
 func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
-	needNodesPrograms(t)
-	startTestRelease(t)
-	clusterLane.join(t)
+	needNodes(t)
+	startReleases()
 	tr, other := clusterTree(t), clusterTree(t)
 	takeUsualPorts(t)
 	before := tracesOf(t)
 	tr.slipway(t, "cluster", "conformance").fails(t, 1, "there is no such cluster", "slipway cluster up")
-	up := tr.startUp(t, testRelease(t), "--nodes", "2")
+	up := tr.startUp(t, released(t), "--nodes", "2")
 	other.bootsAfterKill(t)
 	up.wait(t).ok(t)
 	before.has(t, "process", "cgroup", "interface", "route")
@@ -143,11 +136,11 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	t.Run("conformance", tr.runsConformanceSpecs)
 	t.Run("replace", tr.replacesPrograms)
 
-	again := tr.slipway(t, "cluster", "up", "--from", testRelease(t), "--nodes", "2").ok(t)
+	again := tr.up(t, "--nodes", "2").ok(t)
 	if again.took > 20*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
 		t.Errorf("the second up changed something: %v", again)
 	}
-	tr.slipway(t, "cluster", "up", "--from", testRelease(t), "--nodes", "1").fails(t, 1, "is up already")
+	tr.up(t, "--nodes", "1").fails(t, 1, "is up already")
 	t.Run("upgrade", tr.upgradesUnderLoad)
 
 	tr.slipway(t, "cluster", "down").ok(t)
@@ -313,7 +306,7 @@ func TestKilledClusterIsRemoved(t *testing.T) {
 	moments := []string{"unpack", "network", "start slipway-1", "publish the control plane's images", "root of nodes", "kubeadm init", "connect Pods"}
 	if !soak {
 		rand.Shuffle(len(moments), func(i, j int) { moments[i], moments[j] = moments[j], moments[i] })
-		moments = moments[:2]
+		moments = moments[:1]
 	}
 	for _, text := range moments {
 		p := tr.startUp(t, released(t))
@@ -331,7 +324,11 @@ func TestInterruptedClusterIsRemoved(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
 	before := tracesOf(t)
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !soak {
+		signals = signals[rand.N(2):][:1]
+	}
+	for _, sig := range signals {
 		p := tr.startUp(t, released(t))
 		if !p.until(t, p.says("kubeadm init\n")) {
 			t.Fatalf("it ended before it could be interrupted: %v", p.wait(t))
@@ -342,6 +339,7 @@ func TestInterruptedClusterIsRemoved(t *testing.T) {
 	}
 }
 
+// A user without privileges has a control plane in the foreground, which ends with Ctrl-C.
 func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	needRoot(t) // to become another user
 	need(t, "setpriv", "util-linux")
@@ -352,10 +350,13 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	as := func(args ...string) result {
 		return run(t, tr.dir, []string{"HOME=" + tr.dir}, "setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway")}, args...)...)
 	}
-	up := as("cluster", "up", "--control-plane-only", "--from", tr.path("tarballs")).ok(t)
-	t.Logf("ready after %v", up.took)
-	if !strings.Contains(up.stdout, "export KUBECONFIG="+tr.path("_output/cluster/slipway/kubeconfig")) {
-		t.Errorf("it does not say how to use the cluster: %v", up)
+	up := tr.with("HOME="+tr.dir).start(t, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway"),
+		"cluster", "up", "--control-plane-only", "--foreground", "--from", tr.path("tarballs"))
+	if !up.until(t, up.says("Ctrl-C removes it, too.")) {
+		t.Fatalf("it ended before it was ready: %v", up.wait(t))
+	}
+	if !strings.Contains(up.stdout(), "export KUBECONFIG="+tr.path("_output/cluster/slipway/kubeconfig")) {
+		t.Errorf("it does not say how to use the cluster: %s", up.stdout())
 	}
 	if info, err := os.Stat(tr.path("_output/cluster/slipway/kubeconfig")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the administrator's kubeconfig: %v, %v", info, err)
@@ -379,7 +380,8 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	}
 	tr.replacesProcess(t, as)
 	as("cluster", "up", "--from", tr.path("tarballs")).fails(t, 1, "need root", "--control-plane-only")
-	as("cluster", "down").ok(t)
+	up.signalGroup(syscall.SIGINT)
+	up.wait(t).fails(t, 0, "nothing of cluster slipway is left")
 	before.nothingLeft(t)
 	if tr.exists("_output/cluster/slipway") {
 		t.Error("the cluster's folder stays behind")
@@ -414,9 +416,7 @@ func nobodysTree(t *testing.T) tree {
 }
 
 func TestClusterIsMadeAndRemovedManyTimes(t *testing.T) {
-	if !soak {
-		t.Skip("a hundred clusters take an hour: make soak")
-	}
+	rare(t, "a hundred clusters take an hour")
 	needNodes(t)
 	tr := clusterTree(t)
 	before := tracesOf(t)

@@ -139,9 +139,7 @@ func TestClusterThatIsNotUpIsNotVerified(t *testing.T) {
 
 // All checks pass on a cluster of two nodes and leave nothing behind, and each one fails when what it checks is broken.
 func TestEachCheckSeesWhatIsBroken(t *testing.T) {
-	if !soak {
-		t.Skip("the faults take half an hour: make soak")
-	}
+	rare(t, "the faults take half an hour")
 	needNodes(t)
 	tr := clusterTree(t)
 	tr.up(t, "--nodes", "2").ok(t)

@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -74,11 +76,62 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) re
 		giveWay(t, c)
 		err = c.Wait()
 	}
+	spend(t.Name(), c.ProcessState)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatalf("%s: %v", c, err)
 	}
 	return result{strings.Join(c.Args, " "), stdout.String(), stderr.String(), c.ProcessState.ExitCode(), time.Since(start)}
+}
+
+// made runs a command that makes what several tests share, and returns its error with its output.
+func made(what string, c *exec.Cmd) error { return madeAt(0, what, c) }
+
+// madeBeside does so at the priority of what computes while clusters wait.
+func madeBeside(what string, c *exec.Cmd) error { return madeAt(lowest, what, c) }
+
+func madeAt(priority int, what string, c *exec.Cmd) error {
+	start := time.Now()
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := c.Start()
+	if err == nil {
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, priority) // it may have ended
+		err = c.Wait()
+	}
+	spend("("+what+")", c.ProcessState)
+	fmt.Printf("made %s in %.1f s\n", what, time.Since(start).Seconds())
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", c, err, tail(out.String()))
+	}
+	return nil
+}
+
+// spent has the processor time of commands by the test that ran them, or by what several tests share, in parentheses.
+var spent struct {
+	sync.Mutex
+	by map[string]time.Duration
+}
+
+// spend adds the processor time of a command that has ended, with that of the commands that it has waited for.
+func spend(name string, s *os.ProcessState) {
+	if s == nil {
+		return // it did not start
+	}
+	name, _, _ = strings.Cut(name, "/")
+	spent.Lock()
+	defer spent.Unlock()
+	if spent.by == nil {
+		spent.by = map[string]time.Duration{}
+	}
+	spent.by[name] += s.UserTime() + s.SystemTime()
+}
+
+// printSpent prints the seconds of processor time for the table of test/slowest.
+func printSpent() {
+	for name, d := range spent.by {
+		fmt.Printf("processor %.1f %s\n", d.Seconds(), name)
+	}
 }
 
 // ours reports whether a variable has a meaning for the commands under test. make sets some of them for the tests themselves.

@@ -32,17 +32,21 @@ var sharedTestRelease = sync.OnceValues(func() (string, error) {
 	if dir := givenTestRelease(); dir != "" {
 		return dir, nil
 	}
-	dir, err := testReleaseTree()
+	r, err := sharedRelease()
 	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(workspace, "test-release")
+	if err := made("a copy of the release", command("", nil, "cp", "-a", "--reflink=auto", r.dir, dir)); err != nil {
 		return "", err
 	}
 	bin, err := slipwayBinary()
 	if err != nil {
 		return "", err
 	}
-	release := command(dir, nil, "nice", "-n", "5", bin, "release", "--inputs=false", "--platform", "linux/"+runtime.GOARCH)
-	if out, err := release.CombinedOutput(); err != nil {
-		return "", &exitError{err, out}
+	release := command(dir, nil, bin, "release", "--inputs=false", "--platform", "linux/"+runtime.GOARCH)
+	if err := madeBeside("the release with the test set", release); err != nil {
+		return "", err
 	}
 	return keepTarballs(dir)
 })
@@ -56,29 +60,13 @@ func givenTestRelease() string {
 	return dir
 }
 
-// testReleaseTree copies the shared release, so that a release of all sets has nothing of it to make again.
-var testReleaseTree = sync.OnceValues(func() (string, error) {
-	r, err := sharedRelease()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(workspace, "test-release")
-	if out, err := command("", nil, "cp", "-a", r.dir, dir).CombinedOutput(); err != nil {
-		return "", &exitError{err, out}
-	}
-	return dir, nil
-})
-
-// startTestRelease makes the release with the test set in the background, while tests run that keep one processor busy. It is called by a
-// test that needs it, before that joins a lane: the shared release can be copied while no other test changes it.
-func startTestRelease(t *testing.T) {
-	t.Helper()
-	if givenTestRelease() == "" {
-		if _, err := testReleaseTree(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	go func() { _, _ = sharedTestRelease() }() // testRelease returns its error
+// startReleases makes the release with the test set, and the next release, in the background: a cluster boots and is verified before they
+// are needed.
+func startReleases() {
+	go func() { // testRelease and nextRelease return the errors
+		_, _ = sharedTestRelease()
+		_, _ = sharedNextRelease()
+	}()
 }
 
 // keepTarballs removes all that a tree has made except its tarballs, since several trees would fill a disk. It returns their folder.
@@ -92,14 +80,6 @@ func keepTarballs(dir string) (string, error) {
 	}
 	return filepath.Join(dir, tars), err
 }
-
-// An exitError is an error of a command, with its output.
-type exitError struct {
-	error
-	output []byte
-}
-
-func (e *exitError) Error() string { return e.error.Error() + "\n" + tail(string(e.output)) }
 
 // The images in the test tarball have the names by which the suite in it refers to them.
 func TestTestImagesHaveTheSuitesNames(t *testing.T) {
@@ -158,7 +138,7 @@ func (tr tree) runsConformanceSpecs(t *testing.T) {
 	tr.slipway(t, "cluster", "conformance", "--from", t.TempDir()).fails(t, 1, "there is no release.json in ", "slipway release --platform")
 
 	// Two at a time, and the [Serial] one by itself.
-	args := []string{"cluster", "conformance", "--procs", "2", "--json", "--junit", tr.path("conformance.xml")}
+	args := []string{"cluster", "conformance", "--from", testRelease(t), "--procs", "2", "--json", "--junit", tr.path("conformance.xml")}
 	for _, spec := range twoDozen {
 		args = append(args, "--focus", spec)
 	}

@@ -27,7 +27,7 @@ func TestContainerReleaseEqualsTheLocalOne(t *testing.T) {
 	if diff := cmp.Diff(local, tr.identity(t)); diff != "" {
 		t.Errorf("releases (-local road +container road):\n%s", diff)
 	}
-	checkSums(t, tr)
+	checkSums(t, tr, "sha256")
 	es.hasSteps(t, "Docker Engine ", "made data container ", "sent sources: ", "fetched 4 files, ")
 	es.compiledBy(t, happened.started("build"))
 	if n := len(happened.started("build")); n != 1 {

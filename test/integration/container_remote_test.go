@@ -125,6 +125,7 @@ func (r *remoteEngine) copyImage(t *testing.T, name string) {
 }
 
 func TestContainerEngineOnAnotherMachine(t *testing.T) {
+	rare(t, "it starts another engine, and compiles there three times from nothing")
 	clusterLane.join(t) // its network would be new to tests that look for what clusters leave
 	needEngine(t)
 	image, err := buildImage()
@@ -208,9 +209,7 @@ func TestContainerEngineOnAnotherMachine(t *testing.T) {
 
 // An engine that stops answering without closing the connection, as when a cable is pulled, is reported as well.
 func TestContainerEngineThatFallsSilentIsReported(t *testing.T) {
-	if !soak {
-		t.Skip("it waits for the network's patience: make soak")
-	}
+	rare(t, "it waits for the network's patience")
 	clusterLane.join(t)
 	needEngine(t)
 	image, err := buildImage()

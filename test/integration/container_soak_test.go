@@ -22,7 +22,7 @@ func TestReleaseInAContainerEqualsTheLocalOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkSums(t, tr)
+	checkSums(t, tr, "sha256")
 	tr.make(t, "release").ok(t)
 	here, err := filesOf(tr)
 	if err != nil {

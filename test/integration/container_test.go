@@ -145,7 +145,7 @@ func (tr tree) quickRelease(t *testing.T, road string) string {
 	t.Helper()
 	tr.remove(t, "_output")
 	tr.slipway(t, "release", "--quick", "--road="+road).ok(t)
-	checkSums(t, tr)
+	checkSums(t, tr, "sha256")
 	return tr.identity(t)
 }
 

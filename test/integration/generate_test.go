@@ -65,9 +65,7 @@ func TestAPIGroupOfADistribution(t *testing.T) {
 
 // A patch that adds a field to types, as people write it, is enough for every API to have it.
 func TestFieldOfAPatchIsInEveryAPI(t *testing.T) {
-	if !soak {
-		t.Skip("runs most generators of Kubernetes, and compiles its OpenAPI definitions twice")
-	}
+	rare(t, "runs most generators of Kubernetes, and compiles its OpenAPI definitions twice")
 	tr := clone(t)
 	if err := os.MkdirAll(tr.path("patches"), 0o755); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ package integration
 
 import (
 	"math/rand/v2"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,7 +12,11 @@ import (
 // One release is interrupted in each of its phases; in the soak test, by each kind of signal. In the end it is the same release.
 func TestInterruptedReleaseResumes(t *testing.T) {
 	r := baseline(t)
-	r.cleanOutput(t)
+	if soak {
+		r.cleanOutput(t)
+	} else { // some of everything has to be made again
+		r.remove(t, hostBin("kube-apiserver"), hostBin("kubectl"), hostBin("traefik"), "_output/.slipway/links", images, tars)
+	}
 	random := func(most time.Duration) time.Duration { return rand.N(most) }
 	compiling := func(p *process) bool { return p.until(t, p.linking) }
 	type moment struct {
@@ -67,7 +70,6 @@ func TestInterruptedReleaseResumes(t *testing.T) {
 		})
 	}
 	r.make(t, quick).ok(t)
-	r.sameRelease(t, r.tree)
 	r.sameFiles(t, r.tree)
 	if r.exists("_output/.slipway/tmp") {
 		t.Error("temporary files stay behind")
@@ -82,9 +84,6 @@ func (r release) nothingHalfWritten(t *testing.T, tr tree) {
 		t.Fatal(err)
 	}
 	for name, sum := range now {
-		if strings.HasPrefix(name, "_output/release-stage/packages/") && tr.dir != r.dir {
-			continue // it names folders of its tree, and nothing in a release depends on that
-		}
 		if want, ok := r.files[name]; !ok || sum != want {
 			t.Errorf("%s is %s, in a finished release %q", name, sum, want)
 		}

@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// A lane is a group of tests that run one after another, in the order of the sources, while tests of other lanes run. Tests in no
-// lane come before all of them, one at a time: they share a checkout, which nothing changes any more once lanes begin.
+// A lane is a group of tests that run one after another, in the order of the sources, while tests of other lanes run.
 //
-// Two processors can serve three lanes because none of them keeps one busy. Clusters wait for Pods, containers for the engine.
+// Two processors can serve four lanes because clusters mostly wait for Pods, and containers for the engine. See giveWay.
 type lane struct {
 	mu   sync.Mutex
 	last chan struct{} // closed at the end of the test that joined last
@@ -23,15 +22,17 @@ type lane struct {
 
 var (
 	clusterLane   lane // tests that boot clusters or use the release with the test set, or compare what is on the machine with what was
-	containerLane lane // tests of the container road, of a release's documents, and others, to make the lanes equally long
-	cloneLane     lane // tests in clones of their own, which only read the shared release: Bazel's, and others that take long
+	containerLane lane // tests of the container road, and of signatures, documents and shared caches
+	cloneLane     lane // tests in clones of their own that take long: Bazel's, releases elsewhere, patches
+	treeLane      lane // tests of a release where it was made, and short ones in clones
 )
 
 // lanes has the tests that joined a lane.
 var lanes sync.Map
 
-// join makes the test wait until all tests outside of lanes and the earlier ones of its lane have ended. A test joins only one lane,
-// the first that it asks for. Tests call it before they make anything; some indirectly, by needNodes, needEngine or needBazel.
+// join makes the test wait until the earlier ones of its lane have ended. A test joins only one lane, the first that it asks for. Tests call
+// it before they make anything; some indirectly, by needNodes, needEngine or needBazel. Those that did not are in treeLane, which baseline
+// and clone join.
 func (l *lane) join(t *testing.T) {
 	t.Helper()
 	if strings.Contains(t.Name(), "/") {
@@ -60,10 +61,20 @@ func (l *lane) join(t *testing.T) {
 // giveWay lowers the priority of a command that has started, unless its test is in the lane of clusters: probes, leases and timeouts of a
 // cluster are meant for machines that are not busy with something else. (.ci/run does it to the engine's containers.)
 func giveWay(t *testing.T, c *exec.Cmd) {
-	name, _, _ := strings.Cut(t.Name(), "/")
-	if l, joined := lanes.Load(name); joined && l != &clusterLane {
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, 10) // it may have ended
+	if joined(t) != &clusterLane {
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowest) // it may have ended
 	}
+}
+
+// lowest is the priority of what computes while clusters wait.
+const lowest = 19
+
+// joined returns the lane that a test, or the test of a subtest, has joined, or nil.
+func joined(t *testing.T) *lane {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	l, _ := lanes.Load(name)
+	in, _ := l.(*lane)
+	return in
 }
 
 // waited is an attribute of a test: the seconds that its duration has from waiting for other tests. The table of test/slowest

@@ -23,11 +23,11 @@ type process struct {
 	done chan struct{}
 }
 
-func (tr tree) start(t *testing.T, name string, args ...string) *process {
+func (tr tree) start(t *testing.T, program string, args ...string) *process {
 	t.Helper()
 	dir := t.TempDir()
 	p := &process{
-		cmd:  command(tr.dir, tr.env, name, args...),
+		cmd:  command(tr.dir, tr.env, program, args...),
 		out:  filepath.Join(dir, "stdout"),
 		err:  filepath.Join(dir, "stderr"),
 		done: make(chan struct{}),
@@ -48,8 +48,10 @@ func (tr tree) start(t *testing.T, name string, args ...string) *process {
 		t.Fatal(err)
 	}
 	giveWay(t, p.cmd)
+	name := t.Name()
 	go func() {
 		_ = p.cmd.Wait() // ProcessState has the result
+		spend(name, p.cmd.ProcessState)
 		close(p.done)
 	}()
 	t.Cleanup(func() {

@@ -25,7 +25,7 @@ import (
 func TestSignedImagesOfARegistry(t *testing.T) {
 	need(t, "docker-registry", "docker-registry")
 	containerLane.join(t)
-	dir, key, _ := signedCopy(t)
+	dir, key := signedCopy(t)
 	at := registry(t)
 	images := push(t, filepath.Join(dir, "oci-signed"), at)
 	env := []string{"HOME=" + dir}

@@ -84,9 +84,7 @@ func TestReleaseIsMadeAgainWithoutNetwork(t *testing.T) {
 	run(t, again.dir, nil, "cp", zip("component-helpers"), zip("component-base")).ok(t)
 	again.remove(t, zip("kubelet"))
 	t.Run("before anything is built", func(t *testing.T) {
-		if !soak {
-			t.Skip("each run looks at a gigabyte of modules; TestWhatIsWrongIsNamedBeforeABuild of pkg/prove/rebuild has these faults, too: make soak")
-		}
+		rare(t, "each run looks at a gigabyte of modules; TestWhatIsWrongIsNamedBeforeABuild of pkg/prove/rebuild has these faults, too")
 		bad := there.without(t, rebuild...).fails(t, 1, "k8s.io/component-base@"+version+" in _inputs/go is another one", zip("kubelet")+" is missing")
 		if _, err := os.Stat(again.path("_output/local")); err == nil {
 			t.Errorf("something was built: %v", bad)

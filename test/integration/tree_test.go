@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	printSpent()
 	for _, do := range endings.functions {
 		do()
 	}
@@ -196,15 +197,13 @@ var slipwayBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	name := filepath.Join(workspace, "slipway")
-	if out, err := command(src.dir, likeRelease, "go", "build", "-o", name, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return name, nil
+	return name, made("slipway", command(src.dir, likeRelease, "go", "build", "-o", name, "."))
 })
 
 // clone makes a new clone of the shared sources, without any _output.
 func clone(t *testing.T, flags ...string) tree {
 	t.Helper()
+	treeLane.join(t)
 	return cloneTo(t, filepath.Join(t.TempDir(), "clone"), flags...)
 }
 
@@ -229,23 +228,40 @@ type release struct {
 
 const quick = "quick-release"
 
-// baseline returns the release that all tests share and compare with.
+// baseline returns the release that all tests compare with. Tests of treeLane, which a test joins by this call unless it has joined
+// another, get a copy that they may change, if they make the same release again in the end; all others must not change it.
 func baseline(t *testing.T) release {
 	t.Helper()
-	r, err := sharedRelease()
+	treeLane.join(t)
+	get := sharedRelease
+	if joined(t) == &treeLane {
+		get = ownRelease
+	}
+	r, err := get()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
+// ownRelease returns treeLane's copy of the shared release.
+var ownRelease = sync.OnceValues(func() (release, error) {
+	r, err := sharedRelease()
+	if err != nil {
+		return release{}, err
+	}
+	from := r.dir
+	r.dir = filepath.Join(workspace, "own-release")
+	return r, made("a copy of the release", command("", nil, "cp", "-a", "--reflink=auto", from, r.dir))
+})
+
 var sharedRelease = sync.OnceValues(func() (release, error) {
 	src, err := sources()
 	if err != nil {
 		return release{}, err
 	}
-	if out, err := command(src.dir, nil, "make", quick).CombinedOutput(); err != nil {
-		return release{}, fmt.Errorf("make %s: %w\n%s", quick, err, out)
+	if err := made("the release", command(src.dir, nil, "make", quick)); err != nil {
+		return release{}, err
 	}
 	r := release{tree: src}
 	if r.files, err = filesOf(src); err != nil {
@@ -272,7 +288,8 @@ const (
 	binaries  = "_output/local/bin"
 )
 
-// filesOf returns the SHA-256 of every file that was made, by path, except the toolchain's own state.
+// filesOf returns the SHA-256 of every file that was made, by path, except the toolchain's own state, and lists of packages: these name folders
+// of their tree, and nothing in a release depends on that.
 func filesOf(tr tree) (map[string]string, error) {
 	sums := map[string]string{}
 	err := filepath.WalkDir(tr.path("_output"), func(name string, d fs.DirEntry, err error) error {
@@ -285,7 +302,7 @@ func filesOf(tr tree) (map[string]string, error) {
 		}
 		rel = filepath.ToSlash(rel)
 		switch {
-		case rel == "_output/.slipway":
+		case rel == "_output/.slipway" || rel == "_output/release-stage/packages":
 			return fs.SkipDir
 		case d.IsDir() || rel == "_output/timeline.svg":
 			return nil
@@ -308,7 +325,7 @@ func (r release) sameRelease(t *testing.T, other tree) {
 	}
 	r.sameText(t, other, tars+"/release.json")
 	r.sameText(t, other, layoutDir+"/index.json")
-	checkSums(t, other)
+	checkSums(t, other, "sha256") // both are checked in the shared release
 }
 
 // sameText requires that a file of the release in a tree is the one of the shared release.
@@ -320,9 +337,9 @@ func (r release) sameText(t *testing.T, other tree, name string) {
 }
 
 // checkSums checks the tarballs with coreutils.
-func checkSums(t *testing.T, tr tree) {
+func checkSums(t *testing.T, tr tree, kinds ...string) {
 	t.Helper()
-	for _, sum := range []string{"sha256", "sha512"} {
+	for _, sum := range kinds {
 		run(t, tr.path(tars), nil, sum+"sum", "--check", "--strict", "--quiet", strings.ToUpper(sum)+"SUMS").ok(t)
 	}
 }
@@ -340,6 +357,14 @@ func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		missing(t, "this test mounts file systems or changes kernel settings: run it as root")
+	}
+}
+
+// rare skips a test, or a part of one, outside of make soak.
+func rare(t *testing.T, why string) {
+	t.Helper()
+	if !soak {
+		t.Skip(why + ": make soak")
 	}
 }
 

@@ -14,28 +14,44 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// signedCopy copies the shared release, its images included, to a folder, and signs it there by a new key.
-func signedCopy(t *testing.T) (dir, public string, sign func()) {
+// signedCopy returns a folder with a copy of the shared release, its images included, signed by a key whose public half is beside them. All
+// tests share it, and must not change it.
+func signedCopy(t *testing.T) (dir, public string) {
 	t.Helper()
-	r := baseline(t)
-	dir = t.TempDir()
-	// By links: nobody writes into a file of a release.
-	run(t, "/", nil, "cp", "-al", r.path(tars), filepath.Join(dir, "release-tars")).ok(t)
-	run(t, "/", nil, "cp", "-al", r.path(images+"/oci"), filepath.Join(dir, "oci")).ok(t)
-	env := []string{"COSIGN_PASSWORD=secret"}
-	run(t, dir, env, slipway(t), "keys", "new", filepath.Join(dir, "release")).ok(t)
-	sign = func() {
-		t.Helper()
-		run(t, dir, env, slipway(t), "sign", "release-tars", "--layout", "oci", "--key", "release.key").ok(t)
+	dir, err := sharedSignedCopy()
+	if err != nil {
+		t.Fatal(err)
 	}
-	sign()
-	return dir, filepath.Join(dir, "release.pub"), sign
+	return dir, filepath.Join(dir, "release.pub")
 }
+
+var sharedSignedCopy = sync.OnceValues(func() (string, error) {
+	r, err := sharedRelease()
+	if err != nil {
+		return "", err
+	}
+	bin, err := slipwayBinary()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(workspace, "signed")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	const script = `set -e
+		cp -al "$release" release-tars # by links: nobody writes into a file of a release
+		cp -al "$layout" oci
+		"$slipway" keys new "$PWD/release"
+		"$slipway" sign release-tars --layout oci --key release.key`
+	env := []string{"COSIGN_PASSWORD=secret", "release=" + r.path(tars), "layout=" + r.path(layoutDir), "slipway=" + bin}
+	return dir, madeBeside("a signed copy of the release", command(dir, env, "sh", "-c", script))
+})
 
 // Bills of materials are valid by their standards' own schemas.
 func TestBillsOfMaterialsAreValid(t *testing.T) {
@@ -57,6 +73,7 @@ func TestBillsOfMaterialsAreValid(t *testing.T) {
 
 // Syft finds nothing in a release that its bill of materials does not have.
 func TestBillsOfMaterialsHaveWhatSyftFinds(t *testing.T) {
+	rare(t, "compiling syft takes minutes, and its scans take more")
 	containerLane.join(t)
 	r := baseline(t)
 	scan := func(source, document string) {
@@ -107,7 +124,7 @@ func TestBillsOfMaterialsHaveWhatSyftFinds(t *testing.T) {
 // Cosign and sigstore-go accept what slipway signs, without network, and nothing else.
 func TestOtherClientsAcceptSignatures(t *testing.T) {
 	containerLane.join(t)
-	dir, key, _ := signedCopy(t)
+	dir, key := signedCopy(t)
 	folder := filepath.Join(dir, "release-tars")
 	offline := func(args ...string) result {
 		return run(t, folder, []string{"HOME=" + dir}, "unshare", append([]string{"--net", "--"}, args...)...)
@@ -129,8 +146,9 @@ func TestOtherClientsAcceptSignatures(t *testing.T) {
 
 func TestVerifyOfAWebServer(t *testing.T) {
 	containerLane.join(t)
-	dir, key, _ := signedCopy(t)
-	folder := filepath.Join(dir, "release-tars")
+	dir, key := signedCopy(t)
+	folder := filepath.Join(dir, "changed-tars")
+	run(t, dir, nil, "cp", "-al", "release-tars", folder).ok(t)
 	var broken, resumed atomic.Int64
 	files := http.FileServer(http.Dir(folder))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +209,7 @@ func (b *breaking) Write(p []byte) (int, error) {
 // Verifying needs little memory, however large a release is.
 func TestVerifyNeedsLittleMemory(t *testing.T) {
 	containerLane.join(t)
-	dir, key, _ := signedCopy(t)
+	dir, key := signedCopy(t)
 	verify := exec.Command(slipway(t), "verify", filepath.Join(dir, "release-tars"), "--key", key)
 	stdout, err := verify.StdoutPipe()
 	if err != nil {

@@ -1,10 +1,12 @@
-// Slowest copies the output of `go test -v` from its input to its output, and then prints a table of the tests with their seconds, the
-// slowest first:
+// Slowest copies the output of `go test -v` from its input to its output, and then prints a table of the tests with their seconds, and those
+// of processor time of the commands that they ran, the slowest first:
 //
 //	make test-integration 2>&1 | go run ./test/slowest
 //
 // Subtests are listed if they took half a minute or more. A test that waited for others says so by its attribute "waited", which
-// is subtracted. Before the table, what failing tests have said is repeated, since it may be far above.
+// is subtracted. Processor time is what lines such as "processor 12.3 TestName" say; what tests share is listed by its name in parentheses.
+// Containers and clusters are not in it: they are no children of a command. Before the table, what failing tests have said is repeated, since
+// it may be far above.
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -24,9 +27,9 @@ import (
 const long = 30
 
 func main() {
-	rows, err := copyRows(os.Stdin, os.Stdout)
+	rows, processor, err := copyRows(os.Stdin, os.Stdout)
 	if err == nil {
-		err = errors.Join(failures(os.Stdout, rows), table(os.Stdout, rows))
+		err = errors.Join(failures(os.Stdout, rows), table(os.Stdout, rows, processor))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "slowest:", err)
@@ -48,22 +51,25 @@ type row struct {
 var (
 	running   = regexp.MustCompile(`^=== (?:RUN|CONT|NAME) +(\S+)$`)
 	ended     = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)$`)
+	spent     = regexp.MustCompile(`^processor ([\d.]+) (.+)$`)
 	attribute = regexp.MustCompile(`^=== ATTR +(\S+) waited ([\d.]+)$`)
 )
 
-// copyRows copies all lines, and returns the tests whose end they report.
-func copyRows(in io.Reader, out io.Writer) ([]row, error) {
-	var rows []row
+// copyRows copies all lines, and returns the tests whose end they report, and seconds of processor time by name.
+func copyRows(in io.Reader, out io.Writer) (rows []row, processor map[string]float64, err error) {
+	processor = map[string]float64{}
 	waited, said := map[string]float64{}, map[string][]string{}
 	current := ""
 	for lines := bufio.NewReader(in); ; {
 		line, err := lines.ReadString('\n')
 		if _, err := io.WriteString(out, line); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		text := strings.TrimSuffix(line, "\n")
 		if m := attribute.FindStringSubmatch(text); m != nil {
 			waited[m[1]] = seconds(m[2])
+		} else if m := spent.FindStringSubmatch(text); m != nil {
+			processor[m[2]] = seconds(m[1])
 		} else if m := ended.FindStringSubmatch(text); m != nil {
 			rows = append(rows, row{m[2], m[1], seconds(m[3]) - waited[m[2]], said[m[2]]})
 		} else if m := running.FindStringSubmatch(text); m != nil {
@@ -73,10 +79,10 @@ func copyRows(in io.Reader, out io.Writer) ([]row, error) {
 			said[current] = lines[max(0, len(lines)-last):]
 		}
 		if err == io.EOF {
-			return rows, nil
+			return rows, processor, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 }
@@ -87,18 +93,26 @@ func seconds(text string) float64 {
 	return n
 }
 
-// table prints the tests, the slowest first.
-func table(w io.Writer, rows []row) error {
+// table prints the tests, the slowest first, and then what they share.
+func table(w io.Writer, rows []row, processor map[string]float64) error {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.seconds < long && strings.Contains(r.name, "/") })
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.seconds, a.seconds) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%9s  %s\n", "seconds", "test")
+	fmt.Fprintf(&b, "\n%9s %9s  %s\n", "seconds", "processor", "test")
 	for _, r := range rows {
-		note := ""
+		used, note := "", ""
+		if s, ok := processor[r.name]; ok {
+			used = fmt.Sprintf("%.1f", s)
+		}
 		if r.result != "PASS" {
 			note = " " + r.result
 		}
-		fmt.Fprintf(&b, "%9.1f  %s%s\n", r.seconds, r.name, note)
+		fmt.Fprintf(&b, "%9.1f %9s  %s%s\n", r.seconds, used, r.name, note)
+	}
+	shared := slices.DeleteFunc(slices.Sorted(maps.Keys(processor)), func(name string) bool { return !strings.HasPrefix(name, "(") })
+	slices.SortStableFunc(shared, func(a, b string) int { return cmp.Compare(processor[b], processor[a]) })
+	for _, name := range shared {
+		fmt.Fprintf(&b, "%9s %9.1f  %s\n", "", processor[name], name)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
