@@ -56,9 +56,10 @@ func Bench() error { return goTool("run", "./test/bench") }
 // BenchPeers measures other tools that make the same binaries: GoReleaser, ko, and make with go build and tar.
 func BenchPeers() error { return goTool("run", "./test/bench", "-peers") }
 
-// Soak repeats failures and rare cases many times: kills, clones, cold builds. It takes hours.
+// Soak repeats failures and rare cases many times: kills, clones, cold builds. It takes hours, in parts, or runs those of WHAT=; WHAT=list
+// prints what each gave last. What has passed at this commit is not run again.
 func Soak() error {
-	return goTest("./test/integration ./pkg/ship/verify", "-tags=integration,soak", "-timeout=12h", "-v")
+	return goTool(append([]string{"run", "./test/soak"}, strings.Fields(os.Getenv("WHAT"))...)...)
 }
 
 // Update regenerates the generated files: code, command-line reference, completions, files for make and Bazel.

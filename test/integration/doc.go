@@ -2,27 +2,44 @@
 // results with the tools that users have: GNU tar, sha256sum, docker, skopeo, the kernel that starts a binary.
 //
 //	make test-integration    what every change must pass, in minutes
-//	make soak                the same with more of everything, in hours
+//	make soak                what takes too long for that, in parts of under an hour: see test/soak
 //
 // # How it is put together
 //
 // All tests share one checkout of the sources as they are in the work tree (with uncommitted changes committed, so that it is
-// clean), and one quick release in it: see baseline. A test that changes that checkout or its _output ends by making the same
-// release again, which must have the same checksums. Tests that need another checkout clone this one. Nothing is made in the work
-// tree itself. Only the Go caches are shared with it, except by the soak test that begins without any.
+// clean), and one quick release in it: see baseline. Nothing is made in the work tree itself. Only the Go caches are shared with it, except by
+// the soak test that begins without any.
 //
-// Tests that share the checkout run one at a time. When they are done, three groups run side by side, each test by test: clusters,
-// the container road with the documents of a release, and Bazel with what else takes long in a clone. See lane. They may read the shared release and must not change it.
-// A test joins its group first of all, by needNodes, needEngine, needBazel or cloneLane.join. One cluster of two nodes serves everything that needs a cluster that works.
+// Four groups of tests run side by side, each test by test: see lane. The shared release is read by three of them and never changed. Tests of
+// the fourth have a copy of it. They may change that, and make the same release again in the end, which must have the same files.
 //
-// Most edge cases use kube-log-runner: it is built in the same way as kube-apiserver, and links in a second.
+// What is expensive is made once, when it is first needed, and read by all: the release, a signed copy of it, one with the test set, the next
+// patch release, the build image, a cluster of two nodes that works, Bazel's output base, servers of shared caches.
+//
+// Most edge cases use kube-log-runner: it is built in the same way as kube-apiserver, and links in a second. Those that need a whole release,
+// but not the real one, use a tree of a few files: see smallTree and smallRelease.
 //
 // Tests of the container road use a real container engine, the one that the docker command finds, and check what happens by the
-// engine's own events. Except for the equality test they use a tree of a few files: see smallTree. The build image is the real one;
-// if the engine has none, making it takes a minute or two.
+// engine's own events. The build image is the real one; if the engine has none, making it takes a minute or two.
 //
-// CI has an hour, so time is shared. What go build compiles in a test has the flags of a release (likeRelease): a compile of Kubernetes
-// with other flags is one of minutes. What repeats something at length is for make soak. In CI, test/slowest lists where time goes.
+// # Where the time goes
+//
+// .ci/run may take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. A cluster decides
+// how long: it mostly waits, for Pods, probes and leases, and everything else gives way to it (giveWay). So it boots as soon as there is a
+// release, and its tests come one after another:
+//
+//	minutes  cluster                              meanwhile, by the other lanes and by .ci/run
+//	 0 -  2                                       unit tests; the build image begins
+//	 2 -  4                                       the release
+//	 4 -  6  boot, beside one that is killed      a copy of the release, and its signatures; Bazel's rules; small trees in containers; lints
+//	 6 - 15  verify, and what it must see broken  the release with the test set, the next release; damage, edits and kills of the copy
+//	15 - 18  conformance specs, replace           shared caches, releases elsewhere and without network
+//	18 - 22  upgrade under load
+//	22 - 24  a kill, an interruption, no root
+//
+// The processors have 50 minutes in that time. What a test may cost follows from this: a minute of them is one in fifty. What go build compiles
+// in a test has the flags of a release (likeRelease): a compile of Kubernetes with other flags is one of minutes. What shows something rare, or
+// repeats something at length, is for make soak (see rare). In CI, test/slowest lists what each test cost, and .ci/run each step.
 //
 // What this machine's kernel cannot show, such as a cluster with cgroup version 2 alone, is tested in a guest, an emulated machine
 // with Debian's kernel: see test/guest.

@@ -1,0 +1,47 @@
+package main
+
+// A part is a group of tests that take under an hour together, on two processors that do nothing else.
+type part struct {
+	name     string
+	minutes  int    // about
+	packages string // "" is the integration tests'
+	tests    []string
+}
+
+const verifying = "./pkg/ship/verify"
+
+var parts = []part{
+	{"kills", 40, "", []string{
+		"TestInterruptedReleaseResumes", "TestKilledReleaseIsTheSameAfterTheSameCommand", "TestKilledEditOfKubernetes",
+		"TestFullDiskIsReportedAndTheSameCommandResumes", "TestTreeThatChangesWhileItIsReleasedFails", "TestDamagedArchiveCacheIsNotUsed",
+	}},
+	{"clones", 50, "", []string{
+		"TestOddCloneOnAnOddMachineMakesTheSameRelease", "TestReleaseFromTheSourceTarballIsTheSame", "TestReleaseIsMadeAgainWithoutNetwork",
+		"TestCrossCompilesKubectlForArm",
+	}},
+	{"newcomer", 50, "", []string{"TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame"}},
+	{"bazel", 55, "", []string{"TestBazelMakesWhatTheLocalRoadMakes", "TestBazelRemote"}},
+	{"bazel-release", 55, "", []string{"TestBazelReleaseIsTheBazelRoadsRelease"}},
+	{"containers", 45, "", []string{
+		"TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne", "TestInterruptedContainerBuildResumes", "TestContainerCompilesCgoForOtherPlatforms",
+		"TestContainerEngineOnAnotherMachine", "TestContainerEngineThatFallsSilentIsReported", "TestKilledContainerReleaseIsTheSameAfterTheSameCommand",
+	}},
+	{"container-release", 45, "", []string{"TestReleaseInAContainerEqualsTheLocalOne"}},
+	{"clusters", 50, "", []string{
+		"TestKilledClusterIsRemoved", "TestInterruptedClusterIsRemoved", "TestTarballWithoutAnImageIsRefused", "TestOneOfThreeControlPlanesStops",
+		"TestClusterWorksWithCgroupVersion2",
+	}},
+	{"cluster-many-times", 55, "", []string{"TestClusterIsMadeAndRemovedManyTimes"}},
+	{"cluster-upgrades", 50, "", []string{"TestClusterIsUpgradedAndTurnedBack"}},
+	{"faults-of-the-api", 45, "", []string{"TestEachCheckOfTheAPISeesWhatIsBroken"}},
+	{"faults-of-programs", 55, "", []string{"TestEachCheckOfProgramsSeesWhatIsBroken"}},
+	{"conformance", 15, "", []string{"TestVariedSpecsPass"}},
+	{"other-minors", 55, "", []string{"TestTreesOfOtherMinorsBootAndWork"}},
+	{"month", 50, "", []string{"TestOneMonthOfAMaintainer"}},
+	{"generated", 30, "", []string{"TestGeneratorsMakeUpstreamsFiles", "TestFieldOfAPatchIsInEveryAPI"}},
+	{"kubernetes-tests", 30, "", []string{"TestKubernetesOwnIntegrationTests", "TestAllKubectlCommandTests"}},
+	{"kubernetes-units", 55, "", []string{"TestKubernetesUnitTestsFailAsDocumented"}},
+	{"staging-units", 40, "", []string{"TestStagingUnitTestsFailAsDocumented"}},
+	{"documents", 15, "", []string{"TestBillsOfMaterialsHaveWhatSyftFinds"}},
+	{"changed-bytes", 10, verifying, []string{"TestTenThousandChangedBytesAreFound"}},
+}
