@@ -12,20 +12,24 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/licensecheck"
 	"github.com/rogpeppe/go-internal/goproxytest"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/mechanism/reapi/standin"
 )
 
 func TestMain(m *testing.M) {
 	slipway := func() {
+		license.Scan = scanFew()
 		s := cli.Std()
 		s.UpdateBazel = namePatches
 		os.Exit(cli.Main(s))
@@ -40,6 +44,18 @@ func namePatches(_ context.Context, root string) error {
 		names[i] = filepath.Base(name) + "\n"
 	}
 	return errors.Join(err, os.WriteFile(filepath.Join(root, "build", "bazel", "generated", "config.bzl"), []byte(strings.Join(names, "")), 0o644))
+}
+
+// scanFew returns a function that recognizes the licenses of Go and of what the scripts have.
+func scanFew() func([]byte) licensecheck.Coverage {
+	few := slices.DeleteFunc(licensecheck.BuiltinLicenses(), func(l licensecheck.License) bool {
+		return !slices.Contains([]string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0"}, l.ID)
+	})
+	scanner, err := licensecheck.NewScanner(few)
+	if err != nil {
+		panic(err)
+	}
+	return scanner.Scan
 }
 
 // TestScripts runs the sessions in testdata/script, each in a copy of the small tree that the tests of package plan also use. The Go

@@ -8,11 +8,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -65,15 +67,37 @@ func binaries(root string) *action.Action {
 
 var long = strings.Repeat("5", 128)
 
+// misspell compiles a small program of a module that go.mod requires, for the tools. TestMain removes it.
+var misspell = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(programs, "program")
+	build := exec.Command("go", "build", "-mod=readonly", "-o", program, "github.com/golangci/misspell/cmd/misspell")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, nil
+})
+
+var programs string // a folder for them
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "describe-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	programs = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 // tree returns a tree with the files of the small release. The modules of its program have the license MIT, except for some.
 func tree(t *testing.T, except map[string]string) (root string, linked []module.Dependency) {
 	t.Helper()
 	needs.Program(t, "go")
-	program := filepath.Join(t.TempDir(), "program")
-	// A small program of a module that go.mod requires, for the tools.
-	build := exec.CommandContext(t.Context(), "go", "build", "-mod=readonly", "-o", program, "github.com/golangci/misspell/cmd/misspell")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := misspell()
+	if err != nil {
+		t.Fatal(err)
 	}
 	read, err := module.ReadBinary(program)
 	if err != nil {
