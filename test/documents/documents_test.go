@@ -358,14 +358,14 @@ func (k existing) subcommand(args []string) error {
 
 // goals checks the arguments of make.
 func (k existing) goals(args []string) error {
-	suites := slices.Contains(args, "test-cmd") // upstream's, which WHAT names there
+	other := slices.Contains(args, "test-cmd") || slices.Contains(args, "soak") // WHAT names upstream's suites there, or parts
 	for _, arg := range args {
 		arg = strings.Trim(arg, `"'`)
 		if arg == "TARGET" || strings.HasPrefix(arg, "-") {
 			continue
 		}
 		if variable, value, ok := strings.Cut(arg, "="); ok {
-			if variable != "WHAT" || suites {
+			if variable != "WHAT" || other {
 				continue
 			}
 			for _, what := range strings.Fields(strings.Trim(value, `"'`)) {

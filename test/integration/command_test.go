@@ -88,7 +88,7 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) re
 func made(what string, c *exec.Cmd) error { return madeAt(0, what, c) }
 
 // madeBeside does so at the priority of what computes while clusters wait.
-func madeBeside(what string, c *exec.Cmd) error { return madeAt(lowest, what, c) }
+func madeBeside(what string, c *exec.Cmd) error { return madeAt(low, what, c) }
 
 func madeAt(priority int, what string, c *exec.Cmd) error {
 	start := time.Now()

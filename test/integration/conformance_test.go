@@ -147,7 +147,7 @@ func TestVariedSpecsPass(t *testing.T) {
 
 // runsConformanceSpecs requires of a cluster of two nodes that some specs pass.
 func (tr tree) runsConformanceSpecs(t *testing.T) {
-	tr.slipway(t, "cluster", "conformance", "--focus", "no such spec").fails(t, 2, "no conformance spec matches")
+	tr.slipway(t, "cluster", "conformance", "--from", testRelease(t), "--focus", "no such spec").fails(t, 2, "no conformance spec matches")
 	tr.slipway(t, "cluster", "conformance", "--from", t.TempDir()).fails(t, 1, "there is no release.json in ", "slipway release --platform")
 
 	tr.passes(t, oneDozen) // with a [Serial] one

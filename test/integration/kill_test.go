@@ -14,8 +14,8 @@ func TestInterruptedReleaseResumes(t *testing.T) {
 	r := baseline(t)
 	if soak {
 		r.cleanOutput(t)
-	} else { // some of everything has to be made again
-		r.remove(t, hostBin("kube-apiserver"), hostBin("kubectl"), hostBin("traefik"), "_output/.slipway/links", images, tars)
+	} else { // a few programs have to be linked again
+		r.remove(t, hostBin("kube-apiserver"), hostBin("kubectl"), "_output/.slipway/links")
 	}
 	random := func(most time.Duration) time.Duration { return rand.N(most) }
 	compiling := func(p *process) bool { return p.until(t, p.linking) }
@@ -50,6 +50,9 @@ func TestInterruptedReleaseResumes(t *testing.T) {
 	}
 	for _, c := range moments {
 		t.Run(c.name, func(t *testing.T) {
+			if !soak {
+				r.remove(t, images, tars)
+			}
 			p := r.start(t, c.line[0], c.line[1:]...)
 			if !c.at(p) {
 				t.Fatalf("it ended before it could be stopped: %v", p.wait(t))

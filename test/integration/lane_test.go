@@ -62,12 +62,12 @@ func (l *lane) join(t *testing.T) {
 // cluster are meant for machines that are not busy with something else. (.ci/run does it to the engine's containers.)
 func giveWay(t *testing.T, c *exec.Cmd) {
 	if joined(t) != &clusterLane {
-		_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, lowest) // it may have ended
+		_ = syscall.Setpriority(syscall.PRIO_PROCESS, c.Process.Pid, low) // it may have ended
 	}
 }
 
-// lowest is the priority of what computes while clusters wait.
-const lowest = 19
+// low is the priority of what computes while clusters wait.
+const low = 15
 
 // joined returns the lane that a test, or the test of a subtest, has joined, or nil.
 func joined(t *testing.T) *lane {

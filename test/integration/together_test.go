@@ -9,7 +9,7 @@ import (
 
 func TestSecondRunInATreeWaits(t *testing.T) {
 	r := baseline(t)
-	r.remove(t, tars, images)
+	r.remove(t, tars, images, hostBin("kube-apiserver"), hostBin("kubelet"), "_output/.slipway/links") // so that the first takes a while
 	first := r.start(t, "make", quick)
 	if !first.until(t, first.says("image linux/")) {
 		t.Fatalf("the first run ended too early: %v", first.wait(t))

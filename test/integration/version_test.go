@@ -148,6 +148,7 @@ func dynamic(t *testing.T, name string) string {
 func TestKubeletStartsUpToItsContainerRuntime(t *testing.T) {
 	needRoot(t)
 	need(t, "unshare", "util-linux")
+	clusterLane.join(t) // it changes settings of the kernel, which clusters do, too
 	r := baseline(t)
 	keepSysctls(t, "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
 	const state = "/var/lib/kubelet"
