@@ -31,6 +31,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 			t.Errorf("%s is %s, by the local road %s", smallest, got, want)
 		}
 		tr.onlyData(t)
+		t.Run("patches", tr.buildsPatchesInContainers)
 		t.Run("whole release", func(t *testing.T) { t.Skip("it links every component, and needs the packages of all: make soak") })
 		return
 	}
@@ -80,6 +81,7 @@ func TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne(t *testing.T) {
 	}
 	es.hasSteps(t, "sent sources: 1 files, ", "fetched 1 files, ")
 	tr.onlyData(t)
+	t.Run("patches", tr.buildsPatchesInContainers)
 }
 
 // A goCache has entries of a Go cache: the digest of each output by that of all inputs of the action that made it.

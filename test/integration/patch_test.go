@@ -139,13 +139,11 @@ func TestPatchesAreBuilt(t *testing.T) {
 	}
 }
 
-// The container road, without network, makes the bytes of the local road of patched code.
-func TestContainerRoadBuildsPatches(t *testing.T) {
-	needEngine(t)
-	tr := stamped(t)
+// buildsPatchesInContainers requires that the container road, without network, makes the bytes of the local road of patched code.
+func (tr tree) buildsPatchesInContainers(t *testing.T) {
+	tr = tr.with(tr.stampEnv(t)...)
 	tr.patch(t)
-	t.Cleanup(func() { tr.cleanEngine(t) })
-	tr.slipway(t, "build", "kube-log-runner").ok(t)
+	tr.slipway(t, "build", "kube-log-runner", "--road=local").ok(t)
 	byContainer := tr.with("ROAD=container")
 	byContainer.slipway(t, "build", "kube-log-runner").ok(t)
 	if got, want := tr.sum(t, dockerized+"/linux/"+hostArch+"/kube-log-runner"), tr.sum(t, hostBin("kube-log-runner")); got != want {

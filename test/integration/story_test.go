@@ -11,19 +11,31 @@ import (
 	"testing"
 )
 
-// The commands of "One month" in docs/distribution.md work, one after another, in a clone. In CI these are a bump to another minor and a
-// patch, after which the smallest component is made; the soak test runs all.
+// The commands of "One month" in docs/distribution.md work, one after another, in a clone.
 func TestOneMonthOfAMaintainer(t *testing.T) {
-	if soak {
-		needNodes(t)
-	}
-	containerLane.join(t)
+	rare(t, "it makes two releases of another minor")
+	needNodes(t)
 	tr := clone(t)
 	original := kubernetesOf(t, tr)
-	steps, left := story(t, tr.read(t, "docs/distribution.md"))
-	if left > 0 {
-		t.Logf("%d steps of the story take minutes: make soak", left)
-	}
+	tr.month(t, story(t, tr, true), "Kubernetes "+original+" "+otherMinor, // the table of the bump
+		"patches/0001-scheduler-name-the-distribution.patch applies", "The scheduler of Acme is a", "=> k8s.io/kubernetes "+otherMinor+"-patched.p")
+}
+
+// Its short ones are a bump to another minor and a patch. Then the smallest component is made, and the tree moves back.
+func TestTreeMovesToAnotherMinorAndBack(t *testing.T) {
+	rare(t, "modules of another minor are fetched, and its generators run")
+	treeLane.join(t)
+	tr := clone(t)
+	original := kubernetesOf(t, tr)
+	tr.month(t, story(t, tr, false), "Kubernetes "+original+" "+otherMinor, "patches/0001-scheduler-name-the-distribution.patch applies")
+	tr.make(t, "kube-log-runner").ok(t)
+	run(t, tr.dir, nil, "git", "reset", "-q", "--hard", "HEAD~1").ok(t) // the patch's commit
+	tr.hasMoved(t, original)
+}
+
+// month runs steps of the document in a tree, and requires that they print texts.
+func (tr tree) month(t *testing.T, steps []string, said ...string) {
+	t.Helper()
 	const fix = `diff --git a/pkg/kubelet/types/fix.go b/pkg/kubelet/types/fix.go
 new file mode 100644
 --- /dev/null
@@ -48,39 +60,26 @@ new file mode 100644
 	for _, line := range regexp.MustCompile(`(?m)^== step.*`).FindAllString(got.stdout, -1) {
 		t.Log(line, "s")
 	}
-	said := []string{
-		"Kubernetes " + original + " " + otherMinor, // the table of the bump
-		"patches/0001-scheduler-name-the-distribution.patch applies",
-	}
-	if soak {
-		said = append(said, "The scheduler of Acme is a", "=> k8s.io/kubernetes "+otherMinor+"-patched.p")
-	}
 	for _, want := range said {
 		if !strings.Contains(strings.Join(strings.Fields(got.stdout), " "), want) {
 			t.Errorf("no %q in\n%s", want, got.stdout)
 		}
 	}
-	if !soak {
-		tr.make(t, "kube-log-runner").ok(t)
-		run(t, tr.dir, nil, "git", "reset", "-q", "--hard", "HEAD~1").ok(t) // the patch's commit
-		tr.hasMoved(t, original)
-	}
 }
 
-// story returns the blocks of commands of the part "One month" of a document, and how many it left out.
-func story(t *testing.T, text string) (steps []string, left int) {
+// story returns the blocks of commands of the part "One month" of a tree's document, or only the short ones.
+func story(t *testing.T, tr tree, all bool) (steps []string) {
 	t.Helper()
-	_, text, _ = strings.Cut(text, "\n## One month\n")
+	_, text, _ := strings.Cut(tr.read(t, "docs/distribution.md"), "\n## One month\n")
 	text, _, _ = strings.Cut(text, "\n## ")
-	for _, m := range regexp.MustCompile("(?s)(<!-- soak -->\n)?```sh\n(.*?)```\n").FindAllStringSubmatch(text, -1) {
-		if m[1] != "" && !soak {
-			left++
-			continue
+	blocks := regexp.MustCompile("(?s)(<!-- soak -->\n)?```sh\n(.*?)```\n").FindAllStringSubmatch(text, -1)
+	for _, m := range blocks {
+		if m[1] == "" || all {
+			steps = append(steps, m[2])
 		}
-		steps = append(steps, m[2])
 	}
-	if len(steps)+left < 11 {
-		t.Fatalf("the document has %d blocks of commands", len(steps)+left)
+	if len(blocks) < 11 {
+		t.Fatalf("the document has %d blocks of commands", len(blocks))
 	}
-	return steps, left
+	return steps
 }
