@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive, or Kubernetes' own: WHAT=k8s.io/kubernetes/pkg/scheduler/...
@@ -116,7 +117,34 @@ func goTest(packages string, flags ...string) error {
 	if len(what) == 0 {
 		what = strings.Fields(packages)
 	}
-	return goTool(append(args, what...)...)
+	args = append(args, what...)
+	if dryRun() {
+		return say("go", args...)
+	}
+	env, err := likeMake()
+	if err != nil {
+		return err
+	}
+	return sh.RunWithV(env, "go", args...)
+}
+
+// likeMake returns the settings with which make compiles the toolchain, except for those that the environment has, so that tests link what it
+// has compiled already.
+func likeMake() (map[string]string, error) {
+	c, err := catalog.Load(".")
+	if err != nil {
+		return nil, err
+	}
+	env := map[string]string{"GOTOOLCHAIN": c.Own().Version, "GOFLAGS": "-trimpath -buildvcs=false", "CGO_ENABLED": "0"}
+	if strings.Contains(os.Getenv("KUBE_RACE"), "-race") {
+		delete(env, "CGO_ENABLED") // the race detector needs cgo
+	}
+	for name := range env {
+		if os.Getenv(name) != "" {
+			delete(env, name)
+		}
+	}
+	return env, nil
 }
 
 // goTool runs the Go on PATH, with the user's settings, or, for the target slipway, with those of a release, which make sets.
