@@ -192,6 +192,8 @@ func TestApplyEqualsGitApply(t *testing.T) {
 			tree: files{"pkg/a.go": text + "end"}, want: Conflicts},
 		{name: "new file", old: files{"pkg/a.go": text}, new: files{"pkg/a.go": text, "pkg/deep/b.go": "package b\n"}},
 		{name: "new empty file", old: files{"pkg/a.go": text}, new: files{"pkg/a.go": text, "pkg/empty": ""}},
+		{name: "new file below a file", old: files{"pkg/a.go": text}, new: files{"pkg/a.go": text, "pkg/b/c.go": "package c\n"},
+			tree: files{"pkg/a.go": text, "pkg/b": "b\n"}, want: Conflicts},
 		{name: "new file that exists", old: files{"pkg/a.go": text}, new: files{"pkg/a.go": text, "pkg/b.go": "package b\n"},
 			tree: files{"pkg/a.go": text, "pkg/b.go": "package c\n"}, want: Conflicts},
 		{name: "deleted file", old: files{"pkg/a.go": text, "pkg/b.go": "package b\n"}, new: files{"pkg/a.go": text}},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -279,6 +280,11 @@ func (a *attempt) file(f File) (*Conflict, error) {
 			return &Conflict{File: to, Why: "the file exists already"}, nil
 		} else if !missing(err) {
 			return nil, err
+		}
+		for parent := path.Dir(to); parent != "."; parent = path.Dir(parent) {
+			if _, err := a.tree.ReadFile(parent); err == nil && (parent != from || f.Copy) {
+				return &Conflict{File: to, Why: parent + " is a file"}, nil
+			}
 		}
 	}
 	result, conflict := a.content(f, f.Path(), data)

@@ -31,6 +31,9 @@ var commitLine = regexp.MustCompile(`(?m)^From [0-9a-f]{40,64} .*\n`)
 // header finds a line that only a patch has, with the line end of another system.
 var dosHeader = regexp.MustCompile(`(?m)^(diff --git |--- |\+\+\+ |@@ -).*\r$`)
 
+// gitHeader begins the change of a file in git's own form.
+var gitHeader = regexp.MustCompile(`(?m)^diff --git `)
+
 // Parse reads a patch: the output of git format-patch or git diff, or a pull request's .patch. Name is for messages. Its errors are of
 // type *[InvalidError].
 func Parse(name string, data []byte) (*Patch, error) {
@@ -92,10 +95,17 @@ func parseCommit(text []byte) (Commit, error) {
 			c.Author, c.Email = h.Author.Name, h.Author.Email
 		}
 	}
-	plain := !bytes.HasPrefix(text, []byte("diff --git ")) && !bytes.Contains(text, []byte("\ndiff --git "))
+	headers := len(gitHeader.FindAll(text, -1))
+	plain := headers == 0
+	if !plain && headers != len(diffs) { // of the others, gitdiff would take other paths than git
+		return Commit{}, fmt.Errorf("it has %d headers of git, and changes %d files", headers, len(diffs))
+	}
 	for _, d := range diffs {
 		if plain { // gitdiff takes a/ and b/ only from git's own headers
 			d.OldName, d.NewName = cut(d.OldName), cut(d.NewName)
+		}
+		if len(d.TextFragments) == 0 && !d.IsBinary && !d.IsNew && !d.IsDelete && !d.IsRename && !d.IsCopy && d.OldMode == d.NewMode {
+			return Commit{}, fmt.Errorf("it has a header of %s, and no change", d.NewName)
 		}
 		f := File{Old: d.OldName, New: d.NewName, Copy: d.IsCopy, diff: d}
 		if d.IsNew {

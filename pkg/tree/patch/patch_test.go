@@ -63,6 +63,9 @@ func TestParseRefuses(t *testing.T) {
 		{"deleted go.mod", "diff --git a/go.mod b/go.mod\ndeleted file mode 100644\n--- a/go.mod\n+++ /dev/null\n@@ -1 +0,0 @@\n-module x\n", "cannot change go.mod"},
 		{"renamed go.mod", "diff --git a/go.mod b/go.old\nsimilarity index 100%\nrename from go.mod\nrename to go.old\n", "cannot change go.mod"},
 		{"a binary without content", "diff --git a/x b/x\nindex 1234567..89abcde 100644\nBinary files a/x and b/x differ\n", "--binary"},
+		{"a diff of git and another one", change("pkg/a.go") + strings.SplitN(change("pkg/b.go"), "\n", 2)[1], "it has 1 headers of git, and changes 2 files"},
+		{"a header of nothing", change("pkg/a.go") + "diff --git a/pkg/b.go b/pkg/b.go\n", "not a patch as git makes them"},
+		{"git's own files", change(".git/config"), "not a path inside the repository"},
 		{"half a hunk", strings.TrimSuffix(change("pkg/a.go"), " three\n"), "not a patch as git makes them"},
 	} {
 		_, err := Parse("a.patch", []byte(test.patch))
