@@ -118,6 +118,8 @@ type preparation struct {
 	before  map[string]wanted // what upstream's versions in the tree ask of a go.mod, by folder
 	leftOut []string          // folders of projects that the new tree does not have
 	docs    map[string]string // texts that documents have, and what they are to be
+
+	was, now selection // of the components, if Kubernetes moves
 }
 
 // Prepare makes a tree of other versions beside the tree. Nothing in the tree changes until Apply.

@@ -183,6 +183,13 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 	if err := p.followGoLine(want.Go); err != nil {
 		return err
 	}
+	p.now = selection{Versions: maps.Clone(want.Versions), Go: want.Go}
+	for _, m := range want.Replace {
+		p.now.Versions[m.Path] = m.Version
+	}
+	if p.was, err = p.selection(p.catalog.Module); err != nil {
+		return err
+	}
 	if err := p.require(p.catalog.Module, want); err != nil {
 		return err
 	}
@@ -215,6 +222,9 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 			err = p.toNewestProject(ctx, pr, goversion.Lang(p.target)+" compiles it") // it may have stayed behind for the old Go's sake
 		default:
 			err = p.fitProject(ctx, pr)
+		}
+		if err == nil {
+			err = p.followModules(ctx, pr)
 		}
 		if err != nil {
 			return err

@@ -129,12 +129,22 @@ func (p *preparation) moveModules(ctx context.Context, pr project, version, why 
 	if goversion.Compare("go"+want.Go, p.target) > 0 {
 		return &tooNewError{pr.name, to, want.Go, p.target}
 	}
-	var now []requirement
-	for _, path := range pr.modules {
-		now = append(now, requirement{Path: path, Version: pr.version})
+	was, now, err := p.components()
+	if err != nil {
+		return err
 	}
-	was := func(found []got) (wanted, error) { return fromProject(found), nil }
-	if p.before[pr.folder], err = p.asked(ctx, was, now...); err != nil {
+	if err := p.shareWith(pr, &want, was, now); err != nil {
+		return err
+	}
+	var current []requirement
+	for _, path := range pr.modules {
+		current = append(current, requirement{Path: path, Version: pr.version})
+	}
+	before := func(found []got) (wanted, error) {
+		w := fromProject(found)
+		return w, p.shareWith(pr, &w, was, was)
+	}
+	if p.before[pr.folder], err = p.asked(ctx, before, current...); err != nil {
 		return err
 	}
 	if err := p.require(pr.folder, want); err != nil {
