@@ -74,7 +74,9 @@ func (c *Compiler) batch(by road.Road, s Spec) *action.Batch {
 	if known := c.batches[s.Batch]; known != nil {
 		return known
 	}
-	b := &action.Batch{ID: s.Batch, Cost: c.cost(s.Batch), Ready: c.lookOnce(by)}
+	// The modules of a platform are compiled one after another, the components first: what they have in common is compiled once.
+	lane := "compile " + s.Platform.String() + " by " + by.Info().Name
+	b := &action.Batch{ID: s.Batch, Lane: lane, Cost: c.cost(s.Batch), Ready: c.lookOnce(by)}
 	b.Run = func(ctx context.Context, t *action.Task, stale []*action.Action) error {
 		return c.run(ctx, t, by, s, stale)
 	}

@@ -69,6 +69,9 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 				return err
 			}
 		}
+		if err := linkEarly(p.Root, p.HostBinaries(), out.Plan.Graph.Actions); err != nil {
+			return err
+		}
 		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Own: o.Own, Foreign: o.Foreign, Wanted: out.Plan.Wanted()}
 		if err := out.Plan.Graph.Run(ctx, run); err != nil {
 			return FailedError{err}
@@ -82,7 +85,7 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 
 // settle puts the output folder in order after a run without failures.
 func settle(ctx context.Context, p *plan.Project, out *Outcome) error {
-	if err := linkBin(p); err != nil {
+	if err := linkBin(p.Root, p.HostBinaries()); err != nil {
 		return err
 	}
 	if err := sweep(p, out.Plan); err != nil {

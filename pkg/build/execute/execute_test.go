@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -113,6 +114,31 @@ func TestAFolderBinMakesWayForTheLink(t *testing.T) {
 		t.Errorf("the folder is still there: %v", err)
 	}
 	if err := moveBin(bin, binaries); err != nil { // nothing to do
+		t.Error(err)
+	}
+}
+
+// Who waits for a first run finds what is compiled already where it will be.
+func TestTheLinkIsThereBeforeAnythingIsCompiled(t *testing.T) {
+	t.Parallel()
+	root, folder := t.TempDir(), "_output/local/bin/linux/amd64"
+	if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(plan.State)), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(root, "_output", "bin")
+	image := &action.Action{Outputs: []string{"_output/release-images/linux/amd64/pause.tar"}}
+	if err := linkEarly(root, folder, []*action.Action{image}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(link); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a run that compiles nothing for the host makes a link: %v", err)
+	}
+	kubectl := &action.Action{Outputs: []string{folder + "/kubectl"}}
+	if err := linkEarly(root, folder, []*action.Action{image, kubectl}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(root, filepath.FromSlash(folder)), "kubectl")
+	if _, err := os.Stat(filepath.Join(link, "kubectl")); err != nil {
 		t.Error(err)
 	}
 }

@@ -57,11 +57,7 @@ func environment(set ...string) func(string) string {
 
 func open(t *testing.T, root string, env ...string) *Project {
 	t.Helper()
-	settings, err := SettingsFrom(environment(env...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Open(t.Context(), root, settings, environment(env...))
+	p, err := Open(t.Context(), root, SettingsFrom(environment(env...)), environment(env...))
 	if err != nil {
 		t.Fatal(err)
 	}

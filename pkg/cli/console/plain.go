@@ -72,7 +72,7 @@ func (p *plain) speak(now time.Time) {
 		if took < calm {
 			continue
 		}
-		parts := slices.DeleteFunc([]string{j.state(), clock(took)}, func(part string) bool { return part == "" })
+		parts := slices.DeleteFunc([]string{j.state(), clock(took), j.left(now)}, func(part string) bool { return part == "" })
 		p.say(oneLine(j.id) + ": " + strings.Join(parts, ", "))
 		p.spoken = now
 		p.run.bury(nil)

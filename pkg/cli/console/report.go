@@ -46,6 +46,20 @@ func (j *job) state() string {
 	return text
 }
 
+// left estimates how long a compile goes on, from the packages that are left and the pace of those that are compiled: "about 12 min left".
+// It is empty until there is a pace. Links, and modules whose compile has not started, are not in it.
+func (j *job) left(now time.Time) string {
+	took := now.Sub(j.start)
+	if j.unit != action.Packages || took < calm || j.done < j.total/20 || j.done < 1 || j.done >= j.total {
+		return ""
+	}
+	left := time.Duration(float64(took) / float64(j.done) * float64(j.total-j.done)).Round(time.Minute)
+	if left < time.Minute {
+		return "under a minute left"
+	}
+	return fmt.Sprintf("about %d min left", int(left.Minutes()))
+}
+
 // details lists what did the work of a finished job, and its outputs.
 func (j *job) details() string {
 	var b strings.Builder

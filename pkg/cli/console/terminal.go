@@ -212,6 +212,9 @@ func (t *terminal) jobLine(j *job, name, width int) line {
 	if j.total > 0 && width >= 60 {
 		l = append(append(l, piece{normal, "  "}), bar(j.done, j.total, barCells)...)
 	}
+	if left := j.left(t.now()); left != "" {
+		l = append(l, piece{bold, "  " + left})
+	}
 	if state := j.state(); state != "" {
 		l = append(l, piece{normal, "  " + state})
 	}

@@ -29,7 +29,12 @@ type Action struct {
 type Batch struct {
 	ID   string
 	Cost Cost
-	Run  func(ctx context.Context, t *Task, stale []*Action) error
+
+	// Lane, if not empty, names batches that run one after another, in the order of the graph, because what one leaves to the next
+	// saves work. Other actions run beside them.
+	Lane string
+
+	Run func(ctx context.Context, t *Task, stale []*Action) error
 
 	// Ready, if not nil, looks for what Run needs on the machine. It is called before anything runs, if the batch waits for no
 	// other action and has something to do. Its error ends the run before any work is done in vain.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -133,5 +135,45 @@ func TestBatchesAreAskedBeforeAnythingRuns(t *testing.T) {
 	b.ran()
 	if asked != 2 {
 		t.Errorf("asked %d times, once without anything to do", asked)
+	}
+}
+
+// What the first batch of a lane leaves to the next saves work, so they never run together, and keep the graph's order. Others do not wait.
+func TestBatchesOfALaneRunOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	beside := make(chan struct{})
+	var mu sync.Mutex
+	var order []string
+	inLane := 0
+	batch := func(id string) *Action {
+		return &Action{ID: id + " a", Outputs: []string{"out/" + id}, Batch: &Batch{ID: id, Lane: "compile",
+			Run: func(ctx context.Context, t *Task, _ []*Action) error {
+				mu.Lock()
+				order = append(order, id)
+				inLane++
+				if inLane > 1 {
+					order = append(order, "beside another")
+				}
+				mu.Unlock()
+				select {
+				case <-beside:
+				case <-ctx.Done():
+					return errors.New("what is not of the lane waits for it")
+				}
+				mu.Lock()
+				inLane--
+				mu.Unlock()
+				return os.WriteFile(t.Path("out/"+id), nil, 0o666)
+			}}}
+	}
+	other := &Action{ID: "other", Run: func(context.Context, *Task) error { close(beside); return nil }}
+	b := newBench(t, batch("components"), batch("etcd"), batch("traefik"), other)
+	if err := b.Run(ctx, Options{Budget: Budget{CPU: 8}}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"components", "etcd", "traefik"}, order); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -34,6 +34,13 @@ type unit struct {
 	waits      int // units it depends on
 }
 
+func (u *unit) lane() string {
+	if u.batch == nil {
+		return ""
+	}
+	return u.batch.Lane
+}
+
 // A member is an action with its paths in normal form.
 type member struct {
 	*Action

@@ -27,6 +27,7 @@ type scheduler struct {
 	stale    []*job  // by rank
 	judging  []*unit
 	running  int
+	lanes    map[string]bool // with a batch that runs
 	settling int
 	done     int
 	cpu      int   // threads of all that runs
@@ -68,7 +69,7 @@ func newScheduler(r *run, b Budget, units int) *scheduler {
 	if b.CPU <= 0 {
 		b.CPU = runtime.NumCPU()
 	}
-	return &scheduler{run: r, budget: b, reports: make(chan report, units), gone: map[string]bool{}, saved: time.Now()}
+	return &scheduler{run: r, budget: b, reports: make(chan report, units), lanes: map[string]bool{}, gone: map[string]bool{}, saved: time.Now()}
 }
 
 func (s *scheduler) work(ctx context.Context, units []*unit) error {
@@ -206,6 +207,10 @@ func (s *scheduler) runStale(ctx context.Context) {
 		if slices.ContainsFunc(s.judging, func(u *unit) bool { return u.rank < j.rank }) {
 			return
 		}
+		if s.laneTaken(i) {
+			i++
+			continue
+		}
 		if !s.fits(j.unit.cost) {
 			if j.passed >= maxPassed {
 				return
@@ -221,6 +226,12 @@ func (s *scheduler) runStale(ctx context.Context) {
 	}
 }
 
+// laneTaken reports whether a stale job waits for another one in its lane, which runs or comes before it.
+func (s *scheduler) laneTaken(i int) bool {
+	lane := s.stale[i].lane()
+	return lane != "" && (s.lanes[lane] || slices.ContainsFunc(s.stale[:i], func(j *job) bool { return j.lane() == lane }))
+}
+
 func (s *scheduler) fits(c Cost) bool {
 	return s.running == 0 ||
 		s.cpu+threads(c) <= s.budget.CPU && (s.budget.Memory == 0 || s.memory+c.Memory <= s.budget.Memory)
@@ -232,6 +243,9 @@ func (s *scheduler) start(ctx context.Context, j *job) {
 	s.running++
 	s.cpu += threads(j.cost)
 	s.memory += j.cost.Memory
+	if lane := j.lane(); lane != "" {
+		s.lanes[lane] = true
+	}
 	t := j.task
 	t.start = time.Now()
 	go func() {
@@ -256,6 +270,7 @@ func (s *scheduler) take(ctx context.Context, r report) {
 		s.running--
 		s.cpu -= threads(r.unit.cost)
 		s.memory -= r.unit.cost.Memory
+		delete(s.lanes, r.unit.lane())
 	case settled:
 		s.settling--
 	}
