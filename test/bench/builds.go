@@ -19,6 +19,37 @@ func cold(ctx context.Context, b *bench, row *Row) error {
 	if err := s.makeOthers(ctx); err != nil {
 		return err
 	}
+	return s.cold(ctx, b, row)
+}
+
+// first is like cold, and compiles other projects' programs, too.
+func first(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.newSides(ctx, row.Name, true)
+	if err != nil {
+		return err
+	}
+	b.first = row
+	return s.cold(ctx, b, row)
+}
+
+// firstProcessor has the processor time of first, which other work on the machine changes less than the time.
+func firstProcessor(ctx context.Context, b *bench, row *Row) error {
+	if b.first == nil {
+		if err := first(ctx, b, &Row{Name: "first"}); err != nil {
+			return err
+		}
+	}
+	processor := func(samples []Sample) (of []Sample) {
+		for _, s := range samples {
+			of = append(of, Sample{Value: s.Processor})
+		}
+		return of
+	}
+	row.Ours, row.Theirs = processor(b.first.Ours), processor(b.first.Theirs)
+	return nil
+}
+
+func (s *sides) cold(ctx context.Context, b *bench, row *Row) error {
 	c := contest{after: s.same}
 	c.ours = func() (Sample, error) {
 		return b.command(ctx, "make quick-release, cold", s.make(ctx, "quick-release"))

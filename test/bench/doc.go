@@ -11,6 +11,8 @@
 //	cold     `make quick-release` in a fresh clone with an empty Go cache (the module cache is filled, and programs
 //	         of other projects are there; the toolchain's own compile counts), to one go build of the release's
 //	         components with an empty Go cache
+//	first    the same with programs of other projects compiled, too, as on a machine that has built nothing
+//	first-processor  the processor time of the two sides of first, children included
 //	noop     `make quick-release` with nothing to do, in seconds
 //	edit     `make quick-release` after a line of cmd/kube-scheduler/main.go was changed in a tree that was dirty
 //	         before (the stamp stays), to the go build of that binary after the same edit

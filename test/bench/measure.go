@@ -27,6 +27,7 @@ type bench struct {
 	cache   *cacheSide
 	peers   map[string]*peer
 	cold    *coldRelease
+	first   *Row // with its samples
 }
 
 // missing says what a row cannot be measured without. The others still can.
@@ -97,6 +98,9 @@ func (b *bench) command(ctx context.Context, name string, cmd *exec.Cmd) (Sample
 	s, err := b.time(ctx, name, func() error {
 		return execute(ctx, cmd, func(pid int) { peak = local.WatchMemory(pid) })
 	})
+	if cmd.ProcessState != nil { // with the children that it waited for, and theirs
+		s.Processor = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	}
 	s.Memory = peak()
 	return s, err
 }

@@ -119,11 +119,7 @@ func open(ctx context.Context, dir string, env []string) (*plan.Project, error) 
 		}
 		return ""
 	}
-	settings, err := plan.SettingsFrom(getenv)
-	if err != nil {
-		return nil, err
-	}
-	return plan.Open(ctx, dir, settings, getenv)
+	return plan.Open(ctx, dir, plan.SettingsFrom(getenv), getenv)
 }
 
 // make prepares a run of make in slipway's clone.

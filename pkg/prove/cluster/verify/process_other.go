@@ -2,13 +2,10 @@
 
 package verify
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 var errNotLinux = errors.New("nodes are on Linux only")
 
-func stop([]*os.Process) error                              { return errNotLinux }
-func resume([]*os.Process) error                            { return errNotLinux }
-func (e *env) processes(_, _ string) ([]*os.Process, error) { return nil, errNotLinux }
+func stop([]int) error                              { return errNotLinux }
+func resume([]int) error                            { return errNotLinux }
+func (e *env) processes(_, _ string) ([]int, error) { return nil, errNotLinux }
