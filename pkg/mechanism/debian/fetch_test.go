@@ -16,25 +16,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/debian/debiantest"
 )
 
 // an archive of files by path; it counts what it was asked.
 func serve(t *testing.T, files map[string]string) (m *mirrors, asked *atomic.Int32) {
 	t.Helper()
-	asked = &atomic.Int32{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		text, ok := files[strings.TrimPrefix(r.URL.Path, "/")]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		_, _ = w.Write([]byte(text))
-	}))
-	t.Cleanup(server.Close)
+	url, asked := debiantest.Serve(t, files)
 	m = newMirrors()
-	m.client = server.Client()
-	m.now[Main] = []string{server.URL}
+	m.now[Main] = []string{url}
 	return m, asked
 }
 

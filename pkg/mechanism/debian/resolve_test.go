@@ -1,24 +1,17 @@
 package debian
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/ProtonMail/go-crypto/openpgp"
-	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
-	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/google/go-cmp/cmp"
-	"github.com/ulikunitz/xz"
+
+	"slipway.build/pkg/mechanism/debian/debiantest"
 )
 
 const indexText = `Package: iptables
@@ -80,66 +73,12 @@ Size: 9
 SHA256: 1e
 `
 
-// signer is a key that archives of tests are signed with.
-var signer = sync.OnceValue(func() *openpgp.Entity {
-	e, err := openpgp.NewEntity("test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
-	if err != nil {
-		panic(err)
-	}
-	return e
-})
-
-func keyringOf(t *testing.T, e *openpgp.Entity) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := e.Serialize(&b); err != nil {
-		t.Fatal(err)
-	}
-	return file(t, "keyring.gpg", b.String())
-}
-
-func sign(t *testing.T, text string) string {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := clearsign.Encode(&b, signer().PrivateKey, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 const indexName = "main/binary-ppc64el/Packages.xz"
 
 // suite returns the files of a suite with an index. Edit changes what its InRelease file says, before it is signed.
 func suite(t *testing.T, name, index string, edit func(string) string) map[string]string {
 	t.Helper()
-	var packed bytes.Buffer
-	w, err := xz.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(index)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	release := fmt.Sprintf("Suite: stable\nCodename: %s\nMD5Sum:\n 00 1 %s\nSHA256:\n %x %d %s\n", name, indexName,
-		sha256.Sum256(packed.Bytes()), packed.Len(), indexName)
-	if edit != nil {
-		release = edit(release)
-	}
-	at := "dists/" + name + "/" + indexName
-	if strings.Contains(release, "Acquire-By-Hash: yes") {
-		at = fmt.Sprintf("%s/by-hash/SHA256/%x", path.Dir(at), sha256.Sum256(packed.Bytes()))
-	}
-	return map[string]string{at: packed.String(), "dists/" + name + "/InRelease": sign(t, release)}
+	return debiantest.Suite(t, name, "ppc64el", index, edit)
 }
 
 // archives serves trixie and its fixes as two archives. Edit changes their files.
@@ -149,9 +88,9 @@ func archives(t *testing.T, edit func(main, fixes map[string]string)) Sources {
 	if edit != nil {
 		edit(main, fixes)
 	}
-	m, _ := serve(t, main)
-	f, _ := serve(t, fixes)
-	return Sources{Mirror: m.address(), Security: f.address(), Keyring: keyringOf(t, signer())}
+	mirror, _ := debiantest.Serve(t, main)
+	security, _ := debiantest.Serve(t, fixes)
+	return Sources{Mirror: mirror, Security: security, Keyring: debiantest.Keyring(t)}
 }
 
 func TestWishesResolveToAllThatTheyNeed(t *testing.T) {
@@ -216,13 +155,7 @@ func TestArchivesAreChecked(t *testing.T) {
 		"no keys":                 {nil, func(s *Sources) { s.Keyring = "" }, "the keys of Debian's archive are not here"},
 		"keys that are not there": {nil, func(s *Sources) { s.Keyring += ".missing" }, "the keys of Debian's archive are not here"},
 		"no keyring":              {nil, func(s *Sources) { s.Keyring = file(t, "keyring", "keys") }, "not a keyring of OpenPGP"},
-		"other keys": {nil, func(s *Sources) {
-			other, err := openpgp.NewEntity("other", "", "other@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.Keyring = keyringOf(t, other)
-		}, "dists/trixie/InRelease: its signature is by none of the keys in "},
+		"other keys":              {nil, func(s *Sources) { s.Keyring = debiantest.KeyringOf(t, debiantest.NewKey(t)) }, "dists/trixie/InRelease: its signature is by none of the keys in "},
 		"changed after it was signed": {func(_ *testing.T, _, fixes map[string]string) {
 			fixes["dists/trixie-security/InRelease"] = strings.Replace(fixes["dists/trixie-security/InRelease"], "stable", "Stable", 1)
 		}, nil, "dists/trixie-security/InRelease: its signature is by none of the keys"},
@@ -268,7 +201,9 @@ func TestWishesThatCannotBeFulfilled(t *testing.T) {
 		"unmet need":      {Wish{Suite: "trixie", Packages: []string{"iptables"}}, nil, "iptables depends on awk, which nothing is or provides"},
 		"unknown suite":   {Wish{Suite: "sid", Packages: []string{"iptables"}}, nil, "dists/sid/InRelease: not found (404)"},
 		"another index":   {ok, func(f, _ map[string]string) { f["dists/trixie/"+indexName] += " " }, "and that in InRelease is"},
-		"no index":        {ok, func(f, _ map[string]string) { f["dists/trixie/InRelease"] = sign(t, "Codename: trixie\nSHA256:\n") }, "names no " + indexName},
+		"no index": {ok, func(f, _ map[string]string) {
+			f["dists/trixie/InRelease"] = debiantest.Sign(t, "Codename: trixie\nSHA256:\n")
+		}, "names no " + indexName},
 		"an odd version": {ok, func(_, f map[string]string) {
 			for name, data := range suite(t, "trixie-security", strings.Replace(fixesText, "2.41+deb13u1", "x", 1), nil) {
 				f[name] = data
