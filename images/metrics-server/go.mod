@@ -113,17 +113,3 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace cel.dev/expr => cel.dev/expr v0.25.1
-
-replace github.com/fxamacker/cbor/v2 => github.com/fxamacker/cbor/v2 v2.9.1
-
-replace github.com/google/gnostic-models => github.com/google/gnostic-models v0.7.0
-
-replace go.uber.org/zap => go.uber.org/zap v1.27.1
-
-replace golang.org/x/exp => golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f
-
-replace google.golang.org/genproto/googleapis/api => google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa
-
-replace google.golang.org/genproto/googleapis/rpc => google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa

@@ -174,13 +174,3 @@ replace (
 )
 
 exclude github.com/traefik/traefik/dynamic/ext v0.0.0-00010101000000-000000000000
-
-// Traefik requires newer ones. With Kubernetes', the two share what imports them: all of client-go.
-replace (
-	github.com/google/gnostic-models => github.com/google/gnostic-models v0.7.0
-	github.com/json-iterator/go => github.com/json-iterator/go v1.1.12
-	go.yaml.in/yaml/v3 => go.yaml.in/yaml/v3 v3.0.4
-	golang.org/x/net => golang.org/x/net v0.57.0
-	golang.org/x/text => golang.org/x/text v0.40.0
-	google.golang.org/protobuf => google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
-)

@@ -133,16 +133,15 @@ func (p *preparation) moveModules(ctx context.Context, pr project, version, why 
 	if err != nil {
 		return err
 	}
-	if err := p.shareWith(pr, &want, was, now); err != nil {
-		return err
-	}
+	p.shareWith(pr, &want, now)
 	var current []requirement
 	for _, path := range pr.modules {
 		current = append(current, requirement{Path: path, Version: pr.version})
 	}
 	before := func(found []got) (wanted, error) {
 		w := fromProject(found)
-		return w, p.shareWith(pr, &w, was, was)
+		p.shareWith(pr, &w, was)
+		return w, nil
 	}
 	if p.before[pr.folder], err = p.asked(ctx, before, current...); err != nil {
 		return err

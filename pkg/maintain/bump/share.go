@@ -2,7 +2,6 @@ package bump
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	goversion "go/version"
@@ -48,11 +47,11 @@ func (p *preparation) selection(folder string) (selection, error) {
 // share raises what another project requires to the versions that the components are compiled from, so that the packages of these
 // modules are compiled once for both. The components' own versions never change for it.
 //
-// A module of which the project requires a newer version stays as it is, and so does everything that imports it. Where too much would
-// be compiled twice for that, the tree's go.mod replaces the module by the components' version, and share keeps such replacements.
-func (w *wanted) share(was, now selection, current *modfile.File) {
+// A module of which the project requires a newer version stays as it is, and everything that imports it is compiled twice. A replacement by
+// the older version would not change that: the go command names a package by the version that is required, not by the one in its place.
+func (w *wanted) share(components selection) {
 	shares := false
-	for path, version := range now.Versions {
+	for path, version := range components.Versions {
 		if has := w.Versions[path]; has != "" && !slices.Contains(w.Own, path) && semver.Compare(version, has) > 0 {
 			w.Versions[path], shares = version, true
 		}
@@ -60,15 +59,8 @@ func (w *wanted) share(was, now selection, current *modfile.File) {
 	for i, m := range w.Add {
 		w.Add[i].Version = w.Versions[m.Path]
 	}
-	for _, r := range current.Replace {
-		path, version := r.Old.Path, now.Versions[r.Old.Path]
-		same := func(m requirement) bool { return m.Path == path }
-		if r.New.Path == path && r.Old.Version == "" && r.New.Version == was.Versions[path] && version != "" && !slices.ContainsFunc(w.Replace, same) {
-			w.Replace, shares = append(w.Replace, requirement{Path: path, Version: version}), true
-		}
-	}
-	if shares && w.Go != "" && goversion.Compare("go"+now.Go, "go"+w.Go) > 0 {
-		w.Go = now.Go // their modules ask for it
+	if shares && w.Go != "" && goversion.Compare("go"+components.Go, "go"+w.Go) > 0 {
+		w.Go = components.Go // their modules ask for it
 	}
 }
 
@@ -82,21 +74,10 @@ func (p *preparation) components() (was, now selection, err error) {
 }
 
 // shareWith makes a project that is wanted share modules with the components.
-func (p *preparation) shareWith(pr project, want *wanted, was, now selection) error {
-	if p.onlyTests(pr) {
-		return nil
+func (p *preparation) shareWith(pr project, want *wanted, components selection) {
+	if !p.onlyTests(pr) {
+		want.share(components)
 	}
-	name := pr.folder + "/go.mod"
-	data, err := p.read(name)
-	if err != nil {
-		return err
-	}
-	current, err := modfile.Parse(name, data, nil)
-	if err != nil {
-		return err
-	}
-	want.share(was, now, current)
-	return nil
 }
 
 // onlyTests reports whether a project's programs are for tests alone: these want upstream's versions of everything.
@@ -123,23 +104,17 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 		return err
 	}
 	want := fromProject(modules)
-	was, now, err := p.components()
+	_, now, err := p.components()
 	if err != nil {
 		return err
 	}
-	if err := p.shareWith(pr, &want, was, now); err != nil {
-		return err
-	}
+	p.shareWith(pr, &want, now)
 	has, err := p.selection(pr.folder)
 	if err != nil {
 		return err
 	}
-	will := maps.Clone(want.Versions)
-	for _, m := range want.Replace {
-		will[m.Path] = m.Version
-	}
 	for path, version := range has.Versions {
-		if w := will[path]; w != "" && w != version {
+		if w := want.Versions[path]; w != "" && w != version {
 			return p.require(pr.folder, want)
 		}
 	}
