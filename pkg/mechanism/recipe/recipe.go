@@ -1,14 +1,8 @@
 // Package recipe identifies what makes an output, for the key of the action that makes it. When the code of a packer
 // changes, for example, all that it packed is packed again.
 //
-// A package that decides bytes embeds its own sources and declares them:
-//
-//	//go:embed *.go
-//	var sources embed.FS
-//
-//	var code = recipe.Of("build/pack", sources)
-//
-// The recipe of its actions is code.Recipe(spec). It covers what the package imports, directly or through others, because package
+// A package that decides bytes embeds its own sources and declares them by [Of], as the example does. The recipe of its actions is
+// code.Recipe(spec). It covers what the package imports, directly or through others, because package
 // recipe reads the imports in the sources. An import of this module that neither declares its sources nor is in [Exempt] is a panic, and
 // so is an import of a module of others that is in neither of two tables, so none can be forgotten. The test in test/architecture
 // compares all of this with what the Go command says.
