@@ -6,12 +6,21 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
 )
+
+// A variable with a value that means nothing stops every target before it begins.
+func init() {
+	if err := cli.CheckVariables(os.Getenv); err != nil {
+		fmt.Fprintln(os.Stderr, "slipway:", err)
+		os.Exit(2)
+	}
+}
 
 // Default is the target of mage, and of make, without arguments.
 var Default = All

@@ -8,12 +8,18 @@ import (
 	"strings"
 
 	"github.com/magefile/mage/mg"
+
+	"slipway.build/pkg/cli"
 )
 
 // Release runs the unit tests, and Kubernetes' own of what the tree's patches touch, unless KUBE_RELEASE_RUN_TESTS=n. Then it builds the
 // tarballs of every platform.
 func Release(ctx context.Context) error {
-	if os.Getenv("KUBE_RELEASE_RUN_TESTS") != "n" {
+	tests, err := cli.ReleaseRunsTests.Read(os.Getenv)
+	if err != nil {
+		return err
+	}
+	if tests {
 		mg.CtxDeps(ctx, Test)
 		if err := slipway(ctx, "test", "--patched", "--road=local"); err != nil {
 			return err

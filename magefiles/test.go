@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/magefile/mage/sh"
@@ -107,8 +108,11 @@ func words() (what []string, own bool, err error) {
 
 // goTest tests the packages that WHAT= names, or else the given ones.
 func goTest(packages string, flags ...string) error {
-	args := append([]string{"test"}, flags...)
-	args = append(args, strings.Fields(os.Getenv("KUBE_RACE")+" "+os.Getenv("KUBE_TIMEOUT"))...)
+	chosen, err := cli.TestFlags(os.Getenv)
+	if err != nil {
+		return err
+	}
+	args := slices.Concat([]string{"test"}, flags, chosen)
 	what := strings.Fields(os.Getenv("WHAT"))
 	if len(what) == 0 {
 		what = strings.Fields(packages)

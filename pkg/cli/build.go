@@ -102,7 +102,7 @@ With --quick, the release is for the host's linux platform only, without the tes
 		},
 	}
 	f.add(o, c, "all; with --quick linux on the host's processor")
-	c.Flags().BoolVar(&quick, "quick", o.Getenv("KUBE_FASTBUILD") == "true", "only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
+	c.Flags().BoolVar(&quick, "quick", o.isOn(fastBuild), "only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
 	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out unless it is asked for")
 	hosts.add(c)
@@ -204,6 +204,7 @@ func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*pla
 	if err != nil {
 		return nil, nil, err
 	}
+	o.sayIgnored()
 	if req.Platforms, err = p.Catalog.Platforms(f.platforms); err != nil {
 		return nil, nil, err
 	}

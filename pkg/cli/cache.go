@@ -41,7 +41,7 @@ func (f *cacheFlags) add(o *options, c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.url, "cache", o.Getenv("SLIPWAY_CACHE"), "take results from a server of the Remote Execution API: "+cacheURLForm)
 	flags.BoolVar(&f.none, "no-cache", false, "take no results from a server, and make anew what earlier runs took from one")
-	flags.BoolVar(&f.upload, "cache-upload", o.Getenv("SLIPWAY_CACHE_UPLOAD") == "true", "also store results, signed by the key in $SLIPWAY_CACHE_SIGNING_KEY (default $SLIPWAY_CACHE_UPLOAD)")
+	flags.BoolVar(&f.upload, "cache-upload", o.isOn(cacheUpload), "also store results, signed by the key in $SLIPWAY_CACHE_SIGNING_KEY (default $SLIPWAY_CACHE_UPLOAD)")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		if f.none && f.upload && flags.Changed("cache-upload") {
 			return badrequest.Mark(errors.New("--no-cache asks no server: leave out --cache-upload, or --no-cache"))
@@ -291,7 +291,7 @@ func newCacheStatus(o *options) *cobra.Command {
 keys whose results count.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := plan.Load(o.dir, plan.SettingsFrom(o.Getenv), o.Getenv)
+			p, err := o.load()
 			if err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ func newCacheTargets(o *options) *cobra.Command {
 make runs this before it compiles the program, so that a fresh clone may not need Go.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := plan.Load(o.dir, plan.SettingsFrom(o.Getenv), o.Getenv)
+			p, err := o.load()
 			if err != nil {
 				return err
 			}

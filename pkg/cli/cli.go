@@ -19,7 +19,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -125,6 +124,8 @@ type options struct {
 	mode    console.Mode
 	json    bool
 	verbose int
+
+	saidIgnored bool // see sayIgnored
 }
 
 // New returns the slipway command.
@@ -142,6 +143,9 @@ the same actions under Kubernetes' names.`,
 		SilenceUsage:  true,
 		Args:          onlySubcommands,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := errors.Join(CheckVariables(s.Getenv), o.checkRoad()); err != nil {
+				return err
+			}
 			return o.recoverBump(c.Context(), c)
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -151,7 +155,7 @@ the same actions under Kubernetes' names.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return badrequest.Mark(fmt.Errorf("%w%s: see %s --help", err, nearFlag(c, err), c.CommandPath()))
 	})
-	verbose, _ := strconv.Atoi(s.Getenv("KUBE_VERBOSE"))
+	verbose, _ := verbosity(s.Getenv) // what is wrong with a variable is said before a command runs
 	flags := root.PersistentFlags()
 	flags.StringVarP(&o.dir, "directory", "C", ".", "the tree, or a folder in it")
 	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container, bazel (default $ROAD, else local)")
@@ -219,7 +223,19 @@ func (v *onceValue) Set(text string) error {
 
 // open reads the tree.
 func (o *options) open(ctx context.Context) (*plan.Project, error) {
-	settings := plan.SettingsFrom(o.Getenv)
+	settings, err := plan.SettingsFrom(o.Getenv)
+	if err != nil {
+		return nil, err
+	}
 	settings.Road = o.road
 	return plan.Open(ctx, o.dir, settings, o.Getenv)
+}
+
+// load reads the tree, but not which version it is.
+func (o *options) load() (*plan.Project, error) {
+	settings, err := plan.SettingsFrom(o.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Load(o.dir, settings, o.Getenv)
 }

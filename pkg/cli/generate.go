@@ -73,7 +73,7 @@ func ownAPIs(ctx context.Context, p *plan.Project) (own *codegen.Own, generators
 
 // generate brings generated code up to date, or lists what is not.
 func (o *options) generate(ctx context.Context, check, dryRun bool) error {
-	p, err := plan.Load(o.dir, plan.SettingsFrom(o.Getenv), o.Getenv)
+	p, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (o *options) printGenerated(found []codegen.Difference, check bool) error {
 
 // compareGenerated prints how what generators make differs from what upstream published.
 func (o *options) compareGenerated(ctx context.Context, groups []string) error {
-	p, err := plan.Load(o.dir, plan.SettingsFrom(o.Getenv), o.Getenv)
+	p, err := o.load()
 	if err != nil {
 		return err
 	}

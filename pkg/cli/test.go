@@ -68,16 +68,14 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 	flags.StringVar(&run.race, "race", o.Getenv("KUBE_RACE"), "-race finds data races; it needs a C compiler (default $KUBE_RACE)")
 	flags.Lookup("race").NoOptDefVal = "-race"
 	flags.StringVar(&run.timeout, "timeout", o.Getenv("KUBE_TIMEOUT"), "how long the tests of one package may take (default $KUBE_TIMEOUT, else 180s; with --integration 600s)")
-	flags.BoolVar(&run.cover, "cover", isYes(o.Getenv("KUBE_COVER")), "measure coverage, for $KUBE_COVER_REPORT_DIR or _output/coverage (default $KUBE_COVER)")
+	flags.BoolVar(&run.cover, "cover", o.isOn(cover), "measure coverage, for $KUBE_COVER_REPORT_DIR or _output/coverage (default $KUBE_COVER)")
 	flags.StringVar(&run.junit, "junit-dir", cmp.Or(o.Getenv("KUBE_JUNIT_REPORT_DIR"), o.Getenv("ARTIFACTS")), "also write a JUnit XML report to this folder (default $KUBE_JUNIT_REPORT_DIR, else $ARTIFACTS)")
-	flags.BoolVar(&run.subtests, "junit-subtests", o.Getenv("KUBE_PRUNE_JUNIT_TESTS") == "false", "subtests have cases of their own in the report (default $KUBE_PRUNE_JUNIT_TESTS is false)")
+	flags.BoolVar(&run.subtests, "junit-subtests", !o.isOn(pruneReports), "subtests have cases of their own in the report (default $KUBE_PRUNE_JUNIT_TESTS is false)")
 	flags.BoolVar(&run.integration, "integration", false, "start the release's etcd first, for k8s.io/kubernetes/test/integration/..., with upstream's defaults for these tests")
 	flags.BoolVar(&run.patched, "patched", false, "also test what the tree's patches touch, and what imports that directly")
 	flags.BoolVarP(&run.dryRun, "dry-run", "n", false, "print which packages would be tested, and how; test nothing")
 	return c
 }
-
-func isYes(value string) bool { return strings.EqualFold(value, "y") }
 
 // OfTree reports whether all words of WHAT= name packages of the toolchain, in the tree that dir lies in.
 func OfTree(dir string, words []string) (bool, error) {
@@ -119,13 +117,13 @@ func (o *options) testOptions(p *plan.Project, run testRun) (kubetest.Options, e
 	if run.integration {
 		how.Timeout, how.Args, watchPanic = []string{"-timeout=600s"}, []string{"-short=true"}, "false"
 	}
-	if run.timeout != "" {
-		value := strings.TrimLeft(run.timeout, "-")
-		value = strings.TrimPrefix(value, "timeout=")
-		if _, err := time.ParseDuration(value); err != nil {
-			return how, badrequest.Mark(fmt.Errorf("KUBE_TIMEOUT or --timeout: %w: write 10m, or -timeout=10m", err))
-		}
-		how.Timeout = []string{"-timeout=" + value}
+	if run.race != "" && run.race != "-race" {
+		return how, badrequest.Mark(fmt.Errorf("--race=%s: it takes no value", run.race))
+	}
+	if timeout, err := testTimeout(run.timeout); err != nil {
+		return how, err
+	} else if timeout != "" {
+		how.Timeout = []string{timeout}
 	}
 	words, err := shellwords.Parse(o.Getenv("KUBE_TEST_ARGS"))
 	if err != nil {

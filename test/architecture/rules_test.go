@@ -136,6 +136,7 @@ var rules = []rule{
 	{"mechanism/goflag", "quote words for flags of the go command", "which flags there are", []string{processes, network}},
 	{"mechanism/git", "run git, in repositories that slipway makes without anybody's configuration", "what repositories hold, and whose they are", []string{network}},
 	{"mechanism/govulns", "ask a database of Go's vulnerabilities about Go code", "what programs are for, and what becomes of findings", []string{processes}},
+	{"mechanism/imagename", "check names of container images, as engines and registries read them", "which images there are", []string{processes, network}},
 	{"mechanism/journal", "replace many files at once: all or none", "what the files are", []string{processes, network, action}},
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for", []string{processes, network}},
 	{"mechanism/reapi", "keep results and contents in a server of the Remote Execution API", "what the actions are, and whose results count", []string{processes, action}},
@@ -149,6 +150,7 @@ var rules = []rule{
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},
 	{"mechanism/unpack", "unpack tarballs of others, within bounds", "which members these are", []string{processes, network}},
+	{"mechanism/variable", "read the values of environment variables, and refuse those that mean nothing", "which variables there are", []string{processes, network}},
 
 	{"cli", "subcommands, flags, exit codes, advice", "how anything is done: it asks others", []string{network, archives, compressed, klauspost, docker, images}},
 	{"cli/console", "show events", "what an action does", []string{processes, network, catalog, plan, "pkg/build/...", "pkg/prove/..."}},
@@ -173,6 +175,7 @@ var only = []struct {
 	{"github.com/spdx/tools-golang/...", []string{"release/sbom"}},
 	{"github.com/CycloneDX/cyclonedx-go", []string{"release/sbom"}},
 	{"github.com/package-url/packageurl-go", []string{"release", "release/sbom"}},
+	{"github.com/distribution/reference", []string{"mechanism/imagename"}},
 	{"github.com/github/go-spdx/...", []string{"tree/catalog"}},
 	{"github.com/google/licensecheck", []string{"build/license"}},
 	{"github.com/ulikunitz/xz", []string{"mechanism/debian", "mechanism/debian/debiantest"}},

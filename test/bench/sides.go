@@ -119,7 +119,11 @@ func open(ctx context.Context, dir string, env []string) (*plan.Project, error) 
 		}
 		return ""
 	}
-	return plan.Open(ctx, dir, plan.SettingsFrom(getenv), getenv)
+	settings, err := plan.SettingsFrom(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return plan.Open(ctx, dir, settings, getenv)
 }
 
 // make prepares a run of make in slipway's clone.

@@ -21,7 +21,7 @@ const inputModules = stage + "/inputs/go"
 // listInputs lists what the releases for some platforms are made of: modules, the pinned Go for some hosts, and Debian packages.
 func (p *Project) listInputs(ctx context.Context, req Request) (*input.List, error) {
 	platforms := p.platforms(req)
-	files, err := p.tree.Names(ctx)
+	files, err := p.sources(ctx)
 	if err != nil {
 		return nil, err
 	}

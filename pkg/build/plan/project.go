@@ -7,16 +7,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"slipway.build/pkg/build/codegen"
 	"slipway.build/pkg/build/patched"
 	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/build/roads"
 	"slipway.build/pkg/build/toolchain"
-	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/imagename"
+	"slipway.build/pkg/mechanism/variable"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/module"
@@ -56,21 +57,22 @@ type Settings struct {
 	Debian debian.Sources // where Debian packages come from
 }
 
-// SettingsFrom reads the settings from an environment.
-func SettingsFrom(getenv func(string) string) Settings {
-	return Settings{
-		Road: getenv("ROAD"),
-		Build: road.Options{
-			Debug:   getenv("DBG") == "1",
-			GoFlags: getenv("GOFLAGS"),
-			LDFlags: getenv("GOLDFLAGS"),
-		},
+// debug is the variable that keeps symbols.
+var debug = variable.Switch{Name: "DBG", On: "1", Off: "0"}
+
+// SettingsFrom reads the settings from an environment. The error is about all values that mean nothing.
+func SettingsFrom(getenv func(string) string) (Settings, error) {
+	keep, err := debug.Read(getenv)
+	s := Settings{
+		Road:           getenv("ROAD"),
+		Build:          road.Options{Debug: keep, GoFlags: getenv("GOFLAGS"), LDFlags: getenv("GOLDFLAGS")},
 		DockerRegistry: getenv("KUBE_DOCKER_REGISTRY"),
 		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
 		CrossBase:      getenv("KUBE_CROSS_BASE"),
 		Inputs:         getenv("SLIPWAY_INPUTS"),
 		Debian:         debian.SourcesFrom(getenv),
 	}
+	return s, errors.Join(err, s.validate())
 }
 
 // A Project is a tree, with what a plan needs to know about it.
@@ -113,7 +115,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(settings.validateTags(), settings.Debian.Check()); err != nil {
+	if err := settings.validate(); err != nil {
 		return nil, err
 	}
 	p := &Project{Root: root, Settings: settings, getenv: getenv}
@@ -134,6 +136,11 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		if err != nil {
 			return nil, err
 		}
+		if len(p.patches) > 0 {
+			if caches, err := os.UserCacheDir(); err == nil { // or else, only the user's module cache can have patched modules
+				g = g.WithWritableModules(filepath.Join(caches, "slipway", "modules"))
+			}
+		}
 		return g.WithProxies(p.proxies()...), nil
 	})
 	p.Generator = codegen.ForPatches{Root: root, Components: p.Catalog.Module, GoVersion: p.Catalog.Go.Version}
@@ -144,7 +151,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		Go:           p.Go,
 		CrossBase:    settings.CrossBase,
 		DebianMirror: settings.Debian.Mirror,
-		Sources:      func(ctx context.Context) ([]string, error) { return p.tree.Names(ctx) },
+		Sources:      p.sources,
 		Status:       p.WorkspaceStatus,
 		EngineUsed:   p.markEngine,
 		Place:        p.placePatched,
@@ -158,7 +165,7 @@ func (p *Project) UseModuleProxy(url string) { p.pin.Proxy = url }
 
 // Modules lists all modules that a release of the tree, slipway or its unit tests are made of, with the pinned Go for this machine.
 func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
-	files, err := p.tree.Names(ctx)
+	files, err := p.sources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +178,18 @@ func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
 		return nil, err
 	}
 	return list.Modules, nil
+}
+
+// sources returns the names of the tree's sources, also after Load.
+func (p *Project) sources(ctx context.Context) ([]string, error) {
+	tree := p.tree
+	if tree == nil {
+		var err error
+		if tree, err = source.Find(ctx, p.Root, worktree.Once(p.Root, p.getenv)); err != nil {
+			return nil, err
+		}
+	}
+	return tree.Names(ctx)
 }
 
 // Inputs returns the folder that replaces the network: of modules and Debian packages. It is empty if there is none.
@@ -287,21 +306,26 @@ func (p *Project) stampRequest(repo worktree.Opener) stamp.Request {
 	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv, Git: repo}
 }
 
-// validateTags checks the parts of image names before anything is compiled for the images.
-func (s Settings) validateTags() error {
-	if s.DockerRegistry != "" {
-		if _, err := name.NewRepository(s.DockerRegistry+"/image", name.WeakValidation); err != nil {
-			return badSetting("KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team")
+// validate checks names that images and engines would refuse after everything was compiled, and flags of the linker.
+func (s Settings) validate() error {
+	errs := []error{s.Debian.Check()}
+	for _, v := range []struct {
+		name, value, want string
+		check             func(string) error
+	}{
+		{"KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team", imagename.Registry},
+		{"KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . - after the first, at most 128", imagename.Tag},
+		{"KUBE_CROSS_BASE", s.CrossBase, "an image's name, such as debian:bookworm-slim", imagename.Reference},
+		{"GOLDFLAGS", s.Build.LDFlags, "flags of the linker, such as -s -w", func(flags string) error {
+			if strings.TrimSpace(flags) != "" && !strings.HasPrefix(strings.TrimLeft(flags, " '\""), "-") {
+				return errors.New("no flag")
+			}
+			return nil
+		}},
+	} {
+		if v.value != "" && v.check(v.value) != nil {
+			errs = append(errs, variable.Bad(v.name, v.value, v.want))
 		}
 	}
-	if s.DockerImageTag != "" {
-		if _, err := name.NewTag("registry.example/image:"+s.DockerImageTag, name.StrictValidation); err != nil {
-			return badSetting("KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . -, at most 128")
-		}
-	}
-	return nil
-}
-
-func badSetting(variable, value, want string) error {
-	return badrequest.Mark(fmt.Errorf("%s=%q: want %s", variable, value, want))
+	return errors.Join(errs...)
 }

@@ -57,7 +57,11 @@ func environment(set ...string) func(string) string {
 
 func open(t *testing.T, root string, env ...string) *Project {
 	t.Helper()
-	p, err := Open(t.Context(), root, SettingsFrom(environment(env...)), environment(env...))
+	settings, err := SettingsFrom(environment(env...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(t.Context(), root, settings, environment(env...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,11 +44,11 @@ func proxy(t *testing.T, name module.Version) (dir string, pinned module.Pinned)
 	return dir, pinned
 }
 
-func TestModulesAreFetchedAndChecked(t *testing.T) {
-	needs.Program(t, "go")
+// moduleCache returns a new folder for the go command, which makes folders read-only.
+func moduleCache(t *testing.T) string {
+	t.Helper()
 	cache := t.TempDir()
-	t.Setenv("GOMODCACHE", cache)
-	t.Cleanup(func() { // the go command makes folders read-only
+	t.Cleanup(func() {
 		_ = filepath.WalkDir(cache, func(name string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				err = os.Chmod(name, 0o755)
@@ -56,6 +56,46 @@ func TestModulesAreFetchedAndChecked(t *testing.T) {
 			return err
 		})
 	})
+	return cache
+}
+
+func TestModulesOfAReadOnlyCacheAreUnpackedElsewhere(t *testing.T) {
+	needs.Program(t, "go")
+	theirs, ours := moduleCache(t), moduleCache(t)
+	t.Setenv("GOMODCACHE", theirs)
+	dir, m := proxy(t, module.Version{Path: "example.com/m", Version: "v1.0.0"})
+	g, err := Find(t.Context(), Pin{Version: runtime.Version(), Modules: dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Fetch(t.Context(), []module.Pinned{m}); err != nil {
+		t.Fatal(err)
+	}
+	if g.WithWritableModules(ours) != g {
+		t.Error("a cache that can be written is not used")
+	}
+	if err := os.RemoveAll(dir); err != nil { // as if there were no network
+		t.Fatal(err)
+	}
+	own := g.withModules(ours)
+	if err := own.Fetch(t.Context(), []module.Pinned{m}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(ours, "example.com", "m@v1.0.0", "go.mod")); err != nil || own.ModCache != ours || own.Setting("GOMODCACHE") != ours {
+		t.Errorf("the module cache is %s (GOMODCACHE=%s): %v", own.ModCache, own.Setting("GOMODCACHE"), err)
+	}
+	// Below a file, there is no folder that even root could write to.
+	file := filepath.Join(dir, "file")
+	write(t, file, "", 0o644)
+	g.ModCache = filepath.Join(file, "mod")
+	if got := g.WithWritableModules(ours); got.ModCache != ours {
+		t.Errorf("the cache of a Go that cannot write to its own is %s", got.ModCache)
+	}
+}
+
+func TestModulesAreFetchedAndChecked(t *testing.T) {
+	needs.Program(t, "go")
+	t.Setenv("GOMODCACHE", moduleCache(t))
 	dir, m := proxy(t, module.Version{Path: "example.com/m", Version: "v1.0.0"})
 	g, err := Find(t.Context(), Pin{Version: runtime.Version(), Modules: dir}, nil)
 	if err != nil {

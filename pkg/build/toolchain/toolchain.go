@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/version"
 	"maps"
@@ -278,6 +279,35 @@ func (g *Go) WithoutProxies() *Go {
 	return g
 }
 
+// WithWritableModules returns a Go whose module cache is dir, if nothing can be written to the user's, as in an image for CI.
+func (g *Go) WithWritableModules(dir string) *Go {
+	if writable(g.ModCache) {
+		return g
+	}
+	return g.withModules(dir)
+}
+
+// withModules returns a Go whose module cache is dir. Modules are unpacked from the other cache, whose downloads are laid out as a module
+// proxy is.
+func (g *Go) withModules(dir string) *Go {
+	own := g.WithProxies(filepath.Join(g.ModCache, "cache", "download"))
+	own.ModCache, own.plain, own.env = dir, nil, append(own.env, "GOMODCACHE="+dir)
+	return own
+}
+
+// writable reports whether files can be added to a module cache. The only way to find out is to add one.
+func writable(modCache string) bool {
+	dir := filepath.Join(modCache, "cache")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return false
+	}
+	f, err := os.CreateTemp(dir, "slipway-")
+	if err != nil {
+		return false
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) == nil
+}
+
 // proxyURL returns the URL of a module proxy in a folder.
 func proxyURL(folder string) string {
 	folder = filepath.ToSlash(folder)
@@ -331,4 +361,20 @@ func Levels() []string {
 		}
 	}
 	return levels
+}
+
+// harmless lists the settings that slipway sets and that decide no output's bytes.
+var harmless = []string{"GOENV", "GOTOOLCHAIN", "GO111MODULE", "GOTELEMETRY"}
+
+// Ignored returns the user's settings, NAME=VALUE, that could decide bytes and that no compile gets, since slipway sets them itself:
+// those of the environment, where they differ from slipway's.
+func Ignored(getenv func(string) string) []string {
+	var ignored []string
+	for _, setting := range append(Levels(), "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH) {
+		name, own, _ := strings.Cut(setting, "=")
+		if value := getenv(name); value != "" && value != own && !slices.Contains(harmless, name) {
+			ignored = append(ignored, name+"="+value)
+		}
+	}
+	return ignored
 }

@@ -423,3 +423,21 @@ func TestProxiesInFoldersComeFirst(t *testing.T) {
 		t.Error("a Go without proxies is another one")
 	}
 }
+
+func TestSettingsOfTheUserThatNoCompileGetsAreKnown(t *testing.T) {
+	t.Parallel()
+	other := "windows"
+	if runtime.GOOS == other {
+		other = "linux"
+	}
+	env := map[string]string{
+		"GOFIPS140": "v1.0.0", "GOAMD64": "v3", "GODEBUG": "http2client=0", "CGO_ENABLED": "1", "GOOS": other,
+		"GOARM64": "v8.0", "GOARCH": runtime.GOARCH, "GOWORK": "off", "GOEXPERIMENT": "", // as slipway has them
+		"GOTOOLCHAIN": "auto", "GOENV": "/home/me/env", "GOTELEMETRY": "on", // which decide nothing
+		"GOPROXY": "off", "GOFLAGS": "-tags=x", // which count
+	}
+	got := strings.Join(Ignored(func(name string) string { return env[name] }), " ")
+	if want := "CGO_ENABLED=1 GODEBUG=http2client=0 GOFIPS140=v1.0.0 GOAMD64=v3 GOOS=" + other; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

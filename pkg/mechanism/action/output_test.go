@@ -259,6 +259,27 @@ func TestLinkedFilesAreNotReadAgain(t *testing.T) {
 	b.want("whole/blobs/blob", "2")
 }
 
+// Where the file system has no links, and for symbolic links, Link copies. The copy of a program is a program.
+func TestCopyInsteadOfALinkHasTheMode(t *testing.T) {
+	t.Parallel()
+	a := &Action{ID: "a", Inputs: []string{"tool"}, Outputs: []string{"out/"}}
+	a.Run = func(_ context.Context, task *Task) error { return task.Link("tool", "out/bin/tool") }
+	b := newBench(t, a)
+	b.write("program", "#!/bin/sh\n")
+	if err := os.Chmod(filepath.Join(b.Root, "program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("program", filepath.Join(b.Root, "tool")); err != nil {
+		t.Fatal(err)
+	}
+	b.ran("a")
+	b.want("out/bin/tool", "#!/bin/sh\n")
+	info, err := os.Lstat(filepath.Join(b.Root, "out/bin/tool"))
+	if err != nil || info.Mode() != 0o755 {
+		t.Errorf("it is %v, %v, want a file with the mode of the program", info.Mode(), err)
+	}
+}
+
 // What a cache had a part in does not help to make anything again: it would not be this machine's own.
 func TestOutputsOfACacheAreNoPreviousOnes(t *testing.T) {
 	t.Parallel()

@@ -126,15 +126,17 @@ func copyFile(to, from string) error {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	w, err := os.Create(to)
+	info, err := r.Stat()
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, r); err != nil {
-		_ = w.Close()
+	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
 		return err
 	}
-	return w.Close()
+	_, err = io.Copy(w, r)
+	// As a link does, a copy has the file's mode, whatever the umask is.
+	return errors.Join(err, w.Chmod(info.Mode().Perm()), w.Close())
 }
 
 // Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, as it is

@@ -22,7 +22,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// The code decides an archive's bytes, with its entries and their time. The cache keeps what each version of it made in a folder of its own.
+// The code decides an archive's bytes, with its entries and their time. The cache has a folder for what each version of it made.
 var code = recipe.Of("mechanism/archive", sources)
 
 // An Entry describes a member of an archive: a directory, a symbolic link, or a file whose content is Data or is read from

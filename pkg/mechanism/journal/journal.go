@@ -2,7 +2,9 @@
 //
 // [Apply] writes the new contents, and copies of the old ones, into a folder of its own on the same file system. Then it writes a
 // journal, and from there on the change counts as made: Apply moves each file into place, and removes the journal. If that fails, it
-// moves the old files back. If it is killed, [Recover] finishes the change, or undoes it if that cannot be done.
+// moves the old files back. If it is killed, [Recover] finishes the change, or undoes it if that cannot be done. That is so after a power
+// failure, too: each step is on the disk, the entries of folders included, before the next one counts on it. (On Windows, folders cannot
+// be synced: the system writes entries in its own time.)
 //
 // # What must never be in here
 //
@@ -18,6 +20,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 )
@@ -70,7 +73,7 @@ func Apply(root, dir, title string, changes []Change) error {
 	if Pending(root, dir) {
 		return &PendingError{dir}
 	}
-	j := journal{root: root, dir: filepath.Join(root, filepath.FromSlash(dir)), record: record{Title: title}}
+	j := open(root, dir, title)
 	if err := j.stage(changes); err != nil {
 		return errors.Join(err, os.RemoveAll(j.dir))
 	}
@@ -80,7 +83,7 @@ func Apply(root, dir, title string, changes []Change) error {
 // Recover finishes a change that Apply left behind when it was killed, or undoes it. It returns the title of the change and what
 // became of it, or nothing if there was none.
 func Recover(root, dir string) (title string, undone bool, err error) {
-	j := journal{root: root, dir: filepath.Join(root, filepath.FromSlash(dir))}
+	j := open(root, dir, "")
 	data, err := os.ReadFile(filepath.Join(j.dir, file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
@@ -108,7 +111,12 @@ func (e *UndoneError) Unwrap() error { return e.Err }
 // A journal is a change that is under way.
 type journal struct {
 	root, dir string
+	sync      func(folder string) error // waits until the disk has a folder's entries
 	record
+}
+
+func open(root, dir, title string) *journal {
+	return &journal{root: root, dir: filepath.Join(root, filepath.FromSlash(dir)), sync: syncFolder, record: record{Title: title}}
 }
 
 func (j *journal) target(s step) string { return filepath.Join(j.root, filepath.FromSlash(s.Name)) }
@@ -121,7 +129,7 @@ func (j *journal) stage(changes []Change) error {
 	if err := os.RemoveAll(j.dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(j.dir, 0o777); err != nil {
+	if err := j.makeFolder(j.dir); err != nil {
 		return err
 	}
 	for i, c := range changes {
@@ -152,7 +160,43 @@ func (j *journal) stage(changes []Change) error {
 	if err := write(name+".tmp", append(data, '\n'), 0o666); err != nil {
 		return err
 	}
-	return os.Rename(name+".tmp", name)
+	if err := os.Rename(name+".tmp", name); err != nil {
+		return err
+	}
+	return j.sync(j.dir)
+}
+
+// makeFolder makes a folder and those above it, as far as they are missing, and waits until the disk has their entries.
+func (j *journal) makeFolder(name string) error {
+	err := os.Mkdir(name, 0o777)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := j.makeFolder(filepath.Dir(name)); err != nil {
+			return err
+		}
+		return j.makeFolder(name)
+	case errors.Is(err, fs.ErrExist):
+		return os.MkdirAll(name, 0o777) // an error unless it is a folder
+	case err != nil:
+		return err
+	}
+	return j.sync(filepath.Dir(name))
+}
+
+// syncFolder waits until the disk has the entries of a folder: what was renamed, made or removed there.
+func syncFolder(name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) { // file systems that sync no folders
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }
 
 // keep copies the old content of a file, and returns its sum, or "" if there is no file.
@@ -223,22 +267,31 @@ func (j *journal) place(s step, want, from string) error {
 		return err
 	}
 	if want == "" {
-		return os.Remove(target)
+		if err := os.Remove(target); err != nil {
+			return err
+		}
+		return j.sync(filepath.Dir(target))
 	}
 	if has, err := sumOf(from); err != nil {
 		return err
 	} else if has != want {
 		return fmt.Errorf("%s is damaged: it is not what was written for %s", from, s.Name)
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil {
+	if err := j.makeFolder(filepath.Dir(target)); err != nil {
 		return err
 	}
-	return os.Rename(from, target)
+	if err := os.Rename(from, target); err != nil {
+		return err
+	}
+	return j.sync(filepath.Dir(target))
 }
 
 // close ends the change: first the journal goes, without which the rest means nothing.
 func (j *journal) close() error {
 	if err := os.Remove(filepath.Join(j.dir, file)); err != nil {
+		return err
+	}
+	if err := j.sync(j.dir); err != nil {
 		return err
 	}
 	return os.RemoveAll(j.dir)

@@ -86,7 +86,7 @@ func TestKilledChangeIsFinished(t *testing.T) {
 	t.Parallel()
 	for steps := range len(changes) + 1 {
 		root := tree(t)
-		j := journal{root: root, dir: filepath.Join(root, dir), record: record{Title: "a change"}}
+		j := open(root, dir, "a change")
 		if err := j.stage(changes); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestFailedChangeIsUndone(t *testing.T) {
 
 	// Also if the file's place was taken after the journal was written.
 	root = tree(t)
-	j := journal{root: root, dir: filepath.Join(root, dir), record: record{Title: "a change"}}
+	j := open(root, dir, "a change")
 	if err := j.stage(changes); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestFailedChangeIsUndone(t *testing.T) {
 func TestEditsAreNotLost(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
-	j := journal{root: root, dir: filepath.Join(root, dir), record: record{Title: "a change"}}
+	j := open(root, dir, "a change")
 	if err := j.stage(changes); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestFilesThatWereEditedAreNotReplaced(t *testing.T) {
 func TestPendingChangeIsKept(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
-	j := journal{root: root, dir: filepath.Join(root, dir), record: record{Title: "a change"}}
+	j := open(root, dir, "a change")
 	if err := j.stage(changes); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestPendingChangeIsKept(t *testing.T) {
 func TestDamagedContentIsNotPutInPlace(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
-	j := journal{root: root, dir: filepath.Join(root, dir), record: record{Title: "a change"}}
+	j := open(root, dir, "a change")
 	if err := j.stage(changes); err != nil {
 		t.Fatal(err)
 	}
@@ -235,5 +235,47 @@ func TestUndoneErrorHasItsCause(t *testing.T) {
 	err := &UndoneError{fs.ErrPermission}
 	if !errors.Is(err, fs.ErrPermission) || !strings.HasSuffix(err.Error(), "nothing was changed") {
 		t.Error(err)
+	}
+}
+
+// Without syncs of folders, a power failure may undo a rename that the next step counts on.
+func TestEachStepIsOnTheDiskBeforeTheNext(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	j := open(root, dir, "a change")
+	var synced []string // the folder, and what was there at that time
+	j.sync = func(folder string) error {
+		rel, err := filepath.Rel(root, folder)
+		if err != nil {
+			return err
+		}
+		line := filepath.ToSlash(rel) + ":"
+		for _, name := range []string{"out", dir, dir + "/" + file, "d", "d/e", "gone"} {
+			if _, err := os.Stat(filepath.Join(root, name)); err == nil {
+				line += " " + name
+			}
+		}
+		synced = append(synced, line)
+		return syncFolder(folder)
+	}
+	if err := j.stage(changes); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.carryOut(); err != nil {
+		t.Fatal(err)
+	}
+	const journal = " out out/journal out/journal/journal.json"
+	want := []string{
+		".: out gone", "out: out out/journal gone", // the journal's folder
+		"out/journal:" + journal + " gone", // the change counts as made
+		".:" + journal + " gone", "b:" + journal + " gone", ".:" + journal + " d gone", "d:" + journal + " d d/e gone",
+		".:" + journal + " d d/e",
+		"out/journal: out out/journal d d/e", // it is whole, and the rest may go
+	}
+	if diff := cmp.Diff(want, synced); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(after, files(t, root)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -26,18 +26,16 @@ var Exempt = map[string]string{
 
 // modules lists the modules of others that decide bytes, with those that each of them links.
 var modules = map[string][]string{
-	"github.com/CycloneDX/cyclonedx-go":      nil,
-	"github.com/ProtonMail/go-crypto":        {"github.com/cloudflare/circl", "golang.org/x/crypto"},
-	"github.com/cloudflare/circl":            nil,
-	"github.com/bluekeyes/go-gitdiff":        nil,
-	"github.com/google/go-containerregistry": {"github.com/klauspost/compress", "github.com/opencontainers/go-digest", "github.com/opencontainers/image-spec"},
+	"github.com/CycloneDX/cyclonedx-go": nil,
+	"github.com/bluekeyes/go-gitdiff":   nil,
+	"github.com/google/go-containerregistry": {
+		"github.com/klauspost/compress", "github.com/opencontainers/go-digest", "github.com/opencontainers/image-spec",
+	},
 	"github.com/google/licensecheck":         nil,
 	"github.com/klauspost/compress":          nil,
-	"github.com/knqyf263/go-deb-version":     nil,
 	"github.com/package-url/packageurl-go":   nil,
 	"github.com/spdx/tools-golang":           {"github.com/anchore/go-struct-converter"},
 	"github.com/ulikunitz/xz":                nil,
-	"golang.org/x/crypto":                    nil,
 	"golang.org/x/crypto/x509roots/fallback": nil,
 	"golang.org/x/mod":                       nil,
 	"github.com/anchore/go-struct-converter": nil,

@@ -87,8 +87,8 @@ func (c *Code) sum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Covers returns what the code is: the digests of packages' own sources, by the path from pkg/ on, and the versions of modules of others, by
-// path. In a program without build information, such as a test, the versions are "unknown".
+// Covers returns what the code is: the digests of packages' own sources, by the path from pkg/ on, and the versions of modules of others,
+// by path. In a program without build information, such as a test, the versions are "unknown".
 func (c *Code) Covers() map[string]string {
 	found := map[string]string{}
 	c.cover(found)

@@ -72,7 +72,7 @@ func TestAnEditChangesWhatImportsIt(t *testing.T) {
 		edits, versions map[string]string
 		want            []string
 	}{
-		{"a package", map[string]string{"archive/archive.go": packages["archive"]["archive.go"] + "// faster\n"}, nil, []string{"archive", "pack"}},
+		{"a comment", map[string]string{"archive/archive.go": packages["archive"]["archive.go"] + "// fast"}, nil, []string{"archive", "pack"}},
 		{"one that few import", map[string]string{"release/purl.go": "package release\n\nconst form = \"purl:\"\n"}, nil, []string{"release"}},
 		{"a test", map[string]string{"pack/pack_test.go": "package pack\n"}, nil, nil},
 		{"a file for another system", map[string]string{"pack/windows.go": "package pack\n"}, nil, []string{"pack"}},

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -73,7 +74,7 @@ func (s *State) makeSwitch(ctx context.Context) error {
 	}
 	p, _ := s.process(switchName)
 	// Without the lock, two clusters that choose at the same time would choose the same subnet.
-	unlock, err := lockNetwork(ctx)
+	unlock, err := lockNetwork(ctx, networkLock, time.Minute)
 	if err != nil {
 		return err
 	}
@@ -206,16 +207,28 @@ func freeSubnet(taken []netip.Prefix) (netip.Prefix, error) {
 	return netip.Prefix{}, fmt.Errorf("every subnet of %s has a route: remove a cluster or a route", subnets)
 }
 
-// lockNetwork keeps other clusters from choosing a subnet. The lock is an abstract socket, which one process at a time can have; it
-// leaves no file, and goes with the process.
-func lockNetwork(ctx context.Context) (unlock func(), err error) {
+// networkLock is an abstract socket, which one process at a time can have. It leaves no file, and goes with the process.
+const networkLock = "@slipway-cluster-network"
+
+// lockNetwork keeps other clusters from choosing a subnet. It waits for another cluster that is choosing one, which takes seconds, but
+// not for ever: any user's process can have the socket.
+func lockNetwork(ctx context.Context, socket string, patience time.Duration) (unlock func(), err error) {
 	var l net.Listener
-	err = until(ctx, 20*time.Millisecond, func() (bool, error) {
-		l, err = net.Listen("unix", "@slipway-cluster-network")
-		return err == nil, nil
+	limit, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = until(limit, 20*time.Millisecond, func() (bool, error) {
+		l, err = net.Listen("unix", socket)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return false, nil
+		}
+		return err == nil, err
 	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = fmt.Errorf("another process has had the socket %s for %v: end it if it is no cluster that is being made (ss -xlp names it)",
+			socket, patience)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("choose a subnet: %w", err)
 	}
 	return func() { _ = l.Close() }, nil
 }

@@ -1,8 +1,15 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestSubnetHasNoRoute(t *testing.T) {
@@ -43,5 +50,31 @@ func TestNamesOfInterfacesFit(t *testing.T) {
 	}
 	if name := s.hostInterface(); len(name) > 15 { // IFNAMSIZ less one
 		t.Errorf("%s has %d characters", name, len(name))
+	}
+}
+
+func TestSubnetsAreChosenByOneClusterAtATime(t *testing.T) {
+	t.Parallel()
+	socket := "@slipway-test-" + strconv.Itoa(os.Getpid())
+	unlock, err := lockNetwork(t.Context(), socket, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockNetwork(t.Context(), socket, time.Millisecond); err == nil || !strings.Contains(err.Error(), socket) {
+		t.Errorf("while another process has the socket: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lockNetwork(ended, socket, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("after Ctrl-C: %v", err)
+	}
+	unlock()
+	if unlock, err = lockNetwork(t.Context(), socket, time.Minute); err != nil {
+		t.Fatalf("once it is free: %v", err)
+	}
+	unlock()
+	// It cannot become free where sockets cannot be made at all.
+	if _, err := lockNetwork(t.Context(), filepath.Join(t.TempDir(), "none", "socket"), time.Hour); err == nil {
+		t.Error("a socket that cannot be made is waited for")
 	}
 }

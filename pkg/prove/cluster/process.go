@@ -88,6 +88,23 @@ func (p Process) alive() bool {
 	return err == nil && start == p.Start
 }
 
+// signal sends a signal to the process, unless it has ended. Find is [os.FindProcess]. Its handle is taken before the process is looked
+// at: it stays that of the process if another process gets the PID meanwhile.
+func (p Process) signal(sig os.Signal, find func(pid int) (*os.Process, error)) error {
+	process, err := find(p.PID)
+	if err != nil {
+		return fmt.Errorf("end %s (process %d): %w", p.Name, p.PID, err)
+	}
+	defer func() { _ = process.Release() }()
+	if !p.alive() {
+		return nil
+	}
+	if err := process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end %s (process %d): %w", p.Name, p.PID, err)
+	}
+	return nil
+}
+
 // startTime returns when a process started, in ticks since boot. A zombie has ended.
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -117,15 +134,8 @@ func (s *State) endProcesses(ctx context.Context) error {
 		return nil
 	}
 	for _, p := range s.Processes {
-		if !p.alive() {
-			continue
-		}
-		process, err := os.FindProcess(p.PID)
-		if err != nil {
+		if err := p.signal(os.Kill, os.FindProcess); err != nil {
 			return err
-		}
-		if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("end %s (process %d): %w", p.Name, p.PID, err)
 		}
 	}
 	for _, p := range s.Processes {

@@ -138,6 +138,37 @@ func TestLaterProcessWithTheSamePIDSurvives(t *testing.T) {
 	}
 }
 
+// A process may end, and another one get its PID, between any two looks at it.
+func TestProcessThatGetsThePIDMeanwhileSurvives(t *testing.T) {
+	t.Parallel()
+	s := testState(t)
+	if err := s.start(Process{Name: "sleeper"}, 0, "/", "sleep", "1000"); err != nil {
+		t.Fatal(err)
+	}
+	p := s.Processes[0]
+	later := exec.Command("sleep", "1000")
+	if err := later.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- later.Wait() }()
+	err := p.signal(os.Kill, func(int) (*os.Process, error) {
+		if err := s.endProcesses(t.Context()); err != nil { // the process has ended
+			t.Error(err)
+		}
+		return os.FindProcess(later.Process.Pid) // this one has its PID now
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := later.Process.Signal(os.Interrupt); err != nil {
+		t.Errorf("it got the signal: %v", err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "interrupt") {
+		t.Errorf("it has ended by another signal than the test's: %v", err)
+	}
+}
+
 func TestErrorHasTheLastLinesOfAProgram(t *testing.T) {
 	t.Parallel()
 	s := testState(t)

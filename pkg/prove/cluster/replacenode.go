@@ -146,8 +146,8 @@ func end(ctx context.Context, p Process) error {
 		if !p.alive() {
 			return nil
 		}
-		if err := syscall.Kill(p.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("end %s (process %d): %w", p.Name, p.PID, err)
+		if err := p.signal(sig, os.FindProcess); err != nil {
+			return err
 		}
 		limit, cancel := context.WithTimeout(ctx, 2*time.Second)
 		err := until(limit, 10*time.Millisecond, func() (bool, error) { return !p.alive(), nil })

@@ -7,6 +7,7 @@ import (
 	goversion "go/version"
 	"maps"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -14,12 +15,13 @@ import (
 	"strings"
 
 	"github.com/github/go-spdx/v2/spdxexp"
-	"github.com/google/go-containerregistry/pkg/name"
 	gomodule "golang.org/x/mod/module"
 
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/imagename"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/mechanism/tail"
 )
 
 // A checker checks a catalog as it was decoded, and adds what follows from go.mod files. It passes over what is empty, as the
@@ -46,6 +48,25 @@ func check(root string, catalog *Catalog, d *decoder) {
 	c.checkLicenses()
 	if err := debian.CheckSnapshot(c.Debian.Snapshot); c.Debian.Snapshot != "" && err != nil {
 		c.add(c.line(&c.Debian.Snapshot), "debian: snapshot: %v", err)
+	}
+	c.checkCache()
+}
+
+// checkCache checks the address of the shared cache, and that its keys are files of the tree.
+func (c *checker) checkCache() {
+	if at := c.Cache.URL; at != "" {
+		u, err := url.Parse(at)
+		if err != nil || u.Scheme != "grpc" && u.Scheme != "grpcs" || u.Hostname() == "" || u.User != nil || u.RawQuery+u.Fragment != "" {
+			c.add(c.line(&c.Cache.URL), "%q is not the URL of a cache like grpcs://cache.example/main", tail.Redact(at))
+		}
+	}
+	once(c, "key", c.Cache.Keys)
+	for i, key := range c.Cache.Keys {
+		if !isFolder(key) {
+			c.add(c.line(&c.Cache.Keys[i]), "%q is not a file of the tree, written with slashes", key)
+		} else if info, err := os.Stat(filepath.Join(c.root, filepath.FromSlash(key))); err != nil || !info.Mode().IsRegular() {
+			c.add(c.line(&c.Cache.Keys[i]), "there is no file %s with a key", key)
+		}
 	}
 }
 
@@ -170,11 +191,7 @@ func (c *checker) checkRegistry() {
 	if c.Registry == "" {
 		return
 	}
-	// What NewRepository doesn't refuse: "https://host", and a host without dot or port, which it takes for a folder
-	// of the default registry.
-	host, _, _ := strings.Cut(c.Registry, "/")
-	repo, err := name.NewRepository(c.Registry+"/image", name.StrictValidation)
-	if err != nil || repo.RegistryStr() != host || path.Clean(c.Registry) != c.Registry {
+	if imagename.RegistryHost(c.Registry) != nil {
 		c.add(c.line(&c.Registry), "%q is not a registry like registry.k8s.io or localhost:5000/folder", c.Registry)
 	}
 }
@@ -359,7 +376,7 @@ var userAndGroup = regexp.MustCompile(`^[0-9]{1,9}(:[0-9]{1,9})?$`)
 
 func (c *checker) checkImage(im *Image) {
 	if im.Name != "" {
-		if _, err := name.NewRepository("registry.invalid/"+im.Name, name.StrictValidation); err != nil {
+		if imagename.Image(im.Name) != nil {
 			c.add(c.line(&im.Name), "%q is not a name for an image", im.Name)
 		}
 	}
@@ -410,7 +427,7 @@ func (c *checker) checkVersion(im *Image) {
 	b, ok := c.Binary(im.Binary)
 	line := c.line(&im.Version)
 	if line != 0 && im.Version != "" {
-		if _, err := name.NewTag("registry.invalid/image:"+im.Version, name.StrictValidation); err != nil {
+		if imagename.Tag(im.Version) != nil {
 			c.add(line, "%q is not a version for an image: letters, digits, and _ . -", im.Version)
 			return
 		}

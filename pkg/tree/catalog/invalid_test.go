@@ -92,14 +92,25 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"module misspelled":   {edit{"package: k8s.io/component-base/", "package: k8s.io/component-bas/"}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-bas/logs/kube-log-runner; did you mean k8s.io/component-base?`},
 		"module's namesake":   {edit{"package: k8s.io/component-base/", "package: k8s.io/component-base2/"}, `17: binary kube-log-runner: no module that cmd/go.mod requires has package k8s.io/component-base2/logs/kube-log-runner; did you mean k8s.io/component-base?`},
 
-		"unknown image binary": {edit{"binary: kubectl,", "binary: kubctl,"}, `27: unknown binary "kubctl"; did you mean kubectl?`},
-		"image not of server":  {edit{"binary: kubectl,", "binary: ginkgo,"}, `27: binary "ginkgo" is not in the server set, which images are made from`},
-		"missing base":         {edit{"{name: kubectl, base: static,", "{name: kubectl, base: statik,"}, `27: there is no folder images/statik for the base; did you mean static?`},
-		"base elsewhere":       {edit{"{name: kubectl, base: static,", "{name: kubectl, base: ../images/static,"}, `27: there is no folder images/../images/static for the base`},
-		"image twice":          {edit{"{name: kubectl, base:", "{name: kube-apiserver, base:"}, `27: duplicate image "kube-apiserver", first on line 26`},
-		"odd image name":       {edit{"{name: kubectl, base:", "{name: KubeCtl, base:"}, `27: "KubeCtl" is not a name for an image`},
-		"odd registry":         {edit{registry, "registry: https://registry.k8s.io"}, `28: "https://registry.k8s.io" is not a registry like registry.k8s.io or localhost:5000/folder`},
-		"registry of no host":  {edit{registry, "registry: kubernetes"}, `28: "kubernetes" is not a registry like registry.k8s.io or localhost:5000/folder`},
+		"unknown image binary":  {edit{"binary: kubectl,", "binary: kubctl,"}, `27: unknown binary "kubctl"; did you mean kubectl?`},
+		"image not of server":   {edit{"binary: kubectl,", "binary: ginkgo,"}, `27: binary "ginkgo" is not in the server set, which images are made from`},
+		"missing base":          {edit{"{name: kubectl, base: static,", "{name: kubectl, base: statik,"}, `27: there is no folder images/statik for the base; did you mean static?`},
+		"base elsewhere":        {edit{"{name: kubectl, base: static,", "{name: kubectl, base: ../images/static,"}, `27: there is no folder images/../images/static for the base`},
+		"image twice":           {edit{"{name: kubectl, base:", "{name: kube-apiserver, base:"}, `27: duplicate image "kube-apiserver", first on line 26`},
+		"odd image name":        {edit{"{name: kubectl, base:", "{name: KubeCtl, base:"}, `27: "KubeCtl" is not a name for an image`},
+		"odd registry":          {edit{registry, "registry: https://registry.k8s.io"}, `28: "https://registry.k8s.io" is not a registry like registry.k8s.io or localhost:5000/folder`},
+		"registry with a slash": {edit{registry, "registry: registry.k8s.io/"}, `28: "registry.k8s.io/" is not a registry like registry.k8s.io or localhost:5000/folder`},
+		"registry of a port":    {edit{registry, "registry: \":5000\""}, `28: ":5000" is not a registry like registry.k8s.io or localhost:5000/folder`},
+		"registry in capitals":  {edit{registry, "registry: registry.k8s.io/Team"}, `28: "registry.k8s.io/Team" is not a registry like registry.k8s.io or localhost:5000/folder`},
+		"image name of dashes":  {edit{"{name: kubectl, base:", "{name: kube//ctl, base:"}, `27: "kube//ctl" is not a name for an image`},
+		"cache of the web": {edit{registry, registry + "\ncache: {url: \"https://cache.example\", keys: [cmd/go.mod]}"},
+			`29: "https://cache.example" is not the URL of a cache like grpcs://cache.example/main`},
+		"cache with a password": {edit{registry, registry + "\ncache: {url: \"grpcs://me:p@ss@cache.example\", keys: [cmd/go.mod]}"},
+			`29: "grpcs://***@cache.example" is not the URL of a cache like grpcs://cache.example/main`},
+		"keys of a cache": {edit{registry, registry + "\ncache: {url: \"grpcs://cache.example\", keys: [../a.pub, none.pub, cmd, cmd/go.mod, cmd/go.mod]}"},
+			"29: duplicate key \"cmd/go.mod\", first on line 29\n29: \"../a.pub\" is not a file of the tree, written with slashes\n29: there is no file none.pub with a key\n" +
+				"29: there is no file cmd with a key"},
+		"registry of no host": {edit{registry, "registry: kubernetes"}, `28: "kubernetes" is not a registry like registry.k8s.io or localhost:5000/folder`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -43,8 +42,15 @@ func resident(root int) int64 {
 // behind if it is killed first.
 func interrupt(root *os.Process) error {
 	for pid := range family(root.Pid) {
-		if pid != root.Pid {
-			_ = syscall.Kill(pid, syscall.SIGINT) // it may have ended meanwhile
+		if pid == root.Pid {
+			continue
+		}
+		// The handle comes first: what is a descendant afterwards gets the signal, whoever had the PID before.
+		if p, err := os.FindProcess(pid); err == nil {
+			if _, member := family(root.Pid)[pid]; member {
+				_ = p.Signal(os.Interrupt) // it may have ended meanwhile
+			}
+			_ = p.Release()
 		}
 	}
 	return root.Signal(os.Interrupt)

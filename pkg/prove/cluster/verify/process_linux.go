@@ -5,38 +5,58 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 )
 
 // stop stops processes, as if they hung.
-func stop(pids []int) error { return signal(pids, syscall.SIGSTOP) }
+func stop(all []*os.Process) error { return signal(all, syscall.SIGSTOP) }
 
 // resume continues stopped processes.
-func resume(pids []int) error { return signal(pids, syscall.SIGCONT) }
+func resume(all []*os.Process) error { return signal(all, syscall.SIGCONT) }
 
-func signal(pids []int, sig syscall.Signal) error {
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("%v to process %d: %w", sig, pid, err)
+func signal(all []*os.Process, sig syscall.Signal) error {
+	for _, p := range all {
+		if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("%v to process %d: %w", sig, p.Pid, err)
 		}
 	}
 	return nil
 }
 
-// processes returns the processes of a program in a node.
-func (e *env) processes(node, program string) ([]int, error) {
+// processes returns the processes of a program in a node. They are handles: a later process that gets the PID of one is not meant.
+func (e *env) processes(node, program string) ([]*os.Process, error) {
 	for _, n := range e.nodes {
 		if n.Name == node {
-			pids, err := descendants(n.PID, program)
-			if err == nil && len(pids) == 0 {
+			found, err := handles(func() ([]int, error) { return descendants(n.PID, program) }, os.FindProcess)
+			if err == nil && len(found) == 0 {
 				err = fmt.Errorf("node %s runs no %s", node, program)
 			}
-			return pids, err
+			return found, err
 		}
 	}
 	return nil, fmt.Errorf("there is no node %s", node)
+}
+
+// handles returns handles of the processes that list returns. Find is [os.FindProcess]. The list is read again once there are handles,
+// since some of the processes may have ended before, and their PIDs may be others'.
+func handles(list func() ([]int, error), find func(pid int) (*os.Process, error)) ([]*os.Process, error) {
+	pids, err := list()
+	if err != nil {
+		return nil, err
+	}
+	var found []*os.Process
+	for _, pid := range pids {
+		p, err := find(pid)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, p)
+	}
+	now, err := list()
+	return slices.DeleteFunc(found, func(p *os.Process) bool { return !slices.Contains(now, p.Pid) }), err
 }
 
 // descendants returns the processes below one that run a program.

@@ -2,10 +2,13 @@
 
 package verify
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
 var errNotLinux = errors.New("nodes are on Linux only")
 
-func stop([]int) error                              { return errNotLinux }
-func resume([]int) error                            { return errNotLinux }
-func (e *env) processes(_, _ string) ([]int, error) { return nil, errNotLinux }
+func stop([]*os.Process) error                              { return errNotLinux }
+func resume([]*os.Process) error                            { return errNotLinux }
+func (e *env) processes(_, _ string) ([]*os.Process, error) { return nil, errNotLinux }
