@@ -3,12 +3,14 @@ package cluster
 import (
 	"context"
 	"crypto/sha256"
+	"debug/buildinfo"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +23,7 @@ type Program struct {
 	Name    string    `json:"name"`
 	SHA256  string    `json:"sha256"`
 	From    string    `json:"from"`    // the file that it was copied from
-	Version string    `json:"version"` // what the program itself says
+	Version string    `json:"version"` // what a program of Kubernetes says itself; of another project, what Go wrote into it
 	Since   time.Time `json:"since"`
 	Image   string    `json:"image,omitempty"` // that has it, if it runs in containers
 }
@@ -70,10 +72,43 @@ type NoProgramError struct{ Name, Dir string }
 
 func (e NoProgramError) Error() string { return fmt.Sprintf("there is no %s in %s", e.Name, e.Dir) }
 
-// versionArguments are those by which programs say their version that do not know --version.
-var versionArguments = map[string][]string{"kubectl": {"version", "--client"}, "kubeadm": {"version", "--output=short"}, "containerd-shim-runc-v2": {"-v"}}
+// versionArguments are those by which programs of Kubernetes say their version. Programs of other projects have ways of their own, or none.
+var versionArguments = map[string][]string{
+	apiServer: {"--version"}, "kube-controller-manager": {"--version"}, "kube-scheduler": {"--version"}, "kube-proxy": {"--version"}, "kubelet": {"--version"},
+	"cloud-controller-manager": {"--version"}, "kubectl": {"version", "--client"}, "kubeadm": {"version", "--output=short"},
+}
 
-// store copies a program from a folder into that of the cluster, after it has said its version: a program for another platform cannot.
+// versionOf returns the version of a program. The error says so if the program is for another platform.
+func versionOf(ctx context.Context, name, file string) (string, error) {
+	if ask, ok := versionArguments[name]; ok {
+		said, err := output(ctx, "", append([]string{file}, ask...)...)
+		if err != nil {
+			return "", fmt.Errorf("it cannot say its version: %w", err)
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+		return first, nil
+	}
+	info, err := buildinfo.ReadFile(file)
+	if err != nil {
+		return "unknown", nil // a script, for one
+	}
+	on := map[string]string{}
+	for _, s := range info.Settings {
+		on[s.Key] = s.Value
+	}
+	if on["GOOS"] != "" && (on["GOOS"] != runtime.GOOS || on["GOARCH"] != runtime.GOARCH) {
+		return "", fmt.Errorf("it is for %s/%s", on["GOOS"], on["GOARCH"])
+	}
+	of := info.Main
+	for _, m := range info.Deps {
+		if strings.HasPrefix(info.Path+"/", m.Path+"/") && (len(m.Path) > len(of.Path) || !strings.HasPrefix(info.Path+"/", of.Path+"/")) {
+			of = *m
+		}
+	}
+	return of.Version, nil
+}
+
+// store copies a program from a folder into that of the cluster, unless it is for another platform.
 func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
 	from, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
@@ -109,15 +144,9 @@ func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
 		return Program{}, fmt.Errorf("copy %s: %w", from, err)
 	}
 	p := Program{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), From: from, Since: time.Now().Round(time.Second)}
-	ask, ok := versionArguments[name]
-	if !ok {
-		ask = []string{"--version"}
+	if p.Version, err = versionOf(ctx, name, to); err != nil {
+		return Program{}, fmt.Errorf("%s: %w", from, err)
 	}
-	said, err := output(ctx, "", append([]string{to}, ask...)...)
-	if err != nil {
-		return Program{}, fmt.Errorf("%s cannot say its version: %w", from, err)
-	}
-	p.Version, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
 	kept := filepath.Dir(s.stored(p))
 	if _, err := os.Stat(kept); err == nil {
 		return p, nil // as it was built before
