@@ -143,7 +143,10 @@ the same actions under Kubernetes' names.`,
 		SilenceUsage:  true,
 		Args:          onlySubcommands,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(CheckVariables(s.Getenv), o.checkRoad()); err != nil {
+			if err := CheckVariables(s.Getenv); err != nil {
+				return err
+			}
+			if err := checkRoad(o.road); err != nil {
 				return err
 			}
 			return o.recoverBump(c.Context(), c)

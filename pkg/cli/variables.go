@@ -55,8 +55,7 @@ func CheckVariables(getenv func(string) string) error {
 	errs = append(errs, err)
 	_, err = variable.OneOf(getenv, "KUBE_COVERMODE", "set", "count", "atomic")
 	errs = append(errs, err)
-	_, err = variable.OneOf(getenv, "ROAD", roads.Names()...)
-	errs = append(errs, err)
+	errs = append(errs, checkRoad(getenv("ROAD")))
 	_, err = TestFlags(getenv)
 	errs = append(errs, err)
 	if value := getenv("GOGC"); value != "" && value != "off" {
@@ -72,9 +71,9 @@ func verbosity(getenv func(string) string) (int, error) {
 }
 
 // checkRoad checks the road that a flag or a variable names.
-func (o *options) checkRoad() error {
-	if o.road != "" && o.road != o.Getenv("ROAD") && !slices.Contains(roads.Names(), o.road) {
-		return suggest.Unknown("road", o.road, roads.Names())
+func checkRoad(name string) error {
+	if name != "" && !slices.Contains(roads.Names(), name) {
+		return suggest.Unknown("road", name, roads.Names())
 	}
 	return nil
 }
