@@ -349,6 +349,11 @@ func TestSaveTakesUnusualCommits(t *testing.T) {
 	}
 	w.git("add", "-A")
 	w.git("commit", "-q", "-m", "A link")
+	if _, err := w.Save(t.Context(), false); err == nil || !strings.Contains(err.Error(), `commit "A link" cannot be saved: `) {
+		t.Errorf("a commit without effect is saved: %v", err)
+	}
+	w.change("staging/src/k8s.io/api/types.go", "{}", "{ Name string }")
+	w.git("commit", "-q", "-a", "--amend", "--no-edit")
 	w.change("pkg/kubelet.go", "One = 1", "One = 0")
 	w.git("commit", "-q", "-a", "--allow-empty-message", "-m", "")
 	s := w.save()
