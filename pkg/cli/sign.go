@@ -32,7 +32,7 @@ func newSign(o *options) *cobra.Command {
 		Use:   "sign [folder]",
 		Short: "Sign a release",
 		Long: `sign signs the release in a folder (default: the tree's _output/release-tars). It first compares the folder with release.json,
-as verify does, and signs nothing that differs.
+as verify does, and signs nothing that differs, nor a release whose kubernetes-src.tar.gz is not what it was made of.
 
 Signed are release.json and SHA256SUMS, which name all other files by digest: each gets a sigstore bundle, NAME.sigstore.json, and
 the signature alone, NAME.sig. The provenance of the release, of each tarball and image, and the images' bills of materials are
@@ -58,7 +58,11 @@ The tree's release is not signed if a shared cache had results that it was made 
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 && !fromCache {
+			own := len(args) == 0
+			if tars, err := o.releaseFolder(nil); err == nil && !own && sameFolder(tars, dir) {
+				dir, own = tars, true
+			}
+			if own && !fromCache {
 				if err := ownRelease(dir); err != nil {
 					return err
 				}
@@ -72,7 +76,7 @@ The tree's release is not signed if a shared cache had results that it was made 
 			}
 			report, err := verify.Contents(c.Context(), dir)
 			if err != nil {
-				return noRelease(err, dir, len(args) == 0)
+				return noRelease(err, dir, own)
 			}
 			if !report.OK() {
 				if err := report.Text(o.Err); err != nil {
@@ -80,12 +84,15 @@ The tree's release is not signed if a shared cache had results that it was made 
 				}
 				return fmt.Errorf("%s is not signed: it differs from its %s", dir, release.File)
 			}
+			if err := verify.Sources(c.Context(), dir); err != nil {
+				return fmt.Errorf("%s is not signed: %w; make it again of a clean tree, or by a version that ends in .dirty", dir, err)
+			}
 			names, err := sign.Folder(c.Context(), dir, private, replace)
 			if err != nil {
 				return err
 			}
 			images := ""
-			if layout == "" && len(args) == 0 {
+			if layout == "" && own {
 				layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(plan.Layout))
 				if _, err := os.Stat(layout); errors.Is(err, fs.ErrNotExist) { // a release of platforms that have no images
 					layout = ""
@@ -121,6 +128,16 @@ The tree's release is not signed if a shared cache had results that it was made 
 	c.Flags().BoolVar(&replace, "replace", false, "also sign a release that another key has signed, and remove the signatures by that key")
 	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	return c
+}
+
+// sameFolder reports whether two names are of one folder.
+func sameFolder(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // ownRelease returns an error if the release in a tree was made of results that a cache had: a signature says that its owner made it.

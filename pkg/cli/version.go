@@ -34,6 +34,9 @@ func newVersion(o *options) *cobra.Command {
 				})
 			}
 			fmt.Fprintln(o.Out, s.Version)
+			if why := p.Dirty(); why != "" {
+				o.say("the tree is dirty: " + why)
+			}
 			return nil
 		},
 	}

@@ -113,6 +113,7 @@ type Input struct {
 	SourceVersion string            `json:"sourceVersion,omitempty" jsonschema:"of a Debian package: the version of its source package, if it differs"`
 	Suite         string            `json:"suite,omitempty" jsonschema:"of a Debian package: the suite that it is from, or fixes, such as trixie"`
 	License       string            `json:"license,omitempty" jsonschema:"of a source, module or toolchain: SPDX expression of the licenses of its code"`
+	Tree          string            `json:"tree,omitempty" jsonschema:"of a source: SHA-256, in hex, of a list of all files that may have been read in the tree, and their contents; that of the tarball's members, unless the tree was dirty"`
 	Changes       []string          `json:"changes,omitempty" jsonschema:"of a patch: paths of the modules that it changes"`
 }
 

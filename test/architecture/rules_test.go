@@ -50,7 +50,9 @@ const (
 var rules = []rule{
 	{"tree/catalog", "what can be built, for which platforms, into what", "how anything is built", []string{processes, network, action}},
 	{"tree/stamp", "which version this is", "what a version is used for", []string{processes, catalog, action}},
-	{"tree/worktree", "ask git about the tree", "what the answers are used for", []string{processes, "pkg/tree/..."}},
+	{"tree/folder", "what is in the folder of a tree, whatever git says of it", "git; what the answers are used for", []string{processes, network, "pkg/mechanism/git", action, "pkg/tree/..."}},
+	{"tree/worktree", "at which commit a tree is, and how its folder differs from that", "what the answers are used for",
+		[]string{processes, "pkg/tree/stamp", "pkg/tree/source", "pkg/tree/module", "pkg/tree/patch", "pkg/tree/input", catalog}},
 	{"tree/source", "which files are the sources", "where they are packed", []string{catalog, action, compressed, klauspost}},
 	{"tree/module", "go.mod, go.sum and the modules in a binary: the one inventory of Go modules", "Kubernetes; the network; the go command",
 		[]string{processes, network, catalog, action}},

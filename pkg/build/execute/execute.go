@@ -5,7 +5,6 @@
 package execute
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -163,8 +162,13 @@ func sweepInputs(p *plan.Project, planned *plan.Plan) error {
 	}
 	file := filepath.Join(p.Root, filepath.FromSlash(plan.Tars), input.Tarball)
 	version, err := input.Version(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(version, stamp.Marshal(p.Stamp)) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err == nil {
+		if packed, err := stamp.Unmarshal(version); err == nil && packed == p.Stamp {
+			return nil
+		}
 	}
 	if err := os.Remove(file); err != nil {
 		return fmt.Errorf("remove what an earlier request made: %w", err)

@@ -16,9 +16,13 @@ import (
 // A List returns members that are not files of the tree.
 type List func(ctx context.Context) ([]archive.Entry, error)
 
-// With returns a list with a text added.
-func (l List) With(t Text) List {
+// With returns a list with a text added, which is written when the list is read.
+func (l List) With(write func(ctx context.Context) (Text, error)) List {
 	return func(ctx context.Context) ([]archive.Entry, error) {
+		t, err := write(ctx)
+		if err != nil {
+			return nil, err
+		}
 		entries, err := l(ctx)
 		return append(entries, archive.Entry{Name: t.Name, Mode: 0o644, Data: []byte(t.Content)}), err
 	}

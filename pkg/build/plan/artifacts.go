@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"context"
 	"path"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (p *Project) imageName(on catalog.Platform, im catalog.Image) string {
 func (p *Project) indexName(im catalog.Image) string { return p.indexTags(im)[0] }
 
 // describe returns what release.json says about a content before anything is made, and where to find the rest.
-func (p *Project) describe(c *content) (describe.Spec, error) {
+func (p *Project) describe(ctx context.Context, c *content) (describe.Spec, error) {
 	s := describe.Spec{Layout: Layout, Output: slashed(stage, release.File), Release: release.Release{
 		Format:     release.Format,
 		Version:    p.Stamp.Version,
@@ -115,7 +116,11 @@ func (p *Project) describe(c *content) (describe.Spec, error) {
 		}
 	}
 	patches, err := p.patchInputs()
-	s.Release.Inputs = append([]release.Input{{Kind: release.Source, Name: catalog.SourceTarball}}, p.toolchains()...)
+	if err != nil {
+		return s, err
+	}
+	_, seen, err := p.tree.Content(ctx)
+	s.Release.Inputs = append([]release.Input{{Kind: release.Source, Name: catalog.SourceTarball, Tree: seen}}, p.toolchains()...)
 	s.Release.Inputs = append(s.Release.Inputs, patches...)
 	return s, err
 }

@@ -24,7 +24,6 @@ import (
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/source"
-	"slipway.build/pkg/tree/stamp"
 )
 
 // A builder makes the actions of one graph of a content.
@@ -236,7 +235,7 @@ func PackageLists(on catalog.Platform) string { return packageList("*", on) }
 
 // release adds the actions that describe the release, and returns the content of release.json without digests.
 func (b *builder) release(c *content) (*release.Release, error) {
-	draft, err := b.describe(c)
+	draft, err := b.describe(b.ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -333,11 +332,15 @@ func (b *builder) module(name string) (*goModule, error) {
 		return m, nil
 	}
 	m, err := loadModule(b.Root, name)
-	if err == nil {
-		b.modules[name] = m
-		b.patch(m)
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	if err := b.checkFolders(m.Module); err != nil {
+		return nil, err
+	}
+	b.modules[name] = m
+	b.patch(m)
+	return m, nil
 }
 
 func loadModule(root, name string) (*goModule, error) {
@@ -436,40 +439,6 @@ func (b *builder) sourcesOf(bin catalog.Binary, module *goModule) []string {
 		inputs = append(inputs, slashed(module.Name, dir)+"/")
 	}
 	return inputs
-}
-
-// sourceDir holds copies of the sources that a release ships unchanged, and of those that images are made from. In a clean tree it
-// has the content of the commit, whatever git is configured to ignore or convert in the work tree.
-const sourceDir = stage + "/sources"
-
-const sourcesAction = "sources"
-
-// copied lists the sources in sourceDir: files, and folders with a final slash.
-var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/manifests/"}
-
-func isCopied(name string) bool {
-	for _, c := range copied {
-		if name == c || strings.HasSuffix(c, "/") && strings.HasPrefix(name, c) {
-			return true
-		}
-	}
-	return false
-}
-
-// sources adds the action that fills sourceDir.
-func (b *builder) sources() {
-	s := pack.CopySpec{ID: sourcesAction, Tree: b.tree.ID, Output: sourceDir}
-	for _, name := range b.tree.Files {
-		if isCopied(name) {
-			s.Inputs = append(s.Inputs, name)
-		}
-	}
-	b.add(pack.CopyAction(s, b.tree.Entries, isCopied, source.Code.String()))
-}
-
-// sourceList returns the members of the source tarball: the sources, and the file with their version.
-func (p *Project) sourceList() pack.List {
-	return pack.List(p.tree.Entries).With(pack.Text{Name: stamp.File, Content: string(stamp.Marshal(p.Stamp))})
 }
 
 // kubernetes is the module that has the manifests of e2e tests.

@@ -189,7 +189,7 @@ func (p *Project) sources(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	return tree.Names(ctx)
+	return tree.Names(), nil
 }
 
 // Inputs returns the folder that replaces the network: of modules and Debian packages. It is empty if there is none.
@@ -228,11 +228,14 @@ func (p *Project) HandedOn(getenv func(string) string) []string {
 	return append(env, stamp.Environ(p.Stamp)...)
 }
 
-// FindRoot walks up from dir to the folder that holds release/release.yaml.
+// FindRoot walks up from dir to the folder that holds release/release.yaml. The result has no symbolic links, so that a folder has one name.
 func FindRoot(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "release", "release.yaml")); err == nil {

@@ -79,6 +79,11 @@ func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if len(c.images)+len(c.tarballs) > 0 || c.inputs != nil {
+		if err := p.checkSources(c); err != nil {
+			return nil, err
+		}
+	}
 	if !p.made && !req.PatchesLater {
 		if err := p.CheckPatches(ctx); err != nil {
 			return nil, err

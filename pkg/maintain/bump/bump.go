@@ -183,10 +183,17 @@ func (p *preparation) note(format string, args ...any) {
 }
 
 // A DirtyError says that a tree has changes that are not committed, so that a bump could not be told from them.
-type DirtyError struct{ Files []string }
+type DirtyError struct {
+	Files []string // that git status names
+	Why   string   // it is not the commit, if git status names none
+}
 
 func (e *DirtyError) Error() string {
-	if len(e.Files) == 0 {
+	switch {
+	case len(e.Files) > 0:
+	case e.Why != "":
+		return "the tree has what git status does not show: " + e.Why
+	default:
 		return "the tree is not in git, so nothing could bring it back"
 	}
 	more := ""
@@ -203,11 +210,9 @@ func (p *preparation) copyTree(ctx context.Context) error {
 		return err
 	}
 	if tree.ID == "" && !p.Force {
-		return dirty(ctx, p.Root, p.Getenv)
+		return dirty(ctx, p.Root, p.Getenv, tree.Why)
 	}
-	if p.files, err = tree.Names(ctx); err != nil {
-		return err
-	}
+	p.files = tree.Names()
 	if err := os.RemoveAll(p.copy); err != nil {
 		return err
 	}
@@ -243,8 +248,8 @@ func copySum(from, to string) (string, error) {
 	return journal.Sum(data), err
 }
 
-// dirty returns the error for a tree that is not a commit.
-func dirty(ctx context.Context, root string, env func(string) string) error {
+// dirty returns the error for a tree that is not a commit, and why not.
+func dirty(ctx context.Context, root string, env func(string) string, why string) error {
 	repo, err := worktree.Open(root, env)
 	if errors.Is(err, worktree.ErrNone) {
 		return &DirtyError{}
@@ -256,7 +261,7 @@ func dirty(ctx context.Context, root string, env func(string) string) error {
 	if err != nil {
 		return err
 	}
-	e := &DirtyError{}
+	e := &DirtyError{Why: why}
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		if len(line) > 3 {
 			e.Files = append(e.Files, line[3:])
@@ -395,10 +400,7 @@ func (p *preparation) changes(ctx context.Context) ([]journal.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := made.Names(ctx)
-	if err != nil {
-		return nil, err
-	}
+	names := made.Names()
 	var changes []journal.Change
 	for _, name := range p.files {
 		if !slices.Contains(names, name) {

@@ -120,7 +120,11 @@ func (c *walker) done(f File) {
 // list lists the files in a folder and those below it.
 func list(dir string) (map[string]fs.FileInfo, error) {
 	files := map[string]fs.FileInfo{}
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(dir) // the walk would not follow it
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

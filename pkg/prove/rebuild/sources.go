@@ -60,7 +60,12 @@ func pack(ctx context.Context, tree *source.Tree, s stamp.Stamp, to string) erro
 	if err != nil {
 		return err
 	}
-	entries = append(entries, archive.Entry{Name: stamp.File, Mode: 0o644, Data: stamp.Marshal(s)})
+	sources, _, err := tree.Content(ctx)
+	if err != nil {
+		return err
+	}
+	version := stamp.VersionFile{Stamp: s, Sources: sources}
+	entries = append(entries, archive.Entry{Name: stamp.File, Mode: 0o644, Data: version.Marshal()})
 	f, err := os.Create(to)
 	if err != nil {
 		return err

@@ -86,6 +86,10 @@ type layoutWriter struct {
 
 // link links the blobs of a layout.
 func (w layoutWriter) link(from string) error {
+	from, err := filepath.EvalSymlinks(from) // the walk would not follow it
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/badrequest"
@@ -31,6 +32,7 @@ import (
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/tree/input"
+	"slipway.build/pkg/tree/stamp"
 )
 
 // A Want is what a user asks of a release. The zero value asks for nothing.
@@ -191,11 +193,15 @@ func (r *Report) compare(want Want) error {
 		r.problem("it is not " + want.Version)
 	}
 	if want.AtLeast != "" {
-		order, err := compareVersions(r.Version, want.AtLeast)
-		if err != nil {
-			return err
+		for _, v := range []string{r.Version, want.AtLeast} {
+			if !semver.IsValid(v) {
+				return badrequest.Mark(fmt.Errorf("%q is not a version like v1.37.1+acme.2", v))
+			}
 		}
-		if order < 0 {
+		if err := stamp.CheckCandidate(want.AtLeast); err != nil {
+			return badrequest.Mark(err)
+		}
+		if stamp.Compare(r.Version, want.AtLeast) < 0 {
 			r.problem("it is older than " + want.AtLeast)
 		}
 	}
@@ -352,7 +358,11 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 	}
 	var found []File
 	rebuilds := 0
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(dir) // the walk would not follow it
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
 	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/tree/folder"
 )
 
 //go:embed *.go
@@ -28,7 +29,7 @@ var Code = recipe.Of("tree/patch", sources)
 // Folder is the folder, in the tree or in a project's folder below images, that holds patches.
 const Folder = "patches"
 
-// Suffix is what the names of patches end with. Other files in the folder are no patches.
+// Suffix is what the names of patches end with. Other files in the folder are no patches, nor are hidden ones, and what editors leave.
 const Suffix = ".patch"
 
 // A Series is the patches of an upstream repository, in the order in which they apply.
@@ -134,7 +135,7 @@ func LoadProject(root, project string) ([]*Patch, error) {
 	var errs []error
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") { // an editor's
+		if folder.Hidden(e.Name()) {
 			continue
 		}
 		if !strings.HasSuffix(e.Name(), Suffix) || e.IsDir() {

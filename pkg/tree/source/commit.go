@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/tree/folder"
 )
 
 // readCommit reads the tree with the hash t.ID. It reads blobs, because git archive converts line endings, runs filters and
@@ -34,7 +35,7 @@ func (t *Tree) readCommit(ctx context.Context) ([]archive.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if excluded(name, mode) {
+		if folder.Excluded(name, mode) {
 			continue
 		}
 		entries = append(entries, archive.Entry{Name: name, Mode: mode})

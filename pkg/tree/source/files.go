@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -10,59 +9,26 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"slipway.build/pkg/mechanism/archive"
-	"slipway.build/pkg/tree/input"
-	"slipway.build/pkg/tree/stamp"
+	"slipway.build/pkg/tree/folder"
 	"slipway.build/pkg/tree/worktree"
 )
 
 // findUnpacked lists all files below root.
 func findUnpacked(ctx context.Context, root string) (*Tree, error) {
-	top, err := filepath.Abs(root)
+	top, err := folder.Resolve(root)
 	if err != nil {
-		return nil, err
-	}
-	// WalkDir does not follow a root that is a symbolic link.
-	if top, err = filepath.EvalSymlinks(top); err != nil {
 		return nil, err
 	}
 	t := &Tree{Root: top}
-	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if path == top {
-			return nil
-		}
-		rel, err := filepath.Rel(top, path)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
-		switch {
-		case excluded(name, d.Type()) && d.IsDir():
-			return fs.SkipDir
-		case excluded(name, d.Type()), d.IsDir():
-			return nil
-		}
-		t.Files = append(t.Files, name)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(t.Files)
-	return t, nil
+	t.Files, err = folder.List(ctx, top)
+	return t, err
 }
 
 // findChanged lists the files of a work tree that differs from its commit.
-func findChanged(ctx context.Context, repo *worktree.Repo) (*Tree, error) {
-	t := &Tree{Root: repo.Root, repo: repo}
+func findChanged(ctx context.Context, repo *worktree.Repo, state worktree.State) (*Tree, error) {
+	t := &Tree{Root: repo.Root, Why: state.Why, repo: repo, read: state.Files, extra: state.Extra}
 	var err error
 	if t.Files, err = t.listWorkTree(ctx); err != nil {
 		return nil, err
@@ -116,10 +82,10 @@ func withoutShadowed(names []string) []string {
 func (t *Tree) candidate(line string) (string, error) {
 	tag, name, _ := strings.Cut(line, " ")
 	if tag == "?" && strings.HasSuffix(name, "/") {
-		if excluded(strings.TrimSuffix(name, "/"), fs.ModeDir) {
+		if folder.Excluded(strings.TrimSuffix(name, "/"), fs.ModeDir) {
 			return "", nil
 		}
-		return "", fmt.Errorf("%s: a git repository inside the work tree; move it away, or have git ignore it", name)
+		return "", fmt.Errorf("%s: a git repository inside the work tree; move it away", name)
 	}
 	if tag != "?" {
 		info, rest, ok := strings.Cut(name, "\t")
@@ -134,27 +100,18 @@ func (t *Tree) candidate(line string) (string, error) {
 	}
 	info, err := os.Lstat(t.path(name))
 	switch {
-	case deleted(err) && tag == "S":
-		if t.ID != "" {
-			return "", fmt.Errorf("%s: left out by a sparse checkout; run: git sparse-checkout disable", name)
-		}
-		return "", fmt.Errorf("%s: left out by a sparse checkout of a changed tree; commit the changes, "+
-			"or run: git sparse-checkout disable", name)
-	case deleted(err):
+	case folder.Missing(err) && tag == "S":
+		return "", fmt.Errorf("%s: left out by a sparse checkout; run: git sparse-checkout disable", name)
+	case folder.Missing(err):
 		return "", nil
 	case err != nil:
 		return "", err
 	case info.IsDir(): // replaces a deleted tracked file; its files have lines of their own
 		return "", nil
-	case excluded(name, info.Mode()):
+	case folder.Excluded(name, info.Mode()), tag == "?" && folder.Leaving(name):
 		return "", nil
 	}
 	return name, nil
-}
-
-// deleted reports whether a file is gone, or a folder above it is now a file.
-func deleted(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // readFiles returns entries for t.Files. A file that is gone since Find looked is an error.
@@ -189,15 +146,3 @@ func (t *Tree) readFiles(ctx context.Context) ([]archive.Entry, error) {
 }
 
 func (t *Tree) path(name string) string { return filepath.Join(t.Root, filepath.FromSlash(name)) }
-
-// excluded reports whether a file, or everything in a folder, is never a source.
-func excluded(name string, mode fs.FileMode) bool {
-	top, _, below := strings.Cut(name, "/")
-	switch {
-	case top == "_output", top == input.Dir, name == ".git", strings.HasSuffix(name, "/.git"):
-		return true
-	case below:
-		return false
-	}
-	return name == stamp.File || mode&fs.ModeSymlink != 0 && strings.HasPrefix(name, "bazel-")
-}

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/tree/folder"
 	"slipway.build/pkg/tree/worktree"
 )
 
@@ -31,8 +35,13 @@ type Tree struct {
 	// Files are the paths of all files if ID is empty: relative to Root, slash-separated, sorted.
 	Files []string
 
-	repo *worktree.Repo   // nil without git
-	seen map[string]state // of Files, by name
+	// Why says why ID is empty in a git work tree: see [worktree.State].
+	Why string
+
+	repo  *worktree.Repo   // nil without git
+	seen  map[string]state // of Files, by name
+	read  []folder.File    // that have been read already; all of them, if ID is set
+	extra []string         // what is beside them and no source, or may be none
 }
 
 // Find finds the sources below root. Open opens the repository there.
@@ -60,16 +69,72 @@ func (t *Tree) Entries(ctx context.Context) ([]archive.Entry, error) {
 }
 
 // Names returns the paths of all sources in the work tree, as in Files, also where ID is set. It is for callers that need the
-// files themselves, so a file that a sparse checkout left out is an error.
-func (t *Tree) Names(ctx context.Context) ([]string, error) {
+// files themselves.
+func (t *Tree) Names() []string {
 	if t.ID == "" {
-		return slices.Clone(t.Files), nil
+		return slices.Clone(t.Files)
 	}
-	names, err := t.listWorkTree(ctx)
+	names := make([]string, 0, len(t.read))
+	for _, f := range t.read {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Content returns a digest of the sources that is the same wherever they are: in the work tree, in its commit, in the tarball, and in the folder
+// where that was unpacked. Seen is a digest of all that may be read in the folder: another one if that has more, such as a file that git ignores.
+// See [folder.Digest].
+func (t *Tree) Content(ctx context.Context) (sources, seen string, err error) {
+	files, err := t.readAll(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list sources %s: %w", t.Root, err)
+		return "", "", fmt.Errorf("read sources %s: %w", t.Root, err)
 	}
-	return names, nil
+	return folder.Digest(files), folder.Digest(files, t.unpacked()...), nil
+}
+
+// readAll reads the sources that are not read yet.
+func (t *Tree) readAll(ctx context.Context) ([]folder.File, error) {
+	if t.ID != "" {
+		return t.read, nil
+	}
+	known := make(map[string]folder.File, len(t.read))
+	for _, f := range t.read {
+		known[f.Name] = f
+	}
+	var files []folder.File
+	var others []string
+	for _, name := range t.Files {
+		if f, ok := known[name]; ok {
+			files = append(files, f)
+		} else {
+			others = append(others, name)
+		}
+	}
+	read, err := folder.Read(ctx, t.Root, others, nil)
+	return append(files, read...), err
+}
+
+// unpacked returns what is in the folder, may be read, and is no source.
+func (t *Tree) unpacked() []string {
+	isSource := func(name string) bool {
+		_, found := slices.BinarySearch(t.Files, name)
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(t.extra), func(name string) bool {
+		if !strings.HasSuffix(name, "/") {
+			return isSource(name)
+		}
+		return filepath.WalkDir(t.path(name), func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, err := filepath.Rel(t.Root, file)
+			if err == nil && !isSource(filepath.ToSlash(rel)) {
+				err = fs.ErrExist
+			}
+			return err
+		}) == nil
+	})
 }
 
 // Sum returns a digest of the content: equal sums mean equal Entries. In a clean git work tree it is the ID; otherwise Sum reads
@@ -136,7 +201,7 @@ func find(ctx context.Context, root string, open worktree.Opener) (*Tree, error)
 		return nil, err
 	}
 	if state.Dirty {
-		return findChanged(ctx, repo)
+		return findChanged(ctx, repo, state)
 	}
-	return &Tree{Root: repo.Root, ID: state.Tree, repo: repo}, nil
+	return &Tree{Root: repo.Root, ID: state.Tree, repo: repo, read: state.Files}, nil
 }

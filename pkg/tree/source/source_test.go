@@ -50,23 +50,19 @@ func TestCleanTreeIsItsCommit(t *testing.T) {
 func TestCleanTreeIsReadFromTheCommitAlone(t *testing.T) {
 	t.Parallel()
 	r := repository(t)
-	r.Write(".gitattributes", "*.go text eol=crlf\nempty export-ignore\n")
+	r.Write(".gitattributes", "empty export-ignore\n")
 	r.Write("subst", "$Format:%H$ $Id$\n")
-	r.Write(".git/info/attributes", "subst export-subst ident\n")
+	r.Write(".git/info/attributes", "subst export-subst\n")
 	r.Commit()
-	r.Git("config", "core.autocrlf", "true")
+	r.Git("config", "core.autocrlf", "true") // the files are there already
 	r.Git("config", "tar.umask", "077")
-	r.Git("sparse-checkout", "set", "--no-cone", "/*", "!/cmd/")
-	if _, err := os.Lstat(filepath.Join(r.Dir, "cmd")); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("the checkout is not sparse: %v", err)
-	}
 	tree := treeOf(t, r)
 	if tree.ID == "" {
-		t.Fatal("the tree is not clean")
+		t.Fatalf("the tree is not clean: %s", tree.Why)
 	}
 	r.Write("Makefile", "changed after Find\n")
 	want := maps.Clone(committed)
-	want[".gitattributes"] = "0644 *.go text eol=crlf\nempty export-ignore\n"
+	want[".gitattributes"] = "0644 empty export-ignore\n"
 	want["subst"] = "0644 $Format:%H$ $Id$\n"
 	same(t, want, tree)
 }
@@ -112,7 +108,6 @@ func TestChangedTreeIsWhatGitWouldTrack(t *testing.T) {
 func TestNamesAreThoseOfTheEntriesInEveryTree(t *testing.T) {
 	t.Parallel()
 	clean := repository(t)
-	clean.Write("ignored.tmp", "")
 	clean.Write("_output/bin/kubectl", "")
 
 	changed := repository(t)
@@ -136,10 +131,7 @@ func TestNamesAreThoseOfTheEntriesInEveryTree(t *testing.T) {
 		"unpacked": {unpacked, all},
 	} {
 		tree := treeOf(t, test.repo)
-		names, err := tree.Names(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		names := tree.Names()
 		if diff := cmp.Diff(test.want, names); diff != "" {
 			t.Errorf("%s: %s", what, diff)
 		}
@@ -156,18 +148,54 @@ func TestNamesAreThoseOfTheEntriesInEveryTree(t *testing.T) {
 	}
 }
 
-func TestNamesOfASparseCheckoutAreAnError(t *testing.T) {
+func TestContentIsTheSameWhereverItIs(t *testing.T) {
 	t.Parallel()
 	r := repository(t)
-	r.Git("sparse-checkout", "set", "--no-cone", "/*", "!/cmd/")
+	clean, _ := digests(t, treeOf(t, r))
+	r.Write("Makefile", "changed\n")
+	changed, seen := digests(t, treeOf(t, r))
+	if changed == clean || changed != seen {
+		t.Errorf("a changed tree has the content %s, its folder %s, and the commit %s", changed, seen, clean)
+	}
+	r.Commit()
+	committed, seen := digests(t, treeOf(t, r))
+	if committed != changed || seen != changed {
+		t.Errorf("committed, it is %s, and its folder %s; it was %s", committed, seen, changed)
+	}
+	r.Write("new/a.go", "package a\n")
+	if packed, seen := digests(t, treeOf(t, r)); packed != seen || packed == changed {
+		t.Errorf("with a new file in a new folder, it is %s, and its folder %s", packed, seen)
+	}
+	r.Write("new/a.tmp", "ignored, and read by who knows what")
+	if packed, seen := digests(t, treeOf(t, r)); packed == seen {
+		t.Error("a file that git ignores is in no digest")
+	}
+}
+
+func digests(t *testing.T, tree *Tree) (sources, seen string) {
+	t.Helper()
+	sources, seen, err := tree.Content(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sources, seen
+}
+
+func TestLeavingsOfEditorsAreNoSources(t *testing.T) {
+	t.Parallel()
+	r := repository(t)
+	for _, name := range []string{"cmd/#main.go#", "cmd/main.go~", "cmd/.main.go.swp", "odd/.DS_Store"} {
+		r.Write(name, "")
+	}
+	link(t, r, "me@here.1234", "cmd/.#main.go")
+	r.Write("cmd/.hidden", "")
+	want := maps.Clone(committed)
+	want["cmd/.hidden"] = "0644 "
 	tree := treeOf(t, r)
-	if tree.ID == "" {
-		t.Fatal("the tree is not clean")
+	if tree.ID != "" {
+		t.Error("it is clean")
 	}
-	_, err := tree.Names(t.Context())
-	if want := "left out by a sparse checkout; run: git sparse-checkout disable"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("err = %v, want %s", err, want)
-	}
+	same(t, want, tree)
 }
 
 func TestConflictedFileIsListedOnce(t *testing.T) {
@@ -182,12 +210,10 @@ func TestConflictedFileIsListedOnce(t *testing.T) {
 	// A conflict without git merge, which would fail the test with its exit status.
 	ours, theirs := r.Git("rev-parse", "main:Makefile"), r.Git("rev-parse", "other:Makefile")
 	stage(t, r, "0 "+strings.Repeat("0", 40)+"\tMakefile\n100644 "+ours+" 2\tMakefile\n100644 "+theirs+" 3\tMakefile\n")
+	r.Write("Makefile", "both\n")
 	want := maps.Clone(committed)
-	want["Makefile"] = "0644 ours\n"
+	want["Makefile"] = "0644 both\n"
 	tree := treeOf(t, r)
-	if tree.ID != "" {
-		t.Error("a tree with a conflict is clean")
-	}
 	same(t, want, tree)
 }
 
@@ -272,10 +298,9 @@ func TestRefusals(t *testing.T) {
 			r.At(filepath.Join(r.Dir, "cmd")).Git("init", "-q", "inner")
 			r.At(filepath.Join(r.Dir, "cmd/inner")).Git("commit", "-q", "--allow-empty", "-m", "x")
 		}, "", "cmd/inner/: a git repository inside the work tree"},
-		{"changed sparse checkout", func(_ *testing.T, r *gittest.Repo) {
+		{"sparse checkout", func(_ *testing.T, r *gittest.Repo) {
 			r.Git("sparse-checkout", "set", "--no-cone", "/*", "!/cmd/")
-			r.Write("Makefile", "changed\n")
-		}, "", "git sparse-checkout disable"},
+		}, "", "left out by a sparse checkout; run: git sparse-checkout disable"},
 		{"a pipe in an unpacked tree", func(t *testing.T, r *gittest.Repo) {
 			r.Write("_output/unpacked/Makefile", "")
 			if out, err := exec.Command("mkfifo", filepath.Join(r.Dir, "_output/unpacked/pipe")).CombinedOutput(); err != nil {

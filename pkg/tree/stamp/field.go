@@ -80,10 +80,20 @@ const maxTag = 128
 
 // admit reports whether a version can be a version of base.
 func admit(version, base string) error {
-	if semver.Prerelease(version) != "" && semver.Canonical(version) != base {
+	of, pre := semver.Canonical(version), strings.TrimPrefix(semver.Prerelease(version), "-")
+	switch {
+	case pre != "" && of != base:
+		right := strings.TrimSuffix(of, "-"+pre) + "+" + pre
+		if CheckCandidate(right) != nil {
+			right = spell(strings.TrimSuffix(of, "-"+pre), "", pre)
+		}
 		return fmt.Errorf("version %s: a pre-release comes before its release, and kubeadm would ask for the images "+
-			"of an older patch; use build metadata: %s+%s",
-			version, base, strings.TrimPrefix(semver.Prerelease(version), "-"))
+			"of an older patch; use build metadata: %s", version, right)
+	case of != base:
+		return fmt.Errorf("version %s: it is a version of Kubernetes %s, and the tree is of %s", version, of, base)
+	}
+	if err := CheckCandidate(version); err != nil {
+		return err
 	}
 	if n := len(imageTag(version)); n > maxTag {
 		return fmt.Errorf("version %s has %d characters, and an image's tag can have only %d", version, n, maxTag)

@@ -5,12 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"slipway.build/pkg/tree/folder"
 )
 
 // File is the name of the version file in the root of a source tarball.
-const File = "version"
+const File = folder.Version
 
-// Marshal returns a stamp as a version file: lines of the form KEY='value', which a shell can read, too.
+// A VersionFile is the content of a version file.
+type VersionFile struct {
+	Stamp   Stamp
+	Sources string // the digest of the sources that it was packed with, see [folder.Digest]; may be empty
+}
+
+// sourcesKey is the key of the digest, which no variable sets.
+const sourcesKey = "SOURCES_SHA256"
+
+// Marshal returns a version file: lines of the form KEY='value', which a shell can read, too.
+func (f VersionFile) Marshal() []byte {
+	b := Marshal(f.Stamp)
+	if f.Sources != "" {
+		b = fmt.Appendf(b, "%s='%s'\n", sourcesKey, f.Sources)
+	}
+	return b
+}
+
+// Marshal returns a stamp as a version file without a digest of the sources.
 func Marshal(s Stamp) []byte {
 	var b bytes.Buffer
 	for _, f := range fields {
@@ -36,7 +56,21 @@ func Environ(s Stamp) []string {
 // they are missing. Without SOURCE_DATE_EPOCH, which files of other tools lack, the date is zero. Empty lines and lines that
 // begin with '#' are skipped. Errors name the line.
 func Unmarshal(data []byte) (Stamp, error) {
-	var s Stamp
+	file, err := parseFile(data)
+	if err != nil {
+		return Stamp{}, err
+	}
+	for _, f := range fields[:3] {
+		if f.get(file.Stamp) == "" {
+			return Stamp{}, fmt.Errorf("line %d: %s is missing at the end", strings.Count(string(data), "\n")+1, f.key)
+		}
+	}
+	return file.Stamp, nil
+}
+
+// parseFile parses a version file that may lack any line.
+func parseFile(data []byte) (VersionFile, error) {
+	var file VersionFile
 	seen := map[string]int{}
 	number := 0
 	for line := range strings.SplitSeq(string(data), "\n") {
@@ -46,23 +80,24 @@ func Unmarshal(data []byte) (Stamp, error) {
 		}
 		key, value, err := parse(line)
 		if err != nil {
-			return Stamp{}, fmt.Errorf("line %d: %w", number, err)
+			return VersionFile{}, fmt.Errorf("line %d: %w", number, err)
 		}
 		if first, ok := seen[key]; ok {
-			return Stamp{}, fmt.Errorf("line %d: %s is already set in line %d", number, key, first)
+			return VersionFile{}, fmt.Errorf("line %d: %s is already set in line %d", number, key, first)
 		}
 		seen[key] = number
-		if err := s.set(key, value); err != nil {
-			return Stamp{}, fmt.Errorf("line %d: %w", number, err)
+		if key == sourcesKey {
+			file.Sources = value
+			continue
+		}
+		if err := file.Stamp.set(key, value); err != nil {
+			return VersionFile{}, fmt.Errorf("line %d: %w", number, err)
 		}
 	}
-	for _, f := range fields[:3] {
-		if f.get(s) == "" {
-			return Stamp{}, fmt.Errorf("line %d: %s is missing at the end", number, f.key)
-		}
+	if file.Stamp.Version != "" {
+		file.Stamp.derive()
 	}
-	s.derive()
-	return s, nil
+	return file, nil
 }
 
 func parse(line string) (key, value string, err error) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/tree/folder"
 	"slipway.build/pkg/tree/worktree"
 )
 
@@ -88,7 +89,7 @@ func (q Request) given() (Stamp, error) {
 	if err != nil {
 		return Stamp{}, fmt.Errorf("KUBE_GIT_VERSION_FILE: %w", err)
 	}
-	s.fill(file)
+	s.fill(file.Stamp)
 	return s, nil
 }
 
@@ -96,7 +97,7 @@ func (q Request) given() (Stamp, error) {
 func (q Request) complete(ctx context.Context, s *Stamp) error {
 	repo, err := q.Git()
 	if errors.Is(err, worktree.ErrNone) {
-		return q.completeFromFile(s)
+		return q.completeFromFile(ctx, s)
 	}
 	if err != nil {
 		return unknown(s, err)
@@ -120,7 +121,8 @@ func (q Request) complete(ctx context.Context, s *Stamp) error {
 	return err
 }
 
-func (q Request) completeFromFile(s *Stamp) error {
+// completeFromFile takes fields from the version file of an unpacked source tarball. If the folder is no longer what was packed, the tree is dirty.
+func (q Request) completeFromFile(ctx context.Context, s *Stamp) error {
 	file, err := readFile(filepath.Join(q.Root, File))
 	if errors.Is(err, fs.ErrNotExist) {
 		return unknown(s, errors.New("neither the top of a git work tree nor an unpacked source tarball"))
@@ -128,11 +130,37 @@ func (q Request) completeFromFile(s *Stamp) error {
 	if err != nil {
 		return err
 	}
-	s.fill(file)
+	if file.Sources != "" {
+		is, err := sourcesOf(ctx, q.Root)
+		if err != nil {
+			return err
+		}
+		if is != file.Sources && file.Stamp.TreeState != dirty {
+			file.Stamp.TreeState = dirty
+			if file.Stamp.Version != "" {
+				file.Stamp.Version += "." + dirty
+			}
+		}
+	}
+	s.fill(file.Stamp)
 	if len(s.missing()) > 0 {
 		return unknown(s, fmt.Errorf("the file %s is incomplete", File))
 	}
 	return nil
+}
+
+// sourcesOf returns the digest of an unpacked tree.
+func sourcesOf(ctx context.Context, root string) (string, error) {
+	root, err := folder.Resolve(root)
+	if err != nil {
+		return "", err
+	}
+	names, err := folder.List(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	files, err := folder.Read(ctx, root, names, nil)
+	return folder.Digest(files), err
 }
 
 // unknown adds to an error the variables that can be set instead.
@@ -140,45 +168,64 @@ func unknown(s *Stamp, err error) error {
 	return fmt.Errorf("%w; to do without, set %s, or KUBE_GIT_VERSION_FILE", err, strings.Join(s.missing(), ", "))
 }
 
+// States of trees. A third one is "archive".
+const (
+	clean = "clean"
+	dirty = "dirty"
+)
+
 func treeState(state worktree.State) string {
 	if state.Dirty {
-		return "dirty"
+		return dirty
 	}
-	return "clean"
+	return clean
 }
 
 // version makes a version from the known commit and tree state, and from the tags and the time in state.
 func version(base string, s Stamp, state worktree.State) (string, error) {
 	v := fmt.Sprintf("%s+slipway.%s.%.12s", base, state.Time.UTC().Format("20060102150405"), s.Commit)
-	if tag := versionTag(base, state.Tags); tag != "" && s.Commit == state.Commit {
-		if !isSemver(tag) {
-			return "", fmt.Errorf("tag %s: build metadata may have letters, digits and '-' between its dots", tag)
+	if s.Commit == state.Commit {
+		tag, err := versionTag(base, state.Tags)
+		if err != nil {
+			return "", err
 		}
-		v = tag
+		v = cmp.Or(tag, v)
 	}
-	if s.TreeState == "dirty" {
-		v += ".dirty"
+	if s.TreeState == dirty {
+		v += "." + dirty
 	}
 	return v, nil
 }
 
-// versionTag returns the last of the tags that name a version of base, or "".
-func versionTag(base string, tags []string) string {
-	tags = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return !strings.HasPrefix(tag, base+"+") })
-	if len(tags) == 0 {
-		return ""
+// versionTag returns the newest version of base that tags name, or "". Other tags do not count, but a tag that was meant to be a version of the tree,
+// and cannot be one, is an error: a pre-release, and a version of another Kubernetes.
+func versionTag(base string, tags []string) (string, error) {
+	newest := ""
+	var errs []error
+	for _, tag := range slices.Sorted(slices.Values(tags)) {
+		other := semver.Prerelease(tag) != "" && semver.Major(tag) == semver.Major(base) && tag != base
+		switch {
+		case strings.HasPrefix(tag, base+"+") && !isSemver(tag):
+			errs = append(errs, fmt.Errorf("tag %s: build metadata may have letters, digits and '-' between its dots", tag))
+		case isSemver(tag) && (other || semver.Build(tag) != ""):
+			if err := admit(tag, base); err != nil {
+				errs = append(errs, fmt.Errorf("tag %s: %w; remove the tag from this commit, or name the version", tag, err))
+			} else if newest == "" || Compare(tag, newest) > 0 {
+				newest = tag
+			}
+		}
 	}
-	return slices.Max(tags)
+	return newest, errors.Join(errs...)
 }
 
-func readFile(name string) (Stamp, error) {
+func readFile(name string) (VersionFile, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return Stamp{}, err
+		return VersionFile{}, err
 	}
-	s, err := Unmarshal(data)
+	f, err := parseFile(data)
 	if err != nil {
-		return Stamp{}, fmt.Errorf("read %s: %w", name, err)
+		return VersionFile{}, fmt.Errorf("read %s: %w", name, err)
 	}
-	return s, nil
+	return f, nil
 }

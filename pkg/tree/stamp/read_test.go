@@ -41,9 +41,9 @@ func TestVersionFromGit(t *testing.T) {
 			prepare: func(r *gittest.Repo) { r.Write("new.go", "package a\n") },
 			want:    Stamp{"v1.36.3+slipway.20261120235300.c.dirty", "C", "dirty", "1", "36", gittest.Time},
 		}, {
-			name: "the last of the tags of this base",
+			name: "the newest of the tags",
 			prepare: func(r *gittest.Repo) {
-				for _, tag := range []string{"v1.36.3+acme.1", "v1.36.3+acme.2", "v1.36.30+z", "v1.36.2+z", "zebra", "v1.36.3"} {
+				for _, tag := range []string{"v1.36.3+acme.1", "v1.36.3+acme.2", "zebra", "v1.36.3"} {
 					r.Git("tag", tag)
 				}
 			},
@@ -56,6 +56,14 @@ func TestVersionFromGit(t *testing.T) {
 			name:    "a version file in a git tree does not count",
 			prepare: func(r *gittest.Repo) { r.Write(".git/info/exclude", "version\n"); r.Write("version", "nonsense") },
 			want:    Stamp{"v1.36.3+slipway.20261120235300.c", "C", "clean", "1", "36", gittest.Time},
+		}, {
+			name: "a file that git ignores",
+			prepare: func(r *gittest.Repo) {
+				r.Git("tag", "v1.36.3+acme.1")
+				r.Write(".git/info/exclude", "*_local.go\n")
+				r.Write("a_local.go", "package a\n")
+			},
+			want: Stamp{"v1.36.3+acme.1.dirty", "C", "dirty", "1", "36", gittest.Time},
 		}, {
 			name:    "version set",
 			prepare: func(r *gittest.Repo) { r.Write("new.go", "") },
@@ -160,6 +168,53 @@ func TestNamedVersionFileGoesBeforeGit(t *testing.T) {
 	}
 }
 
+func TestNamedVersionFileMayHaveOneLine(t *testing.T) {
+	t.Parallel()
+	r := repository(t)
+	r.Write("_output/v", "KUBE_GIT_VERSION='v1.36.3+acme.1'\n")
+	got, err := Read(t.Context(), Request{Root: r.Dir, Base: base, Env: r.Env("KUBE_GIT_VERSION_FILE", "_output/v")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Stamp{"v1.36.3+acme.1", r.Git("rev-parse", "HEAD"), "clean", "1", "36", gittest.Time}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnpackedTreeThatWasEditedIsDirty(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(dir string) error{
+		"":                 func(string) error { return nil },
+		"changed":          func(dir string) error { return os.WriteFile(filepath.Join(dir, "a.go"), []byte("package b\n"), 0o644) },
+		"executable":       func(dir string) error { return os.Chmod(filepath.Join(dir, "a.go"), 0o755) },
+		"a new file":       func(dir string) error { return os.WriteFile(filepath.Join(dir, "b.go"), nil, 0o644) },
+		"a removed file":   func(dir string) error { return os.Remove(filepath.Join(dir, "a.go")) },
+		"a link elsewhere": func(dir string) error { return os.Symlink("a.go", filepath.Join(dir, "c.go")) },
+	} {
+		origin := repository(t)
+		file := VersionFile{Stamp: read(t, origin)}
+		var err error
+		if file.Sources, err = sourcesOf(t.Context(), origin.Dir); err != nil {
+			t.Fatal(err)
+		}
+		unpacked := origin.At(t.TempDir())
+		unpacked.Write("a.go", "package a\n")
+		unpacked.Write(".gitignore", "/_output/\n")
+		unpacked.Write("_output/made", "")
+		unpacked.Write("version", string(file.Marshal()))
+		if err := edit(unpacked.Dir); err != nil {
+			t.Fatal(err)
+		}
+		want := file.Stamp
+		if name != "" {
+			want.TreeState, want.Version = "dirty", want.Version+".dirty"
+		}
+		if diff := cmp.Diff(want, read(t, unpacked)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 func TestEnvironmentAloneIsEnough(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"KUBE_GIT_VERSION": "v1.36.3+acme.1", "KUBE_GIT_COMMIT": "0123456789ab",
@@ -179,6 +234,9 @@ func TestRefusals(t *testing.T) {
 	r := repository(t)
 	r.Git("tag", "v1.36.4+under_score")
 	r.Write("_output/bad", "KUBE_GIT_VERSION='v1.36.3'\nnonsense\n")
+	r.Write("_output/other", "KUBE_GIT_VERSION='v1.36.2+acme.1'\n")
+	lone := t.TempDir()
+	write(t, lone, "KUBE_GIT_VERSION='v1.36.3'\n")
 	whole := []string{"KUBE_GIT_VERSION", "v1.36.3", "KUBE_GIT_COMMIT", "0123456", "KUBE_GIT_TREE_STATE", "clean"}
 	empty := t.TempDir()
 	noDate := t.TempDir()
@@ -209,6 +267,9 @@ func TestRefusals(t *testing.T) {
 		{"named file malformed", r.Dir, base, []string{"KUBE_GIT_VERSION_FILE", "_output/bad"}, "_output/bad: line 2: "},
 		{"nothing known", empty, base, nil, "to do without, set KUBE_GIT_VERSION, KUBE_GIT_COMMIT, KUBE_GIT_TREE_STATE, SOURCE_DATE_EPOCH"},
 		{"something known", empty, base, whole, "to do without, set SOURCE_DATE_EPOCH"},
+		{"version of another Kubernetes", r.Dir, base, []string{"KUBE_GIT_VERSION", "v1.36.2+acme.1"}, "a version of Kubernetes v1.36.2, and the tree is of v1.36.3"},
+		{"file of another Kubernetes", r.Dir, base, []string{"KUBE_GIT_VERSION_FILE", "_output/other"}, "a version of Kubernetes v1.36.2"},
+		{"file with a version alone", lone, base, nil, "the file version is incomplete; to do without, set KUBE_GIT_COMMIT, KUBE_GIT_TREE_STATE, SOURCE_DATE_EPOCH"},
 		{"file without a date", noDate, base, nil, "set SOURCE_DATE_EPOCH"},
 		{"file malformed", broken, base, nil, "version: line 2: KUBE_GIT_VERSION is already set in line 1"},
 		{"no git", r.Dir, base, []string{"PATH", empty}, "git is not in PATH"},

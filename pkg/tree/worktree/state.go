@@ -4,21 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"slipway.build/pkg/mechanism/git"
+	"slipway.build/pkg/tree/folder"
 )
 
-// A State is the commit that a work tree is at, and whether files have changed since. It is the same in a shallow and in a
-// full clone.
+// A State is the commit that a work tree is at, and how the folder differs from it. It is the same in a shallow and in a full clone.
 type State struct {
-	Commit string    // of HEAD, in hex
-	Tree   string    // the hash of the commit's content
-	Time   time.Time // of the commit (committer's date), UTC
-	Tags   []string  // names of tags on the commit, without refs/tags/
-	Dirty  bool      // some file differs from the commit, or is neither in it nor ignored
+	Commit string        // of HEAD, in hex
+	Tree   string        // the hash of the commit's content
+	Time   time.Time     // of the commit (committer's date), UTC
+	Tags   []string      // names of tags on the commit, without refs/tags/
+	Dirty  bool          // the folder is not what the commit has
+	Why    string        // the first difference, if it is dirty: "cmd/a.go is not what the commit has"
+	Files  []folder.File // the commit's files, as they are in the folder; those that are missing there are left out
+	Extra  []string      // other files in the folder, and folders, with a final slash; without those that nothing reads
 }
 
 // State returns the state at the time of its first successful call. A tree is clean if files were touched but not changed.
@@ -37,38 +42,40 @@ func (r *Repo) State(ctx context.Context) (State, error) {
 	return s, nil
 }
 
-// look reads the state with two processes in parallel.
+// look compares the folder with the commit.
 func (r *Repo) look(ctx context.Context) (State, error) {
-	var (
-		s            State
-		head         string
-		dirty        bool
-		errLog, errS error
-		wg           sync.WaitGroup
-	)
-	wg.Go(func() { s, errLog = r.head(ctx) })
-	head, dirty, errS = r.status(ctx)
-	wg.Wait()
-	if errS != nil {
-		return State{}, errS
+	s, err := r.head(ctx)
+	if err != nil {
+		return State{}, err
 	}
-	if head == "(initial)" {
-		return State{}, errors.New("git: no commit yet")
+	commit, err := r.list(ctx, s.Tree)
+	if err != nil {
+		return State{}, err
 	}
-	if errLog != nil {
-		return State{}, errLog
+	if s.Files, err = folder.Read(ctx, r.Root, slices.Sorted(maps.Keys(commit.files)), blobs(s.Commit)); err != nil {
+		return State{}, err
 	}
-	if head != s.Commit {
-		return State{}, fmt.Errorf("git: HEAD moved from %s to %s while it was read; run again", s.Commit, head)
+	beside, err := commit.beside(r.Root)
+	if err != nil {
+		return State{}, err
 	}
-	s.Dirty = dirty
+	if s.Extra, err = r.read(ctx, beside); err != nil {
+		return State{}, err
+	}
+	if s.Why = commit.differs(r.Root, s.Files); s.Why == "" && len(s.Extra) > 0 {
+		s.Why = s.Extra[0] + " is not in the commit"
+	}
+	s.Dirty = s.Why != ""
 	return s, nil
 }
 
-// head reads all of a State but Dirty. Its options override the user's configuration of git log.
+// head reads what git knows of the commit. Its options override the user's configuration of git log.
 func (r *Repo) head(ctx context.Context) (State, error) {
 	out, err := r.Run(ctx, nil, "log", "-1", "-s", "--no-color", "--no-show-signature", "--decorate=full",
 		"--decorate-refs=refs/tags/*", "--format=%H%n%T%n%ct%n%D", "HEAD", "--")
+	if failed := new(git.Error); errors.As(err, &failed) && strings.Contains(failed.Problem, "bad revision 'HEAD'") {
+		return State{}, errors.New("git: no commit yet")
+	}
 	if err != nil {
 		return State{}, err
 	}
@@ -87,26 +94,4 @@ func (r *Repo) head(ctx context.Context) (State, error) {
 		}
 	}
 	return s, nil
-}
-
-func (r *Repo) status(ctx context.Context) (head string, dirty bool, err error) {
-	out, err := r.Run(ctx, nil, "status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind",
-		"--untracked-files=normal", "--ignore-submodules=none", "--no-renames")
-	if err != nil {
-		return "", false, err
-	}
-	for record := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		header, ok := strings.CutPrefix(record, "# ")
-		if !ok {
-			dirty = true
-			break
-		}
-		if oid, ok := strings.CutPrefix(header, "branch.oid "); ok {
-			head = oid
-		}
-	}
-	if head == "" {
-		return "", false, fmt.Errorf("git status: no commit in %.200q", out)
-	}
-	return head, dirty, nil
 }

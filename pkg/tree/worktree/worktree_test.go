@@ -33,6 +33,113 @@ func TestStateSeesEveryKindOfChange(t *testing.T) {
 			r.Write("new.go", "package a\n")
 			r.Git("config", "--global", "status.showUntrackedFiles", "no")
 		}, true},
+		{"a file that git ignores", func(_ *testing.T, r *gittest.Repo) {
+			r.Write(".git/info/exclude", "*_local.go\n")
+			r.Write("cmd/x_local.go", "package x\n")
+		}, true},
+		{"a folder that git ignores", func(_ *testing.T, r *gittest.Repo) {
+			r.Write("_output/ignored", "patches\n")
+			r.Git("config", "--global", "core.excludesFile", filepath.Join(r.Dir, "_output/ignored"))
+			r.Write("patches/0001.patch", "")
+		}, true},
+		{"an empty folder", func(t *testing.T, r *gittest.Repo) {
+			if err := os.MkdirAll(filepath.Join(r.Dir, "new", "empty"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"a repository inside that git ignores", func(_ *testing.T, r *gittest.Repo) {
+			r.Write(".git/info/exclude", "inner\n")
+			r.Git("init", "-q", "inner")
+		}, true},
+		{"settings of an editor that git ignores", func(_ *testing.T, r *gittest.Repo) {
+			r.Write(".git/info/exclude", ".idea\n*.swp\nuser.bazelrc\n")
+			r.Write(".idea/x.xml", "")
+			r.Write(".a.go.swp", "")
+			r.Write("user.bazelrc", "")
+		}, false},
+		{"settings of an editor", func(_ *testing.T, r *gittest.Repo) { r.Write(".idea/x.xml", "") }, true},
+		{"Bazel's settings that git ignores", func(_ *testing.T, r *gittest.Repo) {
+			r.Write(".git/info/exclude", ".bazelrc\n")
+			r.Write(".bazelrc", "build --define=x=y\n")
+		}, true},
+		{"assumed unchanged", func(_ *testing.T, r *gittest.Repo) {
+			r.Git("update-index", "--assume-unchanged", "a.go")
+			r.Write("a.go", "package b\n")
+		}, true},
+		{"not to be looked at", func(_ *testing.T, r *gittest.Repo) {
+			r.Git("update-index", "--skip-worktree", "a.go")
+			r.Write("a.go", "package b\n")
+		}, true},
+		{"staged, and not to be looked at", func(_ *testing.T, r *gittest.Repo) {
+			r.Write("new.go", "package a\n")
+			r.Git("add", "new.go")
+			r.Git("update-index", "--skip-worktree", "new.go")
+		}, true},
+		{"left out by a sparse checkout", func(_ *testing.T, r *gittest.Repo) {
+			r.Git("sparse-checkout", "set", "--no-cone", "/*", "!/a.go")
+		}, true},
+		{"written with the size and times of what was there", func(t *testing.T, r *gittest.Repo) {
+			r.Git("config", "core.trustctime", "false")
+			r.Git("config", "core.checkStat", "minimal")
+			name := filepath.Join(r.Dir, "a.go")
+			info, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Write("a.go", "package b\n")
+			if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		{"mode, which does not count", func(t *testing.T, r *gittest.Repo) {
+			r.Git("config", "core.fileMode", "false")
+			if err := os.Chmod(filepath.Join(r.Dir, "a.go"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		{"line ends that git converts", func(_ *testing.T, r *gittest.Repo) {
+			r.Git("config", "core.autocrlf", "true")
+			r.Write("a.go", "package a\r\n")
+			r.Git("add", "a.go")
+		}, true},
+		{"a filter that makes the same of it", func(_ *testing.T, r *gittest.Repo) {
+			r.Git("config", "filter.same.clean", "echo package a")
+			r.Write(".git/info/attributes", "a.go filter=same\n")
+			r.Write("a.go", "package b\n")
+			r.Git("add", "a.go")
+		}, true},
+		{"a submodule", func(_ *testing.T, r *gittest.Repo) {
+			r.Git("update-index", "--add", "--cacheinfo", "160000,"+r.Git("rev-parse", "HEAD")+",sub")
+			r.Git("commit", "-q", "-m", "sub")
+		}, true},
+		{"a link to a file outside", func(t *testing.T, r *gittest.Repo) {
+			r.At(filepath.Dir(r.Dir)).Write("outside.go", "package a\n")
+			symlink(t, "../outside.go", filepath.Join(r.Dir, "b.go"))
+			r.Commit()
+		}, true},
+		{"a link to a folder that is never a source", func(t *testing.T, r *gittest.Repo) {
+			r.Write("_output/x/x.go", "package x\n")
+			symlink(t, "_output/x", filepath.Join(r.Dir, "x"))
+			r.Commit()
+		}, true},
+		{"links inside the tree, to nothing, and of an image", func(t *testing.T, r *gittest.Repo) {
+			symlink(t, "a.go", filepath.Join(r.Dir, "b.go"))
+			symlink(t, "nowhere", filepath.Join(r.Dir, "c.go"))
+			r.Write("images/x/rootfs/etc/passwd", "")
+			symlink(t, "/proc/mounts", filepath.Join(r.Dir, "images/x/rootfs/etc/mtab"))
+			r.Commit()
+		}, false},
+		{"a folder that is a link to one with the same files", func(t *testing.T, r *gittest.Repo) {
+			r.Write("sub/a.go", "package a\n")
+			r.Commit()
+			r.Write(".git/info/exclude", "sub\n")
+			outside := filepath.Join(filepath.Dir(r.Dir), "outside")
+			if err := os.Rename(filepath.Join(r.Dir, "sub"), outside); err != nil {
+				t.Fatal(err)
+			}
+			symlink(t, outside, filepath.Join(r.Dir, "sub"))
+		}, true},
+		{"_output is a link", func(t *testing.T, r *gittest.Repo) { symlink(t, t.TempDir(), filepath.Join(r.Dir, "_output")) }, false},
 		{"deleted", func(t *testing.T, r *gittest.Repo) {
 			if err := os.Remove(filepath.Join(r.Dir, "a.go")); err != nil {
 				t.Fatal(err)
@@ -52,8 +159,8 @@ func TestStateSeesEveryKindOfChange(t *testing.T) {
 			r.Write(".gitignore", "/_output/\n")
 			r.Commit()
 			test.change(t, r)
-			if s := state(t, r); s.Dirty != test.dirty {
-				t.Errorf("Dirty = %v, want %v", s.Dirty, test.dirty)
+			if s := state(t, r); s.Dirty != test.dirty || s.Dirty != (s.Why != "") {
+				t.Errorf("Dirty = %v (%s), want %v", s.Dirty, s.Why, test.dirty)
 			}
 		})
 	}
@@ -208,6 +315,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			t.Errorf("err = %v, want %v", err, context.Canceled)
 		}
 	})
+}
+
+func symlink(t *testing.T, to, name string) {
+	t.Helper()
+	if err := os.Symlink(to, name); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func state(t *testing.T, g *gittest.Repo) State {

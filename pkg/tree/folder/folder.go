@@ -1,0 +1,178 @@
+package folder
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/recipe"
+)
+
+//go:embed *.go
+var sources embed.FS
+
+// Code identifies the code here.
+var Code = recipe.Of("tree/folder", sources)
+
+// A File is a file of a tree, or a symbolic link.
+type File struct {
+	Name   string      // relative to the root, slash-separated
+	Mode   fs.FileMode // 0644, 0755, or that of a link; only the owner's x bit counts
+	Link   string      // where a link leads
+	SHA256 string      // of the content, in hex; of a link, of nothing
+	Blob   string      // git's hash, in hex, if it was asked for
+}
+
+// Resolve returns the absolute form of a folder, without symbolic links.
+func Resolve(root string) (string, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(root)
+}
+
+// List lists all files below root, a folder that is no link, but those that are never sources. Names are sorted.
+func List(ctx context.Context, root string) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if file == root {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch {
+		case Excluded(name, d.Type()) && d.IsDir():
+			return fs.SkipDir
+		case Excluded(name, d.Type()), d.IsDir():
+			return nil
+		}
+		names = append(names, name)
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// Read reads files below root. Those that are missing, and folders, are left out. A nil blob leaves git's hashes out; otherwise it returns a new
+// hash of the repository's kind.
+func Read(ctx context.Context, root string, names []string, blob func() hash.Hash) ([]File, error) {
+	const batch = 32
+	files := make([]File, len(names))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for at := 0; at < len(names); at += batch {
+		g.Go(func() error {
+			for i, name := range names[at:min(at+batch, len(names))] {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				f, err := read(root, name, blob)
+				if err != nil && !Missing(err) {
+					return err
+				}
+				files[at+i] = f
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(files, func(f File) bool { return f.Name == "" }), nil
+}
+
+// Missing reports whether an error says that a file is gone, or that a folder above it is a file by now.
+func Missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// read returns a File without a name if there is a folder of that name.
+func read(root, name string, blob func() hash.Hash) (File, error) {
+	path := filepath.Join(root, filepath.FromSlash(name))
+	info, err := os.Lstat(path)
+	if err != nil || info.IsDir() {
+		return File{}, err
+	}
+	f := File{Name: name, Mode: 0o644}
+	var content io.Reader = strings.NewReader("")
+	size := info.Size()
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		f.Mode = fs.ModeSymlink | 0o777
+		if f.Link, err = os.Readlink(path); err != nil {
+			return File{}, err
+		}
+		size = int64(len(f.Link))
+	case !info.Mode().IsRegular():
+		return File{}, fmt.Errorf("%s: neither a file nor a symbolic link", name)
+	default:
+		if info.Mode()&0o100 != 0 {
+			f.Mode = 0o755
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return File{}, err
+		}
+		defer file.Close()
+		content = file
+	}
+	sum := sha256.New()
+	to := io.Writer(sum)
+	var git hash.Hash
+	if blob != nil {
+		git = blob()
+		fmt.Fprintf(git, "blob %d\x00%s", size, f.Link)
+		to = io.MultiWriter(sum, git)
+	}
+	if _, err := io.Copy(to, content); err != nil {
+		return File{}, err
+	}
+	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if git != nil {
+		f.Blob = hex.EncodeToString(git.Sum(nil))
+	}
+	return f, nil
+}
+
+// Digest returns one digest of files, in hex: of their names, modes and contents, in any order, and of more names of files whose content nothing
+// is known of.
+func Digest(files []File, unread ...string) string {
+	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	h := sha256.New()
+	for _, f := range files {
+		h.Write(f.Line())
+	}
+	for _, name := range slices.Sorted(slices.Values(unread)) {
+		fmt.Fprintf(h, "%q\n", name)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Line returns a line of text for everything of a file but Blob.
+func (f File) Line() []byte {
+	return fmt.Appendf(nil, "%q %v %q %s\n", f.Name, f.Mode, f.Link, f.SHA256)
+}
