@@ -18,6 +18,7 @@ import (
 	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/reapi"
+	"slipway.build/pkg/tree/folder"
 )
 
 const (
@@ -86,7 +87,7 @@ func targetsKey(root string) (key string, newest time.Time, err error) {
 				return err
 			case d.IsDir() && d.Name() == "testdata":
 				return filepath.SkipDir
-			case d.IsDir(), strings.HasSuffix(name, "_test.go"):
+			case d.IsDir(), strings.HasSuffix(name, "_test.go"), folder.Leaving(name):
 				return nil
 			}
 			rel, err := filepath.Rel(root, name)

@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/tree/catalog"
+	tree "slipway.build/pkg/tree/folder"
 )
 
 // Repositories of the images, and the labels that hold their hashes.
@@ -97,7 +98,7 @@ type file struct {
 func readFolder(dir string) (folder, error) {
 	var f folder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || tree.Leaving(path) {
 			return err
 		}
 		info, err := d.Info()

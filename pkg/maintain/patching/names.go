@@ -81,7 +81,7 @@ func readPatches(dir string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, e := range entries {
-		if e.IsDir() || !strings.HasSuffix(e.Name(), patch.Suffix) {
+		if e.IsDir() || !patch.Is(e.Name()) {
 			continue
 		}
 		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
@@ -135,7 +135,7 @@ func keepOthers(from, to string) error {
 			return err
 		}
 		rel, err := filepath.Rel(from, name)
-		if err != nil || rel == "." || filepath.Dir(rel) == "." && !e.IsDir() && strings.HasSuffix(rel, patch.Suffix) {
+		if err != nil || rel == "." || filepath.Dir(rel) == "." && !e.IsDir() && patch.Is(rel) {
 			return err
 		}
 		target := filepath.Join(to, rel)

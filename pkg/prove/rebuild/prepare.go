@@ -317,7 +317,7 @@ func (c *checker) patches() error {
 			if err != nil {
 				return err
 			}
-			if name := filepath.ToSlash(rel); stated[name].Name == "" {
+			if name := filepath.ToSlash(rel); patch.Is(name) && stated[name].Name == "" {
 				c.problem("the release was made without the patch %s", name)
 			}
 		}

@@ -29,8 +29,11 @@ var Code = recipe.Of("tree/patch", sources)
 // Folder is the folder, in the tree or in a project's folder below images, that holds patches.
 const Folder = "patches"
 
-// Suffix is what the names of patches end with. Other files in the folder are no patches, nor are hidden ones, and what editors leave.
+// Suffix is what the names of patches end with. Other files in the folder are no patches.
 const Suffix = ".patch"
+
+// Is reports whether a file in a folder of patches is one, by its name. Hidden files are none, nor is what editors leave.
+func Is(name string) bool { return strings.HasSuffix(name, Suffix) && !folder.Hidden(name) }
 
 // A Series is the patches of an upstream repository, in the order in which they apply.
 type Series struct {
