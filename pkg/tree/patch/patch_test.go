@@ -303,16 +303,16 @@ func TestLoad(t *testing.T) {
 func TestWhatEditorsLeaveIsNoPatch(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, patch.Folder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, Folder), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("me@host.1234", filepath.Join(root, patch.Folder, ".#0001-acme.patch")); err != nil {
+	if err := os.Symlink("me@host.1234", filepath.Join(root, Folder, ".#0001-acme.patch")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, patch.Folder, ".hidden.patch"), []byte("no patch"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, Folder, ".hidden.patch"), []byte("no patch"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := patch.Load(root); err != nil || len(found) > 0 {
+	if found, err := Load(root); err != nil || len(found) > 0 {
 		t.Errorf("found %v, %v", found, err)
 	}
 }
