@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -8,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,11 +86,13 @@ func Read(ctx context.Context, root string, names []string, blob func() hash.Has
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for at := 0; at < len(names); at += batch {
 		g.Go(func() error {
+			var buffer bytes.Buffer
 			for i, name := range names[at:min(at+batch, len(names))] {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				f, err := read(root, name, blob)
+				buffer.Reset()
+				f, err := read(root, name, blob, &buffer)
 				if err != nil && !Missing(err) {
 					return err
 				}
@@ -110,23 +112,20 @@ func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// read returns a File without a name if there is a folder of that name.
-func read(root, name string, blob func() hash.Hash) (File, error) {
+// read returns a File without a name if there is a folder of that name. The buffer is empty, and for the content.
+func read(root, name string, blob func() hash.Hash, buffer *bytes.Buffer) (File, error) {
 	path := filepath.Join(root, filepath.FromSlash(name))
 	info, err := os.Lstat(path)
 	if err != nil || info.IsDir() {
 		return File{}, err
 	}
 	f := File{Name: name, Mode: 0o644}
-	var content io.Reader = strings.NewReader("")
-	size := info.Size()
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		f.Mode = fs.ModeSymlink | 0o777
 		if f.Link, err = os.Readlink(path); err != nil {
 			return File{}, err
 		}
-		size = int64(len(f.Link))
 	case !info.Mode().IsRegular():
 		return File{}, fmt.Errorf("%s: neither a file nor a symbolic link", name)
 	default:
@@ -138,21 +137,17 @@ func read(root, name string, blob func() hash.Hash) (File, error) {
 			return File{}, err
 		}
 		defer file.Close()
-		content = file
+		buffer.Grow(int(info.Size()) + bytes.MinRead)
+		if _, err := buffer.ReadFrom(file); err != nil {
+			return File{}, err
+		}
 	}
-	sum := sha256.New()
-	to := io.Writer(sum)
-	var git hash.Hash
+	sum := sha256.Sum256(buffer.Bytes())
+	f.SHA256 = hex.EncodeToString(sum[:])
 	if blob != nil {
-		git = blob()
-		fmt.Fprintf(git, "blob %d\x00%s", size, f.Link)
-		to = io.MultiWriter(sum, git)
-	}
-	if _, err := io.Copy(to, content); err != nil {
-		return File{}, err
-	}
-	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	if git != nil {
+		git := blob()
+		fmt.Fprintf(git, "blob %d\x00%s", buffer.Len()+len(f.Link), f.Link)
+		git.Write(buffer.Bytes())
 		f.Blob = hex.EncodeToString(git.Sum(nil))
 	}
 	return f, nil
