@@ -172,10 +172,13 @@ func (c *Code) read() files {
 }
 
 // linked returns the version of a module in this program.
-func linked(module string) string {
+func linked(module string) string { return version(buildInfo(), module) }
+
+// buildInfo parses the build information once: it is long, and each of a dozen codes asks for a dozen modules.
+var buildInfo = sync.OnceValue(func() *debug.BuildInfo {
 	info, _ := debug.ReadBuildInfo()
-	return version(info, module)
-}
+	return info
+})
 
 func version(info *debug.BuildInfo, module string) string {
 	if info == nil {
