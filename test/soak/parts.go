@@ -8,7 +8,10 @@ type part struct {
 	tests    []string
 }
 
-const verifying = "./pkg/ship/verify"
+const (
+	identifying = "./pkg/build/buildid"
+	verifying   = "./pkg/ship/verify"
+)
 
 var parts = []part{
 	{"kills", 40, "", []string{
@@ -43,5 +46,6 @@ var parts = []part{
 	{"kubernetes-units", 55, "", []string{"TestKubernetesUnitTestsFailAsDocumented"}},
 	{"staging-units", 40, "", []string{"TestStagingUnitTestsFailAsDocumented"}},
 	{"documents", 15, "", []string{"TestBillsOfMaterialsHaveWhatSyftFinds"}},
+	{"build-ids", 10, identifying, []string{"TestIDsAreThoseOfTheGoCommandOnOtherPlatforms", "TestIDsAreThoseOfTheNextGoCommand"}},
 	{"changed-bytes", 10, verifying, []string{"TestTenThousandChangedBytesAreFound"}},
 }
