@@ -39,3 +39,5 @@ require (
 	golang.org/x/tools v0.47.0 // indirect
 	sigs.k8s.io/knftables v0.0.22 // indirect
 )
+
+godebug default=go1.24

@@ -49,8 +49,11 @@ func (p *preparation) selection(folder string) (selection, error) {
 //
 // A module of which the project requires a newer version stays as it is, and everything that imports it is compiled twice. A replacement by
 // the older version would not change that: the go command names a package by the version that is required, not by the one in its place.
+//
+// If these modules ask for a later Go than the project, the project behaves as with its own: see https://go.dev/doc/godebug.
 func (w *wanted) share(components selection) {
 	shares := false
+	w.Godebug = []*modfile.Godebug{}
 	for path, version := range components.Versions {
 		if has := w.Versions[path]; has != "" && !slices.Contains(w.Own, path) && semver.Compare(version, has) > 0 {
 			w.Versions[path], shares = version, true
@@ -60,6 +63,9 @@ func (w *wanted) share(components selection) {
 		w.Add[i].Version = w.Versions[m.Path]
 	}
 	if shares && w.Go != "" && goversion.Compare("go"+components.Go, "go"+w.Go) > 0 {
+		if own, theirs := goversion.Lang("go"+w.Go), goversion.Lang("go"+components.Go); own != theirs {
+			w.Godebug = append(w.Godebug, &modfile.Godebug{Key: "default", Value: own})
+		}
 		w.Go = components.Go // their modules ask for it
 	}
 }

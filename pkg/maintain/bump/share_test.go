@@ -27,6 +27,8 @@ require (
 	k8s.io/newer v0.39.0 // indirect
 	k8s.io/older v0.37.0 // indirect
 )
+
+godebug default=go1.25
 `
 	w := wanted{Go: "1.25.0", Own: []string{"example.com/tool"}, Replace: []requirement{}, Versions: map[string]string{
 		"example.com/tool": "v1.0.0", "k8s.io/older": "v0.36.0", "k8s.io/newer": "v0.39.0",
