@@ -168,13 +168,14 @@ func TestServersThatMisbehave(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := standin.Start(t)
+			patient := client(t, s)
 			c := client(t, s, func(o *reapi.Options) { o.Patience = 300 * time.Millisecond })
 			data := pattern(3 << 20)
 			d, action := reapi.DigestOf(data), reapi.DigestOf([]byte("action"))
-			if err := c.Write(t.Context(), d, opener(data)); err != nil {
+			if err := patient.Write(t.Context(), d, opener(data)); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.StoreResult(t.Context(), action, &reapi.Result{Files: []reapi.OutputFile{{Path: "a", Digest: d}}}); err != nil {
+			if err := patient.StoreResult(t.Context(), action, &reapi.Result{Files: []reapi.OutputFile{{Path: "a", Digest: d}}}); err != nil {
 				t.Fatal(err)
 			}
 			for _, method := range []string{"GetCapabilities", "GetActionResult", "UpdateActionResult", "FindMissingBlobs", "BatchReadBlobs", "BatchUpdateBlobs", "Read", "Write"} {
@@ -212,7 +213,7 @@ func TestServersThatMisbehave(t *testing.T) {
 				t.Errorf("that took %v", took)
 			}
 			s.Behave()
-			if err := c.Read(t.Context(), d, io.Discard); err != nil {
+			if err := patient.Read(t.Context(), d, io.Discard); err != nil {
 				t.Errorf("afterwards: %v", err)
 			}
 		})
