@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,21 +38,6 @@ func sumOf(m member) (sum, error) {
 		return sum{}, err
 	}
 	return sum(h.Sum(nil)), nil
-}
-
-// rightSum reports whether a file has the given sum, SHA-256 or SHA-512 in hexadecimal.
-func rightSum(name, want string) bool {
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	h := sha256.New()
-	if len(want) == 2*sha512.Size {
-		h = sha512.New()
-	}
-	_, err = io.Copy(h, f)
-	return err == nil && hex.EncodeToString(h.Sum(nil)) == want
 }
 
 func isArchive(name string) bool {
