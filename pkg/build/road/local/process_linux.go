@@ -45,7 +45,7 @@ func interrupt(root *os.Process) error {
 		if pid == root.Pid {
 			continue
 		}
-		// The handle comes first: what is a descendant afterwards gets the signal, whoever had the PID before.
+		// The handle comes first: only a process that is a descendant afterwards gets the signal.
 		if p, err := os.FindProcess(pid); err == nil {
 			if _, member := family(root.Pid)[pid]; member {
 				_ = p.Signal(os.Interrupt) // it may have ended meanwhile
