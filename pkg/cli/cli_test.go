@@ -71,11 +71,13 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum := "h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM="
 	if pin := ours.Go; pin.Version == runtime.Version() {
 		for i, f := range ar.Files {
 			data := bytes.ReplaceAll(f.Data, []byte("go1.26.8"), []byte(pin.Version))
-			ar.Files[i].Data = bytes.ReplaceAll(data, []byte("h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM="), []byte(pin.Sums["linux-amd64"]))
+			ar.Files[i].Data = bytes.ReplaceAll(data, []byte(sum), []byte(pin.Sums["linux-amd64"]))
 		}
+		sum = pin.Sums["linux-amd64"]
 	}
 	caches, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {
@@ -91,7 +93,7 @@ func TestScripts(t *testing.T) {
 			e.Vars = append(e.Vars,
 				"GORACE=atexit_sleep_ms=10", // under -race, every slipway would wait a second for reports at its end
 				"GOCACHE="+goCache, "GOMODCACHE="+modules, "GOPROXY=off",
-				"GO="+runtime.Version(), "HOST="+runtime.GOOS+"/"+runtime.GOARCH, "ARCH="+runtime.GOARCH,
+				"GO="+runtime.Version(), "GOSUM="+sum, "HOST="+runtime.GOOS+"/"+runtime.GOARCH, "ARCH="+runtime.GOARCH,
 				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@acme.example", "GIT_AUTHOR_DATE=2026-11-20T23:53:00Z",
 				"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@acme.example", "GIT_COMMITTER_DATE=2026-11-20T23:53:00Z",
 			)

@@ -46,12 +46,16 @@ func Download(ctx context.Context, pin Pin, platform string, progress func(strin
 // names in an installed Go, relative and with slashes. A folder with these files has the release's sum. The caller makes
 // the files below bin and pkg/tool executable.
 func Files(dir, platform string) (map[string]string, error) {
-	g, err := readGoroot(dir, "", platform)
+	g, err := newGoroot(dir, "", platform)
 	if err != nil {
 		return nil, fmt.Errorf("read the Go in %s: %w", dir, err)
 	}
-	files := make(map[string]string, len(g.files))
-	for name, rel := range g.files {
+	packed, err := g.files()
+	if err != nil {
+		return nil, fmt.Errorf("read the Go in %s: %w", dir, err)
+	}
+	files := make(map[string]string, len(packed))
+	for name, rel := range packed {
 		if folder, base := path.Split(name); base == "_go.mod" {
 			name = folder + "go.mod"
 		}

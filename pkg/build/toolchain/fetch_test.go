@@ -22,7 +22,7 @@ func release(t *testing.T) (dir, sum string) {
 	} {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), text, 0o444)
 	}
-	g, err := readGoroot(dir, pinned, foreign)
+	g, err := newGoroot(dir, pinned, foreign)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestFolderMadeOfFilesIsTheRelease(t *testing.T) {
 		}
 		write(t, filepath.Join(installed, filepath.FromSlash(name)), string(data), 0o644)
 	}
-	g, err := readGoroot(installed, pinned, foreign)
+	g, err := newGoroot(installed, pinned, foreign)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,40 +6,43 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 // A goroot is an installed Go as the module golang.org/toolchain would hold it.
 type goroot struct {
-	dir    string
-	module string            // what the module would be called
-	files  map[string]string // the files that it would contain, by their names there; both relative, with slashes
-	state  string            // a digest of all files' identities, which changes when a file is written
+	dir      string
+	module   string // what the module would be called
+	platform string // "linux-arm64"
 }
 
-// readGoroot finds the files below dir that would be in the module of a version for a platform ("linux-arm64").
-func readGoroot(dir, version, platform string) (*goroot, error) {
+func newGoroot(dir, version, platform string) (*goroot, error) {
 	dir, err := filepath.EvalSymlinks(dir) // WalkDir does not follow links
-	if err != nil {
-		return nil, err
-	}
-	g := &goroot{dir: dir, module: moduleOf(version, platform), files: map[string]string{}}
-	state := sha256.New()
-	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+	return &goroot{dir, moduleOf(version, platform), platform}, err
+}
+
+// files finds the files that would be in the module, by their names there. Names are relative, with slashes.
+func (g *goroot) files() (map[string]string, error) {
+	files := map[string]string{}
+	return files, filepath.WalkDir(g.dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(dir, file)
+		rel, err := filepath.Rel(g.dir, file)
 		if err != nil {
 			return err
 		}
@@ -50,37 +53,36 @@ func readGoroot(dir, version, platform string) (*goroot, error) {
 			}
 			return nil
 		}
-		if !distributed(rel, platform) {
-			return nil
+		if distributed(rel, g.platform) {
+			add(files, rel)
 		}
-		g.add(rel)
-		id, err := identity(file)
-		_, _ = fmt.Fprintf(state, "%q %s\n", rel, id) // a hash never fails
-		return err
+		return nil
 	})
-	g.state = fmt.Sprintf("%x", state.Sum(nil))
-	return g, err
 }
 
 // add enters a file by its name in the module, which cannot contain the go.mod of another module. A fetched Go has both
 // names. It reads go.mod, which comes later in the walk and so replaces the other.
-func (g *goroot) add(rel string) {
+func add(files map[string]string, rel string) {
 	name := rel
 	if folder, base := path.Split(rel); base == "go.mod" {
 		name = folder + "_go.mod"
 	}
-	g.files[name] = rel
+	files[name] = rel
 }
 
 // sum hashes the files as `go mod download` hashes those of a module.
 func (g *goroot) sum() (string, error) {
+	files, err := g.files()
+	if err != nil {
+		return "", err
+	}
 	prefix := g.module + "/"
 	var names []string
-	for name := range maps.Keys(g.files) {
+	for name := range files {
 		names = append(names, prefix+name)
 	}
 	return dirhash.Hash1(names, func(name string) (io.ReadCloser, error) {
-		rel := g.files[strings.TrimPrefix(name, prefix)]
+		rel := files[strings.TrimPrefix(name, prefix)]
 		file := filepath.Join(g.dir, filepath.FromSlash(rel))
 		if rel != "go.env" {
 			return os.Open(file)
@@ -90,6 +92,56 @@ func (g *goroot) sum() (string, error) {
 	})
 }
 
+// state returns a digest that changes when a file is written from which programs are compiled, even if its modification time is set back. Tests
+// and their data, half of the files, are not looked at again.
+func (g *goroot) state() (string, error) {
+	var mu sync.Mutex
+	var lines []string
+	var group errgroup.Group
+	var walk func(rel string) error
+	walk = func(rel string) error {
+		entries, err := os.ReadDir(filepath.Join(g.dir, filepath.FromSlash(rel)))
+		if err != nil {
+			return err
+		}
+		var found []string
+		for _, e := range entries {
+			name := path.Join(rel, e.Name())
+			switch {
+			case e.IsDir() && (leftOut(name) || e.Name() == "testdata"):
+			case e.IsDir():
+				below := func() error { return walk(name) }
+				if !group.TryGo(below) {
+					if err := below(); err != nil {
+						return err
+					}
+				}
+			case distributed(name, g.platform) && !strings.HasSuffix(name, "_test.go"):
+				st, err := statcache.Stat(g.dir + "/" + name)
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				line := strconv.AppendQuote(nil, name)
+				for _, n := range []uint64{uint64(st.Size), uint64(st.Mtime), uint64(st.Ctime), st.Inode, uint64(st.Mode)} {
+					line = strconv.AppendUint(append(line, ' '), n, 36)
+				}
+				found = append(found, string(line))
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, found...)
+		return nil
+	}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.Go(func() error { return walk("") })
+	if err := group.Wait(); err != nil {
+		return "", err
+	}
+	slices.Sort(lines)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, "\n")))), nil
+}
+
 // rememberedSum returns sum, but reads the files only once: the user's cache folder has the last state of each GOROOT, and
 // its sum. Without such a folder, the sum is computed each time.
 func (g *goroot) rememberedSum() (string, error) {
@@ -97,15 +149,19 @@ func (g *goroot) rememberedSum() (string, error) {
 	if err != nil {
 		return g.sum()
 	}
+	now, err := g.state()
+	if err != nil {
+		return "", err
+	}
 	name := sha256.Sum256([]byte(g.module + "\n" + g.dir))
 	file := filepath.Join(cache, "slipway", fmt.Sprintf("goroot-%x", name[:8]))
 	data, _ := os.ReadFile(file) // missing the first time
-	if state, sum, ok := strings.Cut(strings.TrimSpace(string(data)), " "); ok && state == g.state {
+	if state, sum, ok := strings.Cut(strings.TrimSpace(string(data)), " "); ok && state == now {
 		return sum, nil
 	}
 	sum, err := g.sum()
 	if err == nil {
-		_ = remember(file, g.state+" "+sum+"\n") // only saves time
+		_ = remember(file, now+" "+sum+"\n") // only saves time
 	}
 	return sum, err
 }
@@ -119,11 +175,11 @@ func remember(file, text string) error {
 
 // unreleased returns why the Go in a folder is not a version as released for a platform with the sum want, or "" if it is.
 func unreleased(dir, version, platform, want string) string {
-	g, err := readGoroot(dir, version, platform)
-	if err != nil {
-		return fmt.Sprintf("the installed one cannot be checked: %v", err)
+	g, err := newGoroot(dir, version, platform)
+	var sum string
+	if err == nil {
+		sum, err = g.rememberedSum()
 	}
-	sum, err := g.rememberedSum()
 	if err != nil {
 		return fmt.Sprintf("the installed one cannot be checked: %v", err)
 	}

@@ -99,7 +99,7 @@ func pin(sum string) Pin {
 // sumOf returns the sum that a GOROOT has if it is as released.
 func sumOf(t *testing.T, goroot string) string {
 	t.Helper()
-	g, err := readGoroot(goroot, pinned, host)
+	g, err := newGoroot(goroot, pinned, host)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,18 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
-// A kind is the type of a file system entry.
-type kind byte
+type kind = statcache.Kind
 
 const (
-	file       kind = 'f'
-	executable kind = 'x' // a file its owner may execute
-	symlink    kind = 'l'
-	directory  kind = 'd'
-	other      kind = 'o' // a socket, a device, …: only its name counts
+	file       = statcache.File
+	executable = statcache.Executable
+	symlink    = statcache.Symlink
+	directory  = statcache.Directory
+	other      = statcache.Other // only its name counts
 )
 
 // A digest identifies content: what it is, and a hash.
@@ -53,7 +54,7 @@ type entry struct {
 // A reader finds out the contents of paths, and reads a file only if its content is not remembered.
 type reader struct {
 	root  string
-	stats *statCache
+	stats *statcache.Cache
 	slots chan struct{} // as many as files may be read at the same time
 }
 
@@ -76,39 +77,39 @@ func (r *reader) output(p string) (content, error) { return r.look(p, false) }
 func (r *reader) look(p string, follow bool) (content, error) {
 	abs := r.absolute(p)
 	wantDir := strings.HasSuffix(p, "/")
-	st, err := lstat(abs)
+	st, err := statcache.Lstat(abs)
 	if err != nil {
 		return content{}, fmt.Errorf("%s: %w", p, err)
 	}
-	if st.kind == symlink && follow && wantDir {
-		if st, err = stat(abs); err != nil {
+	if st.Kind == symlink && follow && wantDir {
+		if st, err = statcache.Stat(abs); err != nil {
 			return content{}, fmt.Errorf("%s: %w", p, err)
 		}
 	}
 	switch {
-	case wantDir && st.kind != directory:
+	case wantDir && st.Kind != directory:
 		return content{}, fmt.Errorf("%s: is not a directory", p)
 	case wantDir:
 		return r.directory(p, abs, follow)
-	case st.kind == directory:
+	case st.Kind == directory:
 		return content{}, fmt.Errorf("%s: is a directory: declare it as %s/", p, p)
-	case st.kind == symlink && follow:
+	case st.Kind == symlink && follow:
 		return r.linked(p, abs)
-	case st.kind == other:
+	case st.Kind == other:
 		return content{}, fmt.Errorf("%s: is neither a file nor a directory nor a symbolic link", p)
 	}
 	d, err := r.leaf(p, abs, st)
-	return content{digest: d, file: d.sum, size: st.size}, err
+	return content{digest: d, file: d.sum, size: st.Size}, err
 }
 
 // linked returns the content of a symbolic link, including the file it leads to, if any.
 func (r *reader) linked(p, abs string) (content, error) {
-	d, err := r.leaf(p, abs, status{kind: symlink})
+	d, err := r.leaf(p, abs, statcache.Status{Kind: symlink})
 	if err != nil {
 		return content{}, err
 	}
-	st, err := stat(abs)
-	if err != nil || (st.kind != file && st.kind != executable) {
+	st, err := statcache.Stat(abs)
+	if err != nil || !st.Regular() {
 		return content{digest: d}, nil
 	}
 	to, err := r.leaf(p, abs, st)
@@ -116,7 +117,7 @@ func (r *reader) linked(p, abs string) (content, error) {
 		return content{}, err
 	}
 	d.sum = sha256.Sum256([]byte(d.String() + to.String()))
-	return content{digest: d, file: to.sum, size: st.size}, nil
+	return content{digest: d, file: to.sum, size: st.Size}, nil
 }
 
 func (r *reader) directory(p, abs string, follow bool) (content, error) {
@@ -150,11 +151,11 @@ func (r *reader) walk(p, abs string, follow bool, c *content) error {
 	}
 	for _, n := range names {
 		below, absBelow := p+n.Name(), abs+"/"+n.Name()
-		st, err := lstat(absBelow)
+		st, err := statcache.Lstat(absBelow)
 		if err != nil {
 			return fmt.Errorf("%s: %w", below, err)
 		}
-		if st.kind == directory {
+		if st.Kind == directory {
 			c.entries = append(c.entries, entry{below + "/", digest{kind: directory}})
 			if err := r.walk(below+"/", absBelow, follow, c); err != nil {
 				return err
@@ -166,13 +167,13 @@ func (r *reader) walk(p, abs string, follow bool, c *content) error {
 			return err
 		}
 		c.entries = append(c.entries, entry{below, d})
-		c.size += st.size
+		c.size += st.Size
 	}
 	return nil
 }
 
-func (r *reader) entry(p, abs string, st status, follow bool) (digest, error) {
-	if st.kind == symlink && follow {
+func (r *reader) entry(p, abs string, st statcache.Status, follow bool) (digest, error) {
+	if st.Kind == symlink && follow {
 		c, err := r.linked(p, abs)
 		return c.digest, err
 	}
@@ -180,8 +181,8 @@ func (r *reader) entry(p, abs string, st status, follow bool) (digest, error) {
 }
 
 // leaf returns the digest of anything but a directory. It reads a file unless a valid digest is remembered.
-func (r *reader) leaf(p, abs string, st status) (digest, error) {
-	switch st.kind {
+func (r *reader) leaf(p, abs string, st statcache.Status) (digest, error) {
+	switch st.Kind {
 	case other:
 		return digest{kind: other}, nil
 	case symlink:
@@ -193,8 +194,8 @@ func (r *reader) leaf(p, abs string, st status) (digest, error) {
 	}
 	const attempts = 3
 	for range attempts {
-		if sum, ok := r.stats.lookup(p, st); ok {
-			return digest{st.kind, sum}, nil
+		if sum, ok := r.remembered(p, st); ok {
+			return digest{st.Kind, sum}, nil
 		}
 		// The entry gets the time before the read, so that an edit during the read makes it invalid.
 		now := time.Now().UnixNano()
@@ -202,20 +203,30 @@ func (r *reader) leaf(p, abs string, st status) (digest, error) {
 		if err != nil {
 			return digest{}, fmt.Errorf("%s: %w", p, cause(err))
 		}
-		after, err := stat(abs)
+		after, err := statcache.Stat(abs)
 		if err != nil {
 			return digest{}, fmt.Errorf("%s: %w", p, err)
 		}
 		if after == st {
-			r.stats.remember(p, st, sum, now)
-			return digest{st.kind, sum}, nil
+			r.remember(p, st, sum, now)
+			return digest{st.Kind, sum}, nil
 		}
 		st = after
-		if st.kind != file && st.kind != executable {
+		if !st.Regular() {
 			break
 		}
 	}
 	return digest{}, fmt.Errorf("%s: changes while it is read", p)
+}
+
+// remembered returns the SHA-256 of a file that has not changed since it was remembered.
+func (r *reader) remembered(p string, st statcache.Status) (sum [sha256.Size]byte, ok bool) {
+	text, ok := r.stats.Lookup(p, st)
+	return sum, copy(sum[:], text) == len(sum) && ok
+}
+
+func (r *reader) remember(p string, st statcache.Status, sum [sha256.Size]byte, read int64) {
+	r.stats.Remember(p, st, string(sum[:]), read)
 }
 
 const bufferSize = 256 << 10 // bytes

@@ -20,11 +20,8 @@
 //
 // # Why a no-op is fast
 //
-// Contents are remembered by path, size, times, inode and mode, in one file. As in git, an entry is valid only if the
-// file's times were more than a clock tick old when it was read: a file can be edited twice within one tick, and the
-// second edit leaves the same times. For the same reason the runner waits a tick before it reads an output that it has
-// just renamed into place; otherwise the next run would read it again. An edit is noticed even if the file's modification
-// time is put back, because its change time moves on.
+// Contents are remembered by package statcache. The runner waits a tick before it reads an output that it has just renamed into place; otherwise
+// the next run would read it again. An edit is noticed even if the file's modification time is put back, because its change time moves on.
 //
 // # Results from a cache
 //

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 // A judge decides whether an action must run.
@@ -53,7 +55,7 @@ type verdict struct {
 }
 
 func (g *Graph) judge() (*judge, error) {
-	stats, err := loadStats(filepath.Join(g.state(), "stat"))
+	stats, err := statcache.Load(filepath.Join(g.state(), "stat"))
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +114,7 @@ func (j *judge) present(units []*unit) error {
 					continue
 				}
 				seen[in] = true
-				if _, err := lstat(j.absolute(in)); err != nil {
+				if _, err := statcache.Lstat(j.absolute(in)); err != nil {
 					errs = append(errs, fmt.Errorf("%s: input %s: %w", m.ID, in, err))
 				}
 			}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 // Outputs that a cache knows need not be here. Their contents are known, so that the keys of actions that read them are, and their
@@ -311,17 +313,17 @@ func (j *judge) placeFetched(tmp string, outputs []*absent) error {
 			return err
 		}
 	}
-	waitATick()
+	waitForTick()
 	now := time.Now().UnixNano()
 	for _, a := range outputs {
 		for _, e := range a.entries {
-			st, err := lstat(j.root + "/" + e.Path)
-			if err != nil || st.size != e.Size || st.kind != kinds[e.Kind] || st.kind != file && st.kind != executable {
+			st, err := statcache.Lstat(j.root + "/" + e.Path)
+			if err != nil || st.Size != e.Size || st.Kind != kinds[e.Kind] || !st.Regular() {
 				continue
 			}
 			d, err := e.digest()
 			if err == nil {
-				j.stats.remember(e.Path, st, d.sum, now)
+				j.remember(e.Path, st, d.sum, now)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 func TestTaskHasPlacesAndSums(t *testing.T) {
@@ -91,19 +93,19 @@ func TestOutputMayBeALinkToThePreviousOne(t *testing.T) {
 	b.ran("a")
 	b.ran()
 	b.want("out/a", "[1]")
-	if stats, err := loadStats(filepath.Join(b.Root, b.State, "stat")); err != nil || !stats.trusts(t, b.Root, "out/a") {
+	if stats, err := statcache.Load(filepath.Join(b.Root, b.State, "stat")); err != nil || !trusts(t, stats, b.Root, "out/a") {
 		t.Error("the next run would read the output again")
 	}
 }
 
 // trusts reports whether the cache has a valid entry of a file.
-func (c *statCache) trusts(t *testing.T, root, p string) bool {
+func trusts(t *testing.T, c *statcache.Cache, root, p string) bool {
 	t.Helper()
-	st, err := lstat(filepath.Join(root, p))
+	st, err := statcache.Lstat(filepath.Join(root, p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ok := c.lookup(p, st)
+	_, ok := c.Lookup(p, st)
 	return ok
 }
 
@@ -117,12 +119,12 @@ func TestOutputsAreNotReadAgain(t *testing.T) {
 	})
 	b.write("src", "s")
 	b.ran("read", "known")
-	stats, err := loadStats(filepath.Join(b.Root, b.State, "stat"))
+	stats, err := statcache.Load(filepath.Join(b.Root, b.State, "stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []string{"out/read", "out/known"} {
-		if !stats.trusts(t, b.Root, p) {
+		if !trusts(t, stats, b.Root, p) {
 			t.Errorf("%s would be read again", p)
 		}
 	}
@@ -172,16 +174,16 @@ func TestDirectoryOutputReplacesTheOldOne(t *testing.T) {
 // remembered fails the test if the next run would have to read one of these files.
 func (b *bench) remembered(t *testing.T, names ...string) {
 	t.Helper()
-	stats, err := loadStats(filepath.Join(b.Root, b.State, "stat"))
+	stats, err := statcache.Load(filepath.Join(b.Root, b.State, "stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		st, err := lstat(filepath.Join(b.Root, name))
+		st, err := statcache.Lstat(filepath.Join(b.Root, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sum, ok := stats.lookup(name, st); !ok || hex.EncodeToString(sum[:]) != b.sum(t, name) {
+		if sum, ok := stats.Lookup(name, st); !ok || hex.EncodeToString([]byte(sum)) != b.sum(t, name) {
 			t.Errorf("%s: its content would be read again", name)
 		}
 	}
@@ -205,12 +207,16 @@ func TestSumsOfFilesInAnOutputDirectoryAreTrusted(t *testing.T) {
 	b := newBench(t, a)
 	b.write("src", "s")
 	b.ran("a")
-	stats, err := loadStats(filepath.Join(b.Root, b.State, "stat"))
+	stats, err := statcache.Load(filepath.Join(b.Root, b.State, "stat"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := stats.entries["out/deep/file"]; got == nil || hex.EncodeToString(got.sum[:]) != sumOf("another text") {
-		t.Errorf("the runner read the file: %+v", got)
+	st, err := statcache.Lstat(filepath.Join(b.Root, "out/deep/file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := stats.Lookup("out/deep/file", st); hex.EncodeToString([]byte(got)) != sumOf("another text") {
+		t.Errorf("the runner read the file: %x", got)
 	}
 	b.ran()
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 // Options configure a run.
@@ -137,8 +139,14 @@ func (r *run) remove(dir string) {
 	}
 }
 
+// waitForTick waits until an edit of a file that was just renamed into place would be evident: only then can its content be remembered.
+func waitForTick() { time.Sleep(statcache.Tick + statcache.Tick/4) }
+
 func (r *run) saveStats() error {
-	return r.stats.save(filepath.Join(r.state, "stat"), r.tmp)
+	if err := os.MkdirAll(r.tmp, 0o777); err != nil {
+		return err
+	}
+	return r.stats.Save(filepath.Join(r.state, "stat"), r.tmp)
 }
 
 // removeAll removes read-only folders, too, such as the Go command's module cache.

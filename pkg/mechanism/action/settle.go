@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 // bring fetches what the action reads, and is not here.
@@ -71,16 +73,16 @@ func (t *Task) place() error {
 
 func (t *Task) made(v *verdict, out string) error {
 	prefix := t.unit.prefix(v.member)
-	st, err := lstat(t.temporary(out))
+	st, err := statcache.Lstat(t.temporary(out))
 	isDir := strings.HasSuffix(out, "/")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%sdid not make %s", prefix, out)
 	case err != nil:
 		return fmt.Errorf("%soutput %s: %w", prefix, out, err)
-	case isDir && st.kind != directory:
+	case isDir && st.Kind != directory:
 		return fmt.Errorf("%smade %s, but not as a directory", prefix, out)
-	case !isDir && (st.kind == directory || st.kind == other):
+	case !isDir && (st.Kind == directory || st.Kind == other):
 		return fmt.Errorf("%smade %s, but not as a file", prefix, out)
 	}
 	return nil
@@ -91,12 +93,12 @@ func replace(final, fresh, old string) error {
 	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
 		return err
 	}
-	was, wasErr := lstat(final)
-	is, err := lstat(fresh)
+	was, wasErr := statcache.Lstat(final)
+	is, err := statcache.Lstat(fresh)
 	if err != nil {
 		return err
 	}
-	if wasErr == nil && (was.kind == directory || is.kind == directory) {
+	if wasErr == nil && (was.Kind == directory || is.Kind == directory) {
 		if err := os.MkdirAll(filepath.Dir(old), 0o777); err != nil {
 			return err
 		}
@@ -104,7 +106,7 @@ func replace(final, fresh, old string) error {
 			return err
 		}
 	}
-	if wasErr == nil && max(was.size, is.size) >= largeFile && was.kind != directory && is.kind != directory {
+	if wasErr == nil && max(was.Size, is.Size) >= largeFile && was.Kind != directory && is.Kind != directory {
 		return replaceLarge(final, fresh)
 	}
 	return os.Rename(fresh, final)
@@ -124,7 +126,7 @@ func (t *Task) settle(ctx context.Context) error {
 		}
 	}
 	before := t.statuses(facts)
-	waitATick()
+	waitForTick()
 	t.remember(facts, before)
 	outputs := make([][]content, len(t.stale))
 	var g errgroup.Group
@@ -163,17 +165,17 @@ func (t *Task) callDone(v *verdict) {
 
 // statuses has the status of each file with known content: outputs that the action reported, and inputs that it linked
 // to, unless they differ from what they were before the link in more than the change time.
-func (t *Task) statuses(facts facts) map[string]status {
-	statuses := make(map[string]status)
+func (t *Task) statuses(facts facts) map[string]statcache.Status {
+	statuses := make(map[string]statcache.Status)
 	for out := range facts.known {
-		if st, err := lstat(t.run.absolute(out)); err == nil && (st.kind == file || st.kind == executable) {
+		if st, err := statcache.Lstat(t.run.absolute(out)); err == nil && st.Regular() {
 			statuses[out] = st
 		}
 	}
 	for in, was := range facts.linked {
-		st, err := lstat(t.run.absolute(in))
-		was.ctime = st.ctime
-		if err == nil && st == was.status {
+		st, err := statcache.Lstat(t.run.absolute(in))
+		was.Ctime = st.Ctime
+		if err == nil && st == was.Status {
 			statuses[in] = st
 		}
 	}
@@ -181,17 +183,17 @@ func (t *Task) statuses(facts facts) map[string]status {
 }
 
 // remember keeps the contents of known files that stayed as they were for a tick.
-func (t *Task) remember(facts facts, before map[string]status) {
+func (t *Task) remember(facts facts, before map[string]statcache.Status) {
 	now := time.Now().UnixNano()
 	for p, st := range before {
-		if after, err := lstat(t.run.absolute(p)); err != nil || after != st {
+		if after, err := statcache.Lstat(t.run.absolute(p)); err != nil || after != st {
 			continue
 		}
 		sum, ok := facts.known[p]
 		if !ok {
 			sum = facts.linked[p].sum
 		}
-		t.run.stats.remember(p, st, sum, now)
+		t.run.remember(p, st, sum, now)
 	}
 }
 

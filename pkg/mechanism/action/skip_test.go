@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 func TestReasonsToRun(t *testing.T) {
@@ -270,17 +273,17 @@ func TestEditWithinOneTickIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(j.root, "src")
-	var first *statEntry
-	for _, text := range []string{"one", "two"} {
+	for i, text := range []string{"one", "two"} {
 		if err := writeFile(name, text); err != nil {
 			t.Fatal(err)
 		}
-		if first != nil {
+		if i > 0 {
 			// Only kernels with coarse times leave the same status, and not always: make it so.
-			if first.status, err = lstat(name); err != nil {
+			st, err := statcache.Lstat(name)
+			if err != nil {
 				t.Fatal(err)
 			}
-			first.read = first.ctime + int64(tick)/2
+			j.remember("src", st, sha256.Sum256([]byte("one")), st.Ctime+int64(statcache.Tick)/2)
 		}
 		c, err := j.input("src")
 		if err != nil {
@@ -288,31 +291,6 @@ func TestEditWithinOneTickIsNoticed(t *testing.T) {
 		}
 		if c.hex() != sumOf(text) {
 			t.Fatalf("%s: sum %s", text, c.hex())
-		}
-		first = j.stats.entries["src"]
-	}
-}
-
-func TestTimesMustBeOlderThanATick(t *testing.T) {
-	t.Parallel()
-	const now = int64(1_700_000_000_123_456_789)
-	at := func(ago time.Duration) int64 { return now - int64(ago) }
-	wholeSecond := now - now%int64(time.Second)
-	for name, c := range map[string]struct {
-		mtime, ctime int64
-		want         bool
-	}{
-		"both old":                      {at(time.Hour), at(time.Minute), true},
-		"just written":                  {at(0), at(0), false},
-		"changed within a tick":         {at(time.Hour), at(tick - 1), false},
-		"changed a tick ago":            {at(time.Hour), at(tick + 1), true},
-		"modified in the future":        {at(-time.Hour), at(time.Hour), false},
-		"whole seconds, just now":       {wholeSecond, wholeSecond, false},
-		"whole seconds, long ago":       {at(time.Minute), wholeSecond - int64(time.Hour), true},
-		"whole seconds of mtime do not": {wholeSecond - int64(time.Second), at(time.Second / 2), true},
-	} {
-		if got := evident(status{mtime: c.mtime, ctime: c.ctime}, now); got != c.want {
-			t.Errorf("%s: %t", name, got)
 		}
 	}
 }
@@ -439,35 +417,6 @@ func TestInputOutsideOfTheRoot(t *testing.T) {
 	b.ran("a", "b")
 	b.because("a", "inputs changed: "+outside)
 	b.want("out/b", "[[2][i]]")
-}
-
-func TestStatCacheIsReadAsItWasSaved(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	c := &statCache{entries: make(map[string]*statEntry)}
-	for i := range 100 {
-		st := status{kind: executable, size: int64(i), mtime: -1, ctime: int64(i) << 40, inode: 1 << 63, mode: 0o100755}
-		c.remember(fmt.Sprintf("%s/%d", strings.Repeat("x", i*3), i), st, [32]byte{byte(i)}, now.UnixNano())
-	}
-	c.entries["forgotten"] = &statEntry{read: now.Add(-2 * unusedFor).UnixNano()}
-	c.entries["kept"] = &statEntry{read: now.Add(-2 * unusedFor).UnixNano(), used: true}
-	data := c.encode(now)
-	got, err := decodeStats(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	delete(c.entries, "forgotten")
-	for _, e := range c.entries {
-		e.used = false
-	}
-	if diff := cmp.Diff(c.entries, got, cmp.AllowUnexported(statEntry{}, status{})); diff != "" {
-		t.Error(diff)
-	}
-	for cut := range len(data) {
-		if _, err := decodeStats(data[:cut]); err == nil {
-			t.Fatalf("cut at %d bytes, it is still accepted", cut)
-		}
-	}
 }
 
 func BenchmarkNothingToDo(b *testing.B) {

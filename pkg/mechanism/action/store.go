@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 // stores is how many results are stored at the same time.
@@ -96,8 +98,8 @@ func (j *judge) describe(e entry) (Entry, error) {
 		if e.kind == executable {
 			known.Kind = ExecutableFile
 		}
-		st, err := lstat(j.absolute(e.path))
-		known.Size = st.size
+		st, err := statcache.Lstat(j.absolute(e.path))
+		known.Size = st.Size
 		return known, err
 	default:
 		return known, errOther

@@ -2,9 +2,7 @@ package action
 
 import (
 	"errors"
-	"io/fs"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/windows"
 )
@@ -24,28 +22,3 @@ func tryLock(f *os.File) error {
 
 // replaceLarge replaces the file final with fresh. It cannot keep the old one open to free it later: Windows does not replace an open file.
 func replaceLarge(final, fresh string) error { return os.Rename(fresh, final) }
-
-func lstat(abs string) (status, error) { return ask(os.Lstat, abs) }
-
-func stat(abs string) (status, error) { return ask(os.Stat, abs) }
-
-// ask finds neither a change time nor an inode, so an edit whose modification time is put back goes unnoticed.
-func ask(call func(string) (fs.FileInfo, error), abs string) (status, error) {
-	info, err := call(abs)
-	if err != nil {
-		return status{}, cause(err)
-	}
-	s := status{kind: other, size: info.Size(), mtime: info.ModTime().UnixNano(), mode: uint32(info.Mode())}
-	if data, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {
-		s.ctime = data.CreationTime.Nanoseconds()
-	}
-	switch {
-	case info.Mode().IsRegular():
-		s.kind = file
-	case info.IsDir():
-		s.kind = directory
-	case info.Mode()&fs.ModeSymlink != 0:
-		s.kind = symlink
-	}
-	return s, nil
-}

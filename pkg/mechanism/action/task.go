@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 // A Task is what a running action, or batch, works with: places to write to, digests that are known already, and ways to
@@ -49,7 +51,7 @@ type facts struct {
 
 // A linked file is an input as it was before it got one more link.
 type linked struct {
-	status
+	statcache.Status
 	sum [sha256.Size]byte
 }
 
@@ -103,14 +105,14 @@ func (t *Task) Link(input, output string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
-	before, err := lstat(from)
+	before, err := statcache.Lstat(from)
 	if err != nil {
 		return err
 	}
-	if before.kind == symlink || os.Link(from, to) != nil {
+	if before.Kind == symlink || os.Link(from, to) != nil {
 		return copyFile(to, from)
 	}
-	sum, ok := t.run.stats.lookup(in, before)
+	sum, ok := t.run.remembered(in, before)
 	if !ok || hex.EncodeToString(sum[:]) != t.Sum(in) {
 		return nil // it was edited: the runner reads it and says so
 	}

@@ -67,19 +67,23 @@ func compareFunctions(a, b []byte, f *File) {
 
 func numbers(sizes []uint64) string { return strings.Trim(fmt.Sprint(sizes), "[]") }
 
-// functions returns the sizes of a program's functions in bytes, padding included, by name. Functions of one name are sorted by size.
+// functions returns the sizes of a program's functions in bytes by name. Functions of one name are sorted by size.
 func functions(program []byte) (map[string][]uint64, error) {
-	table, text, err := lineTable(program)
+	c, err := readCode(program)
 	if err != nil {
 		return nil, err
 	}
-	t, err := gosym.NewTable(nil, gosym.NewLineTable(table, text))
+	t, err := gosym.NewTable(nil, gosym.NewLineTable(c.table, c.address))
 	if err != nil {
 		return nil, err
 	}
 	sizes := map[string][]uint64{}
 	for _, fn := range t.Funcs {
-		sizes[fn.Name] = append(sizes[fn.Name], fn.End-fn.Entry)
+		size, err := c.size(fn.Entry, fn.End)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", fn.Name, err)
+		}
+		sizes[fn.Name] = append(sizes[fn.Name], size)
 	}
 	for _, s := range sizes {
 		slices.Sort(s)
@@ -87,33 +91,67 @@ func functions(program []byte) (map[string][]uint64, error) {
 	return sizes, nil
 }
 
-// lineTable returns the table of a program's functions, and the address of its code. Programs without symbols have it, too.
-func lineTable(program []byte) (table []byte, text uint64, err error) {
+// A code is that of a program, with the table of its functions. Programs without symbols have it, too.
+type code struct {
+	table   []byte
+	text    []byte
+	address uint64 // of text
+	padding []byte // what the linker puts between functions, again and again
+}
+
+// int3 is the instruction with which the linker fills gaps in code for x86. For other machines, it fills them with zeros, which are none.
+var int3, zeros = []byte{0xCC}, make([]byte, 4)
+
+func readCode(program []byte) (c code, err error) {
 	if e, err := elf.NewFile(bytes.NewReader(program)); err == nil {
+		c.padding = zeros
+		if e.Machine == elf.EM_386 || e.Machine == elf.EM_X86_64 {
+			c.padding = int3
+		}
 		for _, s := range e.Sections {
 			switch s.Name {
 			case ".text":
-				text = s.Addr
+				c.address = s.Addr
+				c.text, err = s.Data()
 			case ".gopclntab", ".data.rel.ro.gopclntab":
-				if table, err = s.Data(); err != nil {
-					return nil, 0, err
-				}
+				c.table, err = s.Data()
+			}
+			if err != nil {
+				return code{}, err
 			}
 		}
 	} else if m, err := macho.NewFile(bytes.NewReader(program)); err == nil {
+		c.padding = zeros
+		if m.Cpu == macho.Cpu386 || m.Cpu == macho.CpuAmd64 {
+			c.padding = int3
+		}
 		for _, s := range m.Sections {
 			switch s.Name {
 			case "__text":
-				text = s.Addr
+				c.address = s.Addr
+				c.text, err = s.Data()
 			case "__gopclntab":
-				if table, err = s.Data(); err != nil {
-					return nil, 0, err
-				}
+				c.table, err = s.Data()
+			}
+			if err != nil {
+				return code{}, err
 			}
 		}
 	}
-	if table == nil {
-		return nil, 0, errors.New("only those of ELF and Mach-O files are read")
+	if c.table == nil {
+		return code{}, errors.New("only those of ELF and Mach-O files are read")
 	}
-	return table, text, nil
+	return c, nil
+}
+
+// size returns how large the function between two addresses is without the padding behind it, which depends on the functions beside it.
+func (c code) size(entry, end uint64) (uint64, error) {
+	if entry < c.address || end < entry || end-c.address > uint64(len(c.text)) {
+		return 0, fmt.Errorf("%#x to %#x is not in the program's code", entry, end)
+	}
+	body := c.text[entry-c.address : end-c.address]
+	for bytes.HasSuffix(body, c.padding) {
+		body = body[:len(body)-len(c.padding)]
+	}
+	return uint64(len(body)), nil
 }

@@ -16,10 +16,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 //go:embed *.go
@@ -78,8 +80,9 @@ func List(ctx context.Context, root string) ([]string, error) {
 }
 
 // Read reads files below root. Those that are missing, and folders, are left out. A nil blob leaves git's hashes out; otherwise it returns a new
-// hash of the repository's kind.
-func Read(ctx context.Context, root string, names []string, blob func() hash.Hash) ([]File, error) {
+// hash of the repository's kind. If memory is not nil, only files that may have changed since it saw them are read; it is always used with the
+// same kind of hash.
+func Read(ctx context.Context, root string, names []string, blob func() hash.Hash, memory *statcache.Cache) ([]File, error) {
 	const batch = 32
 	files := make([]File, len(names))
 	g, ctx := errgroup.WithContext(ctx)
@@ -92,9 +95,9 @@ func Read(ctx context.Context, root string, names []string, blob func() hash.Has
 					return context.Cause(ctx)
 				}
 				buffer.Reset()
-				f, err := read(root, name, blob, &buffer)
+				f, err := read(root, name, blob, memory, &buffer)
 				if err != nil && !Missing(err) {
-					return err
+					return fmt.Errorf("%s: %w", name, err)
 				}
 				files[at+i] = f
 			}
@@ -113,44 +116,60 @@ func Missing(err error) bool {
 }
 
 // read returns a File without a name if there is a folder of that name. The buffer is empty, and for the content.
-func read(root, name string, blob func() hash.Hash, buffer *bytes.Buffer) (File, error) {
+func read(root, name string, blob func() hash.Hash, memory *statcache.Cache, buffer *bytes.Buffer) (File, error) {
 	path := filepath.Join(root, filepath.FromSlash(name))
-	info, err := os.Lstat(path)
-	if err != nil || info.IsDir() {
+	st, err := statcache.Lstat(path)
+	if err != nil || st.Kind == statcache.Directory {
 		return File{}, err
 	}
 	f := File{Name: name, Mode: 0o644}
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
+	switch st.Kind {
+	case statcache.Symlink:
 		f.Mode = fs.ModeSymlink | 0o777
 		if f.Link, err = os.Readlink(path); err != nil {
 			return File{}, err
 		}
-	case !info.Mode().IsRegular():
-		return File{}, fmt.Errorf("%s: neither a file nor a symbolic link", name)
-	default:
-		if info.Mode()&0o100 != 0 {
-			f.Mode = 0o755
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			return File{}, err
-		}
-		defer file.Close()
-		buffer.Grow(int(info.Size()) + bytes.MinRead)
-		if _, err := buffer.ReadFrom(file); err != nil {
-			return File{}, err
+		f.sum(nil, blob)
+		return f, nil
+	case statcache.Executable:
+		f.Mode = 0o755
+	case statcache.Other:
+		return File{}, errors.New("neither a file nor a symbolic link")
+	}
+	if memory != nil {
+		if sums, ok := memory.Lookup(name, st); ok {
+			f.SHA256, f.Blob, _ = strings.Cut(sums, " ")
+			return f, nil
 		}
 	}
-	sum := sha256.Sum256(buffer.Bytes())
-	f.SHA256 = hex.EncodeToString(sum[:])
-	if blob != nil {
-		git := blob()
-		fmt.Fprintf(git, "blob %d\x00%s", buffer.Len()+len(f.Link), f.Link)
-		git.Write(buffer.Bytes())
-		f.Blob = hex.EncodeToString(git.Sum(nil))
+	now := time.Now().UnixNano()
+	file, err := os.Open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer file.Close()
+	buffer.Grow(int(st.Size) + bytes.MinRead)
+	if _, err := buffer.ReadFrom(file); err != nil {
+		return File{}, err
+	}
+	f.sum(buffer.Bytes(), blob)
+	if after, err := statcache.Lstat(path); memory != nil && err == nil && after == st {
+		memory.Remember(name, st, f.SHA256+" "+f.Blob, now)
 	}
 	return f, nil
+}
+
+// sum sets the hashes of a file with some content, or of a link without.
+func (f *File) sum(content []byte, blob func() hash.Hash) {
+	sum := sha256.Sum256(content)
+	f.SHA256 = hex.EncodeToString(sum[:])
+	if blob == nil {
+		return
+	}
+	git := blob()
+	fmt.Fprintf(git, "blob %d\x00%s", len(content)+len(f.Link), f.Link)
+	git.Write(content)
+	f.Blob = hex.EncodeToString(git.Sum(nil))
 }
 
 // Digest returns one digest of files, in hex: of their names, modes and contents, in any order, and of more names of files whose content nothing

@@ -3,11 +3,15 @@ package folder
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha1"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	"slipway.build/pkg/mechanism/statcache"
 )
 
 func TestLeavings(t *testing.T) {
@@ -62,7 +66,7 @@ func TestDigestOfAFolderIsThatOfItsTar(t *testing.T) {
 	if want := []string{"a.go", "b/link", "b/run"}; !slices.Equal(names, want) {
 		t.Errorf("List = %q, want %q", names, want)
 	}
-	files, err := Read(t.Context(), dir, append(names, "missing", "b", "a.go/below"), nil)
+	files, err := Read(t.Context(), dir, append(names, "missing", "b", "a.go/below"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,5 +76,43 @@ func TestDigestOfAFolderIsThatOfItsTar(t *testing.T) {
 	}
 	if a, b := Digest(files), Digest(members); a != b || a == Digest(files, "more") || a == Digest(files[1:]) {
 		t.Errorf("the folder's digest is %s, and the tar's %s", a, b)
+	}
+}
+
+// An edit that leaves a file's size and modification time is noticed; what did not change is not read again.
+func TestReadOnlyWhatChanged(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a")
+	memory, err := statcache.Load(filepath.Join(dir, "none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := func(text string) string {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * statcache.Tick)
+		files, err := Read(t.Context(), dir, []string{"a"}, sha1.New, memory)
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		return files[0].SHA256 + files[0].Blob
+	}
+	one, two := sum("one"), sum("two")
+	if one == two || sum("one") != one {
+		t.Error("an edit was not noticed")
+	}
+	st, err := statcache.Lstat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory.Remember("a", st, "x y", time.Now().UnixNano())
+	files, err := Read(t.Context(), dir, []string{"a"}, sha1.New, memory)
+	if err != nil || files[0].SHA256 != "x" || files[0].Blob != "y" {
+		t.Errorf("read again: %v %v", files, err)
 	}
 }

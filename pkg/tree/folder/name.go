@@ -8,9 +8,10 @@ import (
 
 // Names at the top of a tree that are never sources.
 const (
-	Output  = "_output" // what slipway makes
-	Inputs  = "_inputs" // what package input has unpacked
-	Version = "version" // the file with the version of a source tarball, see package stamp
+	Output  = "_output"            // what slipway makes
+	State   = Output + "/.slipway" // what it remembers of that
+	Inputs  = "_inputs"            // what package input has unpacked
+	Version = "version"            // the file with the version of a source tarball, see package stamp
 )
 
 // Excluded reports whether a file, or everything in a folder, is never a source: .git in any folder, and at the top [Output], [Inputs],

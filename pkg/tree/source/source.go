@@ -110,7 +110,7 @@ func (t *Tree) readAll(ctx context.Context) ([]folder.File, error) {
 			others = append(others, name)
 		}
 	}
-	read, err := folder.Read(ctx, t.Root, others, nil)
+	read, err := folder.Read(ctx, t.Root, others, nil, nil)
 	return append(files, read...), err
 }
 

@@ -159,7 +159,7 @@ func sourcesOf(ctx context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	files, err := folder.Read(ctx, root, names, nil)
+	files, err := folder.Read(ctx, root, names, nil, nil)
 	return folder.Digest(files), err
 }
 

@@ -14,6 +14,8 @@
 // similar variables, the locale, replacement objects and file system monitors have no effect. Git takes no locks, so reading
 // never disturbs a commit in progress, and it never asks for a password.
 //
+// Hashes of files are remembered in the folder where slipway keeps what it knows (see package statcache), so that a no-op reads no file.
+//
 // What must never be in here: how git runs (package mechanism/git), conclusions from git's answers, which packages stamp and
 // source draw, and anything that writes to a repository.
 package worktree

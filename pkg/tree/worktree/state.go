@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"slipway.build/pkg/mechanism/git"
+	"slipway.build/pkg/mechanism/statcache"
 	"slipway.build/pkg/tree/folder"
 )
 
@@ -52,7 +56,7 @@ func (r *Repo) look(ctx context.Context) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	if s.Files, err = folder.Read(ctx, r.Root, slices.Sorted(maps.Keys(commit.files)), blobs(s.Commit)); err != nil {
+	if s.Files, err = r.files(ctx, slices.Sorted(maps.Keys(commit.files)), blobs(s.Commit)); err != nil {
 		return State{}, err
 	}
 	beside, err := commit.beside(r.Root)
@@ -67,6 +71,23 @@ func (r *Repo) look(ctx context.Context) (State, error) {
 	}
 	s.Dirty = s.Why != ""
 	return s, nil
+}
+
+// files reads files of the folder. Their hashes are remembered where slipway keeps what it knows, once that folder is there.
+func (r *Repo) files(ctx context.Context, names []string, blob func() hash.Hash) ([]folder.File, error) {
+	state := filepath.Join(r.Root, filepath.FromSlash(folder.State))
+	memory, err := statcache.Load(filepath.Join(state, "sources"))
+	if err != nil {
+		return nil, err
+	}
+	files, err := folder.Read(ctx, r.Root, names, blob, memory)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(state); err == nil {
+		_ = memory.Save(filepath.Join(state, "sources"), state) // only saves time
+	}
+	return files, nil
 }
 
 // head reads what git knows of the commit. Its options override the user's configuration of git log.

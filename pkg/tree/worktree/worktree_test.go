@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"slipway.build/pkg/mechanism/statcache"
 	"slipway.build/pkg/tree/worktree/gittest"
 )
 
@@ -139,7 +141,13 @@ func TestStateSeesEveryKindOfChange(t *testing.T) {
 			}
 			symlink(t, outside, filepath.Join(r.Dir, "sub"))
 		}, true},
-		{"_output is a link", func(t *testing.T, r *gittest.Repo) { symlink(t, t.TempDir(), filepath.Join(r.Dir, "_output")) }, false},
+		{"_output is a link", func(t *testing.T, r *gittest.Repo) {
+			output := filepath.Join(r.Dir, "_output")
+			if err := os.RemoveAll(output); err != nil {
+				t.Fatal(err)
+			}
+			symlink(t, t.TempDir(), output)
+		}, false},
 		{"deleted", func(t *testing.T, r *gittest.Repo) {
 			if err := os.Remove(filepath.Join(r.Dir, "a.go")); err != nil {
 				t.Fatal(err)
@@ -158,6 +166,9 @@ func TestStateSeesEveryKindOfChange(t *testing.T) {
 			r.Write("a.go", "package a\n")
 			r.Write(".gitignore", "/_output/\n")
 			r.Commit()
+			r.Write("_output/.slipway/x", "")
+			time.Sleep(2 * statcache.Tick)
+			state(t, r) // remembers what it has read
 			test.change(t, r)
 			if s := state(t, r); s.Dirty != test.dirty || s.Dirty != (s.Why != "") {
 				t.Errorf("Dirty = %v (%s), want %v", s.Dirty, s.Why, test.dirty)

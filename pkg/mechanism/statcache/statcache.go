@@ -1,0 +1,225 @@
+package statcache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"slipway.build/pkg/mechanism/atomicfile"
+)
+
+// A Kind is the type of a file system entry.
+type Kind byte
+
+const (
+	File       Kind = 'f'
+	Executable Kind = 'x' // a file its owner may execute
+	Symlink    Kind = 'l'
+	Directory  Kind = 'd'
+	Other      Kind = 'o' // a socket, a device, …
+)
+
+// A Status is what the file system knows about a file without reading it.
+type Status struct {
+	Kind  Kind
+	Size  int64
+	Mtime int64 // nanoseconds since 1970, as Ctime
+	Ctime int64
+	Inode uint64
+	Mode  uint32
+}
+
+// Regular reports whether it is that of a file with content.
+func (s Status) Regular() bool { return s.Kind == File || s.Kind == Executable }
+
+const (
+	// Tick is longer than a tick of the clock that file systems take their times from: 10 ms on Linux built for 100 Hz,
+	// 15.6 ms on Windows.
+	Tick = 20 * time.Millisecond
+
+	// coarseTick is the same for file systems whose times are whole or even seconds.
+	coarseTick = 2 * time.Second
+
+	// unusedFor is how long an entry is kept that no run looks up.
+	unusedFor = 30 * 24 * time.Hour
+)
+
+// granularity guesses the precision of a file system's times, in nanoseconds, from a change time.
+func granularity(ctime int64) int64 {
+	if ctime%int64(time.Second) == 0 {
+		return int64(coarseTick)
+	}
+	return int64(Tick)
+}
+
+// evident reports whether every edit of a file with this status after the given time changes the status. It is git's rule
+// against races.
+func evident(st Status, read int64) bool {
+	before := read - granularity(st.Ctime)
+	return st.Mtime < before && st.Ctime < before
+}
+
+// A Cache remembers what its user has computed from files' contents: a sum each.
+type Cache struct {
+	mu      sync.Mutex
+	entries map[string]*entry
+	dirty   bool
+}
+
+type entry struct {
+	Status
+	sum  string // bytes
+	read int64  // nanoseconds since 1970
+	used bool   // looked up in this run; not saved
+}
+
+// Lookup returns the sum of a file that has this status now. Ok is false if its content may have changed since it was remembered.
+func (c *Cache) Lookup(name string, st Status) (sum string, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[name]
+	if e == nil {
+		return "", false
+	}
+	e.used = true
+	return e.sum, e.Status == st && evident(st, e.read)
+}
+
+// Remember keeps the sum of a file that had a status before the read began and after it ended. Read is when it began, in nanoseconds since 1970.
+func (c *Cache) Remember(name string, st Status, sum string, read int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[name] = &entry{Status: st, sum: sum, read: read, used: true}
+	c.dirty = true
+}
+
+// header is the first line of the file, which ends with a checksum of everything before it.
+const header = "slipway stat 2\n"
+
+// fixed is the size of an entry without its name and sum: kind, mode, size, mtime, ctime, inode, read.
+const fixed = 1 + 4 + 5*8
+
+var (
+	order      = binary.LittleEndian
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	errDamaged = errors.New("not a stat cache")
+)
+
+// Load returns an empty cache if the file is missing or damaged: the cache only saves time.
+func Load(file string) (*Cache, error) {
+	data, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	entries, err := decode(data)
+	if err != nil {
+		entries = make(map[string]*entry)
+	}
+	return &Cache{entries: entries}, nil
+}
+
+func decode(data []byte) (map[string]*entry, error) {
+	body, ok := bytes.CutPrefix(data, []byte(header))
+	if !ok || len(body) < 4+crc32.Size {
+		return nil, errDamaged
+	}
+	end := len(data) - crc32.Size
+	if crc32.Checksum(data[:end], castagnoli) != order.Uint32(data[end:]) {
+		return nil, errDamaged
+	}
+	body = body[:len(body)-crc32.Size]
+	n := int(order.Uint32(body))
+	body = body[4:]
+	if n > len(body)/fixed {
+		return nil, errDamaged
+	}
+	// One string and one slice hold all entries: every no-op loads a cache of many thousand.
+	text := string(body)
+	all := make([]entry, n)
+	entries := make(map[string]*entry, n)
+	at := 0
+	next := func() (string, bool) {
+		length, width := binary.Uvarint(body[at:])
+		if width <= 0 || length > uint64(len(body)-at-width) {
+			return "", false
+		}
+		at += width + int(length)
+		return text[at-int(length) : at], true
+	}
+	for i := range all {
+		name, ok := next()
+		if !ok || len(body)-at < fixed {
+			return nil, errDamaged
+		}
+		e, b := &all[i], body[at:at+fixed]
+		at += fixed
+		e.Kind = Kind(b[0])
+		e.Mode = order.Uint32(b[1:])
+		e.Size = int64(order.Uint64(b[5:]))
+		e.Mtime = int64(order.Uint64(b[13:]))
+		e.Ctime = int64(order.Uint64(b[21:]))
+		e.Inode = order.Uint64(b[29:])
+		e.read = int64(order.Uint64(b[37:]))
+		if e.sum, ok = next(); !ok {
+			return nil, errDamaged
+		}
+		entries[name] = e
+	}
+	return entries, nil
+}
+
+// encode returns the file's content. It leaves out entries that no run has looked up in a long time.
+func (c *Cache) encode(now time.Time) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dirty = false
+	oldest := now.Add(-unusedFor).UnixNano()
+	b := append([]byte(header), 0, 0, 0, 0)
+	n := uint32(0)
+	text := func(s string) {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	for name, e := range c.entries {
+		if !e.used && e.read < oldest {
+			continue
+		}
+		n++
+		text(name)
+		b = append(b, byte(e.Kind))
+		b = order.AppendUint32(b, e.Mode)
+		b = order.AppendUint64(b, uint64(e.Size))
+		b = order.AppendUint64(b, uint64(e.Mtime))
+		b = order.AppendUint64(b, uint64(e.Ctime))
+		b = order.AppendUint64(b, e.Inode)
+		b = order.AppendUint64(b, uint64(e.read))
+		text(e.sum)
+	}
+	order.PutUint32(b[len(header):], n)
+	return order.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// Save writes the cache to a file if it has new entries, by way of a temporary file in the folder tmp. Both folders must be there.
+func (c *Cache) Save(file, tmp string) error {
+	c.mu.Lock()
+	dirty := c.dirty
+	c.mu.Unlock()
+	if !dirty {
+		return nil
+	}
+	err := atomicfile.WriteVia(tmp, file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(c.encode(time.Now()))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remember contents: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package statcache
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTimesMustBeOlderThanTick(t *testing.T) {
+	t.Parallel()
+	const now = int64(1_700_000_000_123_456_789)
+	at := func(ago time.Duration) int64 { return now - int64(ago) }
+	wholeSecond := now - now%int64(time.Second)
+	for name, c := range map[string]struct {
+		mtime, ctime int64
+		want         bool
+	}{
+		"both old":                      {at(time.Hour), at(time.Minute), true},
+		"just written":                  {at(0), at(0), false},
+		"changed within a tick":         {at(time.Hour), at(Tick - 1), false},
+		"changed a tick ago":            {at(time.Hour), at(Tick + 1), true},
+		"modified in the future":        {at(-time.Hour), at(time.Hour), false},
+		"whole seconds, just now":       {wholeSecond, wholeSecond, false},
+		"whole seconds, long ago":       {at(time.Minute), wholeSecond - int64(time.Hour), true},
+		"whole seconds of mtime do not": {wholeSecond - int64(time.Second), at(time.Second / 2), true},
+	} {
+		if got := evident(Status{Mtime: c.mtime, Ctime: c.ctime}, now); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestReadAsSaved(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	c := &Cache{entries: make(map[string]*entry)}
+	for i := range 100 {
+		st := Status{Kind: Executable, Size: int64(i), Mtime: -1, Ctime: int64(i) << 40, Inode: 1 << 63, Mode: 0o100755}
+		c.Remember(fmt.Sprintf("%s/%d", strings.Repeat("x", i*3), i), st, strings.Repeat("s", i%70), now.UnixNano())
+	}
+	c.entries["forgotten"] = &entry{read: now.Add(-2 * unusedFor).UnixNano()}
+	c.entries["kept"] = &entry{read: now.Add(-2 * unusedFor).UnixNano(), used: true}
+	data := c.encode(now)
+	got, err := decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(c.entries, "forgotten")
+	for _, e := range c.entries {
+		e.used = false
+	}
+	if diff := cmp.Diff(c.entries, got, cmp.AllowUnexported(entry{})); diff != "" {
+		t.Error(diff)
+	}
+	for cut := range len(data) {
+		if _, err := decode(data[:cut]); err == nil {
+			t.Fatalf("cut at %d bytes, it is still accepted", cut)
+		}
+	}
+}
