@@ -119,6 +119,9 @@ func (d *Desk) Add(ctx context.Context, name string, data []byte, force bool) (*
 		label = "on standard input"
 	}
 	p, err := patch.Parse(label, data)
+	if err == nil {
+		err = p.AgreesWithGit(ctx)
+	}
 	if err != nil {
 		return nil, badrequest.Mark(err)
 	}

@@ -82,6 +82,9 @@ func gitReads(t testing.TB, patch []byte) (result files, sure bool, err error) {
 // slipwayReads does the same with the code here. Sure is false where slipway refuses by its own rules, or passes over changes.
 func slipwayReads(t testing.TB, patch []byte) (result files, sure bool, err error) {
 	p, err := Parse("a.patch", patch)
+	if err == nil {
+		err = p.AgreesWithGit(t.Context())
+	}
 	if err != nil {
 		invalid := new(InvalidError)
 		return nil, errors.As(err, &invalid) && invalid.Path == "" && !strings.Contains(invalid.Why, "CR LF"), err

@@ -2,13 +2,19 @@ package patch
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"slipway.build/pkg/mechanism/git"
 )
 
 // An InvalidError says that a file is no patch that can be used.
@@ -64,6 +70,41 @@ func Parse(name string, data []byte) (*Patch, error) {
 		return nil, &InvalidError{Patch: name, Why: "changes no file; want the output of git format-patch or git diff, or a pull request's .patch"}
 	}
 	return p, nil
+}
+
+// AgreesWithGit lets git read a patch, too. An error of type *[InvalidError] says that git refuses it, or finds changes of other files in it.
+func (p *Patch) AgreesWithGit(ctx context.Context) error {
+	tmp, err := os.MkdirTemp("", "slipway-patch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	repo, err := git.At(tmp)
+	if err != nil {
+		return err
+	}
+	out, err := repo.Feed(ctx, bytes.NewReader(p.Text), "apply", "--numstat", "-z", "-")
+	if failed := new(git.Error); errors.As(err, &failed) {
+		return &InvalidError{Patch: p.Name, Why: "git does not read it: " + failed.Problem}
+	}
+	if err != nil {
+		return err
+	}
+	var want, got []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		_, name, _ := strings.Cut(line, "\t") // after the number of lines added
+		_, name, _ = strings.Cut(name, "\t")
+		want = append(want, name)
+	}
+	for _, c := range p.Commits {
+		for _, f := range c.Files {
+			got = append(got, f.Path())
+		}
+	}
+	if !slices.Equal(got, want) {
+		return &InvalidError{Patch: p.Name, Why: fmt.Sprintf("git finds changes of %q in it, and slipway of %q; make it again with git format-patch", want, got)}
+	}
+	return nil
 }
 
 // commits cuts a patch at its commits. Gitdiff reads one commit.
