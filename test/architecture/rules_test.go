@@ -148,6 +148,7 @@ var rules = []rule{
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
 	{"mechanism/sharedcache", "keep signed results of actions in a server, for other trees and machines", "what actions make; where keys and servers are configured", []string{processes, network}},
 	{"mechanism/signature", "keys and signatures, in the forms of sigstore and openssl", "what is signed, and whose keys count", []string{network}},
+	{"mechanism/statcache", "remember what was computed from files, until they change", "what the sums are of", []string{processes, network}},
 	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},

@@ -2,6 +2,7 @@ package statcache
 
 import (
 	"bytes"
+	"embed"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,7 +14,14 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/recipe"
 )
+
+//go:embed *.go
+var sources embed.FS
+
+// The code is in keys: it decides whether an edit is noticed.
+var _ = recipe.Of("mechanism/statcache", sources)
 
 // A Kind is the type of a file system entry.
 type Kind byte
