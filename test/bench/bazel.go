@@ -143,11 +143,8 @@ func bazelNoop(ctx context.Context, b *bench, row *Row) error {
 		}
 		s.packed = true
 	}
-	c := contest{}
+	c := contest{servers: true}
 	c.ours = func() (Sample, error) { return b.command(ctx, "make quick-release, ROAD=bazel", s.release(ctx)) }
 	c.theirs = func() (Sample, error) { return b.command(ctx, "bazel build //cmd/...", s.build(ctx)) }
-	if err := c.rounds(1, &Row{}); err != nil { // the first run finds files that another command has touched
-		return err
-	}
-	return c.rounds(b.n, row)
+	return c.warmly(b.n, row) // the first run finds files that another command has touched
 }

@@ -112,16 +112,8 @@ func noop(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
-	for i := range b.n + 1 {
-		sample, err := b.command(ctx, "make quick-release", s.make(ctx, "quick-release"))
-		if err != nil {
-			return err
-		}
-		if i > 0 { // the first run finds files that another command has touched
-			row.Ours = append(row.Ours, sample)
-		}
-	}
-	return nil
+	c := contest{ours: func() (Sample, error) { return b.command(ctx, "make quick-release", s.make(ctx, "quick-release")) }}
+	return c.warmly(b.n, row) // the first run finds files that another command has touched
 }
 
 // edit measures make, with arguments, after an edit of one component's source in a tree that was dirty before.
@@ -149,10 +141,7 @@ func edit(args ...string) func(context.Context, *bench, *Row) error {
 			return s.edited(ctx, s.theirs, s.theirBinary(platform, edited), func() (*exec.Cmd, error) { return s.goBuild(ctx, platform, binary) })
 		}
 		// Unmeasured first: an edit of a clean tree changes the stamp.
-		if err := c.rounds(1, &Row{}); err != nil {
-			return err
-		}
-		return c.rounds(b.n, row)
+		return c.warmly(b.n, row)
 	}
 }
 

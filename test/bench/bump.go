@@ -20,21 +20,16 @@ func bump(ctx context.Context, b *bench, row *Row) error {
 	if err := execute(ctx, s.make(ctx, "slipway"), nil); err != nil {
 		return err
 	}
-	for i := range b.n + 1 {
+	c := contest{}
+	c.ours = func() (Sample, error) {
 		cmd := exec.CommandContext(ctx, filepath.Join(s.ours, plan.Output, "bin", "slipway"), "bump", otherMinor)
 		cmd.Dir, cmd.Env = s.ours, s.env
-		sample, err := b.command(ctx, "slipway bump", cmd)
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			row.Ours = append(row.Ours, sample)
-		}
+		return b.command(ctx, "slipway bump", cmd)
+	}
+	c.after = func() error {
 		reset := exec.CommandContext(ctx, "git", "reset", "-q", "--hard")
 		reset.Dir = s.ours
-		if err := execute(ctx, reset, nil); err != nil {
-			return err
-		}
+		return execute(ctx, reset, nil)
 	}
-	return nil
+	return c.warmly(b.n, row)
 }

@@ -127,6 +127,7 @@ func cacheEdit(ctx context.Context, b *bench, row *Row) error {
 		return sample, holds(binary(dir), mark)
 	}
 	contest := contest{
+		servers: true,
 		ours: func() (Sample, error) {
 			dir, env, err := c.fresh(ctx)
 			if err != nil {
@@ -161,7 +162,8 @@ func cacheCommit(ctx context.Context, b *bench, row *Row) error {
 	}
 	var dir string
 	contest := contest{
-		before: func() error { return c.commit(ctx) },
+		servers: true,
+		before:  func() error { return c.commit(ctx) },
 		ours: func() (Sample, error) {
 			fresh, env, err := c.fresh(ctx)
 			if err != nil {
@@ -240,11 +242,8 @@ func cacheNoop(ctx context.Context, b *bench, row *Row) error {
 	run := func(name string, env ...string) measurement {
 		return func() (Sample, error) { return b.command(ctx, name, c.slipway(ctx, c.ours, env, "release", "--quick")) }
 	}
-	contest := contest{ours: run("slipway release --quick with the cache", c.use...), theirs: run("slipway release --quick without")}
-	if err := contest.rounds(1, &Row{}); err != nil { // the first run finds files that another command has touched
-		return err
-	}
-	return contest.rounds(b.n, row)
+	contest := contest{servers: true, ours: run("slipway release --quick with the cache", c.use...), theirs: run("slipway release --quick without")}
+	return contest.warmly(b.n, row) // the first run finds files that another command has touched
 }
 
 // cacheCold is measured once: it compiles all of Kubernetes and of the other projects twice.
@@ -269,9 +268,10 @@ func cacheCold(ctx context.Context, b *bench, row *Row) error {
 		}
 	}
 	contest := contest{
-		ours:   run("slipway release --quick, cold, and its results are stored", c.store...),
-		theirs: run("slipway release --quick, cold"),
-		after:  func() error { return c.sameSums(dirs[0], dirs[1]) },
+		servers: true,
+		ours:    run("slipway release --quick, cold, and its results are stored", c.store...),
+		theirs:  run("slipway release --quick, cold"),
+		after:   func() error { return c.sameSums(dirs[0], dirs[1]) },
 	}
 	if err := contest.rounds(1, row); err != nil {
 		return err

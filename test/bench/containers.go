@@ -108,7 +108,7 @@ func containerCold(ctx context.Context, b *bench, row *Row) (err error) {
 		defer p.leave(&err)
 	}
 	platform := "KUBE_BUILD_PLATFORMS=" + p.platform.String()
-	c := contest{after: p.equal}
+	c := contest{after: p.equal, servers: true}
 	c.ours = func() (Sample, error) {
 		return b.command(ctx, "make, cold, ROAD=container", p.container(ctx, "all", platform))
 	}
@@ -193,7 +193,7 @@ func containerEdit(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
-	c := contest{}
+	c := contest{servers: true}
 	c.ours = func() (Sample, error) {
 		return p.edited(ctx, p.ours, p.binaryOf(p.ours, "container", edited), func() (*exec.Cmd, error) { return p.container(ctx, "quick-release"), nil })
 	}
@@ -201,10 +201,7 @@ func containerEdit(ctx context.Context, b *bench, row *Row) error {
 		return p.edited(ctx, p.theirs, p.binaryOf(p.theirs, "local", edited), func() (*exec.Cmd, error) { return p.local(ctx, "quick-release"), nil })
 	}
 	// Unmeasured first: an edit of a clean tree changes the stamp.
-	if err := c.rounds(1, &Row{}); err != nil {
-		return err
-	}
-	return c.rounds(b.n, row)
+	return c.warmly(b.n, row)
 }
 
 // containerSync measures how long it takes to find that the engine has the same sources and modules.

@@ -78,8 +78,9 @@
 //   - Written data is flushed to the disk before the clock starts, so that neither side pays for the other's writes.
 //   - Results are checked: an edit must be in the binary, binaries of one stamp must be the same on both sides, and the packed
 //     tarball must be the release's own.
-//   - On Linux the processor time that went to neither side is measured. If others took more than a tenth of the machine, the row
-//     says so; measure it again. Work of a container engine or of Bazel's server counts as others'.
+//   - On Linux the processor time that went to neither side is measured. Rounds in which others took more than a tenth of the machine do not
+//     count; after three times as many rounds as wanted, the row is not measured. Rows measured once say what others took, and so do those
+//     in which servers work for a side: an engine, Bazel's server, that of a cache.
 //
 // For cold and commit the peak of resident memory of each side's processes is printed as well (on Linux; shared pages count for each
 // process).

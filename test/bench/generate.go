@@ -19,16 +19,8 @@ func generatedNoop(ctx context.Context, b *bench, row *Row) error {
 	if err := os.CopyFS(filepath.Join(s.ours, "cmd"), os.DirFS(filepath.Join(s.root, "test/integration/testdata/api"))); err != nil {
 		return err
 	}
-	for i := range b.n + 1 {
-		sample, err := b.command(ctx, "make generated_files", s.make(ctx, "generated_files"))
-		if err != nil {
-			return err
-		}
-		if i > 0 { // the first run generates
-			row.Ours = append(row.Ours, sample)
-		}
-	}
-	return nil
+	c := contest{ours: func() (Sample, error) { return b.command(ctx, "make generated_files", s.make(ctx, "generated_files")) }}
+	return c.warmly(b.n, row) // the first run generates
 }
 
 // generatedField measures code generation after a patch adds another field to a type of Kubernetes. It is measured once.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -43,18 +44,26 @@ type measurement func() (Sample, error)
 // A contest measures the two sides of a row in rounds.
 type contest struct {
 	before       func() error // begins a round, unmeasured; may be nil
-	ours, theirs measurement
+	ours, theirs measurement  // theirs may be nil
 	after        func() error // checks the results of a round; may be nil
+	servers      bool         // programs that this one has not started work for a side, such as an engine, and count as others
 }
 
-// rounds measures both sides once a round. They take turns in going first.
+// patience is how many times as many rounds as wanted are tried.
+const patience = 3
+
+// rounds measures both sides once a round, until n rounds count: those in which others did not take many of the processors. The sides take
+// turns in going first. A single round always counts.
 func (c contest) rounds(n int, row *Row) error {
-	ours := func() error { return into(&row.Ours, c.ours) }
-	theirs := func() error { return into(&row.Theirs, c.theirs) }
-	for i := range n {
-		round := []func() error{c.before, ours, theirs, c.after}
+	for i, counted := 0, 0; counted < n; i++ {
+		if i == patience*n {
+			return &missing{fmt.Errorf("others took over %.0f%% of the processors in all but %d of %d rounds: measure again on a quiet machine",
+				100*busy, counted, i)}
+		}
+		var ours, theirs []Sample
+		round := []func() error{c.before, c.ours.into(&ours), c.theirs.into(&theirs), c.after}
 		if i%2 == 1 {
-			round[1], round[2] = theirs, ours
+			round[1], round[2] = round[2], round[1]
 		}
 		for _, step := range round {
 			if step == nil {
@@ -64,14 +73,34 @@ func (c contest) rounds(n int, row *Row) error {
 				return err
 			}
 		}
+		disturbed := func(s Sample) bool { return s.Others > busy }
+		if n > 1 && !c.servers && slices.ContainsFunc(slices.Concat(ours, theirs), disturbed) {
+			continue
+		}
+		counted++
+		row.Ours, row.Theirs = append(row.Ours, ours...), append(row.Theirs, theirs...)
 	}
 	return nil
 }
 
-func into(samples *[]Sample, m measurement) error {
-	s, err := m()
-	*samples = append(*samples, s)
-	return err
+// into returns a function that appends a sample, or nil.
+func (m measurement) into(samples *[]Sample) func() error {
+	if m == nil {
+		return nil
+	}
+	return func() error {
+		s, err := m()
+		*samples = append(*samples, s)
+		return err
+	}
+}
+
+// warmly does what a contest measures once before, unmeasured.
+func (c contest) warmly(n int, row *Row) error {
+	if err := c.rounds(1, &Row{}); err != nil {
+		return err
+	}
+	return c.rounds(n, row)
 }
 
 // time measures f, and prints its name.

@@ -57,10 +57,7 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 		return sample, errors.Join(err, holds(s.theirBinary(platform, edited), mark))
 	}
 	// Unmeasured first: the first patch makes the tree dirty, and so changes the stamp.
-	if err := c.rounds(1, &Row{}); err != nil {
-		return err
-	}
-	return c.rounds(b.n, row)
+	return c.warmly(b.n, row)
 }
 
 // patchesNoop measures a quick release that has nothing to do in a tree with ten patches.

@@ -67,6 +67,7 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 		return err
 	}
 	contest := contest{
+		servers: true,
 		ours: func() (Sample, error) {
 			dir, env, err := c.fresh(ctx)
 			if err != nil {

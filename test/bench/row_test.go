@@ -108,3 +108,27 @@ func TestSidesTakeTurnsInGoingFirst(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestDisturbedRoundsDoNotCount(t *testing.T) {
+	t.Parallel()
+	n := 0
+	c := contest{ours: func() (Sample, error) {
+		n++
+		return Sample{Value: float64(n), Others: []float64{0.5, 0}[n%2]}, nil
+	}}
+	var row Row
+	if err := c.rounds(2, &row); err != nil {
+		t.Fatal(err)
+	}
+	if len(row.Ours) != 2 || row.Ours[0].Value != 1 || row.Ours[1].Value != 3 || row.Theirs != nil {
+		t.Errorf("samples %v, %v", row.Ours, row.Theirs)
+	}
+	c.ours = func() (Sample, error) { return Sample{Others: 0.5}, nil }
+	if err := c.rounds(2, &Row{}); err == nil || !strings.Contains(err.Error(), "in all but 0 of 6 rounds") {
+		t.Errorf("error %v", err)
+	}
+	c.servers = true
+	if err := c.rounds(2, &Row{}); err != nil {
+		t.Error(err)
+	}
+}

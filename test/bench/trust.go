@@ -29,19 +29,19 @@ func documents(ctx context.Context, b *bench, row *Row) error {
 			gone = append(gone, a.Path)
 		}
 	}
-	for range b.n {
+	c := contest{}
+	c.before = func() error {
 		for _, name := range gone {
 			if err := os.RemoveAll(filepath.Join(folder, filepath.FromSlash(name))); err != nil {
 				return err
 			}
 		}
-		sample, err := b.command(ctx, "make quick-release without its documents", s.make(ctx, "quick-release"))
-		if err != nil {
-			return err
-		}
-		row.Ours = append(row.Ours, sample)
+		return nil
 	}
-	return nil
+	c.ours = func() (Sample, error) {
+		return b.command(ctx, "make quick-release without its documents", s.make(ctx, "quick-release"))
+	}
+	return c.rounds(b.n, row)
 }
 
 // verified measures slipway verify of a quick release, and sha256sum of the same files.
@@ -65,8 +65,5 @@ func verified(ctx context.Context, b *bench, row *Row) error {
 	}
 	c := contest{ours: run("slipway verify", program, "verify", "."), theirs: run("sha256sum", "sha256sum", "--check", "--quiet", "SHA256SUMS")}
 	// Unmeasured first: whoever comes first reads from the disk.
-	if err := c.rounds(1, &Row{}); err != nil {
-		return err
-	}
-	return c.rounds(b.n, row)
+	return c.warmly(b.n, row)
 }
