@@ -87,17 +87,22 @@ The tree's release is not signed if a shared cache had results that it was made 
 			if err := verify.Sources(c.Context(), dir); err != nil {
 				return fmt.Errorf("%s is not signed: %w; make it again of a clean tree, or by a version that ends in .dirty", dir, err)
 			}
-			names, err := sign.Folder(c.Context(), dir, private, replace)
-			if err != nil {
-				return err
-			}
-			images := ""
 			if layout == "" && own {
 				layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(plan.Layout))
 				if _, err := os.Stat(layout); errors.Is(err, fs.ErrNotExist) { // a release of platforms that have no images
 					layout = ""
 				}
 			}
+			if layout != "" {
+				if err := sign.HasImages(dir, layout); err != nil {
+					return fmt.Errorf("%s is not signed: %s: %w", dir, layout, err)
+				}
+			}
+			names, err := sign.Folder(c.Context(), dir, private, replace)
+			if err != nil {
+				return err
+			}
+			images := ""
 			if layout != "" {
 				images = filepath.Clean(layout) + plan.SignedSuffix
 				if err := sign.Layout(dir, layout, images); err != nil {

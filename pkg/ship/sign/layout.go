@@ -45,6 +45,36 @@ type referrer struct {
 	Annotations   map[string]string `json:"annotations"`
 }
 
+// HasImages returns an error unless an OCI image layout has all images of the release in a folder.
+func HasImages(dir, layout string) error {
+	data, err := os.ReadFile(filepath.Join(dir, release.File))
+	if err != nil {
+		return err
+	}
+	r, err := release.Unmarshal(data)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(layout, "oci-layout")); errors.Is(err, fs.ErrNotExist) {
+		return errors.New("it is no OCI image layout: it has no file oci-layout")
+	}
+	for _, a := range r.Artifacts {
+		if a.Kind != release.Image && a.Kind != release.Index {
+			continue
+		}
+		_, err := os.Stat(blobFile(layout, a.SHA256))
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("it is the layout of another release: it does not have %s, sha256:%s", a.Name, a.SHA256)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func blobFile(layout, sum string) string { return filepath.Join(layout, "blobs", "sha256", sum) }
+
 // Layout makes the OCI image layout to: all of the layout from, which a release's images are in, and the bundles in the release's folder
 // as referrers of each image and index. Files of from are linked, not copied, if they can be. It replaces a layout that is there.
 func Layout(dir, from, to string) error {
@@ -200,9 +230,9 @@ func (w layoutWriter) referrer(dir string, s Statement) (v1.Descriptor, error) {
 
 // subject describes an image or index, which must be in the layout.
 func (w layoutWriter) subject(a release.Artifact) (v1.Descriptor, error) {
-	info, err := os.Stat(filepath.Join(w.dir, "blobs", "sha256", a.SHA256))
+	info, err := os.Stat(blobFile(w.dir, a.SHA256))
 	if err != nil {
-		return v1.Descriptor{}, fmt.Errorf("%s: %w: the layout is of another release", a.Name, err)
+		return v1.Descriptor{}, err // HasImages says what is wrong
 	}
 	return v1.Descriptor{
 		MediaType: types.MediaType(a.MediaType), Size: info.Size(), Digest: v1.Hash{Algorithm: "sha256", Hex: a.SHA256},
@@ -213,7 +243,7 @@ func (w layoutWriter) subject(a release.Artifact) (v1.Descriptor, error) {
 func (w layoutWriter) blob(kind types.MediaType, data []byte) (v1.Descriptor, error) {
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
-	file := filepath.Join(w.dir, "blobs", "sha256", hash)
+	file := blobFile(w.dir, hash)
 	_, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) { // one that is there may be a link to a file of the other layout
 		err = os.WriteFile(file, data, 0o644)
