@@ -4,45 +4,11 @@ package integration
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// Files that only one user's git configuration ignores are not in the commit. They lie in two folders that a release packs whole.
-func TestFilesThatOnlyTheUserIgnoresAreNotReleased(t *testing.T) {
-	r := baseline(t)
-	notes := []string{"docs/todo.private", "images/static/rootfs/etc/todo.private"}
-	holders := []string{
-		tars + "/kubernetes.tar.gz", tars + "/kubernetes-src.tar.gz", tars + "/kubernetes-server-" + host + ".tar.gz",
-		hostImage("kube-scheduler") + ".tar", hostImage("kubectl") + ".tar",
-	}
-	ignored := filepath.Join(t.TempDir(), "ignore")
-	if err := os.WriteFile(ignored, []byte("*.private\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	run(t, r.dir, nil, "git", "config", "core.excludesFile", ignored).ok(t)
-	t.Cleanup(func() {
-		run(t, r.dir, nil, "git", "config", "--unset", "core.excludesFile").ok(t)
-		r.remove(t, notes...)
-		r.make(t, quick).ok(t)
-		r.sameRelease(t, r.tree)
-	})
-	for _, name := range notes {
-		r.write(t, name, "private\n")
-	}
-	if status := run(t, r.dir, nil, "git", "status", "--porcelain").ok(t).stdout; status != "" {
-		t.Fatalf("the tree is not clean: %s", status)
-	}
-	// Existing tarballs and images stay, and new ones are the same.
-	r.make(t, quick).ok(t)
-	r.sameRelease(t, r.tree)
-	r.remove(t, holders...)
-	r.make(t, quick).ok(t)
-	r.sameFiles(t, r.tree)
-}
 
 // A release of a tree that is edited meanwhile would hold some files from before the edit and some from after it. The soak test also does
 // it to the real sources.
