@@ -104,9 +104,11 @@ func mounts(t *testing.T) []string {
 	return points
 }
 
-// ofOthers reports whether a file is of software that other tests use meanwhile: of a container engine, or the shared memory of programs such as
-// faketime.
-func ofOthers(name string) bool { return ofEngine(name) || strings.HasPrefix(name, "/run/shm/") }
+// ofOthers reports whether a file is of software that other tests use meanwhile: of a container engine, the shared memory of programs such as
+// faketime, or the table of mount(8).
+func ofOthers(name string) bool {
+	return ofEngine(name) || strings.HasPrefix(name, "/run/shm/") || name == "/run/mount" || strings.HasPrefix(name, "/run/mount/")
+}
 
 // ofEngine reports whether a file is a container engine's.
 func ofEngine(name string) bool {

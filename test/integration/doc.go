@@ -14,7 +14,7 @@
 // the fourth have a copy of it. They may change that, and make the same release again in the end, which must have the same files.
 //
 // What is expensive is made once, when it is first needed, and read by all: the release, a signed copy of it, one with the test set, the next
-// patch release, the build image, a cluster of two nodes that works, Bazel's output base, servers of shared caches.
+// release, the build image, a cluster of two nodes that works, Bazel's output base, servers of shared caches.
 //
 // Most edge cases use kube-log-runner: it is built in the same way as kube-apiserver, and links in a second. Those that need a whole release,
 // but not the real one, use a tree of a few files: see smallTree and smallRelease.
@@ -48,7 +48,7 @@
 //
 //   - SLIPWAY_CI=1: a test fails if a program that it needs is not installed. Otherwise it is skipped, and names the package.
 //   - SLIPWAY_TARBALLS=FOLDER: tests that boot clusters use the tarballs in this folder instead of making a release.
-//   - SLIPWAY_NEXT_TARBALLS=FOLDER, SLIPWAY_EARLIER_TARBALLS=FOLDER: tests that upgrade clusters use these tarballs of the next patch
+//   - SLIPWAY_NEXT_TARBALLS=FOLDER, SLIPWAY_EARLIER_TARBALLS=FOLDER: tests that upgrade clusters use these tarballs of the next
 //     release and of the minor version before.
 //   - SLIPWAY_SOAK_KILLS=N: how many kills the soak test spreads over a run, 20 by default.
 //
