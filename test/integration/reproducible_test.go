@@ -133,7 +133,7 @@ func (r release) giveBinaries(t *testing.T, to tree) {
 	if err := os.Mkdir(to.path("_output"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run(t, r.path("_output"), nil, "cp", "--archive", "--parents", "local", ".slipway/actions", to.path("_output")).ok(t)
+	run(t, r.path("_output"), nil, "cp", "--archive", "--parents", "local", ".slipway/actions", "release-stage/patched", to.path("_output")).ok(t)
 }
 
 // unpackSources unpacks kubernetes-src.tar.gz, which is a tree without git.

@@ -60,7 +60,8 @@ var spdxRelations = map[Kind]string{
 
 var spdxPurposes = map[Type]string{
 	Product: "INSTALL", Archive: "ARCHIVE", Program: "APPLICATION", Image: "CONTAINER", Layer: "ARCHIVE", Library: "LIBRARY",
-	Package: "LIBRARY", System: "OPERATING-SYSTEM", Compiler: "APPLICATION", Sources: "SOURCE", Patch: "FILE",
+	// The schema of SPDX in JSON has OPERATING_SYSTEM, where the text of the standard has a hyphen.
+	Package: "LIBRARY", System: "OPERATING_SYSTEM", Compiler: "APPLICATION", Sources: "SOURCE", Patch: "FILE",
 }
 
 func (c *Component) spdx() *spdx.Package {

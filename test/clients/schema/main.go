@@ -2,6 +2,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,11 +80,15 @@ func open(file string) (any, error) {
 	return jsonschema.UnmarshalJSON(f)
 }
 
-// module returns the path of a file in a module.
+// module returns the path of a file in a module, which is fetched if it is not here.
 func module(path, file string) (string, error) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", path).Output()
+	out, err := exec.Command("go", "mod", "download", "-json", path).Output()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return filepath.Join(strings.TrimSpace(string(dir)), filepath.FromSlash(file)), nil
+	var found struct{ Dir string }
+	if err := json.Unmarshal(out, &found); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return filepath.Join(found.Dir, filepath.FromSlash(file)), nil
 }
