@@ -49,7 +49,7 @@ type row struct {
 }
 
 var (
-	running   = regexp.MustCompile(`^=== (?:RUN|CONT|NAME) +(\S+)$`)
+	running   = regexp.MustCompile(`^=== (?:RUN|PAUSE|CONT|NAME) +(\S+)$`)
 	ended     = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)$`)
 	spent     = regexp.MustCompile(`^processor ([\d.]+) (.+)$`)
 	attribute = regexp.MustCompile(`^=== ATTR +(\S+) waited ([\d.]+)$`)
@@ -67,7 +67,7 @@ func copyRows(in io.Reader, out io.Writer) (rows []row, processor map[string]flo
 		}
 		text := strings.TrimSuffix(line, "\n")
 		if m := attribute.FindStringSubmatch(text); m != nil {
-			waited[m[1]] = seconds(m[2])
+			current, waited[m[1]] = m[1], seconds(m[2])
 		} else if m := spent.FindStringSubmatch(text); m != nil {
 			processor[m[2]] = seconds(m[1])
 		} else if m := ended.FindStringSubmatch(text); m != nil {

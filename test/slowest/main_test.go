@@ -18,6 +18,9 @@ func TestTableHasTheSlowestTestsFirst(t *testing.T) {
     a_test.go:1: fine
 === RUN   TestSlow/short
 === NAME  TestSlow
+=== PAUSE TestSlow
+=== RUN   TestQuick
+=== ATTR  TestSlow waited 0.00
     a_test.go:9: got 1,
         want 2
 --- FAIL: TestSlow (50.00s)
