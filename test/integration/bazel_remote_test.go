@@ -23,9 +23,9 @@ func (tr tree) executionRoot(t *testing.T) string {
 	return strings.TrimSpace(tr.bazel(t, "info", "execution_root").ok(t).stdout)
 }
 
-func (tr tree) madeSum(t *testing.T, label string) string {
+func (tr tree) madeSum(t *testing.T, label string, flags ...string) string {
 	t.Helper()
-	s, err := sha256File(tr.made(t, label))
+	s, err := sha256File(tr.made(t, label, flags...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +67,10 @@ func TestBazelRemote(t *testing.T) {
 	needRoot(t)
 	tr := bazelTree(t)
 	labels := []string{"//cmd/kube-scheduler"}
-	build := func(args ...string) result { return tr.bazel(t, append([]string{"build"}, args...)...) }
+	build := func(args ...string) result { return tr.bazel(t, slices.Concat([]string{"build"}, asReleased, args)...) }
+	sum := func(label string) string { return tr.madeSum(t, label, asReleased...) }
 	build(append(labels, smallComponent)...).ok(t)
-	want, wantSmall := tr.madeSum(t, labels[0]), tr.madeSum(t, smallComponent)
+	want, wantSmall := sum(labels[0]), sum(smallComponent)
 	var lose []string
 	if soak {
 		lose = append(tr.archivesOf(t, "com_github_fxamacker_cbor_v2"), wantSmall)
@@ -80,13 +81,13 @@ func TestBazelRemote(t *testing.T) {
 		if ran := got.ran(t); !strings.Contains(ran, "remote cache hit") || strings.Contains(ran, "sandbox") || strings.Contains(ran, "local") {
 			t.Errorf("not every action was a hit: %s", ran)
 		}
-		if s := tr.madeSum(t, labels[0]); s != want {
+		if s := sum(labels[0]); s != want {
 			t.Errorf("%s is %s from the cache, and was %s", labels[0], s, want)
 		}
 	})
 	t.Run("parts made in the tree", func(t *testing.T) {
 		parts := []string{"//release:licenses", "//release:others"}
-		build(parts...).ok(t)
+		tr.bazel(t, append([]string{"build"}, parts...)...).ok(t)
 		made := map[string]string{}
 		for _, part := range parts {
 			made[part] = tr.madeSum(t, part)
@@ -125,7 +126,7 @@ func TestBazelRemote(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := build(smallComponent).ok(t)
-		if s := tr.madeSum(t, smallComponent); s != wantSmall {
+		if s := sum(smallComponent); s != wantSmall {
 			t.Errorf("kube-log-runner is %s with a cache that lost a part of it, and was %s: %v", s, wantSmall, got)
 		}
 	})
@@ -143,14 +144,14 @@ func TestBazelRemote(t *testing.T) {
 			t.Errorf("the error is not clear: %v", got)
 		}
 		build("--remote_cache=", smallComponent).ok(t) // all of it is made here
-		if s := tr.madeSum(t, smallComponent); s != executed.sum {
+		if s := sum(smallComponent); s != executed.sum {
 			t.Errorf("kube-log-runner is %s as made here, and %s by remote execution", s, executed.sum)
 		}
 		if err := server.Restart(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		build(smallComponent).ok(t)
-		if s := tr.madeSum(t, smallComponent); s != executed.sum {
+		if s := sum(smallComponent); s != executed.sum {
 			t.Errorf("kube-log-runner is %s after the server is back, and was %s", s, executed.sum)
 		}
 		tr.bazel(t, "clean").ok(t) // other tests take the standard library from the cache again, and everything that depends on it

@@ -33,6 +33,9 @@ import (
 func main() { fmt.Println(version.Get()) }
 `
 
+// asReleased are the flags with which the Bazel road builds. With others, results have other names, and the cache has none.
+var asReleased = []string{"--config=release", "--platforms=//build/bazel/platforms:linux_" + runtime.GOARCH}
+
 const smallComponent = "//cmd:kube-log-runner"
 
 // executed is the remote execution that made the smallest component, and its SHA-256. Only the soak test has it: the file system in
@@ -55,9 +58,9 @@ func bazelTree(t *testing.T) tree {
 				tr.useCache(t, server.Address)
 				// buildbox considers a result that is a folder with subfolders (Go's standard library) incomplete until it has made it
 				// itself. Everything that depends on it would then be compiled again, so this comes first.
-				executed.result = tr.bazel(t, "build", "--remote_executor=grpc://"+server.Address, "--noremote_accept_cached",
-					"--remote_download_outputs=all", smallComponent).ok(t)
-				executed.sum = tr.madeSum(t, smallComponent)
+				executed.result = tr.bazel(t, append([]string{"build", "--remote_executor=grpc://" + server.Address, "--noremote_accept_cached",
+					"--remote_download_outputs=all", smallComponent}, asReleased...)...).ok(t)
+				executed.sum = tr.madeSum(t, smallComponent, asReleased...)
 			}
 		} else {
 			tr.useCache(t, bazelsCache(t))

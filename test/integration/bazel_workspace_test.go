@@ -26,7 +26,7 @@ func needBazel(t *testing.T) {
 func TestBazelBuildsWhatIsPinned(t *testing.T) {
 	tr := bazelTree(t)
 	build := func(more ...string) result {
-		return tr.bazel(t, append([]string{"build", "--config=release", smallComponent}, more...)...)
+		return tr.bazel(t, slices.Concat([]string{"build", smallComponent}, asReleased, more)...)
 	}
 
 	// Sums are checked before anything is compiled: those of the rules, and of the components' modules.
@@ -51,7 +51,7 @@ func TestBazelBuildsWhatIsPinned(t *testing.T) {
 	}
 	tr.slipway(t, "build", "kube-log-runner").ok(t)
 	local := filepath.Join(tr.dir, "_output", "local", "bin", runtime.GOOS, runtime.GOARCH, "kube-log-runner")
-	made := tr.made(t, smallComponent, "--config=release")
+	made := tr.made(t, smallComponent, asReleased...)
 	sameBytes(t, local, made)
 	if out := run(t, tr.dir, nil, made, "/bin/echo", "it runs").ok(t).stdout; out != "it runs\n" {
 		t.Errorf("it says %q", out)
