@@ -35,11 +35,6 @@ SECURE_API_PORT choose the other ports (default 2379 and 6443, or else free ones
 }
 
 func (o *options) testCmd(ctx context.Context, suites []string, list bool) error {
-	if !list {
-		if err := kubetest.Require(); err != nil {
-			return err
-		}
-	}
 	p, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -56,7 +51,12 @@ func (o *options) testCmd(ctx context.Context, suites []string, list bool) error
 			}
 			return err
 		}
-		programs := func() ([]string, error) { return o.programs(ctx, kubetest.Programs()) }
+		programs := func() ([]string, error) {
+			if err := kubetest.Require(); err != nil {
+				return nil, err
+			}
+			return o.programs(ctx, kubetest.Programs())
+		}
 		return s.CommandTests(ctx, suites, programs, how)
 	})
 }
