@@ -19,6 +19,7 @@ var maker = []string{
 
 // A patch of Kubernetes is edited in upstream's repository: two modules change, and the patch is the same after every way around.
 func TestPatchIsEditedInUpstreamsRepository(t *testing.T) {
+	rare(t, "git takes three minutes of processor time for upstream's repository; package patching's tests have small ones")
 	cloneLane.join(t)
 	tr := clone(t)
 	tr.slipway(t, "patch", "edit").ok(t)

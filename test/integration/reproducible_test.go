@@ -106,8 +106,7 @@ func oddRelease(t *testing.T, odd tree, env ...string) {
 }
 
 // In the unpacked sources every compile has the key that it has in the repository: compiled binaries of the shared release are
-// accepted, and none would be compiled again. TestInputsAreEnoughWithoutNetwork makes programs of unpacked sources; the soak
-// test makes the release.
+// accepted, and none would be compiled again. The soak test makes the release.
 func TestReleaseFromTheSourceTarballIsTheSame(t *testing.T) {
 	cloneLane.join(t)
 	r := baseline(t)

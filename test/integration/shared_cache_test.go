@@ -14,6 +14,7 @@ import (
 
 // One machine stores the results of a release. Another one, which has no Go, makes the same release of them.
 func TestReleaseOfASharedCache(t *testing.T) {
+	rare(t, "it makes a whole release three times; other tests take results from shared caches, and a script of pkg/cli makes a small release of one")
 	containerLane.join(t)
 	r := baseline(t)
 	server, err := remoteServer()

@@ -38,6 +38,7 @@ func (tr tree) without(t *testing.T, args ...string) result {
 
 // With the inputs of a release, its programs are made again without network, with the same bytes. The soak test makes the whole release.
 func TestInputsAreEnoughWithoutNetwork(t *testing.T) {
+	rare(t, "it packs and unpacks two gigabytes; a script of pkg/cli does it with a small tree")
 	needRoot(t)
 	need(t, "unshare", "util-linux")
 	cloneLane.join(t)

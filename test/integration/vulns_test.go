@@ -60,6 +60,7 @@ func vulnerabilities(t *testing.T, all ...vulnerability) string {
 
 // Of what a database knows, a release has what its programs link and its images hold, and nothing else.
 func TestVulnerabilitiesOfARelease(t *testing.T) {
+	rare(t, "it reads all programs and SBOMs several times; a script of pkg/cli does it with a small release")
 	containerLane.join(t)
 	r := baseline(t)
 	db := vulnerabilities(t,
