@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/test/reapi"
@@ -98,15 +100,34 @@ func bazelsCache(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	if err := os.RemoveAll(filepath.Join(dir, "http")); err != nil { // the socket of an earlier run, which was killed
+		t.Fatal(err)
+	}
 	stop, err := runBazelRemote(dir, address)
 	if err != nil {
 		t.Fatal(err)
 	}
+	await(t, address, filepath.Join(dir, "log"))
 	atEnd(func() {
 		stop()
 		_ = lock.Close() // and so the lock is gone
 	})
 	return address
+}
+
+// await waits until a server listens that writes a log.
+func await(t *testing.T, address, log string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server does not listen: %v\n%s", err, readFile(log))
+		}
+	}
 }
 
 // addHello adds a component as docs/distribution.md says.
