@@ -24,20 +24,21 @@
 //
 // # Where the time goes
 //
-// .ci/run may take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. A cluster decides
-// how long: it mostly waits, for Pods, probes and leases, and everything else gives way to it (giveWay). So it boots as soon as there is a
-// release, and its tests come one after another:
+// .ci/run should take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. Measured once
+// (2026-11-27), it was 30 minutes until the last test of clusters, the other lanes took longer, and Bazel compiled without a cache. A cluster
+// decides how long it can be: it mostly waits, for Pods, probes and leases, and everything else gives way to it (giveWay). So it boots as soon as
+// there is a release, and its tests come one after another:
 //
 //	minutes  cluster                              meanwhile, by the other lanes and by .ci/run
-//	 0 -  2                                       unit tests; the build image begins
-//	 2 -  4                                       the release
-//	 4 -  6  boot, beside one that is killed      a copy of the release, and its signatures; Bazel's rules; small trees in containers; lints
-//	 6 - 15  verify, and what it must see broken  the release with the test set, the next release; damage, edits and kills of the copy
-//	15 - 18  conformance specs, replace           shared caches, releases elsewhere and without network
-//	18 - 22  upgrade under load
-//	22 - 24  a kill, an interruption, no root
+//	 0 -  4                                       unit tests, and the build image
+//	 4 -  7                                       the release
+//	 7 - 20  boot, verify, and a broken check     a copy of the release, and its signatures; Bazel; small trees in containers; lints;
+//	                                              the release with the test set, the next release; damage, edits and kills of the copy
+//	20 - 22  conformance specs, replace           releases elsewhere
+//	22 - 27  upgrade under load                   shared caches, other clients
+//	27 - 30  a kill, an interruption, no root
 //
-// The processors have 50 minutes in that time. What a test may cost follows from this: a minute of them is one in fifty. What go build compiles
+// What a test may cost follows from this: a minute of a processor is half a minute. What go build compiles
 // in a test has the flags of a release (likeRelease): a compile of Kubernetes with other flags is one of minutes. What shows something rare, or
 // repeats something at length, is for make soak (see rare). In CI, test/slowest lists what each test cost, and .ci/run each step.
 //
