@@ -19,6 +19,7 @@ import (
 	"slipway.build/pkg/mechanism/imagename"
 	"slipway.build/pkg/mechanism/variable"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/folder"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
@@ -29,8 +30,8 @@ import (
 
 // Where things are made, relative to the tree's root. The layout below _output is Kubernetes' own.
 const (
-	Output   = "_output"
-	State    = Output + "/.slipway"       // records, caches, temporary files, the lock
+	Output   = folder.Output
+	State    = folder.State               // records, caches, temporary files, the lock
 	Images   = Output + "/release-images" // ARCH/NAME.tar
 	Layout   = Images + "/oci"            // an OCI image layout of all images
 	Signed   = Layout + SignedSuffix      // the same with signatures, if the release is signed

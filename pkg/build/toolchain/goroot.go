@@ -92,8 +92,7 @@ func (g *goroot) sum() (string, error) {
 	})
 }
 
-// state returns a digest that changes when a file is written from which programs are compiled, even if its modification time is set back. Tests
-// and their data, half of the files, are not looked at again.
+// state returns a digest of all files' identities. It changes when a file is written, even if its modification time is set back.
 func (g *goroot) state() (string, error) {
 	var mu sync.Mutex
 	var lines []string
@@ -108,7 +107,7 @@ func (g *goroot) state() (string, error) {
 		for _, e := range entries {
 			name := path.Join(rel, e.Name())
 			switch {
-			case e.IsDir() && (leftOut(name) || e.Name() == "testdata"):
+			case e.IsDir() && leftOut(name):
 			case e.IsDir():
 				below := func() error { return walk(name) }
 				if !group.TryGo(below) {
@@ -116,7 +115,7 @@ func (g *goroot) state() (string, error) {
 						return err
 					}
 				}
-			case distributed(name, g.platform) && !strings.HasSuffix(name, "_test.go"):
+			case distributed(name, g.platform):
 				st, err := statcache.Stat(g.dir + "/" + name)
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)

@@ -131,6 +131,9 @@ func TestGoThatOnlyCallsItselfPinnedIsNotUsed(t *testing.T) {
 		"an edited library": func(t *testing.T, goroot string) {
 			write(t, filepath.Join(goroot, "src", "fmt", "print.go"), "package fmt // patched\n", 0o644)
 		},
+		"an edited test": func(t *testing.T, goroot string) {
+			write(t, filepath.Join(goroot, "src", "fmt", "testdata", "x_test.go"), "package fmt\n", 0o644)
+		},
 		"another file": func(t *testing.T, goroot string) {
 			write(t, filepath.Join(goroot, "src", "fmt", "more.go"), "package fmt\n", 0o644)
 		},
