@@ -20,6 +20,9 @@ const File = "release.json"
 // Format is the version of the file's format. Readers refuse other versions.
 const Format = 1
 
+// Compiler is that of every release: all roads make the bytes of the go command.
+const Compiler = "go"
+
 // A Release is everything that was made from one commit.
 type Release struct {
 	Format     int       `json:"format" jsonschema:"version of this file's format"`
@@ -29,7 +32,7 @@ type Release struct {
 	Date       time.Time `json:"date" jsonschema:"time of the commit, and of every file in the release"`
 	Kubernetes string    `json:"kubernetes" jsonschema:"version of k8s.io/kubernetes that the components are compiled from"`
 	Go         string    `json:"go" jsonschema:"version of Go that compiled the binaries"`
-	Compiler   string    `json:"compiler,omitempty" jsonschema:"what ran Go's compiler: go or rules_go; binaries of two of them differ"`
+	Compiler   string    `json:"compiler,omitempty" jsonschema:"whose bytes the binaries have: go, those of the go command, by every road"`
 
 	Platforms []platform.Platform `json:"platforms" jsonschema:"platforms of the release, as in linux/amd64"`
 	Sets      []string            `json:"sets,omitempty" jsonschema:"which tarballs there are for a platform: server, node, client, test"`
@@ -66,7 +69,7 @@ type Artifact struct {
 	Of        []string          `json:"of,omitempty" jsonschema:"names of the artifacts that it consists of or is about"`
 	Action    string            `json:"action" jsonschema:"the action that made it"`
 	Package   string            `json:"package,omitempty" jsonschema:"of a binary: import path of its main package; of compiled tests, that of the tested package and .test"`
-	Flags     []string          `json:"flags,omitempty" jsonschema:"of a binary that the go command compiled: flags that decide its bytes, besides the version in it"`
+	Flags     []string          `json:"flags,omitempty" jsonschema:"of a binary: flags of the go command that decide its bytes, besides the version in it"`
 	Inputs    []string          `json:"inputs,omitempty" jsonschema:"package URLs of the inputs in it: the modules that a binary links, the packages in an image"`
 
 	Members []Member `json:"members,omitempty" jsonschema:"of a tarball: where it holds other artifacts"`

@@ -21,7 +21,7 @@ import (
 
 // unkeyed lists packages that make outputs by actions whose recipe is not that of their own code, and why.
 var unkeyed = map[string]string{
-	"build/compile": "what compiles is run with is in the key as data: the flags, the environment and the version of Go, by road.GoKey",
+	"build/compile": "what compiles is run with is in the key as data: the flags, the environment and the version of Go, by road.Recipe",
 }
 
 // A maker is a package that declares its code, or has actions.

@@ -58,12 +58,14 @@ func TestReleaseOfASharedCache(t *testing.T) {
 		t.Errorf("kubectl has the SHA-256 %s, want %s", got, want)
 	}
 
-	// The container road makes the same bytes, and so takes the local road's. It needs neither rsync nor an engine for that.
-	inside := clone(t).with("PATH="+withoutGo(t), at, "SLIPWAY_CACHE_KEYS="+key("ci.pub"), "ROAD=container", "DOCKER_HOST=unix://"+key("none.sock"))
-	takesRelease(t, inside, r)
-	inside.slipway(t, "build", "kubectl").ok(t)
-	if got, want := inside.sum(t, "_output/dockerized/bin/linux/"+runtime.GOARCH+"/kubectl"), r.sum(t, "_output/bin/kubectl"); got != want {
-		t.Errorf("by the container road, kubectl has the SHA-256 %s, want %s", got, want)
+	// The other roads make the same bytes, and so take the local road's. They need neither rsync nor an engine nor Bazel for that.
+	for name, bin := range map[string]string{"container": "_output/dockerized/bin", "bazel": bazelBinaries} {
+		by := clone(t).with("PATH="+withoutGo(t), at, "SLIPWAY_CACHE_KEYS="+key("ci.pub"), "ROAD="+name, "DOCKER_HOST=unix://"+key("none.sock"))
+		takesRelease(t, by, r)
+		by.slipway(t, "build", "kubectl").ok(t)
+		if got, want := by.sum(t, bin+"/linux/"+runtime.GOARCH+"/kubectl"), r.sum(t, "_output/bin/kubectl"); got != want {
+			t.Errorf("by the %s road, kubectl has the SHA-256 %s, want %s", name, got, want)
+		}
 	}
 
 	bare.slipway(t, "images").ok(t) // the layout of images is not fetched with a release

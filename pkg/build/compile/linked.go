@@ -32,7 +32,7 @@ type program struct {
 // linked returns what is known of a compilation's targets, and sets their Record.
 func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, stale []*action.Action, p *packedAhead) *linked {
 	l := &linked{links: c.Links, task: t, ahead: p, programs: map[string]program{}}
-	if c.Links.Folder == "" || by.Info().Compiler != road.ByGo || made.Options.Debug || made.Options.LDFlags != "" {
+	if c.Links.Folder == "" || made.Options.Debug || made.Options.LDFlags != "" {
 		return l
 	}
 	masked := made.Spec

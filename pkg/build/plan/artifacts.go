@@ -42,7 +42,7 @@ func (p *Project) describe(ctx context.Context, c *content) (describe.Spec, erro
 		Date:       p.Stamp.Date.UTC(),
 		Kubernetes: p.Catalog.Kubernetes,
 		Go:         p.Catalog.Go.Version,
-		Compiler:   p.road.Info().Compiler,
+		Compiler:   release.Compiler,
 		Sets:       c.sets,
 		Variables:  p.Settings.variables(),
 	}}
@@ -75,7 +75,7 @@ func (p *Project) describe(ctx context.Context, c *content) (describe.Spec, erro
 		if held[name] {
 			add(release.Artifact{
 				Name: name, Kind: release.Binary, Platform: b.on, MediaType: programType, Action: compileAction(b.on, b.Binary),
-				Flags: p.flags(b.on, b.Binary),
+				Flags: p.flags(b.on),
 			})
 		}
 	}
@@ -236,12 +236,8 @@ func (s Settings) variables() map[string]string {
 	return set
 }
 
-// flags returns the flags of a binary's compile that decide its bytes, besides the stamp, or nil if it is not compiled by the go command.
-// They name no file of this machine.
-func (p *Project) flags(on catalog.Platform, bin catalog.Binary) []string {
-	if p.Catalog.IsComponent(bin) && p.road.Info().Compiler != road.ByGo {
-		return nil
-	}
+// flags returns the flags of compiles that decide bytes, besides the stamp. They name no file of this machine.
+func (p *Project) flags(on catalog.Platform) []string {
 	return road.Spec{Platform: on, Tags: p.Catalog.Tags, Options: p.Settings.Build}.BuildFlags()
 }
 

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"context"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -425,16 +424,9 @@ func roadBinary(bin catalog.Binary) road.Binary {
 }
 
 // sourcesOf lists the inputs of a binary's compile: the module's go.mod and go.sum (which stand for all modules of the
-// module cache), the folders of the module that its package needs, modules replaced by a folder, and the road's own files.
+// module cache), the folders of the module that its package needs, and modules replaced by a folder.
 func (b *builder) sourcesOf(bin catalog.Binary, module *goModule) []string {
 	inputs := slices.Clone(module.inputs)
-	if module.Name == b.Catalog.Module {
-		for _, file := range b.road.Info().Config {
-			if _, err := os.Stat(b.abs(file)); err == nil {
-				inputs = append(inputs, file)
-			}
-		}
-	}
 	for _, dir := range module.Closure(cmp.Or(bin.Package, bin.Test)) {
 		inputs = append(inputs, slashed(module.Name, dir)+"/")
 	}

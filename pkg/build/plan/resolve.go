@@ -402,11 +402,11 @@ func (p *Project) roadOf(module string) road.Road {
 	return p.Roads.Local()
 }
 
-// binaryFolders returns the names, in caches, of the folders for binaries of roads: roads with the same compiler make the same bytes.
+// binaryFolders returns the name, in caches, of the folders for binaries of roads, which make the same bytes.
 func binaryFolders(roads ...road.Road) map[string]string {
 	folders := map[string]string{}
 	for _, r := range roads {
-		folders[r.Info().Output+"/"] = "binaries/" + r.Info().Compiler + "/"
+		folders[r.Info().Output+"/"] = "binaries/"
 	}
 	return folders
 }

@@ -12,15 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/catalog"
 )
 
 // A Road compiles Go packages of one tree into binaries. It may also be a [Limiter], a [Preparer] or an [Explainer].
 type Road interface {
 	Info() Info
-	// Recipe returns what decides the bytes of a binary besides its sources, for the key of its compile. Roads that make the same
-	// bytes return the same.
+	// Recipe returns what decides the bytes of a binary besides its sources, for the key of its compile: that of the function [Recipe],
+	// and more only where the road cannot promise the bytes of the others.
 	Recipe(spec Spec, bin Binary) []string
 	// Compile makes every target's Output, or returns an error. Messages of the Go command go to r.Output unchanged.
 	Compile(ctx context.Context, c Compilation, r Report) error
@@ -28,16 +30,11 @@ type Road interface {
 
 // An Info describes a road.
 type Info struct {
-	Name     string   // by which users choose it
-	Compiler string   // what runs Go's compiler: roads with the same one make the same bytes
-	Output   string   // folder of its binaries, OS/ARCH/NAME, relative to the tree's root
-	Config   []string // files of the tree, besides sources, that decide what it makes; some may be missing
-	Label    string   // what the names of its compiles end with, so that each road has its own records; empty for the default road
-	Linked   bool     // _output/bin leads to its binaries for the host
+	Name   string // by which users choose it
+	Output string // folder of its binaries, OS/ARCH/NAME, relative to the tree's root
+	Label  string // what the names of its compiles end with, so that each road has its own records; empty for the default road
+	Linked bool   // _output/bin leads to its binaries for the host
 }
-
-// ByGo is the Compiler of roads that run the go command with a spec's flags.
-const ByGo = "go"
 
 // A Limiter is a road that does not support everything. Its errors are of type *[UnsupportedError].
 type Limiter interface {
@@ -233,15 +230,20 @@ func (s Spec) ModFlag() string {
 	return "-modfile=" + up + s.ModFile
 }
 
-// A GoKey is all that decides a binary's bytes where the Go command compiles it. The flags follow from the spec by code, so
-// they stand for that code. Roads with the same GoKey make the same bytes.
-type GoKey struct {
+// A key is all that decides a binary's bytes besides its sources. The flags follow from the spec by code, so they stand for that code.
+type key struct {
 	Go     string   // version
 	Levels []string // settings of the Go command, see toolchain.Levels
 	Flags  []string // see BuildFlags
 	Spec   Spec
 	Binary Binary
 	Paths  []string `json:",omitempty"` // of this machine, where binaries hold them
+}
+
+// Recipe returns what decides the bytes of a binary that is compiled by a version of Go, such as go1.26.8, besides its sources. Every road makes
+// the same bytes, so it names no road. Paths are those of this machine that the binary holds, if any.
+func Recipe(goVersion string, spec Spec, bin Binary, paths ...string) []string {
+	return recipe.Spec(key{goVersion, toolchain.Levels(), spec.BuildFlags(), spec, bin, paths}, "go")
 }
 
 // ShellCommand returns a command line for a POSIX shell that runs a command in a folder with an environment.

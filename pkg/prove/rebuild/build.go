@@ -17,7 +17,6 @@ import (
 
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/release"
-	"slipway.build/pkg/release/provenance"
 )
 
 // handedOn are the variables of the environment that say where things are on this machine, and decide no bytes.
@@ -52,14 +51,10 @@ func goVersion(ctx context.Context, dir string) (string, error) {
 // Commands returns the commands that make the release in the tree's folder: its own slipway, and with that the release.
 func (t *Tree) Commands() [][]string {
 	p := t.Statement.Predicate.Definition.Parameters
-	road := "local"
-	if t.Statement.Predicate.Definition.BuildType == provenance.Page+"#rules_go" {
-		road = "bazel"
-	}
 	return [][]string{
 		{"make", "slipway"},
 		{
-			filepath.Join("_output", "bin", "slipway"), "release", "--road=" + road, "--platform=" + strings.Join(p.Platforms, " "),
+			filepath.Join("_output", "bin", "slipway"), "release", "--road=local", "--platform=" + strings.Join(p.Platforms, " "),
 			fmt.Sprintf("--test-set=%t", slices.Contains(p.Sets, "test")), fmt.Sprintf("--inputs=%t", p.Inputs),
 		},
 	}

@@ -56,10 +56,6 @@ func TestReleaseIsMadeWithItsParametersAlone(t *testing.T) {
 	if got := tree.Commands()[1]; !slices.Equal(got, want) {
 		t.Errorf("commands %q, want %q", got, want)
 	}
-	s.Predicate.Definition.BuildType = provenance.Page + "#rules_go"
-	if got := tree.Commands()[1][2]; got != "--road=bazel" {
-		t.Errorf("by rules_go it is made with %s", got)
-	}
 }
 
 func TestNothingOfOthersIsRemoved(t *testing.T) {

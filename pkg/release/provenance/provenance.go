@@ -223,13 +223,13 @@ func marshal(s *Statement) ([]byte, error) {
 
 // statement returns the statement about a release, without subjects.
 func statement(r *release.Release) (*Statement, error) {
-	if r.Compiler == "" {
-		return nil, errors.New("release.json does not say what compiled the release")
+	if r.Compiler != release.Compiler {
+		return nil, fmt.Errorf("release.json has the compiler %q, and %q is what slipway releases have", r.Compiler, release.Compiler)
 	}
 	s := &Statement{Type: StatementType, PredicateType: PredicateType}
 	s.Predicate.Details.Builder.ID = Builder
 	d := &s.Predicate.Definition
-	d.BuildType = Page + "#" + r.Compiler
+	d.BuildType = Page + "#" + release.Compiler
 	d.Parameters = Parameters{
 		Version: r.Version, Commit: r.Commit, TreeState: r.TreeState, Date: r.Date.UTC().Format("2006-01-02T15:04:05Z"),
 		Platforms: []string{}, Sets: r.Sets, Variables: r.Variables,
@@ -288,7 +288,7 @@ func Unmarshal(data []byte) (*Statement, error) {
 // or if something that the subjects were made of is not pinned by a digest.
 func (s *Statement) Check() error {
 	d := s.Predicate.Definition
-	if !slices.Contains(compilers, strings.TrimPrefix(d.BuildType, Page+"#")) {
+	if d.BuildType != Page+"#"+release.Compiler {
 		return fmt.Errorf("the build type %s is not known", d.BuildType)
 	}
 	if s.Predicate.Details.Builder.ID != Builder {
@@ -306,9 +306,6 @@ func (s *Statement) Check() error {
 	}
 	return nil
 }
-
-// compilers are what build types are named by.
-var compilers = []string{"go", "rules_go"}
 
 // isFolder reports whether an input is a folder of the tree in place of a module. Its files are among the sources.
 func isFolder(name string) bool {

@@ -25,16 +25,7 @@ import (
 )
 
 // Info describes the Bazel road.
-var Info = road.Info{
-	Name:     "bazel",
-	Compiler: "rules_go",
-	Output:   "_output/bazel/bin",
-	Label:    "by bazel",
-	Config: []string{
-		".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "BUILD.bazel", "build/bazel/",
-		"go.mod", "go.sum", "cmd/BUILD.bazel",
-	},
-}
+var Info = road.Info{Name: "bazel", Output: "_output/bazel/bin", Label: "by bazel"}
 
 // A Road is the Bazel road.
 type Road struct {
@@ -55,17 +46,14 @@ type Bazel interface {
 	String() string
 }
 
-// A key holds what decides a binary's bytes: everything else is in files.
-type key struct {
-	Go     string
-	Spec   road.Spec
-	Binary road.Binary
-	Files  map[string]string `json:",omitempty"` // that were made before, by label
-}
-
-// Recipe returns the recipe of a binary, from its key.
+// Recipe names no file of Bazel's configuration: with others, binaries have the same bytes, or Compile refuses them. Only for a Go whose build IDs
+// are not known, binaries may have other bytes than those of go build.
 func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
-	return recipe.Spec(key{Go: r.Version, Spec: spec, Binary: bin}, Info.Compiler)
+	of := road.Recipe(r.Version, spec, bin)
+	if !buildid.Known(r.Version) {
+		of = append(of, "by rules_go")
+	}
+	return of
 }
 
 // Ready looks for Bazel, or what it would be made from.
@@ -156,9 +144,9 @@ type Made struct {
 	Files   map[string]string // by label: the binaries for one platform
 }
 
-// Recipe returns the recipe of a binary. It holds all files, since all are for one platform.
+// Recipe holds all files, since all are for one platform. They are no inputs of the compile, for they are not in the tree.
 func (m *Made) Recipe(spec road.Spec, bin road.Binary) []string {
-	return recipe.Spec(key{Go: m.Version, Spec: spec, Binary: bin, Files: m.Files}, "road bazel, made")
+	return recipe.Spec(struct{ Files map[string]string }{m.Files}, road.Recipe(m.Version, spec, bin)...)
 }
 
 // Compile copies the files, after the same checks as in the Bazel road.

@@ -330,7 +330,6 @@ func TestRecipesHoldEveryField(t *testing.T) {
 	for _, r := range []road.Road{&Road{}, &Made{}} {
 		recipetest.EachFieldOf(t, input{}, func(in input) []string { return r.Recipe(in.Spec, in.Binary) })
 	}
-	recipetest.EachField(t, key{})
 }
 
 func TestCommandsAreThoseOfACompile(t *testing.T) {

@@ -18,13 +18,12 @@ import (
 	"slipway.build/pkg/build/road/prebuilt"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/engine"
-	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/mechanism/transfer"
 	"slipway.build/pkg/tree/catalog"
 )
 
 // Info describes the container road. Kubernetes has the binaries of its own container builds in the same place.
-var Info = road.Info{Name: "container", Compiler: road.ByGo, Output: "_output/dockerized/bin", Label: "by container"}
+var Info = road.Info{Name: "container", Output: "_output/dockerized/bin", Label: "by container"}
 
 // A Road is the container road.
 type Road struct {
@@ -51,9 +50,7 @@ func (*Road) Info() road.Info { return Info }
 // Recipe holds nothing of the engine and the image but the Go version: nothing else reaches the bytes. Debug builds contain paths,
 // which are the same in every container.
 func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
-	return recipe.Spec(road.GoKey{
-		Go: r.Pin.Version, Levels: toolchain.Levels(), Flags: spec.BuildFlags(), Spec: spec, Binary: bin,
-	}, road.ByGo)
+	return road.Recipe(r.Pin.Version, spec, bin)
 }
 
 // Ready looks for rsync here, for an engine, and for the build image or what it would be built from.

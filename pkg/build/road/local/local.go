@@ -19,11 +19,10 @@ import (
 	"slipway.build/pkg/build/road/prebuilt"
 	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/mechanism/child"
-	"slipway.build/pkg/mechanism/recipe"
 )
 
 // Info describes the local road, the default.
-var Info = road.Info{Name: "local", Compiler: road.ByGo, Output: "_output/local/bin", Linked: true}
+var Info = road.Info{Name: "local", Output: "_output/local/bin", Linked: true}
 
 // A Road is the local road.
 type Road struct {
@@ -40,11 +39,11 @@ func (*Road) Info() road.Info { return Info }
 // Recipe holds no path and nothing of the machine, except for debug builds: without -trimpath their binaries contain the paths
 // of the tree, of the standard library and of the modules.
 func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
-	key := road.GoKey{Go: r.Pin.Version, Levels: toolchain.Levels(), Flags: spec.BuildFlags(), Spec: spec, Binary: bin}
+	var paths []string
 	if spec.Options.Debug {
-		key.Paths = append([]string{r.Root}, r.paths()...)
+		paths = append([]string{r.Root}, r.paths()...)
 	}
-	return recipe.Spec(key, road.ByGo)
+	return road.Recipe(r.Pin.Version, spec, bin, paths...)
 }
 
 // paths returns the paths of the pinned Go. It fetches a missing Go, which the compile needs anyway. If that fails, the compile fails,
