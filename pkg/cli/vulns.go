@@ -66,7 +66,7 @@ slipway bump mends it.`,
 		},
 	}
 	c.Flags().StringVar(&ask.DB, "db", "", "the database of Go's vulnerabilities: file:///FOLDER or https://HOST")
-	c.Flags().StringVar(&ask.Tracker, "tracker", "", "a `file` of Debian's security tracker, as JSON")
+	c.Flags().StringVar(&ask.Tracker, "tracker", "", "a `file` of Debian's security tracker, as JSON, or off to look at Go code alone")
 	c.Flags().StringVar(&exceptions, "exceptions", "", "a `file` of exceptions (default release/vulns.yaml of the tree)")
 	c.Flags().StringVar(&openvex, "openvex", "", "write an OpenVEX document to a `file`")
 	c.Flags().StringVar(&author, "author", "", "who states what is in the OpenVEX document")

@@ -13,6 +13,7 @@ import (
 
 	version "github.com/knqyf263/go-deb-version"
 
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/release"
 )
 
@@ -35,7 +36,11 @@ func (r *Report) debian(o Options) error {
 		if in.Kind != release.Debian {
 			continue
 		}
-		if o.Tracker == "" {
+		switch o.Tracker {
+		case "":
+			return badrequest.Mark(errors.New("the release has Debian packages in its images: name a file of Debian's security tracker with --tracker FILE, " +
+				"or --tracker=" + Off + " to look at Go code alone; docs/vulns.md says where there is one"))
+		case Off:
 			r.NotAsked++
 			continue
 		}

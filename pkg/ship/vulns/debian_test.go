@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
 )
@@ -61,8 +62,14 @@ func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 	}
 
 	none := &Report{}
-	if err := none.debian(Options{Release: described}); err != nil || none.NotAsked != 3 || none.Packages != 0 {
+	if err := none.debian(Options{Release: described, Tracker: Off}); err != nil || none.NotAsked != 3 || none.Packages != 0 {
 		t.Errorf("nobody asks: %+v, error %v", none, err)
+	}
+	if err := none.debian(Options{Release: described}); !badrequest.Is(err) || !strings.Contains(err.Error(), "--tracker=off") {
+		t.Errorf("without a tracker: error %v", err)
+	}
+	if err := none.debian(Options{Release: &release.Release{}}); err != nil {
+		t.Errorf("without packages, no tracker is needed: %v", err)
 	}
 	for _, text := range []string{"", "[]", "{", "{}", `{"iptables": {"CVE-1": {"releases": {"sid": {"status": "open"}}}}}`, `{"iptables": []}`, `{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "odd"}}}}}`,
 		`{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "resolved", "fixed_version": ""}}}}}`} {

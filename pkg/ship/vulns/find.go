@@ -24,12 +24,15 @@ import (
 // maxProgram is the size, in bytes, of the largest program that is read.
 const maxProgram = 1 << 30
 
+// Off is the Tracker of those who look at Go code alone.
+const Off = "off"
+
 // Options say where to look.
 type Options struct {
 	Dir        string // of the release
 	Release    *release.Release
 	DB         string // address of a database of Go's vulnerabilities
-	Tracker    string // file of Debian's security tracker; empty if nobody asks about packages
+	Tracker    string // file of Debian's security tracker, or Off; needed if there are Debian packages
 	Exceptions []Exception
 	Now        time.Time
 	Bump       string // the command that moves to another version of what is named after it
@@ -41,7 +44,7 @@ type Report struct {
 	Commit       string      `json:"commit,omitempty"`
 	Binaries     int         `json:"binaries"`     // looked at
 	Packages     int         `json:"packages"`     // of Debian, looked at
-	NotAsked     int         `json:"notAsked"`     // of Debian, as there was no file to ask
+	NotAsked     int         `json:"notAsked"`     // of Debian, as the tracker is Off
 	Undetermined []string    `json:"undetermined"` // of Debian: nobody knows yet whether these are vulnerable
 	Found        []*Found    `json:"found"`
 	Expired      []Exception `json:"expired"`

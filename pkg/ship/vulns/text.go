@@ -50,7 +50,7 @@ func (r *Report) Text(w io.Writer) error {
 	fmt.Fprintf(&b, "release %s: %d known vulnerabilities, %d of them without an exception, in %d binaries and %d Debian packages\n",
 		r.Release, len(r.Found), open, r.Binaries, r.Packages)
 	if r.NotAsked > 0 {
-		fmt.Fprintf(&b, "NOT LOOKED AT: %d Debian packages in images: name a file of Debian's security tracker\n", r.NotAsked)
+		fmt.Fprintf(&b, "NOT LOOKED AT: %d Debian packages in images, as by --tracker=off\n", r.NotAsked)
 	}
 	if n := len(r.Undetermined); n > 0 {
 		fmt.Fprintf(&b, "of %d more, Debian has not determined whether packages here have them: --json lists them\n", n)
