@@ -7,14 +7,15 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/test/reapi"
@@ -107,27 +108,12 @@ func bazelsCache(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, address, filepath.Join(dir, "log"))
+	await(t, (&net.Dialer{}).DialContext, address, filepath.Join(dir, "log"))
 	atEnd(func() {
 		stop()
 		_ = lock.Close() // and so the lock is gone
 	})
 	return address
-}
-
-// await waits until a server listens that writes a log.
-func await(t *testing.T, address, log string) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			_ = conn.Close()
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the server does not listen: %v\n%s", err, readFile(log))
-		}
-	}
 }
 
 // addHello adds a component as docs/distribution.md says.
@@ -214,6 +200,40 @@ func sameBytes(t *testing.T, ours, theirs string) {
 		diff := run(t, ".", nil, slipway(t), "diff", ours, theirs)
 		t.Errorf("%s is not %s: %v\n%s", theirs, ours, err, diff.stdout)
 	}
+}
+
+// Both roads make the same bytes of modules that patches change, and of those that folders replace; Bazel does so by MODULE.bazel, too.
+func TestBazelMakesWhatPatchesChange(t *testing.T) {
+	tr := bazelTree(t)
+	t.Cleanup(func() {
+		for _, args := range [][]string{{"checkout", "-q", "."}, {"clean", "-fdq"}} {
+			_ = command(tr.dir, nil, "git", args...).Run()
+		}
+	})
+	const module, folder, name = "github.com/x448/float16", "forks/float16", "kube-log-runner"
+	dir := strings.TrimSpace(run(t, tr.path("cmd"), nil, "go", "list", "-m", "-f", "{{.Dir}}", module).ok(t).stdout)
+	if err := os.MkdirAll(tr.path(path.Dir(folder)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, tr.dir, nil, "cp", "-r", "--no-preserve=mode", dir, folder).ok(t)
+	tr.append(t, folder+"/float16.go", "\nfunc init() { println(\"a replaced module\") }\n")
+	run(t, tr.path("cmd"), nil, "go", "mod", "edit", "-replace="+module+"=../"+folder).ok(t)
+	tr.writePatch(t, loggerPatch, "staging/src/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go", "func main() {", "\tprintln(\"a patched logger\")")
+	tr.make(t, "update").ok(t)
+
+	tr.slipway(t, "build", name).ok(t)
+	local := tr.path(hostBin(name))
+	if got := run(t, tr.dir, nil, local, "--help").stderr; !strings.HasPrefix(got, "a replaced module\na patched logger\n") {
+		t.Errorf("it says %q", got)
+	}
+	tr.slipway(t, "build", "--road=bazel", name).ok(t)
+	sameBytes(t, local, tr.path(bazelBinaries+"/linux/"+runtime.GOARCH+"/"+name))
+	t.Run("MODULE.bazel", func(t *testing.T) {
+		rare(t, "it compiles the standard library once more, and TestBazelBuildsWhatIsPinned builds by WORKSPACE")
+		made := t.TempDir()
+		tr.slipway(t, slices.Concat([]string{"bazel", "--deps=overrides", "--output=" + made, "--", "build"}, asReleased, []string{smallComponent})...).ok(t)
+		sameBytes(t, local, filepath.Join(made, name))
+	})
 }
 
 // Mistakes are reported before anything is made from them.

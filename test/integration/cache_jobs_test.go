@@ -90,7 +90,7 @@ func startBazelRemote(t *testing.T) bazelRemote {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
-	awaitTLS(t, s.address, filepath.Join(dir, "log"))
+	await(t, insecure.DialContext, s.address, filepath.Join(dir, "log"))
 	return s
 }
 

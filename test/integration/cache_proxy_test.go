@@ -120,18 +120,20 @@ http {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // it was told to end
 	})
-	awaitTLS(t, f.address, filepath.Join(dir, "error.log"))
+	await(t, insecure.DialContext, f.address, filepath.Join(dir, "error.log"))
 	return f
 }
 
-// awaitTLS waits until a server that was started answers at an address of loopback.
-func awaitTLS(t *testing.T, address, log string) {
+// insecure connects to a server of a test, whose certificate nobody has to know.
+var insecure = tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+
+// await waits until a server that writes a log takes connections, such as those of [insecure].
+func await(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error), address, log string) {
 	t.Helper()
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // of this test
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		c, err := dialer.DialContext(context.Background(), "tcp", address)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		conn, err := dial(t.Context(), "tcp", address)
 		if err == nil {
-			_ = c.Close()
+			_ = conn.Close()
 			return
 		}
 		if time.Now().After(deadline) {

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -136,6 +137,36 @@ func TestPatchesAreBuilt(t *testing.T) {
 		if got := tr.sum(t, name); got != upstream[name] || got == sum {
 			t.Errorf("%s is %s without patches, want %s; with patches it is %s", name, got, upstream[name], sum)
 		}
+	}
+}
+
+// Of what a patch of one line changes in a large program, the function is named, and hardly any other.
+func TestDifferenceThatAPatchMakesIsNamed(t *testing.T) {
+	cloneLane.join(t)
+	r, tr := baseline(t), stamped(t) // of the same version
+	tr.writePatch(t, "patches/0001-kubelet.patch", "cmd/kubelet/app/server.go", "func Run(ctx ", "\tprintln(\"a patched kubelet\")")
+	tr.slipway(t, "build", "kubelet").ok(t)
+	out := tr.slipway(t, "diff", "--json", r.path(hostBin("kubelet")), tr.path(hostBin("kubelet"))).fails(t, 1)
+	var got struct {
+		Files []struct {
+			Reasons []struct {
+				Kind     string
+				Examples []string
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out.stdout), &got); err != nil || len(got.Files) != 1 {
+		t.Fatalf("%v: %v", err, out)
+	}
+	var functions []string
+	for _, reason := range got.Files[0].Reasons {
+		if reason.Kind == "functions" {
+			functions = append(functions, reason.Examples...)
+		}
+	}
+	named := func(text string) bool { return strings.HasPrefix(text, "k8s.io/kubernetes/cmd/kubelet/app.Run: ") }
+	if !slices.ContainsFunc(functions, named) || len(functions) > 10 {
+		t.Errorf("it names %q", functions)
 	}
 }
 

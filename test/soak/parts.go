@@ -23,7 +23,7 @@ var parts = []part{
 		"TestCrossCompilesKubectlForArm",
 	}},
 	{"newcomer", 50, "", []string{"TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame"}},
-	{"bazel", 55, "", []string{"TestBazelMakesWhatTheLocalRoadMakes", "TestBazelRemote"}},
+	{"bazel", 55, "", []string{"TestBazelMakesWhatTheLocalRoadMakes", "TestBazelMakesWhatPatchesChange", "TestBazelRemote"}},
 	{"bazel-release", 55, "", []string{"TestBazelReleaseIsTheBazelRoadsRelease"}},
 	{"containers", 45, "", []string{
 		"TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne", "TestInterruptedContainerBuildResumes", "TestContainerCompilesCgoForOtherPlatforms",
