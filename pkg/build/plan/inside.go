@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/stamp"
+	"slipway.build/pkg/tree/worktree"
 )
 
 // This file has the steps by which Bazel makes a release inside its own actions. GatherLicenses, Others and PackSources work in the tree, with the
@@ -223,5 +224,5 @@ func OpenMade(ctx context.Context, dir string, made Made) (*Project, error) {
 	}
 	p.licensed, p.made = made.Licenses, true
 	p.road = p.Roads.Made(made.Binaries)
-	return p, p.identify(ctx)
+	return p, p.identify(ctx, worktree.Once(p.Root, p.getenv))
 }

@@ -56,11 +56,7 @@ func (p *Project) patchedModules() []string { return slices.Sorted(maps.Keys(p.p
 func (p *Project) CheckPatches(ctx context.Context) error {
 	var errs []error
 	for _, name := range p.patchedModules() {
-		m, err := loadModule(p.Root, name)
-		if err == nil {
-			err = p.checkPatches(ctx, m)
-		}
-		errs = append(errs, err)
+		errs = append(errs, p.checkPatches(ctx, name))
 	}
 	return errors.Join(errs...)
 }
@@ -74,12 +70,9 @@ func (p *Project) KnowPatches(planned *Plan) error {
 		if !slices.ContainsFunc(planned.Graph.Actions, func(a *action.Action) bool { return slices.Contains(a.Outputs, made) }) {
 			continue
 		}
-		m, err := loadModule(p.Root, name)
+		key, file, err := p.patchCheck(name)
 		if err == nil {
-			var key, file string
-			if key, file, err = p.patchCheck(m); err == nil {
-				err = remember(key, file)
-			}
+			err = remember(key, file)
 		}
 		errs = append(errs, err)
 	}
@@ -94,30 +87,33 @@ func remember(key, file string) error {
 }
 
 // patchCheck returns the key of a check of a module's patches, and the file that has it if they apply.
-func (p *Project) patchCheck(m *goModule) (key, file string, err error) {
-	spec := patched.SpecOf(p.patches[m.Name], m.Name)
+func (p *Project) patchCheck(name string) (key, file string, err error) {
+	spec := patched.SpecOf(p.patches[name], name)
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode([]any{patched.Code.String(), spec}); err != nil {
 		return "", "", err
 	}
-	requirements, err := module.Digest(m.Dir)
+	requirements, err := module.Digest(p.abs(name))
 	if err != nil {
 		return "", "", err
 	}
 	_, _ = fmt.Fprintln(h, requirements) // a hash never fails
-	return fmt.Sprintf("%x\n", h.Sum(nil)), p.abs(slashed(State, "patches", path.Base(m.Name))), nil
+	return fmt.Sprintf("%x\n", h.Sum(nil)), p.abs(slashed(State, "patches", path.Base(name))), nil
 }
 
-func (p *Project) checkPatches(ctx context.Context, m *goModule) error {
-	key, file, err := p.patchCheck(m)
+func (p *Project) checkPatches(ctx context.Context, name string) error {
+	key, file, err := p.patchCheck(name)
 	if err != nil {
 		return err
 	}
 	if known, err := os.ReadFile(file); err == nil && string(known) == key {
 		return nil
 	}
-	spec := patched.SpecOf(p.patches[m.Name], m.Name)
-	if err := patched.Check(ctx, p.Root, p.Go, spec, m.Module, func(string) {}); err != nil {
+	m, err := module.Load(p.Root, name)
+	if err != nil {
+		return err
+	}
+	if err := patched.Check(ctx, p.Root, p.Go, patched.SpecOf(p.patches[name], name), m, func(string) {}); err != nil {
 		return err
 	}
 	return remember(key, file)

@@ -100,14 +100,24 @@ type Project struct {
 
 // Open reads the tree that dir lies in.
 func Open(ctx context.Context, dir string, settings Settings, getenv func(string) string) (*Project, error) {
-	p, err := Load(dir, settings, getenv)
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	repo := worktree.Once(root, getenv)
+	go func() { // git and the disk work meanwhile
+		if r, err := repo(); err == nil {
+			_, _ = r.State(ctx) // who needs it gets the same, or the error
+		}
+	}()
+	p, err := Load(root, settings, getenv)
 	if err != nil {
 		return nil, err
 	}
 	if p.road, err = p.Roads.Choose(settings.Road, settings.Build); err != nil {
 		return nil, err
 	}
-	return p, p.identify(ctx)
+	return p, p.identify(ctx, repo)
 }
 
 // Load reads the tree that dir lies in, but not which version it is, for what does not depend on that. Open reads all of it.
@@ -205,8 +215,7 @@ func (p *Project) markEngine() error {
 }
 
 // identify finds out the tree's version, and which files are its sources.
-func (p *Project) identify(ctx context.Context) (err error) {
-	repo := worktree.Once(p.Root, p.getenv)
+func (p *Project) identify(ctx context.Context, repo worktree.Opener) (err error) {
 	if p.Stamp, err = stamp.Read(ctx, p.stampRequest(repo)); err != nil {
 		return err
 	}

@@ -151,16 +151,16 @@ func (r *reader) walk(p, abs string, follow bool, c *content) error {
 	}
 	for _, n := range names {
 		below, absBelow := p+n.Name(), abs+"/"+n.Name()
-		st, err := statcache.Lstat(absBelow)
-		if err != nil {
-			return fmt.Errorf("%s: %w", below, err)
-		}
-		if st.Kind == directory {
+		if n.IsDir() {
 			c.entries = append(c.entries, entry{below + "/", digest{kind: directory}})
 			if err := r.walk(below+"/", absBelow, follow, c); err != nil {
 				return err
 			}
 			continue
+		}
+		st, err := statcache.Lstat(absBelow)
+		if err != nil {
+			return fmt.Errorf("%s: %w", below, err)
 		}
 		d, err := r.entry(below, absBelow, st, follow)
 		if err != nil {
