@@ -11,6 +11,6 @@ import (
 
 func main() {
 	s := cli.Std()
-	s.UpdateBazel = generate.UpdateBazel
+	s.UpdateBazel, s.StaleForBazel = generate.UpdateBazel, generate.StaleForBazel
 	os.Exit(cli.Main(s))
 }

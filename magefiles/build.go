@@ -89,7 +89,9 @@ func orSay(ctx context.Context, args ...string) error {
 
 // run runs a subcommand of slipway. What it has printed of its error is not printed again.
 func run(ctx context.Context, args ...string) error {
-	err := cli.Run(ctx, cli.Std(), args...)
+	s := cli.Std()
+	s.StaleForBazel = generate.StaleForBazel
+	err := cli.Run(ctx, s, args...)
 	if exit, ok := errors.AsType[*cli.ExitError](err); ok && exit.Shown {
 		os.Exit(exit.Code)
 	}

@@ -38,6 +38,9 @@ type IO struct {
 
 	// UpdateBazel writes the files for Bazel of the tree at root that depend on patches. Nil: nothing does.
 	UpdateBazel func(ctx context.Context, root string) error
+
+	// StaleForBazel describes what is not up to date of the files for Bazel, or is empty. Nil: nobody knows, and the Bazel road takes them as they are.
+	StaleForBazel func(ctx context.Context, root string) (string, error)
 }
 
 // Std returns this process's IO.
@@ -231,7 +234,11 @@ func (o *options) open(ctx context.Context) (*plan.Project, error) {
 		return nil, err
 	}
 	settings.Road = o.road
-	return plan.Open(ctx, o.dir, settings, o.Getenv)
+	p, err := plan.Open(ctx, o.dir, settings, o.Getenv)
+	if err == nil && o.StaleForBazel != nil {
+		p.Roads.Stale = func(ctx context.Context) (string, error) { return o.StaleForBazel(ctx, p.Root) }
+	}
+	return p, err
 }
 
 // load reads the tree, but not which version it is.

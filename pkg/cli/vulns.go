@@ -31,7 +31,7 @@ is for people to say: release/vulns.yaml in the tree has exceptions, each with a
 The exit code is 1 if there is a vulnerability without an exception, or if an exception has expired. The output says which
 slipway bump mends it.`,
 		Example: "  slipway vulns --db file:///srv/vulndb --tracker debian-tracker.json\n" +
-			"  slipway vulns v1.37.1 --db file:///srv/vulndb --openvex v1.37.1.openvex.json --author security@example.com",
+			"  slipway vulns v1.37.1 --db file:///srv/vulndb --tracker=off --openvex v1.37.1.openvex.json --author security@example.com",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if ask.DB == "" {

@@ -6,7 +6,7 @@
 // publishes them reads entries. No reader needs to know file names.
 //
 // The file depends on the release alone: the same commit, settings and platforms give the same bytes in every folder, on every
-// machine, and by the local and the container road.
+// machine, and by every road.
 //
 // # References
 //

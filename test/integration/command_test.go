@@ -136,7 +136,7 @@ func printSpent() {
 
 // ours reports whether a variable has a meaning for the commands under test. make sets some of them for the tests themselves.
 func ours(name string) bool {
-	return strings.HasPrefix(name, "KUBE_") || strings.HasPrefix(name, "GIT_") || slices.Contains([]string{
+	return strings.HasPrefix(name, "KUBE_") || strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "SLIPWAY_CACHE") || slices.Contains([]string{
 		"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKE_TERMOUT", "MAKE_TERMERR", "WHAT", "ROAD", "DBG", "CI", "SOURCE_DATE_EPOCH",
 		"GOFLAGS", "GOLDFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GODEBUG", "GOWORK", "CGO_ENABLED",
 		"MAGEFILE_VERBOSE", "MAGEFILE_DEBUG",

@@ -83,7 +83,11 @@ func awaitImage() error {
 		return err
 	}
 	defer lock.Close()
-	return syscall.Flock(int(lock.Fd()), syscall.LOCK_SH)
+	for {
+		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_SH); err != syscall.EINTR {
+			return err
+		}
+	}
 }
 
 func sharedTree() tree { return tree{dir: filepath.Join(workspace, "small")} }

@@ -25,7 +25,7 @@ type Spec struct {
 	ID     string // of the action
 	Batch  string // ID of the batch: the same for all binaries of a module and a platform
 	Output string
-	Inputs []string // the sources, and the files that configure the road
+	Inputs []string // the sources
 
 	road.Spec
 	road.Binary
@@ -160,6 +160,9 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 	made.Targets = l.copy(ctx, made.Targets, report)
 	if len(made.Targets) == 0 {
 		return nil
+	}
+	if b, ok := by.(road.Borrower); ok && b.Borrows() {
+		t.Foreign()
 	}
 	if err := by.Compile(ctx, made, report); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 			continue
 		}
 		l.programs[target.Output] = program{relink.Program{
-			// With the road's name, what one road has linked is not copied for another one.
+			// With the road's name, what one road has linked here is not copied for another one.
 			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
 			Key:    t.KeyWith(output, recipeOf(by, masked, target.Binary)),
 			Values: values,

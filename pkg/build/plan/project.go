@@ -105,11 +105,15 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 		return nil, err
 	}
 	repo := worktree.Once(root, getenv)
-	go func() { // git and the disk work meanwhile
+	early, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() { // git and the disk work meanwhile
 		if r, err := repo(); err == nil {
-			_, _ = r.State(ctx) // who needs it gets the same, or the error
+			_, _ = r.State(early) // who needs it gets the same, or the error
 		}
-	}()
+	})
+	defer looking.Wait()
+	defer cancel() // identify has the state, or there is an error
 	p, err := Load(root, settings, getenv)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A Road compiles Go packages of one tree into binaries. It may also be a [Limiter], a [Preparer] or an [Explainer].
+// A Road compiles Go packages of one tree into binaries. It may also be a [Limiter], a [Preparer], a [Borrower] or an [Explainer].
 type Road interface {
 	Info() Info
 	// Recipe returns what decides the bytes of a binary besides its sources, for the key of its compile: that of the function [Recipe],
@@ -46,6 +46,11 @@ type Limiter interface {
 type Preparer interface {
 	// Ready looks for them, and makes nothing. It returns within seconds, and its error says what is missing.
 	Ready(ctx context.Context) error
+}
+
+// A Borrower is a road whose compiles may take parts that other machines have made, which Compile cannot tell.
+type Borrower interface {
+	Borrows() bool
 }
 
 // An Explainer is a road that can show how it would compile.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -115,4 +116,9 @@ func TestModFlagIsForTheModulesFolder(t *testing.T) {
 			t.Errorf("%s in %s: %s, want %s", test.file, test.module, got, test.want)
 		}
 	}
+}
+
+func TestRecipeHoldsEveryField(t *testing.T) {
+	t.Parallel()
+	recipetest.EachField(t, key{})
 }

@@ -32,6 +32,9 @@ type Tree struct {
 	Place        func(ctx context.Context, g *toolchain.Go) error // puts the tree's own modules into the module cache, where Bazel finds them
 	Getenv       func(string) string
 
+	// Stale describes what is not up to date of the files for Bazel, or is empty. Nil: they are taken as they are.
+	Stale func(ctx context.Context) (string, error)
+
 	local *local.Road
 }
 
@@ -43,7 +46,7 @@ var all = []struct {
 	{local.Info, (*Tree).Local},
 	{container.Info, func(t *Tree) road.Road { return t.Containers(t.Module) }},
 	{bazelroad.Info, func(t *Tree) road.Road {
-		return &bazelroad.Road{Root: t.Root, Version: t.Pin.Version, Bazel: t.findBazel, Check: t.checkBazel}
+		return &bazelroad.Road{Root: t.Root, Version: t.Pin.Version, Bazel: t.findBazel, Check: t.checkBazel, Stale: t.stale}
 	}},
 }
 
@@ -136,6 +139,13 @@ func (t *Tree) findBazel(ctx context.Context, progress func(string)) (bazelroad.
 		return nil, err // not a nil *bazel.Bazel in an interface that is not nil
 	}
 	return b, nil
+}
+
+func (t *Tree) stale(ctx context.Context) (string, error) {
+	if t.Stale == nil {
+		return "", nil
+	}
+	return t.Stale(ctx)
 }
 
 // checkBazel checks whether findBazel can succeed on this machine.

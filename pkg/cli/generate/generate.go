@@ -176,14 +176,40 @@ func outdated(ctx context.Context, root string) ([]string, error) {
 		return nil, err
 	}
 	names, err := leftovers(root, made)
-	if err != nil {
-		return nil, err
-	}
+	return append(names, differing(root, made)...), err
+}
+
+// differing lists files that are not, below root, what was made.
+func differing(root string, made map[string][]byte) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(made)) {
 		old, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil || !bytes.Equal(old, made[name]) {
 			names = append(names, name)
 		}
 	}
-	return names, nil
+	return names
+}
+
+// StaleForBazel describes the files that Bazel reads, and that Update would change, or is empty.
+func StaleForBazel(ctx context.Context, root string) (string, error) {
+	made := map[string][]byte{}
+	if err := bazel(ctx, root, made); err != nil {
+		return "", err
+	}
+	if names := differing(root, made); len(names) > 0 {
+		return strings.Join(names, ", "), nil
+	}
+	return staleBuildFiles(ctx, root)
+}
+
+// staleBuildFiles returns how gazelle would change the BUILD files that people also edit.
+func staleBuildFiles(ctx context.Context, root string) (string, error) {
+	out, err := output(ctx, root, "go", gazelleCommand("-mode=diff")...)
+	switch {
+	case err == nil:
+		return "", nil
+	case diff.MatchString(out):
+		return out, nil
+	}
+	return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(out))
 }

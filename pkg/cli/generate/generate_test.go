@@ -142,7 +142,7 @@ func TestStaleBuildFileIsNoticedAndUpdated(t *testing.T) {
 	write(t, root, "cmd/kubectl/more.go", "package main\n\nimport _ \"k8s.io/client-go/rest\"\n")
 	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "BUILD files" })
 	problem, err := checks[i].run(t.Context(), root)
-	if err == nil || !strings.Contains(problem, "run make update") || !strings.Contains(problem, `+        "@io_k8s_client_go//rest",`) {
+	if err != nil || !strings.Contains(problem, "run make update") || !strings.Contains(problem, `+        "@io_k8s_client_go//rest",`) {
 		t.Errorf("error %v: %s", err, problem)
 	}
 	if err := Update(t.Context(), root); err != nil {

@@ -71,14 +71,11 @@ var checks = []check{
 	{name: "shellcheck", tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run", "images/kube-cross/add-user", "images/kube-cross/install-packages",
 		"images/kube-cross/rootfs/usr/local/bin/*")},
 	{name: "BUILD files", run: func(ctx context.Context, root string) (string, error) {
-		out, err := output(ctx, root, "go", gazelleCommand("-mode=diff")...)
-		switch {
-		case err == nil:
-			return "", nil
-		case diff.MatchString(out):
-			return "not up to date, run make update:\n" + out, err
+		stale, err := staleBuildFiles(ctx, root)
+		if stale != "" {
+			stale = "not up to date, run make update:\n" + stale
 		}
-		return out, err
+		return stale, err
 	}},
 	{name: "misspell", run: overTracked("go tool misspell -error -locale US -i "+strings.Join(misspelled, ","),
 		":(exclude,glob)**/LICENSE", ":(exclude,glob)**/go.sum", ":(exclude,glob)**/debian.lock")}, // texts of others

@@ -29,6 +29,15 @@ type tracked struct {
 // binaryBuild is at the end of a package's version that was built again of the same sources. Older releases do not say the version of these.
 var binaryBuild = regexp.MustCompile(`\+b[0-9]+$`)
 
+// checkTracker returns an error if there are packages to ask about, and nobody says where.
+func (o Options) checkTracker() error {
+	if o.Tracker != "" || !slices.ContainsFunc(o.Release.Inputs, func(in release.Input) bool { return in.Kind == release.Debian }) {
+		return nil
+	}
+	return badrequest.Mark(errors.New("the release has Debian packages in its images: name a file of Debian's security tracker with --tracker FILE, " +
+		"or --tracker=" + Off + " to look at Go code alone; docs/vulns.md says where there is one"))
+}
+
 // debian looks at the Debian packages in images.
 func (r *Report) debian(o Options) error {
 	sources := map[string][]release.Input{} // packages by their sources
@@ -36,11 +45,7 @@ func (r *Report) debian(o Options) error {
 		if in.Kind != release.Debian {
 			continue
 		}
-		switch o.Tracker {
-		case "":
-			return badrequest.Mark(errors.New("the release has Debian packages in its images: name a file of Debian's security tracker with --tracker FILE, " +
-				"or --tracker=" + Off + " to look at Go code alone; docs/vulns.md says where there is one"))
-		case Off:
+		if o.Tracker == Off {
 			r.NotAsked++
 			continue
 		}

@@ -65,10 +65,10 @@ func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 	if err := none.debian(Options{Release: described, Tracker: Off}); err != nil || none.NotAsked != 3 || none.Packages != 0 {
 		t.Errorf("nobody asks: %+v, error %v", none, err)
 	}
-	if err := none.debian(Options{Release: described}); !badrequest.Is(err) || !strings.Contains(err.Error(), "--tracker=off") {
+	if err := (Options{Release: described}).checkTracker(); !badrequest.Is(err) || !strings.Contains(err.Error(), "--tracker=off") {
 		t.Errorf("without a tracker: error %v", err)
 	}
-	if err := none.debian(Options{Release: &release.Release{}}); err != nil {
+	if err := (Options{Release: &release.Release{}}).checkTracker(); err != nil {
 		t.Errorf("without packages, no tracker is needed: %v", err)
 	}
 	for _, text := range []string{"", "[]", "{", "{}", `{"iptables": {"CVE-1": {"releases": {"sid": {"status": "open"}}}}}`, `{"iptables": []}`, `{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "odd"}}}}}`,

@@ -100,7 +100,7 @@ func Find(ctx context.Context, o Options) (*Report, error) {
 	for _, a := range o.Release.Artifacts {
 		r.artifacts[a.Name] = a
 	}
-	if err := govulns.Check(o.DB); err != nil {
+	if err := errors.Join(govulns.Check(o.DB), o.checkTracker()); err != nil {
 		return nil, err
 	}
 	if err := r.binaries(ctx, o); err != nil {

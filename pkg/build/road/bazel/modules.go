@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -17,6 +18,11 @@ var ErrStale = errors.New("generated files of Bazel are out of date")
 // in it, which has fewer parts.
 func checkBuild(b module.Binary, id string, tags []string) error {
 	what := ""
+	for _, level := range toolchain.Levels() {
+		if name, value, _ := strings.Cut(level, "="); b.Settings[name] != "" && b.Settings[name] != value {
+			what = name + "=" + b.Settings[name]
+		}
+	}
 	switch s := b.Settings; {
 	case s["CGO_ENABLED"] != "0":
 		what = "cgo"
@@ -26,6 +32,7 @@ func checkBuild(b module.Binary, id string, tags []string) error {
 		what = "coverage"
 	case s["-msan"] == "true" || s["-asan"] == "true":
 		what = "a sanitizer"
+	case what != "":
 	case s["-buildmode"] != "exe":
 		what = "the build mode " + s["-buildmode"]
 	case s["-tags"] != strings.Join(tags, ","):
@@ -54,6 +61,9 @@ func check(b module.Binary, selected *module.Module, goVersion string) error {
 		case !ok:
 			return fmt.Errorf("Bazel linked %s %s, which cmd/go.mod does not name: %w", linked.Path, got.Version, ErrStale)
 		case want.Folder() != "":
+			if linked.Replace.Path != want.Replace.Path {
+				return fmt.Errorf("Bazel linked %s %s, but cmd/go.mod replaces it with %s: %w", linked.Path, got.Version, want.Replace.Path, ErrStale)
+			}
 		case got.Version != want.Code().Version:
 			return fmt.Errorf("Bazel linked %s %s, but cmd/go.mod selects %s: %w", linked.Path, got.Version, want.Code().Version, ErrStale)
 		case want.Sum == "":

@@ -2,6 +2,8 @@ package bazel
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +38,9 @@ type Road struct {
 	Bazel   func(ctx context.Context, progress func(string)) (Bazel, error)
 	Check   func(ctx context.Context) error // returns what Bazel would fail for on this machine
 
+	// Stale describes what is not up to date of the files that Bazel reads, or is empty. No key has these files.
+	Stale func(ctx context.Context) (string, error)
+
 	mu sync.Mutex // Bazel runs one command at a time in a tree
 }
 
@@ -46,14 +52,38 @@ type Bazel interface {
 	String() string
 }
 
-// Recipe names no file of Bazel's configuration: with others, binaries have the same bytes, or Compile refuses them. Only for a Go whose build IDs
-// are not known, binaries may have other bytes than those of go build.
+// Recipe names no file of Bazel's configuration: Compile refuses files that are not those of the tree, and binaries that are not of go build. Only for a
+// Go whose build IDs are not known, binaries may have other bytes, which depend on all of it.
 func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
 	of := road.Recipe(r.Version, spec, bin)
 	if !buildid.Known(r.Version) {
-		of = append(of, "by rules_go")
+		of = append(of, "by rules_go "+r.configuration())
 	}
 	return of
+}
+
+// configuration returns a digest of the files that configure Bazel.
+func (r *Road) configuration() string {
+	h := sha256.New()
+	for _, name := range []string{".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "go.sum", "build/bazel"} {
+		_ = filepath.WalkDir(filepath.Join(r.Root, filepath.FromSlash(name)), func(file string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				data, err := os.ReadFile(file)
+				fmt.Fprintf(h, "%q %q %v\n", name, data, err)
+			}
+			return nil // what is missing is one state of it
+		})
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Borrows reports whether a compile may take results of other machines: whether the user has settings for Bazel. What they say is not read.
+func (r *Road) Borrows() bool {
+	settings := []string{filepath.Join(r.Root, "user.bazelrc"), "/etc/bazel.bazelrc"}
+	if home, err := os.UserHomeDir(); err == nil {
+		settings = append(settings, filepath.Join(home, ".bazelrc"))
+	}
+	return slices.ContainsFunc(settings, func(file string) bool { _, err := os.Stat(file); return err == nil })
 }
 
 // Ready looks for Bazel, or what it would be made from.
@@ -122,6 +152,11 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	}
 	if err := checkConfig(r.Root, c.Spec); err != nil {
 		return err
+	}
+	if stale, err := r.Stale(ctx); err != nil {
+		return fmt.Errorf("look whether the files for Bazel are up to date: %w", err)
+	} else if stale != "" {
+		return fmt.Errorf("%w: %s", ErrStale, stale)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,6 +48,8 @@ func (r *recorder) Output(line string)         { r.lines = append(r.lines, line)
 func (r *recorder) Step(string, time.Duration) {}
 func (r *recorder) Memory(int64)               {}
 
+func notStale(context.Context) (string, error) { return "", nil }
+
 // compile compiles kubectl and kube-log-runner with a fake, in a tree in root.
 func compile(t *testing.T, script string) (root string, c road.Compilation, rep *recorder, err error) {
 	t.Helper()
@@ -77,7 +79,7 @@ func compile(t *testing.T, script string) (root string, c road.Compilation, rep 
 set_of() { echo '{"id":{"namedSet":{"id":"'$1'"}},"namedSetOfFiles":{"files":[{"name":"x","uri":"file://'$2'"}]}}'; }
 made() { echo '{"id":{"targetCompleted":{"label":"'$1'"}},"completed":{"success":true,"outputGroup":[{"name":"default","fileSets":[{"id":"'$2'"}]}]}}'; }
 self=` + binary + "\n" + script
-	r := &Road{Root: root, Version: runtime.Version(), Bazel: func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }}
+	r := &Road{Root: root, Version: runtime.Version(), Stale: notStale, Bazel: func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }}
 	err = r.Compile(t.Context(), c, rep)
 	return root, c, rep, err
 }
@@ -186,6 +188,7 @@ func TestModulesMustBeTheSelectedOnes(t *testing.T) {
 	fails(requiring(right.Version, "h1:other", none), "go1.2.3", "with the sum "+right.Sum+", but cmd/go.sum has h1:other")
 	fails(requiring(right.Version, "", none), "go1.2.3", "cmd/go.sum has no sum of golang.org/x/mod")
 	folder := module.Version{Path: "../mod"}
+	fails(requiring(right.Version, right.Sum, folder), "go1.2.3", "but cmd/go.mod replaces it with ../mod")
 	b.Modules[0] = module.Dependency{Path: linked, Version: "v0.0.1", Replace: folder}
 	if err := check(b, requiring("v0.0.1", "", folder), "go1.2.3"); err != nil {
 		t.Errorf("a module replaced by a folder: error %v", err)
@@ -210,7 +213,7 @@ func TestBinariesOfOtherBytesAreRefusedByName(t *testing.T) {
 	}
 	for what, b := range map[string]module.Binary{
 		"cgo": with("CGO_ENABLED", "1"), "race detection": with("-race", "true"), "coverage": with("-cover", "true"), "a sanitizer": with("-msan", "true"),
-		"the build mode pie": with("-buildmode", "pie"), "the build tags a": with("-tags", "a"),
+		"GOAMD64=v3": with("GOAMD64", "v3"), "GOEXPERIMENT=arenas": with("GOEXPERIMENT", "arenas"), "the build mode pie": with("-buildmode", "pie"), "the build tags a": with("-tags", "a"),
 	} {
 		if err := checkBuild(b, ours, tags); !badrequest.Is(err) || !strings.HasPrefix(err.Error(), what+": not supported by the bazel road: ") {
 			t.Errorf("%s: %v", what, err)
@@ -330,6 +333,13 @@ func TestRecipesHoldEveryField(t *testing.T) {
 	for _, r := range []road.Road{&Road{}, &Made{}} {
 		recipetest.EachFieldOf(t, input{}, func(in input) []string { return r.Recipe(in.Spec, in.Binary) })
 	}
+	type made struct {
+		Version string
+		Files   map[string]string
+	}
+	recipetest.EachFieldOf(t, made{}, func(m made) []string {
+		return (&Made{Version: m.Version, Files: m.Files}).Recipe(road.Spec{}, road.Binary{})
+	})
 }
 
 func TestCommandsAreThoseOfACompile(t *testing.T) {
@@ -379,5 +389,61 @@ func TestConfigOfOtherPatchesIsStale(t *testing.T) {
 		if err := checkConfig(root, test.spec); errors.Is(err, ErrStale) != test.stale {
 			t.Errorf("%q with %s: %v", test.spec.ModFile, test.version, err)
 		}
+	}
+}
+
+func TestStaleFilesAreRefusedBeforeBazelRuns(t *testing.T) {
+	t.Parallel()
+	r := &Road{Root: t.TempDir(), Bazel: func(context.Context, func(string)) (Bazel, error) {
+		t.Error("it looks for Bazel")
+		return nil, errors.New("none")
+	}}
+	r.Stale = func(context.Context) (string, error) { return "build/bazel/generated/config.bzl", nil }
+	err := r.Compile(t.Context(), road.Compilation{}, &recorder{})
+	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "config.bzl") {
+		t.Errorf("error %v", err)
+	}
+	unknown := errors.New("no go command")
+	r.Stale = func(context.Context) (string, error) { return "", unknown }
+	if err := r.Compile(t.Context(), road.Compilation{}, &recorder{}); !errors.Is(err, unknown) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Results of a user's remote cache are those of others.
+func TestSettingsOfTheUserMayBorrow(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	r := &Road{Root: t.TempDir()}
+	if _, err := os.Stat("/etc/bazel.bazelrc"); err == nil {
+		t.Skip("this machine has /etc/bazel.bazelrc")
+	}
+	if r.Borrows() {
+		t.Error("there are no settings")
+	}
+	for _, file := range []string{filepath.Join(r.Root, "user.bazelrc"), filepath.Join(home, ".bazelrc")} {
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if !r.Borrows() {
+			t.Errorf("%s does not count", file)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where build IDs are not known, what configures Bazel decides bytes.
+func TestConfigurationCountsForAnUnknownGo(t *testing.T) {
+	t.Parallel()
+	r := &Road{Root: t.TempDir(), Version: "go1.99.0"}
+	file := filepath.Join(r.Root, "build", "bazel", "patches", "rules_go.patch")
+	before := r.Recipe(road.Spec{}, road.Binary{})
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("a patch"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(before, r.Recipe(road.Spec{}, road.Binary{})) {
+		t.Error("a patch of rules_go changes nothing")
 	}
 }
