@@ -58,7 +58,7 @@ func (c *Compiler) Action(by road.Road, s Spec) (*action.Action, error) {
 		Recipe:  recipeOf(by, s.Spec, s.Binary),
 		Inputs:  s.Inputs,
 		Outputs: []string{s.Output},
-		Local:   s.Options.Debug, // such a binary names the tree's folder
+		Local:   s.Options.Debug || borrows(by), // a debug build names the tree's folder, and nobody has signed what was borrowed
 		Batch:   c.batch(by, s),
 	}, nil
 }
@@ -161,7 +161,7 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 	if len(made.Targets) == 0 {
 		return nil
 	}
-	if b, ok := by.(road.Borrower); ok && b.Borrows() {
+	if borrows(by) {
 		t.Foreign()
 	}
 	if err := by.Compile(ctx, made, report); err != nil {
@@ -169,6 +169,11 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 	}
 	l.keepLinked(ctx, made.Targets, report)
 	return nil
+}
+
+func borrows(by road.Road) bool {
+	b, ok := by.(road.Borrower)
+	return ok && b.Borrows()
 }
 
 // An elsewhere reports a compile by a road that is not the request's, with the road's name.

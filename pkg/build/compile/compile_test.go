@@ -116,6 +116,37 @@ func TestARoadThatIsNotReadyCompilesNothing(t *testing.T) {
 	}
 }
 
+// A borrower may take parts from other machines.
+type borrower struct{ fake }
+
+func (borrower) Borrows() bool { return true }
+
+// Nobody has signed what was borrowed, so no cache gets it, and it does not count as made here.
+func TestBorrowedBinariesStayHere(t *testing.T) {
+	t.Parallel()
+	var looked int
+	var compiled []string
+	road := fake{&looked, &compiled, nil}
+	own, borrowed := graph(t, road), graph(t, borrower{road})
+	for _, a := range borrowed.Actions {
+		if !a.Local {
+			t.Errorf("%s may be shared", a.ID)
+		}
+	}
+	for g, want := range map[*action.Graph]int{own: 0, borrowed: len(borrowed.Actions)} {
+		if err := g.Run(t.Context(), action.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		var outputs []string
+		for _, a := range g.Actions {
+			outputs = append(outputs, a.Outputs...)
+		}
+		if taken, err := g.Taken(outputs); err != nil || len(taken) != want {
+			t.Errorf("%d outputs count as taken from elsewhere, want %d: %v", len(taken), want, err)
+		}
+	}
+}
+
 // A limited road cannot compile tests.
 type limited struct{ fake }
 
