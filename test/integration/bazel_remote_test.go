@@ -86,6 +86,7 @@ func TestBazelRemote(t *testing.T) {
 		}
 	})
 	t.Run("parts made in the tree", func(t *testing.T) {
+		rare(t, "it links other projects' programs twice")
 		parts := []string{"//release:licenses", "//release:others"}
 		tr.bazel(t, append([]string{"build"}, parts...)...).ok(t)
 		made := map[string]string{}
