@@ -59,8 +59,23 @@ func (m *goModule) replacedBy(v module.Version) {
 // repository returns the name that gazelle expects for a module.
 func (m goModule) repository() string { return label.ImportPathToBazelRepoName(m.path) }
 
+// makePatched makes the modules that patches change.
+func makePatched(ctx context.Context, root string, g *toolchain.Go, c *catalog.Catalog) (*patched.List, error) {
+	find := func(context.Context, func(string)) (*toolchain.Go, error) { return g, nil }
+	return patched.Make(ctx, root, find, codegen.ForPatches{Root: root, Components: c.Module, GoVersion: c.Go.Version}, c, c.Module)
+}
+
+// madePatched returns the modules that patches change, which are made already. It waits for no other run in the tree.
+func madePatched(_ context.Context, root string, _ *toolchain.Go, c *catalog.Catalog) (*patched.List, error) {
+	all, err := patched.Load(root, c)
+	if err != nil || len(all[c.Module].Patches) == 0 {
+		return &patched.List{}, err
+	}
+	return patched.Made(root, patched.SpecOf(all[c.Module], c.Module))
+}
+
 // bazel makes the files that Bazel reads.
-func bazel(ctx context.Context, root string, made map[string][]byte) error {
+func bazel(ctx context.Context, root string, made map[string][]byte, modulesByPatches func(context.Context, string, *toolchain.Go, *catalog.Catalog) (*patched.List, error)) error {
 	c, err := catalog.Load(root)
 	if err != nil {
 		return err
@@ -77,8 +92,7 @@ func bazel(ctx context.Context, root string, made map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	find := func(context.Context, func(string)) (*toolchain.Go, error) { return g, nil }
-	list, err := patched.Make(ctx, root, find, codegen.ForPatches{Root: root, Components: c.Module, GoVersion: c.Go.Version}, c, c.Module)
+	list, err := modulesByPatches(ctx, root, g, c)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func Paths() []string { return append(slices.Clone(folders), targetsFile, schema
 // files makes every generated file, by path relative to the root.
 func files(ctx context.Context, root string) (map[string][]byte, error) {
 	made := map[string][]byte{}
-	if err := bazel(ctx, root, made); err != nil {
+	if err := bazel(ctx, root, made, makePatched); err != nil {
 		return nil, err
 	}
 	var err error
@@ -93,7 +93,7 @@ func UpdateBazel(ctx context.Context, root string) error {
 		return nil
 	}
 	made := map[string][]byte{}
-	if err := bazel(ctx, root, made); err != nil {
+	if err := bazel(ctx, root, made, makePatched); err != nil {
 		return err
 	}
 	return writeAll(root, made)
@@ -190,10 +190,10 @@ func differing(root string, made map[string][]byte) (names []string) {
 	return names
 }
 
-// StaleForBazel describes the files that Bazel reads, and that Update would change, or is empty.
+// StaleForBazel describes the files that Bazel reads, and that Update would change, or is empty. It is for use by a run, which has made the patched modules.
 func StaleForBazel(ctx context.Context, root string) (string, error) {
 	made := map[string][]byte{}
-	if err := bazel(ctx, root, made); err != nil {
+	if err := bazel(ctx, root, made, madePatched); err != nil {
 		return "", err
 	}
 	if names := differing(root, made); len(names) > 0 {
