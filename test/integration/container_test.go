@@ -46,9 +46,6 @@ func needEngine(t *testing.T) {
 // buildImage returns the name of the build image. Making it takes minutes, and it is removed with the last tree that uses it, so the
 // tree that tests share uses it until all tests are over. It is made with secrets in the environment, which a test looks for in it.
 var buildImage = sync.OnceValues(func() (name string, err error) {
-	if err := awaitImage(); err != nil {
-		return "", err
-	}
 	tr := sharedTree()
 	if err := writeSmallTree(tr.dir); err != nil {
 		return "", err
@@ -71,24 +68,6 @@ var buildImage = sync.OnceValues(func() (name string, err error) {
 	}
 	return name, err
 })
-
-// awaitImage waits until nobody holds the lock that a variable names. In .ci/run, whoever makes the image beside these tests has it.
-func awaitImage() error {
-	name := os.Getenv("SLIPWAY_IMAGE_LOCK")
-	if name == "" {
-		return nil
-	}
-	lock, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	for {
-		if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_SH); err != syscall.EINTR {
-			return err
-		}
-	}
-}
 
 func sharedTree() tree { return tree{dir: filepath.Join(workspace, "small")} }
 

@@ -48,7 +48,6 @@
 // # Settings
 //
 //   - SLIPWAY_CI=1: a test fails if a program that it needs is not installed. Otherwise it is skipped, and names the package.
-//   - SLIPWAY_IMAGE_LOCK=FILE: tests of the container road wait for whoever makes the build image and has this lock.
 //   - SLIPWAY_TARBALLS=FOLDER: tests that boot clusters use the tarballs in this folder instead of making a release.
 //   - SLIPWAY_NEXT_TARBALLS=FOLDER, SLIPWAY_EARLIER_TARBALLS=FOLDER: tests that upgrade clusters use these tarballs of the next
 //     release and of the minor version before.
