@@ -39,7 +39,7 @@ type IO struct {
 	// UpdateBazel writes the files for Bazel of the tree at root that depend on patches. Nil: nothing does.
 	UpdateBazel func(ctx context.Context, root string) error
 
-	// StaleForBazel describes what is not up to date of the files for Bazel, or is empty. Nil: nobody knows, and the Bazel road takes them as they are.
+	// StaleForBazel describes what is not up to date of the files for Bazel, or is empty. Nil: the Bazel road takes them as they are.
 	StaleForBazel func(ctx context.Context, root string) (string, error)
 }
 

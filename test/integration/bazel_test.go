@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -217,7 +216,8 @@ func TestBazelMakesWhatPatchesChange(t *testing.T) {
 	run(t, tr.dir, nil, "cp", "-r", "--no-preserve=mode", dir, folder).ok(t)
 	tr.append(t, folder+"/float16.go", "\nfunc init() { println(\"a replaced module\") }\n")
 	run(t, tr.path("cmd"), nil, "go", "mod", "edit", "-replace="+module+"=../"+folder).ok(t)
-	tr.writePatch(t, loggerPatch, "staging/src/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go", "func main() {", "\tprintln(\"a patched logger\")")
+	tr.writePatch(t, loggerPatch, "staging/src/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go",
+		"func main() {", "\tprintln(\"a patched logger\")")
 	tr.make(t, "update").ok(t)
 
 	tr.slipway(t, "build", name).ok(t)
@@ -230,7 +230,8 @@ func TestBazelMakesWhatPatchesChange(t *testing.T) {
 	t.Run("MODULE.bazel", func(t *testing.T) {
 		rare(t, "it compiles the standard library once more, and TestBazelBuildsWhatIsPinned builds by WORKSPACE")
 		made := t.TempDir()
-		tr.slipway(t, slices.Concat([]string{"bazel", "--deps=overrides", "--output=" + made, "--", "build"}, asReleased, []string{smallComponent})...).ok(t)
+		args := append([]string{"bazel", "--deps=overrides", "--output=" + made, "--", "build", smallComponent}, asReleased...)
+		tr.slipway(t, args...).ok(t)
 		sameBytes(t, local, filepath.Join(made, name))
 	})
 }

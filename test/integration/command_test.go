@@ -136,7 +136,8 @@ func printSpent() {
 
 // ours reports whether a variable has a meaning for the commands under test. make sets some of them for the tests themselves.
 func ours(name string) bool {
-	return strings.HasPrefix(name, "KUBE_") || strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "SLIPWAY_CACHE") || slices.Contains([]string{
+	begins := func(with string) bool { return strings.HasPrefix(name, with) }
+	return slices.ContainsFunc([]string{"KUBE_", "GIT_", "SLIPWAY_CACHE"}, begins) || slices.Contains([]string{
 		"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKE_TERMOUT", "MAKE_TERMERR", "WHAT", "ROAD", "DBG", "CI", "SOURCE_DATE_EPOCH",
 		"GOFLAGS", "GOLDFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GODEBUG", "GOWORK", "CGO_ENABLED",
 		"MAGEFILE_VERBOSE", "MAGEFILE_DEBUG",

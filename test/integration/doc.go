@@ -24,10 +24,10 @@
 //
 // # Where the time goes
 //
-// .ci/run should take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. Measured once
-// (2026-11-27), it was 30 minutes until the last test of clusters, the other lanes took longer, and Bazel compiled without a cache. A cluster
-// decides how long it can be: it mostly waits, for Pods, probes and leases, and everything else gives way to it (giveWay). So it boots as soon as
-// there is a release, and its tests come one after another:
+// .ci/run should take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. On 2026-11-27
+// it took 45 minutes with half of Bazel's results in its cache. A cluster decides how long it can be: it mostly waits, for Pods, probes and
+// leases, and everything else gives way to it (giveWay). So it boots as soon as there is a release, and its tests come one after another.
+// In an earlier run of that day, which was stopped before the other lanes had ended:
 //
 //	minutes  cluster                              meanwhile, by the other lanes and by .ci/run
 //	 0 -  4                                       unit tests, and the build image

@@ -245,8 +245,8 @@ type key struct {
 	Paths  []string `json:",omitempty"` // of this machine, where binaries hold them
 }
 
-// Recipe returns what decides the bytes of a binary that is compiled by a version of Go, such as go1.26.8, besides its sources. Every road makes
-// the same bytes, so it names no road. Paths are those of this machine that the binary holds, if any.
+// Recipe returns what decides the bytes of a binary besides its sources, if a version of Go, such as go1.26.8, compiles it. Every road
+// makes the same bytes, so it names no road. Paths are those of this machine that the binary holds, if any.
 func Recipe(goVersion string, spec Spec, bin Binary, paths ...string) []string {
 	return recipe.Spec(key{goVersion, toolchain.Levels(), spec.BuildFlags(), spec, bin, paths}, "go")
 }

@@ -49,7 +49,8 @@ func TestRoadsAreChosenByName(t *testing.T) {
 // Roads whose binaries have the same bytes have the same recipes, and no others.
 func TestRoadsWithTheSameBytesHaveTheSameRecipes(t *testing.T) {
 	t.Parallel()
-	tree := &Tree{Root: "/tree", Module: "cmd", Pin: toolchain.Pin{Version: "go1.26.10"}, Go: func(context.Context, func(string)) (*toolchain.Go, error) { return &toolchain.Go{Root: "/go"}, nil }}
+	tree := &Tree{Root: "/tree", Module: "cmd", Pin: toolchain.Pin{Version: "go1.26.10"}}
+	tree.Go = func(context.Context, func(string)) (*toolchain.Go, error) { return &toolchain.Go{Root: "/go"}, nil }
 	recipe := func(name string, o road.Options) []string {
 		t.Helper()
 		r, err := tree.Choose(name, road.Options{})

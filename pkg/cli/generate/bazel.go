@@ -59,6 +59,9 @@ func (m *goModule) replacedBy(v module.Version) {
 // repository returns the name that gazelle expects for a module.
 func (m goModule) repository() string { return label.ImportPathToBazelRepoName(m.path) }
 
+// A patchedBy returns the modules that patches change in the tree at root.
+type patchedBy func(ctx context.Context, root string, g *toolchain.Go, c *catalog.Catalog) (*patched.List, error)
+
 // makePatched makes the modules that patches change.
 func makePatched(ctx context.Context, root string, g *toolchain.Go, c *catalog.Catalog) (*patched.List, error) {
 	find := func(context.Context, func(string)) (*toolchain.Go, error) { return g, nil }
@@ -75,7 +78,7 @@ func madePatched(_ context.Context, root string, _ *toolchain.Go, c *catalog.Cat
 }
 
 // bazel makes the files that Bazel reads.
-func bazel(ctx context.Context, root string, made map[string][]byte, modulesByPatches func(context.Context, string, *toolchain.Go, *catalog.Catalog) (*patched.List, error)) error {
+func bazel(ctx context.Context, root string, made map[string][]byte, find patchedBy) error {
 	c, err := catalog.Load(root)
 	if err != nil {
 		return err
@@ -92,7 +95,7 @@ func bazel(ctx context.Context, root string, made map[string][]byte, modulesByPa
 	if err != nil {
 		return err
 	}
-	list, err := modulesByPatches(ctx, root, g, c)
+	list, err := find(ctx, root, g, c)
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,8 @@ func differing(root string, made map[string][]byte) (names []string) {
 	return names
 }
 
-// StaleForBazel describes the files that Bazel reads, and that Update would change, or is empty. It is for use by a run, which has made the patched modules.
+// StaleForBazel describes the files that Bazel reads, and that Update would change, or is empty. It is for a run in the tree, which
+// has made the patched modules.
 func StaleForBazel(ctx context.Context, root string) (string, error) {
 	made := map[string][]byte{}
 	if err := bazel(ctx, root, made, madePatched); err != nil {

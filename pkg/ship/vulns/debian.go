@@ -34,7 +34,8 @@ func (o Options) checkTracker() error {
 	if o.Tracker != "" || !slices.ContainsFunc(o.Release.Inputs, func(in release.Input) bool { return in.Kind == release.Debian }) {
 		return nil
 	}
-	return badrequest.Mark(errors.New("the release has Debian packages in its images: name a file of Debian's security tracker with --tracker FILE, " +
+	return badrequest.Mark(errors.New("the release has Debian packages in its images: " +
+		"name a file of Debian's security tracker with --tracker FILE, " +
 		"or --tracker=" + Off + " to look at Go code alone; docs/vulns.md says where there is one"))
 }
 

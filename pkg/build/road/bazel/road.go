@@ -52,8 +52,9 @@ type Bazel interface {
 	String() string
 }
 
-// Recipe names no file of Bazel's configuration: Compile refuses files that are not those of the tree, and binaries that are not of go build. Only for a
-// Go whose build IDs are not known, binaries may have other bytes, which depend on all of it.
+// Recipe names no file of Bazel's configuration: Compile refuses files that `make update` would change, and binaries that differ from
+// those of go build by how they were made. Only if the build IDs of the Go are not known, binaries may have other bytes, which depend on
+// all of it.
 func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
 	of := road.Recipe(r.Version, spec, bin)
 	if !buildid.Known(r.Version) {
@@ -65,7 +66,9 @@ func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
 // configuration returns a digest of the files that configure Bazel.
 func (r *Road) configuration() string {
 	h := sha256.New()
-	for _, name := range []string{".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "go.sum", "build/bazel"} {
+	for _, name := range []string{
+		".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "go.sum", "build/bazel",
+	} {
 		_ = filepath.WalkDir(filepath.Join(r.Root, filepath.FromSlash(name)), func(file string, e fs.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() {
 				data, err := os.ReadFile(file)
@@ -77,7 +80,7 @@ func (r *Road) configuration() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Borrows reports whether a compile may take results of other machines: whether the user has settings for Bazel. What they say is not read.
+// Borrows reports whether a compile may take results of other machines, which is so if the user has settings for Bazel. They are not read.
 func (r *Road) Borrows() bool {
 	settings := []string{filepath.Join(r.Root, "user.bazelrc"), "/etc/bazel.bazelrc"}
 	if home, err := os.UserHomeDir(); err == nil {

@@ -79,7 +79,8 @@ func compile(t *testing.T, script string) (root string, c road.Compilation, rep 
 set_of() { echo '{"id":{"namedSet":{"id":"'$1'"}},"namedSetOfFiles":{"files":[{"name":"x","uri":"file://'$2'"}]}}'; }
 made() { echo '{"id":{"targetCompleted":{"label":"'$1'"}},"completed":{"success":true,"outputGroup":[{"name":"default","fileSets":[{"id":"'$2'"}]}]}}'; }
 self=` + binary + "\n" + script
-	r := &Road{Root: root, Version: runtime.Version(), Stale: notStale, Bazel: func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }}
+	find := func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }
+	r := &Road{Root: root, Version: runtime.Version(), Stale: notStale, Bazel: find}
 	err = r.Compile(t.Context(), c, rep)
 	return root, c, rep, err
 }
@@ -213,7 +214,8 @@ func TestBinariesOfOtherBytesAreRefusedByName(t *testing.T) {
 	}
 	for what, b := range map[string]module.Binary{
 		"cgo": with("CGO_ENABLED", "1"), "race detection": with("-race", "true"), "coverage": with("-cover", "true"), "a sanitizer": with("-msan", "true"),
-		"GOAMD64=v3": with("GOAMD64", "v3"), "GOEXPERIMENT=arenas": with("GOEXPERIMENT", "arenas"), "the build mode pie": with("-buildmode", "pie"), "the build tags a": with("-tags", "a"),
+		"GOAMD64=v3": with("GOAMD64", "v3"), "GOEXPERIMENT=arenas": with("GOEXPERIMENT", "arenas"),
+		"the build mode pie": with("-buildmode", "pie"), "the build tags a": with("-tags", "a"),
 	} {
 		if err := checkBuild(b, ours, tags); !badrequest.Is(err) || !strings.HasPrefix(err.Error(), what+": not supported by the bazel road: ") {
 			t.Errorf("%s: %v", what, err)
@@ -415,11 +417,9 @@ func TestSettingsOfTheUserMayBorrow(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	r := &Road{Root: t.TempDir()}
-	if _, err := os.Stat("/etc/bazel.bazelrc"); err == nil {
-		t.Skip("this machine has /etc/bazel.bazelrc")
-	}
-	if r.Borrows() {
-		t.Error("there are no settings")
+	_, none := os.Stat("/etc/bazel.bazelrc") // of this machine
+	if got := r.Borrows(); got != (none == nil) {
+		t.Errorf("without settings of the tree and the user: %t", got)
 	}
 	for _, file := range []string{filepath.Join(r.Root, "user.bazelrc"), filepath.Join(home, ".bazelrc")} {
 		if err := os.WriteFile(file, nil, 0o644); err != nil {
