@@ -29,8 +29,13 @@ type tracked struct {
 // binaryBuild is at the end of a package's version that was built again of the same sources. Older releases do not say the version of these.
 var binaryBuild = regexp.MustCompile(`\+b[0-9]+$`)
 
-// checkTracker returns an error if there are packages to ask about, and nobody says where.
+// checkTracker returns an error if there are packages to ask about, and nobody says where, or if the file is not there.
 func (o Options) checkTracker() error {
+	if o.Tracker != "" && o.Tracker != Off {
+		if _, err := os.Stat(o.Tracker); err != nil {
+			return badrequest.Mark(fmt.Errorf("Debian's security tracker: %w", err))
+		}
+	}
 	if o.Tracker != "" || !slices.ContainsFunc(o.Release.Inputs, func(in release.Input) bool { return in.Kind == release.Debian }) {
 		return nil
 	}

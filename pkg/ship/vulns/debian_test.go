@@ -68,6 +68,9 @@ func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 	if err := (Options{Release: described}).checkTracker(); !badrequest.Is(err) || !strings.Contains(err.Error(), "--tracker=off") {
 		t.Errorf("without a tracker: error %v", err)
 	}
+	if err := (Options{Release: described, Tracker: "nowhere"}).checkTracker(); !badrequest.Is(err) {
+		t.Errorf("a file that is not there: error %v", err)
+	}
 	if err := (Options{Release: &release.Release{}}).checkTracker(); err != nil {
 		t.Errorf("without packages, no tracker is needed: %v", err)
 	}
