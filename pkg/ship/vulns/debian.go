@@ -33,7 +33,7 @@ var binaryBuild = regexp.MustCompile(`\+b[0-9]+$`)
 func (o Options) checkTracker() error {
 	if o.Tracker != "" && o.Tracker != Off {
 		if _, err := os.Stat(o.Tracker); err != nil {
-			return badrequest.Mark(fmt.Errorf("Debian's security tracker: %w", err))
+			return badrequest.Mark(fmt.Errorf("file of Debian's security tracker: %w", err))
 		}
 	}
 	if o.Tracker != "" || !slices.ContainsFunc(o.Release.Inputs, func(in release.Input) bool { return in.Kind == release.Debian }) {
