@@ -53,19 +53,20 @@ endif
 HANDED_ON := settings=$$(GOTOOLCHAIN=local GOFLAGS= go env | sed -nE \
  's/^($(subst $(SPACE),|,$(strip $(GO_SETTINGS))))=/export &/p') && eval "$$settings"
 
-SOURCES := go.mod go.sum Makefile $(wildcard magefiles/*.go pkg/*/*.go pkg/*/*/*.go pkg/*/*/*/*.go)
-
-# Times do not show that a source was deleted, or replaced by a copy with an old time (rsync, cp -p, tar). A checksum does.
+# The compiled targets are those of these sources, whose checksum is kept beside them. Times would not show that a source was deleted, or
+# replaced by a copy with an old time (rsync, cp -p, tar).
 ifeq ($(NOTHING),)
-SUM := $(shell { echo $(GO_PINNED); cksum go.mod go.sum Makefile; find magefiles pkg -name '*.go' -exec cksum {} +; } 2>/dev/null | sort 2>/dev/null | cksum 2>/dev/null)
-ifneq ($(SUM),$(shell cat $(STATE)/mage.sum 2>/dev/null || echo '$(SUM)'))
+SUMS := $(shell find build/targets.mk go.mod go.sum Makefile magefiles pkg -type d -name testdata -prune -o \
+  ! -type d ! -name '*_test.go' -exec cksum {} + 2>/dev/null | LC_ALL=C sort | cksum; read -r was 2>/dev/null <$(STATE)/mage.sum && echo "$$was")
+SUM  := $(wordlist 1,2,$(SUMS))
+ifneq ($(SUM),$(wordlist 3,4,$(SUMS)))
 .PHONY: $(MAGE)
 endif
 endif
 
 # Any other goal may be a component that COMPONENTS does not have yet: mage looks it up in the catalog, or suggests similar
 # names. Goals such as .DEFAULT come from shells that complete the names of targets.
-COMPONENTS += $(filter-out .% $(MAGE) $(SOURCES) $(MAKEFILE_LIST) $(TARGETS) $(COMPONENTS),$(MAKECMDGOALS))
+COMPONENTS += $(filter-out .% $(MAGE) $(MAKEFILE_LIST) $(TARGETS) $(COMPONENTS),$(MAKECMDGOALS))
 
 .PHONY: $(TARGETS) $(COMPONENTS)
 
@@ -92,7 +93,7 @@ slipway: $(MAGE)
 
 # Where slipway is installed, the compiled targets may come from a shared cache. While mage compiles the magefiles, it keeps a file
 # beside them. It gets a copy of them, so that killed or concurrent runs leave the tree as it is.
-$(MAGE): $(SOURCES)
+$(MAGE):
 	+@mkdir -p $(STATE) && said=$$(slipway cache targets 2>&1); \
 	if [ "$$said" = $@ ]; then echo '$(SUM)' >$(STATE)/mage.sum; exit; fi; \
 	{ command -v go >/dev/null || { ! command -v slipway >/dev/null || echo >&2 "$$said"; echo >&2 "make: go is not on PATH: install Go 1.21 or newer ($(GO_PINNED) itself is fetched if needed)"; exit 1; }; } && \

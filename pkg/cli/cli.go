@@ -18,7 +18,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -71,14 +70,6 @@ func Run(ctx context.Context, s IO, args ...string) error {
 		return exit
 	}
 	return nil
-}
-
-// collectLess has garbage collected half as often, unless the user's GOGC says how often. The heap is small, and a run with nothing to do takes a
-// sixth less processor time.
-func collectLess() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
-	}
 }
 
 // Main is the slipway command. It returns the exit code.
