@@ -13,13 +13,9 @@ import (
 // that did not change. The other machine used the local road.
 func TestContainersTakePackagesOfASharedCache(t *testing.T) {
 	needEngine(t)
-	server, err := remoteServer()
-	if err != nil {
-		t.Fatal(err)
-	}
 	keys := t.TempDir()
 	run(t, keys, []string{"COSIGN_PASSWORD="}, slipway(t), "keys", "new", "ci").ok(t)
-	at := "SLIPWAY_CACHE=grpc://" + server.Address
+	at := "SLIPWAY_CACHE=grpc://" + cacheServer(t)
 	build := func(tr tree, road, component string) string {
 		got := tr.slipway(t, "--progress=plain", "build", component, "--road="+road).ok(t)
 		return got.stdout + got.stderr

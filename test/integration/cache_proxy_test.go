@@ -11,17 +11,15 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"slipway.build/test/reapi"
 )
 
 // A server of a shared cache without TLS and credentials stands behind nginx, as docs/cache.md describes it: everybody may read, CI may write by
@@ -29,11 +27,7 @@ import (
 func TestSharedCacheBehindAProxy(t *testing.T) {
 	containerLane.join(t) // as TestReleaseOfASharedCache does, which stores the same results in the same server, signed by another key
 	need(t, "nginx", "nginx-light")
-	server, err := remoteServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := startNginx(t, server)
+	front := startNginx(t, cacheServer(t))
 	keys := t.TempDir()
 	run(t, keys, []string{"COSIGN_PASSWORD="}, slipway(t), "keys", "new", "ci").ok(t)
 	settings := []string{
@@ -66,6 +60,42 @@ func TestSharedCacheBehindAProxy(t *testing.T) {
 	certified.with("SLIPWAY_CACHE_TLS_CERTIFICATE="+front.certificate, "SLIPWAY_CACHE_TLS_KEY="+front.key).slipway(t, "cache", "status").ok(t)
 }
 
+// cacheServer returns the address of a shared cache without TLS and credentials, which all tests use: a bazel-remote; in the soak test Debian's
+// buildbox-casd, in a root of Debian packages that takes a minute to make.
+func cacheServer(t *testing.T) string {
+	t.Helper()
+	address, err := cacheAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, (&net.Dialer{}).DialContext, address, filepath.Join(sharedCache(), "log"))
+	return address
+}
+
+func sharedCache() string { return filepath.Join(workspace, "shared-cache") }
+
+var cacheAddress = sync.OnceValues(func() (string, error) {
+	if soak {
+		server, err := remoteServer()
+		if err != nil {
+			return "", err
+		}
+		return server.Address, nil
+	}
+	address, err := unusedAddress()
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(sharedCache(), 0o755); err != nil {
+		return "", err
+	}
+	stop, err := runBazelRemote(sharedCache(), address)
+	if err == nil {
+		atEnd(stop)
+	}
+	return address, err
+})
+
 // An nginxFront is nginx in front of a server: one port for tokens, one for certificates.
 type nginxFront struct {
 	address, certified string // HOST:PORT
@@ -73,7 +103,7 @@ type nginxFront struct {
 	certificates
 }
 
-func startNginx(t *testing.T, server *reapi.Server) nginxFront {
+func startNginx(t *testing.T, server string) nginxFront {
 	t.Helper()
 	dir := t.TempDir()
 	f := nginxFront{
@@ -104,7 +134,7 @@ http {
 }
 `, func(name string) string {
 		known := map[string]string{
-			"dir": dir, "certificate": f.certificate, "key": f.key, "ca": f.ca, "address": f.address, "certified": f.certified, "server": server.Address,
+			"dir": dir, "certificate": f.certificate, "key": f.key, "ca": f.ca, "address": f.address, "certified": f.certified, "server": server,
 		}
 		if value, ok := known[name]; ok {
 			return value
@@ -183,10 +213,18 @@ func certify(t *testing.T, dir string) certificates {
 // freeAddress returns an address of loopback at which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := unusedAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return address
+}
+
+func unusedAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
 	defer l.Close()
-	return fmt.Sprint(l.Addr())
+	return l.Addr().String(), nil
 }

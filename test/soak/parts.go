@@ -46,8 +46,9 @@ var parts = []part{
 	{"kubernetes-units", 55, "", []string{"TestKubernetesUnitTestsFailAsDocumented"}},
 	{"staging-units", 40, "", []string{"TestStagingUnitTestsFailAsDocumented"}},
 	{"documents", 15, "", []string{"TestBillsOfMaterialsHaveWhatSyftFinds"}},
-	{"elsewhere", 30, "", []string{
+	{"elsewhere", 40, "", []string{
 		"TestReleaseOfASharedCache", "TestInputsAreEnoughWithoutNetwork", "TestVulnerabilitiesOfARelease", "TestPatchIsEditedInUpstreamsRepository",
+		"TestSharedCacheBehindAProxy", "TestContainersTakePackagesOfASharedCache",
 	}},
 	{"build-ids", 10, identifying, []string{"TestIDsAreThoseOfTheGoCommandOnOtherPlatforms", "TestIDsAreThoseOfTheNextGoCommand"}},
 	{"changed-bytes", 10, verifying, []string{"TestTenThousandChangedBytesAreFound"}},
