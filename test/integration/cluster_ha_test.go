@@ -118,7 +118,7 @@ func (tr tree) startWriter(t *testing.T) *writer {
 			select {
 			case <-stop:
 				return
-			default:
+			case <-time.After(300 * time.Millisecond): // more would be the clients' load, not the cluster's
 			}
 			name := "n" + strconv.FormatInt(w.acknowledged.Load(), 10)
 			got := tr.kubectl(t, "--namespace=written", "create", "configmap", name, "--request-timeout=5s")

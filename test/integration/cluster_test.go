@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -74,9 +75,15 @@ func (tr tree) startUp(t *testing.T, from string, flags ...string) *process {
 // kubectl runs the released kubectl against the cluster.
 func (tr tree) kubectl(t *testing.T, args ...string) result {
 	t.Helper()
-	config := strings.TrimSpace(tr.slipway(t, "cluster", "kubeconfig").ok(t).stdout)
-	return run(t, tr.dir, []string{"KUBECONFIG=" + config, "HOME=" + tr.dir, "HTTPS_PROXY=", "https_proxy="}, tr.path("_output/cluster/slipway/release/kubernetes/server/bin/kubectl"), args...)
+	config, ok := kubeconfigs.Load(tr.dir)
+	if !ok {
+		config = strings.TrimSpace(tr.slipway(t, "cluster", "kubeconfig").ok(t).stdout)
+		kubeconfigs.Store(tr.dir, config)
+	}
+	return run(t, tr.dir, []string{"KUBECONFIG=" + config.(string), "HOME=" + tr.dir, "HTTPS_PROXY=", "https_proxy="}, tr.path("_output/cluster/slipway/release/kubernetes/server/bin/kubectl"), args...)
 }
+
+var kubeconfigs sync.Map // file by folder of a tree
 
 // A clusterStatus is the output of slipway cluster status --json.
 type clusterStatus struct {
