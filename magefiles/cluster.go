@@ -25,7 +25,8 @@ func (Cluster) Verify(ctx context.Context) error { return cluster(ctx, "verify")
 // Conformance runs upstream's conformance specs against the cluster; CLUSTER_FLAGS="--focus sig-node" runs some of them.
 func Conformance(ctx context.Context) error { return cluster(ctx, "conformance") }
 
-// TestE2eNode runs upstream's node conformance specs on the quick release's kubelet and container runtime; NODE_FLAGS="--focus Probing" runs some.
+// TestE2eNode runs upstream's node conformance specs on the quick release's kubelet and container runtime; NODE_FLAGS="--focus Probing"
+// runs some.
 func TestE2eNode(ctx context.Context) error {
 	return orSay(ctx, append([]string{"test-e2e-node"}, strings.Fields(os.Getenv("NODE_FLAGS"))...)...)
 }

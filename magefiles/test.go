@@ -128,8 +128,8 @@ func goTest(packages string, flags ...string) error {
 	return sh.RunWithV(env, "go", args...)
 }
 
-// likeMake returns the settings with which make compiles the toolchain, except for those that the environment has, so that tests link what it
-// has compiled already.
+// likeMake returns the settings with which make compiles the toolchain, except for those that the environment has, so that tests link what
+// it has compiled already.
 func likeMake() (map[string]string, error) {
 	c, err := catalog.Load(".")
 	if err != nil {

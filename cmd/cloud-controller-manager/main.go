@@ -34,7 +34,8 @@ func main() {
 		flags flag.NamedFlagSets
 	)
 	flags.FlagSet("load balancer").Var(&pool, "addresses",
-		"The first and the last address of the range that Services get addresses from, such as 192.0.2.10-192.0.2.99. The node must be in their network.")
+		"The first and the last address of the range that Services get addresses from, such as 192.0.2.10-192.0.2.99. The node must be in "+
+			"their network.")
 	controllers := map[string]app.ControllerInitFuncConstructor{names.ServiceLBController: app.DefaultInitFuncConstructors[names.ServiceLBController]}
 	provide := func(*config.CompletedConfig) cloudprovider.Interface {
 		p, err := newProvider(pool)

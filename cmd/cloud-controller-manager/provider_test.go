@@ -15,7 +15,8 @@ func TestRangesOfAddresses(t *testing.T) {
 		valid bool
 	}{
 		{"192.0.2.10-192.0.2.12", true}, {"192.0.2.10-192.0.2.10", true}, {"2001:db8::1-2001:db8::ff", true},
-		{"", false}, {"192.0.2.10", false}, {"192.0.2.12-192.0.2.10", false}, {"192.0.2.10-2001:db8::1", false}, {"192.0.2.10-192.0.2.300", false},
+		{"", false}, {"192.0.2.10", false}, {"192.0.2.12-192.0.2.10", false}, {"192.0.2.10-2001:db8::1", false},
+		{"192.0.2.10-192.0.2.300", false},
 	} {
 		var a addresses
 		if err := a.Set(tt.text); (err == nil) != tt.valid || tt.valid && a.String() != tt.text {

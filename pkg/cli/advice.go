@@ -84,7 +84,8 @@ func advice(err error) string {
 	case errors.Is(err, patched.ErrStale):
 		return "run Bazel with slipway bazel, which makes them"
 	case errors.Is(err, debian.ErrLock):
-		return "run make update-debian-locks, or set SLIPWAY_DEBIAN_SNAPSHOT to an archive of Debian's past, or SLIPWAY_INPUTS to a folder that has the packages"
+		return "run make update-debian-locks, or set SLIPWAY_DEBIAN_SNAPSHOT to an archive of Debian's past, or SLIPWAY_INPUTS to a folder " +
+			"that has the packages"
 	}
 	return ""
 }

@@ -37,7 +37,8 @@ packages and Go modules if it is in such a root; --deps overrides this. Bazel us
 --config=release stamps the version that "slipway version" prints. The exit code is Bazel's.
 
 With --output, the files that a build makes are also copied to that folder, unless the tree changed during the build.`,
-		Example: "  slipway bazel -- build //cmd/...\n  slipway bazel -- build --config=release --platforms=//build/bazel/platforms:linux_arm64 //cmd/kubectl\n" +
+		Example: "  slipway bazel -- build //cmd/...\n  slipway bazel -- build --config=release " +
+			"--platforms=//build/bazel/platforms:linux_arm64 //cmd/kubectl\n" +
 			"  slipway bazel --output dist -- build --config=release //release:release-tars\n  slipway bazel -- shutdown",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -29,7 +29,8 @@ type makeFlags struct {
 
 func (f *makeFlags) add(o *options, c *cobra.Command, otherwise string) {
 	flags := c.Flags()
-	flags.StringVar(&f.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else "+otherwise+")")
+	flags.StringVar(&f.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"),
+		"platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else "+otherwise+")")
 	flags.StringVarP(&f.output, "output", "o", "", "also copy the results to this folder")
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and why; do nothing")
 	flags.BoolVar(&f.everywhere, "all-platforms", false, "for every platform of the catalog")
@@ -104,7 +105,8 @@ With --quick, the release is for the host's linux platform only, without the tes
 	f.add(o, c, "all; with --quick linux on the host's processor")
 	c.Flags().BoolVar(&quick, "quick", o.isOn(fastBuild), "only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
-	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out unless it is asked for")
+	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out "+
+		"unless it is asked for")
 	hosts.add(c)
 	_ = c.Flags().MarkHidden("all-platforms")
 	return c

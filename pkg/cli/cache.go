@@ -41,7 +41,8 @@ func (f *cacheFlags) add(o *options, c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.url, "cache", o.Getenv("SLIPWAY_CACHE"), "take results from a server of the Remote Execution API: "+cacheURLForm)
 	flags.BoolVar(&f.none, "no-cache", false, "take no results from a server, and make anew what earlier runs took from one")
-	flags.BoolVar(&f.upload, "cache-upload", o.isOn(cacheUpload), "also store results, signed by the key in $SLIPWAY_CACHE_SIGNING_KEY (default $SLIPWAY_CACHE_UPLOAD)")
+	flags.BoolVar(&f.upload, "cache-upload", o.isOn(cacheUpload),
+		"also store results, signed by the key in $SLIPWAY_CACHE_SIGNING_KEY (default $SLIPWAY_CACHE_UPLOAD)")
 	c.PreRunE = func(c *cobra.Command, _ []string) error {
 		if f.none && f.upload && flags.Changed("cache-upload") {
 			return badrequest.Mark(errors.New("--no-cache asks no server: leave out --cache-upload, or --no-cache"))
@@ -164,7 +165,8 @@ func (o *options) openCache(ctx context.Context, f cacheFlags, p *plan.Project) 
 		}
 	}
 	if len(with.Keys) == 0 {
-		return nil, badrequest.Mark(errors.New("no result of the cache would count: name files of public keys in SLIPWAY_CACHE_KEYS, or in release.yaml"))
+		return nil, badrequest.Mark(errors.New("no result of the cache would count: name files of public keys in SLIPWAY_CACHE_KEYS, or in " +
+			"release.yaml"))
 	}
 	u.Cache = sharedcache.New(with)
 	return u, nil
@@ -221,15 +223,18 @@ func serverName(at string) string {
 }
 
 func (o *options) cacheClient(at string) (*reapi.Client, error) {
-	files := credentials.Files{CA: o.Getenv("SLIPWAY_CACHE_TLS_CA"), Certificate: o.Getenv("SLIPWAY_CACHE_TLS_CERTIFICATE"), Key: o.Getenv("SLIPWAY_CACHE_TLS_KEY")}
+	files := credentials.Files{CA: o.Getenv("SLIPWAY_CACHE_TLS_CA"), Certificate: o.Getenv("SLIPWAY_CACHE_TLS_CERTIFICATE"),
+		Key: o.Getenv("SLIPWAY_CACHE_TLS_KEY")}
 	config, err := files.TLS()
 	if err != nil {
 		return nil, badrequest.Mark(fmt.Errorf("TLS of the cache: %w", err))
 	}
-	source := credentials.Source{TokenFile: o.Getenv("SLIPWAY_CACHE_TOKEN_FILE"), Helper: o.Getenv("SLIPWAY_CACHE_CREDENTIAL_HELPER"), URI: "https://" + serverName(at)}
+	source := credentials.Source{TokenFile: o.Getenv("SLIPWAY_CACHE_TOKEN_FILE"), Helper: o.Getenv("SLIPWAY_CACHE_CREDENTIAL_HELPER"),
+		URI: "https://" + serverName(at)}
 	client, err := reapi.New(reapi.Options{URL: at, TLS: config, Credentials: source.Headers(), Agent: "slipway"})
 	if errors.Is(err, reapi.ErrUser) {
-		err = fmt.Errorf("%w: name a file with a token in SLIPWAY_CACHE_TOKEN_FILE, or a credential helper in SLIPWAY_CACHE_CREDENTIAL_HELPER", err)
+		err = fmt.Errorf("%w: name a file with a token in SLIPWAY_CACHE_TOKEN_FILE, or a credential helper in SLIPWAY_CACHE_CREDENTIAL_HELPER",
+			err)
 	}
 	if err != nil {
 		return nil, badrequest.Mark(fmt.Errorf("the cache: %w", err))
@@ -262,7 +267,8 @@ func (o *options) cacheKeys(ctx context.Context, root string, c *catalog.Catalog
 func (o *options) cacheSigner(ctx context.Context) (signature.PrivateKey, error) {
 	name := o.Getenv("SLIPWAY_CACHE_SIGNING_KEY")
 	if name == "" {
-		return signature.PrivateKey{}, badrequest.Mark(errors.New("results cannot be stored: name the private key that signs them in SLIPWAY_CACHE_SIGNING_KEY; slipway keys new makes one"))
+		return signature.PrivateKey{}, badrequest.Mark(errors.New("results cannot be stored: name the private key that signs them in " +
+			"SLIPWAY_CACHE_SIGNING_KEY; slipway keys new makes one"))
 	}
 	key, err := signature.ReadPrivate(ctx, name, o.password("Password of "+name))
 	if err != nil {
@@ -330,7 +336,8 @@ func (o *options) cacheStatus(ctx context.Context, at string, p *plan.Project) e
 		hints = append(hints, k.Hint())
 	}
 	if o.json {
-		return o.printJSON(map[string]any{"server": serverName(at), "milliseconds": took.Milliseconds(), "takesResults": caps.Update, "keys": hints})
+		return o.printJSON(map[string]any{"server": serverName(at), "milliseconds": took.Milliseconds(),
+			"takesResults": caps.Update, "keys": hints})
 	}
 	fmt.Fprintf(o.Out, "%s answers in %v\n", serverName(at), took.Round(time.Millisecond))
 	fmt.Fprintf(o.Out, "takes results from here: %s\n", map[bool]string{true: "yes", false: "no"}[caps.Update])

@@ -26,14 +26,17 @@ type cacheRequest struct {
 
 func (r *cacheRequest) add(o *options, c *cobra.Command) {
 	addCacheURL(o, c, &r.cache.url)
-	c.Flags().StringVar(&r.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"), "platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else this machine's)")
+	c.Flags().StringVar(&r.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"),
+		"platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else this machine's)")
 	c.ValidArgsFunction = o.completeComponents
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
 }
 
 // open plans the request, and opens the cache. It is nil if none is named and none is needed.
-func (r *cacheRequest) open(ctx context.Context, o *options, components []string, needed bool) (*plan.Project, *plan.Plan, *cacheUse, error) {
-	p, planned, err := o.plan(ctx, makeFlags{platforms: r.platforms, cache: r.cache}, plan.Request{What: strings.Join(components, " "), Tars: len(components) == 0})
+func (r *cacheRequest) open(ctx context.Context, o *options, components []string,
+	needed bool) (*plan.Project, *plan.Plan, *cacheUse, error) {
+	p, planned, err := o.plan(ctx, makeFlags{platforms: r.platforms, cache: r.cache},
+		plan.Request{What: strings.Join(components, " "), Tars: len(components) == 0})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -116,7 +119,8 @@ of each input. Two machines that should share a result, and do not, differ in on
 				for _, a := range planned.Graph.Actions {
 					ids = append(ids, a.ID)
 				}
-				return badrequest.Mark(fmt.Errorf("no action %q%s: slipway cache keys lists them", args[0], suggest.DidYouMean(suggest.Near(args[0], ids))))
+				return badrequest.Mark(fmt.Errorf("no action %q%s: slipway cache keys lists them", args[0],
+					suggest.DidYouMean(suggest.Near(args[0], ids))))
 			}
 			keys, err := o.keys(c.Context(), part, use)
 			if err != nil {
@@ -132,7 +136,8 @@ of each input. Two machines that should share a result, and do not, differ in on
 
 func (o *options) printKey(k action.Keyed) error {
 	if o.json {
-		return o.printJSON(map[string]any{"action": k.Action.ID, "key": k.Key, "state": k.State, "recipe": k.Recipe, "inputs": k.Inputs, "outputs": k.Files})
+		return o.printJSON(map[string]any{"action": k.Action.ID, "key": k.Key, "state": k.State, "recipe": k.Recipe,
+			"inputs": k.Inputs, "outputs": k.Files})
 	}
 	fmt.Fprintf(o.Out, "%s\nkey     %s\nstate   %s\n", k.Action.ID, k.Key, k.State)
 	for _, line := range k.Recipe {
@@ -168,7 +173,8 @@ that a release does not need: binaries, images, licenses. So later runs work wit
 }
 
 // runCached runs a graph with a cache.
-func (o *options) runCached(ctx context.Context, p *plan.Project, graph *action.Graph, use *cacheUse, opts action.Options, done func(action.Event)) error {
+func (o *options) runCached(ctx context.Context, p *plan.Project, graph *action.Graph, use *cacheUse, opts action.Options,
+	done func(action.Event)) error {
 	view := o.view(func(string) bool { return false })
 	defer view.Close()
 	show := use.begin(cacheFlags{}, view.Event)

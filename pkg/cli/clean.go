@@ -80,7 +80,8 @@ func unsavedWork(ctx context.Context, root string) error {
 	}
 	var unsaved []error
 	for _, w := range work {
-		unsaved = append(unsaved, fmt.Errorf("%w: save it with %s, or throw it away with slipway clean --force", w, patchCommand("save", w.Project)))
+		unsaved = append(unsaved, fmt.Errorf("%w: save it with %s, or throw it away with slipway clean --force", w,
+			patchCommand("save", w.Project)))
 	}
 	return errors.Join(unsaved...)
 }

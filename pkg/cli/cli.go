@@ -158,8 +158,11 @@ the same actions under Kubernetes' names.`,
 	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container, bazel (default $ROAD, else local)")
 	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
 	flags.BoolVar(&o.json, "json", false, "print JSON: events, one per line, or the result of a query")
-	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles (default $KUBE_VERBOSE)")
-	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newSource(o), newTest(o), newTestCmd(o), newTestNode(o), newSign(o), newVerify(o), newKeys(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o), newGenerate(o), newRun(o), newShell(o), newBazel(o), newBump(o), newOutdated(o), newCatalog(o), newCache(o), newCluster(o), newPatch(o), newClean(o), newVersion(o))
+	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles "+
+		"(default $KUBE_VERBOSE)")
+	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newSource(o), newTest(o), newTestCmd(o), newTestNode(o), newSign(o),
+		newVerify(o), newKeys(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o), newGenerate(o), newRun(o), newShell(o), newBazel(o),
+		newBump(o), newOutdated(o), newCatalog(o), newCache(o), newCluster(o), newPatch(o), newClean(o), newVersion(o))
 	checkUsage([]*cobra.Command{root})
 	return root
 }

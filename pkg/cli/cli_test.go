@@ -44,7 +44,8 @@ func namePatches(_ context.Context, root string) error {
 	for i, name := range names {
 		names[i] = filepath.Base(name) + "\n"
 	}
-	return errors.Join(err, os.WriteFile(filepath.Join(root, "build", "bazel", "generated", "config.bzl"), []byte(strings.Join(names, "")), 0o644))
+	return errors.Join(err, os.WriteFile(filepath.Join(root, "build", "bazel", "generated", "config.bzl"),
+		[]byte(strings.Join(names, "")), 0o644))
 }
 
 // scanFew returns a function that recognizes the licenses of Go and of what the scripts have.

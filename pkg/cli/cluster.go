@@ -31,7 +31,8 @@ All files of a cluster are in _output/cluster/NAME, and "slipway cluster down" r
 		Args: onlySubcommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o), newClusterConformance(o), newClusterLoad(o), newClusterUpgrade(o),
+	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o),
+		newClusterConformance(o), newClusterLoad(o), newClusterUpgrade(o),
 		newClusterKubectl(o), newClusterLogs(o), newClusterShell(o), newClusterReplace(o))
 	return c
 }
@@ -81,12 +82,14 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 		},
 	}
 	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is also the control plane (default as many as control planes)")
-	c.Flags().IntVar(&request.ControlPlanes, "control-planes", 1, "how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
+	c.Flags().IntVar(&request.ControlPlanes, "control-planes", 1,
+		"how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
 	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
 	c.Flags().StringVar(&request.Bin, "bin", "", "a folder with programs to run instead of the release's, such as "+binaries)
 	c.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, and then remove the cluster")
 	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long to wait for each part to become ready")
-	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false, "no nodes: the control plane's programs on loopback, without root")
+	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false,
+		"no nodes: the control plane's programs on loopback, without root")
 	return nameFlag(c, &name)
 }
 
@@ -148,7 +151,8 @@ func (o *options) clusterUpLocked(ctx context.Context, request cluster.Options) 
 		if errors.Is(err, cluster.ErrNotReady) {
 			fmt.Fprintln(o.Err, "slipway: a slow machine may need a longer --wait")
 		}
-		fmt.Fprintf(o.Err, "slipway: what was made is still there, with its logs in %s; `%s` removes it\n", filepath.Join(request.Dir, request.Name), commandFor("down", request.Name))
+		fmt.Fprintf(o.Err, "slipway: what was made is still there, with its logs in %s; `%s` removes it\n",
+			filepath.Join(request.Dir, request.Name), commandFor("down", request.Name))
 	}
 	if shown {
 		return shownError{err}
@@ -230,7 +234,8 @@ func clusterError(err error) error {
 		return fmt.Errorf("%w: make %s compiles them into %s", err, strings.Join(programs.Names, " "), binaries)
 	case !errors.As(err, &missing):
 	case missing.Tests:
-		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err, runtime.GOARCH)
+		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err,
+			runtime.GOARCH)
 	default:
 		return fmt.Errorf("%w: make quick-release makes it, or name the folder with --from", err)
 	}

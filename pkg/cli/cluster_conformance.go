@@ -43,8 +43,9 @@ Some specs need two nodes, and some disturb what else runs in the cluster. With 
 run alone afterwards. Ctrl-C ends the run; the summary has what ran until then.
 
 It needs root. It exits with 1 if a spec failed or did not run, and with 2 if none was chosen.`,
-		Example: "  sudo slipway cluster up --nodes 2\n  sudo slipway cluster conformance --focus 'sig-network.*Services' --junit conformance.xml",
-		Args:    cobra.NoArgs,
+		Example: "  sudo slipway cluster up --nodes 2\n  sudo slipway cluster conformance --focus 'sig-network.*Services' --junit " +
+			"conformance.xml",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := run.check(); err != nil {
 				return badrequest.Mark(err)

@@ -17,8 +17,9 @@ func newClusterLoad(o *options) *cobra.Command {
 		Short: "Push images from archives to a cluster's registry",
 		Long: `load pushes the images in archives, as "docker save" and "make" write them, to the registry of a cluster. Pods pull them from
 there by the names that they have in the archive, whichever registry these name.`,
-		Example: "  docker save --output=web.tar example.com/web:1\n  sudo slipway cluster load web.tar\n  kubectl create deployment web --image=example.com/web:1",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  docker save --output=web.tar example.com/web:1\n  sudo slipway cluster load web.tar\n" +
+			"  kubectl create deployment web --image=example.com/web:1",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, archives []string) error {
 			s, err := o.cluster(name)
 			if err != nil {

@@ -35,8 +35,9 @@ func newClusterReplace(o *options) *cobra.Command {
 In a cluster without nodes, the process is started again with the same flags. If a program does not become ready, the earlier
 one is put back, and the error has the last lines of its log. --back goes back to the programs that the cluster was made with.
 "slipway cluster status" lists what was replaced.`,
-		Example: "  make WHAT=cmd/kube-scheduler\n  sudo slipway cluster replace kube-scheduler\n  sudo slipway cluster replace --back kube-scheduler",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  make WHAT=cmd/kube-scheduler\n  sudo slipway cluster replace kube-scheduler\n" +
+			"  sudo slipway cluster replace --back kube-scheduler",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if request.Back && c.Flags().Changed("bin") {
 				return badrequest.Mark(errors.New("--back and --bin: the cluster goes back to what it was made with"))

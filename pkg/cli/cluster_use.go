@@ -25,8 +25,9 @@ func newClusterKubectl(o *options) *cobra.Command {
 		Short: "Run the release's kubectl for a cluster",
 		Long: `kubectl runs the kubectl of the cluster's release, as the cluster's administrator. The arguments are kubectl's: what comes
 before the first of them that is no flag, or before --, is slipway's. The exit code is kubectl's, too.`,
-		Example: "  sudo slipway cluster kubectl get pods --all-namespaces\n  sudo slipway cluster kubectl --name other -- --namespace kube-system get pods",
-		Args:    cobra.MinimumNArgs(1),
+		Example: "  sudo slipway cluster kubectl get pods --all-namespaces\n" +
+			"  sudo slipway cluster kubectl --name other -- --namespace kube-system get pods",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := o.ownCluster(name)
 			if err != nil {

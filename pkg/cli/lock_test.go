@@ -113,7 +113,8 @@ func TestErrorsOfClustersNameTheCommandThatHelps(t *testing.T) {
 		{cluster.ErrOther, "slipway cluster down"}, {cluster.ErrUnfinished, "slipway cluster up"}, {cluster.ErrNoNodes, "slipway cluster up"},
 		{cluster.ErrNotRoot, "sudo"},
 	} {
-		if got := clusterError(tt.err); !errors.Is(got, tt.err) || !strings.HasPrefix(got.Error(), tt.err.Error()+": ") || !strings.Contains(got.Error(), tt.want) {
+		if got := clusterError(tt.err); !errors.Is(got, tt.err) || !strings.HasPrefix(got.Error(), tt.err.Error()+": ") ||
+			!strings.Contains(got.Error(), tt.want) {
 			t.Errorf("got %q, want it to name %q", got, tt.want)
 		}
 	}

@@ -8,11 +8,12 @@ import (
 	"sync"
 )
 
-// firstHeap is how many bytes of memory are taken before garbage is collected for the first time. A run with nothing to do needs half as much.
+// firstHeap is how many bytes of memory are taken before garbage is collected for the first time. A run with nothing to do needs half as
+// much.
 const firstHeap = 128 << 20
 
-// collectLess has garbage collected when there are firstHeap bytes, and from then on half as often as usual, unless the user's GOGC or GOMEMLIMIT
-// says how often. A run with nothing to do takes a quarter less processor time.
+// collectLess has garbage collected when there are firstHeap bytes, and from then on half as often as usual, unless the user's GOGC or
+// GOMEMLIMIT says how often. A run with nothing to do takes a quarter less processor time.
 var collectLess = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return

@@ -395,7 +395,8 @@ func (o *options) explain(err error, d *patching.Desk, from string) error {
 	case is[*patching.NoCopyError](err):
 		return fmt.Errorf("%w: %s makes one", err, command("edit", d))
 	case errors.As(err, &notYet):
-		return fmt.Errorf("%w: run %s, which goes on with it, or %s", err, command("edit", d), patchCommand("drop "+path.Base(notYet.Patch), d.Project))
+		return fmt.Errorf("%w: run %s, which goes on with it, or %s", err, command("edit", d),
+			patchCommand("drop "+path.Base(notYet.Patch), d.Project))
 	case errors.As(err, &stopped):
 		at := o.relative(stopped.Copy)
 		var b strings.Builder

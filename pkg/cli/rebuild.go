@@ -194,7 +194,8 @@ func newOriginal(ctx context.Context, from string, r rebuilding) (*original, err
 	}
 	o := &original{filepath.Join(dir, provenance.File), strings.TrimSuffix(from, provenance.File), func() { _ = os.RemoveAll(dir) }}
 	if !strings.HasSuffix(o.url, "/") {
-		return nil, badrequest.Mark(fmt.Errorf("%s: want the address of a release's folder, with a final slash, or of the %s in it", from, provenance.File))
+		return nil, badrequest.Mark(fmt.Errorf("%s: want the address of a release's folder, with a final slash, or of the %s in it",
+			from, provenance.File))
 	}
 	wanted := map[string]int64{provenance.File: maxStatement}
 	if r.key != "" {

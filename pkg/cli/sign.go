@@ -110,7 +110,8 @@ The tree's release is not signed if a shared cache had results that it was made 
 				}
 			}
 			if o.json {
-				return o.printJSON(map[string]any{"folder": dir, "version": report.Version, "key": private.Public().Hint(), "files": names, "layout": images})
+				return o.printJSON(map[string]any{"folder": dir, "version": report.Version, "key": private.Public().Hint(),
+					"files": names, "layout": images})
 			}
 			attestations := 0
 			for _, name := range names {
@@ -163,7 +164,8 @@ func ownRelease(dir string) error {
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	return fmt.Errorf("%s is not signed: a shared cache had %s of it, such as %q: make it with --no-cache first, or sign it with --from-cache", dir, count(len(taken), "result"), taken[0])
+	return fmt.Errorf("%s is not signed: a shared cache had %s of it, such as %q: make it with --no-cache first, or sign it with --from-cache",
+		dir, count(len(taken), "result"), taken[0])
 }
 
 // releaseFolder returns the folder that is named, or else that of the tree's release.
@@ -276,7 +278,8 @@ exist are left alone, and a tree gets no keys, since a release holds all files o
 func (o *options) newKeys(name string) error {
 	files := []string{name + ".key", name + ".pub"}
 	if root, err := plan.FindRoot(filepath.Dir(name)); err == nil {
-		return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s, which every release holds: name a folder outside of the tree", files[0], root))
+		return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s, which every release holds: name a folder outside of "+
+			"the tree", files[0], root))
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(file); err == nil {

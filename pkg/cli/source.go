@@ -53,7 +53,8 @@ The file depends on the tree alone, and _inputs/SHA256SUMS in it has the sums of
 type hostFlag string
 
 func (h *hostFlag) add(c *cobra.Command) {
-	c.Flags().StringVar((*string)(h), "host", "", "machines for which kubernetes-inputs.tar has the pinned Go, as in \"linux/amd64 darwin/arm64\", or none (default those of --platform that release.yaml has sums for)")
+	c.Flags().StringVar((*string)(h), "host", "", "machines for which kubernetes-inputs.tar has the pinned Go, as in \"linux/amd64 "+
+		"darwin/arm64\", or none (default those of --platform that release.yaml has sums for)")
 }
 
 // apply adds the machines to a request.

@@ -51,7 +51,8 @@ What follows -- is for go test: -short, -run NAME, -v, -count=1, and, after -arg
 of go test -json are all that is on standard output.
 
 The results are cached as go test caches them. The exit code is 1 if a test fails.`,
-		Example: "  slipway test k8s.io/kubernetes/pkg/kubelet/types\n  slipway test k8s.io/client-go/tools/... --race -- -short -run TestReflector",
+		Example: "  slipway test k8s.io/kubernetes/pkg/kubelet/types\n  slipway test k8s.io/client-go/tools/... --race -- -short -run " +
+			"TestReflector",
 		Args: func(c *cobra.Command, args []string) error {
 			run.words = args
 			if at := c.ArgsLenAtDash(); at >= 0 {
@@ -67,11 +68,15 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 	flags := c.Flags()
 	flags.StringVar(&run.race, "race", o.Getenv("KUBE_RACE"), "-race finds data races; it needs a C compiler (default $KUBE_RACE)")
 	flags.Lookup("race").NoOptDefVal = "-race"
-	flags.StringVar(&run.timeout, "timeout", o.Getenv("KUBE_TIMEOUT"), "how long the tests of one package may take (default $KUBE_TIMEOUT, else 180s; with --integration 600s)")
+	flags.StringVar(&run.timeout, "timeout", o.Getenv("KUBE_TIMEOUT"),
+		"how long the tests of one package may take (default $KUBE_TIMEOUT, else 180s; with --integration 600s)")
 	flags.BoolVar(&run.cover, "cover", o.isOn(cover), "measure coverage, for $KUBE_COVER_REPORT_DIR or _output/coverage (default $KUBE_COVER)")
-	flags.StringVar(&run.junit, "junit-dir", cmp.Or(o.Getenv("KUBE_JUNIT_REPORT_DIR"), o.Getenv("ARTIFACTS")), "also write a JUnit XML report to this folder (default $KUBE_JUNIT_REPORT_DIR, else $ARTIFACTS)")
-	flags.BoolVar(&run.subtests, "junit-subtests", !o.isOn(pruneReports), "subtests have cases of their own in the report (default $KUBE_PRUNE_JUNIT_TESTS is false)")
-	flags.BoolVar(&run.integration, "integration", false, "start the release's etcd first, for k8s.io/kubernetes/test/integration/..., with upstream's defaults for these tests")
+	flags.StringVar(&run.junit, "junit-dir", cmp.Or(o.Getenv("KUBE_JUNIT_REPORT_DIR"), o.Getenv("ARTIFACTS")),
+		"also write a JUnit XML report to this folder (default $KUBE_JUNIT_REPORT_DIR, else $ARTIFACTS)")
+	flags.BoolVar(&run.subtests, "junit-subtests", !o.isOn(pruneReports),
+		"subtests have cases of their own in the report (default $KUBE_PRUNE_JUNIT_TESTS is false)")
+	flags.BoolVar(&run.integration, "integration", false, "start the release's etcd first, for k8s.io/kubernetes/test/integration/..., with "+
+		"upstream's defaults for these tests")
 	flags.BoolVar(&run.patched, "patched", false, "also test what the tree's patches touch, and what imports that directly")
 	flags.BoolVarP(&run.dryRun, "dry-run", "n", false, "print which packages would be tested, and how; test nothing")
 	return c

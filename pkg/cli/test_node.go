@@ -79,7 +79,8 @@ func (o *options) testNode(ctx context.Context, run conformanceRun, keep bool) e
 		case s == nil:
 			return err
 		case keep:
-			run.Say(fmt.Sprintf("the node is still there: `%s` opens a shell in it, and `%s` removes it", commandFor("shell", run.name)+" "+run.name+"-1", commandFor("down", run.name)))
+			run.Say(fmt.Sprintf("the node is still there: `%s` opens a shell in it, and `%s` removes it",
+				commandFor("shell", run.name)+" "+run.name+"-1", commandFor("down", run.name)))
 			return err
 		}
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)

@@ -67,7 +67,8 @@ bytes, and say so: see slipway rebuild. It is for folders and addresses of folde
 	}
 	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	c.Flags().IntVar(&want.Rebuilders, "rebuilders", 0, "how many owners of the keys of --rebuilder-key must have made the release again")
-	c.Flags().StringArrayVar(&rebuilders, "rebuilder-key", nil, "the public key of somebody who makes releases again, as for --key; may be repeated")
+	c.Flags().StringArrayVar(&rebuilders, "rebuilder-key", nil,
+		"the public key of somebody who makes releases again, as for --key; may be repeated")
 	c.Flags().StringVar(&want.Version, "version", "", "the version that it must have")
 	c.Flags().StringVar(&want.AtLeast, "min-version", "", "a version that it must not be older than")
 	return c
@@ -126,7 +127,8 @@ func (o *options) verify(ctx context.Context, args []string, want verify.Want) (
 	}
 	switch {
 	case !strings.HasSuffix(dir, path.Ext(input.Tarball)):
-		return nil, badrequest.Mark(fmt.Errorf("%s is in no %s beside it, so nothing says what it should be: fetch that of its release, too", dir, release.File))
+		return nil, badrequest.Mark(fmt.Errorf("%s is in no %s beside it, so nothing says what it should be: fetch that of its "+
+			"release, too", dir, release.File))
 	case !want.Nothing():
 		return nil, badrequest.Mark(errors.New("a kubernetes-inputs.tar alone has neither signature nor order: verify the folder of its release"))
 	}
@@ -160,7 +162,8 @@ func (o *options) verified(reports []*verify.Report) error {
 		case report.Problem != "":
 			errs = append(errs, fmt.Errorf("%s is release %s: %s", what, report.Version, report.Problem))
 		case !report.OK():
-			errs = append(errs, fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of this release",
+			errs = append(errs, fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of "+
+				"this release",
 				what, report.Version))
 		}
 	}

@@ -35,7 +35,8 @@ slipway bump mends it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if ask.DB == "" {
-				return badrequest.Mark(errors.New("name a database of Go's vulnerabilities: --db file:///FOLDER or --db https://HOST; docs/vulns.md says where there is one"))
+				return badrequest.Mark(errors.New("name a database of Go's vulnerabilities: --db file:///FOLDER or --db https://HOST; docs/vulns.md " +
+					"says where there is one"))
 			}
 			if openvex != "" && author == "" {
 				return badrequest.Mark(errors.New("--openvex: say who states it: --author security@example.com"))
@@ -96,5 +97,6 @@ func (o *options) showVulns(report *vulns.Report, openvex, author, sarif string)
 	if report.OK() {
 		return nil
 	}
-	return fmt.Errorf("release %s has known vulnerabilities without an exception that holds: mend them, or say in %s why they are no danger", report.Release, vulns.ExceptionsFile)
+	return fmt.Errorf("release %s has known vulnerabilities without an exception that holds: mend them, or say in %s why they are no danger",
+		report.Release, vulns.ExceptionsFile)
 }

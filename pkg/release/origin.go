@@ -24,8 +24,8 @@ func OriginsOf(r *Release) *Origins {
 	return o
 }
 
-// Of returns the inputs that an artifact, with everything in it, was made of, in the release's order: the sources, its modules and packages,
-// the patches that change these, and, if anything was compiled, the toolchains. The inputs' own tarball was made of everything.
+// Of returns the inputs that an artifact, with everything in it, was made of, in the release's order: the sources, its modules and
+// packages, the patches that change these, and, if anything was compiled, the toolchains. The inputs' own tarball was made of everything.
 func (o *Origins) Of(a Artifact) ([]Input, error) {
 	has, seen, compiled := map[string]bool{}, map[string]bool{a.Name: true}, false
 	for rest := []Artifact{a}; len(rest) > 0; {

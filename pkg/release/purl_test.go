@@ -28,7 +28,8 @@ func TestPackageURLs(t *testing.T) {
 			"pkg:deb/debian/libc6@2.41-12%2Bdeb13u4?arch=armhf&distro=debian-13&upstream=glibc"},
 		{Input{Kind: Debian, Name: "libbpf1", Version: "1:1.5.0-3", Platform: on, Source: "libbpf", SourceVersion: "1.5.0-3", Suite: "forky"},
 			"pkg:deb/debian/libbpf1@1:1.5.0-3?arch=armhf&distro=debian-14&upstream=libbpf%401.5.0-3"},
-		{Input{Kind: Debian, Name: "curl", Version: "8", Platform: on, Source: "curl", Suite: "bookworm"}, "pkg:deb/debian/curl@8?arch=armhf&distro=debian-12"},
+		{Input{Kind: Debian, Name: "curl", Version: "8", Platform: on, Source: "curl", Suite: "bookworm"},
+			"pkg:deb/debian/curl@8?arch=armhf&distro=debian-12"},
 		{Input{Kind: Debian, Name: "curl", Version: "8", Source: "curl", Suite: "sid"}, "pkg:deb/debian/curl@8?arch=all"},
 		{Input{Kind: Source, Name: "kubernetes-src.tar.gz"}, ""},
 	} {
@@ -45,7 +46,8 @@ func TestPackageURLs(t *testing.T) {
 // In older descriptions, the package URLs of Debian packages say only the architecture.
 func TestOlderPackageURLsAreRead(t *testing.T) {
 	t.Parallel()
-	libc := Input{Kind: Debian, Name: "libc6", Version: "2.41+b1", Platform: platform.Platform{OS: "linux", Arch: "amd64"}, Source: "glibc", Suite: "trixie"}
+	libc := Input{Kind: Debian, Name: "libc6", Version: "2.41+b1", Platform: platform.Platform{OS: "linux", Arch: "amd64"},
+		Source: "glibc", Suite: "trixie"}
 	r := &Release{Format: Format, Version: "v1", Inputs: []Input{libc}, Artifacts: []Artifact{{
 		Name: "image", Kind: Image, SHA256: strings.Repeat("0", 64), SHA512: strings.Repeat("0", 128),
 		Inputs: []string{"pkg:deb/debian/libc6@2.41%2Bb1?arch=amd64", "pkg:golang/stdlib@1.26.8"},

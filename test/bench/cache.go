@@ -83,7 +83,8 @@ func (c *cacheSide) fresh(ctx context.Context) (dir string, env []string, err er
 	c.clones++
 	home := filepath.Join(c.dir, "cache", fmt.Sprint("clone-", c.clones))
 	dir = filepath.Join(home, "tree")
-	env = []string{"GOCACHE=" + filepath.Join(home, "build"), "GOMODCACHE=" + filepath.Join(home, "modules"), "XDG_CACHE_HOME=" + filepath.Join(home, "cache")}
+	env = []string{"GOCACHE=" + filepath.Join(home, "build"), "GOMODCACHE=" + filepath.Join(home, "modules"),
+		"XDG_CACHE_HOME=" + filepath.Join(home, "cache")}
 	return dir, env, c.git(ctx, c.root, "clone", "--quiet", c.ours, dir)
 }
 
@@ -153,8 +154,8 @@ func cacheEdit(ctx context.Context, b *bench, row *Row) error {
 	return contest.before()
 }
 
-// cacheCommit measures a release of a new commit in a fresh clone with empty caches of Go, of what another one has stored of the commit before,
-// against the same commit where that was made.
+// cacheCommit measures a release of a new commit in a fresh clone with empty caches of Go, of what another one has stored of the commit
+// before, against the same commit where that was made.
 func cacheCommit(ctx context.Context, b *bench, row *Row) error {
 	c, err := b.warmCache(ctx)
 	if err != nil {
@@ -170,7 +171,8 @@ func cacheCommit(ctx context.Context, b *bench, row *Row) error {
 				return Sample{}, err
 			}
 			dir = fresh
-			return b.command(ctx, "slipway release --quick of a new commit in a fresh clone", c.slipway(ctx, dir, append(env, c.use...), "release", "--quick"))
+			return b.command(ctx, "slipway release --quick of a new commit in a fresh clone",
+				c.slipway(ctx, dir, append(env, c.use...), "release", "--quick"))
 		},
 		theirs: func() (Sample, error) {
 			return b.command(ctx, "slipway release --quick of a new commit", c.slipway(ctx, c.ours, nil, "release", "--quick"))
@@ -202,7 +204,8 @@ func cacheClone(ctx context.Context, b *bench, row *Row) error {
 		if err != nil {
 			return err
 		}
-		sample, err := b.command(ctx, "slipway release --quick in a fresh clone", c.slipway(ctx, dir, append(env, c.use...), "release", "--quick"))
+		sample, err := b.command(ctx, "slipway release --quick in a fresh clone",
+			c.slipway(ctx, dir, append(env, c.use...), "release", "--quick"))
 		if err != nil {
 			return err
 		}
@@ -242,7 +245,8 @@ func cacheNoop(ctx context.Context, b *bench, row *Row) error {
 	run := func(name string, env ...string) measurement {
 		return func() (Sample, error) { return b.command(ctx, name, c.slipway(ctx, c.ours, env, "release", "--quick")) }
 	}
-	contest := contest{servers: true, ours: run("slipway release --quick with the cache", c.use...), theirs: run("slipway release --quick without")}
+	contest := contest{servers: true, ours: run("slipway release --quick with the cache", c.use...),
+		theirs: run("slipway release --quick without")}
 	return contest.warmly(b.n, row) // the first run finds files that another command has touched
 }
 

@@ -195,10 +195,12 @@ func containerEdit(ctx context.Context, b *bench, row *Row) error {
 	}
 	c := contest{servers: true}
 	c.ours = func() (Sample, error) {
-		return p.edited(ctx, p.ours, p.binaryOf(p.ours, "container", edited), func() (*exec.Cmd, error) { return p.container(ctx, "quick-release"), nil })
+		return p.edited(ctx, p.ours, p.binaryOf(p.ours, "container", edited),
+			func() (*exec.Cmd, error) { return p.container(ctx, "quick-release"), nil })
 	}
 	c.theirs = func() (Sample, error) {
-		return p.edited(ctx, p.theirs, p.binaryOf(p.theirs, "local", edited), func() (*exec.Cmd, error) { return p.local(ctx, "quick-release"), nil })
+		return p.edited(ctx, p.theirs, p.binaryOf(p.theirs, "local", edited),
+			func() (*exec.Cmd, error) { return p.local(ctx, "quick-release"), nil })
 	}
 	// Unmeasured first: an edit of a clean tree changes the stamp.
 	return c.warmly(b.n, row)

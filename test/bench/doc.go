@@ -53,8 +53,8 @@
 //	                 to do
 //	bazel-remote     `bazel build //cmd/...` after `bazel clean`, from the cache of bazel-cold, to the time of that
 //
-// `make bench-peers` (-peers) compares with other tools, which it compiles from test/peers. Each makes the binaries of a quick release for linux,
-// with the same flags, by the same Go, in a clone of its own, and what it usually makes of them:
+// `make bench-peers` (-peers) compares with other tools, which it compiles from test/peers. Each makes the binaries of a quick release for
+// linux, with the same flags, by the same Go, in a clone of its own, and what it usually makes of them:
 //
 //	goreleaser-noop, goreleaser-edit     `make quick-release` with nothing to do, and after such an edit as above, to `goreleaser release
 //	                                     --snapshot`: one tarball of all binaries, and checksums

@@ -38,9 +38,12 @@ func peerRows() []*Row {
 		{"make", "make with go build and tar czf: the same binaries, one tarball of them"},
 	} {
 		rows = append(rows,
-			&Row{Name: p.name + "-noop", Unit: "s", What: "quick-release, nothing to do", With: p.makes, Wanted: Bound{AtMost, 1}, measure: peerNoop(p.name)},
-			&Row{Name: p.name + "-edit", Unit: "s", What: "quick-release, a line of kube-scheduler edited", With: p.makes, Wanted: Bound{AtMost, 1}, measure: peerEdit(p.name)},
-			&Row{Name: p.name + "-cold", Unit: "s", What: "quick-release, nothing there but modules", With: p.makes, Wanted: Bound{AtMost, 1.15}, measure: peerCold(p.name)})
+			&Row{Name: p.name + "-noop", Unit: "s", What: "quick-release, nothing to do", With: p.makes, Wanted: Bound{AtMost, 1},
+				measure: peerNoop(p.name)},
+			&Row{Name: p.name + "-edit", Unit: "s", What: "quick-release, a line of kube-scheduler edited", With: p.makes, Wanted: Bound{AtMost, 1},
+				measure: peerEdit(p.name)},
+			&Row{Name: p.name + "-cold", Unit: "s", What: "quick-release, nothing there but modules", With: p.makes, Wanted: Bound{AtMost, 1.15},
+				measure: peerCold(p.name)})
 	}
 	return rows
 }
@@ -213,8 +216,10 @@ func (p *peer) plainMake() {
 		for _, b := range p.binaries {
 			packages = append(packages, b.Package)
 		}
-		build := road.ShellCommand("cmd", nil, append(append([]string{"go", "build"}, s.BuildFlags()...), append([]string{"-o", "../bin/"}, packages...)...)...)
-		text := fmt.Sprintf("all: dist.tar.gz\nbin/%s: FORCE\n\t%s\ndist.tar.gz: bin/%s\n\ttar czf $@ bin\nFORCE:\n", edited, strings.ReplaceAll(build, "$", "$$"), edited)
+		build := road.ShellCommand("cmd", nil, append(append([]string{"go", "build"}, s.BuildFlags()...),
+			append([]string{"-o", "../bin/"}, packages...)...)...)
+		text := fmt.Sprintf("all: dist.tar.gz\nbin/%s: FORCE\n\t%s\ndist.tar.gz: bin/%s\n\ttar czf $@ bin\nFORCE:\n", edited,
+			strings.ReplaceAll(build, "$", "$$"), edited)
 		return os.WriteFile(filepath.Join(p.clone, "peer.mk"), []byte(text), 0o644)
 	}
 	p.command = func(ctx context.Context) *exec.Cmd {
@@ -240,7 +245,8 @@ func (p *peer) ko(ctx context.Context) error {
 		var linker string
 		plain, linker = flags(s)
 		return errors.Join(os.RemoveAll(layout), writeYAML(filepath.Join(p.clone, "cmd", ".ko.yaml"), map[string]any{
-			"defaultBaseImage": base, "defaultPlatforms": []string{p.platform.String()}, "defaultLdflags": []string{linker}, "defaultEnv": []string{"CGO_ENABLED=0"},
+			"defaultBaseImage": base, "defaultPlatforms": []string{p.platform.String()}, "defaultLdflags": []string{linker},
+			"defaultEnv": []string{"CGO_ENABLED=0"},
 		}))
 	}
 	p.command = func(ctx context.Context) *exec.Cmd {
@@ -252,7 +258,8 @@ func (p *peer) ko(ctx context.Context) error {
 		cmd.Dir = filepath.Join(p.clone, "cmd")
 		cmd.Env = slices.DeleteFunc(p.environment(ctx), func(kv string) bool { return strings.HasPrefix(kv, "GOARM=") }) // ko refuses it
 		// ko's defaultFlags do not count, since it adds -trimpath to each program's own.
-		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.Join(plain, " "), "KO_DOCKER_REPO="+filepath.Dir(base), "KOCACHE="+filepath.Join(p.clone, "kocache"))
+		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.Join(plain, " "), "KO_DOCKER_REPO="+filepath.Dir(base),
+			"KOCACHE="+filepath.Join(p.clone, "kocache"))
 		return cmd
 	}
 	p.binary = func(name string) ([]byte, error) { return inLayer(layout, "ko-app/"+name) }
@@ -267,7 +274,8 @@ func (p *peer) serveBase() (string, error) {
 	}
 	server := &http.Server{Handler: registry.New(registry.Logger(log.New(io.Discard, "", 0))), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
-	base, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: p.platform.OS, Architecture: p.platform.Arch, RootFS: v1.RootFS{Type: "layers"}})
+	base, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: p.platform.OS, Architecture: p.platform.Arch,
+		RootFS: v1.RootFS{Type: "layers"}})
 	if err != nil {
 		return "", err
 	}

@@ -30,14 +30,15 @@ import (
 // longRows are rows that are measured only by name, since they first make a release that may compile everything.
 func longRows() []*Row {
 	return []*Row{{
-		Name: "cache-platforms", Unit: "s", What: "release of all platforms with the test set, in a fresh clone with empty Go caches, from a shared cache",
+		Name: "cache-platforms", Unit: "s", What: "release of all platforms with the test set, in a fresh clone with empty Go caches, from a " +
+			"shared cache",
 		With: "curl of the same files from a file server", Wanted: Bound{AtMost, 1.5}, measure: cachePlatforms,
 	}}
 }
 
-// cachePlatforms measures a release of all platforms with the test set in a fresh clone with empty Go caches, of results that are stored, against curl
-// that downloads the same files from a file server on loopback. The results of this machine's platform are real. To compile the others takes
-// hours, so stand-ins have their keys.
+// cachePlatforms measures a release of all platforms with the test set in a fresh clone with empty Go caches, of results that are stored,
+// against curl that downloads the same files from a file server on loopback. The results of this machine's platform are real. To compile
+// the others takes hours, so stand-ins have their keys.
 func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 	c, err := b.sharing(ctx)
 	if err != nil {
@@ -92,8 +93,9 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 	return contest.rounds(b.n, row)
 }
 
-// storeStandIns makes a release of all platforms in the clone for go build, and stores it. What nobody has stored is made of random bytes: as many files
-// as this machine's platform has, and as large if they belong to the release's files. The environment that it returns trusts such results, too.
+// storeStandIns makes a release of all platforms in the clone for go build, and stores it. What nobody has stored is made of random bytes:
+// as many files as this machine's platform has, and as large if they belong to the release's files. The environment that it returns trusts
+// such results, too.
 func (c *cacheSide) storeStandIns(ctx context.Context) (trust []string, err error) {
 	key, err := signature.New()
 	if err != nil {
@@ -112,7 +114,8 @@ func (c *cacheSide) storeStandIns(ctx context.Context) (trust []string, err erro
 		return nil, err
 	}
 	defer client.Close()
-	cache := sharedcache.New(sharedcache.Options{Client: client, Keys: []signature.PublicKey{trusted}, Sign: &key, Notify: func(text string) { c.say("  %s", text) }})
+	cache := sharedcache.New(sharedcache.Options{Client: client, Keys: []signature.PublicKey{trusted}, Sign: &key,
+		Notify: func(text string) { c.say("  %s", text) }})
 
 	_, model, err := c.release(ctx, c.ours, c.platform)
 	if err != nil {
@@ -142,12 +145,13 @@ func (c *cacheSide) release(ctx context.Context, dir string, platforms ...catalo
 	if err != nil {
 		return nil, nil, err
 	}
-	planned, err := p.Plan(ctx, plan.Request{Tars: true, TestSet: true, Inputs: true, Everywhere: true, PatchesLater: true, Platforms: platforms})
+	planned, err := p.Plan(ctx, plan.Request{Tars: true, TestSet: true, Inputs: true, Everywhere: true, PatchesLater: true,
+		Platforms: platforms})
 	return p, planned, err
 }
 
-// standingIn returns the graph of a release whose actions write random bytes. Their sizes are those of what the actions of this machine's platform
-// have made in slipway's clone.
+// standingIn returns the graph of a release whose actions write random bytes. Their sizes are those of what the actions of this machine's
+// platform have made in slipway's clone.
 func (c *cacheSide) standingIn(whole, model *plan.Plan, all []catalog.Platform) (*action.Graph, error) {
 	made := map[string]*action.Action{}
 	for _, a := range model.Graph.Actions {
@@ -261,8 +265,8 @@ func (s standIn) file(name string, size int64, mode fs.FileMode) error {
 	return f.Close()
 }
 
-// forgotten is how long ext4 without a journal avoids the inodes of removed files. Until then, it skips them one by one whenever it creates a
-// file.
+// forgotten is how long ext4 without a journal avoids the inodes of removed files. Until then, it skips them one by one whenever it creates
+// a file.
 const forgotten = 6 * time.Minute
 
 // forget waits until files that were removed slow down no new ones.
@@ -276,8 +280,8 @@ func (b *bench) forget(ctx context.Context) error {
 	}
 }
 
-// move removes the files below a folder, and returns where the cache has them, by their slash-separated names in the folder. It reads all of the
-// cache's files, so that the first round finds them in memory.
+// move removes the files below a folder, and returns where the cache has them, by their slash-separated names in the folder. It reads all
+// of the cache's files, so that the first round finds them in memory.
 func (c *cacheSide) move(dir string) (map[string]string, error) {
 	sums := map[string]string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -309,8 +313,8 @@ func (c *cacheSide) move(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// serve serves files by their names on loopback, and returns what curl has to be told to download them. They are the cache's own, so that both sides
-// read the same pages of memory, or wait for the same disk.
+// serve serves files by their names on loopback, and returns what curl has to be told to download them. They are the cache's own, so that
+// both sides read the same pages of memory, or wait for the same disk.
 func serve(files map[string]string) (config string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

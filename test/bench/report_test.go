@@ -16,7 +16,8 @@ func report() Report {
 			{Name: "commit", Unit: "s", What: "new commit", With: "go build", Wanted: Bound{AtMost, 1.4},
 				Ours: []Sample{{Value: 30, Memory: 3 << 30}}, Theirs: []Sample{{Value: 20, Memory: 5 << 29, Others: 0.31}}},
 			{Name: "pack", Unit: "s", What: "empty cache", With: "tar czf", Wanted: Bound{Faster, 6}, Ours: samples(5), Theirs: samples(31)},
-			{Name: "size", Unit: "B", What: "its size", With: "tar czf", Wanted: Bound{AtMost, 1.06}, Ours: samples(105 << 20), Theirs: samples(100 << 20)},
+			{Name: "size", Unit: "B", What: "its size", With: "tar czf", Wanted: Bound{AtMost, 1.06}, Ours: samples(105 << 20),
+				Theirs: samples(100 << 20)},
 		},
 	}
 }

@@ -77,7 +77,8 @@ func TestPickKeepsTheOrderOfTheTable(t *testing.T) {
 	if diff := cmp.Diff([]string{"noop", "pack"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := pick(rows(), "noop,nop"); err == nil || !strings.HasPrefix(err.Error(), `-rows: "nop" is none of cold, first, first-processor, noop`) {
+	if _, err := pick(rows(), "noop,nop"); err == nil || !strings.HasPrefix(err.Error(),
+		`-rows: "nop" is none of cold, first, first-processor, noop`) {
 		t.Errorf("error %v", err)
 	}
 }

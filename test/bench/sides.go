@@ -100,7 +100,8 @@ func (s *sides) clone(ctx context.Context) error {
 }
 
 func (s *sides) git(ctx context.Context, dir string, args ...string) error {
-	own := []string{"-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null"}
+	own := []string{"-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "commit.gpgsign=false", "-c",
+		"core.hooksPath=/dev/null"}
 	cmd := exec.CommandContext(ctx, "git", append(own, args...)...)
 	cmd.Dir, cmd.Env = dir, s.env
 	return execute(ctx, cmd, nil)
@@ -139,7 +140,8 @@ func (s *sides) spec(ctx context.Context, platform catalog.Platform) (road.Spec,
 	if err != nil {
 		return road.Spec{}, err
 	}
-	return road.Spec{Module: p.Catalog.Module, Platform: platform, Tags: p.Catalog.Tags, LDFlags: p.Stamp.LDFlags(), Options: p.Settings.Build}, nil
+	return road.Spec{Module: p.Catalog.Module, Platform: platform, Tags: p.Catalog.Tags, LDFlags: p.Stamp.LDFlags(),
+		Options: p.Settings.Build}, nil
 }
 
 // goBuild prepares the go build of some binaries in the other clone, with the flags and the environment that slipway

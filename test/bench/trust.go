@@ -63,7 +63,8 @@ func verified(ctx context.Context, b *bench, row *Row) error {
 			return b.command(ctx, name, cmd)
 		}
 	}
-	c := contest{ours: run("slipway verify", program, "verify", "."), theirs: run("sha256sum", "sha256sum", "--check", "--quiet", "SHA256SUMS")}
+	c := contest{ours: run("slipway verify", program, "verify", "."), theirs: run("sha256sum", "sha256sum", "--check",
+		"--quiet", "SHA256SUMS")}
 	// Unmeasured first: whoever comes first reads from the disk.
 	return c.warmly(b.n, row)
 }

@@ -36,7 +36,8 @@ type Guest struct {
 //go:embed init.sh
 var initScript string
 
-// Make makes a guest in an empty folder, as root, which takes a minute and 2 GB. It has the given packages in addition to what it boots with.
+// Make makes a guest in an empty folder, as root, which takes a minute and 2 GB. It has the given packages in addition to what it boots
+// with.
 func Make(ctx context.Context, dir string, packages ...string) (*Guest, error) {
 	if runtime.GOARCH != "amd64" {
 		return nil, fmt.Errorf("guests are for amd64, and this is %s", runtime.GOARCH)

@@ -32,7 +32,8 @@ func TestKubeadmsImagesAreInTheRelease(t *testing.T) {
 			have[tag] = true
 		}
 	}
-	wanted := strings.Fields(run(t, r.dir, nil, r.path(hostBin("kubeadm")), "config", "images", "list", "--kubernetes-version", r.version).ok(t).stdout)
+	wanted := strings.Fields(run(t, r.dir, nil, r.path(hostBin("kubeadm")), "config", "images", "list", "--kubernetes-version",
+		r.version).ok(t).stdout)
 	if len(wanted) < 7 {
 		t.Errorf("kubeadm asks for %q only", wanted)
 	}
@@ -91,8 +92,8 @@ func TestOtherProjectsProgramsPrintTheirVersion(t *testing.T) {
 	}
 }
 
-// Another project's program is built from the module versions that the project itself selected, or from newer ones that Kubernetes selects, which
-// are compiled anyway. It behaves as with its own version of Go.
+// Another project's program is built from the module versions that the project itself selected, or from newer ones that Kubernetes selects,
+// which are compiled anyway. It behaves as with its own version of Go.
 func TestOtherProjectsAreBuiltFromWhatTheySelected(t *testing.T) {
 	r := baseline(t)
 	components := parseMod(t, r.path("cmd/go.mod"))
@@ -103,8 +104,10 @@ func TestOtherProjectsAreBuiltFromWhatTheySelected(t *testing.T) {
 		}
 	}
 	for module, project := range map[string]string{
-		"coredns": "github.com/coredns/coredns", "metrics-server": "sigs.k8s.io/metrics-server", "cni-plugins": "github.com/containernetworking/plugins",
-		"etcd": "go.etcd.io/etcd/server/v3", "containerd": "github.com/containerd/containerd/v2", "crictl": "sigs.k8s.io/cri-tools", "traefik": "github.com/traefik/traefik/v3",
+		"coredns": "github.com/coredns/coredns", "metrics-server": "sigs.k8s.io/metrics-server",
+		"cni-plugins": "github.com/containernetworking/plugins",
+		"etcd":        "go.etcd.io/etcd/server/v3", "containerd": "github.com/containerd/containerd/v2", "crictl": "sigs.k8s.io/cri-tools",
+		"traefik": "github.com/traefik/traefik/v3",
 	} {
 		dir := r.path("images/" + module)
 		ours := parseMod(t, filepath.Join(dir, "go.mod"))

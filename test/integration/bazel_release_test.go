@@ -12,7 +12,8 @@ import (
 // bazelTars is the folder of the release that `make bazel-release` makes.
 const bazelTars = "_output/bazel/release-tars"
 
-// The release that Bazel makes is the one that ROAD=bazel and the local road make of the same tree, byte by byte. Later builds make only what has changed.
+// The release that Bazel makes is the one that ROAD=bazel and the local road make of the same tree, byte by byte. Later builds make only
+// what has changed.
 func TestBazelReleaseIsTheBazelRoadsRelease(t *testing.T) {
 	tr := bazelTree(t)
 	out := tr.make(t, "bazel-release").ok(t)

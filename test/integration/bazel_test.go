@@ -78,8 +78,8 @@ func (tr tree) useCache(t *testing.T, address string) {
 	tr.write(t, "user.bazelrc", "build --config=remote --remote_cache=grpc://"+address+"\n")
 }
 
-// bazelsCache starts a bazel-remote that is a cache until all tests have ended, and returns its address. What it holds is kept from run to run,
-// as the Go cache is: a result is of certain inputs, and a compile of all components takes a quarter of an hour.
+// bazelsCache starts a bazel-remote that is a cache until all tests have ended, and returns its address. What it holds is kept from run to
+// run, as the Go cache is: a result is of certain inputs, and a compile of all components takes a quarter of an hour.
 func bazelsCache(t *testing.T) string {
 	t.Helper()
 	caches, err := os.UserCacheDir()
@@ -143,8 +143,8 @@ func (tr tree) bazel(t *testing.T, args ...string) result {
 	return tr.slipway(t, append([]string{"bazel", "--"}, args...)...)
 }
 
-// Both roads make the same bytes: all components for this platform, and the smallest for every other server platform and Windows. The soak test
-// adds the client for all others.
+// Both roads make the same bytes: all components for this platform, and the smallest for every other server platform and Windows. The soak
+// test adds the client for all others.
 func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 	needBazel(t)
 	local, tr := baseline(t), bazelTree(t)

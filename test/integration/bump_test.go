@@ -28,7 +28,8 @@ func (tr tree) hasMoved(t *testing.T, from string) {
 
 	tr.slipway(t, "bump", from).ok(t)
 	git("add", ".")
-	if changed := strings.TrimSpace(git("diff", "--cached", "--name-only", "HEAD~1", "--", "cmd", "build", "docs", "release/manifests")); changed != "" {
+	if changed := strings.TrimSpace(git("diff", "--cached", "--name-only", "HEAD~1", "--", "cmd", "build", "docs",
+		"release/manifests")); changed != "" {
 		t.Errorf("after a bump back, these files are not as before: %s\n%s", changed, git("diff", "--cached", "HEAD~1", "--", changed))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What another machine's go command has compiled, the container road does not compile: neither whole binaries nor, after an edit, the packages
-// that did not change. The other machine used the local road.
+// What another machine's go command has compiled, the container road does not compile: neither whole binaries nor, after an edit, the
+// packages that did not change. The other machine used the local road.
 func TestContainersTakePackagesOfASharedCache(t *testing.T) {
 	needEngine(t)
 	keys := t.TempDir()
@@ -21,7 +21,8 @@ func TestContainersTakePackagesOfASharedCache(t *testing.T) {
 		return got.stdout + got.stderr
 	}
 	const fetched, sent = " compiled packages fetched", "sent compiled packages"
-	first := newSmallTree(t).with(at, "SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY="+filepath.Join(keys, "ci.key"), "COSIGN_PASSWORD=",
+	first := newSmallTree(t).with(at, "SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY="+filepath.Join(keys,
+		"ci.key"), "COSIGN_PASSWORD=",
 		"GOCACHE="+t.TempDir())
 	build(first, "local", "kubectl")
 
@@ -41,7 +42,8 @@ func TestContainersTakePackagesOfASharedCache(t *testing.T) {
 	if got, want := second.sum(t, "_output/dockerized/"+file), second.sum(t, "_output/local/"+file); got != want {
 		t.Errorf("kubectl has the SHA-256 %s, want %s", got, want)
 	}
-	if got := second.slipway(t, "build", "kubectl", "--road=container", "--no-cache", "--dry-run").ok(t).stdout; !strings.Contains(got, "a cache had its result") {
+	if got := second.slipway(t, "build", "kubectl", "--road=container", "--no-cache", "--dry-run").ok(t).stdout; !strings.Contains(got,
+		"a cache had its result") {
 		t.Errorf("without the cache, the plan is %s", got)
 	}
 	alone.slipway(t, "build", "kubectl", "--road=container", "--no-cache").ok(t) // it fills the volumes' own cache
@@ -49,7 +51,8 @@ func TestContainersTakePackagesOfASharedCache(t *testing.T) {
 	if said := build(second, "container", "kubectl"); strings.Contains(said, fetched) || strings.Contains(said, sent) {
 		t.Errorf("with packages of its own, it says %s", said)
 	}
-	if got := second.slipway(t, "build", "kubectl", "--road=container", "--no-cache", "--dry-run").ok(t).stdout; strings.Contains(got, "a cache had its result") {
+	if got := second.slipway(t, "build", "kubectl", "--road=container", "--no-cache", "--dry-run").ok(t).stdout; strings.Contains(got,
+		"a cache had its result") {
 		t.Errorf("with packages of its own, the plan is %s", got)
 	}
 }

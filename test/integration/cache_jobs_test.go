@@ -48,9 +48,11 @@ func TestJobsOfOnePlatformShareACache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sign := []string{"SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY=env://CACHE_KEY", "CACHE_KEY=" + string(secret), "COSIGN_PASSWORD="}
+	sign := []string{"SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY=env://CACHE_KEY",
+		"CACHE_KEY=" + string(secret), "COSIGN_PASSWORD="}
 	here := []string{"GOCACHE=" + goEnv(t, "GOCACHE"), "GOMODCACHE=" + goEnv(t, "GOMODCACHE")}
-	if refused := job(os.Getenv("PATH"), platforms[0], append(here, sign...)...).ok(t); !strings.Contains(refused.stderr, "not stored in the cache: compile linux") {
+	if refused := job(os.Getenv("PATH"), platforms[0], append(here, sign...)...).ok(t); !strings.Contains(refused.stderr,
+		"not stored in the cache: compile linux") {
 		t.Errorf("without a password, storing says %v", refused)
 	}
 	sign = append(sign, "SLIPWAY_CACHE_CREDENTIAL_HELPER="+server.helper)
@@ -80,7 +82,8 @@ func startBazelRemote(t *testing.T) bazelRemote {
 	s := bazelRemote{address: freeAddress(t), helper: filepath.Join(dir, "helper"), certificates: certify(t, dir)}
 	sum := sha1.Sum([]byte("sesame"))
 	put(t, fmt.Appendf(nil, "ci:{SHA}%s\n", base64.StdEncoding.EncodeToString(sum[:])), filepath.Join(dir, "htpasswd"))
-	put(t, fmt.Appendf(nil, "#!/bin/sh\nprintf '{\"headers\": {\"Authorization\": [\"Basic %s\"]}}'\n", base64.StdEncoding.EncodeToString([]byte("ci:sesame"))), s.helper)
+	put(t, fmt.Appendf(nil, "#!/bin/sh\nprintf '{\"headers\": {\"Authorization\": [\"Basic %s\"]}}'\n",
+		base64.StdEncoding.EncodeToString([]byte("ci:sesame"))), s.helper)
 	if err := os.Chmod(s.helper, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,8 @@ func runBazelRemote(dir, address string, flags ...string) (stop func(), err erro
 		return nil, err
 	}
 	defer log.Close()
-	flags = append(flags, "--dir="+filepath.Join(dir, "data"), "--max_size=10", "--grpc_address="+address, "--http_address=unix://"+filepath.Join(dir, "http"))
+	flags = append(flags, "--dir="+filepath.Join(dir, "data"), "--max_size=10", "--grpc_address="+address,
+		"--http_address=unix://"+filepath.Join(dir, "http"))
 	cmd := exec.Command(program, flags...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// A server of a shared cache without TLS and credentials stands behind nginx, as docs/cache.md describes it: everybody may read, CI may write by
-// a token, and on another port clients show certificates.
+// A server of a shared cache without TLS and credentials stands behind nginx, as docs/cache.md describes it: everybody may read, CI may
+// write by a token, and on another port clients show certificates.
 func TestSharedCacheBehindAProxy(t *testing.T) {
 	containerLane.join(t) // as TestReleaseOfASharedCache does, which stores the same results in the same server, signed by another key
 	need(t, "nginx", "nginx-light")
@@ -60,8 +60,8 @@ func TestSharedCacheBehindAProxy(t *testing.T) {
 	certified.with("SLIPWAY_CACHE_TLS_CERTIFICATE="+front.certificate, "SLIPWAY_CACHE_TLS_KEY="+front.key).slipway(t, "cache", "status").ok(t)
 }
 
-// cacheServer returns the address of a shared cache without TLS and credentials, which all tests use: a bazel-remote; in the soak test Debian's
-// buildbox-casd, in a root of Debian packages that takes a minute to make.
+// cacheServer returns the address of a shared cache without TLS and credentials, which all tests use: a bazel-remote; in the soak test
+// Debian's buildbox-casd, in a root of Debian packages that takes a minute to make.
 func cacheServer(t *testing.T) string {
 	t.Helper()
 	address, err := cacheAddress()
@@ -195,7 +195,8 @@ func certify(t *testing.T, dir string) certificates {
 		put(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), file)
 	}
 	authority, own := key(), key()
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}
 	sign(f.ca, ca, ca, authority, authority)
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(2), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,

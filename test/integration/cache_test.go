@@ -23,7 +23,8 @@ func TestNoOpRunsNothing(t *testing.T) {
 
 func TestTouchedFilesRunNothing(t *testing.T) {
 	r := baseline(t)
-	for _, name := range []string{"cmd/kube-scheduler/main.go", "cmd/go.mod", "release/release.yaml", hostBin("kubectl"), tars + "/kubernetes-node-" + host + ".tar.gz"} {
+	for _, name := range []string{"cmd/kube-scheduler/main.go", "cmd/go.mod", "release/release.yaml", hostBin("kubectl"),
+		tars + "/kubernetes-node-" + host + ".tar.gz"} {
 		now := time.Now()
 		if err := os.Chtimes(r.path(name), now, now); err != nil {
 			t.Fatal(err)

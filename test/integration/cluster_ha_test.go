@@ -146,7 +146,8 @@ func (w *writer) goesOn(t *testing.T, more int64) {
 func (w *writer) end(t *testing.T) {
 	t.Helper()
 	w.finish()
-	names := strings.Fields(w.tr.kubectl(t, "--namespace=written", "get", "configmaps", "-o", "jsonpath={.items[*].metadata.name}").ok(t).stdout)
+	names := strings.Fields(w.tr.kubectl(t, "--namespace=written", "get", "configmaps", "-o",
+		"jsonpath={.items[*].metadata.name}").ok(t).stdout)
 	for i := range w.acknowledged.Load() {
 		if name := "n" + strconv.FormatInt(i, 10); !slices.Contains(names, name) {
 			t.Errorf("%s was acknowledged, and is lost", name)

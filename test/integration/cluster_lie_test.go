@@ -108,9 +108,11 @@ func newLie(lie string) func(*http.Request) *http.Response {
 		case lie == "patch" && r.Method == http.MethodPatch:
 			query.Set("dryRun", "All")
 		case lie == "custom-resource" && strings.Contains(r.URL.Path, ".example.com/v1"):
-			return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+			return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r,
+				ProtoMajor: 1, ProtoMinor: 1}
 		case lie == "readyz" && r.URL.Path == "/readyz":
-			return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+			return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody, Request: r,
+				ProtoMajor: 1, ProtoMinor: 1}
 		case lie == "parallelism" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/jobs"):
 			replaceBody(r, `"parallelism":2`, `"parallelism":3`)
 		case lie == "daemonset" && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/daemonsets"):
@@ -118,7 +120,8 @@ func newLie(lie string) func(*http.Request) *http.Response {
 		case lie == "apply-conflict" && r.Method == http.MethodPatch:
 			query.Set("force", "true")
 		case lie == "open-api" && strings.HasPrefix(r.URL.Path, "/openapi/v3"):
-			return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+			return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r,
+				ProtoMajor: 1, ProtoMinor: 1}
 		case lie == "bookmarks":
 			query.Del("allowWatchBookmarks")
 		case lie == "node-authorization":

@@ -41,7 +41,8 @@ func TestTarballWithAChangedByteIsRefused(t *testing.T) {
 	if _, err := f.WriteAt(b, at); err != nil {
 		t.Fatal(err)
 	}
-	tr.slipway(t, "cluster", "up", "--control-plane-only", "--from", dir).fails(t, 1, serverTarball+": not as release.json describes it: its SHA-256 is ")
+	tr.slipway(t, "cluster", "up", "--control-plane-only", "--from", dir).fails(t, 1,
+		serverTarball+": not as release.json describes it: its SHA-256 is ")
 	if tr.exists("_output/cluster/slipway") {
 		t.Error("something was made of it")
 	}
@@ -53,7 +54,8 @@ func TestTarballWithoutAnImageIsRefused(t *testing.T) {
 	tr := clusterTree(t)
 	before := tracesOf(t)
 	dir := t.TempDir()
-	if err := without(filepath.Join(released(t), serverTarball), filepath.Join(dir, serverTarball), "kubernetes/addons/images/coredns.tar"); err != nil {
+	if err := without(filepath.Join(released(t), serverTarball), filepath.Join(dir, serverTarball),
+		"kubernetes/addons/images/coredns.tar"); err != nil {
 		t.Fatal(err)
 	}
 	describeWithout(t, dir, "linux/"+runtime.GOARCH+"/coredns.tar")
@@ -71,7 +73,8 @@ func TestMissingProgramForNodesIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run(t, tr.dir, nil, "unshare", "--mount", "sh", "-c", `mount -n --bind /dev/null "$1" && exec "$2" cluster up --from /`, "sh", path, slipway(t)).
+		run(t, tr.dir, nil, "unshare", "--mount", "sh", "-c", `mount -n --bind /dev/null "$1" && exec "$2" cluster up --from /`,
+			"sh", path, slipway(t)).
 			fails(t, 1, "nodes need "+program+": install the Debian packages: apt-get install "+pkg)
 	}
 }

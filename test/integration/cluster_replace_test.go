@@ -54,10 +54,12 @@ func (tr tree) replacesPrograms(t *testing.T) {
 		}
 		return ""
 	})
-	if got := tr.slipway(t, "cluster", "logs", "kube-scheduler").ok(t); !strings.Contains(got.stdout, `"Starting Kubernetes Scheduler" version="`+version+`"`) {
+	if got := tr.slipway(t, "cluster", "logs", "kube-scheduler").ok(t); !strings.Contains(got.stdout,
+		`"Starting Kubernetes Scheduler" version="`+version+`"`) {
 		t.Errorf("the scheduler is not of %s: %v", version, got)
 	}
-	image := tr.kubectl(t, "-n", "kube-system", "get", "pod/kube-scheduler-slipway-1", "-o", "jsonpath={.spec.containers[0].image}").ok(t).stdout
+	image := tr.kubectl(t, "-n", "kube-system", "get", "pod/kube-scheduler-slipway-1", "-o",
+		"jsonpath={.spec.containers[0].image}").ok(t).stdout
 	if !strings.Contains(readFile(manifest), "image: "+image+"\n") || strings.Contains(before, image) {
 		t.Errorf("the API says that the scheduler's image is %s", image)
 	}
@@ -71,7 +73,8 @@ func (tr tree) replacesPrograms(t *testing.T) {
 	if err := os.Chmod(filepath.Join(broken, "kube-scheduler"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	tr.slipway(t, "cluster", "replace", "--bin", broken, "kube-scheduler").fails(t, 1, "the earlier one was put back", "kube-scheduler has ended")
+	tr.slipway(t, "cluster", "replace", "--bin", broken, "kube-scheduler").fails(t, 1, "the earlier one was put back",
+		"kube-scheduler has ended")
 	if got := readFile(manifest); !strings.Contains(got, "image: "+image+"\n") {
 		t.Errorf("the manifest has not the earlier image:\n%s", got)
 	}
@@ -98,7 +101,8 @@ func (tr tree) replacesPrograms(t *testing.T) {
 	tr.slipway(t, "cluster", "shell", "slipway-1", "sh", "-c", "exit 7").fails(t, 7)
 	tr.slipway(t, "cluster", "shell", "slipway-3").fails(t, 2, `unknown node "slipway-3"`)
 	tr.slipway(t, "cluster", "kubectl", "get", "nosuch").fails(t, 1, "the server doesn't have a resource type")
-	if got := tr.slipway(t, "cluster", "logs", "containerd", "--node", "slipway-2", "--tail", "1").ok(t); strings.Count(got.stdout, "\n") != 1 {
+	if got := tr.slipway(t, "cluster", "logs", "containerd", "--node", "slipway-2", "--tail",
+		"1").ok(t); strings.Count(got.stdout, "\n") != 1 {
 		t.Errorf("want one line: %v", got)
 	}
 }

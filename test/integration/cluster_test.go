@@ -80,7 +80,8 @@ func (tr tree) kubectl(t *testing.T, args ...string) result {
 		config = strings.TrimSpace(tr.slipway(t, "cluster", "kubeconfig").ok(t).stdout)
 		kubeconfigs.Store(tr.dir, config)
 	}
-	return run(t, tr.dir, []string{"KUBECONFIG=" + config.(string), "HOME=" + tr.dir, "HTTPS_PROXY=", "https_proxy="}, tr.path("_output/cluster/slipway/release/kubernetes/server/bin/kubectl"), args...)
+	return run(t, tr.dir, []string{"KUBECONFIG=" + config.(string), "HOME=" + tr.dir, "HTTPS_PROXY=", "https_proxy="},
+		tr.path("_output/cluster/slipway/release/kubernetes/server/bin/kubectl"), args...)
 }
 
 var kubeconfigs sync.Map // file by folder of a tree
@@ -225,7 +226,8 @@ func (tr tree) worksAcrossNodes(t *testing.T, s clusterStatus) {
 		if !seen["slipway-1"] || !seen["slipway-2"] || len(seen) != 2 {
 			t.Errorf("from %s the Service leads to %v, want both nodes", pod, seen)
 		}
-		if log := tr.kubectl(t, "logs", pod).ok(t).stdout + tr.kubectl(t, "logs", pod).ok(t).stderr; !strings.Contains(log, "serving on slipway-") {
+		if log := tr.kubectl(t, "logs", pod).ok(t).stdout + tr.kubectl(t, "logs", pod).ok(t).stderr; !strings.Contains(log,
+			"serving on slipway-") {
 			t.Errorf("the log of %s is %q", pod, log)
 		}
 	}
@@ -249,7 +251,8 @@ func (tr tree) metered(t *testing.T) {
 	t.Helper()
 	var last result
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
-		if last = tr.kubectl(t, "top", "nodes"); last.code == 0 && strings.Contains(last.stdout, "slipway-1") && strings.Contains(last.stdout, "slipway-2") {
+		if last = tr.kubectl(t, "top", "nodes"); last.code == 0 && strings.Contains(last.stdout, "slipway-1") &&
+			strings.Contains(last.stdout, "slipway-2") {
 			return
 		}
 	}
@@ -310,7 +313,8 @@ func TestKilledClusterIsRemoved(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
 	before := tracesOf(t)
-	moments := []string{"unpack", "network", "start slipway-1", "publish the control plane's images", "root of nodes", "kubeadm init", "connect Pods"}
+	moments := []string{"unpack", "network", "start slipway-1", "publish the control plane's images", "root of nodes",
+		"kubeadm init", "connect Pods"}
 	if !soak {
 		rand.Shuffle(len(moments), func(i, j int) { moments[i], moments[j] = moments[j], moments[i] })
 		moments = moments[:1]
@@ -355,7 +359,8 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	takeUsualPorts(t)
 	before := tracesOf(t)
 	as := func(args ...string) result {
-		return run(t, tr.dir, []string{"HOME=" + tr.dir}, "setpriv", append([]string{"--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway")}, args...)...)
+		return run(t, tr.dir, []string{"HOME=" + tr.dir}, "setpriv", append(
+			[]string{"--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway")}, args...)...)
 	}
 	up := tr.with("HOME="+tr.dir).start(t, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway"),
 		"cluster", "up", "--control-plane-only", "--foreground", "--from", tr.path("tarballs"))

@@ -51,8 +51,10 @@ func tracesOf(t *testing.T) traces {
 		add("rule", strings.Split(counters.ReplaceAllString(run(t, "/", nil, list).ok(t).stdout, ""), "\n")...)
 	}
 	for _, name := range []string{
-		"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes",
-		"kernel/hostname", "net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/ipv4/conf/all/route_localnet", "net/netfilter/nf_conntrack_max",
+		"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
+		"kernel/keys/root_maxbytes",
+		"kernel/hostname", "net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding", "net/ipv4/conf/all/route_localnet",
+		"net/netfilter/nf_conntrack_max",
 	} {
 		if value, err := os.ReadFile("/proc/sys/" + name); err == nil {
 			add("sysctl", name+" = "+string(value))
@@ -104,8 +106,8 @@ func mounts(t *testing.T) []string {
 	return points
 }
 
-// ofOthers reports whether a file is of software that other tests use meanwhile: of a container engine, the shared memory of programs such as
-// faketime, or the table of mount(8).
+// ofOthers reports whether a file is of software that other tests use meanwhile: of a container engine, the shared memory of programs such
+// as faketime, or the table of mount(8).
 func ofOthers(name string) bool {
 	return ofEngine(name) || strings.HasPrefix(name, "/run/shm/") || name == "/run/mount" || strings.HasPrefix(name, "/run/mount/")
 }

@@ -39,7 +39,8 @@ var sharedNextRelease = sync.OnceValues(func() (string, error) {
 	if err := made("a copy of the release", command("", nil, "cp", "-a", "--reflink=auto", r.dir, dir)); err != nil {
 		return "", err
 	}
-	if err := madeBeside("the next release", command(dir, stampAs(nextBuild(r.version), strings.Repeat("0123456789", 4)), "make", quick)); err != nil {
+	if err := madeBeside("the next release", command(dir, stampAs(nextBuild(r.version), strings.Repeat("0123456789", 4)),
+		"make", quick)); err != nil {
 		return "", err
 	}
 	return keepTarballs(dir)
@@ -201,7 +202,8 @@ func (tr tree) refusesUpgrades(t *testing.T, next string) {
 	if err := json.Unmarshal([]byte(text), &described); err != nil {
 		t.Fatal(err)
 	}
-	for version, refusal := range map[string]string{"v1.999.0": "comes first", "v1.2.3": "does not go back", "v2.0.0": "the major version differs"} {
+	for version, refusal := range map[string]string{"v1.999.0": "comes first", "v1.2.3": "does not go back",
+		"v2.0.0": "the major version differs"} {
 		dir := t.TempDir()
 		put(t, []byte(strings.ReplaceAll(text, strconv.Quote(described.Version), strconv.Quote(version))), filepath.Join(dir, "release.json"))
 		tr.slipway(t, "cluster", "upgrade", "--to", dir).fails(t, 1, "no upgrade leads from", version, refusal)
@@ -231,11 +233,13 @@ func (tr tree) hasRelease(t *testing.T, dir string) {
 	}
 	tag := strings.ReplaceAll(r.Version, "+", "_")
 	for _, node := range clusterNodes(tr.clusterStatus(t)) {
-		if got := tr.kubectl(t, "get", "node", node.name, "-o", "jsonpath={.status.nodeInfo.kubeletVersion} {.spec.unschedulable}").ok(t).stdout; got != r.Version+" " {
+		if got := tr.kubectl(t, "get", "node", node.name, "-o", "jsonpath={.status.nodeInfo.kubeletVersion} {.spec.unschedulable}").ok(
+			t).stdout; got != r.Version+" " {
 			t.Errorf("%s has %q, want %s and Pods", node.name, got, r.Version)
 		}
 	}
-	images := tr.kubectl(t, "-n", "kube-system", "get", "pods", "-o", `jsonpath={range .items[*]}{.spec.containers[*].image}{"\n"}{end}`).ok(t).stdout
+	images := tr.kubectl(t, "-n", "kube-system", "get", "pods", "-o",
+		`jsonpath={range .items[*]}{.spec.containers[*].image}{"\n"}{end}`).ok(t).stdout
 	seen := 0
 	for image := range strings.FieldsSeq(images) {
 		name := filepath.Base(image)

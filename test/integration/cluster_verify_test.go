@@ -174,37 +174,48 @@ var faultsOfTheAPI = []faulty{
 	{"there is no scheduler", withoutPod("kube-scheduler"), time.Minute, []string{
 		"components/kube-scheduler",
 		"scheduler/node-selector", "scheduler/node-affinity-required", "scheduler/node-affinity-preferred", "scheduler/node-affinity-operators",
-		"scheduler/pod-affinity", "scheduler/pod-anti-affinity", "scheduler/pod-affinity-preferred", "scheduler/topology-spread", "scheduler/scoring",
+		"scheduler/pod-affinity", "scheduler/pod-anti-affinity", "scheduler/pod-affinity-preferred",
+		"scheduler/topology-spread", "scheduler/scoring",
 		"scheduler/resource-fit", "scheduler/preemption", "scheduler/taints",
 	}},
 	{"the scheduler has no plugins", carelessScheduler, time.Minute, []string{
 		"scheduler/node-selector", "scheduler/node-affinity-required", "scheduler/node-affinity-preferred", "scheduler/node-affinity-operators",
-		"scheduler/pod-affinity", "scheduler/pod-anti-affinity", "scheduler/pod-affinity-preferred", "scheduler/topology-spread", "scheduler/scoring",
+		"scheduler/pod-affinity", "scheduler/pod-anti-affinity", "scheduler/pod-affinity-preferred",
+		"scheduler/topology-spread", "scheduler/scoring",
 		"scheduler/resource-fit", "scheduler/preemption", "scheduler/taints",
 	}},
 }
 
 // faultsOfPrograms are those of controllers, of nodes and of add-ons.
 var faultsOfPrograms = []faulty{
-	{"controllers do not run", withoutControllers("deployment", "statefulset", "daemonset", "cronjob", "garbage-collector", "namespace"), 75 * time.Second, []string{
-		"controllers/deployment-rollout", "controllers/deployment-pause", "controllers/deployment-recreate",
-		"controllers/statefulset-order", "controllers/statefulset-partition", "controllers/statefulset-on-delete",
-		"controllers/daemonset", "controllers/daemonset-each-node", "controllers/cronjob", "controllers/garbage-collection", "controllers/namespace-deletion",
-	}},
+	{"controllers do not run", withoutControllers("deployment", "statefulset", "daemonset", "cronjob", "garbage-collector", "namespace"),
+		75 * time.Second, []string{
+			"controllers/deployment-rollout", "controllers/deployment-pause", "controllers/deployment-recreate",
+			"controllers/statefulset-order", "controllers/statefulset-partition", "controllers/statefulset-on-delete",
+			"controllers/daemonset", "controllers/daemonset-each-node", "controllers/cronjob", "controllers/garbage-collection",
+			"controllers/namespace-deletion",
+		}},
 	{"other controllers do not run", withoutControllers("replicaset", "job"), time.Minute, []string{
 		"controllers/replicaset", "controllers/scale-down", "controllers/adoption", "controllers/job", "controllers/job-parallelism",
 	}},
-	{"controllers of policies do not run", withoutControllers("replicationcontroller", "resourcequota", "disruption", "persistentvolume-binder",
-		"certificatesigningrequest-signing", "ttl-after-finished", "pod-garbage-collector", "taint-eviction", "horizontal-pod-autoscaler"), 2 * time.Minute, []string{
-		"controllers/replication-controller", "controllers/quota", "controllers/disruption-budget", "controllers/volume-binding", "controllers/certificates",
-		"controllers/ttl-after-finished", "scheduler/missing-node", "scheduler/taint-eviction", "metrics/autoscaling",
-	}},
-	{"the node lifecycle controller does not run", withoutControllers("node-lifecycle"), 2 * time.Minute, []string{"controllers/node-lifecycle"}},
-	{"the leader is not elected", changedManager("--leader-elect=true", "--leader-elect=false"), time.Minute, []string{"controllers/leader-election"}},
+	{"controllers of policies do not run", withoutControllers("replicationcontroller", "resourcequota", "disruption",
+		"persistentvolume-binder",
+		"certificatesigningrequest-signing", "ttl-after-finished", "pod-garbage-collector", "taint-eviction", "horizontal-pod-autoscaler"),
+		2 * time.Minute, []string{
+			"controllers/replication-controller", "controllers/quota", "controllers/disruption-budget", "controllers/volume-binding",
+			"controllers/certificates",
+			"controllers/ttl-after-finished", "scheduler/missing-node", "scheduler/taint-eviction", "metrics/autoscaling",
+		}},
+	{"the node lifecycle controller does not run", withoutControllers("node-lifecycle"), 2 * time.Minute,
+		[]string{"controllers/node-lifecycle"}},
+	{"the leader is not elected", changedManager("--leader-elect=true", "--leader-elect=false"), time.Minute,
+		[]string{"controllers/leader-election"}},
 	{"kubelets are stopped", stopped("kubelet"), time.Minute, []string{
-		"components/kubelet", "scheduler/node-name", "kubelet/logs", "kubelet/exec", "kubelet/port-forward", "kubelet/liveness", "kubelet/readiness", "kubelet/volumes",
+		"components/kubelet", "scheduler/node-name", "kubelet/logs", "kubelet/exec", "kubelet/port-forward", "kubelet/liveness",
+		"kubelet/readiness", "kubelet/volumes",
 		"kubelet/memory-limit", "kubelet/eviction", "kubelet/static-pod", "services/environment", "scheduler/out-of-cpu",
-		"kubelet/probes", "kubelet/restart-policy", "kubelet/init-containers", "kubelet/quality-of-service", "kubelet/image-pull", "kubelet/node-status",
+		"kubelet/probes", "kubelet/restart-policy", "kubelet/init-containers", "kubelet/quality-of-service", "kubelet/image-pull",
+		"kubelet/node-status",
 	}},
 	{"requests and limits are forgotten", lyingServer("resources"), 3 * time.Minute, []string{"kubelet/memory-pressure"}},
 	{"a kubelet evicts nothing", carelessKubelet, 2 * time.Minute, []string{"kubelet/disk-pressure"}},
@@ -215,7 +226,8 @@ var faultsOfPrograms = []faulty{
 	{"there is no DNS", noDNS, time.Minute, []string{"components/coredns", "services/dns", "services/headless", "services/external-name"}},
 	{"there is no metrics-server", noMetricsServer, time.Minute, []string{"components/metrics-server"}},
 	{"there is no ingress controller", noIngressController, time.Minute, []string{"components/traefik", "services/ingress"}},
-	{"there is no cloud controller manager", noCloudManager, time.Minute, []string{"components/cloud-controller-manager", "services/load-balancer"}},
+	{"there is no cloud controller manager", noCloudManager, time.Minute,
+		[]string{"components/cloud-controller-manager", "services/load-balancer"}},
 	{"there is no kube-proxy", noProxy, time.Minute, []string{"services/proxy-iptables", "services/proxy-nftables"}},
 }
 

@@ -52,7 +52,8 @@ func (r result) fails(t *testing.T, code int, texts ...string) result {
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("%s: exit code %d after %v\n--- stdout\n%s--- stderr\n%s", r.line, r.code, r.took.Round(time.Millisecond), tail(r.stdout), tail(r.stderr))
+	return fmt.Sprintf("%s: exit code %d after %v\n--- stdout\n%s--- stderr\n%s", r.line, r.code, r.took.Round(time.Millisecond),
+		tail(r.stdout), tail(r.stderr))
 }
 
 // tail returns the end of a text, where errors are.

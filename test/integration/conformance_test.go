@@ -182,10 +182,12 @@ func (tr tree) passes(t *testing.T, specs []string) {
 			Failures int `xml:"failures,attr"`
 		} `xml:"testsuite"`
 	}
-	if err := xml.Unmarshal([]byte(tr.read(t, "conformance.xml")), &junit); err != nil || junit.Suite.Tests != len(specs) || junit.Suite.Failures != 0 {
+	if err := xml.Unmarshal([]byte(tr.read(t, "conformance.xml")), &junit); err != nil || junit.Suite.Tests != len(specs) ||
+		junit.Suite.Failures != 0 {
 		t.Errorf("JUnit: %v, %+v", err, junit)
 	}
-	if len(report.Substitutes) < 4 || !strings.HasPrefix(report.Substitutes[0].Name, "registry.k8s.io/e2e-test-images/") || report.Substitutes[0].Title == "" {
+	if len(report.Substitutes) < 4 || !strings.HasPrefix(report.Substitutes[0].Name, "registry.k8s.io/e2e-test-images/") ||
+		report.Substitutes[0].Title == "" {
 		t.Errorf("the substituted images are %+v", report.Substitutes)
 	}
 	t.Logf("%d specs in %v", len(report.Specs), got.took)

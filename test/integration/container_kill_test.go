@@ -20,7 +20,8 @@ func (tr tree) bulky(t *testing.T, size int) {
 	if err := os.WriteFile(tr.path("cmd/kubectl/bulk"), bulk, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tr.write(t, "cmd/kubectl/bulk.go", "package main\n\nimport _ \"embed\"\n\n//go:embed bulk\nvar bulk string\n\nfunc init() {\n\tif len(bulk) == 0 {\n\t\tpanic(bulk)\n\t}\n}\n")
+	tr.write(t, "cmd/kubectl/bulk.go", "package main\n\nimport _ \"embed\"\n\n//go:embed bulk\nvar bulk string\n\nfunc init() {\n"+
+		"\tif len(bulk) == 0 {\n\t\tpanic(bulk)\n\t}\n}\n")
 }
 
 // Texts in the output of a run with --json that has reached a step.

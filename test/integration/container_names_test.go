@@ -60,10 +60,13 @@ func TestContainerGetsFilesWithOddNames(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t)
 	names := []string{
-		"plain", "a space", " leading and trailing ", "a\nnewline", "\n", "tab\tand\rreturn", "Übergrößenträger", "日本語", "e\u0301 and \u00e9", "🚢",
+		"plain", "a space", " leading and trailing ", "a\nnewline", "\n", "tab\tand\rreturn", "Übergrößenträger", "日本語",
+		"e\u0301 and \u00e9", "🚢",
 		`"double"`, `'single'`, "back\\slash", "-leading-dash", "--delete", "#hash", ";semicolon", "+plus", "~tilde", "!bang", "$HOME", "`id`",
-		"a*", "a?", "a[b]", "a**", "*", "?", "[", "{a,b}", "%s", "a:b", "host:file", "..twodots", "...", "ends in a dot.", ".hidden", "C:", "& ampersand",
-		"- rule", "+ rule", "P rule", "H *", "invalid\xffutf8", strings.Repeat("long", 60), "d*/b?/c[d]/-e/f g\nh/file", "x/_output/file", "_outputs", "core", ".rsync-filter", "x/.cvsignore",
+		"a*", "a?", "a[b]", "a**", "*", "?", "[", "{a,b}", "%s", "a:b", "host:file", "..twodots", "...", "ends in a dot.",
+		".hidden", "C:", "& ampersand",
+		"- rule", "+ rule", "P rule", "H *", "invalid\xffutf8", strings.Repeat("long", 60), "d*/b?/c[d]/-e/f g\nh/file", "x/_output/file",
+		"_outputs", "core", ".rsync-filter", "x/.cvsignore",
 	}
 	want := map[string]found{}
 	for _, name := range names {
@@ -79,7 +82,8 @@ func TestContainerGetsFilesWithOddNames(t *testing.T) {
 	tr.write(t, "odd/run me", "#!/bin/sh\necho run\n")
 	tr.chmod(t, "odd/run me", 0o755)
 	want["odd/run me"] = found{0o755, "#!/bin/sh\necho run\n"}
-	for link, to := range map[string]string{"odd/a link": "../odd/a space", "odd/nowhere": "nothing is\nhere", "odd/to a folder": "../cmd", "odd/-link": "plain"} {
+	for link, to := range map[string]string{"odd/a link": "../odd/a space", "odd/nowhere": "nothing is\nhere", "odd/to a folder": "../cmd",
+		"odd/-link": "plain"} {
 		if err := os.Symlink(to, tr.path(link)); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +136,8 @@ func TestContainerGetsFilesWithOddNames(t *testing.T) {
 		}
 	}
 	for name, w := range map[string]found{
-		"odd/plain": {0o755, "content of plain"}, "odd/a link/was a link": {0o644, "now a folder"}, "odd/*": want["odd/*"], "odd/a[b]": want["odd/a[b]"],
+		"odd/plain": {0o755, "content of plain"}, "odd/a link/was a link": {0o644, "now a folder"}, "odd/*": want["odd/*"],
+		"odd/a[b]": want["odd/a[b]"],
 	} {
 		if got[name] != w {
 			t.Errorf("%q is %v, want %v", name, got[name], w)
@@ -170,7 +175,8 @@ func TestLinksOutOfTheTreeAreNotSentToAContainer(t *testing.T) {
 	}
 	tr.write(t, "docs/sent.md", "It must not be sent.\n")
 	for link, to := range map[string]string{
-		"docs/passwd": "/etc/passwd", "cmd/kubectl/up": "../../../outside", "top": "..", "docs/long way": "../cmd/../../outside", "absolute": tr.dir + "/LICENSE",
+		"docs/passwd": "/etc/passwd", "cmd/kubectl/up": "../../../outside", "top": "..", "docs/long way": "../cmd/../../outside",
+		"absolute": tr.dir + "/LICENSE",
 	} {
 		t.Run(to, func(t *testing.T) {
 			if err := os.Symlink(to, tr.path(link)); err != nil {
@@ -194,7 +200,8 @@ func TestLinksOutOfTheTreeAreNotSentToAContainer(t *testing.T) {
 		}
 		tr.edit(t, "cmd/go.mod", "=> ../fake/kubernetes", "=> ../../elsewhere")
 		defer tr.edit(t, "cmd/go.mod", "=> ../../elsewhere", "=> ../fake/kubernetes")
-		tr.slipway(t, "build", "kubectl", "--road=container").fails(t, 1, "cmd/go.mod:7", "k8s.io/kubernetes is replaced by ../../elsewhere", "ROAD=local")
+		tr.slipway(t, "build", "kubectl", "--road=container").fails(t, 1, "cmd/go.mod:7",
+			"k8s.io/kubernetes is replaced by ../../elsewhere", "ROAD=local")
 		if after := tr.inContainer(t, "tree"); !maps.Equal(before, after) {
 			t.Error("something was sent")
 		}

@@ -114,7 +114,8 @@ func TestContainerDebugBuildIsDoneOnce(t *testing.T) {
 	since := time.Now()
 	tr.jsonRun(t, build...).didNothing(t)
 	tr.happened(t, since).none(t)
-	if got := run(t, tr.dir, nil, "file", "--brief", tr.path(dockerized+"/linux/"+hostArch+"/kube-log-runner")); got.code == 0 && !strings.Contains(got.stdout, "not stripped") {
+	if got := run(t, tr.dir, nil, "file", "--brief", tr.path(dockerized+"/linux/"+hostArch+"/kube-log-runner")); got.code == 0 &&
+		!strings.Contains(got.stdout, "not stripped") {
 		t.Errorf("the debug build has no symbols: %s", got.stdout)
 	}
 
@@ -170,7 +171,8 @@ func TestContainersOfTwoTreesAreSeparate(t *testing.T) {
 func (es events) packagesCompiled() []string {
 	var packages []string
 	for _, e := range es {
-		if e.Kind == "progress" && strings.Contains(e.By, "container ") && (strings.Contains(e.Text, "/") || e.Text == "runtime") && !strings.Contains(e.Text, " ") {
+		if e.Kind == "progress" && strings.Contains(e.By, "container ") && (strings.Contains(e.Text, "/") || e.Text == "runtime") &&
+			!strings.Contains(e.Text, " ") {
 			packages = append(packages, e.Text)
 		}
 	}

@@ -75,9 +75,11 @@ func (r *remoteEngine) start(t *testing.T) {
 		exec dockerd --config-file=/run/daemon.json --host="tcp://$address:2375" --tls=false --data-root="$data" --storage-driver="$driver" \
 			--iptables=false --ip-masq=false --ip-forward=false --bridge=none`
 	machine := tree{dir: "/"}.with("address="+r.address, "data="+r.data, "driver="+r.driver, "hidden="+strings.Join(r.hidden, " "))
-	r.machine = machine.start(t, "nsenter", "--net=/run/netns/"+r.netns, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script)
+	r.machine = machine.start(t, "nsenter", "--net=/run/netns/"+r.netns, "unshare", "--mount", "--pid", "--fork", "--kill-child",
+		"--mount-proc", "sh", "-c", script)
 	t.Cleanup(func() { r.stop(t) })
-	for deadline := time.Now().Add(time.Minute); run(t, workspace, []string{r.host()}, "docker", "version").code != 0; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); run(t, workspace, []string{r.host()}, "docker",
+		"version").code != 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) || len(r.machine.living()) == 0 {
 			t.Fatalf("the second engine does not start:\n%s", tail(readFile(r.machine.err)))
 		}

@@ -25,7 +25,8 @@ func TestContainerCommandRunsAsItWouldHere(t *testing.T) {
 		script string
 		code   int
 	}{
-		{"success", "exit 0", 0}, {"failure", "exit 3", 3}, {"usage error", "exit 2", 2}, {"kill -9", "kill -9 $$", 137}, {"SIGTERM", "kill -TERM $$", 143},
+		{"success", "exit 0", 0}, {"failure", "exit 3", 3}, {"usage error", "exit 2", 2}, {"kill -9", "kill -9 $$", 137},
+		{"SIGTERM", "kill -TERM $$", 143},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := tr.slipway(t, sh(c.script)...); got.code != c.code {
@@ -61,13 +62,15 @@ func TestContainerCommandRunsAsItWouldHere(t *testing.T) {
 		script := `ls -m /sys/class/net; id -u; id -g; pwd; touch /etc/x /usr/x /out/x 2>/dev/null; echo $?; grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
 			touch /tmp/x /cache/x /tree/_output/x "$HOME/x" && echo written; ls -m /modules | head -0; touch /modules/x 2>/dev/null || echo no`
 		got := tr.slipway(t, sh(script)...).ok(t).stdout
-		want := "lo\n1000\n1000\n/tree\n1\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\nwritten\nno\n"
+		want := "lo\n1000\n1000\n/tree\n1\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\n" +
+			"Seccomp:\t2\nwritten\nno\n"
 		if strings.ReplaceAll(got, "Seccomp:\t0", "Seccomp:\t2") != want { // the kernel may have none
 			t.Errorf("the command's surroundings are\n%swant\n%s", got, want)
 		}
 	})
 	t.Run("tools", func(t *testing.T) {
-		got := tr.slipway(t, sh("go version && git --version && make --version | head -1 && gcc --version | head -1 && rsync --version | head -1")...).ok(t).stdout
+		got := tr.slipway(t, sh("go version && git --version && make --version | head -1 && gcc --version | head -1 && rsync --version "+
+			"| head -1")...).ok(t).stdout
 		for _, want := range []string{"go version " + tr.stamp(t).GoVersion + " ", "git version ", "GNU Make ", "gcc ", "rsync "} {
 			if !strings.Contains(got, want) {
 				t.Errorf("the container lacks %s:\n%s", want, got)
@@ -83,7 +86,8 @@ func TestContainerCommandRunsAsItWouldHere(t *testing.T) {
 		}
 	})
 	t.Run("changes in the tree are undone, and results fetched", func(t *testing.T) {
-		tr.slipway(t, sh("echo changed >LICENSE && echo >docs/new && mkdir -p _output/a/b _output/c && echo one >_output/a/b/file && ln -s file _output/a/b/link && chmod 755 _output/a/b/file")...).ok(t)
+		tr.slipway(t, sh("echo changed >LICENSE && echo >docs/new && mkdir -p _output/a/b _output/c && echo one >_output/a/b/file && ln -s "+
+			"file _output/a/b/link && chmod 755 _output/a/b/file")...).ok(t)
 		if tr.exists("_output/a") {
 			t.Error("a folder was fetched without --fetch")
 		}
@@ -97,7 +101,8 @@ func TestContainerCommandRunsAsItWouldHere(t *testing.T) {
 		run(t, tr.dir, nil, "test", "-x", tr.path("_output/a/b/file")).ok(t)
 		tr.slipway(t, "run", "--fetch=nothing", "--", "true").fails(t, 1, "nothing")
 		tr.slipway(t, "run", "--fetch=../..", "--", "true").fails(t, 1, "..")
-		if got := tr.slipway(t, "run", "--fetch=c", "--", "sh", "-c", "echo three >_output/c/file; exit 5"); got.code != 5 || tr.read(t, "_output/c/file") != "two\n" {
+		if got := tr.slipway(t, "run", "--fetch=c", "--", "sh", "-c", "echo three >_output/c/file; exit 5"); got.code != 5 ||
+			tr.read(t, "_output/c/file") != "two\n" {
 			t.Errorf("a command that failed changed what is here: %v", got)
 		}
 	})

@@ -298,7 +298,8 @@ func (tr tree) happened(t *testing.T, since time.Time) happenings {
 	var text string
 	if slices.ContainsFunc(tr.env, func(kv string) bool { return strings.HasPrefix(kv, "DOCKER_HOST=") }) {
 		stamp := func(at time.Time) string { return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond()) }
-		text = tr.docker(t, "events", "--since", stamp(since), "--until", stamp(time.Now()), "--filter", tr.owned(), "--format", "{{json .}}").ok(t).stdout
+		text = tr.docker(t, "events", "--since", stamp(since), "--until", stamp(time.Now()), "--filter", tr.owned(), "--format",
+			"{{json .}}").ok(t).stdout
 	} else {
 		caughtUp(t)
 		text = readFile(engineLogName())

@@ -114,7 +114,8 @@ func TestDescriptionNamesTheImagesOfTheLayout(t *testing.T) {
 // sameImage compares an image of the layout with its description.
 func sameImage(t *testing.T, a artifact, manifest v1.Descriptor, img v1.Image) {
 	t.Helper()
-	if manifest.Digest.Hex != a.SHA256 || manifest.Size != a.Size || string(manifest.MediaType) != a.MediaType || manifest.Platform.String() != a.Platform {
+	if manifest.Digest.Hex != a.SHA256 || manifest.Size != a.Size || string(manifest.MediaType) != a.MediaType ||
+		manifest.Platform.String() != a.Platform {
 		t.Errorf("the image %+v is described as %+v", manifest, a)
 	}
 	id, err := img.ConfigName()
@@ -162,7 +163,8 @@ func TestSkopeoReadsTheLayout(t *testing.T) {
 	name := "registry.k8s.io/kube-scheduler:" + strings.ReplaceAll(r.version, "+", "_")
 	from := "oci:" + r.path(layoutDir) + ":" + name
 	skopeo := func(args ...string) string {
-		return run(t, r.dir, nil, "skopeo", append([]string{"--override-os=linux", "--override-arch=" + hostArch, "--insecure-policy"}, args...)...).ok(t).stdout
+		return run(t, r.dir, nil, "skopeo", append([]string{"--override-os=linux", "--override-arch=" + hostArch, "--insecure-policy"},
+			args...)...).ok(t).stdout
 	}
 	var seen struct {
 		Architecture string

@@ -241,7 +241,8 @@ func TestDescriptionNamesWhatTheReleaseWasMadeFrom(t *testing.T) {
 		inputs[in.Kind] = append(inputs[in.Kind], in)
 	}
 
-	if want := []input{{Kind: "source", Name: "kubernetes-src.tar.gz", SHA256: r.files[tars+"/kubernetes-src.tar.gz"]}}; !slices.Equal(inputs["source"], want) {
+	if want := []input{{Kind: "source", Name: "kubernetes-src.tar.gz", SHA256: r.files[tars+"/kubernetes-src.tar.gz"]}}; !slices.Equal(
+		inputs["source"], want) {
 		t.Errorf("the sources are %+v, want %+v", inputs["source"], want)
 	}
 
@@ -363,7 +364,8 @@ func TestVerifyNamesWhatIsWrongWithAFolder(t *testing.T) {
 	dist := tree{dir: filepath.Join(workspace, "damaged")} // on the file system of the release, so that it can be linked
 	t.Cleanup(func() { dist.remove(t, ".") })
 	run(t, workspace, nil, "cp", "--archive", "--link", r.path(tars), dist.dir).ok(t)
-	const gone, flipped, short, foreign = "kubernetes.tar.gz", "kubernetes-manifests.tar.gz", "kubernetes-src.tar.gz", "kubernetes-client-plan9-mips.tar.gz"
+	const gone, flipped, short, foreign = "kubernetes.tar.gz", "kubernetes-manifests.tar.gz", "kubernetes-src.tar.gz",
+		"kubernetes-client-plan9-mips.tar.gz"
 	for _, name := range []string{gone, flipped, short} { // a copy each: what is linked is the release itself
 		dist.remove(t, name)
 		run(t, workspace, nil, "cp", r.path(tars+"/"+name), dist.path(name)).ok(t)

@@ -6,18 +6,18 @@
 //
 // # How it is put together
 //
-// All tests share one checkout of the sources as they are in the work tree (with uncommitted changes committed, so that it is
-// clean), and one quick release in it: see baseline. Nothing is made in the work tree itself. Only the Go caches are shared with it, except by
-// the soak test that begins without any.
+// All tests share one checkout of the sources as they are in the work tree (with uncommitted changes committed, so that it is clean), and
+// one quick release in it: see baseline. Nothing is made in the work tree itself. Only the Go caches are shared with it, except by the soak
+// test that begins without any.
 //
-// Four groups of tests run side by side, each test by test: see lane. The shared release is read by three of them and never changed. Tests of
-// the fourth have a copy of it. They may change that, and make the same release again in the end, which must have the same files.
+// Four groups of tests run side by side, each test by test: see lane. The shared release is read by three of them and never changed. Tests
+// of the fourth have a copy of it. They may change that, and make the same release again in the end, which must have the same files.
 //
-// What is expensive is made once, when it is first needed, and read by all: the release, a signed copy of it, one with the test set, the next
-// release, the build image, a cluster of two nodes that works, Bazel's output base, servers of shared caches.
+// What is expensive is made once, when it is first needed, and read by all: the release, a signed copy of it, one with the test set, the
+// next release, the build image, a cluster of two nodes that works, Bazel's output base, servers of shared caches.
 //
-// Most edge cases use kube-log-runner: it is built in the same way as kube-apiserver, and links in a second. Those that need a whole release,
-// but not the real one, use a tree of a few files: see smallTree and smallRelease.
+// Most edge cases use kube-log-runner: it is built in the same way as kube-apiserver, and links in a second. Those that need a whole
+// release, but not the real one, use a tree of a few files: see smallTree and smallRelease.
 //
 // Tests of the container road use a real container engine, the one that the docker command finds, and check what happens by the
 // engine's own events. The build image is the real one; if the engine has none, making it takes a minute or two.
@@ -38,9 +38,9 @@
 //	22 - 27  upgrade under load                   shared caches, other clients
 //	27 - 30  a kill, an interruption, no root
 //
-// What a test may cost follows from this: a minute of a processor is half a minute. What go build compiles
-// in a test has the flags of a release (likeRelease): a compile of Kubernetes with other flags is one of minutes. What shows something rare, or
-// repeats something at length, is for make soak (see rare). In CI, test/slowest lists what each test cost, and .ci/run each step.
+// What a test may cost follows from this: a minute of a processor is half a minute. What go build compiles in a test has the flags of a
+// release (likeRelease): a compile of Kubernetes with other flags is one of minutes. What shows something rare, or repeats something at
+// length, is for make soak (see rare). In CI, test/slowest lists what each test cost, and .ci/run each step.
 //
 // What this machine's kernel cannot show, such as a cluster with cgroup version 2 alone, is tested in a guest, an emulated machine
 // with Debian's kernel: see test/guest.

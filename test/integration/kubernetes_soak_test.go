@@ -45,7 +45,8 @@ func failAsDocumented(t *testing.T, prefixes ...string) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(r.stdout) {
-		if pkg, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | "); ok && strings.HasPrefix(pkg, "`k8s.io/") && !strings.Contains(string(document), pkg) {
+		if pkg, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | "); ok && strings.HasPrefix(pkg, "`k8s.io/") &&
+			!strings.Contains(string(document), pkg) {
 			t.Errorf("fails, and docs/testing.md does not say why: %s", line)
 		}
 	}

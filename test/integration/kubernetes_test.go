@@ -16,7 +16,8 @@ func TestKubernetesOwnUnitTests(t *testing.T) {
 	tr := baseline(t).tree
 	// The first needs nothing but its package; the second reads a file at the other end of upstream's repository; the third looks at the
 	// path of its source.
-	packages := []string{"k8s.io/kubernetes/pkg/kubelet/types", "k8s.io/apimachinery/pkg/util/managedfields", "k8s.io/apimachinery/pkg/util/naming"}
+	packages := []string{"k8s.io/kubernetes/pkg/kubelet/types", "k8s.io/apimachinery/pkg/util/managedfields",
+		"k8s.io/apimachinery/pkg/util/naming"}
 	what := "WHAT=" + strings.Join(packages, " ")
 	tr.with("KUBE_TEST_ARGS=-short").make(t, "test", what).ok(t)
 	again := tr.with("KUBE_TEST_ARGS=-short").make(t, "test", what).ok(t)

@@ -30,9 +30,9 @@ var (
 // lanes has the tests that joined a lane.
 var lanes sync.Map
 
-// join makes the test wait until the earlier ones of its lane have ended. A test joins only one lane, the first that it asks for. Tests call
-// it before they make anything; some indirectly, by needNodes, needEngine or needBazel. Those that did not are in treeLane, which baseline
-// and clone join.
+// join makes the test wait until the earlier ones of its lane have ended. A test joins only one lane, the first that it asks for. Tests
+// call it before they make anything; some indirectly, by needNodes, needEngine or needBazel. Those that did not are in treeLane, which
+// baseline and clone join.
 func (l *lane) join(t *testing.T) {
 	t.Helper()
 	if strings.Contains(t.Name(), "/") {

@@ -22,12 +22,14 @@ import (
 
 var (
 	serverBinaries = []string{
-		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "cloud-controller-manager", "kubelet", "kubeadm", "kube-aggregator",
+		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "cloud-controller-manager", "kubelet",
+		"kubeadm", "kube-aggregator",
 		"apiextensions-apiserver", "kube-log-runner", "kubectl", "kubectl-convert",
 	}
 	nodeBinaries   = []string{"kubelet", "kubeadm", "kube-proxy", "kube-log-runner", "kubectl", "kubectl-convert"}
 	clientBinaries = []string{"kubectl", "kubectl-convert"}
-	imageNames     = []string{"cloud-controller-manager", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl"}
+	imageNames     = []string{"cloud-controller-manager", "kube-apiserver", "kube-controller-manager", "kube-proxy",
+		"kube-scheduler", "kubectl"}
 
 	// Other projects: programs, and images by name with their versions. Those that Kubernetes or the tree chooses are in release.yaml.
 	addonBinaries = []string{"etcd", "etcdctl", "etcdutl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl", "olareg"}
@@ -90,7 +92,8 @@ func quickTarballs() map[string][]string {
 		server = append(server, "kubernetes/addons/"+name+"/")
 	}
 	server = append(server, "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
-	node := append(below("kubernetes/node/bin", nodeBinaries...), "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")
+	node := append(below("kubernetes/node/bin", nodeBinaries...), "kubernetes/LICENSES/", "kubernetes/version",
+		"kubernetes/kubernetes-src.tar.gz")
 	return map[string][]string{
 		"kubernetes-server-" + host + ".tar.gz": server,
 		"kubernetes-node-" + host + ".tar.gz":   node,
@@ -111,8 +114,10 @@ func TestQuickReleaseHoldsEveryTarballAndItsChecksums(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	documents := []string{"kubernetes-release.cdx.json", "kubernetes-release.spdx.json", "kubernetes-source.cdx.json", "kubernetes-source.spdx.json"}
-	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS", "release.json", "provenance", "provenance.json", "sbom")
+	documents := []string{"kubernetes-release.cdx.json", "kubernetes-release.spdx.json", "kubernetes-source.cdx.json",
+		"kubernetes-source.spdx.json"}
+	want := append(slices.Sorted(maps.Keys(quickTarballs())), "SHA256SUMS", "SHA512SUMS", "release.json", "provenance",
+		"provenance.json", "sbom")
 	want = append(want, documents...)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
@@ -286,7 +291,8 @@ func TestManifestsAreFilledIn(t *testing.T) {
 	r := baseline(t)
 	tag := strings.ReplaceAll(r.version, "+", "_")
 	var ours, others []string
-	for name, data := range contents(t, r.path(tars+"/kubernetes-manifests.tar.gz"), func(member string) bool { return path.Ext(member) == ".yaml" }) {
+	for name, data := range contents(t, r.path(tars+"/kubernetes-manifests.tar.gz"),
+		func(member string) bool { return path.Ext(member) == ".yaml" }) {
 		for _, placeholder := range placeholder.FindAllString(data, -1) {
 			if placeholder != "__API_SERVER__" && placeholder != "__ADDRESSES__" { // filled in when a cluster is set up
 				t.Errorf("%s has the placeholder %s left", name, placeholder)
@@ -305,7 +311,8 @@ func TestManifestsAreFilledIn(t *testing.T) {
 		}
 	}
 	slices.Sort(ours)
-	if want := []string{"cloud-controller-manager", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler"}; !slices.Equal(ours, want) {
+	if want := []string{"cloud-controller-manager", "kube-apiserver", "kube-controller-manager", "kube-proxy",
+		"kube-scheduler"}; !slices.Equal(ours, want) {
 		t.Errorf("manifests name the release's images of %q, want %q", ours, want)
 	}
 	slices.Sort(others)

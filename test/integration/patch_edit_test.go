@@ -68,7 +68,8 @@ func TestPatchIsEditedInUpstreamsRepository(t *testing.T) {
 	}
 	add := command(tr.dir, nil, slipway(t), "patch", "add", "--name", "acme", "-")
 	add.Stdin = strings.NewReader(diff)
-	if out, err := add.CombinedOutput(); err != nil || !strings.Contains(string(out), "added patches/acme.patch: applies, moved by -10 lines") {
+	if out, err := add.CombinedOutput(); err != nil || !strings.Contains(string(out),
+		"added patches/acme.patch: applies, moved by -10 lines") {
 		t.Errorf("add: %v\n%s", err, out)
 	}
 	if got := tr.read(t, "patches/acme.patch"); got != diff {

@@ -42,7 +42,8 @@ func (tr tree) writePatch(t *testing.T, name, repositoryPath, after, line string
 		t.Helper()
 		// The patch is the same at any time.
 		env := []string{"GIT_AUTHOR_DATE=2026-11-20T23:53:00Z", "GIT_COMMITTER_DATE=2026-11-20T23:53:00Z"}
-		return run(t, upstream.dir, env, "git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.invalid"}, args...)...).ok(t).stdout
+		return run(t, upstream.dir, env, "git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.invalid"},
+			args...)...).ok(t).stdout
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, after) })
@@ -72,7 +73,8 @@ func stamped(t *testing.T) tree {
 func (tr tree) patch(t *testing.T) {
 	t.Helper()
 	tr.writePatch(t, schedulerPatch, "cmd/kube-scheduler/app/server.go", "func Run(ctx ", "\tprintln(\"a patched scheduler\")")
-	tr.writePatch(t, loggerPatch, "staging/src/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go", "func main() {", "\tprintln(\"a patched logger\")")
+	tr.writePatch(t, loggerPatch, "staging/src/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go", "func main() {",
+		"\tprintln(\"a patched logger\")")
 }
 
 // Patches are applied, and cost no more than what depends on them.
@@ -100,7 +102,8 @@ func TestPatchesAreBuilt(t *testing.T) {
 		t.Errorf("compiled %q, want %q at most: nothing else depends on the patches", compiled, want)
 	}
 	info := run(t, tr.dir, nil, "go", "version", "-m", scheduler).ok(t).stdout
-	if !regexp.MustCompile(`=>\s+k8s\.io/kubernetes\s+v\S+-patched\.p` + tr.sum(t, schedulerPatch)[:12] + `\.c[0-9a-f]{12}\s+h1:\S+`).MatchString(info) {
+	if !regexp.MustCompile(`=>\s+k8s\.io/kubernetes\s+v\S+-patched\.p` + tr.sum(t, schedulerPatch)[:12] +
+		`\.c[0-9a-f]{12}\s+h1:\S+`).MatchString(info) {
 		t.Errorf("go version -m does not name the patch and its sum:\n%s", info)
 	}
 	if got := run(t, tr.dir, nil, tr.path(logger), "--help").stderr; !strings.Contains(got, "a patched logger") {

@@ -18,7 +18,8 @@ func TestReleaseWithoutAnyCacheAndWithANewerGoIsTheSame(t *testing.T) {
 	r := baseline(t)
 	bin := filepath.Join(strings.TrimSpace(run(t, workspace, []string{"GOTOOLCHAIN=" + newerGo}, "go", "env", "GOROOT").ok(t).stdout), "bin")
 	path := "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")
-	if got := run(t, workspace, []string{path, "GOTOOLCHAIN=local"}, filepath.Join(bin, "go"), "version").ok(t).stdout; !strings.Contains(got, newerGo) {
+	if got := run(t, workspace, []string{path, "GOTOOLCHAIN=local"}, filepath.Join(bin, "go"),
+		"version").ok(t).stdout; !strings.Contains(got, newerGo) {
 		t.Fatalf("the newer Go is %q", got)
 	}
 	odd := oddClone(t)

@@ -71,7 +71,8 @@ func oddClone(t *testing.T, flags ...string) tree {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "a folder, with 'marks'")
-	args := append([]string{"-c", `umask 077; exec git -c core.autocrlf=true clone -q -c core.autocrlf=true "$@"`, "sh"}, append(flags, "file://"+src.dir, dir)...)
+	args := append([]string{"-c", `umask 077; exec git -c core.autocrlf=true clone -q -c core.autocrlf=true "$@"`, "sh"},
+		append(flags, "file://"+src.dir, dir)...)
 	run(t, workspace, nil, "sh", args...).ok(t)
 	odd := tree{dir: dir}
 	if strings.Contains(odd.read(t, "cmd/go.mod"), "\r") {
@@ -132,7 +133,8 @@ func (r release) giveBinaries(t *testing.T, to tree) {
 	if err := os.Mkdir(to.path("_output"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run(t, r.path("_output"), nil, "cp", "--archive", "--parents", "local", ".slipway/actions", "release-stage/patched", to.path("_output")).ok(t)
+	run(t, r.path("_output"), nil, "cp", "--archive", "--parents", "local", ".slipway/actions", "release-stage/patched",
+		to.path("_output")).ok(t)
 }
 
 // unpackSources unpacks kubernetes-src.tar.gz, which is a tree without git.

@@ -15,7 +15,8 @@ import (
 func TestMakeTestRunsThePackagesOfWhat(t *testing.T) {
 	tr := clone(t)
 	got := tr.with("WHAT=./pkg/mechanism/checksum").with(likeRelease...).make(t, "test").ok(t)
-	if !strings.Contains(got.stdout, "slipway.build/pkg/mechanism/checksum") || strings.Contains(got.stdout, "slipway.build/pkg/mechanism/archive") {
+	if !strings.Contains(got.stdout, "slipway.build/pkg/mechanism/checksum") ||
+		strings.Contains(got.stdout, "slipway.build/pkg/mechanism/archive") {
 		t.Errorf("it did not test pkg/mechanism/checksum alone: %v", got)
 	}
 }

@@ -14,7 +14,8 @@ import (
 
 // One machine stores the results of a release. Another one, which has no Go, makes the same release of them.
 func TestReleaseOfASharedCache(t *testing.T) {
-	rare(t, "it makes a whole release three times; other tests take results from shared caches, and a script of pkg/cli makes a small release of one")
+	rare(t, "it makes a whole release three times; other tests take results from shared caches, and a script of pkg/cli makes a small "+
+		"release of one")
 	containerLane.join(t)
 	r := baseline(t)
 	server, err := remoteServer()
@@ -31,7 +32,8 @@ func TestReleaseOfASharedCache(t *testing.T) {
 	owner := tree{dir: filepath.Join(t.TempDir(), "owner")} // a copy, since nothing changes the shared one
 	run(t, "", nil, "cp", "-a", r.dir, owner.dir).ok(t)
 	owner = owner.with(at, "SLIPWAY_CACHE_UPLOAD=true", "SLIPWAY_CACHE_SIGNING_KEY="+key("ci.key"), "COSIGN_PASSWORD=")
-	owner.remove(t, "_output/local/bin/linux/"+runtime.GOARCH+"/kubectl", "_output/.slipway/links") // so that a go command runs, whose packages are stored
+	// so that a go command runs, whose packages are stored
+	owner.remove(t, "_output/local/bin/linux/"+runtime.GOARCH+"/kubectl", "_output/.slipway/links")
 	stored := owner.slipway(t, "--progress=plain", "release", "--quick").ok(t)
 	if !strings.Contains(stored.stdout+stored.stderr, "results stored") || strings.Contains(stored.stdout+stored.stderr, "not stored") {
 		t.Fatalf("storing says %v", stored)
@@ -94,8 +96,8 @@ func takesRelease(t *testing.T, fresh tree, want release) {
 	}
 }
 
-// committedWithoutGo requires that a machine without Go makes kubectl of the next commit from the one that the cache has, with the bytes that
-// a linker makes.
+// committedWithoutGo requires that a machine without Go makes kubectl of the next commit from the one that the cache has, with the bytes
+// that a linker makes.
 func committedWithoutGo(t *testing.T, settings ...string) {
 	t.Helper()
 	tr := clone(t)
@@ -112,12 +114,13 @@ func committedWithoutGo(t *testing.T, settings ...string) {
 	}
 }
 
-// editedWithTheCacheAlone requires that a fresh clone with empty caches of Go compiles an edit of kubectl with the packages and modules that
-// the cache has, without any other network, to the bytes of a clone without the cache.
+// editedWithTheCacheAlone requires that a fresh clone with empty caches of Go compiles an edit of kubectl with the packages and modules
+// that the cache has, without any other network, to the bytes of a clone without the cache.
 func editedWithTheCacheAlone(t *testing.T, settings ...string) {
 	t.Helper()
 	edit := func(tr tree) { tr.edit(t, "cmd/kubectl/main.go", "func main() {\n", "func main() {\n\tprint()\n") }
-	plain, fresh := clone(t), clone(t).with(settings...).with("HOME="+t.TempDir(), "GOPROXY=off", "GOSUMDB=off", "GOCACHE=", "GOMODCACHE=", "GOPATH=")
+	plain, fresh := clone(t), clone(t).with(settings...).with("HOME="+t.TempDir(), "GOPROXY=off", "GOSUMDB=off", "GOCACHE=",
+		"GOMODCACHE=", "GOPATH=")
 	edit(plain)
 	edit(fresh)
 	got := fresh.slipway(t, "--progress=plain", "build", "kubectl").ok(t)

@@ -53,7 +53,8 @@ func TestCommandsOfTheDocumentOnSignatures(t *testing.T) {
 		sha256sum $(cut -c67- SHA256SUMS) >new
 		mv new SHA256SUMS`).ok(t)
 	got = run(t, dir, env, slipway(t), "verify", tars, "--key", filepath.Join(home, "release.pub")).fails(t, 1, "is not to be trusted")
-	for _, want := range []string{"kubernetes.tar.gz: cut short", "SHA256SUMS: changed", "SHA256SUMS.sigstore.json: bad signature: it is of another content"} {
+	for _, want := range []string{"kubernetes.tar.gz: cut short", "SHA256SUMS: changed",
+		"SHA256SUMS.sigstore.json: bad signature: it is of another content"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("no %q in\n%s", want, got.stdout)
 		}

@@ -116,7 +116,8 @@ func TestReleaseIsMadeAgainWithoutNetwork(t *testing.T) {
 	run(t, again.dir, nil, "cp", zip("component-helpers"), zip("component-base")).ok(t)
 	again.remove(t, zip("kubelet"))
 	t.Run("before anything is built", func(t *testing.T) {
-		bad := there.without(t, rebuild...).fails(t, 1, "k8s.io/component-base@"+version+" in _inputs/go is another one", zip("kubelet")+" is missing")
+		bad := there.without(t, rebuild...).fails(t, 1, "k8s.io/component-base@"+version+" in _inputs/go is another one",
+			zip("kubelet")+" is missing")
 		if _, err := os.Stat(again.path("_output/local")); err == nil {
 			t.Errorf("something was built: %v", bad)
 		}

@@ -18,7 +18,8 @@ func TestOneMonthOfAMaintainer(t *testing.T) {
 	tr := clone(t)
 	original := kubernetesOf(t, tr)
 	tr.month(t, story(t, tr, true), "Kubernetes "+original+" "+otherMinor, // the table of the bump
-		"patches/0001-scheduler-name-the-distribution.patch applies", "The scheduler of Acme is a", "=> k8s.io/kubernetes "+otherMinor+"-patched.p")
+		"patches/0001-scheduler-name-the-distribution.patch applies", "The scheduler of Acme is a",
+		"=> k8s.io/kubernetes "+otherMinor+"-patched.p")
 }
 
 // Its short ones are a bump to another minor and a patch. Then the smallest component is made, and the tree moves back.

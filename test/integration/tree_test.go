@@ -288,8 +288,8 @@ const (
 	binaries  = "_output/local/bin"
 )
 
-// filesOf returns the SHA-256 of every file that was made, by path, except the toolchain's own state, and lists of packages: these name folders
-// of their tree, and nothing in a release depends on that.
+// filesOf returns the SHA-256 of every file that was made, by path, except the toolchain's own state, and lists of packages: these name
+// folders of their tree, and nothing in a release depends on that.
 func filesOf(tr tree) (map[string]string, error) {
 	sums := map[string]string{}
 	err := filepath.WalkDir(tr.path("_output"), func(name string, d fs.DirEntry, err error) error {

@@ -82,7 +82,8 @@ func TestBillsOfMaterialsHaveWhatSyftFinds(t *testing.T) {
 		var found struct {
 			Artifacts []struct{ Name, Version, Type string }
 		}
-		if err := json.Unmarshal([]byte(run(t, "/", env, client(t, "syft"), "scan", source, "-q", "-o", "json").ok(t).stdout), &found); err != nil {
+		if err := json.Unmarshal([]byte(run(t, "/", env, client(t, "syft"), "scan", source, "-q", "-o",
+			"json").ok(t).stdout), &found); err != nil {
 			t.Fatal(err)
 		}
 		var ours struct {
@@ -134,13 +135,16 @@ func TestOtherClientsAcceptSignatures(t *testing.T) {
 	attestation := "attestations/" + small + ".provenance.sigstore.json"
 
 	offline(cosign, "verify-blob", "--key", key, "--bundle", "SHA256SUMS.sigstore.json", "--insecure-ignore-tlog", "SHA256SUMS").ok(t)
-	offline(cosign, "verify-blob-attestation", "--key", key, "--bundle", attestation, "--insecure-ignore-tlog", "--type", "slsaprovenance1", small).ok(t)
+	offline(cosign, "verify-blob-attestation", "--key", key, "--bundle", attestation, "--insecure-ignore-tlog", "--type",
+		"slsaprovenance1", small).ok(t)
 	offline(bundle, key, "release.json.sigstore.json", "release.json").ok(t)
 	offline(bundle, key, attestation, small).ok(t)
 	offline(bundle, key, "attestations/provenance.sigstore.json", "release.json").ok(t)
 
-	offline(cosign, "verify-blob", "--key", key, "--bundle", "SHA256SUMS.sigstore.json", "--insecure-ignore-tlog", "SHA512SUMS").fails(t, 1, "")
-	offline(cosign, "verify-blob-attestation", "--key", key, "--bundle", attestation, "--insecure-ignore-tlog", "--type", "slsaprovenance1", "kubernetes.tar.gz").fails(t, 1, "")
+	offline(cosign, "verify-blob", "--key", key, "--bundle", "SHA256SUMS.sigstore.json", "--insecure-ignore-tlog",
+		"SHA512SUMS").fails(t, 1, "")
+	offline(cosign, "verify-blob-attestation", "--key", key, "--bundle", attestation, "--insecure-ignore-tlog", "--type", "slsaprovenance1",
+		"kubernetes.tar.gz").fails(t, 1, "")
 	offline(bundle, key, attestation, "kubernetes.tar.gz").fails(t, 1, "")
 }
 
@@ -272,7 +276,8 @@ func TestWhyNamesTheOriginOfFiles(t *testing.T) {
 		Debian                                   input
 	}
 	ask(&answer, server, "kubernetes/server/bin/kubelet")
-	if answer.Action != "compile linux/"+hostArch+" kubelet" || answer.Package != "slipway.build/cmd/kubelet" || answer.SHA256 != r.sum(t, hostBin("kubelet")) ||
+	if answer.Action != "compile linux/"+hostArch+" kubelet" || answer.Package != "slipway.build/cmd/kubelet" ||
+		answer.SHA256 != r.sum(t, hostBin("kubelet")) ||
 		!slices.Contains(answer.Flags, "-trimpath") || !slices.Contains(answer.Inputs, input{"module", "k8s.io/kubernetes"}) ||
 		!slices.Contains(answer.In, place{"kubernetes-node-" + host + ".tar.gz", "kubernetes/node/bin/kubelet"}) {
 		t.Errorf("kubelet: %+v", answer)

@@ -60,7 +60,8 @@ func TestCompileErrorIsPrintedOnceAsGoPrintsIt(t *testing.T) {
 		t.Fatal("the source is not broken")
 	}
 	bySlipway := tr.slipway(t, "build", "kubectl", "kube-log-runner").fails(t, 1)
-	if lines := strings.Split(strings.TrimSpace(bySlipway.stderr), "\n"); !strings.HasPrefix(lines[len(lines)-1], "error: compile linux/"+hostArch+": ") {
+	if lines := strings.Split(strings.TrimSpace(bySlipway.stderr), "\n"); !strings.HasPrefix(lines[len(lines)-1],
+		"error: compile linux/"+hostArch+": ") {
 		t.Errorf("the last line is not the error: %v", bySlipway)
 	}
 	for _, got := range []result{bySlipway, tr.make(t, "kubectl").fails(t, 2)} {
@@ -78,8 +79,10 @@ func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 	r.remove(t, tars+"/kubernetes-manifests.tar.gz")
 	before := snapshot(t, r.dir)
 	for target, says := range map[string]string{
-		quick: gone + ": output", "quick-release-images": "0 of ", "kubectl": "0 of ", "hyperkube": "compile linux/" + hostArch + " hyperkube: new",
-		"release": "go test -timeout=5m -vet=off ./...", "package-tarballs": "compile ", "cross": "compile ", "source": "package kubernetes-inputs.tar: new", "clean": "remove _output", "test": "go test -timeout=5m -vet=off ./...",
+		quick: gone + ": output", "quick-release-images": "0 of ", "kubectl": "0 of ",
+		"hyperkube": "compile linux/" + hostArch + " hyperkube: new",
+		"release":   "go test -timeout=5m -vet=off ./...", "package-tarballs": "compile ", "cross": "compile ",
+		"source": "package kubernetes-inputs.tar: new", "clean": "remove _output", "test": "go test -timeout=5m -vet=off ./...",
 		"update": "docs/reference", "verify": "staticcheck", "bench": "go run ./test/bench", "soak": "go run ./test/soak",
 		"slipway": "go build", "cluster-up": "slipway cluster up", "cluster-verify": "slipway cluster verify",
 		"conformance": "slipway cluster conformance", "cluster-down": "slipway cluster down", "bazel-build": "slipway bazel -- build",
@@ -141,7 +144,8 @@ func TestMakeNamesTheComponentsThatItLeavesOut(t *testing.T) {
 func TestHelpListsTheTargets(t *testing.T) {
 	r := baseline(t)
 	got := r.make(t, "help").ok(t).stdout
-	for _, target := range []string{"all", "cross", "release", quick, "source", "release-images", "package-tarballs", "test", "update", "verify", "clean"} {
+	for _, target := range []string{"all", "cross", "release", quick, "source", "release-images", "package-tarballs", "test",
+		"update", "verify", "clean"} {
 		if !strings.Contains(got, "\n  "+target+" ") {
 			t.Errorf("make help does not list %s:\n%s", target, got)
 		}

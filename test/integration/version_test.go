@@ -150,7 +150,8 @@ func TestKubeletStartsUpToItsContainerRuntime(t *testing.T) {
 	need(t, "unshare", "util-linux")
 	clusterLane.join(t) // it changes settings of the kernel, which clusters do, too
 	r := baseline(t)
-	keepSysctls(t, "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
+	keepSysctls(t, "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
+		"kernel/keys/root_maxbytes")
 	const state = "/var/lib/kubelet"
 	if _, err := os.Stat(state); os.IsNotExist(err) {
 		if err := os.MkdirAll(state, 0o755); err != nil {

@@ -15,7 +15,8 @@ import (
 // A vulnerability is one of a package of a module, before a version.
 type vulnerability struct{ id, module, pkg, fixed string }
 
-// vulnerabilities writes a database of Go's vulnerabilities, in the form of https://go.dev/doc/security/vuln/database, and returns its address.
+// vulnerabilities writes a database of Go's vulnerabilities, in the form of https://go.dev/doc/security/vuln/database, and returns its
+// address.
 func vulnerabilities(t *testing.T, all ...vulnerability) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +41,8 @@ func vulnerabilities(t *testing.T, all ...vulnerability) string {
 		modules[v.module] = append(modules[v.module], object{"id": v.id, "modified": day, "fixed": v.fixed})
 		list = append(list, object{"id": v.id, "modified": day})
 		write("ID/"+v.id+".json", object{
-			"schema_version": "1.3.1", "id": v.id, "modified": day, "published": day, "aliases": []string{"CVE-" + v.id}, "summary": "Bad", "details": "Bad.",
+			"schema_version": "1.3.1", "id": v.id, "modified": day, "published": day, "aliases": []string{"CVE-" + v.id},
+			"summary": "Bad", "details": "Bad.",
 			"affected": []object{{
 				"package":            object{"name": v.module, "ecosystem": "Go"},
 				"ranges":             []object{{"type": "SEMVER", "events": []object{{"introduced": "0"}, {"fixed": v.fixed}}}},
@@ -76,7 +78,8 @@ func TestVulnerabilitiesOfARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	documents := t.TempDir()
-	ask := []string{"vulns", "--db", db, "--tracker", tracker, "--openvex", documents + "/vex.json", "--author", "test", "--sarif", documents + "/sarif.json", "--json"}
+	ask := []string{"vulns", "--db", db, "--tracker", tracker, "--openvex", documents + "/vex.json", "--author", "test", "--sarif",
+		documents + "/sarif.json", "--json"}
 	var report struct {
 		Binaries, Packages int
 		Found              []struct {

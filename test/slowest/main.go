@@ -1,12 +1,12 @@
-// Slowest copies the output of `go test -v` from its input to its output, and then prints a table of the tests with their seconds, and those
-// of processor time of the commands that they ran, the slowest first:
+// Slowest copies the output of `go test -v` from its input to its output, and then prints a table of the tests with their seconds, and
+// those of processor time of the commands that they ran, the slowest first:
 //
 //	make test-integration 2>&1 | go run ./test/slowest
 //
-// Subtests are listed if they took half a minute or more. A test that waited for others says so by its attribute "waited", which
-// is subtracted. Processor time is what lines such as "processor 12.3 TestName" say; what tests share is listed by its name in parentheses.
-// Containers and clusters are not in it: they are no children of a command. Before the table, what failing tests have said is repeated, since
-// it may be far above.
+// Subtests are listed if they took half a minute or more. A test that waited for others says so by its attribute "waited", which is
+// subtracted. Processor time is what lines such as "processor 12.3 TestName" say; what tests share is listed by its name in parentheses.
+// Containers and clusters are not in it: they are no children of a command. Before the table, what failing tests have said is repeated,
+// since it may be far above.
 package main
 
 import (

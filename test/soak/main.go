@@ -5,7 +5,8 @@
 //	make soak WHAT="kills clusters"       these parts
 //	make soak WHAT=list                   only what each part gave last
 //
-// Results are kept in _output/soak.json. Those of a tree with changes that are not committed count for nobody else, so there every test runs.
+// Results are kept in _output/soak.json. Those of a tree with changes that are not committed count for nobody else, so there every test
+// runs.
 package main
 
 import (

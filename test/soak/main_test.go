@@ -51,7 +51,8 @@ func testsOf(t *testing.T, dir string) (all, longer []string) {
 func TestEveryLongTestIsInOnePart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for dir, packages := range map[string]string{"../integration": "", "../../pkg/ship/verify": verifying, "../../pkg/build/buildid": identifying} {
+	for dir, packages := range map[string]string{"../integration": "", "../../pkg/ship/verify": verifying,
+		"../../pkg/build/buildid": identifying} {
 		all, longer := testsOf(t, dir)
 		for _, p := range parts {
 			if p.packages != packages {

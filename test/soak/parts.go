@@ -26,8 +26,10 @@ var parts = []part{
 	{"bazel", 55, "", []string{"TestBazelMakesWhatTheLocalRoadMakes", "TestBazelMakesWhatPatchesChange", "TestBazelRemote"}},
 	{"bazel-release", 55, "", []string{"TestBazelReleaseIsTheBazelRoadsRelease"}},
 	{"containers", 45, "", []string{
-		"TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne", "TestInterruptedContainerBuildResumes", "TestContainerCompilesCgoForOtherPlatforms",
-		"TestContainerEngineOnAnotherMachine", "TestContainerEngineThatFallsSilentIsReported", "TestKilledContainerReleaseIsTheSameAfterTheSameCommand",
+		"TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne", "TestInterruptedContainerBuildResumes",
+		"TestContainerCompilesCgoForOtherPlatforms",
+		"TestContainerEngineOnAnotherMachine", "TestContainerEngineThatFallsSilentIsReported",
+		"TestKilledContainerReleaseIsTheSameAfterTheSameCommand",
 	}},
 	{"container-release", 45, "", []string{"TestReleaseInAContainerEqualsTheLocalOne"}},
 	{"clusters", 50, "", []string{
@@ -47,7 +49,8 @@ var parts = []part{
 	{"staging-units", 40, "", []string{"TestStagingUnitTestsFailAsDocumented"}},
 	{"documents", 15, "", []string{"TestBillsOfMaterialsHaveWhatSyftFinds"}},
 	{"elsewhere", 40, "", []string{
-		"TestReleaseOfASharedCache", "TestInputsAreEnoughWithoutNetwork", "TestVulnerabilitiesOfARelease", "TestPatchIsEditedInUpstreamsRepository",
+		"TestReleaseOfASharedCache", "TestInputsAreEnoughWithoutNetwork", "TestVulnerabilitiesOfARelease",
+		"TestPatchIsEditedInUpstreamsRepository",
 		"TestSharedCacheBehindAProxy", "TestContainersTakePackagesOfASharedCache",
 	}},
 	{"build-ids", 10, identifying, []string{"TestIDsAreThoseOfTheGoCommandOnOtherPlatforms", "TestIDsAreThoseOfTheNextGoCommand"}},

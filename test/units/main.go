@@ -7,8 +7,8 @@
 //
 // Patches are applied, but code is not generated anew.
 //
-// Results are kept in _output/.slipway/test/units.jsonl, one package a line: remove it, or some of its lines, to measure again. Those of another
-// version of Kubernetes or of other patches are not told apart from today's.
+// Results are kept in _output/.slipway/test/units.jsonl, one package a line: remove it, or some of its lines, to measure again. Those of
+// another version of Kubernetes or of other patches are not told apart from today's.
 package main
 
 import (

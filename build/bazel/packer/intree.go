@@ -22,8 +22,8 @@ type part func(ctx context.Context, a arguments, scratch string) ([]archive.Entr
 // inTree packs a part into a tar file. The sources must be those whose digests Bazel knows: the result belongs to
 // them, in a cache that others use, too.
 //
-// The environment, with the user's settings of Go, is that of the machine, and comes in a file: if Bazel knew it, machines with other settings
-// would not share results.
+// The environment, with the user's settings of Go, is that of the machine, and comes in a file: if Bazel knew it, machines with other
+// settings would not share results.
 func (a arguments) inTree(ctx context.Context, of part) (err error) {
 	if a.to, err = filepath.Abs(a.to); err != nil {
 		return err
@@ -63,7 +63,8 @@ func (a arguments) inTree(ctx context.Context, of part) (err error) {
 func (a arguments) sourcesOf(ctx context.Context, p *plan.Project, tree string) error {
 	got, err := p.Digests(ctx, a.names)
 	if err == nil && !bytes.Equal(got, a.want) {
-		err = fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited after the build began. Run it again; if a patch was edited, run make update first", tree)
+		err = fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited after the build began. Run it again; if a patch "+
+			"was edited, run make update first", tree)
 	}
 	return err
 }
@@ -90,8 +91,8 @@ func licenses(ctx context.Context, a arguments, scratch string) ([]archive.Entry
 	return files(scratch, ".")
 }
 
-// others makes the parts of other projects in a release, to unpack over the sources. It works in a copy of the tree, because only one run at a
-// time may work in a tree, and that may be a release by the Bazel road, which waits for Bazel.
+// others makes the parts of other projects in a release, to unpack over the sources. It works in a copy of the tree, because only one run
+// at a time may work in a tree, and that may be a release by the Bazel road, which waits for Bazel.
 func others(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error) {
 	from, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
 	if err != nil {

@@ -142,8 +142,9 @@ func TestSourcesThatWereEditedMeanwhileAreAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := arguments{
-				tree: tree, to: filepath.Join(dir, "made.tar"), digests: filepath.Join(dir, "digests"), environment: filepath.Join(dir, "environment.json"),
-				platform: catalog.Platform{OS: "linux", Arch: "amd64"}, names: []string{"LICENSE", "images"},
+				tree: tree, to: filepath.Join(dir, "made.tar"), digests: filepath.Join(dir, "digests"),
+				environment: filepath.Join(dir, "environment.json"),
+				platform:    catalog.Platform{OS: "linux", Arch: "amd64"}, names: []string{"LICENSE", "images"},
 			}
 			listed := a
 			listed.to = a.digests
@@ -242,8 +243,10 @@ func TestBazelExpectsWhatTheReleaseHolds(t *testing.T) {
 		want  string
 	}{
 		"the same": {[]string{"SHA256SUMS", "kubernetes.tar.gz", "provenance.json", "release.json"}, ""},
-		"more":     {[]string{"SHA256SUMS", "kubernetes.tar.gz", "provenance.json", "release.json", "kubernetes-test.tar.gz"}, "does not hold kubernetes-test.tar.gz: run make update"},
-		"less":     {[]string{"SHA256SUMS", "provenance.json", "release.json"}, "holds kubernetes.tar.gz, which Bazel does not expect: run make update"},
+		"more": {[]string{"SHA256SUMS", "kubernetes.tar.gz", "provenance.json", "release.json", "kubernetes-test.tar.gz"},
+			"does not hold kubernetes-test.tar.gz: run make update"},
+		"less": {[]string{"SHA256SUMS", "provenance.json", "release.json"},
+			"holds kubernetes.tar.gz, which Bazel does not expect: run make update"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

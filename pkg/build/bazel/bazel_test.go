@@ -51,9 +51,10 @@ func TestBazelOnPathIsUsedIfItIsThePinnedOne(t *testing.T) {
 		programs map[string]string
 		want     string
 	}{
-		"bazel":                  {map[string]string{"bazel": "echo bazel 7.7.1"}, "/bazel, by its version 7.7.1"},
-		"bazelisk":               {map[string]string{"bazelisk": "echo bazel 7.7.1"}, "/bazelisk, by its version 7.7.1"},
-		"another, then bazelisk": {map[string]string{"bazel": "echo bazel 8.0.0", "bazelisk": "echo bazel 7.7.1"}, "/bazelisk, by its version 7.7.1"},
+		"bazel":    {map[string]string{"bazel": "echo bazel 7.7.1"}, "/bazel, by its version 7.7.1"},
+		"bazelisk": {map[string]string{"bazelisk": "echo bazel 7.7.1"}, "/bazelisk, by its version 7.7.1"},
+		"another, then bazelisk": {map[string]string{"bazel": "echo bazel 8.0.0", "bazelisk": "echo bazel 7.7.1"},
+			"/bazelisk, by its version 7.7.1"},
 		"Debian's": {map[string]string{"bazel": debianVersion, "dpkg-query": dpkg("7.7.1+ds-8+b1")},
 			"/bazel, by its Debian package bazel-bootstrap 7.7.1+ds-8+b1"},
 	} {
@@ -78,14 +79,18 @@ func TestErrorsWithoutTheRightBazelSayWhatToDo(t *testing.T) {
 		programs map[string]string
 		want     []string
 	}{
-		"nothing":           {nil, []string{"neither bazel nor bazelisk is on PATH", "install Bazelisk or Bazel 7.7.1", "install the package util-linux"}},
-		"another":           {map[string]string{"bazel": "echo bazel 8.0.0"}, []string{"is 8.0.0, and .bazelversion pins 7.7.1"}},
-		"one that fails":    {map[string]string{"bazel": "exit 3"}, []string{"bazel --version: exit status 3"}},
-		"Debian's, another": {map[string]string{"bazel": debianVersion, "dpkg-query": dpkg("6.5.0+ds-1")}, []string{`--version prints "bazel", and`, "6.5.0+ds-1", "not of 7.7.1"}},
-		"nobody's":          {map[string]string{"bazel": "echo hello", "dpkg-query": "exit 1"}, []string{`prints "hello"`}},
-		"no namespaces":     {map[string]string{"unshare": "echo unshare: Operation not permitted >&2; exit 1"}, []string{"cannot make a mount namespace", "Operation not permitted"}},
-		"no mmdebstrap":     {map[string]string{"unshare": "true"}, []string{"mmdebstrap"}},
-		"mmdebstrap that fails": {map[string]string{"unshare": "true", "tar": "exec /bin/cat >/dev/null", "mmdebstrap": "echo E: no such suite >&2; exit 100"},
+		"nothing": {nil, []string{"neither bazel nor bazelisk is on PATH", "install Bazelisk or Bazel 7.7.1",
+			"install the package util-linux"}},
+		"another":        {map[string]string{"bazel": "echo bazel 8.0.0"}, []string{"is 8.0.0, and .bazelversion pins 7.7.1"}},
+		"one that fails": {map[string]string{"bazel": "exit 3"}, []string{"bazel --version: exit status 3"}},
+		"Debian's, another": {map[string]string{"bazel": debianVersion, "dpkg-query": dpkg("6.5.0+ds-1")},
+			[]string{`--version prints "bazel", and`, "6.5.0+ds-1", "not of 7.7.1"}},
+		"nobody's": {map[string]string{"bazel": "echo hello", "dpkg-query": "exit 1"}, []string{`prints "hello"`}},
+		"no namespaces": {map[string]string{"unshare": "echo unshare: Operation not permitted >&2; exit 1"},
+			[]string{"cannot make a mount namespace", "Operation not permitted"}},
+		"no mmdebstrap": {map[string]string{"unshare": "true"}, []string{"mmdebstrap"}},
+		"mmdebstrap that fails": {map[string]string{"unshare": "true", "tar": "exec /bin/cat >/dev/null",
+			"mmdebstrap": "echo E: no such suite >&2; exit 100"},
 			[]string{"mmdebstrap: exit status 100", "E: no such suite"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +167,8 @@ func packedRoot(t *testing.T, version string) []byte {
 	w := tar.NewWriter(&b)
 	for name, text := range map[string]string{
 		"./usr/bin/bazel": "", "./dev/null": "",
-		"./var/lib/dpkg/status": "Package: bash\nVersion: 5\n\nPackage: bazel-bootstrap\nStatus: install ok installed\nVersion: " + version + "\n\nPackage: zip\nVersion: 3\n",
+		"./var/lib/dpkg/status": "Package: bash\nVersion: 5\n\nPackage: bazel-bootstrap\nStatus: install ok installed\nVersion: " + version +
+			"\n\nPackage: zip\nVersion: 3\n",
 	} {
 		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
 			t.Fatal(err)

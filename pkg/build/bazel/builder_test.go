@@ -21,8 +21,9 @@ var components = map[string]string{
 	"cmd/go.mod": "module example.com/cmd\n\ngo 1.26.0\n\nrequire example.com/dep v1.2.0\n\nreplace example.com/dep => ../dep\n",
 	"cmd/program/main.go": "package main\n\nimport (\n\t\"os\"\n\n\t\"example.com/dep\"\n\t\"example.com/dep/version\"\n)\n\n" +
 		"func main() { println(len(os.Args), dep.Text, dep.Sum(1, 2), version.Version) }\n",
-	"dep/go.mod":             "module example.com/dep\n\ngo 1.20\n",
-	"dep/dep.go":             "package dep\n\nimport (\n\t_ \"embed\"\n\n\t\"example.com/dep/internal\"\n)\n\n//go:embed note.txt\nvar Text string\n\nvar Sum = internal.Sum\n",
+	"dep/go.mod": "module example.com/dep\n\ngo 1.20\n",
+	"dep/dep.go": "package dep\n\nimport (\n\t_ \"embed\"\n\n\t\"example.com/dep/internal\"\n)\n\n//go:embed note.txt\n" +
+		"var Text string\n\nvar Sum = internal.Sum\n",
 	"dep/note.txt":           "a note\n",
 	"dep/internal/sum.go":    "package internal\n\nimport \"fmt\"\n\nfunc Sum(a, b int) string { return fmt.Sprint(a + b) }\n",
 	"dep/internal/a_amd64.s": "#include \"textflag.h\"\n\nTEXT ·nothing(SB), NOSPLIT, $0-0\n\tRET\n",
@@ -39,7 +40,8 @@ type component struct {
 	values   []string // of -X
 }
 
-// The builder of rules_go, patched, is called with the arguments that the rules have for it. (Bazel itself is run by the integration test, with the rules.)
+// The builder of rules_go, patched, is called with the arguments that the rules have for it. (Bazel itself is run by the integration test,
+// with the rules.)
 func TestPatchedBuilderMakesTheBytesOfGoBuild(t *testing.T) {
 	t.Parallel()
 	builder := newBuilder(t)
@@ -52,7 +54,8 @@ func TestPatchedBuilderMakesTheBytesOfGoBuild(t *testing.T) {
 	for _, platform := range []string{"linux/" + runtime.GOARCH, "darwin/arm64", "windows/amd64"} {
 		t.Run(platform, func(t *testing.T) {
 			t.Parallel()
-			c := component{dir: filepath.Join(root, "cmd"), pkg: "example.com/cmd/program", tags: "selinux,notest", values: []string{"example.com/dep/version.Version=v1.2.3"}}
+			c := component{dir: filepath.Join(root, "cmd"), pkg: "example.com/cmd/program", tags: "selinux,notest",
+				values: []string{"example.com/dep/version.Version=v1.2.3"}}
 			c.set(platform)
 			want := c.build(t)
 			got, said := builder.build(t, c)
@@ -65,8 +68,10 @@ func TestPatchedBuilderMakesTheBytesOfGoBuild(t *testing.T) {
 
 func (c *component) set(platform string) {
 	goos, goarch, _ := strings.Cut(platform, "/")
-	c.env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "GO386=sse2", "GOAMD64=v1", "GOARM=7", "GOARM64=v8.0", "GOPPC64=power8", "CGO_ENABLED=0",
-		"GOFLAGS=-trimpath -buildvcs=false -mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOTOOLCHAIN=local", "GOENV=off", "GOFIPS140=off", "GODEBUG=")
+	c.env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "GO386=sse2", "GOAMD64=v1", "GOARM=7", "GOARM64=v8.0",
+		"GOPPC64=power8", "CGO_ENABLED=0",
+		"GOFLAGS=-trimpath -buildvcs=false -mod=readonly", "GOWORK=off", "GOEXPERIMENT=", "GOTOOLCHAIN=local", "GOENV=off",
+		"GOFIPS140=off", "GODEBUG=")
 }
 
 func (c component) run(t *testing.T, dir string, args ...string) string {
@@ -159,7 +164,8 @@ func (b builder) build(t *testing.T, c component) (program []byte, said string) 
 	work := t.TempDir()
 	goos, goarch := c.run(t, work, "go", "env", "GOOS"), c.run(t, work, "go", "env", "GOARCH")
 	var standard, others []goPackage
-	list := c.run(t, c.dir, "go", "list", "-deps", "-export", "-tags="+c.tags, "-json=ImportPath,Dir,Export,Name,Standard,GoFiles,SFiles,HFiles,EmbedFiles,Imports,Module", c.pkg)
+	list := c.run(t, c.dir, "go", "list", "-deps", "-export", "-tags="+c.tags,
+		"-json=ImportPath,Dir,Export,Name,Standard,GoFiles,SFiles,HFiles,EmbedFiles,Imports,Module", c.pkg)
 	for d := json.NewDecoder(strings.NewReader(list)); d.More(); {
 		var p goPackage
 		if err := d.Decode(&p); err != nil {
@@ -197,7 +203,8 @@ func (b builder) build(t *testing.T, c component) (program []byte, said string) 
 		t.Fatal(err)
 	}
 
-	common := []string{"-sdk", b.goroot, "-goroot", filepath.Join(work, "std"), "-installsuffix", goos + "_" + goarch, "-tags", c.tags, "-package_list", packages}
+	common := []string{"-sdk", b.goroot, "-goroot", filepath.Join(work, "std"), "-installsuffix", goos + "_" + goarch, "-tags", c.tags,
+		"-package_list", packages}
 	var mode, linkMode []string
 	if goos == "darwin" || goos == "windows" {
 		linkMode = []string{"-buildmode", "pie"}
@@ -213,9 +220,11 @@ func (b builder) build(t *testing.T, c component) (program []byte, said string) 
 		name := filepath.Join(work, fmt.Sprint(i))
 		if p.Name == "main" {
 			path = "main"
-			link = append(link, "-main", name+".a", "-main_package_path", p.ImportPath, "-main_imports", name+".imports", "-main_module_metadata", metadata(t, p, name), "-p", "main")
+			link = append(link, "-main", name+".a", "-main_package_path", p.ImportPath, "-main_imports", name+".imports", "-main_module_metadata",
+				metadata(t, p, name), "-p", "main")
 		} else {
-			link = append(link, "-arc", "label="+path+"="+name+".a", "-imports", path+"="+name+".imports", "-package_metadata", path+"="+metadata(t, p, name))
+			link = append(link, "-arc", "label="+path+"="+name+".a", "-imports", path+"="+name+".imports", "-package_metadata",
+				path+"="+metadata(t, p, name))
 		}
 		version := ""
 		if p.Module.Version != "" {
@@ -224,7 +233,8 @@ func (b builder) build(t *testing.T, c component) (program []byte, said string) 
 		flags := append([]string{"-lang=go" + strings.Join(strings.Split(p.Module.GoVersion, ".")[:2], "."),
 			fmt.Sprintf("-trimpath=%s=>%s%s%s", p.Dir, p.Module.Path, version, strings.TrimPrefix(p.ImportPath, p.Module.Path))}, mode...)
 		args := append([]string{b.program, "compilepkg"}, common...)
-		args = append(args, "-pack", b.pack, "-importpath", p.ImportPath, "-p", path, "-lo", name+".a", "-o", name+".x", "-imports", name+".imports",
+		args = append(args, "-pack", b.pack, "-importpath", p.ImportPath, "-p", path, "-lo", name+".a", "-o", name+".x",
+			"-imports", name+".imports",
 			"-gcflags", strings.Join(flags, " "), "-asmflags", strings.Join(mode, " "), "-embedroot", "", "-embedlookupdir", p.Dir)
 		for _, file := range slices.Concat(p.GoFiles, p.SFiles, p.HFiles) {
 			args = append(args, "-src", filepath.Join(p.Dir, file))
@@ -241,7 +251,8 @@ func (b builder) build(t *testing.T, c component) (program []byte, said string) 
 		link = append(link, "-X", value)
 	}
 	file := filepath.Join(work, "program")
-	cmd := exec.CommandContext(t.Context(), link[0], append(link[1:], "-o", file, "--", "-linkmode", "internal", "-s", "-w", "-extldflags", "")...)
+	cmd := exec.CommandContext(t.Context(), link[0], append(link[1:], "-o", file, "--", "-linkmode", "internal", "-s", "-w",
+		"-extldflags", "")...)
 	cmd.Dir, cmd.Env = work, c.env
 	out, err := cmd.CombinedOutput()
 	if err != nil {

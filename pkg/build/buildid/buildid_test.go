@@ -20,9 +20,11 @@ import (
 
 // A program whose packages import each other in various orders, with an older module.
 var program = map[string]string{
-	"go.mod":     "module example.com/program\n\ngo 1.24.0\n\nrequire example.com/dep v1.2.0\n\nreplace example.com/dep => ./dep\n",
-	"main.go":    "package main\n\nimport (\n\t\"os\"\n\n\t\"example.com/dep\"\n\t\"example.com/program/version\"\n)\n\nfunc main() { println(len(os.Args), dep.Value, version.Version) }\n",
-	"more.go":    "//go:build linux && amd64\n\npackage main\n\nimport _ \"net/http\" // it imports packages that the standard library vendors\n",
+	"go.mod": "module example.com/program\n\ngo 1.24.0\n\nrequire example.com/dep v1.2.0\n\nreplace example.com/dep => ./dep\n",
+	"main.go": "package main\n\nimport (\n\t\"os\"\n\n\t\"example.com/dep\"\n\t\"example.com/program/version\"\n)\n\n" +
+		"func main() { println(len(os.Args), dep.Value, version.Version) }\n",
+	"more.go": "//go:build linux && amd64\n\npackage main\n\nimport _ \"net/http\" // it imports packages that the standard library " +
+		"vendors\n",
 	"unsafe.go":  "package main\n\nimport \"unsafe\"\n\nvar _ unsafe.Pointer\n",
 	"dep/go.mod": "module example.com/dep\n\ngo 1.20\n",
 	"dep/dep.go": "package dep\n\nimport \"sort\"\n\nvar Value = sort.SearchInts(nil, 1)\n",
@@ -51,7 +53,8 @@ func newProgram(t *testing.T, goName, platform string) goCommand {
 		}
 	}
 	goos, goarch, _ := strings.Cut(platform, "/")
-	g.env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "GO386=sse2", "GOAMD64=v1", "GOARM=7", "GOARM64=v8.0", "GOPPC64=power8", "CGO_ENABLED=0",
+	g.env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "GO386=sse2", "GOAMD64=v1", "GOARM=7", "GOARM64=v8.0",
+		"GOPPC64=power8", "CGO_ENABLED=0",
 		"GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off", "GOPROXY=off", "GOEXPERIMENT=", "GOTOOLCHAIN=local", "GOROOT=", "GO_EXTLINK_ENABLED=")
 	return g
 }
@@ -76,8 +79,8 @@ type listed struct {
 	Module                   *struct{ Path, Version, GoVersion string }
 }
 
-// The expected text of a digest is what the go command hashes. The result is a program of the same bytes. What compiles other standard libraries
-// is for make soak.
+// The expected text of a digest is what the go command hashes. The result is a program of the same bytes. What compiles other standard
+// libraries is for make soak.
 func TestIDsAreThoseOfTheGoCommand(t *testing.T) {
 	t.Parallel()
 	needs.Program(t, "go")
@@ -212,7 +215,8 @@ func testProgram(t *testing.T, goName, platform string) {
 		t.Fatal(err)
 	}
 	compiled := WithContent(packageID, strings.Repeat("x", len(ContentOf(packageID))))
-	if got, id := CompletePackage(bytes.ReplaceAll(archive, []byte(packageID), []byte(compiled)), compiled); id != packageID || !bytes.Equal(got, archive) {
+	if got, id := CompletePackage(bytes.ReplaceAll(archive, []byte(packageID), []byte(compiled)), compiled); id != packageID ||
+		!bytes.Equal(got, archive) {
 		t.Errorf("a package gets the ID %s, want %s, or other bytes", id, packageID)
 	}
 }

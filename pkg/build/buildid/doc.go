@@ -1,8 +1,9 @@
 // Package buildid computes the build IDs of the go command.
 //
-// A package has the build ID ACTION/CONTENT, and a program ACTION/(that of its main package)/CONTENT. An action ID is a digest of what decides the bytes:
-// names, flags, versions, the content IDs of what is imported or linked. A content ID is a digest of the file with zeros in place of the build ID. So
-// the build ID of a program depends on the content IDs of all its packages, and on the action ID of no package but main.
+// A package has the build ID ACTION/CONTENT, and a program ACTION/(that of its main package)/CONTENT. An action ID is a digest of what
+// decides the bytes: names, flags, versions, the content IDs of what is imported or linked. A content ID is a digest of the file with zeros
+// in place of the build ID. So the build ID of a program depends on the content IDs of all its packages, and on the action ID of no package
+// but main.
 //
 //   - [Compile] and [Link] have what the action IDs of a main package and of a program are digests of. [Imported] and [Linked] return the
 //     packages in the order of the go command.
@@ -11,9 +12,9 @@
 //   - [Known] says for which versions of Go all of this is so. The go command documents none of it, but GODEBUG=gocachehash=1 prints the input of
 //     each digest: the tests compare it with that of this package.
 //
-// Two programs need this. Package relink writes other versions into linked programs. And the builder of rules_go makes the bytes of go build: `make update`
-// copies the files of this package that [Sources] returns into it, as a patch. So they import nothing but the standard library, their exported names are unusual ones, and they
-// are Go that the pinned toolchain compiles.
+// Two programs need this. Package relink writes other versions into linked programs. And the builder of rules_go makes the bytes of go
+// build: `make update` copies the files of this package that [Sources] returns into it, as a patch. So they import nothing but the standard
+// library, their exported names are unusual ones, and they are Go that the pinned toolchain compiles.
 //
 // What must never be in here: which programs there are, how they are compiled, and where files are.
 package buildid

@@ -111,7 +111,8 @@ func (l Layout) HostID(buildID string) string {
 	return string(id)
 }
 
-// Identify writes what depends on a program's content into it: the build ID, what the linker derived from the one that it got, and the signature.
+// Identify writes what depends on a program's content into it: the build ID, what the linker derived from the one that it got, and the
+// signature.
 func (l Layout) Identify(f File, linked, content string) error {
 	var failed []error
 	write := func(text string, offsets ...int64) {
@@ -135,8 +136,9 @@ func (l Layout) Identify(f File, linked, content string) error {
 	return err
 }
 
-// Sign computes the digests of pages that the signature of a Mach-O file has, and returns their offset. The rest of a signature that the linker
-// has made depends on the size of the program, not on its contents (Sign in cmd/internal/codesign). All numbers in it are big-endian.
+// Sign computes the digests of pages that the signature of a Mach-O file has, and returns their offset. The rest of a signature that the
+// linker has made depends on the size of the program, not on its contents (Sign in cmd/internal/codesign). All numbers in it are
+// big-endian.
 func (l Layout) Sign(program io.ReaderAt) (sums []byte, at int64, err error) {
 	if l.Signature == 0 {
 		return nil, 0, nil
@@ -165,8 +167,8 @@ func (l Layout) Sign(program io.ReaderAt) (sums []byte, at int64, err error) {
 	return sums, l.Code + first, nil
 }
 
-// CompleteProgram writes the content ID into a program, in place of the last part of the build ID that the linker got, as the go command does after
-// a link: a digest of the program with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid).
+// CompleteProgram writes the content ID into a program, in place of the last part of the build ID that the linker got, as the go command
+// does after a link: a digest of the program with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid).
 func CompleteProgram(file, linked string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -19,7 +19,10 @@ var known = []string{"go1.26", "go1.27"}
 
 // Known reports whether a version of the go command, such as "go1.26.8", computes build IDs as this package does.
 func Known(goVersion string) bool {
-	return slices.ContainsFunc(known, func(language string) bool { return goVersion == language || strings.HasPrefix(goVersion, language+".") })
+	return slices.ContainsFunc(known, func(language string) bool {
+		return goVersion == language || strings.HasPrefix(
+			goVersion, language+".")
+	})
 }
 
 // Sum returns a digest as an ID.
@@ -34,8 +37,8 @@ func ContentOf(id string) string { return id[strings.LastIndexByte(id, '/')+1:] 
 // WithContent replaces the last part of a build ID.
 func WithContent(id, content string) string { return id[:strings.LastIndexByte(id, '/')+1] + content }
 
-// OfPackage reads the build ID of a compiled package. The file is an archive that begins with the package's export data, and that begins with lines
-// of text (cmd/internal/buildid).
+// OfPackage reads the build ID of a compiled package. The file is an archive that begins with the package's export data, and that begins
+// with lines of text (cmd/internal/buildid).
 func OfPackage(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -80,7 +83,8 @@ type Package struct {
 	Content    string // of its build ID
 }
 
-// A Compile is what the action ID of a main package is a digest of, for go build -trimpath without cgo (buildActionID in cmd/go/internal/work/exec.go).
+// A Compile is what the action ID of a main package is a digest of, for go build -trimpath without cgo (buildActionID in
+// cmd/go/internal/work/exec.go).
 type Compile struct {
 	Tool       string // what the compiler says with -V=full: compile version go1.26.8
 	Module     string // with "@" and the version that go.mod requires, if another module does
@@ -98,7 +102,8 @@ func (c Compile) ActionID() string { return digest(c.text()) }
 
 func (c Compile) text() string {
 	var h strings.Builder
-	fmt.Fprintf(&h, "%scompile\nmodule %s\ngo %s\ngoos %s goarch %s\nimport %q\n", salt(c.Tool), c.Module, c.Go, c.Platform.OS, c.Platform.Arch, c.ImportPath)
+	fmt.Fprintf(&h, "%scompile\nmodule %s\ngo %s\ngoos %s goarch %s\nimport %q\n", salt(c.Tool), c.Module, c.Go, c.Platform.OS,
+		c.Platform.Arch, c.ImportPath)
 	fmt.Fprintf(&h, "omitdebug false standard false local false prefix \"\"\ntrimpath\nmodinfo %q\n", c.BuildInfo)
 	var flags []string
 	if c.Shared {
@@ -120,7 +125,8 @@ func FileLine(name string, data []byte) string {
 	return name + " " + hashString(sum[:])
 }
 
-// A Link is what the action ID of a program is a digest of, for go build -trimpath without cgo (linkActionID in cmd/go/internal/work/exec.go).
+// A Link is what the action ID of a program is a digest of, for go build -trimpath without cgo (linkActionID in
+// cmd/go/internal/work/exec.go).
 type Link struct {
 	Tool       string // what the linker says with -V=full: link version go1.26.8
 	Platform   Platform
@@ -139,7 +145,8 @@ func (l Link) ActionID() string { return digest(l.text()) }
 func (l Link) text() string {
 	var h strings.Builder
 	fmt.Fprintf(&h, "%slink\nbuildmode default goos %s goarch %s\nimport %q\n", salt(l.Tool), l.Platform.OS, l.Platform.Arch, l.ImportPath)
-	fmt.Fprintf(&h, "omitdebug false standard false local false prefix \"\"\ndefaultgodebug %q\ntrimpath\nlink %s [] %s\n", l.GODEBUG, l.Tool, l.Mode)
+	fmt.Fprintf(&h, "omitdebug false standard false local false prefix \"\"\ndefaultgodebug %q\ntrimpath\nlink %s [] %s\n",
+		l.GODEBUG, l.Tool, l.Mode)
 	fmt.Fprintf(&h, "linkflags %q\n%s\nGOROOT=\nGO_EXTLINK_ENABLED=%s\n", l.Flags, l.Platform.Level, l.External)
 	fmt.Fprintf(&h, "packagefile %s=%s\npackagemain %s\n", l.ImportPath, ContentOf(l.Main), l.Main)
 	for _, p := range l.Packages {

@@ -24,8 +24,8 @@ func TestIDsAreThoseOfTheGoCommandOnOtherPlatforms(t *testing.T) {
 	}
 }
 
-// With a Go that fails this, programs have another build ID by Bazel than by the go command, and relink links them for each version. Which lines are new
-// is what the test shows. A Go that is not in the list of known ones, and passes, can be added.
+// With a Go that fails this, programs have another build ID by Bazel than by the go command, and relink links them for each version. Which
+// lines are new is what the test shows. A Go that is not in the list of known ones, and passes, can be added.
 func TestIDsAreThoseOfTheNextGoCommand(t *testing.T) {
 	t.Parallel()
 	needs.Program(t, "go")

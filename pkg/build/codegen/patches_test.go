@@ -33,7 +33,8 @@ func TestPatchedTypesAreGeneratedAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes := tree.Changes()
-	if diff := cmp.Diff([]string{internal, "pkg/apis/apps/types.go", "pkg/apis/apps/zz_generated.deepcopy.go"}, slices.Sorted(maps.Keys(changes))); diff != "" {
+	if diff := cmp.Diff([]string{internal, "pkg/apis/apps/types.go", "pkg/apis/apps/zz_generated.deepcopy.go"},
+		slices.Sorted(maps.Keys(changes))); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	if got := string(changes["pkg/apis/apps/zz_generated.deepcopy.go"].Data); got != "// field added\n" {

@@ -32,14 +32,17 @@ type Project struct {
 // projects are those in upstream's repository.
 var projects = []*Project{
 	{Dir: staging + "/k8s.io/kube-aggregator", Package: "k8s.io/kube-aggregator", APIs: "pkg/apis",
-		OpenAPI: "pkg/generated/openapi", Exceptions: "aggregator_violation_exceptions.list", ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
-		Client: "pkg/client", Clientset: "clientset_generated", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true},
+		OpenAPI: "pkg/generated/openapi", Exceptions: "aggregator_violation_exceptions.list",
+		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
+		Client:       "pkg/client", Clientset: "clientset_generated", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true},
 	{Dir: staging + "/k8s.io/sample-apiserver", Package: "k8s.io/sample-apiserver", APIs: "pkg/apis",
-		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_apiserver_violation_exceptions.list", ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
-		Client: "pkg/generated", Watch: true, ApplyConfigs: true},
+		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_apiserver_violation_exceptions.list",
+		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
+		Client:       "pkg/generated", Watch: true, ApplyConfigs: true},
 	{Dir: staging + "/k8s.io/sample-controller", Package: "k8s.io/sample-controller", APIs: "pkg/apis", Register: true,
-		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_controller_violation_exceptions.list", ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
-		Client: "pkg/generated", Watch: true, ApplyConfigs: true, Linted: true},
+		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_controller_violation_exceptions.list",
+		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
+		Client:       "pkg/generated", Watch: true, ApplyConfigs: true, Linted: true},
 	{Dir: staging + "/k8s.io/metrics", Package: "k8s.io/metrics", APIs: "pkg/apis", Client: "pkg/client", PrefersProtobuf: true, Linted: true},
 	{Dir: staging + "/k8s.io/apiextensions-apiserver", Package: "k8s.io/apiextensions-apiserver", APIs: "pkg/apis",
 		OpenAPI: "pkg/generated/openapi", Extra: []string{"k8s.io/api/autoscaling/v1"}, Exceptions: "apiextensions_violation_exceptions.list",
@@ -216,5 +219,6 @@ func (c clientset) generate(ctx context.Context, tool, dir, pkg string, args []s
 	if err != nil {
 		return err
 	}
-	return c.tools.run(ctx, c.place, tool, slices.Concat(headerFlag(c.header), known, []string{"--output-dir=" + dir, "--output-pkg=" + pkg}, args)...)
+	return c.tools.run(ctx, c.place, tool, slices.Concat(headerFlag(c.header), known,
+		[]string{"--output-dir=" + dir, "--output-pkg=" + pkg}, args)...)
 }

@@ -227,7 +227,10 @@ func (r *Repository) helper(ctx context.Context, h helper) error {
 	if r.only != nil && !h.all {
 		dirs = slices.DeleteFunc(dirs, func(d string) bool { return !r.only[d] })
 	}
-	if err := r.remove(h.group, func(file string) bool { return r.only == nil || h.all || slices.Contains(dirs, path.Dir(file)) }); err != nil {
+	if err := r.remove(h.group, func(file string) bool {
+		return r.only == nil || h.all || slices.Contains(
+			dirs, path.Dir(file))
+	}); err != nil {
 		return err
 	}
 	return h.run(ctx, r.Tools, r.place(), r.header(), dotted(dirs))
@@ -260,7 +263,8 @@ func (r *Repository) validation(ctx context.Context) error {
 	read := slices.DeleteFunc(slices.Clone(readOnly), func(pkg string) bool {
 		return len(r.sources.marked("k8s:validation-gen-input="+pkg, nil)) > 0
 	})
-	known, err := r.Tools.known(ctx, validation.tool, "--test-output-root=test/declarative_validation", "--test-output-file-prefix="+validationPrefix,
+	known, err := r.Tools.known(ctx, validation.tool, "--test-output-root=test/declarative_validation",
+		"--test-output-file-prefix="+validationPrefix,
 		"--test-allowlist=test/declarative_validation/coverage-allowlist.yaml")
 	if err != nil {
 		return err

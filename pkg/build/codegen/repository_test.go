@@ -43,7 +43,8 @@ func fakeTools(t *testing.T, log, known string) *Tools {
 		t.Fatal(err)
 	}
 	script := "#!/bin/sh\n[ \"$1\" = --help ] && { echo '  " + known + " string   help'; exit 2; }\necho \"${0##*/} $*\" >>'" + log + "'\n"
-	for _, name := range []string{"deepcopy-gen", "defaulter-gen", "conversion-gen", "register-gen", "client-gen", "lister-gen", "go-to-protobuf"} {
+	for _, name := range []string{"deepcopy-gen", "defaulter-gen", "conversion-gen", "register-gen", "client-gen",
+		"lister-gen", "go-to-protobuf"} {
 		childtest.Script(t, filepath.Join(dir, "bin", name), script)
 	}
 	return &Tools{Go: &toolchain.Go{Root: dir}, Dir: dir, help: map[string]string{}}
@@ -58,7 +59,8 @@ func TestGeneratorsGetTheMarkedPackages(t *testing.T) {
 	want := []string{
 		"deepcopy-gen --output-file=zz_generated.deepcopy.go --go-header-file=DIR/hack/boilerplate/boilerplate.generatego.txt" +
 			" ./pkg/apis/apps ./staging/src/k8s.io/api/apps/v1 ./staging/src/k8s.io/api/core/v1",
-		"defaulter-gen --output-file=zz_generated.defaults.go --go-header-file=DIR/hack/boilerplate/boilerplate.generatego.txt ./pkg/apis/apps/v1",
+		"defaulter-gen --output-file=zz_generated.defaults.go --go-header-file=DIR/hack/boilerplate/boilerplate.generatego.txt " +
+			"./pkg/apis/apps/v1",
 	}
 	if diff := cmp.Diff(want, ran()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -95,7 +97,8 @@ func TestOnlyChangedPackagesAreGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := found.importers([]string{"staging/src/k8s.io/api/apps/v1"}, importPath)
-	if diff := cmp.Diff(map[string]bool{"staging/src/k8s.io/api/apps/v1": true, "pkg/apis/apps/v1": true, "pkg/scheduler": true}, changed); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"staging/src/k8s.io/api/apps/v1": true, "pkg/apis/apps/v1": true, "pkg/scheduler": true},
+		changed); diff != "" {
 		t.Errorf("packages that import the changed one (-want +got):\n%s", diff)
 	}
 	if err := r.Generate(t.Context(), []string{"protobuf", "deepcopy", "conversions", "register"}, changed); err != nil {
@@ -106,7 +109,8 @@ func TestOnlyChangedPackagesAreGenerated(t *testing.T) {
 		words := strings.Fields(line)
 		tools = append(tools, words[0]+" "+words[len(words)-1])
 	}
-	want := []string{"go-to-protobuf --proto-import=DIR/third_party/protobuf", "deepcopy-gen ./staging/src/k8s.io/api/apps/v1", "conversion-gen ./pkg/apis/apps/v1"}
+	want := []string{"go-to-protobuf --proto-import=DIR/third_party/protobuf", "deepcopy-gen ./staging/src/k8s.io/api/apps/v1",
+		"conversion-gen ./pkg/apis/apps/v1"}
 	if diff := cmp.Diff(want, tools); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
@@ -122,7 +126,8 @@ func TestClientsAreMadeForServedGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := ran()
-	if got := strings.Join(strings.Fields(lines[0])[len(strings.Fields(lines[0]))-3:], " "); got != "--input=core/v1 --input=apps/v1 --input=apiserverinternal/v1alpha1" {
+	if got := strings.Join(strings.Fields(lines[0])[len(strings.Fields(lines[0]))-3:],
+		" "); got != "--input=core/v1 --input=apps/v1 --input=apiserverinternal/v1alpha1" {
 		t.Errorf("clients are made for %s", got)
 	}
 	if _, err := os.Stat(r.path("staging/src/k8s.io/client-go/listers/apps/v1/deployment.go")); !os.IsNotExist(err) {
@@ -137,7 +142,8 @@ func TestComparisonNamesFiles(t *testing.T) {
 	t.Parallel()
 	r, _ := repository(t, "--unknown")
 	script := filepath.Join(r.Tools.Dir, "bin", "deepcopy-gen")
-	make := "#!/bin/sh\n[ \"$1\" = --help ] && { echo none; exit; }\necho 'package apps // new' >pkg/apis/apps/zz_generated.deepcopy.go\necho package v1 >staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go\n"
+	make := "#!/bin/sh\n[ \"$1\" = --help ] && { echo none; exit; }\necho 'package apps // new' >pkg/apis/apps/zz_generated.deepcopy.go\n" +
+		"echo package v1 >staging/src/k8s.io/api/core/v1/zz_generated.deepcopy.go\n"
 	childtest.Script(t, script, make)
 	c, err := r.Compare(t.Context(), []string{"deepcopy"})
 	if err != nil {
@@ -163,7 +169,8 @@ func TestFailedGeneratorSaysWhy(t *testing.T) {
 	script := filepath.Join(r.Tools.Dir, "bin", "deepcopy-gen")
 	childtest.Script(t, script, "#!/bin/sh\necho types.go:3:1: syntax error >&2\nexit 1\n")
 	err := r.Generate(t.Context(), []string{"deepcopy"}, nil)
-	if err == nil || !strings.Contains(err.Error(), "generate deepcopy: deepcopy-gen: exit status 1") || !strings.Contains(err.Error(), "types.go:3:1: syntax error") {
+	if err == nil || !strings.Contains(err.Error(), "generate deepcopy: deepcopy-gen: exit status 1") ||
+		!strings.Contains(err.Error(), "types.go:3:1: syntax error") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -77,8 +77,8 @@ func (p *packedAhead) stop() {
 	}
 }
 
-// sum returns the SHA-256 of a file that was packed, perhaps under another name, or "" if it was not, or was changed since. It is for use after
-// stop.
+// sum returns the SHA-256 of a file that was packed, perhaps under another name, or "" if it was not, or was changed since. It is for use
+// after stop.
 func (p *packedAhead) sum(file string) string {
 	info, err := os.Stat(file)
 	if err != nil || p == nil {

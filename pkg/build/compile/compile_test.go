@@ -54,7 +54,8 @@ func graph(t *testing.T, by road.Road) *action.Graph {
 	for _, s := range []Spec{
 		{ID: "compile a", Batch: "compile", Output: "bin/a", Spec: road.Spec{Module: "cmd"}, Binary: road.Binary{Package: "./a"}},
 		{ID: "compile b", Batch: "compile", Output: "bin/b", Spec: road.Spec{Module: "cmd"}, Binary: road.Binary{Package: "./b"}},
-		{ID: "compile c", Batch: "compile of other", Output: "bin/c", Spec: road.Spec{Module: "other"}, Binary: road.Binary{Package: "./c"}, Elsewhere: true},
+		{ID: "compile c", Batch: "compile of other", Output: "bin/c", Spec: road.Spec{Module: "other"},
+			Binary: road.Binary{Package: "./c"}, Elsewhere: true},
 	} {
 		a, err := c.Action(by, s)
 		if err != nil {
@@ -259,7 +260,8 @@ func TestPackedBinariesAreNotReadAgain(t *testing.T) {
 		_, err = f.Write([]byte("not")) // who reads the file again sees this
 		return errors.Join(err, f.Close(), os.Chtimes(file, info.ModTime(), info.ModTime()))
 	}}
-	a, err := c.Action(by, Spec{ID: "compile a", Batch: "compile", Output: "bin/a", Spec: road.Spec{Module: "cmd"}, Binary: road.Binary{Package: "./a"}})
+	a, err := c.Action(by, Spec{ID: "compile a", Batch: "compile", Output: "bin/a", Spec: road.Spec{Module: "cmd"},
+		Binary: road.Binary{Package: "./a"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,8 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report)
 	return rest
 }
 
-// make makes a binary of what was linked before, and reports whether a cache had a part in it. It returns nil if there is nothing to make it of.
+// make makes a binary of what was linked before, and reports whether a cache had a part in it. It returns nil if there is nothing to make
+// it of.
 func (l *linked) make(ctx context.Context, p program, file string, r road.Report) (record *relink.Record, foreign bool) {
 	if ctx.Err() != nil {
 		return nil, false

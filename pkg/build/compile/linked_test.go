@@ -63,7 +63,8 @@ func newModule(t *testing.T) module {
 		}
 	}
 	pin := toolchain.Pin{Version: runtime.Version()}
-	return module{root: root, road: &local.Road{Root: root, Pin: pin, Go: func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+	return module{root: root, road: &local.Road{Root: root, Pin: pin, Go: func(ctx context.Context,
+		progress func(string)) (*toolchain.Go, error) {
 		return toolchain.Find(ctx, pin, progress)
 	}}}
 }

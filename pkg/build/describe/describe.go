@@ -404,7 +404,8 @@ func (d *describer) modules(licenses license.Known, has func(*release.Artifact, 
 		}
 	}
 	if len(unnamed) > 0 {
-		return fmt.Errorf("nothing recognizes the license texts of %s: read them, and say in %s under which licenses these modules are, as in licenses: {%s: MIT}",
+		return fmt.Errorf("nothing recognizes the license texts of %s: read them, and say in %s under which licenses these modules are, as in "+
+			"licenses: {%s: MIT}",
 			strings.Join(slices.Sorted(maps.Keys(unnamed)), ", "), "release/release.yaml", slices.Min(slices.Collect(maps.Keys(unnamed))))
 	}
 	return nil

@@ -136,7 +136,8 @@ func run(t *testing.T, root string, s Spec) *release.Release {
 	for _, a := range final.Artifacts {
 		final.Files = append(final.Files, File{Artifact: a.Name, Path: "tars/" + a.Path})
 	}
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s), SBOMs(root, sboms), Action(root, final)}}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s),
+		SBOMs(root, sboms), Action(root, final)}}
 	if err := g.Run(t.Context(), action.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,8 @@ func TestABinaryThatNoFileDescribesIsAnError(t *testing.T) {
 	s := small()
 	s.Release.Artifacts[0].Name = "linux/amd64/kubeadm"
 	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s)}}
-	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), "linux/amd64/kubeadm: no file in Binaries describes it") {
+	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(),
+		"linux/amd64/kubeadm: no file in Binaries describes it") {
 		t.Errorf("error %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(root, "bin", "kubelet"), []byte("no program"), 0o755); err != nil {

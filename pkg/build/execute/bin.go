@@ -12,8 +12,8 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// linkBin links _output/bin, where Kubernetes users look for binaries, to the folder of the host's binaries, relative to the root, if there is one. The caller holds the
-// tree's lock.
+// linkBin links _output/bin, where Kubernetes users look for binaries, to the folder of the host's binaries, relative to the root, if there
+// is one. The caller holds the tree's lock.
 func linkBin(root, folder string) error {
 	if folder == "" {
 		return nil

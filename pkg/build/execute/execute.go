@@ -71,7 +71,8 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 		if err := linkEarly(p.Root, p.HostBinaries(), out.Plan.Graph.Actions); err != nil {
 			return err
 		}
-		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Own: o.Own, Foreign: o.Foreign, Wanted: out.Plan.Wanted()}
+		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Own: o.Own, Foreign: o.Foreign,
+			Wanted: out.Plan.Wanted()}
 		if err := out.Plan.Graph.Run(ctx, run); err != nil {
 			return FailedError{err}
 		}

@@ -69,7 +69,8 @@ func TestTheReleaseFolderHoldsOneRelease(t *testing.T) {
 	if err := sweep(p, &plan.Plan{Release: &release.Release{Artifacts: []release.Artifact{{Name: now, Path: now}}}}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{now: now, "SHA256SUMS": "SHA256SUMS", "release.json": "release.json", "notes.txt": "notes.txt", "folder/x": "folder/x"}
+	want := map[string]string{now: now, "SHA256SUMS": "SHA256SUMS", "release.json": "release.json", "notes.txt": "notes.txt",
+		"folder/x": "folder/x"}
 	if diff := cmp.Diff(want, list(t, tars)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -80,7 +81,8 @@ func TestResultsOfOneFolderAreDeliveredSideBySide(t *testing.T) {
 	root := t.TempDir()
 	put(t, root, "bin/linux/amd64/a", "bin/linux/amd64/b", "bin/linux/arm64/a")
 	results := []plan.Result{
-		{Path: "bin/linux/amd64/a", Name: "linux/amd64/a"}, {Path: "bin/linux/amd64/b", Name: "linux/amd64/b"}, {Path: "bin/linux/arm64/a", Name: "linux/arm64/a"},
+		{Path: "bin/linux/amd64/a", Name: "linux/amd64/a"}, {Path: "bin/linux/amd64/b", Name: "linux/amd64/b"},
+		{Path: "bin/linux/arm64/a", Name: "linux/arm64/a"},
 	}
 	one, several := filepath.Join(root, "one"), filepath.Join(root, "several")
 	if err := errors.Join(deliver(root, results[:2], one), deliver(root, results, several)); err != nil {

@@ -157,7 +157,8 @@ func TestNoBaseHasTheProgramAtTheRoot(t *testing.T) {
 	if err != nil || base != nil {
 		t.Fatalf("base %v, error %v", base, err)
 	}
-	s := Component(base, Program{Binaries: []Binary{{Name: "pause", File: "pause"}}, User: "65535:65535", OS: "linux", Arch: "amd64", Created: created})
+	s := Component(base, Program{Binaries: []Binary{{Name: "pause", File: "pause"}}, User: "65535:65535", OS: "linux",
+		Arch: "amd64", Created: created})
 	if len(s.Layers) != 1 || len(s.Layers[0].Entries) != 1 || s.Layers[0].Entries[0].Name != "pause" {
 		t.Errorf("layers %+v", s.Layers)
 	}
@@ -174,7 +175,8 @@ func TestBasesStandOnStatic(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := archive.Tar(f, []archive.Entry{{Name: "usr/sbin/xtables-nft-multi", Mode: 0o755, Data: []byte("program")}}, created); err != nil {
+	if err := archive.Tar(f, []archive.Entry{{Name: "usr/sbin/xtables-nft-multi", Mode: 0o755, Data: []byte("program")}},
+		created); err != nil {
 		t.Fatal(err)
 	}
 	base, err := Base(bases, "debian-iptables", packages)
@@ -224,7 +226,8 @@ func TestFileBelowALinkIsRefused(t *testing.T) {
 	if err := os.Symlink("usr/sbin", filepath.Join(root, "odd", "rootfs", "sbin")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Base(root, "odd", packages); err == nil || !strings.Contains(err.Error(), "base odd: sbin/a/b is a file below sbin, which is a link") {
+	if _, err := Base(root, "odd", packages); err == nil || !strings.Contains(err.Error(),
+		"base odd: sbin/a/b is a file below sbin, which is a link") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -125,7 +125,8 @@ func TestContainerdImportsAndUnpacksAComponent(t *testing.T) {
 	}
 
 	// A mount of the native snapshotter is a bind mount; the files are the same in its folder.
-	found, err := filepath.Glob(filepath.Join(filepath.Dir(ctr[1]), "root", "io.containerd.snapshotter.v1.native", "snapshots", "*", "usr", "local", "bin", "hello"))
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(ctr[1]), "root", "io.containerd.snapshotter.v1.native", "snapshots", "*", "usr",
+		"local", "bin", "hello"))
 	if err != nil || len(found) == 0 {
 		t.Fatalf("the binary isn't in any snapshot (%v)", err)
 	}

@@ -42,8 +42,9 @@ func spec(file, arch string) Spec {
 		Base: "static", Bases: "images", Tag: "v1.2.3",
 		ArchiveTags: Tags("registry.example", file, arch, "v1.2.3"),
 		Tags:        []string{"registry.example/" + file + ":v1.2.3", "acme.example/" + file + ":nightly"},
-		Archive:     "out/" + arch + "/" + file + ".tar", SHA512: "out/" + arch + "/" + file + ".sha512", DockerTag: "out/" + arch + "/" + file + ".docker_tag",
-		Part: "stage/" + arch + "/" + file,
+		Archive:     "out/" + arch + "/" + file + ".tar", SHA512: "out/" + arch + "/" + file + ".sha512",
+		DockerTag: "out/" + arch + "/" + file + ".docker_tag",
+		Part:      "stage/" + arch + "/" + file,
 	}
 }
 
@@ -282,7 +283,8 @@ func TestSkopeoReadsTheLayout(t *testing.T) {
 	b := newBench(t, s, spec("hello", "arm64")).run(t)
 	skopeo := func(args ...string) string {
 		t.Helper()
-		out, err := exec.CommandContext(t.Context(), "skopeo", append([]string{"--override-os=linux", "--override-arch=amd64"}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "skopeo", append([]string{"--override-os=linux", "--override-arch=amd64"},
+			args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("skopeo %q: %v\n%s", args, err, out)
 		}

@@ -58,7 +58,8 @@ func packed(t *testing.T, method uint16, at time.Time, files ...[2]string) strin
 
 func TestZipFilesOfOneModuleBecomeTheSame(t *testing.T) {
 	t.Parallel()
-	a, b := [2]string{"example.com/m@v1.0.0/a.go", strings.Repeat("package m\n", 1000)}, [2]string{"example.com/m@v1.0.0/go.mod", "module example.com/m\n"}
+	a, b := [2]string{"example.com/m@v1.0.0/a.go", strings.Repeat("package m\n", 1000)},
+		[2]string{"example.com/m@v1.0.0/go.mod", "module example.com/m\n"}
 	dir := t.TempDir()
 	var first []byte
 	for i, from := range []string{packed(t, zip.Store, time.Time{}, a, b), packed(t, zip.Deflate, time.Unix(1e9, 0), b, a)} {
@@ -87,7 +88,8 @@ func TestZipFilesOfOneModuleBecomeTheSame(t *testing.T) {
 	if len(first) > 1000 {
 		t.Errorf("%d bytes: not compressed", len(first))
 	}
-	if _, err := repack(t.Context(), packed(t, zip.Store, time.Time{}, a, a), filepath.Join(dir, "twice.zip")); err == nil || !strings.Contains(err.Error(), "two files have one name") {
+	if _, err := repack(t.Context(), packed(t, zip.Store, time.Time{}, a, a), filepath.Join(dir, "twice.zip")); err == nil ||
+		!strings.Contains(err.Error(), "two files have one name") {
 		t.Errorf("error %v", err)
 	}
 	bad := filepath.Join(dir, "bad.zip")
@@ -120,7 +122,8 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	modCache := t.TempDir()
-	w := world{cache: filepath.Join(modCache, "cache", "download"), g: &toolchain.Go{ModCache: modCache, Root: filepath.Join(modCache, "no Go"), Version: runtime.Version()}}
+	w := world{cache: filepath.Join(modCache, "cache", "download"), g: &toolchain.Go{ModCache: modCache,
+		Root: filepath.Join(modCache, "no Go"), Version: runtime.Version()}}
 	goMod := "module example.com/Upper\n"
 	zipped := packed(t, zip.Deflate, time.Time{}, [2]string{"example.com/Upper@v1.0.0/go.mod", goMod})
 	data, err := os.ReadFile(zipped)
@@ -179,7 +182,8 @@ func TestAModuleWithAnotherSumIsNamed(t *testing.T) {
 	zipped.Sum, goMod.GoModSum = "h1:other=", "h1:other="
 	for file, m := range map[string]module.Pinned{"v1.0.0.zip": zipped, "v1.0.0.mod": goMod} {
 		err := ModulesSpec{Modules: []module.Pinned{m}}.write(t.Context(), w.g, t.TempDir(), quiet)
-		if changed, ok := errors.AsType[*ChangedError](err); !ok || changed.Module != "example.com/Upper@v1.0.0" || filepath.Base(changed.File) != file {
+		if changed, ok := errors.AsType[*ChangedError](err); !ok || changed.Module != "example.com/Upper@v1.0.0" ||
+			filepath.Base(changed.File) != file {
 			t.Errorf("%s: error %v", file, err)
 		}
 	}

@@ -54,8 +54,10 @@ func TestBuildImage(t *testing.T) {
 	}
 
 	t.Run("user and folders", func(t *testing.T) {
-		got := l.run(t, nil, "sh", "-c", "id; pwd; go version; stat -c '%U:%G %a %n' /tree /tree/_output /modules /cache /cache/home /out /usr/local/go/bin/go; "+
-			"find / -xdev -type f '(' -perm /6000 -o -perm /0002 -o -user build ')' 2>/dev/null; touch /x 2>&1; env | sort | cut -d= -f1 | tr '\n' ' '")
+		got := l.run(t, nil, "sh", "-c", "id; pwd; go version; stat -c '%U:%G %a %n' /tree /tree/_output /modules /cache /cache/home /out "+
+			"/usr/local/go/bin/go; "+
+			"find / -xdev -type f '(' -perm /6000 -o -perm /0002 -o -user build ')' 2>/dev/null; touch /x 2>&1; env | sort | cut -d= -f1 | tr "+
+			"'\n' ' '")
 		want := "uid=1000(build) gid=1000(build) groups=1000(build)\n/\ngo version " + i.Pin.Version + " " + e.Platform.String() + "\n" +
 			"build:build 755 /tree\nbuild:build 755 /tree/_output\nbuild:build 755 /modules\nbuild:build 755 /cache\nbuild:build 755 /cache/home\n" +
 			"build:build 755 /out\nroot:root 555 /usr/local/go/bin/go\n" +
@@ -76,7 +78,8 @@ func TestBuildImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		got := l.run(t, f, "sh", "-c", `cat >/tmp/find && chmod +x /tmp/find && exec /tmp/find "$@"`, "sh", i.Pin.Version, i.Pin.Sums[e.Platform.Dash()])
+		got := l.run(t, f, "sh", "-c", `cat >/tmp/find && chmod +x /tmp/find && exec /tmp/find "$@"`, "sh", i.Pin.Version,
+			i.Pin.Sums[e.Platform.Dash()])
 		if got != "/usr/local/go\n" { // and no other output
 			t.Errorf("package toolchain finds %s", got)
 		}
@@ -91,7 +94,8 @@ func TestBuildImage(t *testing.T) {
 		}
 	})
 	t.Run("cgo and the race detector", func(t *testing.T) { // the container road's tests use cgo for other platforms
-		got := l.run(t, strings.NewReader("package main\n\n// int one(void) { return 1; }\nimport \"C\"\n\nfunc main() { println(int(C.one())) }\n"),
+		got := l.run(t, strings.NewReader("package main\n\n// int one(void) { return 1; }\nimport \"C\"\n\n"+
+			"func main() { println(int(C.one())) }\n"),
 			"sh", "-ec", "cd /tmp; cat >main.go; export CGO_ENABLED=1 GOFLAGS=-p=2 GO111MODULE=off GOTMPDIR=/tmp; "+
 				// With much randomness in addresses, the race detector seldom finds no room for itself, and a container may not ask for less.
 				"go build -race -o hello main.go; for i in 1 2 3 4 5; do if ./hello 2>said; then cat said; exit; fi; done; cat said; exit 1")
@@ -126,7 +130,8 @@ func notOfThisMachine(t *testing.T, l lab, img image.InspectResponse) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := l.run(t, nil, "sh", "-c", "cat /etc/hostname; grep -v -e ^127 -e ^:: -e '^fe00' -e '^ff0' /etc/hosts; cat /etc/apt/sources.list; "+
+	files := l.run(t, nil, "sh", "-c", "cat /etc/hostname; grep -v -e ^127 -e ^:: -e '^fe00' -e '^ff0' /etc/hosts; cat "+
+		"/etc/apt/sources.list; "+
 		"find /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/apt/auth.conf* -type f -exec cat {} +; cat /etc/dpkg/dpkg.cfg.d/*; "+
 		"ls /usr/local/share/ca-certificates /var/lib/apt/lists")
 	name, err := os.Hostname()
@@ -142,7 +147,8 @@ func notOfThisMachine(t *testing.T, l lab, img image.InspectResponse) {
 			t.Errorf("%q is in the image's files:\n%s", secret, files)
 		}
 	}
-	if want := []string{"PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}; !slices.Equal(img.Config.Env, want) {
+	if want := []string{"PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"LANG=C.UTF-8"}; !slices.Equal(img.Config.Env, want) {
 		t.Errorf("environment %q", img.Config.Env)
 	}
 }
@@ -154,13 +160,14 @@ func attended(t *testing.T, l lab) {
 		status int64
 		output string
 	}{
-		"success":            {"echo done", nil, 0, "done\n"},
-		"status":             {"echo no >&2; exit 7", nil, 7, "no\n"},
-		"signal":             {"kill -KILL $$", nil, 137, "Killed\n"}, // by the shell
-		"standard input":     {"cat; echo read", nil, 0, "read\n"},
-		"more processes":     {"(sleep 600; echo late) & exit 3", nil, 3, ""},
-		"input ends":         {"sleep 600 & echo started; sleep 600", func(s *subject) error { return s.stream.CloseWrite() }, 129, "started\n"},
-		"the client is gone": {"trap '' HUP TERM; sleep 600 & echo started; wait", func(s *subject) error { return s.stream.Conn.Close() }, 129, "started\n"},
+		"success":        {"echo done", nil, 0, "done\n"},
+		"status":         {"echo no >&2; exit 7", nil, 7, "no\n"},
+		"signal":         {"kill -KILL $$", nil, 137, "Killed\n"}, // by the shell
+		"standard input": {"cat; echo read", nil, 0, "read\n"},
+		"more processes": {"(sleep 600; echo late) & exit 3", nil, 3, ""},
+		"input ends":     {"sleep 600 & echo started; sleep 600", func(s *subject) error { return s.stream.CloseWrite() }, 129, "started\n"},
+		"the client is gone": {"trap '' HUP TERM; sleep 600 & echo started; wait",
+			func(s *subject) error { return s.stream.Conn.Close() }, 129, "started\n"},
 		"SIGTERM": {"trap '' TERM; sleep 600 & echo started; wait", func(s *subject) error {
 			return l.engine.Client.ContainerKill(context.Background(), s.id, "TERM")
 		}, 143, "started\n"},
@@ -215,7 +222,8 @@ func rsyncHost(t *testing.T, l lab) {
 	if got := execIn(t, l, s.id, "sh", "-c", "cat /proc/1/environ /proc/*/cmdline"); strings.Contains(got, "horse") {
 		t.Errorf("the password can be seen: %q", got)
 	}
-	if got := execIn(t, l, s.id, "sh", "-c", "rsync --server --daemon --config=/etc/slipway/rsyncd.conf . </dev/null"); !strings.HasPrefix(got, "@RSYNCD: ") {
+	if got := execIn(t, l, s.id, "sh", "-c", "rsync --server --daemon --config=/etc/slipway/rsyncd.conf . "+
+		"</dev/null"); !strings.HasPrefix(got, "@RSYNCD: ") {
 		t.Errorf("rsync says %q", got)
 	}
 	if err := s.stream.CloseWrite(); err != nil {
@@ -310,7 +318,8 @@ func TestInterruptedBuildLeavesNothing(t *testing.T) {
 	tidy(t, e, owner)
 	i.Base = tiny(t, e)
 	// The engine needs a while to copy Go, so the last step is never reached.
-	write(t, filepath.Join(i.Dir, "Dockerfile"), "ARG BASE\nFROM ${BASE}\nCOPY go /usr/local/go\nCOPY go /usr/local/go2\nCOPY go /usr/local/go3\n", 0o644)
+	write(t, filepath.Join(i.Dir, "Dockerfile"), "ARG BASE\nFROM ${BASE}\nCOPY go /usr/local/go\nCOPY go /usr/local/go2\n"+
+		"COPY go /usr/local/go3\n", 0o644)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
 	_, _, err := i.Ensure(ctx, e, owner, func(line string) {
@@ -364,7 +373,8 @@ func TestFailedBootstrapKeepsCredentialsSecret(t *testing.T) {
 	tidy(t, e, owner)
 	i.Mirror = "http://me:hunter2@127.0.0.1:9/debian"
 	err := builder{engine: e, owner: owner, progress: func(string) {}}.
-		bootstrap(t.Context(), i, folder{{name: "dpkg.cfg", data: []byte("path-exclude=/usr/share/doc/*\n")}}, []string{"git"}, ref(BaseRepository, owner, strings.Repeat("0", 64)), "0")
+		bootstrap(t.Context(), i, folder{{name: "dpkg.cfg", data: []byte("path-exclude=/usr/share/doc/*\n")}}, []string{"git"},
+			ref(BaseRepository, owner, strings.Repeat("0", 64)), "0")
 	if err == nil || !strings.Contains(err.Error(), "mmdebstrap: exit status") || !strings.Contains(err.Error(), "127.0.0.1") {
 		t.Fatalf("error %v", err)
 	}

@@ -22,7 +22,8 @@ import (
 
 // Ensure builds the image if the engine does not have it, and returns its Ref. An image that was built for another owner only gets
 // a tag for this one. Ensure calls progress, unless it is nil, with short lines.
-func (i Image) Ensure(ctx context.Context, e *engine.Engine, owner engine.Owner, progress func(string)) (ref string, built bool, err error) {
+func (i Image) Ensure(ctx context.Context, e *engine.Engine, owner engine.Owner,
+	progress func(string)) (ref string, built bool, err error) {
 	if progress == nil {
 		progress = func(string) {}
 	}

@@ -162,7 +162,8 @@ func TestTagsOfAnOwner(t *testing.T) {
 
 func TestPackagesOfAnArchitecture(t *testing.T) {
 	t.Parallel()
-	const text = "# What is needed.\n\ngit\n  make # to build\ng++-12\ngcc-aarch64-linux-gnu [!arm64]\ngcc-x86-64-linux-gnu\t[!amd64]\nlibc6-i386 [amd64]\n"
+	const text = "# What is needed.\n\ngit\n  make # to build\ng++-12\ngcc-aarch64-linux-gnu [!arm64]\ngcc-x86-64-linux-gnu\t[!amd64]\n" +
+		"libc6-i386 [amd64]\n"
 	for arch, want := range map[string][]string{
 		"amd64": {"git", "make", "g++-12", "gcc-aarch64-linux-gnu", "libc6-i386"},
 		"arm64": {"git", "make", "g++-12", "gcc-x86-64-linux-gnu"},

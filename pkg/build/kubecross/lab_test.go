@@ -225,7 +225,8 @@ func list(t *testing.T, e *engine.Engine, owner engine.Owner) []string {
 	t.Helper()
 	var names []string
 	for _, repository := range []string{Repository, BaseRepository} {
-		found, err := e.Client.ImageList(t.Context(), image.ListOptions{Filters: filters.NewArgs(filters.Arg("reference", repository+":"+owner.ID+"-*"))})
+		found, err := e.Client.ImageList(t.Context(), image.ListOptions{Filters: filters.NewArgs(
+			filters.Arg("reference", repository+":"+owner.ID+"-*"))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,10 @@ func TestModulesAreLocatedAndNamed(t *testing.T) {
 		module    Module
 		dir, name string
 	}{
-		{dependency("github.com/Big/B", "v2.0.0+incompatible"), "/mod/github.com/!big/!b@v2.0.0+incompatible", "github.com/Big/B@v2.0.0+incompatible"},
-		{replaced("x.test/self", "v0.0.0", module.Version{Path: "x.test/self", Version: "v0.36.3"}), "/mod/x.test/self@v0.36.3", "x.test/self@v0.36.3"},
+		{dependency("github.com/Big/B", "v2.0.0+incompatible"), "/mod/github.com/!big/!b@v2.0.0+incompatible",
+			"github.com/Big/B@v2.0.0+incompatible"},
+		{replaced("x.test/self", "v0.0.0", module.Version{Path: "x.test/self", Version: "v0.36.3"}), "/mod/x.test/self@v0.36.3",
+			"x.test/self@v0.36.3"},
 		{replaced("x.test/fork", "v1.0.0", module.Version{Path: "example.com/Fork", Version: "v1.0.1"}), "/mod/example.com/!fork@v1.0.1",
 			"x.test/fork@example.com/Fork@v1.0.1"},
 		{replaced("x.test/sub", "v1.0.0", module.Version{Path: "./sub"}), "/tree/cmd/sub", "x.test/sub@local"},

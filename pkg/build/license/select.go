@@ -62,7 +62,8 @@ func Select(ctx context.Context, dir, gathered, license, list string, patches []
 		case !ok:
 			errs = append(errs, fmt.Errorf("no license of %s, which is linked; gather those of every platform, with the build's tags", m))
 		case entry.revision != m.revision():
-			errs = append(errs, fmt.Errorf("the license is that of %s@%s, but linked is %s; gather with the build's go.mod", m.Path, entry.revision, m))
+			errs = append(errs, fmt.Errorf("the license is that of %s@%s, but linked is %s; gather with the build's go.mod",
+				m.Path, entry.revision, m))
 		}
 		files[i] = entry.files
 		for _, f := range entry.files {

@@ -65,8 +65,9 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, test := range map[string]struct{ index, want string }{
-		"lacks a module":   {"dep.test/more\tv1.2.0\tCOPYING\n", "no license of dep.test/Plain@v1.0.0, which is linked"},
-		"is of another":    {strings.Replace(string(index), "v1.0.0", "v1.0.1", 1), "that of dep.test/Plain@v1.0.1, but linked is dep.test/Plain@v1.0.0"},
+		"lacks a module": {"dep.test/more\tv1.2.0\tCOPYING\n", "no license of dep.test/Plain@v1.0.0, which is linked"},
+		"is of another": {strings.Replace(string(index), "v1.0.0", "v1.0.1", 1),
+			"that of dep.test/Plain@v1.0.1, but linked is dep.test/Plain@v1.0.0"},
 		"is none":          {"nothing\n", `cannot read "nothing`},
 		"names a lost one": {strings.Replace(string(index), "NOTICE", "NOTICES", 1), "NOTICES"},
 	} {
@@ -84,7 +85,8 @@ func TestSelectKnowsFoldersByTheGatheredLicenses(t *testing.T) {
 	gathered, out := filepath.Join(root, "gathered"), filepath.Join(root, "out")
 	for name, text := range map[string]string{
 		"LICENSE": "own", "list.json": `[{"path": "x.test/a", "version": "v1.0.0"}]`,
-		"gathered/modules.txt": "x.test/a\tlocal\tLICENSE\n", "gathered/vendor/x.test/a/LICENSE": "a", "gathered/go/LICENSE": "go", "gathered/go/PATENTS": "go",
+		"gathered/modules.txt": "x.test/a\tlocal\tLICENSE\n", "gathered/vendor/x.test/a/LICENSE": "a", "gathered/go/LICENSE": "go",
+		"gathered/go/PATENTS": "go",
 	} {
 		write(t, filepath.Join(root, filepath.FromSlash(name)), text)
 	}
@@ -102,9 +104,11 @@ func TestGatherRefuses(t *testing.T) {
 	root := t.TempDir()
 	src := Source{ModCache: filepath.Join(root, "mod"), Packages: filepath.Join(root, "packages.json")}
 	for what, test := range map[string]struct{ list, want string }{
-		"a lost folder":   {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0", "Replace": {"Path": "../a"}}}`, "no folder"},
-		"an absent one":   {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0"}}`, "run go mod download"},
-		"no license":      {`{"ImportPath": "x.test/b", "Module": {"Path": "x.test/b", "Version": "v1.0.0"}}`, "no license file at the root of\n\tx.test/b@v1.0.0"},
+		"a lost folder": {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0", "Replace": {"Path": "../a"}}}`,
+			"no folder"},
+		"an absent one": {`{"ImportPath": "x.test/a", "Module": {"Path": "x.test/a", "Version": "v1.0.0"}}`, "run go mod download"},
+		"no license": {`{"ImportPath": "x.test/b", "Module": {"Path": "x.test/b", "Version": "v1.0.0"}}`,
+			"no license file at the root of\n\tx.test/b@v1.0.0"},
 		"what is no list": {`[`, "list of packages"},
 	} {
 		write(t, filepath.Join(src.ModCache, "x.test", "b@v1.0.0", "README"), "")

@@ -44,16 +44,17 @@ func TestTextsAreNamed(t *testing.T) {
 		files map[string]string
 		want  []string
 	}{
-		"one":                               {map[string]string{"LICENSE": isc}, []string{"ISC"}},
-		"several in one file":               {map[string]string{"LICENSE": isc + zlib}, []string{"ISC", "Zlib"}},
-		"of forked code, too":               {map[string]string{"LICENSE": isc, "forked/COPYING": zlib}, []string{"ISC", "Zlib"}},
-		"not recognized":                    {map[string]string{"LICENSE": homemade}, []string{"LicenseRef-example.com-Big-mod.v2"}},
-		"not recognized beside one that is": {map[string]string{"LICENSE": isc, "LICENSE.more": homemade}, []string{"ISC", "LicenseRef-example.com-Big-mod.v2"}},
-		"a list of holders beside one":      {map[string]string{"LICENSE": isc, "COPYRIGHT": "The authors\n"}, []string{"ISC"}},
-		"a list of holders alone":           {map[string]string{"COPYRIGHT": "The authors\n"}, []string{"LicenseRef-example.com-Big-mod.v2"}},
-		"what accompanies a license":        {map[string]string{"LICENSE": isc, "NOTICE": zlib, "PATENTS": homemade}, []string{"ISC"}},
-		"the license of documentation":      {map[string]string{"LICENSE": isc, "LICENSE.docs": zlib}, []string{"ISC"}},
-		"none":                              {nil, []string{"LicenseRef-example.com-Big-mod.v2"}},
+		"one":                 {map[string]string{"LICENSE": isc}, []string{"ISC"}},
+		"several in one file": {map[string]string{"LICENSE": isc + zlib}, []string{"ISC", "Zlib"}},
+		"of forked code, too": {map[string]string{"LICENSE": isc, "forked/COPYING": zlib}, []string{"ISC", "Zlib"}},
+		"not recognized":      {map[string]string{"LICENSE": homemade}, []string{"LicenseRef-example.com-Big-mod.v2"}},
+		"not recognized beside one that is": {map[string]string{"LICENSE": isc, "LICENSE.more": homemade},
+			[]string{"ISC", "LicenseRef-example.com-Big-mod.v2"}},
+		"a list of holders beside one": {map[string]string{"LICENSE": isc, "COPYRIGHT": "The authors\n"}, []string{"ISC"}},
+		"a list of holders alone":      {map[string]string{"COPYRIGHT": "The authors\n"}, []string{"LicenseRef-example.com-Big-mod.v2"}},
+		"what accompanies a license":   {map[string]string{"LICENSE": isc, "NOTICE": zlib, "PATENTS": homemade}, []string{"ISC"}},
+		"the license of documentation": {map[string]string{"LICENSE": isc, "LICENSE.docs": zlib}, []string{"ISC"}},
+		"none":                         {nil, []string{"LicenseRef-example.com-Big-mod.v2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +106,8 @@ func TestNamesOfAGatheredFolder(t *testing.T) {
 func TestExpressionNamesWhatIsLinkedAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"), "module example.com/main\n\ngo 1.26.0\n\nrequire (\n\texample.com/a v1.0.0\n\texample.com/b v1.0.0\n)\n\n"+
+	write(t, filepath.Join(dir, "go.mod"), "module example.com/main\n\ngo 1.26.0\n\nrequire (\n\texample.com/a v1.0.0\n"+
+		"\texample.com/b v1.0.0\n)\n\n"+
 		"replace example.com/a => ./a\n\nreplace example.com/b => ./b\n")
 	write(t, filepath.Join(dir, "main.go"), "package main\n\nimport _ \"example.com/a\"\n\nfunc main() {}\n")
 	for _, name := range []string{"a", "b"} {
@@ -134,7 +136,8 @@ func TestExpressionNamesWhatIsLinkedAlone(t *testing.T) {
 	if err := names.write(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Expression([]string{file}, []string{binary}); err == nil || !strings.Contains(err.Error(), "example.com/a@local is linked, and its license is not named") {
+	if _, err := Expression([]string{file}, []string{binary}); err == nil ||
+		!strings.Contains(err.Error(), "example.com/a@local is linked, and its license is not named") {
 		t.Errorf("of another version of the module: %v", err)
 	}
 }

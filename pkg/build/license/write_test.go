@@ -18,11 +18,13 @@ import (
 // tree is a working folder with two dependencies: one in the module cache, with only a package inside forked
 // code linked, and one that is replaced by a folder.
 var tree = map[string]string{
-	"LICENSE":                     "ours",
-	"goroot/LICENSE":              "go",
-	"goroot/PATENTS":              "go patents",
-	"src/cmd/go.mod":              "module own.test/cmd\ngo 1.24\nrequire (\n\tdep.test/Plain v1.0.0\n\tdep.test/patched v1.0.0\n)\nreplace dep.test/patched => ../patched\n",
-	"src/cmd/main.go":             "package main\nimport (\n\t_ \"dep.test/Plain/forked/inner\"\n\t_ \"dep.test/patched\"\n)\nfunc main() {}\n",
+	"LICENSE":        "ours",
+	"goroot/LICENSE": "go",
+	"goroot/PATENTS": "go patents",
+	"src/cmd/go.mod": "module own.test/cmd\ngo 1.24\nrequire (\n\tdep.test/Plain v1.0.0\n\tdep.test/patched v1.0.0\n)\n" +
+		"replace dep.test/patched => ../patched\n",
+	"src/cmd/main.go": "package main\nimport (\n\t_ \"dep.test/Plain/forked/inner\"\n\t_ \"dep.test/patched\"\n)\n" +
+		"func main() {}\n",
 	"src/patched/go.mod":          "module dep.test/patched\ngo 1.24\n",
 	"src/patched/patch.go":        "package patched\n",
 	"src/patched/COPYING":         "patched",

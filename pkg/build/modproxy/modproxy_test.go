@@ -50,7 +50,10 @@ func moduleCache(t *testing.T) (dir string, pinned module.Pinned) {
 		t.Fatal(err)
 	}
 	sum, err1 := dirhash.HashZip(name+".zip", dirhash.Hash1)
-	modSum, err2 := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(goMod)), nil })
+	modSum, err2 := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) {
+		return io.NopCloser(
+			strings.NewReader(goMod)), nil
+	})
 	if err := errors.Join(err1, err2, os.WriteFile(name+".ziphash", []byte(sum), 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -81,14 +84,17 @@ func TestGoCommandTakesModulesFromTheCache(t *testing.T) {
 		dir := t.TempDir()
 		err := errors.Join(
 			os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/main\n\ngo 1.24\n\nrequire example.com/Part v1.2.3\n"), 0o644),
-			os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"example.com/Part\"\n\nfunc main() { println(part.Name) }\n"), 0o644),
-			os.WriteFile(filepath.Join(dir, "go.sum"), []byte("example.com/Part v1.2.3 "+sum+"\nexample.com/Part v1.2.3/go.mod "+pinned.GoModSum+"\n"), 0o644))
+			os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport \"example.com/Part\"\n\n"+
+				"func main() { println(part.Name) }\n"), 0o644),
+			os.WriteFile(filepath.Join(dir, "go.sum"),
+				[]byte("example.com/Part v1.2.3 "+sum+"\nexample.com/Part v1.2.3/go.mod "+pinned.GoModSum+"\n"), 0o644))
 		if err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), "go", "vet", "-mod=readonly", ".")
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOMODCACHE="+filepath.Join(dir, "modules"), "GOPROXY="+s.URL+",off", "GOFLAGS=-modcacherw", "GOWORK=off", "GONOSUMDB=*", "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "GOMODCACHE="+filepath.Join(dir, "modules"), "GOPROXY="+s.URL+",off", "GOFLAGS=-modcacherw", "GOWORK=off",
+			"GONOSUMDB=*", "CGO_ENABLED=0")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -115,7 +121,8 @@ func TestWhatTheCacheLacksIsNotFound(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/", "/example.com/!part/@latest", "/example.com/!part/@v/list", "/example.com/!part/@v/v1.2.4.zip", "/example.com/part/@v/v1.2.3.zip",
-		"/example.com/Part/@v/v1.2.3.zip", "/example.com/!part/@v/v1.2.3.ziphash", "/example.com/!part/@v/..zip", "/sumdb/sum.example/supported", "/@v/v1.2.3.zip",
+		"/example.com/Part/@v/v1.2.3.zip", "/example.com/!part/@v/v1.2.3.ziphash", "/example.com/!part/@v/..zip",
+		"/sumdb/sum.example/supported", "/@v/v1.2.3.zip",
 	} {
 		if got := status(path); got != http.StatusNotFound {
 			t.Errorf("%s: %d", path, got)

@@ -75,8 +75,8 @@ func (p *placer) place(o object, packed []byte) error {
 	return write(actionFile(p.dir, o.action), line(o.action, o.output, o.size))
 }
 
-// output writes the file of an object, which gets its name when it is whole. The temporary one is not in the cache of Go, where nobody would
-// remove it.
+// output writes the file of an object, which gets its name when it is whole. The temporary one is not in the cache of Go, where nobody
+// would remove it.
 func (p *placer) output(o object, packed []byte, z *zstd.Decoder) error {
 	f, err := os.CreateTemp(p.scratch, "output")
 	if err != nil {

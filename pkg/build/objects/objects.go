@@ -11,10 +11,10 @@
 //
 // # Go's build cache
 //
-// In DIR/ab/, the file abcd…-a says which output an action has, "v1 ACTION OUTPUT SIZE TIME\n", and the file of the OUTPUT, ….-d, holds
-// its bytes. An OUTPUT is the SHA-256 of the bytes. What a compiler printed is an output, too, whose action is derived from that of the
-// package. This is the layout since Go 1.10 (cmd/go/internal/cache). The go command does not compare bytes with their digest, so [Share.Store]
-// does so before it signs them. What is fetched is compared with the digest of its compressed bytes, which the list has.
+// In DIR/ab/, the file abcd…-a says which output an action has, "v1 ACTION OUTPUT SIZE TIME\n", and the file of the OUTPUT, ….-d, holds its
+// bytes. An OUTPUT is the SHA-256 of the bytes. What a compiler printed is an output, too, whose action is derived from that of the
+// package. This is the layout since Go 1.10 (cmd/go/internal/cache). The go command does not compare bytes with their digest, so
+// [Share.Store] does so before it signs them. What is fetched is compared with the digest of its compressed bytes, which the list has.
 //
 // # What must never be in here
 //

@@ -43,10 +43,12 @@ func program(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod": "module example.com/program\n\ngo 1.24\n", "main.go": "package main\n\nimport _ \"example.com/program/part\"\n\nfunc main() {}\n",
+		"go.mod": "module example.com/program\n\ngo 1.24\n", "main.go": "package main\n\nimport _ \"example.com/program/part\"\n\n" +
+			"func main() {}\n",
 		"part/part.go": "package part\n",
 	} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755),
+			os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -54,7 +56,8 @@ func program(t *testing.T) string {
 }
 
 func share(t *testing.T, m *cachetest.Memory, foreign string) *Share {
-	return &Share{Cache: m, Foreign: foreign, Scratch: t.TempDir(), Progress: func(int64, int64) {}, Compile: func(int) time.Duration { return time.Hour }}
+	return &Share{Cache: m, Foreign: foreign, Scratch: t.TempDir(), Progress: func(int64, int64) {},
+		Compile: func(int) time.Duration { return time.Hour }}
 }
 
 // What one machine has compiled, another does not compile. What the other has changed, it does.
@@ -77,14 +80,16 @@ func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
 	if err != nil || len(found) != len(ids) {
 		t.Fatalf("%d objects, %v", len(found), err)
 	}
-	if found.MostlyIn(InFolder(foreign)) || !found.MostlyIn(InFolder(first)) || len(found.Missing(InFolder(first))) > 0 || len(found.Files(foreign)) > 0 {
+	if found.MostlyIn(InFolder(foreign)) || !found.MostlyIn(InFolder(first)) || len(found.Missing(InFolder(first))) > 0 ||
+		len(found.Files(foreign)) > 0 {
 		t.Error("the folders have other objects")
 	}
 	got, err := s.Fetch(t.Context(), found)
 	if err != nil || !got.Ready || got.Objects != len(ids) || got.Bytes == 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport _ \"example.com/program/part\"\n\nfunc main() { println() }\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\n\nimport _ \"example.com/program/part\"\n\n"+
+		"func main() { println() }\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if said, _ := compile(t, dir, foreign); said != "example.com/program\n" {
@@ -100,7 +105,8 @@ func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
 	for _, name := range found.Files(foreign) {
 		entries[name] = true
 		data, err := os.ReadFile(filepath.Join(foreign, name))
-		if err := errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(sent, name)), 0o777), os.WriteFile(filepath.Join(sent, name), data, 0o666)); err != nil {
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(filepath.Join(sent, name)), 0o777),
+			os.WriteFile(filepath.Join(sent, name), data, 0o666)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,7 +174,8 @@ func TestOtherBytesAreNotPlaced(t *testing.T) {
 	for _, size := range []string{"4", "6", "0"} {
 		entry.Path = strings.TrimSuffix(path, "5") + size
 		foreign := t.TempDir()
-		if got, err := fetchAll(t, m, foreign); err == nil || got.Objects != 0 || !slices.Equal(files(t, foreign), []string{outputFile(foreign, nothing)}) {
+		if got, err := fetchAll(t, m, foreign); err == nil || got.Objects != 0 ||
+			!slices.Equal(files(t, foreign), []string{outputFile(foreign, nothing)}) {
 			t.Errorf("%s bytes: %+v, %v, %q", size, got, err, files(t, foreign))
 		}
 	}
@@ -253,7 +260,8 @@ func TestListsThatCannotBeReadFetchNothing(t *testing.T) {
 	t.Parallel()
 	sum := strings.Repeat("ab", 32)
 	for _, path := range []string{
-		"", "a/b/c", sum + "/" + sum, sum + "/" + sum + "/-1", sum + "/" + sum + "/1/", sum[2:] + "/" + sum + "/1", sum + "/" + sum + "00/1", "../" + sum + "/1",
+		"", "a/b/c", sum + "/" + sum, sum + "/" + sum + "/-1", sum + "/" + sum + "/1/", sum[2:] + "/" + sum + "/1",
+		sum + "/" + sum + "00/1", "../" + sum + "/1",
 	} {
 		m := cachetest.New()
 		m.Results["key"] = &action.Result{Entries: []action.Entry{{Path: path, Kind: action.RegularFile, SHA256: sum, Size: 1}}}

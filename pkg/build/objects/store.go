@@ -49,7 +49,8 @@ func (s *Share) Unknown(ctx context.Context, keys []string) []string {
 }
 
 // Store keeps the objects of binaries that are in a cache of Go. It leaves out a package that is not there, one for which the compiler has
-// printed something, one that is too large, and one whose bytes do not have the digest that the cache of Go says: nobody compares them later.
+// printed something, one that is too large, and one whose bytes do not have the digest that the cache of Go says: nobody compares them
+// later.
 func (s *Share) Store(ctx context.Context, dir string, binaries []Binary) error {
 	f := &finder{dir: dir, known: map[string][]string{}}
 	lists := make([][]object, len(binaries))

@@ -42,7 +42,8 @@ func members(t *testing.T, root string, s Spec, at Place) []string {
 		t.Fatal(err)
 	}
 	sum := sha512.Sum512(data)
-	if kept, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(at.SHA512(s.Name)))); err != nil || string(kept) != hex.EncodeToString(sum[:])+"\n" {
+	if kept, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(at.SHA512(s.Name)))); err != nil ||
+		string(kept) != hex.EncodeToString(sum[:])+"\n" {
 		t.Errorf("SHA-512 %q, %v", kept, err)
 	}
 	gz, err := gzip.NewReader(strings.NewReader(string(data)))
@@ -84,9 +85,10 @@ func TestATarballHoldsWhatItsSpecSays(t *testing.T) {
 	}
 	got := members(t, root, Spec{
 		Name: "x.tar.gz", Top: "kubernetes", Time: time.Unix(1_700_000_000, 0).UTC(),
-		Members: []Member{{From: "bin/kubelet", To: "server/bin/kubelet"}, {From: "manifests/", To: "addons", Fill: true}, {From: "plain/b.yaml", To: "b.yaml", Last: true}},
-		Texts:   []Text{{Name: "version", Content: "v1\n"}},
-		Values:  []Value{{"__REGISTRY__", "r.example"}, {"__VERSION__", "v1"}},
+		Members: []Member{{From: "bin/kubelet", To: "server/bin/kubelet"}, {From: "manifests/", To: "addons", Fill: true},
+			{From: "plain/b.yaml", To: "b.yaml", Last: true}},
+		Texts:  []Text{{Name: "version", Content: "v1\n"}},
+		Values: []Value{{"__REGISTRY__", "r.example"}, {"__VERSION__", "v1"}},
 	}, Place{List: func(context.Context) ([]archive.Entry, error) {
 		return []archive.Entry{{Name: "elsewhere", Mode: 0o600, Data: []byte("more")}}, nil
 	}})

@@ -19,9 +19,9 @@ func (w *work) codeDir(v module.Version) (string, error) {
 	return filepath.Join(w.g.ModCache, filepath.FromSlash(cached)), err
 }
 
-// lay makes the code of a patched version in a temporary folder of the module cache, which the caller removes with removeLaid. Files that did not
-// change become hard links to those of the original: copying, hashing and unpacking all of Kubernetes takes the go command longer than
-// compiling what a patch changes. It returns "" if the module cache has the version.
+// lay makes the code of a patched version in a temporary folder of the module cache, which the caller removes with removeLaid. Files that
+// did not change become hard links to those of the original: copying, hashing and unpacking all of Kubernetes takes the go command longer
+// than compiling what a patch changes. It returns "" if the module cache has the version.
 func (w *work) lay(b *base, v module.Version, changes map[string]patch.Change) (tmp string, err error) {
 	dir, err := w.codeDir(v)
 	if err != nil {

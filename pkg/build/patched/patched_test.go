@@ -114,14 +114,18 @@ func (w *world) program(t *testing.T, flags ...string) (prints string, file stri
 const withPatches = "-modfile=../_output/release-stage/patched/cmd/go.mod"
 
 func diff(name, from, to string) string {
-	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n package %[4]s\n \n-%[2]s\n+%[3]s\n", name, from, to, filepath.Base(filepath.Dir(name)))
+	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n package %[4]s\n \n-%[2]s\n+%[3]s\n", name,
+		from, to, filepath.Base(filepath.Dir(name)))
 }
 
 var (
-	kubernetes = txtar.File{Name: "patches/1.patch", Data: []byte(diff("pkg/greet/greet.go", `const Word = "hello"`, `const Word = "patched"`))}
-	api        = txtar.File{Name: "patches/2.patch", Data: []byte(diff("staging/src/k8s.io/api/name/name.go", `const Name = "world"`, `const Name = "cluster"`) +
+	kubernetes = txtar.File{Name: "patches/1.patch", Data: []byte(diff("pkg/greet/greet.go", `const Word = "hello"`,
+		`const Word = "patched"`))}
+	api = txtar.File{Name: "patches/2.patch", Data: []byte(diff("staging/src/k8s.io/api/name/name.go", `const Name = "world"`,
+		`const Name = "cluster"`) +
 		"diff --git a/docs/a.md b/docs/a.md\nnew file mode 100644\n--- /dev/null\n+++ b/docs/a.md\n@@ -0,0 +1 @@\n+text\n")}
-	added = txtar.File{Name: "patches/3.patch", Data: []byte("diff --git a/pkg/greet/init.go b/pkg/greet/init.go\nnew file mode 100644\n--- /dev/null\n+++ b/pkg/greet/init.go\n" +
+	added = txtar.File{Name: "patches/3.patch", Data: []byte("diff --git a/pkg/greet/init.go b/pkg/greet/init.go\nnew file mode 100644\n" +
+		"--- /dev/null\n+++ b/pkg/greet/init.go\n" +
 		"@@ -0,0 +1,3 @@\n+package greet\n+\n+func init() { println(\"a new file\") }\n")}
 )
 

@@ -27,7 +27,8 @@ import (
 
 // writeZip writes the zip of a patched module, and returns its h1 sum. Files that do not change keep their compressed bytes: compressing
 // all of Kubernetes again would take longer than compiling what a patch changes.
-func writeZip(ctx context.Context, file string, b *base, as module.Version, changes map[string]patch.Change, sumsFile string) (sum string, err error) {
+func writeZip(ctx context.Context, file string, b *base, as module.Version, changes map[string]patch.Change,
+	sumsFile string) (sum string, err error) {
 	original, err := zip.OpenReader(b.Zip)
 	if err != nil {
 		return "", err

@@ -125,8 +125,8 @@ func (p *Project) describe(ctx context.Context, c *content) (describe.Spec, erro
 	return s, err
 }
 
-// programs describes the files about the binaries that a release holds: one for each platform and project, and one for what only the test set
-// has of it, so that the other is the same with and without the test set.
+// programs describes the files about the binaries that a release holds: one for each platform and project, and one for what only the test
+// set has of it, so that the other is the same with and without the test set.
 func (p *Project) programs(c *content) []describe.BinariesSpec {
 	var all []describe.BinariesSpec
 	held := c.held()
@@ -158,7 +158,8 @@ func (p *Project) programs(c *content) []describe.BinariesSpec {
 // of everything but release.json itself.
 func (p *Project) final(c *content, draft describe.Spec) (describe.SBOMSpec, describe.FinalSpec) {
 	sboms := describe.SBOMSpec{
-		Draft: draft.Output, Source: slashed(Tars, catalog.SourceTarball), Folder: Tars, Artifacts: sbom.Artifacts(&draft.Release, describe.SBOMAction),
+		Draft: draft.Output, Source: slashed(Tars, catalog.SourceTarball), Folder: Tars,
+		Artifacts: sbom.Artifacts(&draft.Release, describe.SBOMAction),
 	}
 	final := describe.FinalSpec{Draft: draft.Output, Folder: Tars, Artifacts: slices.Clone(sboms.Artifacts)}
 	summed := c.tarballNames()

@@ -29,13 +29,17 @@ func TestInputs(t *testing.T) {
 		want   []string
 	}{
 		{"compile linux/arm64 kubelet", append([]string{"cmd/kubelet/"}, module...)},
-		{"compile linux/arm64 kube-apiserver", append([]string{"cmd/internal/letters/", "cmd/internal/words/", "cmd/kube-apiserver/"}, module...)},
+		{"compile linux/arm64 kube-apiserver", append([]string{"cmd/internal/letters/", "cmd/internal/words/",
+			"cmd/kube-apiserver/"}, module...)},
 		{"compile linux/arm64 smoke.test", append([]string{"cmd/smoke/"}, module...)},
 		{"compile linux/arm64 e2e.test", module},
-		{"compile linux/arm64 dns", []string{"images/dns/dns/", "images/dns/go.mod", "images/dns/go.sum", "fake/dns/LICENSE", "fake/dns/ctl/", "fake/dns/go.mod", "fake/dns/version/"}},
-		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/", "_output/release-stage/spdx/dns/linux-arm64.json"}},
+		{"compile linux/arm64 dns", []string{"images/dns/dns/", "images/dns/go.mod", "images/dns/go.sum", "fake/dns/LICENSE", "fake/dns/ctl/",
+			"fake/dns/go.mod", "fake/dns/version/"}},
+		{"image linux/arm64 dns", []string{bin + "dns", "_output/release-stage/sources/images/static/",
+			"_output/release-stage/spdx/dns/linux-arm64.json"}},
 		{"image linux/arm64 kube-apiserver", []string{
-			bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/", "_output/release-stage/spdx/components/linux-arm64.json",
+			bin + "kube-apiserver", bin + "kube-log-runner", "_output/release-stage/sources/images/static/",
+			"_output/release-stage/spdx/components/linux-arm64.json",
 		}},
 		{"image layout", []string{"_output/release-stage/images/linux-arm64/dns/", "_output/release-stage/images/linux-arm64/kube-apiserver/"}},
 		{"spdx linux/arm64 components", append([]string{
@@ -60,7 +64,8 @@ func TestInputs(t *testing.T) {
 			"_output/release-stage/sources/release/manifests/addons/",
 		}},
 		{"package kubernetes-manifests.tar.gz", []string{"_output/release-stage/sources/release/manifests/"}},
-		{"package kubernetes.tar.gz", []string{"_output/release-stage/sources/README.md", "_output/release-stage/sources/LICENSE", "_output/release-stage/sources/docs/"}},
+		{"package kubernetes.tar.gz", []string{"_output/release-stage/sources/README.md", "_output/release-stage/sources/LICENSE",
+			"_output/release-stage/sources/docs/"}},
 	}
 	g := graph(t, open(t, tree(t)), Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}})
 	for _, tt := range tests {
@@ -217,7 +222,8 @@ func TestDescriptionsOfBinariesAreTheSameWithoutTheTestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(ar.Files, func(f txtar.File) bool { return f.Name == "release/release.yaml" })
-	const image = "images:\n- {name: tests, set: test, base: static, binary: hyperkube, version: v1.0.0, created: 2026-02-13T18:39:11Z, title: Tests}\n"
+	const image = "images:\n- {name: tests, set: test, base: static, binary: hyperkube, version: v1.0.0, created: 2026-02-13T18:39:11Z, " +
+		"title: Tests}\n"
 	edit := strings.NewReplacer("\nimages:\n", "\n"+image, "./hyperkube, only: [linux/arm64]", "./hyperkube, only: [linux/amd64, linux/arm64]")
 	root := tree(t, file(ar.Files[i].Name, edit.Replace(string(ar.Files[i].Data))))
 	p := open(t, root)
@@ -237,7 +243,8 @@ func TestDescriptionsOfBinariesAreTheSameWithoutTheTestSet(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
 		t.Errorf("actions %q, want %q", got, want)
 	}
-	tests := with.Actions[slices.IndexFunc(with.Actions, func(a *action.Action) bool { return a.ID == "binaries linux/arm64 components-test" })]
+	tests := with.Actions[slices.IndexFunc(with.Actions,
+		func(a *action.Action) bool { return a.ID == "binaries linux/arm64 components-test" })]
 	if !slices.ContainsFunc(tests.Inputs, func(in string) bool { return path.Base(in) == "hyperkube" }) {
 		t.Errorf("the program of an image for tests is not in %q", tests.Inputs)
 	}
@@ -281,7 +288,8 @@ func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
 	t.Parallel()
 	g := graph(t, open(t, tree(t)), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
 	all := recipes(g)
-	if compile := strings.Join(all["compile linux/arm64 dnsctl"], " "); !strings.Contains(compile, "-X=example.com/dns/version.Version=v1.2.3") ||
+	if compile := strings.Join(all["compile linux/arm64 dnsctl"], " "); !strings.Contains(compile,
+		"-X=example.com/dns/version.Version=v1.2.3") ||
 		strings.Contains(compile, "acme") {
 		t.Errorf("compiled by %s", compile)
 	}
@@ -310,7 +318,8 @@ func TestImageOfAnotherProjectIsTheSameInEveryRelease(t *testing.T) {
 	root := tree(t)
 	req := Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}}
 	release := graph(t, open(t, root), req)
-	next := graph(t, open(t, root, "KUBE_GIT_VERSION=v1.36.3+acme.2", "KUBE_GIT_COMMIT=fedcba9876543210fedcba9876543210fedcba98", "SOURCE_DATE_EPOCH=1700000000"), req)
+	next := graph(t, open(t, root, "KUBE_GIT_VERSION=v1.36.3+acme.2", "KUBE_GIT_COMMIT=fedcba9876543210fedcba9876543210fedcba98",
+		"SOURCE_DATE_EPOCH=1700000000"), req)
 	const own, other = "image linux/arm64 kube-apiserver", "image linux/arm64 dns"
 	if diff := cmp.Diff(find(t, release, other).Recipe, find(t, next, other).Recipe); diff != "" {
 		t.Errorf("the recipe (-release +next):\n%s", diff)

@@ -192,7 +192,8 @@ func (b *builder) notice(n notice) error {
 		modules.Binaries = append(modules.Binaries, b.binary(n.on, bin))
 	}
 	b.add(license.ModulesAction(b.Root, modules))
-	b.add(license.Action(b.Root, b.Go, license.Spec{Group: group, Texts: texts, Modules: modules.Output, Patches: b.patchesOf(module), Output: noticeDir(n.name, n.on)}))
+	b.add(license.Action(b.Root, b.Go, license.Spec{Group: group, Texts: texts, Modules: modules.Output, Patches: b.patchesOf(module),
+		Output: noticeDir(n.name, n.on)}))
 	return nil
 }
 

@@ -17,8 +17,9 @@ import (
 	"slipway.build/pkg/tree/worktree"
 )
 
-// This file has the steps by which Bazel makes a release inside its own actions. GatherLicenses, Others and PackSources work in the tree, with the
-// Go command, modules, network and git. A project of OpenMade then packs the release from the unpacked sources, without any of these.
+// This file has the steps by which Bazel makes a release inside its own actions. GatherLicenses, Others and PackSources work in the tree,
+// with the Go command, modules, network and git. A project of OpenMade then packs the release from the unpacked sources, without any of
+// these.
 //
 // GatherLicenses and PackSources are no actions of a graph. A graph skips what its records in _output/.slipway say is up to date, and
 // locks the tree. Both are for Bazel to do here: it decides when its action runs, and discards every file but the declared outputs.
@@ -102,7 +103,8 @@ func (p *Project) GatherLicenses(ctx context.Context, dir string, platform catal
 		return err
 	}
 	if outside := module.FolderOutside(); outside != "" {
-		return fmt.Errorf("cmd/go.mod replaces a module with the folder %s, which is outside of the tree, so Bazel would not notice a change of its license: "+
+		return fmt.Errorf("cmd/go.mod replaces a module with the folder %s, which is outside of the tree, so Bazel would not notice a change "+
+			"of its license: "+
 			"move the folder into the tree, or use another road", outside)
 	}
 	b := p.builder(ctx)
@@ -134,7 +136,8 @@ func (b *builder) gather(ctx context.Context, dir string, module *goModule, n no
 	if err != nil {
 		return err
 	}
-	if err := license.Gather(ctx, dir, license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root, Packages: packages}); err != nil {
+	if err := license.Gather(ctx, dir, license.Source{ModCache: g.ModCache, ModRoot: module.Dir, GOROOT: g.Root,
+		Packages: packages}); err != nil {
 		return err
 	}
 	return b.gatherModFiles(files, dir)
@@ -169,7 +172,8 @@ func (p *Project) Others(ctx context.Context, platform catalog.Platform) (g *act
 	}
 	for name, module := range b.modules {
 		if outside := module.FolderOutside(); outside != "" {
-			return nil, nil, fmt.Errorf("%s/go.mod replaces a module with the folder %s, which is outside of the tree, but Bazel works in a copy of it: "+
+			return nil, nil, fmt.Errorf("%s/go.mod replaces a module with the folder %s, which is outside of the tree, but Bazel works in a "+
+				"copy of it: "+
 				"move the folder into the tree, or use another road", name, outside)
 		}
 	}

@@ -64,7 +64,8 @@ func TestPackedSourcesHaveTheVersionOfTheStatus(t *testing.T) {
 	}
 	// The environment is ignored: the status has the version that is stamped into binaries.
 	again.Reset()
-	if err := PackSources(t.Context(), &again, root, known, environment("KUBE_GIT_VERSION=v1.36.3+acme.8")); err != nil || !bytes.Equal(packed.Bytes(), again.Bytes()) {
+	if err := PackSources(t.Context(), &again, root, known, environment("KUBE_GIT_VERSION=v1.36.3+acme.8")); err != nil ||
+		!bytes.Equal(packed.Bytes(), again.Bytes()) {
 		t.Errorf("with another version in the environment: %v, %d bytes", err, again.Len())
 	}
 	if err := os.WriteFile(filepath.Join(root, "README.md"), []byte("another\n"), 0o644); err != nil {
@@ -73,7 +74,8 @@ func TestPackedSourcesHaveTheVersionOfTheStatus(t *testing.T) {
 	if err := PackSources(t.Context(), &again, root, known, env); err == nil || !strings.Contains(err.Error(), "run the same command again") {
 		t.Errorf("a tree that changed since: error %v", err)
 	}
-	if err := PackSources(t.Context(), &again, root, []byte("BUILD_HOST h\n"), env); err == nil || !strings.Contains(err.Error(), "not built as a release") {
+	if err := PackSources(t.Context(), &again, root, []byte("BUILD_HOST h\n"), env); err == nil ||
+		!strings.Contains(err.Error(), "not built as a release") {
 		t.Errorf("without a status: error %v", err)
 	}
 }
@@ -149,8 +151,10 @@ func TestOthersPlansTheArtifactsOfOtherProjects(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(outside, "go.mod"), []byte("module example.com/dns\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	away := file("images/dns/go.mod", "module slipway.build/images/dns\n\ngo 1.26.0\n\nrequire example.com/dns v1.2.3\n\nreplace example.com/dns => "+filepath.ToSlash(outside)+"\n")
-	if _, _, err := open(t, tree(t, away)).Others(t.Context(), linuxARM64); err == nil || !strings.Contains(err.Error(), "which is outside of the tree") {
+	away := file("images/dns/go.mod", "module slipway.build/images/dns\n\ngo 1.26.0\n\nrequire example.com/dns v1.2.3\n\n"+
+		"replace example.com/dns => "+filepath.ToSlash(outside)+"\n")
+	if _, _, err := open(t, tree(t, away)).Others(t.Context(), linuxARM64); err == nil ||
+		!strings.Contains(err.Error(), "which is outside of the tree") {
 		t.Errorf("a folder outside of the tree in place of a module: error %v", err)
 	}
 }
@@ -162,7 +166,8 @@ func TestLicensesAreOfTheTree(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(outside, "go.mod"), []byte("module k8s.io/kubernetes\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	away := file("cmd/go.mod", "module slipway.build/cmd\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n\nreplace k8s.io/kubernetes => "+filepath.ToSlash(outside)+"\n")
+	away := file("cmd/go.mod", "module slipway.build/cmd\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n\n"+
+		"replace k8s.io/kubernetes => "+filepath.ToSlash(outside)+"\n")
 	err := open(t, tree(t, away)).GatherLicenses(t.Context(), t.TempDir(), linuxARM64)
 	if err == nil || !strings.Contains(err.Error(), outside+", which is outside of the tree") {
 		t.Errorf("a folder outside of the tree in place of a module: error %v", err)

@@ -242,7 +242,8 @@ func (p *Project) HandedOn(getenv func(string) string) []string {
 	return append(env, stamp.Environ(p.Stamp)...)
 }
 
-// FindRoot walks up from dir to the folder that holds release/release.yaml. The result has no symbolic links, so that a folder has one name.
+// FindRoot walks up from dir to the folder that holds release/release.yaml. The result has no symbolic links, so that a folder has one
+// name.
 func FindRoot(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

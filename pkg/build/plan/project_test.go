@@ -50,8 +50,10 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestSettingsFromTheEnvironment(t *testing.T) {
 	t.Parallel()
-	got, err := SettingsFrom(environment("ROAD=local", "DBG=1", "GOFLAGS=-tags=x", "GOLDFLAGS=-w", "KUBE_DOCKER_REGISTRY=r", "KUBE_DOCKER_IMAGE_TAG=t",
-		"KUBE_CROSS_BASE=b", "SLIPWAY_DEBIAN_MIRROR=http://m", "SLIPWAY_DEBIAN_SECURITY_MIRROR=off", "SLIPWAY_DEBIAN_SNAPSHOT=off", "SLIPWAY_DEBIAN_KEYRING=k",
+	got, err := SettingsFrom(environment("ROAD=local", "DBG=1", "GOFLAGS=-tags=x", "GOLDFLAGS=-w", "KUBE_DOCKER_REGISTRY=r",
+		"KUBE_DOCKER_IMAGE_TAG=t",
+		"KUBE_CROSS_BASE=b", "SLIPWAY_DEBIAN_MIRROR=http://m", "SLIPWAY_DEBIAN_SECURITY_MIRROR=off", "SLIPWAY_DEBIAN_SNAPSHOT=off",
+		"SLIPWAY_DEBIAN_KEYRING=k",
 		"SLIPWAY_INPUTS=i"))
 	if err != nil {
 		t.Fatal(err)

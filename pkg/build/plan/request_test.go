@@ -19,12 +19,14 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 		"compile linux/arm64 kubelet",
 	}
 	release := append([]string{
-		"binaries linux/arm64 components", "binaries linux/arm64 dns", "checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl", "description", "image layout", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
+		"binaries linux/arm64 components", "binaries linux/arm64 dns", "checksums", "compile linux/arm64 dns", "compile linux/arm64 dnsctl",
+		"description", "image layout", "image linux/arm64 dns", "image linux/arm64 kube-apiserver",
 		"licenses linux/arm64 components", "licenses linux/arm64 dns",
 		"modules linux/arm64 components", "modules linux/arm64 dns",
 		"package kubernetes-client-linux-arm64.tar.gz", "package kubernetes-manifests.tar.gz",
 		"package kubernetes-node-linux-arm64.tar.gz", "package kubernetes-server-linux-arm64.tar.gz",
-		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "provenance", "release.json", "sbom", "sources",
+		"package kubernetes-src.tar.gz", "package kubernetes.tar.gz", "packages linux/arm64 components", "packages linux/arm64 dns", "provenance",
+		"release.json", "sbom", "sources",
 		"spdx linux/arm64 components", "spdx linux/arm64 dns",
 	}, server...)
 	tests := []struct {
@@ -75,7 +77,8 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			name: "the same with the test set",
 			req:  Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{linuxARM64}},
 			want: append([]string{
-				"binaries linux/arm64 components-test", "compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test", "modules linux/arm64 test",
+				"binaries linux/arm64 components-test", "compile linux/arm64 e2e.test", "compile linux/arm64 smoke.test", "licenses linux/arm64 test",
+				"modules linux/arm64 test",
 				"package kubernetes-test-linux-arm64.tar.gz", "package kubernetes-test-portable.tar.gz", "packages linux/arm64 test",
 				"spdx linux/arm64 test",
 			}, release...),
@@ -84,9 +87,11 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 			name: "a release of a client platform has the client tarball alone",
 			req:  Request{Tars: true, TestSet: true, Platforms: []catalog.Platform{darwinARM64}},
 			want: []string{
-				"binaries darwin/arm64 components", "checksums", "compile darwin/arm64 kubectl", "description", "package kubernetes-client-darwin-arm64.tar.gz",
+				"binaries darwin/arm64 components", "checksums", "compile darwin/arm64 kubectl", "description",
+				"package kubernetes-client-darwin-arm64.tar.gz",
 				"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes-test-portable.tar.gz",
-				"package kubernetes.tar.gz", "packages darwin/arm64 components", "provenance", "release.json", "sbom", "sources", "spdx darwin/arm64 components",
+				"package kubernetes.tar.gz", "packages darwin/arm64 components", "provenance", "release.json", "sbom", "sources",
+				"spdx darwin/arm64 components",
 			},
 		},
 	}
@@ -125,11 +130,13 @@ func TestFullReleaseHasTheTarballsOfTheCatalog(t *testing.T) {
 func TestTreeWithoutTestSetHasNoTestTarballs(t *testing.T) {
 	t.Parallel()
 	root := tree(t,
-		file("release/release.yaml", "module: cmd\ngo: {version: go1.26.8, sums: {linux-amd64: \"h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM=\"}}\nsets: {client: [linux/arm64]}\n"+
+		file("release/release.yaml", "module: cmd\ngo: {version: go1.26.8, sums: {linux-amd64: "+
+			"\"h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM=\"}}\nsets: {client: [linux/arm64]}\n"+
 			"binaries: [{name: kubectl, package: ./kubectl, sets: [client]}]\nregistry: registry.example.com\n"))
 	g := graph(t, open(t, root), Request{Tars: true, TestSet: true, Everywhere: true})
 	want := []string{
-		"binaries linux/arm64 components", "checksums", "compile linux/arm64 kubectl", "description", "package kubernetes-client-linux-arm64.tar.gz",
+		"binaries linux/arm64 components", "checksums", "compile linux/arm64 kubectl", "description",
+		"package kubernetes-client-linux-arm64.tar.gz",
 		"package kubernetes-manifests.tar.gz", "package kubernetes-src.tar.gz", "package kubernetes.tar.gz",
 		"packages linux/arm64 components", "provenance", "release.json", "sbom", "sources", "spdx linux/arm64 components",
 	}

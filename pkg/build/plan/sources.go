@@ -37,8 +37,8 @@ func isCopied(name string) bool {
 // Dirty says why the tree is dirty, as in "cmd/a.go is not in the commit", or nothing.
 func (p *Project) Dirty() string { return p.tree.Why }
 
-// checkSources returns an error that names what a content takes from the tree and the tree does not have, or that cannot be packed. Actions that copy
-// and pack would say so after everything is compiled.
+// checkSources returns an error that names what a content takes from the tree and the tree does not have, or that cannot be packed. Actions
+// that copy and pack would say so after everything is compiled.
 func (p *Project) checkSources(c *content) error {
 	var errs []error
 	has := map[string]bool{}
@@ -93,8 +93,8 @@ func (p *Project) taken(c *content) []string {
 	return slices.Compact(taken)
 }
 
-// checkFolders returns an error if a folder that replaces a module of a clean tree is not among the tree's sources: no commit has it. In a dirty tree,
-// which says so in its version, the folder may be anywhere.
+// checkFolders returns an error if a folder that replaces a module of a clean tree is not among the tree's sources: no commit has it. In a
+// dirty tree, which says so in its version, the folder may be anywhere.
 func (p *Project) checkFolders(m *module.Module) error {
 	if p.tree == nil || p.tree.ID == "" {
 		return nil
@@ -102,7 +102,8 @@ func (p *Project) checkFolders(m *module.Module) error {
 	names := p.tree.Names()
 	for _, dir := range m.Folders() {
 		if !slices.Contains(names, path.Join(m.Name, dir, "go.mod")) {
-			return fmt.Errorf("%s/go.mod replaces a module by the folder %s, which is not in the commit: move it into the tree, and commit it", m.Name, dir)
+			return fmt.Errorf("%s/go.mod replaces a module by the folder %s, which is not in the commit: move it into the tree, and commit it",
+				m.Name, dir)
 		}
 	}
 	return nil

@@ -22,7 +22,8 @@ func treeWithTestImages(t *testing.T) (root string) {
 			continue
 		}
 		text := string(f.Data)
-		images := "- {name: e2e/shell, set: test, base: static, version: \"1.0\", created: 2026-02-13T18:39:11Z, arguments: [sh], title: Shell}\n" +
+		images := "- {name: e2e/shell, set: test, base: static, version: \"1.0\", created: 2026-02-13T18:39:11Z, arguments: [sh], title: " +
+			"Shell}\n" +
 			"- {name: e2e/tool, set: test, base: static, binary: tool, version: \"2.0\", created: 2026-02-13T18:39:11Z, title: Tool}\nregistry:"
 		binary := "- {name: tool, package: ./dns, module: images/tool, only: [linux/amd64, linux/arm64]}\nimages:"
 		for _, edit := range [][2]string{{"\nregistry:", "\n" + images}, {"\nimages:", "\n" + binary}} {

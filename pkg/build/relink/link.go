@@ -23,13 +23,13 @@ import (
 // linker with its arguments.
 const argument = "slipway-link"
 
-// The go command calls a shell for each tool, since a shell starts faster than this program, and all tools but the linker are started thousands of
-// times. The words that follow the script are this program, the folder for records, and the tool with its arguments. If this program was removed
-// while it runs, the linker is called.
+// The go command calls a shell for each tool, since a shell starts faster than this program, and all tools but the linker are started
+// thousands of times. The words that follow the script are this program, the folder for records, and the tool with its arguments. If this
+// program was removed while it runs, the linker is called.
 const script = `case $2 in */link) [ ! -x "$0" ] || exec "$0" ` + argument + ` "$@";; esac; shift; exec "$@"`
 
-// Flag returns the flag by which a go build links as this package does, and writes the records of its links into a folder. The error says why
-// that is not possible on this machine.
+// Flag returns the flag by which a go build links as this package does, and writes the records of its links into a folder. The error says
+// why that is not possible on this machine.
 func Flag(records string) (string, error) {
 	if runtime.GOOS == "windows" {
 		return "", errors.New("no POSIX shell on Windows")
@@ -51,8 +51,8 @@ func Flag(records string) (string, error) {
 	return "-toolexec=" + strings.Join(words, " "), nil
 }
 
-// Records returns the files in a folder of records, by the import paths of main packages. A program that was linked as usual has none, and all are if the
-// folder cannot be read.
+// Records returns the files in a folder of records, by the import paths of main packages. A program that was linked as usual has none, and
+// all are if the folder cannot be read.
 func Records(folder string) map[string]string {
 	entries, _ := os.ReadDir(folder)
 	files := map[string]string{}
@@ -70,7 +70,8 @@ const recordSuffix = ".json"
 // newWay is the file in a folder of records that says that the go command computes build IDs in a new way.
 const newWay = "new-way"
 
-// Unknown returns why the programs of a folder of records were linked as usual, if that is because this package does not know the go command, or "".
+// Unknown returns why the programs of a folder of records were linked as usual, if that is because this package does not know the go
+// command, or "".
 func Unknown(folder string) string {
 	text, _ := os.ReadFile(filepath.Join(folder, newWay))
 	return string(text)
@@ -124,8 +125,8 @@ type link struct {
 	values  []int    // where args has "name=value" of -X with a long value
 }
 
-// parse reads the arguments that the go command has for the linker: -o, -importcfg, flags of its own, -buildid, the flags of -ldflags, -extld, the
-// main package (gcToolchain.ld in cmd/go/internal/work/gc.go).
+// parse reads the arguments that the go command has for the linker: -o, -importcfg, flags of its own, -buildid, the flags of -ldflags,
+// -extld, the main package (gcToolchain.ld in cmd/go/internal/work/gc.go).
 func parse(linker string, args []string) (link, error) {
 	k := link{linker: linker, args: args}
 	first, last := -1, -1
@@ -175,8 +176,8 @@ func parse(linker string, args []string) (link, error) {
 	return k, nil
 }
 
-// run calls the linker with other values, writes the real ones into the output, and records where they are. It returns errUsual before it has
-// done anything.
+// run calls the linker with other values, writes the real ones into the output, and records where they are. It returns errUsual before it
+// has done anything.
 func (k link) run(records string) error {
 	name := os.Getenv("TOOLEXEC_IMPORTPATH")
 	if name == "" {

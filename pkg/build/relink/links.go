@@ -21,12 +21,12 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program. A version such as
-// v1.37.1+acme.1 is long enough: twelve random letters have 72 bits.
+// Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program. A version such
+// as v1.37.1+acme.1 is long enough: twelve random letters have 72 bits.
 const Shortest = 12
 
-// Mask returns flags of the linker with the lengths of long values instead of these, for keys, and the values, by the names of their variables. There
-// are no values if nothing can be replaced.
+// Mask returns flags of the linker with the lengths of long values instead of these, for keys, and the values, by the names of their
+// variables. There are no values if nothing can be replaced.
 func Mask(ldflags string) (masked string, values map[string]string) {
 	if strings.ContainsAny(ldflags, `'"`) {
 		return ldflags, nil // rare, and split in another way
@@ -78,8 +78,8 @@ type Program struct {
 	Values map[string]string // by the names of variables
 }
 
-// Copy makes a new file of a program that is kept. It returns the record of what it has made, and whether a cache of other machines had a part
-// in that, or nil if there is none that can be copied. With own set, a cache must have no part in it.
+// Copy makes a new file of a program that is kept. It returns the record of what it has made, and whether a cache of other machines had a
+// part in that, or nil if there is none that can be copied. With own set, a cache must have no part in it.
 func (l Links) Copy(p Program, file string, own bool) (made *Record, foreign bool) {
 	dir := l.dir(p)
 	var s state

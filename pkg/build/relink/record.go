@@ -119,8 +119,9 @@ func (r Record) check(f io.ReaderAt, l buildid.Layout, content string) error {
 	return nil
 }
 
-// copyTo copies a program with the values of another record, which differs in nothing else. It returns the last part of the build ID of both: the
-// digest of a program with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid). The copy keeps the old bytes there; identify overwrites them.
+// copyTo copies a program with the values of another record, which differs in nothing else. It returns the last part of the build ID of
+// both: the digest of a program with zeros where it depends on the build ID (FindAndHash in cmd/internal/buildid). The copy keeps the old
+// bytes there; identify overwrites them.
 func (r Record) copyTo(w io.Writer, f io.ReaderAt, l buildid.Layout, other Record) (content, otherContent string, err error) {
 	type piece struct {
 		at, size int64

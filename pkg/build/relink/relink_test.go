@@ -55,8 +55,9 @@ func newTree(t *testing.T, goos, goarch string) *tree {
 	if runtime.GOOS == "windows" {
 		t.Skip("no POSIX shell on Windows")
 	}
-	tr := &tree{dir: t.TempDir(), links: Links{filepath.Join(t.TempDir(), "it's a folder")}, env: append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch,
-		"GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")}
+	tr := &tree{dir: t.TempDir(), links: Links{filepath.Join(t.TempDir(), "it's a folder")},
+		env: append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch,
+			"GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false", "GOWORK=off")}
 	for name, text := range map[string]string{
 		"go.mod": "module example.com/program\n\ngo 1.24\n", "main.go": source, "version/version.go": versionSource,
 	} {
@@ -79,7 +80,8 @@ func (tr *tree) write(t *testing.T, name, text string) {
 const pkg = "example.com/program/version."
 
 func ldflags(version, date, short string) string {
-	return "-s -w -X " + pkg + "Date=" + date + " -X " + pkg + "Short=" + short + " -X " + pkg + "Unused=" + version + " -X " + pkg + "Version=" + version +
+	return "-s -w -X " + pkg + "Date=" + date + " -X " + pkg + "Short=" + short + " -X " + pkg + "Unused=" + version + " -X " + pkg +
+		"Version=" + version +
 		" -X " + pkg + "Missing=" + version
 }
 
@@ -207,7 +209,8 @@ func TestChangedProgramsAreNotCopied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.WriteFile(program, data, 0o755), os.Chtimes(program, time.Time{}, s.Modified), os.WriteFile(stateName, text, 0o644)); err != nil {
+		if err := errors.Join(os.WriteFile(program, data, 0o755), os.Chtimes(program, time.Time{}, s.Modified),
+			os.WriteFile(stateName, text, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -274,7 +277,8 @@ func TestProgramsAreShared(t *testing.T) {
 	}
 	p := tr.program(t, stamped(two))
 	made := filepath.Join(t.TempDir(), "program")
-	if r, err := (Share{m, t.TempDir()}).Copy(t.Context(), p, made); r == nil || err != nil || !bytes.Equal(content(t, made), tr.usual(t, stamped(two))) {
+	if r, err := (Share{m, t.TempDir()}).Copy(t.Context(), p, made); r == nil || err != nil ||
+		!bytes.Equal(content(t, made), tr.usual(t, stamped(two))) {
 		t.Errorf("made %v, %v; or not the program that the linker makes", r, err)
 	} else if err := tr.links.Keep(p, made, *r, true); err != nil {
 		t.Fatal(err)
@@ -345,7 +349,8 @@ func TestTheNewestLinksAreKept(t *testing.T) {
 func TestErrorsOfToolsAreShown(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t, runtime.GOOS, runtime.GOARCH)
-	tr.write(t, "version/version.go", "package version\n\nfunc missing()\n\nvar Version, Date, Short = \"\", \"\", \"\"\n\nfunc init() { missing() }\n")
+	tr.write(t, "version/version.go", "package version\n\nfunc missing()\n\nvar Version, Date, Short = \"\", \"\", \"\"\n\n"+
+		"func init() { missing() }\n")
 	tr.write(t, "version/empty.s", "")
 	_, want, err := tr.build(t, stamped(one))
 	if err == nil || !strings.Contains(string(want), "relocation target example.com/program/version.missing not defined") {
@@ -377,16 +382,19 @@ func TestMaskHasLengths(t *testing.T) {
 func TestUnusualLinksAreLeftToTheLinker(t *testing.T) {
 	t.Parallel()
 	const id = "-buildid=action/main/content/action"
-	usual := []string{"-o", "out", "-importcfg", "cfg", "-X=runtime.godebugDefault=a=1", "-buildmode=exe", id, "-s", "-w", "-X", "a.b=" + one, "-extld=gcc", "main.a"}
+	usual := []string{"-o", "out", "-importcfg", "cfg", "-X=runtime.godebugDefault=a=1", "-buildmode=exe", id, "-s", "-w", "-X", "a.b=" + one,
+		"-extld=gcc", "main.a"}
 	k, err := parse("link", usual)
-	if err != nil || k.output != "out" || k.config != "cfg" || k.mode != "exe" || k.godebug != "a=1" || !slices.Equal(k.flags, []string{"-s", "-w", "-X", "a.b=" + one}) ||
+	if err != nil || k.output != "out" || k.config != "cfg" || k.mode != "exe" || k.godebug != "a=1" ||
+		!slices.Equal(k.flags, []string{"-s", "-w", "-X", "a.b=" + one}) ||
 		!slices.Equal(k.values, []int{10}) {
 		t.Fatalf("%+v, %v", k, err)
 	}
 	with := func(more ...string) []string { return slices.Insert(slices.Clone(usual), 7, more...) }
 	for _, args := range [][]string{
 		{"-V=full"}, {}, {"-o"}, usual[2:], usual[:2], usual[:7], usual[:len(usual)-1],
-		with("-linkmode=external"), with("-linkmode", "external"), with("-fipso", "fips.o"), with("-race"), with("-B", "gobuildid"), with("-buildmode=c-shared"),
+		with("-linkmode=external"), with("-linkmode", "external"), with("-fipso", "fips.o"), with("-race"), with("-B", "gobuildid"),
+		with("-buildmode=c-shared"),
 		with("-buildid="), with("-X", "a.b="+two), append(slices.Clone(usual), "other.a"),
 		{"-o", "out", "-importcfg", "cfg", "-buildmode=exe", id, "-X", "a.b=short", "-extld=gcc", "main.a"},
 	} {

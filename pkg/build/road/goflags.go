@@ -27,7 +27,8 @@ func (o Options) validate() error {
 		// The Go command supports quotes around blanks. Flags that need them are rare, and reading them differently from
 		// the Go command would lose some silently.
 		if strings.ContainsAny(flag, `'"`) {
-			return &FlagError{flag, "quotes and blanks within a flag are not supported (separate build tags by commas; flags for the linker go into GOLDFLAGS)"}
+			return &FlagError{flag, "quotes and blanks within a flag are not supported (separate build tags by commas; flags for the linker go " +
+				"into GOLDFLAGS)"}
 		}
 		name, value, ok := cutFlag(flag)
 		if !ok {

@@ -71,7 +71,8 @@ const (
 
 // WatchTotal counts the packages of a compile that takes long, so that progress from then on has a total. It calls list, which
 // runs the Go command with arguments and returns its output. The function that it returns stops the watch.
-func (o *GoOutput) WatchTotal(ctx context.Context, c Compilation, targets []Target, list func(ctx context.Context, args []string) ([]byte, error)) (stop func()) {
+func (o *GoOutput) WatchTotal(ctx context.Context, c Compilation, targets []Target,
+	list func(ctx context.Context, args []string) ([]byte, error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {

@@ -70,7 +70,8 @@ func TestEndlessLineIsCut(t *testing.T) {
 func TestPackagesOfTestsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	c := Compilation{Spec: Spec{Tags: []string{"selinux"}}}
-	if args := listStale(c, []Target{{Binary: Binary{Package: "./a"}}, {Binary: Binary{Package: "./b"}}}); !strings.HasSuffix(strings.Join(args, " "), " ./a ./b") || args[0] != "list" {
+	if args := listStale(c, []Target{{Binary: Binary{Package: "./a"}}, {Binary: Binary{Package: "./b"}}}); !strings.HasSuffix(
+		strings.Join(args, " "), " ./a ./b") || args[0] != "list" {
 		t.Errorf("arguments %q", args)
 	}
 	if args := listStale(c, []Target{{Binary: Binary{Package: "./a"}}, {Binary: Binary{Package: "./b", Test: true}}}); args != nil {

@@ -166,9 +166,10 @@ type GoCommand struct {
 	Targets []Target
 }
 
-// CollectLess is a variable for the environment of the Go command. It lets heaps grow to three times what is in use, instead of twice, before
-// garbage is collected. A linker takes a seventh less time by it, and 1 % more memory. A compiler, which without the variable begins with a
-// large heap, is as fast as before, and that of the largest package takes up to a fifth more memory. The figures are in docs/measurements.md.
+// CollectLess is a variable for the environment of the Go command. It lets heaps grow to three times what is in use, instead of twice,
+// before garbage is collected. A linker takes a seventh less time by it, and 1 % more memory. A compiler, which without the variable begins
+// with a large heap, is as fast as before, and that of the largest package takes up to a fifth more memory. The figures are in
+// docs/measurements.md.
 const CollectLess = "GOGC=200"
 
 // GoCommands returns the runs that make all targets: one for all main packages, so that the Go command shares what they have in

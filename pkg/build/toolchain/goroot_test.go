@@ -23,7 +23,8 @@ func TestSumIsThatOfTheModule(t *testing.T) {
 	inModule := map[string]string{ // with the text of each
 		"VERSION": "go1.99.1\n", "LICENSE": "free", "go.env": env, "bin/go": "go", "bin/gofmt": "gofmt",
 		"pkg/include/textflag.h": "#define", tools + "compile": "compile", tools + "link": "link", "lib/time/zoneinfo.zip": "PK",
-		"src/_go.mod": "module std\n", "src/cmd/_go.mod": "module cmd\n", "src/fmt/print.go": "package fmt\n", "src/test/test.go": "package test\n",
+		"src/_go.mod": "module std\n", "src/cmd/_go.mod": "module cmd\n", "src/fmt/print.go": "package fmt\n",
+		"src/test/test.go": "package test\n",
 	}
 	installed := map[string]string{
 		"VERSION": "go1.99.1\n", "LICENSE": "free", "bin/go": "go", "bin/gofmt": "gofmt",

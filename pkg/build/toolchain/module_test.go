@@ -81,7 +81,8 @@ func TestModulesOfAReadOnlyCacheAreUnpackedElsewhere(t *testing.T) {
 	if err := own.Fetch(t.Context(), []module.Pinned{m}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(ours, "example.com", "m@v1.0.0", "go.mod")); err != nil || own.ModCache != ours || own.Setting("GOMODCACHE") != ours {
+	if _, err := os.Stat(filepath.Join(ours, "example.com", "m@v1.0.0", "go.mod")); err != nil || own.ModCache != ours ||
+		own.Setting("GOMODCACHE") != ours {
 		t.Errorf("the module cache is %s (GOMODCACHE=%s): %v", own.ModCache, own.Setting("GOMODCACHE"), err)
 	}
 	// Below a file, there is no folder that even root could write to.

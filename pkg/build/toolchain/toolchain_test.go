@@ -308,7 +308,8 @@ func goEnv(t *testing.T, g *Go, goos, goarch string, names ...string) map[string
 
 func TestUsersSettingsDoNotReachACommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
-	write(t, file, "GOFLAGS=-tags=fromfile\nGOAMD64=v3\nGOARM64=v9.0\nCGO_ENABLED=1\nGOPROXY=https://proxy.example.com\nGOPRIVATE=acme.example\n", 0o644)
+	write(t, file, "GOFLAGS=-tags=fromfile\nGOAMD64=v3\nGOARM64=v9.0\nCGO_ENABLED=1\nGOPROXY=https://proxy.example.com\n"+
+		"GOPRIVATE=acme.example\n", 0o644)
 	t.Setenv("GOENV", file)
 	t.Setenv("GOEXPERIMENT", "nodwarf5")
 	t.Setenv("GOWORK", "/elsewhere/go.work")

@@ -101,7 +101,8 @@ func TestKubernetesIsPutTogether(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		script = "hack/update.sh"
 	}
-	want := []string{"go.mod", "go.work", script, "pkg/kubelet/kubelet.go", "staging/src/k8s.io/api/core/types.go", "staging/src/k8s.io/api/go.mod"}
+	want := []string{"go.mod", "go.work", script, "pkg/kubelet/kubelet.go", "staging/src/k8s.io/api/core/types.go",
+		"staging/src/k8s.io/api/go.mod"}
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
@@ -142,7 +143,8 @@ func TestProjectOfSeveralModules(t *testing.T) {
 	if err := r.Copy(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"api/api.go", "api/go.mod", "client/v3/go.mod", "server/go.mod", "server/main.go"}, files(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"api/api.go", "api/go.mod", "client/v3/go.mod", "server/go.mod", "server/main.go"},
+		files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if r.Version != "v3.7.0" || r.Path != "example.com/store" {
@@ -166,10 +168,12 @@ func TestOpenRefuses(t *testing.T) {
 			want: `unknown project "stor"; did you mean store? (the tree has k8s.io/kubernetes, pause, store)`},
 		{name: "path", project: "../cmd", request: true, want: `unknown project`},
 		{name: "own code", project: "pause", request: true, want: "images/pause is code of this tree"},
-		{name: "module that is compiled is missing", project: upstream.Kubernetes, without: "k8s.io_api_v0.99.1", want: "module k8s.io/api@v0.99.1: "},
-		{name: "folder", project: upstream.Kubernetes, want: "replaces k8s.io/kubernetes by the folder ../k", change: func(t *testing.T, w world) {
-			w.write(t, "cmd/go.mod", "module m\ngo 1.26\nrequire k8s.io/kubernetes v1.99.1\nreplace k8s.io/kubernetes => ../k\n")
-		}},
+		{name: "module that is compiled is missing", project: upstream.Kubernetes, without: "k8s.io_api_v0.99.1",
+			want: "module k8s.io/api@v0.99.1: "},
+		{name: "folder", project: upstream.Kubernetes, want: "replaces k8s.io/kubernetes by the folder ../k",
+			change: func(t *testing.T, w world) {
+				w.write(t, "cmd/go.mod", "module m\ngo 1.26\nrequire k8s.io/kubernetes v1.99.1\nreplace k8s.io/kubernetes => ../k\n")
+			}},
 		{name: "other sum", project: upstream.Kubernetes, want: "checksum mismatch", change: func(t *testing.T, w world) {
 			w.write(t, "cmd/go.sum", "k8s.io/kubernetes v1.99.1 h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n")
 		}},

@@ -129,7 +129,8 @@ func TestPhaseTimesAreUnions(t *testing.T) {
 
 func TestFailedBatchCountsAllItsActions(t *testing.T) {
 	t.Parallel()
-	started := action.Event{Time: at(0), Kind: action.Started, Action: "compile x", Phase: "compile", Text: "2 of 3: new", Stale: 2, Members: 3}
+	started := action.Event{Time: at(0), Kind: action.Started, Action: "compile x", Phase: "compile",
+		Text: "2 of 3: new", Stale: 2, Members: 3}
 	done := action.Event{Time: at(1), Kind: action.Done, Action: "compile x a", Batch: "compile x", Phase: "compile"}
 	failed := action.Event{Time: at(1), Kind: action.Failed, Action: "compile x", Phase: "compile", Text: "exit status 1"}
 	for name, test := range map[string]struct {
@@ -185,20 +186,27 @@ func TestErrorOfTheFailedActionIsLast(t *testing.T) {
 		want   string // the end of what is printed
 		once   string // must be printed once
 	}{
-		"nothing after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), finished("a: go build: exit status 1")},
+		"nothing after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"),
+			finished("a: go build: exit status 1")},
 			oneError, "undefined"},
-		"another action ends after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), done, finished("a: go build: exit status 1")},
+		"another action ends after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), done,
+			finished("a: go build: exit status 1")},
 			"a printed:\nmain.go:3: undefined\n" + oneError, "a printed:"},
-		"another action prints after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), output("other", "warning"), failed("a"), finished("a: go build: exit status 1")},
+		"another action prints after it": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"),
+			output("other", "warning"), failed("a"), finished("a: go build: exit status 1")},
 			"a printed:\nmain.go:3: undefined\n" + oneError, "warning"},
-		"too long": {slices.Concat([]action.Event{start("other"), start("a")}, many, []action.Event{failed("a"), done, finished("a: go build: exit status 1")}),
+		"too long": {slices.Concat([]action.Event{start("other"), start("a")}, many,
+			[]action.Event{failed("a"), done, finished("a: go build: exit status 1")}),
 			"a printed, in its last 20 lines:\n" + last20 + oneError, "line 4\n"},
 		"no output": {[]action.Event{start("other"), start("a"), failed("a"), done, finished("a: go build: exit status 1")}, oneError, oneError},
-		"output in the error": {[]action.Event{start("other"), start("a"), output("a", "exit status 1"), failed("a"), done, finished("a: go build: exit status 1")},
+		"output in the error": {[]action.Event{start("other"), start("a"), output("a", "exit status 1"), failed("a"), done,
+			finished("a: go build: exit status 1")},
 			oneError, oneError},
-		"two failures": {[]action.Event{start("a"), start("b"), output("a", "in a"), output("b", "in b"), failed("a"), failed("b"), finished("a: one\nb: two")},
+		"two failures": {[]action.Event{start("a"), start("b"), output("a", "in a"), output("b", "in b"), failed("a"), failed("b"),
+			finished("a: one\nb: two")},
 			"a printed:\nin a\nb printed:\nin b\nerror: a: one\nb: two\n", "error:"},
-		"the second failure's output": {[]action.Event{start("a"), start("b"), output("a", "in a"), failed("a"), output("b", "in b"), failed("b"), finished("a: one\nb: two")},
+		"the second failure's output": {[]action.Event{start("a"), start("b"), output("a", "in a"), failed("a"), output("b", "in b"), failed("b"),
+			finished("a: one\nb: two")},
 			"a printed:\nin a\nb printed:\nin b\nerror: a: one\nb: two\n", "error:"},
 		"killed before the end": {[]action.Event{start("other"), start("a"), output("a", "main.go:3: undefined"), failed("a"), done},
 			"a printed:\nmain.go:3: undefined\n" + oneError, "a printed:"},
@@ -247,7 +255,8 @@ func TestActionBelongsToTheBatchThatMadeIt(t *testing.T) {
 func TestFailureBeforeTheStartHasOneLineAndNoTime(t *testing.T) {
 	t.Parallel()
 	s := newFixture()
-	s.show(newPlain(s.options()), []action.Event{{Time: at(1), Kind: action.Failed, Action: "pack", Text: "input x: missing:\nlook elsewhere"}})
+	s.show(newPlain(s.options()), []action.Event{{Time: at(1), Kind: action.Failed, Action: "pack",
+		Text: "input x: missing:\nlook elsewhere"}})
 	if got, want := s.String(), "pack FAILED: input x: missing …\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -60,7 +60,8 @@ func release() []action.Event {
 			Files: []action.File{file("_output/local/bin/linux/amd64/kube-proxy", 45_000_000)}},
 		{Time: at(253.2), Kind: action.Started, Action: server, Phase: "package", Text: "inputs changed: _output/local/bin/linux/amd64/kubelet"},
 		{Time: at(255), Kind: action.Progress, Action: server, Done: 100 << 20, Total: 312 << 20, Unit: action.Bytes},
-		{Time: at(259.3), Kind: action.Done, Action: server, Phase: "package", Duration: 6100 * time.Millisecond, Files: []action.File{serverTar}},
+		{Time: at(259.3), Kind: action.Done, Action: server, Phase: "package", Duration: 6100 * time.Millisecond,
+			Files: []action.File{serverTar}},
 		{Time: at(259.3), Kind: action.Finished, Duration: 259300 * time.Millisecond},
 	}
 }
@@ -83,7 +84,8 @@ func broken() []action.Event {
 		{Time: at(0.1), Kind: action.Skipped, Action: "package client linux/amd64", Phase: "package", Files: []action.File{clientTar}},
 		{Time: at(0.2), Kind: action.Started, Action: batch, Phase: "compile", Text: "2 of 2: new", Stale: 2, Members: 2},
 		{Time: at(0.2), Kind: action.Started, Action: "image pause", Phase: "image", Text: "new"},
-		{Time: at(12), Kind: action.Output, Action: batch, Text: "cmd/kubelet/main.go:7:2: undefined: run\ncmd/kubelet/main.go:9:2: undefined: stop\n"},
+		{Time: at(12), Kind: action.Output, Action: batch, Text: "cmd/kubelet/main.go:7:2: undefined: run\n" +
+			"cmd/kubelet/main.go:9:2: undefined: stop\n"},
 		{Time: at(12.2), Kind: action.Failed, Action: batch, Phase: "compile", Text: cause, Duration: 12 * time.Second},
 		{Time: at(14), Kind: action.Done, Action: "image pause", Phase: "image", Duration: 13800 * time.Millisecond},
 		{Time: at(14), Kind: action.Finished, Text: batch + ": " + cause, Duration: 14 * time.Second},

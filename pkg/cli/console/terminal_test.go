@@ -45,7 +45,8 @@ func TestTerminalDrawsTheseBytes(t *testing.T) {
 			}
 			visible := strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(s.String())
 			golden(t, "terminal-"+name+".txt", visible)
-			if test.env["NO_COLOR"] != "" && regexp.MustCompile(`\x1b\[[0-9;]*m`).MatchString(strings.ReplaceAll(s.String(), "\x1b[1mbold\x1b[0m", "")) {
+			if test.env["NO_COLOR"] != "" && regexp.MustCompile(`\x1b\[[0-9;]*m`).MatchString(
+				strings.ReplaceAll(s.String(), "\x1b[1mbold\x1b[0m", "")) {
 				t.Error("colors in spite of NO_COLOR")
 			}
 		})

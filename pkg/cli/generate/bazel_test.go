@@ -23,8 +23,10 @@ func TestBazelGetsPatchedModules(t *testing.T) {
 	}})
 	want := []goModule{
 		{path: "k8s.io/api", version: "v0.37.1", sum: "h1:a="},
-		{path: "k8s.io/kubernetes", version: "v1.37.1-patched.p1", sum: "h1:p=", required: "v1.37.1", replaced: "k8s.io/kubernetes@v1.37.1-patched.p1"},
-		{path: "example.com/old", replace: "example.com/fork", version: "v1.0.0-patched.p1", sum: "h1:q=", replaced: "example.com/fork@v1.0.0-patched.p1"},
+		{path: "k8s.io/kubernetes", version: "v1.37.1-patched.p1", sum: "h1:p=", required: "v1.37.1",
+			replaced: "k8s.io/kubernetes@v1.37.1-patched.p1"},
+		{path: "example.com/old", replace: "example.com/fork", version: "v1.0.0-patched.p1", sum: "h1:q=",
+			replaced: "example.com/fork@v1.0.0-patched.p1"},
 	}
 	if diff := cmp.Diff(want, modules, cmp.AllowUnexported(goModule{})); diff != "" {
 		t.Errorf("modules (-want +got):\n%s", diff)

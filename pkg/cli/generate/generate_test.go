@@ -206,7 +206,8 @@ func tree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	from := os.DirFS(filepath.Join("..", "..", ".."))
-	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "magefiles/*.go", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go", "images/*/*", "images/*/*/*.go", "BUILD.bazel"} {
+	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "magefiles/*.go", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go",
+		"images/*/*", "images/*/*/*.go", "BUILD.bazel"} {
 		names, err := fs.Glob(from, pattern)
 		if err != nil {
 			t.Fatal(err)

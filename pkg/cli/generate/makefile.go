@@ -39,7 +39,8 @@ func makefile(root string) ([]byte, error) {
 		"# After a merge conflict here, take either side and run `make update`.\n")
 	for _, v := range []struct{ comment, name, value string }{
 		{"The version of Go that compiles the toolchain.", "GO_PINNED", c.Own().Version},
-		{"The user's Go settings that are passed on: where modules come from, and where caches are.", "GO_SETTINGS", strings.Join(toolchain.HandedOn(), " ")},
+		{"The user's Go settings that are passed on: where modules come from, and where caches are.", "GO_SETTINGS",
+			strings.Join(toolchain.HandedOn(), " ")},
 		{"The mage targets.", "TARGETS", strings.Join(names, " ")},
 		{"`make kubectl` compiles kubectl. The list is for shells to complete: make also builds components that are not in it.",
 			"COMPONENTS", strings.Join(components, " ")},

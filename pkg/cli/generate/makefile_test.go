@@ -88,7 +88,8 @@ func TestShellsCompleteTargets(t *testing.T) {
 func TestMakeRunsNothing(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
-		"-q clean", "-t clean", "--question clean", "--touch clean", "-qp", "-pq all", "-q", "-t", "-t help", "-q kubectl", "-t new-component", "-np", "-n -p",
+		"-q clean", "-t clean", "--question clean", "--touch clean", "-qp", "-pq all", "-q", "-t", "-t help", "-q kubectl",
+		"-t new-component", "-np", "-n -p",
 		"-qn clean", "-kq clean", "-q clean WHAT=n", "-n help", "-j2 -q clean", "-sq clean",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -184,13 +185,15 @@ func TestVariablesOfShellsStayOut(t *testing.T) {
 			continue
 		}
 		out, err := runMakeWith(root, []string{
-			"CDPATH=/tmp", "GREP_OPTIONS=-v", "POSIXLY_CORRECT=1", "BASH_ENV=/no/such/file", "ENV=/no/such/file", "SHELLOPTS=noclobber", "BASHOPTS=failglob",
+			"CDPATH=/tmp", "GREP_OPTIONS=-v", "POSIXLY_CORRECT=1", "BASH_ENV=/no/such/file", "ENV=/no/such/file",
+			"SHELLOPTS=noclobber", "BASHOPTS=failglob",
 			"GLOBIGNORE=*", "BASH_FUNC_mkdir%%=() { echo no mkdir; }", "KEPT=1",
 		}, "kubectl", "SHELL="+shell)
 		if err != nil || !strings.Contains(out, "KEPT=1") {
 			t.Errorf("%s: %v: %s", shell, err, out)
 		}
-		for _, name := range []string{"CDPATH", "GREP_OPTIONS", "POSIXLY_CORRECT", "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE", "BASH_FUNC_mkdir%%"} {
+		for _, name := range []string{"CDPATH", "GREP_OPTIONS", "POSIXLY_CORRECT", "BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "GLOBIGNORE",
+			"BASH_FUNC_mkdir%%"} {
 			if strings.Contains("\n"+out, "\n"+name+"=") {
 				t.Errorf("%s: mage gets %s", shell, name)
 			}

@@ -75,12 +75,15 @@ func (s starlark) config() string {
 	fmt.Fprintf(&b, "# The version of Go that compiles, and the sums of its module by host.\nGO_VERSION = %q\n\nGO_SUMS = %s\n\n",
 		strings.TrimPrefix(s.catalog.Go.Version, "go"), dict(s.catalog.Go.Sums))
 	fmt.Fprintf(&b, "# The version of Go that compiles slipway itself.\nGO_OWN = %q\n\n", s.catalog.Own().Version)
-	fmt.Fprintf(&b, "# The user's Go settings that are passed on: where modules come from, and where caches are.\nGO_SETTINGS = %s\n\n", lines(toolchain.HandedOn()))
+	fmt.Fprintf(&b, "# The user's Go settings that are passed on: where modules come from, and where caches are.\nGO_SETTINGS = %s\n\n",
+		lines(toolchain.HandedOn()))
 	fmt.Fprintf(&b, "# Build tags of every compile.\nTAGS = %s\n\n", list(s.catalog.Tags))
 	fmt.Fprintf(&b, "# Folders of the tree that replace modules.\nFOLDERS = %s\n\n", list(s.folders))
 	fmt.Fprintf(&b, "# The default GODEBUG of every component, from cmd/go.mod.\nGODEBUG = %q\n\n", s.godebug)
-	fmt.Fprintf(&b, "# The Go variables that hold the version, and the keys of the workspace status that set them.\nSTAMP = %s\n\n", dict(s.stamp))
-	b.WriteString("# The modules that the components link: what to fetch, how to compile it, and what the build information says about it.\nMODULES = {\n")
+	fmt.Fprintf(&b, "# The Go variables that hold the version, and the keys of the workspace status that set them.\nSTAMP = %s\n\n",
+		dict(s.stamp))
+	b.WriteString("# The modules that the components link: what to fetch, how to compile it, and what the build information says about it.\n" +
+		"MODULES = {\n")
 	for _, m := range append([]goModule{s.own}, s.modules...) {
 		language := languageOf(m.goLine)
 		fmt.Fprintf(&b, "%q: struct(name = %q, language = %q", m.path, m.repository(), language)

@@ -11,8 +11,8 @@ import (
 	"slipway.build/pkg/build/toolchain"
 )
 
-// surroundings lists variables that need no row, since they are not slipway's: those of the system, of make, of tests, and those that the go
-// command has for its linker.
+// surroundings lists variables that need no row, since they are not slipway's: those of the system, of make, of tests, and those that the
+// go command has for its linker.
 var surroundings = []string{"PATH", "XDG_CACHE_HOME", "MAKEFLAGS", "ACTION_TEST_GRAPH", "NODE", "WORK",
 	"TOOLEXEC_IMPORTPATH", "GOOS", "GOARCH", "GO_EXTLINK_ENABLED"}
 

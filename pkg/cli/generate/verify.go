@@ -68,7 +68,8 @@ var checks = []check{
 	{name: "go vet", run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
 	{name: "go vet, magefiles", run: problemsOf("go", "tool", "mage", "-d", "magefiles", "-w", ".", "-l")},
 	{name: "staticcheck", run: problemsOf("go", "tool", "staticcheck", "-tags=integration,soak", "./...")},
-	{name: "shellcheck", tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run", "images/kube-cross/add-user", "images/kube-cross/install-packages",
+	{name: "shellcheck", tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run", "images/kube-cross/add-user",
+		"images/kube-cross/install-packages",
 		"images/kube-cross/rootfs/usr/local/bin/*")},
 	{name: "BUILD files", run: func(ctx context.Context, root string) (string, error) {
 		stale, err := staleBuildFiles(ctx, root)
@@ -150,7 +151,8 @@ func overTracked(command string, patterns ...string) func(context.Context, strin
 
 // tracked returns files that git tracks or would add.
 func tracked(ctx context.Context, root string, patterns ...string) ([]string, error) {
-	out, err := output(ctx, root, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, patterns...)...)
+	out, err := output(ctx, root, "git", append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard",
+		"--"}, patterns...)...)
 	if err != nil {
 		return nil, err
 	}

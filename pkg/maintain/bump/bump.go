@@ -124,7 +124,8 @@ type preparation struct {
 
 // Prepare makes a tree of other versions beside the tree. Nothing in the tree changes until Apply.
 func Prepare(ctx context.Context, o Options) (*Bump, error) {
-	p := &preparation{Options: o, sums: map[string]string{}, stale: map[string]wanted{}, before: map[string]wanted{}, docs: map[string]string{},
+	p := &preparation{Options: o, sums: map[string]string{}, stale: map[string]wanted{}, before: map[string]wanted{},
+		docs: map[string]string{},
 		copy: filepath.Join(o.Root, filepath.FromSlash(o.State), filepath.FromSlash(copyFolder))}
 	if p.Say == nil {
 		p.Say = func(string) {}

@@ -42,7 +42,8 @@ func (p *preparation) moveGenerators(u *upstream, kubernetes wanted) error {
 	}
 	i := slices.IndexFunc(u.staging, func(m got) bool { return m.Path == "k8s.io/kubelet" })
 	if i < 0 {
-		return fmt.Errorf("version %s of Kubernetes has no k8s.io/kubelet, whose generated files name the versions of protoc's plugins", u.Version)
+		return fmt.Errorf("version %s of Kubernetes has no k8s.io/kubelet, whose generated files name the versions of protoc's plugins",
+			u.Version)
 	}
 	found, err := pluginVersions(u.staging[i].Dir)
 	if err != nil {

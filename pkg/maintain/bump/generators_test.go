@@ -24,11 +24,13 @@ func TestVersionsOfPluginsAreReadFromGeneratedFiles(t *testing.T) {
 // 	protoc        v4.23.4
 `
 	found, err := pluginVersions(unpack(t, grpc+messages))
-	want := []requirement{{Path: "google.golang.org/grpc/cmd/protoc-gen-go-grpc", Version: "v1.6.2"}, {Path: "google.golang.org/protobuf", Version: "v1.36.11"}}
+	want := []requirement{{Path: "google.golang.org/grpc/cmd/protoc-gen-go-grpc", Version: "v1.6.2"},
+		{Path: "google.golang.org/protobuf", Version: "v1.36.11"}}
 	if diff := cmp.Diff(want, found); err != nil || diff != "" {
 		t.Errorf("error %v, versions (-want +got):\n%s", err, diff)
 	}
-	if _, err := pluginVersions(unpack(t, messages)); err == nil || !strings.Contains(err.Error(), "names the version of google.golang.org/grpc/cmd/protoc-gen-go-grpc") {
+	if _, err := pluginVersions(unpack(t, messages)); err == nil || !strings.Contains(err.Error(),
+		"names the version of google.golang.org/grpc/cmd/protoc-gen-go-grpc") {
 		t.Errorf("error %v without a file of gRPC", err)
 	}
 }

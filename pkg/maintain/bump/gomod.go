@@ -107,7 +107,8 @@ type wanted struct {
 // In its repository, upstream replaces the staging modules by folders. Outside, a staging module has the version of the release,
 // with v0 for v1. They are required as well as replaced: tidy would otherwise write the v0.0.0 that upstream's go.mod has.
 func fromKubernetes(version string, upstream *modfile.File) (wanted, error) {
-	w := wanted{Own: []string{kubernetes}, Versions: map[string]string{kubernetes: version}, Replace: []requirement{}, Godebug: []*modfile.Godebug{}}
+	w := wanted{Own: []string{kubernetes}, Versions: map[string]string{kubernetes: version}, Replace: []requirement{},
+		Godebug: []*modfile.Godebug{}}
 	if upstream.Go == nil {
 		return w, fmt.Errorf("%s %s: its go.mod has no go line", kubernetes, version)
 	}
@@ -158,7 +159,8 @@ func dropped(old, new *tree.Module, before, want wanted) []Move {
 		ofUpstream := func(m requirement) bool {
 			return m.Path == r.New.Path && (m.Version == r.New.Version || before.Versions == nil)
 		}
-		if r.New.Version == "" || slices.ContainsFunc(before.Replace, ofUpstream) || before.Versions == nil && slices.ContainsFunc(want.Replace, ofUpstream) {
+		if r.New.Version == "" || slices.ContainsFunc(before.Replace, ofUpstream) || before.Versions == nil &&
+			slices.ContainsFunc(want.Replace, ofUpstream) {
 			continue
 		}
 		to := ""
@@ -167,7 +169,8 @@ func dropped(old, new *tree.Module, before, want wanted) []Move {
 				continue
 			}
 		}
-		moves = append(moves, Move{"replace of " + r.Old.Path + " in " + old.Name, r.New.Version, to, old.Name + "/go.mod had it, and upstream has not"})
+		moves = append(moves, Move{"replace of " + r.Old.Path + " in " + old.Name, r.New.Version, to,
+			old.Name + "/go.mod had it, and upstream has not"})
 	}
 	return moves
 }

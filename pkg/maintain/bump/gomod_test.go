@@ -60,8 +60,9 @@ replace example.com/folder => ../folder
 		t.Fatal(err)
 	}
 	before := wanted{
-		Versions: map[string]string{"example.com/newer": "v1.0.0", "example.com/raised": "v1.1.0", "example.com/same": "v1.1.0", "k8s.io/api": "v0.36.1"},
-		Replace:  []requirement{{Path: "k8s.io/api", Version: "v0.36.1"}},
+		Versions: map[string]string{"example.com/newer": "v1.0.0", "example.com/raised": "v1.1.0", "example.com/same": "v1.1.0",
+			"k8s.io/api": "v0.36.1"},
+		Replace: []requirement{{Path: "k8s.io/api", Version: "v0.36.1"}},
 	}
 	want := []Move{
 		{"example.com/raised in old", "v1.2.0", "v1.1.0", "old/go.mod had raised it from v1.1.0, and the bump takes upstream's"},

@@ -82,8 +82,8 @@ func needed(root string, c *catalog.Catalog) ([]string, error) {
 	return paths, nil
 }
 
-// newestKubernetes finds the newest patch of a version's minor that can be had, with all modules that getKubernetes wants. It calls say with the versions that
-// exist, but not whole.
+// newestKubernetes finds the newest patch of a version's minor that can be had, with all modules that getKubernetes wants. It calls say
+// with the versions that exist, but not whole.
 func (p *proxy) newestKubernetes(
 	ctx context.Context, current string, needed []string, say func(version string, why error),
 ) (*upstream, error) {
@@ -175,7 +175,8 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 	if goversion.Compare("go"+want.Go, p.target) > 0 {
 		return fmt.Errorf("version %s of Kubernetes asks for Go %s or newer, and the Go that can be had is %s", to, want.Go, p.target)
 	}
-	was, err := p.asked(ctx, func(m []got) (wanted, error) { return fromKubernetes(from, m[0].mod) }, requirement{Path: kubernetes, Version: from})
+	was, err := p.asked(ctx, func(m []got) (wanted, error) { return fromKubernetes(from, m[0].mod) },
+		requirement{Path: kubernetes, Version: from})
 	if err != nil {
 		return err
 	}
@@ -268,7 +269,8 @@ func (p *preparation) moveStaging(from string, u *upstream) {
 			went = append(went, path)
 		}
 	}
-	p.move("staging modules", fmt.Sprintf("%s (%d)", StagingVersion(from), len(before)), fmt.Sprintf("%s (%d)", StagingVersion(u.Version), len(u.staging)), "")
+	p.move("staging modules", fmt.Sprintf("%s (%d)", StagingVersion(from), len(before)),
+		fmt.Sprintf("%s (%d)", StagingVersion(u.Version), len(u.staging)), "")
 	for _, c := range []struct {
 		paths []string
 		what  string
@@ -319,7 +321,8 @@ func (p *preparation) moveGo(ctx context.Context, version, why string) error {
 		return nil
 	}
 	if len(without) > 0 {
-		p.note("%s is not available for %s: release.yaml has no sum for it, and people there need to install it themselves", version, strings.Join(without, ", "))
+		p.note("%s is not available for %s: release.yaml has no sum for it, and people there need to install it themselves", version,
+			strings.Join(without, ", "))
 	}
 	p.move("Go", pinned.Version, version, why)
 	p.target = version

@@ -17,8 +17,8 @@ import (
 // A versions are modules with the versions that something is compiled from.
 type versions map[string]string
 
-// mends fills in which known vulnerabilities the newer versions mend: those that the database knows of the modules that the tree has now, and
-// not of those that it would have then. It says nothing of whether vulnerable packages are linked; vulns does, of a release.
+// mends fills in which known vulnerabilities the newer versions mend: those that the database knows of the modules that the tree has now,
+// and not of those that it would have then. It says nothing of whether vulnerable packages are linked; vulns does, of a release.
 func (q *inquiry) mends(ctx context.Context) error {
 	for i := range q.items {
 		item := &q.items[i]

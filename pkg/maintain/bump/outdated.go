@@ -146,7 +146,8 @@ func (q *inquiry) kubernetes(ctx context.Context) error {
 	}
 }
 
-// newestPatch returns the newest patch of a version of Kubernetes that has the staging modules which the tree needs, and a note about newer ones.
+// newestPatch returns the newest patch of a version of Kubernetes that has the staging modules which the tree needs, and a note about newer
+// ones.
 func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note string, err error) {
 	format, patch, err := patchFormat(have)
 	if err != nil {

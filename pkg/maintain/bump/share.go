@@ -101,7 +101,8 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 	if patched, err := p.patched(pr.folder); err != nil {
 		return err
 	} else if patched {
-		p.note("%s has patches, and keeps its versions of modules that Kubernetes has, too: it compiles them for itself until they are moved by hand",
+		p.note("%s has patches, and keeps its versions of modules that Kubernetes has, too: it compiles them for itself until they are "+
+			"moved by hand",
 			pr.folder)
 		return nil
 	}

@@ -97,15 +97,16 @@ func TestIntegrationTestsFindARunningEtcd(t *testing.T) {
 	t.Parallel()
 	etcd := linkEtcd(t)
 	url, failed := "", errors.New("a test failed")
-	err := kubetest.Integration(t.Context(), etcd, kubetest.Options{Env: []string{"A=b", "PATH=/bin"}}, func(ctx context.Context, o kubetest.Options) error {
-		if want := "PATH=" + filepath.Dir(etcd) + string(filepath.ListSeparator) + "/bin"; !slices.Contains(o.Env, want) {
-			t.Errorf("got %q, want %s", o.Env, want)
-		}
-		if url = address(t, o); !get(url+"/health") || ctx.Err() != nil {
-			t.Errorf("no etcd at %s: %v", url, ctx.Err())
-		}
-		return failed
-	})
+	err := kubetest.Integration(t.Context(), etcd, kubetest.Options{Env: []string{"A=b", "PATH=/bin"}},
+		func(ctx context.Context, o kubetest.Options) error {
+			if want := "PATH=" + filepath.Dir(etcd) + string(filepath.ListSeparator) + "/bin"; !slices.Contains(o.Env, want) {
+				t.Errorf("got %q, want %s", o.Env, want)
+			}
+			if url = address(t, o); !get(url+"/health") || ctx.Err() != nil {
+				t.Errorf("no etcd at %s: %v", url, ctx.Err())
+			}
+			return failed
+		})
 	if !errors.Is(err, failed) || err.Error() != failed.Error() {
 		t.Errorf("error %v, want that of the tests alone", err)
 	}

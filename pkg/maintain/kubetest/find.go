@@ -74,9 +74,9 @@ func moduleOf(root, folder string) (string, error) {
 	}
 }
 
-// Find returns a request for what words name: folders of the tree ("./cmd/widget/..."), import paths ("k8s.io/client-go/rest"), and paths in upstream's
-// repository, with its older spellings ("pkg/scheduler/...", "./staging/src/k8s.io/api", "vendor/k8s.io/api"). A folder of the tree comes
-// first. The error joins an *UnknownError for each word that names nothing.
+// Find returns a request for what words name: folders of the tree ("./cmd/widget/..."), import paths ("k8s.io/client-go/rest"), and paths
+// in upstream's repository, with its older spellings ("pkg/scheduler/...", "./staging/src/k8s.io/api", "vendor/k8s.io/api"). A folder of
+// the tree comes first. The error joins an *UnknownError for each word that names nothing.
 func (s *Sources) Find(words []string) (Request, error) {
 	r, others, err := InTree(s.Root, s.Components, words)
 	if err != nil {

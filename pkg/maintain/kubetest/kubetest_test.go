@@ -139,7 +139,8 @@ func TestSelectCompilesSomeTestsAsUpstreamDoes(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	_, err = s.Select(t.Context(), []string{"./kubectl"}, s.Tags)
-	if err == nil || !badrequest.Is(err) || !strings.HasSuffix(err.Error(), "no package there has tests; did you mean k8s.io/kubernetes/cmd/kubectl?") {
+	if err == nil || !badrequest.Is(err) || !strings.HasSuffix(err.Error(),
+		"no package there has tests; did you mean k8s.io/kubernetes/cmd/kubectl?") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -152,7 +153,8 @@ func TestTestsFindTheRepositoryAndMayWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	summary, err := s.Run(t.Context(), r, kubetest.Options{Timeout: []string{"-timeout=1m"}, Env: os.Environ(), Show: gotest.Options{Out: &out}, Err: os.Stderr})
+	summary, err := s.Run(t.Context(), r, kubetest.Options{Timeout: []string{"-timeout=1m"}, Env: os.Environ(),
+		Show: gotest.Options{Out: &out}, Err: os.Stderr})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -194,7 +196,8 @@ func TestTestsRunOnPatchedSources(t *testing.T) {
 	if affected, err := s.Affected(t.Context()); err != nil || len(affected) > 0 {
 		t.Errorf("got %v, %v", affected, err)
 	}
-	if data, err := os.ReadFile(filepath.Join(s.Repository, "staging", "src", "k8s.io", "api", "core", "types.go")); err != nil || !bytes.Contains(data, []byte("Pod")) {
+	if data, err := os.ReadFile(filepath.Join(s.Repository, "staging", "src", "k8s.io", "api", "core", "types.go")); err != nil ||
+		!bytes.Contains(data, []byte("Pod")) {
 		t.Errorf("got %q, %v", data, err)
 	}
 }
@@ -277,7 +280,8 @@ func TestCommandTestsRunWithTheGivenPrograms(t *testing.T) {
 	var out bytes.Buffer
 	options := kubetest.Options{Env: os.Environ(), Show: gotest.Options{Out: &out}, Err: os.Stderr}
 	programs := func() ([]string, error) { return []string{kubectl}, nil }
-	if err := s.CommandTests(t.Context(), []string{"namespace"}, programs, options); err != nil || !strings.Contains(out.String(), "our kubectl tests namespace") {
+	if err := s.CommandTests(t.Context(), []string{"namespace"}, programs, options); err != nil ||
+		!strings.Contains(out.String(), "our kubectl tests namespace") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	err = s.CommandTests(t.Context(), []string{"kubectl_version"}, programs, options)

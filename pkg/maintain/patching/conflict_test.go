@@ -28,14 +28,16 @@ func TestConflictIsResolvedInGit(t *testing.T) {
 	w.patch("0002-script.patch", bare)
 	_, err := w.Edit(t.Context(), false)
 	stopped := new(StoppedError)
-	if !errors.As(err, &stopped) || stopped.Copy != w.Folder() || !slices.Equal(stopped.Files, []string{"pkg/kubelet.go"}) || stopped.Later != 1 {
+	if !errors.As(err, &stopped) || stopped.Copy != w.Folder() || !slices.Equal(stopped.Files,
+		[]string{"pkg/kubelet.go"}) || stopped.Later != 1 {
 		t.Fatalf("edit: %v, %+v", err, stopped)
 	}
 	if c := new(patch.Conflict); !errors.As(err, &c) || c.Patch != "patches/0001-conflict.patch" || c.Hunk != 1 ||
 		c.Expected != "const Two = 0" || c.Found != "const Two = 2" {
 		t.Errorf("conflict: %+v", c)
 	}
-	const marked = "// Two.\n<<<<<<< what is there\nconst Two = 2\n||||||| what the patch expects there\nconst Two = 0\n=======\nconst Two = 22\n>>>>>>> patches/0001-conflict.patch\n"
+	const marked = "// Two.\n<<<<<<< what is there\nconst Two = 2\n||||||| what the patch expects there\nconst Two = 0\n=======\n" +
+		"const Two = 22\n>>>>>>> patches/0001-conflict.patch\n"
 	if got := w.read("pkg/kubelet.go"); !strings.Contains(got, marked) {
 		t.Errorf("the file is\n%s", got)
 	}
@@ -138,7 +140,8 @@ func TestThreeWayMerge(t *testing.T) {
 	w := newWorld(t)
 	w.patchForOlder()
 	e := w.edit()
-	if !slices.Equal(e.Merged, []string{"patches/0001-size.patch"}) || !strings.Contains(w.read("pkg/old.go"), "as ever.\nconst Old = 1\n\n// Size is in bytes.\nconst Size = 2\n") {
+	if !slices.Equal(e.Merged, []string{"patches/0001-size.patch"}) || !strings.Contains(w.read("pkg/old.go"),
+		"as ever.\nconst Old = 1\n\n// Size is in bytes.\nconst Size = 2\n") {
 		t.Errorf("edited: %+v\n%s", e, w.read("pkg/old.go"))
 	}
 	if s := w.save(); !slices.Equal(s.Written, []string{"patches/0001-size.patch"}) {

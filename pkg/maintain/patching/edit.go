@@ -319,8 +319,8 @@ func (d *Desk) goOn(ctx context.Context, repo *git.Repo, rec *record, patches []
 	return d.move(ctx, repo, rec, patches, &Edited{Copy: repo.Dir, Version: rec.Version, State: Continued})
 }
 
-// move applies patches in a copy that has its name already. If that is canceled or fails, it leaves the patches that were committed, so that
-// nothing in the copy is taken for a person's.
+// move applies patches in a copy that has its name already. If that is canceled or fails, it leaves the patches that were committed, so
+// that nothing in the copy is taken for a person's.
 func (d *Desk) move(ctx context.Context, repo *git.Repo, rec *record, patches []*patch.Patch, e *Edited) (*Edited, error) {
 	rec.Moving = true
 	if err := rec.write(repo.Dir); err != nil {

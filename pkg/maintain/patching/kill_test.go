@@ -217,7 +217,8 @@ func TestCanceledEditLeavesThePatchesThatWereCommitted(t *testing.T) {
 		t.Errorf("after a canceled edit: %+v, %v, %s in progress", rec, err, inProgress(repo))
 	}
 	stopped := new(StoppedError)
-	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Conflict == nil || stopped.Patch != "patches/0002-second.patch" {
+	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Conflict == nil ||
+		stopped.Patch != "patches/0002-second.patch" {
 		t.Errorf("edit again: %v", err)
 	}
 }

@@ -34,13 +34,15 @@ func TestAddAndDrop(t *testing.T) {
 		t.Error("a patch that does not apply was added")
 	}
 
-	if _, err := w.Drop(t.Context(), "0002", false); err == nil || !strings.Contains(err.Error(), "without 0002-One.patch: patch patches/0003-change-kubelet.go.patch does not apply") {
+	if _, err := w.Drop(t.Context(), "0002", false); err == nil || !strings.Contains(err.Error(),
+		"without 0002-One.patch: patch patches/0003-change-kubelet.go.patch does not apply") {
 		t.Errorf("drop: %v", err)
 	}
 	if _, err := w.Drop(t.Context(), "change", false); err == nil || !strings.Contains(err.Error(), "means several patches") {
 		t.Errorf("drop: %v", err)
 	}
-	if _, err := w.Drop(t.Context(), "0003-change-kublet.go.patch", false); err == nil || !strings.Contains(err.Error(), "did you mean 0003-change-kubelet.go.patch?") {
+	if _, err := w.Drop(t.Context(), "0003-change-kublet.go.patch", false); err == nil ||
+		!strings.Contains(err.Error(), "did you mean 0003-change-kubelet.go.patch?") {
 		t.Errorf("drop: %v", err)
 	}
 	for _, name := range []string{"patches/0003-change-kubelet.go.patch", "One"} {

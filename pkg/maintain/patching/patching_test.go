@@ -149,7 +149,8 @@ func TestUnchangedPatchesKeepTheirBytes(t *testing.T) {
 	if e.Patches != 2 || len(e.PassedOver) != 1 || e.PassedOver[0].File != "CHANGELOG/README.md" {
 		t.Errorf("edited: %+v", e)
 	}
-	const log = "One is eleven|Kim|2026-10-01T10:00:00+00:00|Because.\nA document, and five|Kim|2026-10-01T11:00:00+00:00|\nnew-script|slipway|1970-01-01T00:00:00+00:00|"
+	const log = "One is eleven|Kim|2026-10-01T10:00:00+00:00|Because.\nA document, and five|Kim|2026-10-01T11:00:00+00:00|\n" +
+		"new-script|slipway|1970-01-01T00:00:00+00:00|"
 	if got := w.git("log", "--reverse", "--format=%s|%an|%aI|%b%-", "v1.99.1..HEAD"); strings.ReplaceAll(got, "\n\n", "\n") != log {
 		t.Errorf("commits:\n%s\nwant\n%s", got, log)
 	}
@@ -295,7 +296,8 @@ func TestHalfACopyIsNobodysWork(t *testing.T) {
 func TestUpstreamPatchKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patch("0001-there.patch", strings.Replace(strings.Replace(conflicting, "-const Two = 0", "-const Two = 1", 1), "+const Two = 22", "+const Two = 2", 1))
+	w.patch("0001-there.patch", strings.Replace(strings.Replace(conflicting, "-const Two = 0", "-const Two = 1", 1),
+		"+const Two = 22", "+const Two = 2", 1))
 	before := w.patches()
 	if e := w.edit(); e.Patches != 1 {
 		t.Errorf("edited: %+v", e)

@@ -136,7 +136,8 @@ func (e Entry) digest() (digest, error) {
 	d := digest{kind: kinds[e.Kind]}
 	isFolder := strings.HasSuffix(e.Path, "/")
 	plain := strings.TrimSuffix(e.Path, "/")
-	if d.kind == 0 || isFolder != (d.kind == directory) || path.Clean(plain) != plain || !filepath.IsLocal(filepath.FromSlash(plain)) || e.Size < 0 {
+	if d.kind == 0 || isFolder != (d.kind == directory) || path.Clean(plain) != plain ||
+		!filepath.IsLocal(filepath.FromSlash(plain)) || e.Size < 0 {
 		return d, fmt.Errorf("%w: %q", errResult, e.Path)
 	}
 	switch d.kind {

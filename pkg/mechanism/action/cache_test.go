@@ -120,7 +120,8 @@ type cachedBench struct {
 
 func (b *cachedBench) try() error {
 	b.events = nil
-	return b.Run(b.t.Context(), Options{Budget: Budget{CPU: 4}, Events: func(e Event) { b.events = append(b.events, e) }, Cache: b.cache, Wanted: b.wanted})
+	return b.Run(b.t.Context(), Options{Budget: Budget{CPU: 4}, Events: func(e Event) { b.events = append(b.events, e) },
+		Cache: b.cache, Wanted: b.wanted})
 }
 
 // did runs the graph, which must run some actions and take others from the cache.
@@ -363,7 +364,8 @@ func TestPlanKnowsWhatIsNotHere(t *testing.T) {
 		want   string
 	}{
 		{b.wanted, ""},
-		{[]string{"out/program"}, "program true: output out/program is missing, folder false: input out/program may be made again, package false: input out/program may be made again"},
+		{[]string{"out/program"}, "program true: output out/program is missing, folder false: input out/program may be made again, package " +
+			"false: input out/program may be made again"},
 	} {
 		decisions, err := b.Plan(t.Context(), Options{Wanted: step.wanted})
 		if err != nil {
@@ -383,7 +385,8 @@ func TestPlanKnowsWhatIsNotHere(t *testing.T) {
 func TestResultsOfOtherOutputs(t *testing.T) {
 	t.Parallel()
 	sum := sumOf("x")
-	good := []Entry{{Path: "out/d/", Kind: Folder}, {Path: "out/d/s/", Kind: Folder}, {Path: "out/d/s/f", Kind: RegularFile, SHA256: sum}, {Path: "out/f", Kind: ExecutableFile, SHA256: sum}}
+	good := []Entry{{Path: "out/d/", Kind: Folder}, {Path: "out/d/s/", Kind: Folder}, {Path: "out/d/s/f", Kind: RegularFile, SHA256: sum},
+		{Path: "out/f", Kind: ExecutableFile, SHA256: sum}}
 	outputs := []string{"out/d/", "out/f"}
 	if _, _, err := (&Result{Entries: good}).contents(outputs); err != nil {
 		t.Fatal(err)

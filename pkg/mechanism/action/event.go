@@ -51,8 +51,10 @@ type Event struct {
 	Total    int64         `json:"total,omitempty"`    // with Progress and Planned
 	Unit     Unit          `json:"unit,omitempty"`     // with Progress: what Done and Total count; empty if that has no name
 	Duration time.Duration `json:"duration,omitempty"` // with Step, Done, Failed and Finished; nanoseconds
-	Memory   int64         `json:"memory,omitempty"`   // with Done: peak resident memory of the processes an action started, bytes; 0 if not measured; for an action in a batch, that of the batch
-	Files    []File        `json:"files,omitempty"`    // with Done, Skipped and Cached: the outputs; with Fetched: those that were
+	// with Done: peak resident memory of the processes an action started, bytes; 0 if not measured; for an action in a batch, that of the
+	// batch
+	Memory int64  `json:"memory,omitempty"`
+	Files  []File `json:"files,omitempty"` // with Done, Skipped and Cached: the outputs; with Fetched: those that were
 }
 
 // A File is an output of an action.

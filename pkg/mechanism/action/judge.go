@@ -90,7 +90,8 @@ func (j *judge) again(gone map[string]bool) *judge {
 	lost := maps.Clone(j.lost)
 	maps.Copy(lost, gone)
 	return &judge{
-		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, remade: j.remade, lost: lost, fetched: j.fetched, fetchCount: j.fetchCount, tell: j.tell,
+		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, remade: j.remade, lost: lost, fetched: j.fetched,
+		fetchCount: j.fetchCount, tell: j.tell,
 		patience: j.patience, slow: j.slow,
 		inputs: make(map[string]*inputContent), absent: make(map[string]*absent),
 	}

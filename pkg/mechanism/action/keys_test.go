@@ -97,7 +97,8 @@ func TestActionsRunAgain(t *testing.T) {
 	b.events = nil
 	for _, id := range []string{"program", "package"} {
 		b.events = nil
-		if err := b.Run(t.Context(), Options{Cache: c, Wanted: b.wanted, Again: []string{id}, Events: func(e Event) { b.events = append(b.events, e) }}); err != nil {
+		if err := b.Run(t.Context(), Options{Cache: c, Wanted: b.wanted, Again: []string{id},
+			Events: func(e Event) { b.events = append(b.events, e) }}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(b.ids(Done), " "); got != id {

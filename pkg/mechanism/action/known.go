@@ -130,7 +130,8 @@ func (a *absent) part(p string) (c content, ok bool) {
 	return c, ok
 }
 
-// needed returns the absent outputs that are, hold or lie in what an action reads, or only those whose contents cannot be told without them.
+// needed returns the absent outputs that are, hold or lie in what an action reads, or only those whose contents cannot be told without
+// them.
 func (j *judge) needed(m *member, untold bool) []*absent {
 	var all []*absent
 	for _, n := range m.needs {
@@ -180,7 +181,8 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	g.SetLimit(fetches)
 	for _, m := range largestFirst(makers) {
 		of := makers[m]
-		slices.SortFunc(of, func(a, b *absent) int { return cmp.Compare(a.output, b.output) }) // one order, or two fetches could wait for each other
+		// one order, or two fetches could wait for each other
+		slices.SortFunc(of, func(a, b *absent) int { return cmp.Compare(a.output, b.output) })
 		g.Go(func() error {
 			gone, err := j.fetch(ctx, m, of, progress)
 			if !gone {
@@ -213,7 +215,10 @@ func largestFirst(makers map[*member][]*absent) []*member {
 		}
 		return total
 	}
-	return slices.SortedFunc(maps.Keys(makers), func(a, b *member) int { return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a.ID, b.ID)) })
+	return slices.SortedFunc(maps.Keys(makers), func(a, b *member) int {
+		return cmp.Or(
+			cmp.Compare(size(b), size(a)), cmp.Compare(a.ID, b.ID))
+	})
 }
 
 var (
@@ -309,7 +314,8 @@ func (j *judge) placeFetched(tmp string, outputs []*absent) error {
 				return err
 			}
 		}
-		if err := replace(j.root+"/"+a.output, filepath.Join(tmp, filepath.FromSlash(a.output)), filepath.Join(tmp, "old", strconv.Itoa(i))); err != nil {
+		if err := replace(j.root+"/"+a.output, filepath.Join(tmp, filepath.FromSlash(a.output)),
+			filepath.Join(tmp, "old", strconv.Itoa(i))); err != nil {
 			return err
 		}
 	}

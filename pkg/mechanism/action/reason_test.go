@@ -19,17 +19,20 @@ func TestRecipeChangesAreNamedByField(t *testing.T) {
 		want    []Change
 		text    string
 	}{
-		"a field":        {[]string{`A="1"`, `B=2`}, []string{`A="1"`, `B=3`}, []Change{{"B", Edited, "2", "3"}}, ": B=3, was 2"},
-		"two fields":     {[]string{`A=1`, `B=2`}, []string{`A=3`, `B=4`}, []Change{{"A", Edited, "1", "3"}, {"B", Edited, "2", "4"}}, ": A=3, was 1; B=4, was 2"},
+		"a field": {[]string{`A="1"`, `B=2`}, []string{`A="1"`, `B=3`}, []Change{{"B", Edited, "2", "3"}}, ": B=3, was 2"},
+		"two fields": {[]string{`A=1`, `B=2`}, []string{`A=3`, `B=4`}, []Change{{"A", Edited, "1", "3"}, {"B", Edited, "2", "4"}},
+			": A=3, was 1; B=4, was 2"},
 		"another order":  {[]string{`A=1`, `B=2`}, []string{`B=2`, `A=1`}, nil, ""},
 		"a new field":    {[]string{`A=1`}, []string{`A=1`, `B=2`}, []Change{{"B", Added, "", "2"}}, ": B=2 (new)"},
 		"a removed one":  {[]string{`A=1`, `B=2`}, []string{`A=1`}, []Change{{"B", Removed, "2", ""}}, ": B (gone)"},
 		"a long value":   {[]string{`A=1`}, []string{`A=` + long}, []Change{{"A", Edited, "", ""}}, ": A"},
 		"repeated flags": {[]string{`-X=1`, `-X=2`}, []string{`-X=1`, `-X=3`}, []Change{{"-X", Edited, "1 2", "1 3"}}, ": -X=1 3, was 1 2"},
-		"no name":        {[]string{`go1.26`, `A=1`}, []string{`go1.27`, `A=1`}, []Change{{"", Edited, "go1.26", "go1.27"}}, ": go1.27, was go1.26"},
+		"no name": {[]string{`go1.26`, `A=1`}, []string{`go1.27`, `A=1`}, []Change{{"", Edited, "go1.26", "go1.27"}},
+			": go1.27, was go1.26"},
 		"code":           {[]string{digest("a"), `A=1`}, []string{digest("b"), `A=1`}, nil, ""},
 		"code and field": {[]string{digest("a"), `A=1`}, []string{digest("b"), `A=2`}, []Change{{"A", Edited, "1", "2"}}, ": A=2, was 1"},
-		"prose":          {[]string{`say "a=1" and x`}, []string{`say "a=1" and y`}, []Change{{"", Edited, `say "a=1" and x`, `say "a=1" and y`}}, `: say "a=1" and y, was say "a=1" and x`},
+		"prose": {[]string{`say "a=1" and x`}, []string{`say "a=1" and y`}, []Change{{"", Edited, `say "a=1" and x`, `say "a=1" and y`}},
+			`: say "a=1" and y, was say "a=1" and x`},
 	} {
 		got := recipeChanges(c.was, c.is)
 		if diff := cmp.Diff(c.want, got); diff != "" {

@@ -69,7 +69,8 @@ func newScheduler(r *run, b Budget, units int) *scheduler {
 	if b.CPU <= 0 {
 		b.CPU = runtime.NumCPU()
 	}
-	return &scheduler{run: r, budget: b, reports: make(chan report, units), lanes: map[string]bool{}, gone: map[string]bool{}, saved: time.Now()}
+	return &scheduler{run: r, budget: b, reports: make(chan report, units), lanes: map[string]bool{},
+		gone: map[string]bool{}, saved: time.Now()}
 }
 
 func (s *scheduler) work(ctx context.Context, units []*unit) error {
@@ -141,7 +142,8 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 }
 
 func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
-	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{foreign: s.foreign, known: make(map[string][32]byte), linked: make(map[string]linked)}}
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{foreign: s.foreign, known: make(map[string][32]byte),
+		linked: make(map[string]linked)}}
 	t.all = make([]*verdict, len(u.members))
 	var g errgroup.Group
 	_, most := s.judgers()

@@ -228,7 +228,8 @@ func (t *Task) edited(v *verdict, looked map[string]digest) string {
 }
 
 func (t *Task) record(v *verdict, facts facts, outputs []content, edited string) (*record, error) {
-	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Foreign: facts.foreign, Helped: facts.helped, Duration: time.Since(t.start), Together: len(t.stale)}
+	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Foreign: facts.foreign, Helped: facts.helped,
+		Duration: time.Since(t.start), Together: len(t.stale)}
 	for i, c := range outputs {
 		r.Outputs = append(r.Outputs, newOutput(v.outputs[i], c))
 	}

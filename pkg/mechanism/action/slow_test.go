@@ -67,7 +67,8 @@ func TestWaitingForAFetchIsNotSlow(t *testing.T) {
 	took := time.Second
 	c.took, c.delay, c.readOnly = &took, 200*time.Millisecond, true
 	b := graph()
-	err := b.Run(t.Context(), Options{Budget: Budget{CPU: 4}, Cache: c, patience: 20 * time.Millisecond, Events: func(e Event) { b.events = append(b.events, e) }})
+	err := b.Run(t.Context(), Options{Budget: Budget{CPU: 4}, Cache: c, patience: 20 * time.Millisecond,
+		Events: func(e Event) { b.events = append(b.events, e) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,9 +29,9 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// replaceLarge replaces the file final with fresh. It swaps their names: when rename(2) replaces a file, ext4 starts writing the new one to the
-// disk, and other renames wait, 0.3 s for half a gigabyte. The old file is freed while other work goes on, which takes 0.4 s for a release's
-// tarballs.
+// replaceLarge replaces the file final with fresh. It swaps their names: when rename(2) replaces a file, ext4 starts writing the new one to
+// the disk, and other renames wait, 0.3 s for half a gigabyte. The old file is freed while other work goes on, which takes 0.4 s for a
+// release's tarballs.
 func replaceLarge(final, fresh string) error {
 	if old, err := os.Open(final); err == nil {
 		defer func() { go func() { _ = old.Close() }() }()

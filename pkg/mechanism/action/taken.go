@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Taken returns the IDs of actions whose results, or parts of them, were taken from a cache, among those that made these outputs and what these were made
-// of, by the records of the last runs. Only Root and State of the graph must be set.
+// Taken returns the IDs of actions whose results, or parts of them, were taken from a cache, among those that made these outputs and what
+// these were made of, by the records of the last runs. Only Root and State of the graph must be set.
 func (g *Graph) Taken(outputs []string) ([]string, error) {
 	records, err := g.ledger().all()
 	if err != nil {

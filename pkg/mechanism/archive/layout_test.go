@@ -83,7 +83,8 @@ func TestMissingDirectoriesAreAdded(t *testing.T) {
 // The parents of entries that are last are not.
 func TestWhatIsLastComesLast(t *testing.T) {
 	t.Parallel()
-	entries := []Entry{file("b/x", nil), {Name: "a/b/first", Last: true}, file("a/z", nil), {Name: "a/a", Last: true}, {Name: "c", Mode: fs.ModeSymlink, Link: "b", Last: true}}
+	entries := []Entry{file("b/x", nil), {Name: "a/b/first", Last: true}, file("a/z", nil), {Name: "a/a", Last: true},
+		{Name: "c", Mode: fs.ModeSymlink, Link: "b", Last: true}}
 	var names []string
 	for _, s := range untar(t, tarred(t, entries...)) {
 		names = append(names, s.Name)

@@ -28,13 +28,14 @@ var code = recipe.Of("mechanism/archive", sources)
 // An Entry describes a member of an archive: a directory, a symbolic link, or a file whose content is Data or is read from
 // Path.
 type Entry struct {
-	Name string      // slash-separated, relative, clean
-	Mode fs.FileMode // type (fs.ModeDir, fs.ModeSymlink or regular), a file's 0100 and fs.ModeSetuid, a directory's fs.ModeSticky; the rest is ignored
-	Link string      // a symbolic link's target
-	Data []byte      // a regular file's content, if Path is empty
-	Path string      // where a regular file's content is
-	Sum  string      // SHA-256 of the content of Path in hex, if it is known; saves a read
-	Last bool        // comes after those that are not, since it changes more often; must be false for a directory
+	Name string // slash-separated, relative, clean
+	// type (fs.ModeDir, fs.ModeSymlink or regular), a file's 0100 and fs.ModeSetuid, a directory's fs.ModeSticky; the rest is ignored
+	Mode fs.FileMode
+	Link string // a symbolic link's target
+	Data []byte // a regular file's content, if Path is empty
+	Path string // where a regular file's content is
+	Sum  string // SHA-256 of the content of Path in hex, if it is known; saves a read
+	Last bool   // comes after those that are not, since it changes more often; must be false for a directory
 }
 
 // A Packer writes .tar.gz files. Its methods may be called concurrently. All packers that share a Cache compress a content
@@ -101,8 +102,8 @@ type Part struct {
 }
 
 // Remember keeps in the cache how TarGz cuts the file at path, so that TarGz need not read all of it to find out. Nor does Remember read
-// parts that were packed or prepared before. The caller has just written the file, and says its SHA-256 in hex and its CRC-32. Remember fails
-// if the parts and what is between them do not have that CRC-32.
+// parts that were packed or prepared before. The caller has just written the file, and says its SHA-256 in hex and its CRC-32. Remember
+// fails if the parts and what is between them do not have that CRC-32.
 func (p *Packer) Remember(ctx context.Context, path, sum string, crc uint32, parts []Part) error {
 	if p.Cache == "" {
 		return nil
@@ -388,8 +389,8 @@ func (p *packing) write(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// made waits for the compressed form of a segment in the cache, and calls use. Another process may remove or damage the form at any time; if use
-// fails, it is made again, a limited number of times.
+// made waits for the compressed form of a segment in the cache, and calls use. Another process may remove or damage the form at any time;
+// if use fails, it is made again, a limited number of times.
 func (p *packing) made(ctx context.Context, c *content, seg segment, use func() error) error {
 	var last error
 	for range 3 {

@@ -28,8 +28,8 @@ type piece struct {
 	form  trailer // of the segment, if its bytes decide a name
 }
 
-// An output writes pieces. It has a name for all pieces until now, which decides their bytes: under that name, the cache keeps the state of the
-// digests at the end of a stretch.
+// An output writes pieces. It has a name for all pieces until now, which decides their bytes: under that name, the cache keeps the state of
+// the digests at the end of a stretch.
 type output struct {
 	*packing
 	to   io.Writer

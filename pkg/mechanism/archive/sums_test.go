@@ -72,7 +72,8 @@ func TestWhatAnArchiveBeginsWithIsDigestedOnce(t *testing.T) {
 		{"the end changed", append(entries[:3:3], Entry{Name: "a", Data: []byte("2"), Last: true}), 2 * one, 3 * one},
 		{"another end", append(entries[:3:3], Entry{Name: "an", Data: []byte("1"), Last: true}), 2 * one, 3 * one},
 		{"the second one changed", []Entry{entries[0], entries[1], large("dir/two", 3), entries[3]}, one, 2*one - 1},
-		{"the mode of the second one changed", []Entry{entries[0], entries[1], {Name: "dir/two", Mode: 0o700, Path: entries[2].Path, Sum: entries[2].Sum}, entries[3]}, one, 2*one - 1},
+		{"the mode of the second one changed", []Entry{entries[0], entries[1],
+			{Name: "dir/two", Mode: 0o700, Path: entries[2].Path, Sum: entries[2].Sum}, entries[3]}, one, 2*one - 1},
 		{"the start changed", append([]Entry{file("dir/first", []byte("2"))}, entries[1:]...), 0, 0},
 		{"the first name changed", append([]Entry{file("dir/f", []byte("1"))}, entries[1:]...), 0, 0},
 	} {

@@ -43,8 +43,8 @@ func NewTarball(entries []Entry, t time.Time) (*Tarball, error) {
 	return &Tarball{members: members, size: size}, nil
 }
 
-// Tarball returns the tar file that Tar would write at the packer's time. When it is read, a file with a known sum that was packed or prepared
-// before is checked by its CRC-32, which detects accidents but no intent, and any other as by NewTarball.
+// Tarball returns the tar file that Tar would write at the packer's time. When it is read, a file with a known sum that was packed or
+// prepared before is checked by its CRC-32, which detects accidents but no intent, and any other as by NewTarball.
 func (p *Packer) Tarball(entries []Entry) (*Tarball, error) {
 	b, err := NewTarball(entries, p.Time)
 	if err != nil || p.Cache == "" {

@@ -54,10 +54,10 @@ type Digester struct {
 }
 
 const (
-	// blockSize, in bytes, is small enough to stay in the processor's cache until all have read it, and large enough for a write: 1 GiB took 0.80 s
-	// in pieces of 8 KiB, 0.43 s in pieces of 64, and 0.37 s in pieces of 1,024 (dd, three times each). Linux makes one folio of what is written
-	// at once. Larger ones were slower on another virtual machine, which had given its free memory back: 400 MB in pieces of 256 KiB took twice the
-	// time of 8.
+	// blockSize, in bytes, is small enough to stay in the processor's cache until all have read it, and large enough for a write: 1 GiB took
+	// 0.80 s in pieces of 8 KiB, 0.43 s in pieces of 64, and 0.37 s in pieces of 1,024 (dd, three times each). Linux makes one folio of what
+	// is written at once. Larger ones were slower on another virtual machine, which had given its free memory back: 400 MB in pieces of 256
+	// KiB took twice the time of 8.
 	blockSize = 64 << 10
 	blocks    = 16 // how far a writer may be ahead of the slowest reader
 )
@@ -141,7 +141,8 @@ func (d *Digester) flush() {
 	}
 }
 
-// idle waits until all readers are done with what was written. It fails if some of it could not be passed on, since the digests may lack that.
+// idle waits until all readers are done with what was written. It fails if some of it could not be passed on, since the digests may lack
+// that.
 func (d *Digester) idle() error {
 	if d.block != nil {
 		d.flush()
@@ -178,8 +179,8 @@ func (d *Digester) State() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// Resume continues with a state that State has returned: as if what led to it had been written, which the caller passes on. It fails for any
-// other state, and then the digests are as before.
+// Resume continues with a state that State has returned: as if what led to it had been written, which the caller passes on. It fails for
+// any other state, and then the digests are as before.
 func (d *Digester) Resume(from []byte) error {
 	var s state
 	if err := json.Unmarshal(from, &s); err != nil {
@@ -189,14 +190,16 @@ func (d *Digester) Resume(from []byte) error {
 		return errors.New("a state of other code")
 	}
 	short, long := sha256.New(), sha512.New()
-	err := errors.Join(short.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256), long.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
+	err := errors.Join(short.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256),
+		long.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
 	if err != nil {
 		return err
 	}
 	if err := d.idle(); err != nil {
 		return err
 	}
-	return errors.Join(d.sha256.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256), d.sha512.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
+	return errors.Join(d.sha256.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256),
+		d.sha512.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
 }
 
 // Digest waits until all data has been passed on, and returns the data's digest. It must be called exactly once, after the last

@@ -43,9 +43,9 @@ func Run(cmd *exec.Cmd, orphaned syscall.Signal, started func(pid int)) error {
 	return err
 }
 
-// WithoutStarts calls write while no child is being started. Until its program runs, a child has open what this process had open when it was
-// forked, and Linux refuses to run a file that any process has open for writing ("text file busy", go.dev/issue/22315). A program
-// that is to run at once is therefore opened, written and closed in here. Starts of children wait meanwhile; write must not start any.
+// WithoutStarts calls write while no child is being started. Until its program runs, a child has open what this process had open when it
+// was forked, and Linux refuses to run a file that any process has open for writing ("text file busy", go.dev/issue/22315). A program that
+// is to run at once is therefore opened, written and closed in here. Starts of children wait meanwhile; write must not start any.
 func WithoutStarts(write func() error) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

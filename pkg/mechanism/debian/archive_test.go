@@ -108,15 +108,17 @@ func TestMachineThatCannotSay(t *testing.T) {
 		files  map[string]string
 		want   []string
 	}{
-		"no Linux":            {"", nil, []string{"not a Debian", both}},
-		"another Linux":       {"", map[string]string{"etc/os-release": "ID=ubuntu\nVERSION_CODENAME=noble\n"}, []string{"not a Debian", both}},
-		"testing":             {"", map[string]string{"etc/os-release": "ID=debian\n"}, []string{"not a Debian with a codename", both}},
-		"no sources":          {"", map[string]string{"etc/os-release": bookworm}, []string{"apt has no source for Debian's bookworm", both}},
-		"only updates":        {"", map[string]string{"etc/os-release": bookworm, "etc/apt/sources.list": "deb http://e.example.com bookworm-updates main"}, []string{"apt has no source for Debian's bookworm", both}},
-		"a mirror, no keys":   {"http://mirror.example.com/debian", nil, []string{"install the package debian-archive-keyring"}},
-		"no address":          {"bookworm", map[string]string{keyring: "keys"}, []string{`SLIPWAY_DEBIAN_MIRROR: "bookworm" is not an address`}},
-		"more than one line":  {"http://e.example.com/\nTrusted: yes", map[string]string{keyring: "keys"}, []string{"SLIPWAY_DEBIAN_MIRROR"}},
-		"a mirror by options": {"http://me:secret@e.example.com/x y", map[string]string{keyring: "keys"}, []string{`"http://***@e.example.com/x y" is not`}},
+		"no Linux":      {"", nil, []string{"not a Debian", both}},
+		"another Linux": {"", map[string]string{"etc/os-release": "ID=ubuntu\nVERSION_CODENAME=noble\n"}, []string{"not a Debian", both}},
+		"testing":       {"", map[string]string{"etc/os-release": "ID=debian\n"}, []string{"not a Debian with a codename", both}},
+		"no sources":    {"", map[string]string{"etc/os-release": bookworm}, []string{"apt has no source for Debian's bookworm", both}},
+		"only updates": {"", map[string]string{"etc/os-release": bookworm,
+			"etc/apt/sources.list": "deb http://e.example.com bookworm-updates main"}, []string{"apt has no source for Debian's bookworm", both}},
+		"a mirror, no keys":  {"http://mirror.example.com/debian", nil, []string{"install the package debian-archive-keyring"}},
+		"no address":         {"bookworm", map[string]string{keyring: "keys"}, []string{`SLIPWAY_DEBIAN_MIRROR: "bookworm" is not an address`}},
+		"more than one line": {"http://e.example.com/\nTrusted: yes", map[string]string{keyring: "keys"}, []string{"SLIPWAY_DEBIAN_MIRROR"}},
+		"a mirror by options": {"http://me:secret@e.example.com/x y", map[string]string{keyring: "keys"},
+			[]string{`"http://***@e.example.com/x y" is not`}},
 	} {
 		_, err := findArchive(test.mirror, "", machine(t, test.files))
 		for _, want := range test.want {

@@ -95,7 +95,8 @@ func Fetch(ctx context.Context, from Sources, lock *Lock, progress func(string))
 	return fetch(ctx, cache, from.Folder, lock.Packages, progress, func() (*mirrors, error) { return from.find(lock, "/") })
 }
 
-func fetch(ctx context.Context, cache, folder string, packages []Package, progress func(string), find func() (*mirrors, error)) ([]string, error) {
+func fetch(ctx context.Context, cache, folder string, packages []Package, progress func(string),
+	find func() (*mirrors, error)) ([]string, error) {
 	files := make([]string, len(packages))
 	var missing []Package
 	for i, p := range packages {

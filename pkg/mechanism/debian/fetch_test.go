@@ -34,7 +34,8 @@ func (m *mirrors) address() string { return m.now[Main][0] }
 func packageOf(text string) Package {
 	sum := sha256.Sum256([]byte(text))
 	return Package{
-		Arch: "amd64", Name: "iptables", Version: "1.8", Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]), Archive: Main, Path: "pool/iptables.deb",
+		Arch: "amd64", Name: "iptables", Version: "1.8", Size: int64(len(text)), SHA256: hex.EncodeToString(sum[:]), Archive: Main,
+		Path: "pool/iptables.deb",
 	}
 }
 
@@ -80,10 +81,12 @@ func TestFetchNamesWhatFailed(t *testing.T) {
 		find func() (*mirrors, error)
 		want []string
 	}{
-		"no mirror":   {none, []string{"package iptables 1.8 is not in ", "there is no mirror to fetch it from", "set SLIPWAY_DEBIAN_MIRROR to a Debian mirror"}},
-		"moved on":    {func() (*mirrors, error) { return gone, nil }, []string{"package iptables 1.8", "404", "debian.lock is out of date"}},
-		"another sum": {func() (*mirrors, error) { return other, nil }, []string{"package iptables 1.8", "its SHA-256 is ", "debian.lock says " + packageOf("text").SHA256}},
-		"too long":    {func() (*mirrors, error) { return longer, nil }, []string{"its SHA-256 is "}},
+		"no mirror": {none, []string{"package iptables 1.8 is not in ", "there is no mirror to fetch it from",
+			"set SLIPWAY_DEBIAN_MIRROR to a Debian mirror"}},
+		"moved on": {func() (*mirrors, error) { return gone, nil }, []string{"package iptables 1.8", "404", "debian.lock is out of date"}},
+		"another sum": {func() (*mirrors, error) { return other, nil }, []string{"package iptables 1.8", "its SHA-256 is ",
+			"debian.lock says " + packageOf("text").SHA256}},
+		"too long": {func() (*mirrors, error) { return longer, nil }, []string{"its SHA-256 is "}},
 		"unreachable": {func() (*mirrors, error) {
 			m := newMirrors()
 			m.now[Main] = []string{strings.Replace(dead.URL, "//", "//me:secret@", 1)}
@@ -104,7 +107,8 @@ func TestTheNextMirrorIsAsked(t *testing.T) {
 	gone, _ := serve(t, nil)
 	has, _ := serve(t, map[string]string{"pool/iptables.deb": "text"})
 	gone.now[Main] = append(gone.now[Main], has.address())
-	if _, err := fetch(t.Context(), t.TempDir(), "", []Package{packageOf("text")}, nil, func() (*mirrors, error) { return gone, nil }); err != nil {
+	if _, err := fetch(t.Context(), t.TempDir(), "", []Package{packageOf("text")}, nil,
+		func() (*mirrors, error) { return gone, nil }); err != nil {
 		t.Error(err)
 	}
 }
@@ -125,7 +129,8 @@ func TestPackagesAreCopiedFromAFolder(t *testing.T) {
 	}
 	// Mirrors have what the folder lacks.
 	m, _ := serve(t, map[string]string{"pool/iptables.deb": "other"})
-	if _, err := fetch(t.Context(), t.TempDir(), folder, []Package{packageOf("other")}, nil, func() (*mirrors, error) { return m, nil }); err != nil {
+	if _, err := fetch(t.Context(), t.TempDir(), folder, []Package{packageOf("other")}, nil,
+		func() (*mirrors, error) { return m, nil }); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, p.FileName()), []byte("texT"), 0o644); err != nil {
@@ -169,7 +174,8 @@ func TestWhatMirrorsRemovedComesFromThePast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.fetch(t.Context(), t.TempDir(), fix); err == nil || !strings.Contains(err.Error(), "nothing says where the archive debian-security is") {
+	if err := m.fetch(t.Context(), t.TempDir(), fix); err == nil || !strings.Contains(err.Error(),
+		"nothing says where the archive debian-security is") {
 		t.Errorf("a fix without its archive: %v", err)
 	}
 }
@@ -247,8 +253,9 @@ func TestMirrorsAreAptsOwn(t *testing.T) {
 		"apt's":               {Sources{}, root, map[string][]string{Main: {one}, Security: {fixes}}},
 		"a mirror, not apt's": {Sources{Mirror: own + "/"}, root, map[string][]string{Main: {own}, Security: {fixes}}},
 		"without apt":         {Sources{Mirror: own}, none, map[string][]string{Main: {own}}},
-		"both":                {Sources{Mirror: own, Security: own + "-security/"}, root, map[string][]string{Main: {own}, Security: {own + "-security"}}},
-		"no fixes":            {Sources{Security: Off}, root, map[string][]string{Main: {one}}},
+		"both": {Sources{Mirror: own, Security: own + "-security/"}, root,
+			map[string][]string{Main: {own}, Security: {own + "-security"}}},
+		"no fixes": {Sources{Security: Off}, root, map[string][]string{Main: {one}}},
 	} {
 		m, err := tt.from.findMirrors(tt.root)
 		if err != nil {

@@ -65,8 +65,9 @@ func TestBrokenLocksAreNamedByLine(t *testing.T) {
 		"odd sum":       {"suite a\n" + strings.Replace(line, sum, sum[2:], 1), "is not a SHA-256 in hex"},
 		"path outside":  {"suite a\n" + strings.Replace(line, "pool/", "pool/../../", 1), "is not a path in an archive"},
 		"another place": {"suite a\n" + strings.Replace(line, "pool/", "http://a.example/pool/", 1), "is not a path in an archive"},
-		"odd archive":   {"suite a\n" + strings.Replace(line, "pool/", "ubuntu pool/", 1), `:2: "ubuntu" is no archive: it can be debian or debian-security`},
-		"odd name":      {"suite a\n" + strings.Replace(line, "iptables", "../iptables", 1), `"../iptables" is not a package's name`},
+		"odd archive": {"suite a\n" + strings.Replace(line, "pool/", "ubuntu pool/", 1),
+			`:2: "ubuntu" is no archive: it can be debian or debian-security`},
+		"odd name": {"suite a\n" + strings.Replace(line, "iptables", "../iptables", 1), `"../iptables" is not a package's name`},
 	} {
 		_, err := ReadLock(file(t, "debian.lock", tt.text))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

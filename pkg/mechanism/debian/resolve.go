@@ -20,9 +20,9 @@ import (
 // Resolve asks Debian's archives for the packages of wishes and their dependencies, for some architectures by Go's names. It returns a
 // lock for each wish.
 //
-// A suite is asked for in the main archive and, as SUITE-security, in that of security fixes; of each package, the newest version counts. The
-// archives' indexes are checked against their Release files, and these by the keys of Debian's archive. What cannot be checked, or asked for
-// fixes, is an error, unless [Sources] say otherwise.
+// A suite is asked for in the main archive and, as SUITE-security, in that of security fixes; of each package, the newest version counts.
+// The archives' indexes are checked against their Release files, and these by the keys of Debian's archive. What cannot be checked, or
+// asked for fixes, is an error, unless [Sources] say otherwise.
 func Resolve(ctx context.Context, from Sources, wishes []*Wish, goarchs []string) ([]*Lock, error) {
 	return resolve(ctx, from, wishes, goarchs, "/")
 }

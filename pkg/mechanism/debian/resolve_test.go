@@ -155,11 +155,13 @@ func TestArchivesAreChecked(t *testing.T) {
 		"no keys":                 {nil, func(s *Sources) { s.Keyring = "" }, "the keys of Debian's archive are not here"},
 		"keys that are not there": {nil, func(s *Sources) { s.Keyring += ".missing" }, "the keys of Debian's archive are not here"},
 		"no keyring":              {nil, func(s *Sources) { s.Keyring = file(t, "keyring", "keys") }, "not a keyring of OpenPGP"},
-		"other keys":              {nil, func(s *Sources) { s.Keyring = debiantest.KeyringOf(t, debiantest.NewKey(t)) }, "dists/trixie/InRelease: its signature is by none of the keys in "},
+		"other keys": {nil, func(s *Sources) { s.Keyring = debiantest.KeyringOf(t, debiantest.NewKey(t)) },
+			"dists/trixie/InRelease: its signature is by none of the keys in "},
 		"changed after it was signed": {func(_ *testing.T, _, fixes map[string]string) {
 			fixes["dists/trixie-security/InRelease"] = strings.Replace(fixes["dists/trixie-security/InRelease"], "stable", "Stable", 1)
 		}, nil, "dists/trixie-security/InRelease: its signature is by none of the keys"},
-		"not signed": {func(_ *testing.T, main, _ map[string]string) { main["dists/trixie/InRelease"] = "Codename: trixie\n" }, nil, "it has no signature"},
+		"not signed": {func(_ *testing.T, main, _ map[string]string) { main["dists/trixie/InRelease"] = "Codename: trixie\n" }, nil,
+			"it has no signature"},
 		"not signed, and not checked": {func(_ *testing.T, _, fixes map[string]string) {
 			fixes["dists/trixie-security/InRelease"] = strings.Replace(fixes["dists/trixie-security/InRelease"], "stable", "Stable", 1)
 		}, func(s *Sources) { s.Keyring = Off }, ""},

@@ -118,7 +118,8 @@ func list(entries []archive.Entry) []string {
 
 func TestPackagesAreUnpackedWithoutDocumentation(t *testing.T) {
 	t.Parallel()
-	want := []string{"usr/bin/a program", "usr/bin/same program", "usr/bin/other a", "etc/alternative /usr/bin/a", "usr/share/doc/a/copyright free", "usr/share/doc/b a",
+	want := []string{"usr/bin/a program", "usr/bin/same program", "usr/bin/other a", "etc/alternative /usr/bin/a",
+		"usr/share/doc/a/copyright free", "usr/share/doc/b a",
 		"var/lib/dpkg/status.d/ab " + strings.TrimSpace(controlFile), "var/lib/dpkg/status.d/ab.md5sums " + strings.TrimSpace(sumsFile)}
 	for _, suffix := range []string{".xz", ".zst", ".gz", ""} {
 		entries, err := Unpack([]string{deb(t, suffix,
@@ -156,10 +157,11 @@ func TestHostilePackagesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct{ file, want string }{
-		"a file above":          {deb(t, ".xz", member{tar.TypeReg, "./../etc/passwd", ""}), `"./../etc/passwd" leads out of the package`},
-		"an absolute file":      {deb(t, ".xz", member{tar.TypeReg, "/etc/passwd", ""}), `"/etc/passwd" leads out of the package`},
-		"a folder above":        {deb(t, ".xz", member{tar.TypeDir, "./a/../../", ""}), "leads out of the package"},
-		"a link above":          {deb(t, ".xz", member{tar.TypeSymlink, "./usr/a", "../../etc"}), "usr/a links to ../../etc, outside of the package"},
+		"a file above":     {deb(t, ".xz", member{tar.TypeReg, "./../etc/passwd", ""}), `"./../etc/passwd" leads out of the package`},
+		"an absolute file": {deb(t, ".xz", member{tar.TypeReg, "/etc/passwd", ""}), `"/etc/passwd" leads out of the package`},
+		"a folder above":   {deb(t, ".xz", member{tar.TypeDir, "./a/../../", ""}), "leads out of the package"},
+		"a link above": {deb(t, ".xz", member{tar.TypeSymlink, "./usr/a", "../../etc"}),
+			"usr/a links to ../../etc, outside of the package"},
 		"the same as above":     {deb(t, ".xz", member{tar.TypeLink, "./a", "../etc/passwd"}), `"../etc/passwd" leads out of the package`},
 		"the same as nothing":   {deb(t, ".xz", member{tar.TypeLink, "./a", "./b"}), "a is the same file as b, which is not before it"},
 		"a device":              {deb(t, ".xz", member{tar.TypeChar, "./dev/null", ""}), "dev/null has the type '3'"},
@@ -167,7 +169,8 @@ func TestHostilePackagesAreRefused(t *testing.T) {
 		"no control file":       {ar(t, "debian-binary", []byte("2.0\n"), "data.tar", tarOf(t, nil)), "it has no control.tar"},
 		"an empty control file": {ar(t, "data.tar", tarOf(t, nil), "control.tar", tarOf(t, nil)), "it has no file control"},
 		"control of no package": {
-			ar(t, "data.tar", tarOf(t, nil), "control.tar", tarOf(t, []member{{tar.TypeReg, "control", "Package: ../a\n"}})), "control names no package",
+			ar(t, "data.tar", tarOf(t, nil), "control.tar", tarOf(t, []member{{tar.TypeReg, "control", "Package: ../a\n"}})),
+			"control names no package",
 		},
 		"no files":              {ar(t, "debian-binary", []byte("2.0\n")), "it has no data.tar"},
 		"an unknown kind":       {ar(t, "data.tar.lz", []byte("a")), "data.tar.lz: unknown compression"},
@@ -217,7 +220,8 @@ func TestCopyrights(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if _, err := Copyrights(entries, []Package{{Name: "d", Version: "1"}}); err == nil || !strings.Contains(err.Error(), "package d 1 has no copyright file") {
+	if _, err := Copyrights(entries, []Package{{Name: "d", Version: "1"}}); err == nil ||
+		!strings.Contains(err.Error(), "package d 1 has no copyright file") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -225,7 +229,8 @@ func TestCopyrights(t *testing.T) {
 // What is unpacked can be packed, and read again as it was.
 func TestUnpackedFilesSurviveATar(t *testing.T) {
 	t.Parallel()
-	entries, err := Unpack([]string{deb(t, ".xz", member{tar.TypeReg, "./usr/bin/a", "program"}, member{tar.TypeSymlink, "./usr/bin/b", "/usr/bin/a"})})
+	entries, err := Unpack([]string{deb(t, ".xz", member{tar.TypeReg, "./usr/bin/a", "program"},
+		member{tar.TypeSymlink, "./usr/bin/b", "/usr/bin/a"})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,8 @@ func TestTreesHaveDifferentOwners(t *testing.T) {
 
 func TestExitDescribesHowAContainerEnded(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[int64]string{1: "exit status 1", 2: "exit status 2", 137: "signal 9", 143: "signal 15", 255: "exit status 255"} {
+	for code, want := range map[int64]string{1: "exit status 1", 2: "exit status 2", 137: "signal 9", 143: "signal 15",
+		255: "exit status 255"} {
 		if got := exitOf(code).Error(); !strings.Contains(got, want) {
 			t.Errorf("%d: %q, want %q", code, got, want)
 		}

@@ -85,7 +85,8 @@ func TestUsersCommitStartsNoMaintenance(t *testing.T) {
 	t.Parallel()
 	r := repo(t)
 	trace := filepath.Join(t.TempDir(), "trace")
-	users, err := git.Open(r.Dir, "PATH="+os.Getenv("PATH"), "GIT_TRACE="+trace, "GIT_AUTHOR_NAME=Kim", "GIT_COMMITTER_NAME=Kim", "EMAIL=kim@acme.example")
+	users, err := git.Open(r.Dir, "PATH="+os.Getenv("PATH"), "GIT_TRACE="+trace, "GIT_AUTHOR_NAME=Kim", "GIT_COMMITTER_NAME=Kim",
+		"EMAIL=kim@acme.example")
 	if err != nil {
 		t.Fatal(err)
 	}

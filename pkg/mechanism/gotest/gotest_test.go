@@ -238,7 +238,8 @@ func TestResultsHaveSubtestsOnlyIfAsked(t *testing.T) {
 	if diff := cmp.Diff(want, names(s.Results(false))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	want = []string{"TestFamily failed", "TestFamily/good passed", "TestFamily/bad failed", "TestLine failed", "TestFine passed", "TestSkips skipped"}
+	want = []string{"TestFamily failed", "TestFamily/good passed", "TestFamily/bad failed", "TestLine failed",
+		"TestFine passed", "TestSkips skipped"}
 	if diff := cmp.Diff(want, names(s.Results(true))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -52,7 +52,8 @@ func (p *Package) family(name string, depth int) string {
 func splitOutcome(t Test) (head, rest string) {
 	var others strings.Builder
 	for line := range strings.Lines(t.Output) {
-		if trimmed := strings.TrimLeft(line, " "); head == "" && strings.HasPrefix(trimmed, "--- ") && strings.Contains(trimmed, ": "+t.Name+" (") {
+		if trimmed := strings.TrimLeft(line, " "); head == "" && strings.HasPrefix(trimmed, "--- ") &&
+			strings.Contains(trimmed, ": "+t.Name+" (") {
 			head = trimmed
 			continue
 		}

@@ -74,7 +74,8 @@ func (s *Summary) Text(w io.Writer) error {
 	if b.Len() > 0 {
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(&b, "%s, %s in %v: %d passed", plural(len(s.Packages), "package"), plural(tests, "test"), s.Took.Round(time.Second/10), s.Count(report.Passed))
+	fmt.Fprintf(&b, "%s, %s in %v: %d passed", plural(len(s.Packages), "package"), plural(tests, "test"), s.Took.Round(time.Second/10),
+		s.Count(report.Passed))
 	if cached > 0 {
 		fmt.Fprintf(&b, " (%d cached)", cached)
 	}

@@ -16,9 +16,11 @@ func database(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	osv := func(id, module, pkg, fixed, more string) string {
-		return `{"schema_version":"1.3.1","id":"` + id + `","modified":"2026-01-01T00:00:00Z","published":"2026-01-01T00:00:00Z","aliases":["CVE-` + id + `"],` +
+		return `{"schema_version":"1.3.1","id":"` + id +
+			`","modified":"2026-01-01T00:00:00Z","published":"2026-01-01T00:00:00Z","aliases":["CVE-` + id + `"],` +
 			`"summary":"Bad","details":"Bad.","affected":[{"package":{"name":"` + module + `","ecosystem":"Go"},` +
-			`"ranges":[{"type":"SEMVER","events":[{"introduced":"0"},{"fixed":"` + fixed + `"}]}],"ecosystem_specific":{"imports":[{"path":"` + pkg + `"` + more + `}]}}]}`
+			`"ranges":[{"type":"SEMVER","events":[{"introduced":"0"},{"fixed":"` + fixed + `"}]}],"ecosystem_specific":{"imports":[{"path":"` +
+			pkg + `"` + more + `}]}}]}`
 	}
 	files := map[string]string{
 		"index/db.json": `{"modified":"2026-01-01T00:00:00Z"}`,
@@ -49,15 +51,18 @@ func TestLinkedPackagesCount(t *testing.T) {
 		Binary
 		want []string
 	}{
-		"the package":           {Binary{Go: "go1.26.8", OS: "linux", Modules: module("v1.1.0"), Packages: []string{"example.com/m/bad"}}, []string{"GO-1 example.com/m v1.1.0 v1.2.0"}},
-		"another package":       {Binary{Go: "go1.26.8", OS: "linux", Modules: module("v1.1.0"), Packages: []string{"example.com/m/good"}}, nil},
-		"the module alone":      {Binary{Go: "go1.26.8", OS: "linux", Modules: module("v1.1.0")}, []string{"GO-1 example.com/m v1.1.0 v1.2.0", "GO-2 stdlib v1.26.8 v1.26.9"}},
+		"the package": {Binary{Go: "go1.26.8", OS: "linux", Modules: module("v1.1.0"), Packages: []string{"example.com/m/bad"}},
+			[]string{"GO-1 example.com/m v1.1.0 v1.2.0"}},
+		"another package": {Binary{Go: "go1.26.8", OS: "linux", Modules: module("v1.1.0"), Packages: []string{"example.com/m/good"}}, nil},
+		"the module alone": {Binary{Go: "go1.26.8", OS: "linux", Modules: module("v1.1.0")},
+			[]string{"GO-1 example.com/m v1.1.0 v1.2.0", "GO-2 stdlib v1.26.8 v1.26.9"}},
 		"a version that is new": {Binary{Go: "go1.26.8", OS: "linux", Modules: module("v1.2.0"), Packages: []string{"example.com/m/bad"}}, nil},
 		"the standard library":  {Binary{Go: "go1.26.8", OS: "linux", Packages: []string{"net/http"}}, []string{"GO-2 stdlib v1.26.8 v1.26.9"}},
 		"a newer Go":            {Binary{Go: "go1.26.9", OS: "linux", Packages: []string{"net/http"}}, nil},
 		"Windows": {Binary{Go: "go1.26.9", OS: "windows", Modules: module("v1.1.0"), Packages: []string{"example.com/m/bad"}},
 			[]string{"GO-1 example.com/m v1.1.0 v1.2.0", "GO-3 example.com/m v1.1.0 v1.2.0"}},
-		"a fork": {Binary{Go: "go1.26.9", OS: "linux", Modules: []Module{{Path: "example.com/m", Version: "v1.1.0", Replace: &Module{Path: "example.com/fork", Version: "v1.1.1"}}},
+		"a fork": {Binary{Go: "go1.26.9", OS: "linux", Modules: []Module{{Path: "example.com/m", Version: "v1.1.0",
+			Replace: &Module{Path: "example.com/fork", Version: "v1.1.1"}}},
 			Packages: []string{"example.com/m/bad"}}, nil},
 	} {
 		tt.Arch = "amd64"
@@ -91,7 +96,8 @@ func TestDatabasesAreThere(t *testing.T) {
 	if err := Check("file://" + t.TempDir()); err == nil || !strings.Contains(err.Error(), "is no database of Go's vulnerabilities") {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err := Scan(t.Context(), "file://"+t.TempDir(), Binary{Go: "go1.26.8", Modules: []Module{{Path: "example.com/m", Version: "v1.0.0"}}}); err == nil {
+	if _, _, err := Scan(t.Context(), "file://"+t.TempDir(), Binary{Go: "go1.26.8",
+		Modules: []Module{{Path: "example.com/m", Version: "v1.0.0"}}}); err == nil {
 		t.Error("an empty folder is asked")
 	}
 }

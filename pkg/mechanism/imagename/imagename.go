@@ -1,5 +1,5 @@
-// Package imagename checks names of container images, by the grammar of those who read them: Docker and containerd, whose parser refuses more
-// than that of go-containerregistry (a tag -x, a host without a name, an empty folder), and the latter, which writes the images.
+// Package imagename checks names of container images, by the grammar of those who read them: Docker and containerd, whose parser refuses
+// more than that of go-containerregistry (a tag -x, a host without a name, an empty folder), and the latter, which writes the images.
 //
 // What must never be in here: which images there are, and what their names mean.
 package imagename

@@ -235,7 +235,8 @@ func (j *journal) carryOut() error {
 		case err != nil:
 			return j.undo(err)
 		case now != s.Old && now != s.New:
-			return fmt.Errorf("%s was edited while the change %q was under way: it waits in %s: remove the edit, or that folder to keep the files as they are",
+			return fmt.Errorf("%s was edited while the change %q was under way: it waits in %s: remove the edit, or that folder to keep the files "+
+				"as they are",
 				j.target(s), j.Title, j.dir)
 		}
 	}

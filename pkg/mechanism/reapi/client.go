@@ -67,7 +67,8 @@ func New(o Options) (*Client, error) {
 		DisableCompression:  true,
 		ReadBufferSize:      64 << 10,
 		WriteBufferSize:     64 << 10,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: c.patience, PingTimeout: c.patience, MaxReadFrameSize: 1 << 20, MaxReceiveBufferPerStream: 4 << 20},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: c.patience, PingTimeout: c.patience, MaxReadFrameSize: 1 << 20,
+			MaxReceiveBufferPerStream: 4 << 20},
 	}
 	switch {
 	case u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":

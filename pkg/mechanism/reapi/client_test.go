@@ -120,7 +120,8 @@ func TestResultsComeBackAsTheyWere(t *testing.T) {
 	if err := c.WriteBatch(t.Context(), [][]byte{data}); err != nil {
 		t.Fatal(err)
 	}
-	stored := &reapi.Result{Files: []reapi.OutputFile{{Path: "bin/a", Digest: reapi.DigestOf(data), Executable: true}}, Stdout: []byte("by whom")}
+	stored := &reapi.Result{Files: []reapi.OutputFile{{Path: "bin/a", Digest: reapi.DigestOf(data), Executable: true}},
+		Stdout: []byte("by whom")}
 	if err := c.StoreResult(t.Context(), action, stored); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,8 @@ func TestResultsComeBackAsTheyWere(t *testing.T) {
 	if r, err := c.Result(t.Context(), action); r != nil || err != nil {
 		t.Errorf("a result whose file is lost is %v, %v", r, err)
 	}
-	if err := c.StoreResult(t.Context(), action, &reapi.Result{Stdout: make([]byte, 5<<20)}); err == nil || !strings.Contains(err.Error(), "a server takes") {
+	if err := c.StoreResult(t.Context(), action, &reapi.Result{Stdout: make([]byte, 5<<20)}); err == nil ||
+		!strings.Contains(err.Error(), "a server takes") {
 		t.Errorf("of a result larger than a message it says %v", err)
 	}
 }
@@ -178,7 +180,8 @@ func TestServersThatMisbehave(t *testing.T) {
 			if err := patient.StoreResult(t.Context(), action, &reapi.Result{Files: []reapi.OutputFile{{Path: "a", Digest: d}}}); err != nil {
 				t.Fatal(err)
 			}
-			for _, method := range []string{"GetCapabilities", "GetActionResult", "UpdateActionResult", "FindMissingBlobs", "BatchReadBlobs", "BatchUpdateBlobs", "Read", "Write"} {
+			for _, method := range []string{"GetCapabilities", "GetActionResult", "UpdateActionResult", "FindMissingBlobs", "BatchReadBlobs",
+				"BatchUpdateBlobs", "Read", "Write"} {
 				s.Misbehave(method, kind, -1)
 			}
 			start := time.Now()
@@ -240,7 +243,8 @@ func TestContentThatCannotBeReadIsNotStored(t *testing.T) {
 	s := standin.Start(t)
 	c := client(t, s)
 	broken := errors.New("no such disk")
-	if err := c.Write(t.Context(), reapi.DigestOf([]byte("a")), func() (io.ReadCloser, error) { return nil, broken }); !errors.Is(err, broken) {
+	if err := c.Write(t.Context(), reapi.DigestOf([]byte("a")),
+		func() (io.ReadCloser, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("it says %v", err)
 	}
 	short := opener(pattern(100))
@@ -274,7 +278,10 @@ func TestTransfersHaveToMove(t *testing.T) {
 	s := standin.Start(t)
 	content := pattern(2 << 20)
 	d := reapi.DigestOf(content)
-	if err := client(t, s).Write(t.Context(), d, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }); err != nil {
+	if err := client(t, s).Write(t.Context(), d, func() (io.ReadCloser, error) {
+		return io.NopCloser(
+			bytes.NewReader(content)), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	const patience = 2 * time.Second // a content takes 3.2 at the server's pace
@@ -289,7 +296,8 @@ func TestTransfersHaveToMove(t *testing.T) {
 	if got, took, err := read(standin.Pace); err != nil || !bytes.Equal(got, content) || took < patience {
 		t.Errorf("a slow server: %d bytes after %v: %v", len(got), took, err)
 	}
-	if _, took, err := read(standin.Trickle); err == nil || !strings.Contains(err.Error(), "does not answer") || took < patience || took > 10*patience {
+	if _, took, err := read(standin.Trickle); err == nil || !strings.Contains(err.Error(), "does not answer") ||
+		took < patience || took > 10*patience {
 		t.Errorf("a server that sends a byte now and then: after %v: %v", took, err)
 	}
 }

@@ -276,5 +276,6 @@ func passing(err error) bool {
 	if e, ok := errors.AsType[*StatusError](err); ok {
 		return e.Code == Unavailable || e.Code == ResourceExhausted
 	}
-	return !errors.Is(err, errStalled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errContent) && !errors.Is(err, errSource)
+	return !errors.Is(err, errStalled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, errContent) &&
+		!errors.Is(err, errSource)
 }

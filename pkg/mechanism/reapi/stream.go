@@ -56,7 +56,8 @@ func (c *Client) write(ctx context.Context, d Digest, open func() (io.ReadCloser
 	defer func() { _ = source.Close() }()
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
-	name := c.resource("uploads", fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), "blobs", d.SHA256, strconv.FormatInt(d.Size, 10))
+	name := c.resource("uploads", fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), "blobs", d.SHA256,
+		strconv.FormatInt(d.Size, 10))
 	body := &upload{name: name, digest: d, source: source}
 	call, err := c.call(ctx, byteStream+"Write", body)
 	if err != nil {

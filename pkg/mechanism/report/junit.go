@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// JUnit writes results as the XML that JUnit's Ant task introduced and CI systems read: a suite for each group, whose cases
-// have the class name "class.group". Results without a group are a suite called like the whole. There is no standard;
-// https://github.com/testmoapp/junitxml describes what is common. JUnit knows no word for checks that did not run: they
-// count as skipped, with a message that says so. Without a class, a group is the class name. Each suite has the properties that it ran with.
+// JUnit writes results as the XML that JUnit's Ant task introduced and CI systems read: a suite for each group, whose cases have the class
+// name "class.group". Results without a group are a suite called like the whole. There is no standard;
+// https://github.com/testmoapp/junitxml describes what is common. JUnit knows no word for checks that did not run: they count as skipped,
+// with a message that says so. Without a class, a group is the class name. Each suite has the properties that it ran with.
 func (rs Results) JUnit(w io.Writer, name, class string, took time.Duration, ran ...Property) error {
 	all := suites{counts: counts{Name: name, Tests: len(rs), Time: seconds(took.Seconds())}}
 	for i, r := range rs {

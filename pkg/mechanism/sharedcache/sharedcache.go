@@ -266,7 +266,8 @@ func (c *Cache) Store(ctx context.Context, key string, r *action.Result, open fu
 }
 
 // upload stores the contents that the server does not have.
-func (c *Cache) upload(ctx context.Context, missing []reapi.Digest, descriptions [][]byte, paths map[reapi.Digest]string, open func(path string) (io.ReadCloser, error)) error {
+func (c *Cache) upload(ctx context.Context, missing []reapi.Digest, descriptions [][]byte, paths map[reapi.Digest]string,
+	open func(path string) (io.ReadCloser, error)) error {
 	known := map[reapi.Digest][]byte{}
 	for _, data := range descriptions {
 		known[reapi.DigestOf(data)] = data

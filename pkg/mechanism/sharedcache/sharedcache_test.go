@@ -68,10 +68,12 @@ func open(t *testing.T, s *standin.Server, change func(*sharedcache.Options)) (*
 var key = strings.Repeat("0a", 32)
 
 // files are what the action of the tests made.
-var files = map[string]string{"out/small": "small", "out/empty": "", "out/large": strings.Repeat("0123456789", 200_000), "out/same": "small"}
+var files = map[string]string{"out/small": "small", "out/empty": "", "out/large": strings.Repeat("0123456789",
+	200_000), "out/same": "small"}
 
 func result() *action.Result {
-	r := &action.Result{Entries: []action.Entry{{Path: "out/", Kind: action.Folder}, {Path: "out/link", Kind: action.SymbolicLink, Target: "small"}}}
+	r := &action.Result{Entries: []action.Entry{{Path: "out/", Kind: action.Folder},
+		{Path: "out/link", Kind: action.SymbolicLink, Target: "small"}}}
 	for _, name := range []string{"out/empty", "out/large", "out/same", "out/small"} {
 		d := reapi.DigestOf([]byte(files[name]))
 		r.Entries = append(r.Entries, action.Entry{Path: name, Kind: action.RegularFile, SHA256: d.SHA256, Size: d.Size})
@@ -246,7 +248,10 @@ func TestDamagedAnswersReachNothing(t *testing.T) {
 		r.Entries = append(r.Entries, action.Entry{Path: name, Kind: action.RegularFile, SHA256: d.SHA256, Size: d.Size})
 	}
 	writer, _ := open(t, s, func(o *sharedcache.Options) { o.Sign = &by })
-	err := writer.Store(t.Context(), key, r, func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(texts[name])), nil })
+	err := writer.Store(t.Context(), key, r, func(name string) (io.ReadCloser, error) {
+		return io.NopCloser(
+			strings.NewReader(texts[name])), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +347,8 @@ func TestServerThatFailsIsGivenUp(t *testing.T) {
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("100 lookups took %v", took)
 	}
-	if strings.Count(said.all(), "\n") != 0 || !strings.Contains(said.all(), "the cache here is not used any more: ") || !strings.Contains(said.all(), "refused") {
+	if strings.Count(said.all(), "\n") != 0 || !strings.Contains(said.all(), "the cache here is not used any more: ") ||
+		!strings.Contains(said.all(), "refused") {
 		t.Errorf("it says %q", said.all())
 	}
 	if _, err := fetch(t, c); err == nil {
@@ -370,7 +376,8 @@ func TestServersThatDeny(t *testing.T) {
 		}
 		s.Misbehave("UpdateActionResult", kind, -1)
 		c, said = open(t, s, func(o *sharedcache.Options) { o.Sign = &mine })
-		if err := c.Store(t.Context(), strings.Repeat("b", 64), result(), opened); err == nil || c.Stores() || !strings.Contains(said.all(), "takes no results from here") {
+		if err := c.Store(t.Context(), strings.Repeat("b", 64), result(), opened); err == nil || c.Stores() ||
+			!strings.Contains(said.all(), "takes no results from here") {
 			t.Errorf("%s: %v; it still stores: %t; it says %q", kind, err, c.Stores(), said.all())
 		}
 		if c.Lookup(t.Context(), key) == nil {

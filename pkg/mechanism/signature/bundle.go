@@ -25,8 +25,9 @@ const TrustedRoot = `{"mediaType":"application/vnd.dev.sigstore.trustedroot+json
 // StatementType is the media type of in-toto statements, which envelopes hold.
 const StatementType = "application/vnd.in-toto+json"
 
-// A Bundle is a signature as a file: of a message, which it names by digest, or of a statement, which it holds in an envelope (DSSE). See the protobuf messages of sigstore, dev.sigstore.bundle.v1.Bundle. It has what is
-// needed without a certificate and a transparency log, and ignores the rest.
+// A Bundle is a signature as a file: of a message, which it names by digest, or of a statement, which it holds in an envelope (DSSE). See
+// the protobuf messages of sigstore, dev.sigstore.bundle.v1.Bundle. It has what is needed without a certificate and a transparency log, and
+// ignores the rest.
 type Bundle struct {
 	MediaType    string       `json:"mediaType"`
 	Verification verification `json:"verificationMaterial"`

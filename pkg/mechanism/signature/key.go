@@ -236,7 +236,8 @@ func parsePrivate(block *pem.Block, password func() ([]byte, error)) (PrivateKey
 	case publicType:
 		return PrivateKey{}, errors.New("it is a public key: signing needs the private one")
 	default:
-		return PrivateKey{}, fmt.Errorf("it holds a %s, which is not supported: cosign import-key-pair makes a key of it that is", strings.ToLower(block.Type))
+		return PrivateKey{}, fmt.Errorf("it holds a %s, which is not supported: cosign import-key-pair makes a key of it that is",
+			strings.ToLower(block.Type))
 	}
 	return ofP256(x509.ParsePKCS8PrivateKey(der))
 }

@@ -21,8 +21,8 @@ const pluginPrefix = "sigstore-kms-"
 // protocol is the version of the protocol of plugins that this package speaks.
 const protocol = "v1"
 
-// A plugin is a private key that a program has, perhaps of a key management service or a hardware module: sigstore-kms-NAME for keys that are
-// named NAME://ID. Sigstore's package signature/kms/cliplugin describes the protocol.
+// A plugin is a private key that a program has, perhaps of a key management service or a hardware module: sigstore-kms-NAME for keys that
+// are named NAME://ID. Sigstore's package signature/kms/cliplugin describes the protocol.
 type plugin struct {
 	program, id string
 }

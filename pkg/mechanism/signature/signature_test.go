@@ -76,7 +76,8 @@ func TestSignatureIsOfOneContentByOneKey(t *testing.T) {
 	if err := VerifyBase64(key.Public(), data, b.Base64()); err != nil {
 		t.Error(err)
 	}
-	if err := b.Verify(other.Public(), data); err == nil || err.Error() != "it is by the key "+key.Public().Hint()+", want "+other.Public().Hint() {
+	if err := b.Verify(other.Public(), data); err == nil ||
+		err.Error() != "it is by the key "+key.Public().Hint()+", want "+other.Public().Hint() {
 		t.Errorf("another key: %v", err)
 	}
 	if err := b.Verify(key.Public(), []byte("sumS\n")); err == nil || err.Error() != "it is of another content" {
@@ -122,11 +123,13 @@ func TestWhatIsNoBundleIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "it is not a bundle",
-		`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.2+json"}`:                                         "not a bundle of the form that is supported",
-		`{"mediaType":"` + BundleType + `"}`:                                                                    "neither a signature of a message alone nor one of a statement alone",
-		`{"mediaType":"` + BundleType + `","messageSignature":{"messageDigest":{"algorithm":"SHA2_512"}}}`:      "its digest is by",
-		strings.Repeat("[", MaxBundle):                                                                          "it is not a bundle",
-		strings.Repeat(" ", MaxBundle+1):                                                                        "too large",
+		`{"mediaType":"application/vnd.dev.sigstore.bundle.v0.2+json"}`: "not a bundle of the form " +
+			"that is supported",
+		`{"mediaType":"` + BundleType + `"}`: "neither a signature of a " +
+			"message alone nor one of a statement alone",
+		`{"mediaType":"` + BundleType + `","messageSignature":{"messageDigest":{"algorithm":"SHA2_512"}}}`: "its digest is by",
+		strings.Repeat("[", MaxBundle):   "it is not a bundle",
+		strings.Repeat(" ", MaxBundle+1): "too large",
 		`{"mediaType":"` + BundleType + `","messageSignature":{"messageDigest":{"algorithm":"SHA2_256"}}} more`: "it is not a bundle",
 	} {
 		if _, err := Unmarshal([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
@@ -395,7 +398,8 @@ func TestPluginSigns(t *testing.T) {
 		t.Error("a key that a plugin has is written")
 	}
 	other := newKey(t)
-	if _, err := Sign(t.Context(), PrivateKey{other.Public(), theirs.signer}, data); err == nil || !strings.Contains(err.Error(), "the signature that was made is wrong") {
+	if _, err := Sign(t.Context(), PrivateKey{other.Public(), theirs.signer}, data); err == nil ||
+		!strings.Contains(err.Error(), "the signature that was made is wrong") {
 		t.Errorf("a plugin that signs by another key: %v", err)
 	}
 	for name, want := range map[string]string{

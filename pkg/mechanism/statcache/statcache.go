@@ -100,7 +100,8 @@ func (c *Cache) Lookup(name string, st Status) (sum string, ok bool) {
 	return e.sum, e.Status == st && evident(st, e.read)
 }
 
-// Remember keeps the sum of a file that had a status before the read began and after it ended. Read is when it began, in nanoseconds since 1970.
+// Remember keeps the sum of a file that had a status before the read began and after it ended. Read is when it began, in nanoseconds since
+// 1970.
 func (c *Cache) Remember(name string, st Status, sum string, read int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -4,8 +4,8 @@ package statcache
 
 import "golang.org/x/sys/unix"
 
-// Lstat and Stat bypass package os: a no-op asks for thousands of files, and most of the time would go into os.FileInfo. Their errors do not
-// name the file.
+// Lstat and Stat bypass package os: a no-op asks for thousands of files, and most of the time would go into os.FileInfo. Their errors do
+// not name the file.
 
 // Lstat returns the status of a file, or of a symbolic link itself.
 func Lstat(name string) (Status, error) { return ask(unix.Lstat, name) }

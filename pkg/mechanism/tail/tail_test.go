@@ -23,7 +23,8 @@ func TestExplainAddsTheLastLines(t *testing.T) {
 	}
 	_, _ = l.Write([]byte("E: http://me:p%40ss@example.com/debian is not there"))
 	got := l.Explain(failed).Error()
-	if !strings.HasPrefix(got, "it failed; its last lines:\n  line 6\n") || !strings.HasSuffix(got, "\n  E: http://***@example.com/debian is not there") {
+	if !strings.HasPrefix(got, "it failed; its last lines:\n  line 6\n") ||
+		!strings.HasSuffix(got, "\n  E: http://***@example.com/debian is not there") {
 		t.Errorf("it says %s", got)
 	}
 	if len(lines) != 21 || lines[0] != "line 0" {

@@ -230,7 +230,8 @@ func TestExitCodesAreExplained(t *testing.T) {
 			`not all files could be transferred: send_files failed to open "/x/a": Permission denied (13)`},
 		{24, "file has vanished: \"/x/a\"\nrsync warning: some files vanished before they could be transferred (code 24) at main.c(1338)\n", "",
 			`files vanished while they were read, run it again: file has vanished: "/x/a"`},
-		{12, "rsync: connection unexpectedly closed (11 bytes received so far) [sender]\nrsync error: error in rsync protocol data stream (code 12)\n",
+		{12, "rsync: connection unexpectedly closed (11 bytes received so far) [sender]\n" +
+			"rsync error: error in rsync protocol data stream (code 12)\n",
 			"Killed", "the connection broke: Killed"},
 		{12, "rsync: [sender] write error: Broken pipe (32)\n", "", "the connection broke"},
 		{11, "rsync: [receiver] write failed on \"a\" (in tree): No space left on device (28)\n", "",

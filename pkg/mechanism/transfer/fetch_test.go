@@ -13,7 +13,8 @@ import (
 func TestFetchGetsFilesAndFolders(t *testing.T) {
 	t.Parallel()
 	d, to := newDaemon(t), filepath.Join(t.TempDir(), "new/folder")
-	tree{"linux/amd64/kubectl": "0755|1", "linux/amd64/kubelet": "0755|2", "linux/amd64/sub/x": "0444|3", "linux/arm64/kubectl": "no"}.write(t, d.out)
+	tree{"linux/amd64/kubectl": "0755|1", "linux/amd64/kubelet": "0755|2", "linux/amd64/sub/x": "0444|3",
+		"linux/arm64/kubectl": "no"}.write(t, d.out)
 	must(t, 2)(d.remote().Fetch(t.Context(), "out", "linux/amd64", []string{"kubectl", "sub"}, to, ""))
 	same(t, tree{"kubectl": "0755|1", "sub/x": "0444|3"}, to)
 	must(t, 0)(d.remote().Fetch(t.Context(), "out", "linux/amd64", []string{"kubectl", "sub"}, to, ""))

@@ -69,7 +69,8 @@ func TestUnpackKeepsContentsProgramsAndLinksInside(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "b", "link")); err != nil || string(text) != "hello" {
 		t.Errorf("through the link: %q, %v", text, err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, "a", "run")); err != nil || info.Mode()&0o100 == 0 || info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
+	if info, err := os.Stat(filepath.Join(dir, "a", "run")); err != nil || info.Mode()&0o100 == 0 ||
+		info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {
 		t.Errorf("the program: %v, %v", info, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "other")); !errors.Is(err, os.ErrNotExist) {
@@ -157,7 +158,8 @@ func TestRootFilesystemHasLinksOfItsOwn(t *testing.T) {
 		return plain
 	}
 	dir := t.TempDir()
-	inner := stream(link("bin", "usr/bin"), file("usr/bin/sh", "shell"), file("bin/ls", "list"), link("etc/alternatives/sh", "/usr/bin/sh"), link("dev/core", "/proc/kcore"))
+	inner := stream(link("bin", "usr/bin"), file("usr/bin/sh", "shell"), file("bin/ls", "list"), link("etc/alternatives/sh", "/usr/bin/sh"),
+		link("dev/core", "/proc/kcore"))
 	if err := RootFilesystem(t.Context(), inner, dir); err != nil {
 		t.Fatal(err)
 	}

@@ -27,9 +27,12 @@ func TestValuesThatMeanNothingAreRefused(t *testing.T) {
 		{"B", func(getenv func(string) string) (any, error) { return variable.OneOf(getenv, "V", "a", "b", "c") }, "", `V="B": want a, b or c`},
 		{"", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 1, 9) }, 1, ""},
 		{"9", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 1, 9) }, 9, ""},
-		{"10", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 1, 9) }, 1, `V="10": want a number from 1 to 9`},
-		{"-1", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 0, math.MaxInt) }, 0, `V="-1": want a number, 0 or more`},
-		{"1x", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 0, math.MaxInt) }, 0, `V="1x": want a number, 0 or more`},
+		{"10", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 1, 9) }, 1,
+			`V="10": want a number from 1 to 9`},
+		{"-1", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 0, math.MaxInt) }, 0,
+			`V="-1": want a number, 0 or more`},
+		{"1x", func(getenv func(string) string) (any, error) { return variable.Number(getenv, "V", 0, math.MaxInt) }, 0,
+			`V="1x": want a number, 0 or more`},
 	} {
 		got, err := tt.read(func(string) string { return tt.value })
 		text := ""

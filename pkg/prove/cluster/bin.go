@@ -64,8 +64,8 @@ func (o Options) fromBin() (has, lacks []string, err error) {
 	return has, lacks, nil
 }
 
-// source returns the release that a cluster is made from, or nil if a folder has all of its programs, and the names of the programs that come
-// from the folder.
+// source returns the release that a cluster is made from, or nil if a folder has all of its programs, and the names of the programs that
+// come from the folder.
 func (o Options) source() (b *bundle, fromBin []string, err error) {
 	has, lacks, err := o.fromBin()
 	if err != nil {

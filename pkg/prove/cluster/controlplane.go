@@ -125,7 +125,8 @@ func (s *State) startEtcd(at endpoints) error {
 		"--listen-peer-urls="+loopback(at.peer), "--initial-advertise-peer-urls="+loopback(at.peer),
 		"--initial-cluster="+s.Name+"="+loopback(at.peer),
 		"--client-cert-auth", "--trusted-ca-file="+pki("ca.crt"), "--cert-file="+pki("etcd.crt"), "--key-file="+pki("etcd.key"),
-		"--peer-client-cert-auth", "--peer-trusted-ca-file="+pki("ca.crt"), "--peer-cert-file="+pki("etcd.crt"), "--peer-key-file="+pki("etcd.key"))
+		"--peer-client-cert-auth", "--peer-trusted-ca-file="+pki("ca.crt"), "--peer-cert-file="+pki("etcd.crt"),
+		"--peer-key-file="+pki("etcd.key"))
 }
 
 func (s *State) startAPIServer(at endpoints) error {
@@ -133,7 +134,8 @@ func (s *State) startAPIServer(at endpoints) error {
 	return s.startProgram(apiServer, loopback(at.api),
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(at.api), "--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none", // an Endpoint must not be on loopback
-		"--etcd-servers="+loopback(at.etcd), "--etcd-cafile="+pki("ca.crt"), "--etcd-certfile="+pki("etcd.crt"), "--etcd-keyfile="+pki("etcd.key"),
+		"--etcd-servers="+loopback(at.etcd), "--etcd-cafile="+pki("ca.crt"), "--etcd-certfile="+pki("etcd.crt"),
+		"--etcd-keyfile="+pki("etcd.key"),
 		"--tls-cert-file="+pki("apiserver.crt"), "--tls-private-key-file="+pki("apiserver.key"), "--client-ca-file="+pki("ca.crt"),
 		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 		"--service-account-key-file="+pki("service-account.key"), "--service-account-signing-key-file="+pki("service-account.key"),

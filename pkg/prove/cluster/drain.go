@@ -107,7 +107,8 @@ const proxyPort = 10256
 // proxyHasRules reports whether the kube-proxy of a node has written its rules since a time.
 func (u *upgrade) proxyHasRules(ctx context.Context, n node, since time.Time) (bool, error) {
 	p, _ := u.process(n.name)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(p.Address, strconv.Itoa(proxyPort))+"/healthz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(p.Address,
+		strconv.Itoa(proxyPort))+"/healthz", nil)
 	if err != nil {
 		return false, err
 	}
@@ -120,8 +121,8 @@ func (u *upgrade) proxyHasRules(ctx context.Context, n node, since time.Time) (b
 	return hasRules(answer, since)
 }
 
-// hasRules reads kube-proxy's answer. Being healthy is not enough: kube-proxy is so before it has written any rules. The answer has an entry
-// for each IP family whose rules were written. An earlier version of Kubernetes has none, and is believed.
+// hasRules reads kube-proxy's answer. Being healthy is not enough: kube-proxy is so before it has written any rules. The answer has an
+// entry for each IP family whose rules were written. An earlier version of Kubernetes has none, and is believed.
 func hasRules(answer *http.Response, since time.Time) (bool, error) {
 	var health struct {
 		Status *map[string]struct{ LastUpdated time.Time }

@@ -49,7 +49,8 @@ type setup struct {
 func (c setup) config() ([]byte, error) {
 	start := object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "InitConfiguration",
-		"bootstrapTokens":  []object{{"token": c.token, "ttl": "1h0m0s", "usages": []string{"signing", "authentication"}, "groups": []string{"system:bootstrappers:kubeadm:default-node-token"}}},
+		"bootstrapTokens": []object{{"token": c.token, "ttl": "1h0m0s", "usages": []string{"signing", "authentication"},
+			"groups": []string{"system:bootstrappers:kubeadm:default-node-token"}}},
 		"localAPIEndpoint": c.local(),
 		"nodeRegistration": c.registration(), "timeouts": c.timeouts(),
 	}
@@ -169,7 +170,8 @@ func (s *State) kubeadm(ctx context.Context, n node, program string, config []by
 	if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "kubeadm.yaml"), config, 0o600); err != nil {
 		return err
 	}
-	command = append([]string{"flock", "/run/slipway/kubeadm.lock", program}, append(command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)...)
+	command = append([]string{"flock", "/run/slipway/kubeadm.lock", program},
+		append(command, "--config=/run/slipway/node/kubeadm.yaml", ignoredChecks)...)
 	said, err := s.inNode(ctx, n, command...)
 	log := filepath.Join(s.nodeDir(n), "var-log", "kubeadm.log")
 	if written := atomicfile.WriteFile(log, []byte(said), 0o644); err == nil {
@@ -278,14 +280,16 @@ func (s *State) KubectlEnvironment(environment []string) []string {
 		}
 	}
 	none := strings.Join(direct, ",")
-	return append(slices.Clone(environment), "KUBECONFIG="+s.Kubeconfig(), "KUBECACHEDIR="+s.path("kubectl"), "NO_PROXY="+none, "no_proxy="+none)
+	return append(slices.Clone(environment), "KUBECONFIG="+s.Kubeconfig(), "KUBECACHEDIR="+s.path("kubectl"),
+		"NO_PROXY="+none, "no_proxy="+none)
 }
 
 // approveKubelets approves the certificates of the kubelets' servers, as an administrator does who knows the nodes.
 func (s *State) approveKubelets(ctx context.Context, nodes []node) error {
 	approved := map[string]bool{}
 	return s.eventually(ctx, func(ctx context.Context) (bool, error) {
-		out, err := s.kubectl(ctx, "get", "csr", "-o", `jsonpath={range .items[?(@.spec.signerName=="kubernetes.io/kubelet-serving")]}{.metadata.name} {.spec.username}{"\n"}{end}`)
+		out, err := s.kubectl(ctx, "get", "csr", "-o",
+			`jsonpath={range .items[?(@.spec.signerName=="kubernetes.io/kubelet-serving")]}{.metadata.name} {.spec.username}{"\n"}{end}`)
 		if err != nil {
 			return false, err
 		}

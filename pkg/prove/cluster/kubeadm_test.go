@@ -31,7 +31,8 @@ func decode(t *testing.T, text []byte) map[string]map[string]any {
 
 func TestKubeadmConfigurationHasTheFullVersion(t *testing.T) {
 	t.Parallel()
-	c := setup{cluster: "c", version: "v1.36.3+acme.1", registry: "registry.example", token: newToken(), name: "c-1", address: "198.18.0.2", cgroupRoot: "slipway-x/c-1", wait: 5 * time.Minute}
+	c := setup{cluster: "c", version: "v1.36.3+acme.1", registry: "registry.example", token: newToken(), name: "c-1", address: "198.18.0.2",
+		cgroupRoot: "slipway-x/c-1", wait: 5 * time.Minute}
 	text, err := c.config()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,8 @@ func TestKubeadmConfigurationHasTheFullVersion(t *testing.T) {
 			t.Errorf("there is no %s", kind)
 		}
 	}
-	if text, err = c.joinConfig(false); err != nil || decode(t, text)["JoinConfiguration"] == nil || decode(t, text)["JoinConfiguration"]["controlPlane"] != nil {
+	if text, err = c.joinConfig(false); err != nil || decode(t, text)["JoinConfiguration"] == nil ||
+		decode(t, text)["JoinConfiguration"]["controlPlane"] != nil {
 		t.Errorf("a node joins by %s, %v", text, err)
 	}
 }
@@ -79,7 +81,8 @@ func TestOtherControlPlanesJoinByTheBalancersAddress(t *testing.T) {
 	}
 
 	discovery, err := c.discovery([]byte("certificate"))
-	if err != nil || !strings.Contains(string(discovery), `"certificate-authority-data": "Y2VydGlmaWNhdGU="`) || !strings.Contains(string(discovery), `"server": "https://198.18.3.253:6443"`) {
+	if err != nil || !strings.Contains(string(discovery), `"certificate-authority-data": "Y2VydGlmaWNhdGU="`) ||
+		!strings.Contains(string(discovery), `"server": "https://198.18.3.253:6443"`) {
 		t.Errorf("a node that joins knows %s, %v", discovery, err)
 	}
 
@@ -113,7 +116,8 @@ func TestAPIServersEncryptAndAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, _ := decode(t, text)["ClusterConfiguration"]["apiServer"].(map[string]any)
-	if args := fmt.Sprint(server["extraArgs"]); !strings.Contains(args, protectFolder+"/"+encryptionFile) || !strings.Contains(args, protectFolder+"/"+auditFile) {
+	if args := fmt.Sprint(server["extraArgs"]); !strings.Contains(args, protectFolder+"/"+encryptionFile) ||
+		!strings.Contains(args, protectFolder+"/"+auditFile) {
 		t.Errorf("API servers have %s", args)
 	}
 }

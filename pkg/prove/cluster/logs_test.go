@@ -80,7 +80,8 @@ func TestLogsAreThoseOfTheNewestContainers(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", component, err, want)
 		}
 	}
-	if err := s.Logs(t.Context(), "kubelet", LogOptions{Node: "x-3"}, nil); err == nil || !strings.Contains(err.Error(), `unknown node "x-3"`) {
+	if err := s.Logs(t.Context(), "kubelet", LogOptions{Node: "x-3"}, nil); err == nil ||
+		!strings.Contains(err.Error(), `unknown node "x-3"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -134,11 +134,13 @@ func (s *State) plug(ctx context.Context, node Process, number int) error {
 		return err
 	}
 	port := "node" + strconv.Itoa(number)
-	if err := ipIn(ctx, p, fmt.Sprintf("link add %s type veth peer name eth0 netns %d", port, node.PID), "link set "+port+" master br0 up"); err != nil {
+	if err := ipIn(ctx, p, fmt.Sprintf("link add %s type veth peer name eth0 netns %d", port, node.PID),
+		"link set "+port+" master br0 up"); err != nil {
 		return err
 	}
 	// Connections to a Service need a route before kube-proxy's rules change their destination.
-	return ipIn(ctx, node, "link set lo up", "address add "+address.String()+" dev eth0", "link set eth0 up", "route add "+serviceNetwork+" dev eth0")
+	return ipIn(ctx, node, "link set lo up", "address add "+address.String()+" dev eth0", "link set eth0 up",
+		"route add "+serviceNetwork+" dev eth0")
 }
 
 // unplug removes the machine's interface. The rest of the network goes with its namespaces.

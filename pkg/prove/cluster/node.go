@@ -79,7 +79,8 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 		return err
 	}
 	p := Process{Name: n.name, Address: address.Addr().String(), Release: s.Release}
-	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath(), diskSize, folderOf(s.Release)); err != nil {
+	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath(), diskSize,
+		folderOf(s.Release)); err != nil {
 		return err
 	}
 	p, _ = s.process(n.name)

@@ -72,7 +72,8 @@ func (s *State) nodes(count int) []step {
 	var joined []string
 	for _, n := range nodes {
 		start, join := "start "+n.name, "kubeadm join "+n.name
-		steps = append(steps, step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
+		steps = append(steps, step{start, []string{"network", "root of nodes"},
+			func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
 		if n == first {
 			join = "kubeadm init"
 			steps = append(steps, step{join, append(before, start), func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
@@ -100,7 +101,8 @@ func (s *State) nodes(count int) []step {
 				return nil
 			}
 			return s.eventually(ctx, func(ctx context.Context) (bool, error) {
-				phase, err := s.kubectl(ctx, "-n", "kube-system", "get", "pods", "-l", "k8s-app=metrics-server", "-o", "jsonpath={.items[*].status.phase}")
+				phase, err := s.kubectl(ctx, "-n", "kube-system", "get", "pods", "-l", "k8s-app=metrics-server", "-o",
+					"jsonpath={.items[*].status.phase}")
 				return phase == "Running", err
 			})
 		}},

@@ -172,7 +172,8 @@ func (s *State) eventuallyEvery(ctx context.Context, pause time.Duration, is fun
 }
 
 // eventuallyWhile asks as often as that, while alive returns no error.
-func (s *State) eventuallyWhile(ctx context.Context, pause time.Duration, alive func() error, is func(context.Context) (bool, error)) error {
+func (s *State) eventuallyWhile(ctx context.Context, pause time.Duration, alive func() error,
+	is func(context.Context) (bool, error)) error {
 	limit, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	var last error

@@ -176,7 +176,8 @@ func TestErrorHasTheLastLinesOfAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := until(t.Context(), time.Millisecond, func() (bool, error) { return false, s.checkAlive() })
-	if !strings.Contains(err.Error(), "program has ended") || !strings.Contains(err.Error(), "address already in use") || !strings.Contains(err.Error(), s.log("program")) {
+	if !strings.Contains(err.Error(), "program has ended") || !strings.Contains(err.Error(), "address already in use") ||
+		!strings.Contains(err.Error(), s.log("program")) {
 		t.Errorf("error %v", err)
 	}
 }

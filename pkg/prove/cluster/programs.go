@@ -74,7 +74,8 @@ func (e NoProgramError) Error() string { return fmt.Sprintf("there is no %s in %
 
 // versionArguments are those by which programs of Kubernetes say their version. Programs of other projects have ways of their own, or none.
 var versionArguments = map[string][]string{
-	apiServer: {"--version"}, "kube-controller-manager": {"--version"}, "kube-scheduler": {"--version"}, "kube-proxy": {"--version"}, "kubelet": {"--version"},
+	apiServer: {"--version"}, "kube-controller-manager": {"--version"}, "kube-scheduler": {"--version"}, "kube-proxy": {"--version"},
+	"kubelet":                  {"--version"},
 	"cloud-controller-manager": {"--version"}, "kubectl": {"version", "--client"}, "kubeadm": {"version", "--output=short"},
 }
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A folder with everything that a release compiles has programs of other projects, too, which say their versions in their own ways or not at
-// all. This test's program knows no --version either.
+// A folder with everything that a release compiles has programs of other projects, too, which say their versions in their own ways or not
+// at all. This test's program knows no --version either.
 func TestOnlyKubernetesProgramsAreAskedForTheirVersion(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
@@ -32,7 +32,8 @@ func TestOnlyKubernetesProgramsAreAskedForTheirVersion(t *testing.T) {
 	for _, c := range components {
 		put(c.name, program)
 		_, asked := versionArguments[c.name]
-		if _, err := s.store(t.Context(), dir, c.name); (err != nil) != asked || asked && !strings.Contains(err.Error(), "it cannot say its version") {
+		if _, err := s.store(t.Context(), dir, c.name); (err != nil) != asked || asked &&
+			!strings.Contains(err.Error(), "it cannot say its version") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -45,7 +46,8 @@ func TestOnlyKubernetesProgramsAreAskedForTheirVersion(t *testing.T) {
 	if p, err := s.store(t.Context(), dir, "traefik"); err != nil || p.Version != "unknown" {
 		t.Errorf("a script: %+v, %v", p, err)
 	}
-	put("traefik", bytes.ReplaceAll(program, []byte("build\tGOARCH="+runtime.GOARCH+"\n"), []byte("build\tGOARCH="+strings.Repeat("x", len(runtime.GOARCH))+"\n")))
+	put("traefik", bytes.ReplaceAll(program, []byte("build\tGOARCH="+runtime.GOARCH+"\n"),
+		[]byte("build\tGOARCH="+strings.Repeat("x", len(runtime.GOARCH))+"\n")))
 	if p, err := s.store(t.Context(), dir, "traefik"); err == nil || !strings.Contains(err.Error(), "it is for "+runtime.GOOS+"/xxx") {
 		t.Errorf("another platform: %+v, %v", p, err)
 	}

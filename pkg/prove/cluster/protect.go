@@ -53,7 +53,8 @@ func (s *State) protect(n node, secret []byte) error {
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": []string{"RequestReceived"},
 		"rules": []object{
 			{"level": "None", "verbs": []string{"get", "list", "watch"}},
-			{"level": "None", "resources": []object{{"group": "coordination.k8s.io", "resources": []string{"leases"}}, {"group": "", "resources": []string{"events"}}, {"group": "events.k8s.io"}}},
+			{"level": "None", "resources": []object{{"group": "coordination.k8s.io", "resources": []string{"leases"}},
+				{"group": "", "resources": []string{"events"}}, {"group": "events.k8s.io"}}},
 			{"level": "None", "nonResourceURLs": []string{"*"}},
 			{"level": "Metadata"},
 		},

@@ -50,12 +50,14 @@ func (r testRelease) publish(t *testing.T) string {
 	artifact := func(name string, kind release.Kind, content []byte) release.Artifact {
 		short, long := sha256.Sum256(content), sha512.Sum512(content)
 		return release.Artifact{
-			Name: name, Kind: kind, Platform: r.on, Size: int64(len(content)), SHA256: hex.EncodeToString(short[:]), SHA512: hex.EncodeToString(long[:]),
+			Name: name, Kind: kind, Platform: r.on, Size: int64(len(content)), SHA256: hex.EncodeToString(short[:]),
+			SHA512: hex.EncodeToString(long[:]),
 		}
 	}
 	packed := map[string]string{"unwanted": "x", addons[0].dir + "/deployment.yaml": "kind: Deployment"}
 	var members []release.Member
-	for kind, paths := range map[release.Kind]map[string]string{release.Binary: r.members, release.Archive: r.images, release.Sums: r.claimed} {
+	for kind, paths := range map[release.Kind]map[string]string{release.Binary: r.members, release.Archive: r.images,
+		release.Sums: r.claimed} {
 		for name, path := range paths {
 			described.Artifacts = append(described.Artifacts, artifact(r.on.String()+"/"+name, kind, []byte(name)))
 			members = append(members, release.Member{Path: path, Artifact: r.on.String() + "/" + name})
@@ -159,7 +161,8 @@ func TestReleaseOfAnotherPlatformIsRefused(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer)
 	r.on = platform.Platform{OS: "linux", Arch: "mips"}
-	if _, err := openBundle(r.publish(t), apiServer); err == nil || !strings.Contains(err.Error(), "release v1.37.0+acme.1 is for linux/mips, and not for "+host.String()) {
+	if _, err := openBundle(r.publish(t), apiServer); err == nil || !strings.Contains(err.Error(),
+		"release v1.37.0+acme.1 is for linux/mips, and not for "+host.String()) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -223,7 +226,8 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	if got := b.nodePath(); !strings.HasPrefix(got, folders) {
 		t.Errorf("PATH is %s", got)
 	}
-	if got := containerdConfig("pause", b.foldersInNode([]string{"kubectl", apiServer})[0]); !strings.Contains(got, `bin_dirs = ["/run/slipway/release/odd/kubectl"`) {
+	if got := containerdConfig("pause", b.foldersInNode([]string{"kubectl", apiServer})[0]); !strings.Contains(got,
+		`bin_dirs = ["/run/slipway/release/odd/kubectl"`) {
 		t.Errorf("containerd's configuration is %s", got)
 	}
 	s := &State{Name: "c", dir: filepath.Dir(to)}
@@ -242,7 +246,8 @@ func TestErrorNamesWhatATarballLacks(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer, "kubectl")
 	_, s, err := up(t, r.publish(t))
-	if want := fmt.Sprintf("lacks %s/etcd, %[1]s/kube-controller-manager, %[1]s/kube-scheduler", host); err == nil || !strings.Contains(err.Error(), want) || s == nil {
+	if want := fmt.Sprintf("lacks %s/etcd, %[1]s/kube-controller-manager, %[1]s/kube-scheduler", host); err == nil ||
+		!strings.Contains(err.Error(), want) || s == nil {
 		t.Errorf("%v, error %v", s, err)
 	}
 	r.claimed = map[string]string{"etcd": "bin/etcd"}
@@ -250,11 +255,13 @@ func TestErrorNamesWhatATarballLacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.unpack(t.Context(), t.TempDir(), []string{"etcd"}); err == nil || !strings.Contains(err.Error(), "lacks bin/etcd, which release.json names") {
+	if err := b.unpack(t.Context(), t.TempDir(), []string{"etcd"}); err == nil ||
+		!strings.Contains(err.Error(), "lacks bin/etcd, which release.json names") {
 		t.Errorf("error %v", err)
 	}
 	images := []imageFile{{"pause.tar", []string{"registry.k8s.io/pause:3.10.2"}}}
-	if err := b.requireImages(images, []string{"registry.k8s.io/pause:3.10.2", "registry.k8s.io/etcd:3.6.8-0"}); err == nil || !strings.Contains(err.Error(), ": registry.k8s.io/etcd:3.6.8-0:") {
+	if err := b.requireImages(images, []string{"registry.k8s.io/pause:3.10.2", "registry.k8s.io/etcd:3.6.8-0"}); err == nil ||
+		!strings.Contains(err.Error(), ": registry.k8s.io/etcd:3.6.8-0:") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -284,7 +291,8 @@ func TestTestTarballIsUnpackedOnceAndOnlyOfTheClustersVersion(t *testing.T) {
 		t.Errorf("it is unpacked again: %v", err)
 	}
 	r.version = "v1.37.1"
-	if _, err := s.UnpackTests(t.Context(), r.publish(t), ClusterSuite); err == nil || !strings.Contains(err.Error(), "a-server.tgz has version v1.37.1, and cluster c has v1.37.0+acme.1") {
+	if _, err := s.UnpackTests(t.Context(), r.publish(t), ClusterSuite); err == nil ||
+		!strings.Contains(err.Error(), "a-server.tgz has version v1.37.1, and cluster c has v1.37.0+acme.1") {
 		t.Errorf("error %v", err)
 	}
 }

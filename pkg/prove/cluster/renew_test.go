@@ -20,7 +20,8 @@ func TestContainersOfImagesThatMovedAreSuperseded(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := map[string]string{"r/coredns:v1": "sha256:1", "r/etcd:v3": "sha256:3", "example.com/web:1": "sha256:4"}
-	after := map[string]string{"r/coredns:v1": "sha256:2", "r/etcd:v3": "sha256:3", "example.com/web:1": "sha256:4", "r/kube-proxy:v2": "sha256:5"}
+	after := map[string]string{"r/coredns:v1": "sha256:2", "r/etcd:v3": "sha256:3", "example.com/web:1": "sha256:4",
+		"r/kube-proxy:v2": "sha256:5"}
 	if got := list.superseded(before, after); !slices.Equal(got, []string{"dns", "old"}) {
 		t.Errorf("superseded are %q", got)
 	}

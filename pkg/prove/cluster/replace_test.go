@@ -75,8 +75,8 @@ func TestComponentsThatCannotBeReplacedAreNamed(t *testing.T) {
 	}
 }
 
-// TestProgramIsReplacedAndBack replaces a script that runs as a process of a control plane. A script in the place of kubectl says that it is
-// ready when it has written a file.
+// TestProgramIsReplacedAndBack replaces a script that runs as a process of a control plane. A script in the place of kubectl says that it
+// is ready when it has written a file.
 func TestProgramIsReplacedAndBack(t *testing.T) {
 	t.Parallel()
 	s, err := newState(t.TempDir(), "a", "", true, 1)
@@ -194,7 +194,8 @@ func TestProcessTakesThePlaceOfOneWithItsName(t *testing.T) {
 	if after[0].PID != 3 || len(after) != 2 || before[0].PID != 1 {
 		t.Errorf("got %+v", after)
 	}
-	if after = put(before, Process{Name: "c"}); len(after) != 3 || !slices.EqualFunc(after[:2], before, func(a, b Process) bool { return a.Name == b.Name }) {
+	if after = put(before, Process{Name: "c"}); len(after) != 3 || !slices.EqualFunc(after[:2], before,
+		func(a, b Process) bool { return a.Name == b.Name }) {
 		t.Errorf("got %+v", after)
 	}
 }

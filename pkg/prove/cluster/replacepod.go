@@ -80,7 +80,8 @@ func withProgram(i imageFile, known, file string) (v1.Image, error) {
 	}
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	header := &tar.Header{Name: strings.TrimPrefix(config.Config.Entrypoint[0], "/"), Mode: 0o755, Size: int64(len(program)), Format: tar.FormatPAX}
+	header := &tar.Header{Name: strings.TrimPrefix(config.Config.Entrypoint[0], "/"), Mode: 0o755, Size: int64(len(program)),
+		Format: tar.FormatPAX}
 	if err := w.WriteHeader(header); err != nil {
 		return nil, err
 	}
@@ -124,7 +125,8 @@ var workloads = map[string]string{
 // putWorkload has a DaemonSet or a Deployment roll out an image with a program.
 func (s *State) putWorkload(ctx context.Context, component string, p *Program) error {
 	object := workloads[component]
-	now, err := s.kubectl(ctx, "-n", "kube-system", "get", object, "-o", `jsonpath={.spec.template.spec.containers[?(@.name=="`+component+`")].image}`)
+	now, err := s.kubectl(ctx, "-n", "kube-system", "get", object, "-o",
+		`jsonpath={.spec.template.spec.containers[?(@.name=="`+component+`")].image}`)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,8 @@ func (s *State) putWorkload(ctx context.Context, component string, p *Program) e
 	}
 	var ended error
 	err = s.eventually(ctx, func(ctx context.Context) (bool, error) {
-		out, err := s.kubectl(ctx, "-n", "kube-system", "get", "pods", "-o", `jsonpath={range .items[*].status.containerStatuses[?(@.image=="`+image+`")]}{.restartCount} {end}`)
+		out, err := s.kubectl(ctx, "-n", "kube-system", "get", "pods", "-o",
+			`jsonpath={range .items[*].status.containerStatuses[?(@.image=="`+image+`")]}{.restartCount} {end}`)
 		again := func(count string) bool { return count != "0" && count != "1" } // once may be the machine's fault
 		if err == nil && slices.ContainsFunc(strings.Fields(out), again) {
 			ended = fmt.Errorf("%s has ended twice", component)

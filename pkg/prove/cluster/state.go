@@ -157,7 +157,8 @@ func newState(dir, name, release string, controlPlaneOnly bool, controlPlanes in
 	}
 	// No other cluster on this machine has the folder's path.
 	sum := sha256.Sum256([]byte(where))
-	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ControlPlanes: controlPlanes, ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID(), Made: time.Now()}
+	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ControlPlanes: controlPlanes,
+		ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID(), Made: time.Now()}
 	if err := os.MkdirAll(where, 0o755); err != nil {
 		return nil, err
 	}

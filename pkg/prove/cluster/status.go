@@ -79,7 +79,8 @@ func (s *State) nodesReady(ctx context.Context) map[string]string {
 	}
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := s.kubectl(limit, "get", "nodes", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+	out, err := s.kubectl(limit, "get", "nodes", "-o",
+		`jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
 	if err != nil {
 		return ready
 	}

@@ -17,7 +17,8 @@ func TestStepThatWaitsForNoStepIsAnError(t *testing.T) {
 		steps []step
 		want  string
 	}{
-		{"misspelled", []step{{"unpack", nil, nothing}, {"network", []string{"unpakc"}, nothing}}, `step "network" comes after "unpakc", which is no step`},
+		{"misspelled", []step{{"unpack", nil, nothing}, {"network", []string{"unpakc"}, nothing}},
+			`step "network" comes after "unpakc", which is no step`},
 		{"a circle", []step{{"a", []string{"b"}, nothing}, {"b", []string{"a"}, nothing}}, `steps wait for one another: ["a" "b"]`},
 		{"itself", []step{{"a", []string{"a"}, nothing}}, `steps wait for one another: ["a"]`},
 		{"two of a name", []step{{"a", nil, nothing}, {"a", nil, nothing}}, `there are two steps "a"`},
@@ -32,7 +33,8 @@ func TestStepThatWaitsForNoStepIsAnError(t *testing.T) {
 func TestStepsOfClustersAreInOrder(t *testing.T) {
 	t.Parallel()
 	s := &State{Name: "a", dir: t.TempDir()}
-	for _, steps := range [][]step{s.steps(nil, Options{ControlPlaneOnly: true}, nil), s.steps(nil, Options{Nodes: 1}, nil), s.steps(nil, Options{Nodes: 3}, []string{"kubelet"})} {
+	for _, steps := range [][]step{s.steps(nil, Options{ControlPlaneOnly: true}, nil), s.steps(nil, Options{Nodes: 1}, nil),
+		s.steps(nil, Options{Nodes: 3}, []string{"kubelet"})} {
 		if err := checkOrder(steps); err != nil {
 			t.Error(err)
 		}

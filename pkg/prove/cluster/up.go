@@ -63,7 +63,8 @@ func Up(ctx context.Context, o Options) (*State, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !same || s.Release != sum || s.ControlPlaneOnly != o.ControlPlaneOnly || s.RuntimeOnly != o.RuntimeOnly || !o.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != o.ControlPlanes) {
+		if !same || s.Release != sum || s.ControlPlaneOnly != o.ControlPlaneOnly || s.RuntimeOnly != o.RuntimeOnly || !o.ControlPlaneOnly &&
+			(len(s.Nodes()) != o.Nodes || s.ControlPlanes != o.ControlPlanes) {
 			return nil, fmt.Errorf("cluster %s %w", o.Name, ErrOther)
 		}
 		return s, nil
@@ -176,7 +177,8 @@ func requireMachine() error {
 	}
 	if len(lacks) > 0 {
 		slices.Sort(packages)
-		return fmt.Errorf("nodes need %s: install the Debian packages: apt-get install %s", strings.Join(lacks, ", "), strings.Join(slices.Compact(packages), " "))
+		return fmt.Errorf("nodes need %s: install the Debian packages: apt-get install %s", strings.Join(lacks, ", "),
+			strings.Join(slices.Compact(packages), " "))
 	}
 	return nil
 }

@@ -292,9 +292,10 @@ func (u *upgrade) outlast(ctx context.Context, do func() error) error {
 
 // unreachable reports whether kubectl or kubeadm failed because no API server answered. Their exit codes do not say so.
 func unreachable(err error) bool {
-	return slices.ContainsFunc([]string{"connection refused", "connection reset by peer", "EOF", "i/o timeout", "TLS handshake timeout"}, func(words string) bool {
-		return strings.Contains(err.Error(), words)
-	})
+	return slices.ContainsFunc([]string{"connection refused", "connection reset by peer", "EOF", "i/o timeout", "TLS handshake timeout"},
+		func(words string) bool {
+			return strings.Contains(err.Error(), words)
+		})
 }
 
 // restart restarts a node's container runtime and kubelet, as those of the target. Containers run on, except those whose images were made
@@ -338,7 +339,8 @@ func (s *State) restartProgram(ctx context.Context, n node, name string) error {
 func (u *upgrade) comeBack(ctx context.Context, n node) error {
 	want := u.to.release.Version + " True"
 	err := u.eventually(ctx, func(ctx context.Context) (bool, error) {
-		got, err := u.kubectl(ctx, "get", "node", n.name, "-o", `jsonpath={.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}`)
+		got, err := u.kubectl(ctx, "get", "node", n.name, "-o",
+			`jsonpath={.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}`)
 		if err == nil && got != want {
 			err = fmt.Errorf("its kubelet's version and readiness are %q, want %q", got, want)
 		}

@@ -12,7 +12,8 @@ import (
 
 func TestUpgradeTakesNodesThatAreLeft(t *testing.T) {
 	t.Parallel()
-	s := &State{Name: "c", dir: t.TempDir(), Processes: []Process{{Name: switchName}, {Name: "c-1", Release: "new"}, {Name: "c-2", Release: ""}, {Name: "c-3", Release: "old"}}}
+	s := &State{Name: "c", dir: t.TempDir(), Processes: []Process{{Name: switchName}, {Name: "c-1", Release: "new"},
+		{Name: "c-2", Release: ""}, {Name: "c-3", Release: "old"}}}
 	u := &upgrade{State: s, to: &bundle{description: []byte("new")}, nodes: []node{s.node(1), s.node(2), s.node(3)}}
 	s.Processes[1].Release = u.to.sum()
 	var names []string

@@ -16,7 +16,8 @@ func descriptions(a, b member, f *File) error {
 	if err != nil {
 		return err
 	}
-	f.addAll("artifacts", "%d are described in another way", unequal(x.Artifacts, y.Artifacts, func(a release.Artifact) string { return a.Name }))
+	f.addAll("artifacts", "%d are described in another way", unequal(x.Artifacts, y.Artifacts,
+		func(a release.Artifact) string { return a.Name }))
 	f.addAll("inputs", "%d differ", unequal(x.Inputs, y.Inputs, func(in release.Input) string {
 		name := in.Name
 		if in.Version != "" {

@@ -55,11 +55,12 @@ func TestDescriptionsOfReleases(t *testing.T) {
 		about   string
 		named   string
 	}{
-		"of another program":               {two, nil, "artifacts", "linux/amd64/kubelet"},
-		"with another sum of a module":     {one, func(r *rel.Release) { r.Inputs[0].Sum = "h1:x=" }, "inputs", "example.com/m@v1.0.0"},
-		"with another version of a module": {one, func(r *rel.Release) { r.Inputs[0].Version = "v1.0.1" }, "inputs", "example.com/m@v1.0.1 only in B"},
-		"with another artifact":            {one, func(r *rel.Release) { r.Artifacts[1].Kind = rel.Archive }, "artifacts", "linux/amd64/kubelet"},
-		"of another version":               {one, func(r *rel.Release) { r.Version = "v2" }, "release", ""},
+		"of another program":           {two, nil, "artifacts", "linux/amd64/kubelet"},
+		"with another sum of a module": {one, func(r *rel.Release) { r.Inputs[0].Sum = "h1:x=" }, "inputs", "example.com/m@v1.0.0"},
+		"with another version of a module": {one, func(r *rel.Release) { r.Inputs[0].Version = "v1.0.1" }, "inputs",
+			"example.com/m@v1.0.1 only in B"},
+		"with another artifact": {one, func(r *rel.Release) { r.Artifacts[1].Kind = rel.Archive }, "artifacts", "linux/amd64/kubelet"},
+		"of another version":    {one, func(r *rel.Release) { r.Version = "v2" }, "release", ""},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -124,7 +124,8 @@ func build(t *testing.T, files map[string]string, env []string, flags ...string)
 	out := filepath.Join(dir, "program")
 	c := exec.Command("go", append(append([]string{"build", "-o", out}, flags...), ".")...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-mod=mod -trimpath", "GOPROXY=off", "GOTOOLCHAIN=local")
+	c.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-mod=mod -trimpath",
+		"GOPROXY=off", "GOTOOLCHAIN=local")
 	c.Env = append(c.Env, env...)
 	if text, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, text)
@@ -156,14 +157,20 @@ func TestPrograms(t *testing.T) {
 		flags []string
 		want  []string
 	}{
-		{"a function that grows", edited("main.go", "n + 41", "n*n*n + n*41 + n/7"), nil, []string{"functions: 1 of another size\n", "main.pick: "}},
-		{"a function more", edited("main.go", "func main() {", "//go:noinline\nfunc extra() { println(1) }\n\nfunc main() {\n\tif len(os.Args) > 9 {\n\t\textra()\n\t}"),
+		{"a function that grows", edited("main.go", "n + 41", "n*n*n + n*41 + n/7"), nil,
+			[]string{"functions: 1 of another size\n", "main.pick: "}},
+		{"a function more", edited("main.go", "func main() {", "//go:noinline\nfunc extra() { println(1) }\n\nfunc main() {\n"+
+			"\tif len(os.Args) > 9 {\n\t\textra()\n\t}"),
 			nil, []string{"functions: 1 only in B", "main.extra", "main.main: "}},
-		{"a method less", edited("main.go", "interface{ Name() string }); ok {", "interface{ Area() int }); ok {", "main.go", "n.Name()", "n.Area()"),
+		{"a method less", edited("main.go", "interface{ Name() string }); ok {", "interface{ Area() int }); ok {", "main.go",
+			"n.Name()", "n.Area()"),
 			nil, []string{"only in A\n", "main.(*square).Name"}},
-		{"another constant", edited("main.go", "n + 41", "n + 42"), nil, []string{"the same names and sizes, which does not prove", "content: first at byte"}},
-		{"version of a module", edited("go.mod", "v1.0.0", "v1.0.1"), nil, []string{"modules: 1 differ", "example.com/dep v1.0.0, replaced by ./dep (devel) and example.com/dep v1.0.1"}},
-		{"another main package", edited("go.mod", "example.com/program", "example.com/other"), nil, []string{"modules: main module: example.com/program", "modules: main package: "}},
+		{"another constant", edited("main.go", "n + 41", "n + 42"), nil, []string{"the same names and sizes, which does not prove",
+			"content: first at byte"}},
+		{"version of a module", edited("go.mod", "v1.0.0", "v1.0.1"), nil, []string{"modules: 1 differ",
+			"example.com/dep v1.0.0, replaced by ./dep (devel) and example.com/dep v1.0.1"}},
+		{"another main package", edited("go.mod", "example.com/program", "example.com/other"), nil,
+			[]string{"modules: main module: example.com/program", "modules: main package: "}},
 		{"build tags", program, []string{"-tags=a,b"}, []string{"build settings: 1 differ", `-tags: "unset" and "a,b"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -178,7 +185,8 @@ func TestPrograms(t *testing.T) {
 	}
 	t.Run("the same bytes", func(t *testing.T) {
 		t.Parallel()
-		if verdict, text := compare(t, base, build(t, program, nil, stripped)); verdict != diff.Same || !strings.HasPrefix(text, "the same bytes: ") {
+		if verdict, text := compare(t, base, build(t, program, nil, stripped)); verdict != diff.Same ||
+			!strings.HasPrefix(text, "the same bytes: ") {
 			t.Errorf("%s:\n%s", verdict, text)
 		}
 	})
@@ -186,7 +194,8 @@ func TestPrograms(t *testing.T) {
 
 func TestProgramsOfOtherFormats(t *testing.T) {
 	t.Parallel()
-	for goos, want := range map[string]string{"darwin": "main.pick: ", "windows": "functions: are not compared: only those of ELF and Mach-O"} {
+	for goos, want := range map[string]string{"darwin": "main.pick: ",
+		"windows": "functions: are not compared: only those of ELF and Mach-O"} {
 		t.Run(goos, func(t *testing.T) {
 			t.Parallel()
 			env := []string{"GOOS=" + goos}
@@ -212,7 +221,8 @@ func TestBrokenPrograms(t *testing.T) {
 		broken = append(broken, damaged)
 	}
 	for i, data := range broken {
-		if verdict, text := compare(t, file, write(t, t.TempDir(), "program", data)); verdict != diff.Different || !strings.Contains(text, "content: first at byte") {
+		if verdict, text := compare(t, file, write(t, t.TempDir(), "program", data)); verdict != diff.Different ||
+			!strings.Contains(text, "content: first at byte") {
 			t.Errorf("%d is %s:\n%s", i, verdict, text)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 
 // handedOn are the variables of the environment that say where things are on this machine, and decide no bytes.
 var handedOn = []string{
-	"PATH", "HOME", "USER", "TMPDIR", "LANG", "TERM", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "GOPATH", "GOROOT", "GOPROXY", "GOSUMDB", "GONOSUMDB",
+	"PATH", "HOME", "USER", "TMPDIR", "LANG", "TERM", "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE", "GOPATH", "GOROOT", "GOPROXY",
+	"GOSUMDB", "GONOSUMDB",
 	"GOPRIVATE", "GONOPROXY", "GOINSECURE", "GOAUTH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "SLIPWAY_DEBIAN_MIRROR", "SLIPWAY_DEBIAN_SECURITY_MIRROR", "SLIPWAY_DEBIAN_SNAPSHOT", "DOCKER_HOST",
 }

@@ -126,7 +126,8 @@ func (c *checker) toolchains(ctx context.Context, cat *catalog.Catalog) error {
 		}
 	}
 	host := runtime.GOOS + "-" + runtime.GOARCH
-	for _, t := range slices.CompactFunc([]catalog.Toolchain{cat.Go, cat.Own()}, func(a, b catalog.Toolchain) bool { return a.Version == b.Version }) {
+	for _, t := range slices.CompactFunc([]catalog.Toolchain{cat.Go, cat.Own()},
+		func(a, b catalog.Toolchain) bool { return a.Version == b.Version }) {
 		file, err := toolchainFile(t, host)
 		if err != nil {
 			return err

@@ -41,7 +41,8 @@ type Statement struct {
 }
 
 // Open reads the statement about a whole release from a file: the statement, or the bundle that holds it. The error says so if nobody could
-// trust it, whoever signed it. With a key, the statement must be signed by it, in the bundle or in the folder of attestations beside the file.
+// trust it, whoever signed it. With a key, the statement must be signed by it, in the bundle or in the folder of attestations beside the
+// file.
 func Open(file string, key *signature.PublicKey) (*Statement, error) {
 	data, err := readSmall(file)
 	if err != nil {
@@ -180,7 +181,8 @@ func (t *Tree) unpack(ctx context.Context, dir, from string) error {
 			return problemsOf(from, err)
 		}
 	}
-	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, begun), nil, 0o644), os.RemoveAll(t.Dir), os.Mkdir(t.Dir, 0o755))
+	err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, begun), nil, 0o644), os.RemoveAll(t.Dir),
+		os.Mkdir(t.Dir, 0o755))
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,8 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		},
 		"a patch was added": {
 			change: func(f map[string]string) { f["images/dns/patches/a.patch"] = "" },
-			want:   []string{"the release was made without the source images/dns/patches/a.patch", "the release was made without the patch images/dns/patches/a.patch"},
+			want: []string{"the release was made without the source images/dns/patches/a.patch",
+				"the release was made without the patch images/dns/patches/a.patch"},
 		},
 		"sources were changed": {
 			change: func(f map[string]string) { f["README.md"] = "other"; delete(f, "LICENSE"); f["more"] = "" },
@@ -86,9 +87,12 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 				}
 			},
 			want: []string{
-				"the release was made without the source more/00", "the release was made without the source more/01", "the release was made without the source more/02",
-				"the release was made without the source more/03", "the release was made without the source more/04", "the release was made without the source more/05",
-				"the release was made without the source more/06", "the release was made without the source more/07", "the release was made without the source more/08",
+				"the release was made without the source more/00", "the release was made without the source more/01",
+				"the release was made without the source more/02",
+				"the release was made without the source more/03", "the release was made without the source more/04",
+				"the release was made without the source more/05",
+				"the release was made without the source more/06", "the release was made without the source more/07",
+				"the release was made without the source more/08",
 				"the release was made without the source more/09", "… and 2 more of the sources",
 			},
 		},
@@ -109,12 +113,14 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 				r.Version, r.Commit, r.TreeState, r.Date = r.Version+"0", strings.Repeat("a", 40), "dirty", r.Date.Add(time.Second)
 			},
 			want: []string{
-				"the tree is of version ", "the tree is of commit ", "the tree is clean, and the release is of one that was dirty", "the tree is of the time ",
+				"the tree is of version ", "the tree is of commit ", "the tree is clean, and the release is of one that was dirty",
+				"the tree is of the time ",
 			},
 		},
 		"another toolchain": {
 			state: func(r *release.Release) { r.Inputs[1].Sum = "h1:" + strings.Repeat("A", 43) + "=" },
-			want:  []string{"the toolchain golang.org/toolchain@v0.0.1-" + runtime.Version() + ".linux-amd64 is another one in the tree: its sum is h1:ZOm"},
+			want: []string{"the toolchain golang.org/toolchain@v0.0.1-" + runtime.Version() +
+				".linux-amd64 is another one in the tree: its sum is h1:ZOm"},
 		},
 		"a toolchain of another version": {
 			state: func(r *release.Release) { r.Inputs[1].Version = "v0.0.1-go1.2.3.linux-amd64" },
@@ -125,7 +131,8 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 				r.Inputs[2].Sum = "h1:" + strings.Repeat("A", 43) + "="
 				r.Inputs = append(r.Inputs, release.Input{Kind: release.Module, Name: "example.com/a", Version: "v1.0.0", Sum: r.Inputs[2].Sum})
 			},
-			want: []string{"the module example.com/sum@v1.0.0 is another one in the tree: its sum is h1:", "the tree has no module example.com/a@v1.0.0"},
+			want: []string{"the module example.com/sum@v1.0.0 is another one in the tree: its sum is h1:",
+				"the tree has no module example.com/a@v1.0.0"},
 		},
 		"another package": {
 			state: func(r *release.Release) { r.Inputs[4].SHA256 = strings.Repeat("c", 64) },
@@ -171,7 +178,8 @@ func TestSourcesAreKnownByDigest(t *testing.T) {
 	if _, err := prepare(t, statement, bundle(t, files(t))); err != nil {
 		t.Error(err)
 	}
-	if _, err := prepare(t, statement, bundle(t, changed)); err == nil || !strings.Contains(err.Error(), "the tree's sources are others: the SHA-256 of their ") {
+	if _, err := prepare(t, statement, bundle(t, changed)); err == nil ||
+		!strings.Contains(err.Error(), "the tree's sources are others: the SHA-256 of their ") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := prepare(t, statement, ""); !errors.Is(err, os.ErrNotExist) {
@@ -341,7 +349,8 @@ func TestSourcesComeFromARepository(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	all[stamp.File] = strings.Replace(all[stamp.File], "clean", "dirty", 1)
-	if err := opened(t, published(t, all, nil)).Export(t.Context(), repo, to); err == nil || !strings.Contains(err.Error(), "no commit has its sources") {
+	if err := opened(t, published(t, all, nil)).Export(t.Context(), repo, to); err == nil ||
+		!strings.Contains(err.Error(), "no commit has its sources") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -48,7 +48,8 @@ func TestReleaseIsMadeWithItsParametersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := &Tree{Statement: s, Dir: "/x/tree"}
-	got := tree.environment([]string{"PATH=/bin", "GOFLAGS=-tags=x", "DBG=2", "KUBE_GIT_VERSION=v9", "GOPROXY=file:///p", "MAKEFLAGS=-n", "GIT_DIR=/y"})
+	got := tree.environment([]string{"PATH=/bin", "GOFLAGS=-tags=x", "DBG=2", "KUBE_GIT_VERSION=v9", "GOPROXY=file:///p",
+		"MAKEFLAGS=-n", "GIT_DIR=/y"})
 	if want := []string{"PATH=/bin", "GOPROXY=file:///p", "GIT_CEILING_DIRECTORIES=/x", "KUBE_RELEASE_RUN_TESTS=n"}; !slices.Equal(got, want) {
 		t.Errorf("environment %q, want %q", got, want)
 	}
@@ -88,7 +89,8 @@ func TestNothingOfOthersIsRemoved(t *testing.T) {
 		}
 	}
 	// The sources are those of the provenance.
-	if _, err := Prepare(t.Context(), s, t.TempDir(), "", inputs); err == nil || !strings.Contains(err.Error(), "inputs.tar is another one: its SHA-256 is ") {
+	if _, err := Prepare(t.Context(), s, t.TempDir(), "", inputs); err == nil ||
+		!strings.Contains(err.Error(), "inputs.tar is another one: its SHA-256 is ") {
 		t.Errorf("error %v", err)
 	}
 }

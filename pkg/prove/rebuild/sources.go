@@ -20,8 +20,8 @@ import (
 	"slipway.build/pkg/tree/worktree"
 )
 
-// Whoever signs that a release was made again says that these sources made it. What the tree's own code says of them counts for nothing, since
-// other code could say the same, and fetch the release instead of making it. So the sources are compared here, before any of it runs.
+// Whoever signs that a release was made again says that these sources made it. What the tree's own code says of them counts for nothing,
+// since other code could say the same, and fetch the release instead of making it. So the sources are compared here, before any of it runs.
 
 // maxListed is how many files that differ are listed.
 const maxListed = 10
@@ -99,7 +99,8 @@ func (c *checker) sameSources(ctx context.Context) error {
 		return err
 	}
 	if c.Tree.sources == "" {
-		c.problem("the tree's sources are others: the SHA-256 of their %s is %s, want %s; with the release's own beside the provenance, the files are named",
+		c.problem("the tree's sources are others: the SHA-256 of their %s is %s, want %s; with the release's own beside the provenance, the "+
+			"files are named",
 			catalog.SourceTarball, sum, c.Statement.sourcesSum())
 		return nil
 	}
@@ -242,7 +243,8 @@ func (s *Statement) Export(ctx context.Context, repository, to string) error {
 	if err := repo.Init(ctx); err != nil {
 		return err
 	}
-	if _, err := repo.With(handed(os.Environ(), reach)...).Run(ctx, "fetch", "--quiet", "--no-tags", "--depth=1", "--", repository, version.Commit); err != nil {
+	if _, err := repo.With(handed(os.Environ(), reach)...).Run(ctx, "fetch", "--quiet", "--no-tags", "--depth=1", "--", repository,
+		version.Commit); err != nil {
 		return fmt.Errorf("fetch the commit %s from %s: %w", version.Commit, repository, err)
 	}
 	if _, err := repo.Run(ctx, "checkout", "--quiet", "--detach", version.Commit); err != nil {

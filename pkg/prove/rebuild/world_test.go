@@ -48,9 +48,11 @@ func files(t *testing.T) map[string]string {
 	}
 	all[zipName], all[modName] = moduleZip(t, "code"), "module example.com/sum\n"
 	all["_inputs/go/example.com/sum/@v/v1.0.0.info"], all["_inputs/go/example.com/sum/@v/list"] = `{"Version":"v1.0.0"}`, "v1.0.0\n"
-	all["images/dns/go.sum"] = fmt.Sprintf("example.com/sum v1.0.0 %s\nexample.com/sum v1.0.0/go.mod %s\n", sumOfZip(t, all[zipName]), goModSumOf(t, all[modName]))
+	all["images/dns/go.sum"] = fmt.Sprintf("example.com/sum v1.0.0 %s\nexample.com/sum v1.0.0/go.mod %s\n", sumOfZip(t, all[zipName]),
+		goModSumOf(t, all[modName]))
 	all[patched] = "a patch"
-	all["images/static/debian.lock"] = fmt.Sprintf("suite trixie\ntime 20261121T131324Z\namd64 liba 1 9 %x pool/a.deb\n", sha256.Sum256([]byte(debText)))
+	all["images/static/debian.lock"] = fmt.Sprintf("suite trixie\ntime 20261121T131324Z\namd64 liba 1 9 %x pool/a.deb\n",
+		sha256.Sum256([]byte(debText)))
 	all[debName] = debText
 	return all
 }
@@ -131,7 +133,8 @@ func published(t *testing.T, all map[string]string, edit func(*release.Release))
 	r := &release.Release{
 		Format: release.Format, Version: version.Version, Commit: version.Commit, TreeState: version.TreeState, Date: version.Date,
 		Compiler: "go", Platforms: []platform.Platform{linux}, Sets: []string{"client"},
-		Artifacts: []release.Artifact{{Name: "a.tar.gz", Kind: release.Tarball, Path: "a.tar.gz", SHA256: strings.Repeat("a", 64), SHA512: strings.Repeat("b", 128)}},
+		Artifacts: []release.Artifact{{Name: "a.tar.gz", Kind: release.Tarball, Path: "a.tar.gz", SHA256: strings.Repeat("a", 64),
+			SHA512: strings.Repeat("b", 128)}},
 		Inputs: []release.Input{
 			{Kind: release.Source, Name: catalog.SourceTarball, SHA256: sum},
 			{Kind: release.Toolchain, Name: release.ToolchainModule, Version: "v0.0.1-" + runtime.Version() + ".linux-amd64", Platform: linux,
@@ -196,5 +199,6 @@ func opened(t *testing.T, file string) *Statement {
 // prepare prepares a rebuild in a new folder, of a bundle if there is one.
 func prepare(t *testing.T, statement, inputs string) (*Tree, error) {
 	t.Helper()
-	return Prepare(t.Context(), opened(t, statement), filepath.Join(t.TempDir(), "again"), inputs, filepath.Join(filepath.Dir(statement), catalog.SourceTarball))
+	return Prepare(t.Context(), opened(t, statement), filepath.Join(t.TempDir(), "again"), inputs,
+		filepath.Join(filepath.Dir(statement), catalog.SourceTarball))
 }

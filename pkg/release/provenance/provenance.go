@@ -171,7 +171,8 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 		}
 	}
 	if len(whole.Subject) > MaxSubjects {
-		return nil, fmt.Errorf("release %s has %d artifacts: nobody accepts a statement about more than %d", r.Version, len(whole.Subject), MaxSubjects)
+		return nil, fmt.Errorf("release %s has %d artifacts: nobody accepts a statement about more than %d", r.Version,
+			len(whole.Subject), MaxSubjects)
 	}
 	content, err := marshal(whole)
 	if err != nil {
@@ -279,7 +280,8 @@ func Unmarshal(data []byte) (*Statement, error) {
 		return nil, errors.New("not a statement of slipway's: more data follows it")
 	}
 	if s.Type != StatementType || s.PredicateType != PredicateType || !strings.HasPrefix(s.Predicate.Definition.BuildType, Page+"#") {
-		return nil, fmt.Errorf("not a statement of slipway's: it is of %s, %s, and the build type %s", s.Type, s.PredicateType, s.Predicate.Definition.BuildType)
+		return nil, fmt.Errorf("not a statement of slipway's: it is of %s, %s, and the build type %s", s.Type, s.PredicateType,
+			s.Predicate.Definition.BuildType)
 	}
 	return &s, nil
 }

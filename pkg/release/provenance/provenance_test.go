@@ -112,11 +112,13 @@ func TestStatementsNameWhatWentIn(t *testing.T) {
 	}
 	d := all["provenance.json"].Predicate.Definition
 	for _, r := range d.Dependencies {
-		if r.Name == "k8s.io/api" && (r.Digest["dirHash"] != hash || len(r.Digest) != 1 || r.URI != "pkg:golang/k8s.io/api@v0.37.1-patched.p1.c2") {
+		if r.Name == "k8s.io/api" && (r.Digest["dirHash"] != hash || len(r.Digest) != 1 ||
+			r.URI != "pkg:golang/k8s.io/api@v0.37.1-patched.p1.c2") {
 			t.Errorf("the module is %+v", r)
 		}
 	}
-	if d.BuildType != Page+"#go" || d.Parameters.Date != "2026-11-01T02:03:04Z" || d.Parameters.Variables["DBG"] != "1" || d.Parameters.Inputs {
+	if d.BuildType != Page+"#go" || d.Parameters.Date != "2026-11-01T02:03:04Z" ||
+		d.Parameters.Variables["DBG"] != "1" || d.Parameters.Inputs {
 		t.Errorf("definition %+v", d)
 	}
 }
@@ -220,7 +222,8 @@ func TestStatementsHaveABound(t *testing.T) {
 		}
 	}
 	for i := range 30 {
-		r.Artifacts = append(r.Artifacts, release.Artifact{Name: fmt.Sprint(i, ".tar.gz"), Kind: release.Tarball, Path: fmt.Sprint(i), Of: []string{"linux/amd64/etcd"}})
+		r.Artifacts = append(r.Artifacts, release.Artifact{Name: fmt.Sprint(i, ".tar.gz"), Kind: release.Tarball, Path: fmt.Sprint(i),
+			Of: []string{"linux/amd64/etcd"}})
 	}
 	if _, err := Of(r, nil); err == nil || !strings.Contains(err.Error(), "take more than 64 MiB") {
 		t.Errorf("error %v", err)

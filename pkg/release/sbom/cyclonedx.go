@@ -56,13 +56,15 @@ func (d *Document) CycloneDX() ([]byte, error) {
 }
 
 var cyclonedxTypes = map[Type]cdx.ComponentType{
-	Product: cdx.ComponentTypePlatform, Archive: cdx.ComponentTypeFile, Program: cdx.ComponentTypeApplication, Image: cdx.ComponentTypeContainer,
+	Product: cdx.ComponentTypePlatform, Archive: cdx.ComponentTypeFile, Program: cdx.ComponentTypeApplication,
+	Image: cdx.ComponentTypeContainer,
 	Layer: cdx.ComponentTypeFile, Library: cdx.ComponentTypeLibrary, Package: cdx.ComponentTypeLibrary, Compiler: cdx.ComponentTypeApplication,
 	System: cdx.ComponentTypeOS, Sources: cdx.ComponentTypeFile,
 }
 
 func (c *Component) cyclonedx() cdx.Component {
-	to := cdx.Component{BOMRef: c.ID, Type: cyclonedxTypes[c.Type], Name: c.Name, Version: c.Version, PackageURL: c.PURL, MIMEType: mime(c.MediaType)}
+	to := cdx.Component{BOMRef: c.ID, Type: cyclonedxTypes[c.Type], Name: c.Name, Version: c.Version, PackageURL: c.PURL,
+		MIMEType: mime(c.MediaType)}
 	var hashes []cdx.Hash
 	if c.SHA256 != "" {
 		hashes = append(hashes, cdx.Hash{Algorithm: cdx.HashAlgoSHA256, Value: c.SHA256})

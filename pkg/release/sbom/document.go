@@ -115,7 +115,8 @@ func Release(r *release.Release) (*Document, error) {
 	for _, in := range r.Inputs {
 		switch in.Kind {
 		case release.Toolchain:
-			b.relate(all, b.add(&Component{Type: Compiler, Name: in.Name, Version: in.Version, PURL: in.PURL(), Sum: in.Sum, License: in.License}), BuiltBy)
+			b.relate(all, b.add(&Component{Type: Compiler, Name: in.Name, Version: in.Version, PURL: in.PURL(), Sum: in.Sum,
+				License: in.License}), BuiltBy)
 		case release.Source:
 			source, err := b.artifact(in.Name)
 			if err != nil {
@@ -166,7 +167,8 @@ func newBuilder(r *release.Release, name string) *builder {
 	suites := map[string]*Component{}
 	modules := map[string][]*Component{} // by path
 	for _, in := range r.Inputs {
-		c := &Component{Name: in.Name, Version: in.Version, PURL: in.PURL(), SHA256: in.SHA256, Sum: in.Sum, License: in.License, Replaces: in.Replaces}
+		c := &Component{Name: in.Name, Version: in.Version, PURL: in.PURL(), SHA256: in.SHA256, Sum: in.Sum, License: in.License,
+			Replaces: in.Replaces}
 		switch in.Kind {
 		case release.Module:
 			c.Type = Library

@@ -12,6 +12,7 @@ func ociPURL(repository, tag, digest, arch string) string {
 	if arch != "" {
 		qualifiers = append(qualifiers, packageurl.Qualifier{Key: "arch", Value: arch})
 	}
-	qualifiers = append(qualifiers, packageurl.Qualifier{Key: "repository_url", Value: repository}, packageurl.Qualifier{Key: "tag", Value: tag})
+	qualifiers = append(qualifiers, packageurl.Qualifier{Key: "repository_url", Value: repository},
+		packageurl.Qualifier{Key: "tag", Value: tag})
 	return packageurl.NewPackageURL(packageurl.TypeOCI, "", path.Base(repository), digest, qualifiers, "").ToString()
 }

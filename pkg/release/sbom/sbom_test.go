@@ -21,25 +21,32 @@ const (
 func small() *release.Release {
 	on := platform.Platform{OS: "linux", Arch: "amd64"}
 	long := short + short
-	api := release.Input{Kind: release.Module, Name: "k8s.io/api", Version: "v0.37.1-patched.p1.c2", Sum: sum, Replaces: "k8s.io/api@v0.37.1", License: "Apache-2.0"}
+	api := release.Input{Kind: release.Module, Name: "k8s.io/api", Version: "v0.37.1-patched.p1.c2", Sum: sum, Replaces: "k8s.io/api@v0.37.1",
+		License: "Apache-2.0"}
 	zap := release.Input{Kind: release.Module, Name: "go.uber.org/zap", Version: "v1.0.0", Sum: sum, License: "MIT"}
-	libc := release.Input{Kind: release.Debian, Name: "libc6", Version: "2.41-12+deb13u4", Platform: on, SHA256: short, Source: "glibc", Suite: "trixie"}
+	libc := release.Input{Kind: release.Debian, Name: "libc6", Version: "2.41-12+deb13u4", Platform: on, SHA256: short,
+		Source: "glibc", Suite: "trixie"}
 	return &release.Release{
 		Format: release.Format, Version: "v1.37.1+acme.1", Date: time.Date(2026, 11, 1, 2, 3, 4, 0, time.UTC), Go: "go1.26.8",
 		Artifacts: []release.Artifact{
-			{Name: "kubelet.tar.gz", Kind: release.Tarball, Path: "kubelet.tar.gz", SHA256: short, SHA512: long, Of: []string{"linux/amd64/kubelet", "linux/amd64/proxy.tar"}},
+			{Name: "kubelet.tar.gz", Kind: release.Tarball, Path: "kubelet.tar.gz", SHA256: short, SHA512: long,
+				Of: []string{"linux/amd64/kubelet", "linux/amd64/proxy.tar"}},
 			{Name: "linux/amd64/kubelet", Kind: release.Binary, Platform: on, SHA256: short, SHA512: long, Inputs: []string{api.PURL(), zap.PURL()}},
 			{Name: "linux/amd64/other", Kind: release.Binary, Platform: on, SHA256: long[1:65], SHA512: long, Inputs: []string{zap.PURL()}},
-			{Name: "linux/amd64/proxy.tar", Kind: release.Archive, Platform: on, SHA256: short, SHA512: long, Of: []string{"registry.k8s.io/proxy-amd64:v1"}},
-			{Name: "registry.k8s.io/proxy-amd64:v1", Kind: release.Image, Platform: on, SHA256: short, SHA512: long, Of: []string{"linux/amd64/other"},
-				Layers: []release.Layer{{MediaType: "application/vnd.oci.image.layer.v1.tar+gzip", Digest: "sha256:" + short}}, Inputs: []string{libc.PURL()}},
+			{Name: "linux/amd64/proxy.tar", Kind: release.Archive, Platform: on, SHA256: short, SHA512: long,
+				Of: []string{"registry.k8s.io/proxy-amd64:v1"}},
+			{Name: "registry.k8s.io/proxy-amd64:v1", Kind: release.Image, Platform: on, SHA256: short, SHA512: long,
+				Of:     []string{"linux/amd64/other"},
+				Layers: []release.Layer{{MediaType: "application/vnd.oci.image.layer.v1.tar+gzip", Digest: "sha256:" + short}},
+				Inputs: []string{libc.PURL()}},
 			{Name: "registry.k8s.io/proxy:v1", Kind: release.Index, SHA256: short, SHA512: long, Of: []string{"registry.k8s.io/proxy-amd64:v1"}},
 			{Name: "src.tar.gz", Kind: release.Tarball, Path: "src.tar.gz", SHA256: short, SHA512: long},
 			{Name: "SHA256SUMS", Kind: release.Sums, Path: "SHA256SUMS", SHA256: short, SHA512: long},
 		},
 		Inputs: []release.Input{
 			{Kind: release.Source, Name: "src.tar.gz", SHA256: short, License: "Apache-2.0"},
-			{Kind: release.Toolchain, Name: "golang.org/toolchain", Version: "v0.0.1-go1.26.8.linux-amd64", Platform: on, Sum: sum, License: "BSD-3-Clause"},
+			{Kind: release.Toolchain, Name: "golang.org/toolchain", Version: "v0.0.1-go1.26.8.linux-amd64", Platform: on, Sum: sum,
+				License: "BSD-3-Clause"},
 			{Kind: release.Patch, Name: "patches/0001-racks.patch", SHA256: short, Changes: []string{"k8s.io/api"}},
 			api, zap, libc,
 		},
@@ -78,8 +85,10 @@ func TestAReleaseConsistsOfEverythingInIt(t *testing.T) {
 	}
 	has(t, components, "library k8s.io/api", "library go.uber.org/zap", "library stdlib", "package libc6", "patch patches/0001-racks.patch",
 		"compiler golang.org/toolchain", "layer sha256:"+short)
-	has(t, relations, "kubernetes contains kubelet.tar.gz", "kubelet.tar.gz contains linux/amd64/kubelet", "linux/amd64/kubelet links k8s.io/api",
-		"linux/amd64/kubelet links stdlib", "patches/0001-racks.patch patches k8s.io/api", "registry.k8s.io/proxy-amd64:v1 contains libc6", "registry.k8s.io/proxy-amd64:v1 contains debian",
+	has(t, relations, "kubernetes contains kubelet.tar.gz", "kubelet.tar.gz contains linux/amd64/kubelet",
+		"linux/amd64/kubelet links k8s.io/api",
+		"linux/amd64/kubelet links stdlib", "patches/0001-racks.patch patches k8s.io/api", "registry.k8s.io/proxy-amd64:v1 contains libc6",
+		"registry.k8s.io/proxy-amd64:v1 contains debian",
 		"registry.k8s.io/proxy-amd64:v1 contains linux/amd64/other", "registry.k8s.io/proxy:v1 describes registry.k8s.io/proxy-amd64:v1",
 		"kubernetes made of src.tar.gz", "kubernetes built by golang.org/toolchain")
 	ids := map[string]bool{}
@@ -98,12 +107,14 @@ func TestAnImageConsistsOfNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	components, _ := names(d)
-	want := []string{"image registry.k8s.io/proxy-amd64:v1", "layer sha256:" + short, "library go.uber.org/zap", "library stdlib", "package libc6", "program linux/amd64/other", "system debian"}
+	want := []string{"image registry.k8s.io/proxy-amd64:v1", "layer sha256:" + short, "library go.uber.org/zap", "library stdlib",
+		"package libc6", "program linux/amd64/other", "system debian"}
 	slices.Sort(components[1:])
 	if !slices.Equal(components, want) {
 		t.Errorf("components %q, want %q", components, want)
 	}
-	if got, want := d.Components[0].PURL, "pkg:oci/proxy-amd64@sha256:"+short+"?arch=amd64&repository_url=registry.k8s.io%2Fproxy-amd64&tag=v1"; got != want {
+	if got, want := d.Components[0].PURL,
+		"pkg:oci/proxy-amd64@sha256:"+short+"?arch=amd64&repository_url=registry.k8s.io%2Fproxy-amd64&tag=v1"; got != want {
 		t.Errorf("package URL %s, want %s", got, want)
 	}
 }

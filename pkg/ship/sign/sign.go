@@ -161,7 +161,8 @@ var ErrIrregular = errors.New("it is no file, or too large")
 
 // Check checks the signatures of a release. Signed are the files that are signed as they are, by name, and read returns the content of a
 // signature. With a key, the bundles must be there, and be by that key; without one, Check only finds what cannot be right, whoever signed.
-func Check(signed map[string][]byte, statements []Statement, read func(name string) ([]byte, error), key *signature.PublicKey) ([]File, error) {
+func Check(signed map[string][]byte, statements []Statement, read func(name string) ([]byte, error),
+	key *signature.PublicKey) ([]File, error) {
 	var found []File
 	add := func(name string, wanted bool, check func(data []byte) error) error {
 		data, err := read(name)

@@ -110,6 +110,7 @@ func about(image release.Artifact, predicateType string, predicate json.RawMessa
 		Subject       []provenance.Subject `json:"subject"`
 		PredicateType string               `json:"predicateType"`
 		Predicate     json.RawMessage      `json:"predicate"`
-	}{provenance.StatementType, []provenance.Subject{{Name: image.Name, Digest: map[string]string{"sha256": image.SHA256}}}, predicateType, predicate})
+	}{provenance.StatementType, []provenance.Subject{{Name: image.Name, Digest: map[string]string{"sha256": image.SHA256}}},
+		predicateType, predicate})
 	return bytes.TrimSpace(b.Bytes()), err
 }

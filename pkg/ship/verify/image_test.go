@@ -59,7 +59,8 @@ func signedLayout(t *testing.T) (dir string, public *signature.PublicKey) {
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config, Layers: []v1.Descriptor{write(types.OCILayer, []byte("a layer"))},
 	}))
 	manifest.Platform = on
-	index := write(types.OCIImageIndex, marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{manifest}}))
+	index := write(types.OCIImageIndex, marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
+		Manifests: []v1.Descriptor{manifest}}))
 	index.Annotations = map[string]string{refName: pauseIndex}
 	top := marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{index}})
 	for file, data := range map[string][]byte{"index.json": top, "oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)} {
@@ -127,7 +128,8 @@ func TestSignedLayoutIsGood(t *testing.T) {
 			t.Errorf("%+v: %+v", tt.want, r)
 		}
 	}
-	if _, err := Layout(t.Context(), dir, "registry.k8s.io/puase:v1.37.0", Want{}); err == nil || !strings.Contains(err.Error(), "did you mean "+pauseIndex) {
+	if _, err := Layout(t.Context(), dir, "registry.k8s.io/puase:v1.37.0", Want{}); err == nil ||
+		!strings.Contains(err.Error(), "did you mean "+pauseIndex) {
 		t.Errorf("an image that is not there: %v", err)
 	}
 }

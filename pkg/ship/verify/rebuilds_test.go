@@ -160,7 +160,8 @@ func TestFilesAboutRebuildsAreBounded(t *testing.T) {
 		}
 	}
 	want := map[string]Status{
-		"link" + release.BundleSuffix: Stranger, "large" + release.BundleSuffix: Stranger, "small" + release.BundleSuffix: Unchecked, "README": Stranger,
+		"link" + release.BundleSuffix: Stranger, "large" + release.BundleSuffix: Stranger,
+		"small" + release.BundleSuffix: Unchecked, "README": Stranger,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

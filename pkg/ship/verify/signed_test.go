@@ -114,7 +114,8 @@ func TestTamperingIsNamed(t *testing.T) {
 		harm func(t *testing.T, dir string)
 		want File
 	}{
-		"one byte in a tarball": {func(t *testing.T, dir string) { write(t, dir, tar, "content of kubernetes.tar.gy") }, File{Path: tar, Status: Changed}},
+		"one byte in a tarball": {func(t *testing.T, dir string) { write(t, dir, tar, "content of kubernetes.tar.gy") },
+			File{Path: tar, Status: Changed}},
 		"sums made again, not signed": {func(t *testing.T, dir string) {
 			described, err := release.Read(dir)
 			if err != nil {
@@ -178,7 +179,8 @@ func TestTamperingIsNamed(t *testing.T) {
 			describe(t, dir, r)
 		}, File{"attestations/pause-linux-amd64.signature.sigstore.json", BadSigned, ""}},
 		"attestation of another artifact": {func(t *testing.T, dir string) {
-			write(t, dir, "attestations/pause.provenance.sigstore.json", string(read(t, dir, "attestations/pause-linux-amd64.provenance.sigstore.json")))
+			write(t, dir, "attestations/pause.provenance.sigstore.json", string(
+				read(t, dir, "attestations/pause-linux-amd64.provenance.sigstore.json")))
 		}, File{"attestations/pause.provenance.sigstore.json", BadSigned, "it is of another content"}},
 		"attestation removed": {func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, "attestations/pause.signature.sigstore.json")); err != nil {
@@ -318,7 +320,8 @@ func TestOlderReleasesAreRefused(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", tt.want, report, err)
 		}
 	}
-	if _, err := Folder(t.Context(), dir, Want{AtLeast: "v1.37.0+acme.1.rc.1"}); err == nil || !strings.Contains(err.Error(), "write v1.37.0+acme.1-rc.1") {
+	if _, err := Folder(t.Context(), dir, Want{AtLeast: "v1.37.0+acme.1.rc.1"}); err == nil ||
+		!strings.Contains(err.Error(), "write v1.37.0+acme.1-rc.1") {
 		t.Errorf("a candidate that would come after its release: %v", err)
 	}
 	if _, err := Folder(t.Context(), dir, Want{AtLeast: "1.37"}); err == nil || !strings.Contains(err.Error(), `"1.37" is not a version`) {

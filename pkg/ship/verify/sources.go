@@ -17,8 +17,8 @@ import (
 // ErrSources says that a release does not have the sources that it was made of.
 var ErrSources = errors.New("its sources do not explain it")
 
-// Sources checks that the tarball of the sources in a release's folder has the tree that the release was made of, with each of its patches, as
-// release.json names them. A release of a dirty tree says in its version that it need not.
+// Sources checks that the tarball of the sources in a release's folder has the tree that the release was made of, with each of its patches,
+// as release.json names them. A release of a dirty tree says in its version that it need not.
 func Sources(ctx context.Context, dir string) error {
 	described, err := release.Read(dir)
 	if err != nil {

@@ -170,7 +170,8 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	case d.at == 0 && r.StatusCode == http.StatusOK:
 		d.version = got
 		return r, nil
-	case d.at > 0 && r.StatusCode == http.StatusPartialContent && strings.HasPrefix(r.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", d.at)):
+	case d.at > 0 && r.StatusCode == http.StatusPartialContent && strings.HasPrefix(r.Header.Get("Content-Range"),
+		fmt.Sprintf("bytes %d-", d.at)):
 		_, size, _ := strings.Cut(r.Header.Get("Content-Range"), "/")
 		if got.size, err = strconv.ParseInt(size, 10, 64); err != nil {
 			got.size = -1 // "*": the server does not know it

@@ -171,12 +171,13 @@ func (b *slowBody) Close() error { return nil }
 func fetched(t *testing.T, answer func(request int, r *http.Request) *http.Response) (string, error) {
 	t.Helper()
 	requests := 0
-	at := &site{base: &url.URL{Scheme: "http", User: url.UserPassword("me", "p@ss"), Host: "example.com", Path: "/"}, wait: time.Second, client: &http.Client{
-		Transport: answering(func(r *http.Request) *http.Response {
-			requests++
-			return answer(requests, r)
-		}),
-	}}
+	at := &site{base: &url.URL{Scheme: "http", User: url.UserPassword("me", "p@ss"), Host: "example.com", Path: "/"},
+		wait: time.Second, client: &http.Client{
+			Transport: answering(func(r *http.Request) *http.Response {
+				requests++
+				return answer(requests, r)
+			}),
+		}}
 	f, _, err := at.open(t.Context(), "file")
 	if err != nil {
 		return "", err
@@ -208,7 +209,8 @@ func TestServersThatAreSilentAreGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, err := fetched(t, func(_ int, r *http.Request) *http.Response {
-			return &http.Response{StatusCode: http.StatusOK, ContentLength: 100, Body: &slowBody{ctx: r.Context(), content: "0123456789", pause: 2 * stall}}
+			return &http.Response{StatusCode: http.StatusOK, ContentLength: 100,
+				Body: &slowBody{ctx: r.Context(), content: "0123456789", pause: 2 * stall}}
 		})
 		if err == nil || !strings.Contains(err.Error(), "http://***@example.com/file: after 0 bytes") {
 			t.Errorf("error %v", err)
@@ -233,16 +235,19 @@ func TestVersionsAreNotSpliced(t *testing.T) {
 		content     string // that is sent then
 		want        string // "" is an error
 	}{
-		"the rest":                         {header("ETag", `"a"`), header("ETag", `"a"`, "Content-Range", "bytes 10-19/20"), 206, before[10:], before},
-		"the rest of an unknown size":      {header(), header("Content-Range", "bytes 10-19/*"), 206, before[10:], before},
-		"all of it again":                  {header("ETag", `"a"`), header("ETag", `"a"`), 200, before, before},
-		"all of it, by another server":     {header("ETag", `"a"`, "Last-Modified", "1"), header("ETag", `W/"a"`, "Last-Modified", "2"), 200, before, before},
-		"another tag":                      {header("ETag", `"a"`), header("ETag", `"b"`), 200, after, ""},
-		"another weak tag":                 {header("ETag", `W/"a"`), header("ETag", `W/"b"`), 200, after, ""},
-		"another time":                     {header("Last-Modified", "1"), header("Last-Modified", "2"), 200, after, ""},
-		"another size":                     {header(), header(), 200, longer, ""},
-		"the rest of another size":         {header(), header("Content-Range", "bytes 10-21/22"), 206, longer[10:], ""},
-		"the rest of another tag":          {header("ETag", `"a"`), header("ETag", `"b"`, "Content-Range", "bytes 10-19/20"), 206, after[10:], ""},
+		"the rest": {header("ETag", `"a"`), header("ETag", `"a"`, "Content-Range", "bytes 10-19/20"),
+			206, before[10:], before},
+		"the rest of an unknown size": {header(), header("Content-Range", "bytes 10-19/*"), 206, before[10:], before},
+		"all of it again":             {header("ETag", `"a"`), header("ETag", `"a"`), 200, before, before},
+		"all of it, by another server": {header("ETag", `"a"`, "Last-Modified", "1"),
+			header("ETag", `W/"a"`, "Last-Modified", "2"), 200, before, before},
+		"another tag":              {header("ETag", `"a"`), header("ETag", `"b"`), 200, after, ""},
+		"another weak tag":         {header("ETag", `W/"a"`), header("ETag", `W/"b"`), 200, after, ""},
+		"another time":             {header("Last-Modified", "1"), header("Last-Modified", "2"), 200, after, ""},
+		"another size":             {header(), header(), 200, longer, ""},
+		"the rest of another size": {header(), header("Content-Range", "bytes 10-21/22"), 206, longer[10:], ""},
+		"the rest of another tag": {header("ETag", `"a"`), header("ETag", `"b"`, "Content-Range",
+			"bytes 10-19/20"), 206, after[10:], ""},
 		"the rest by a server that lies":   {header("ETag", `"a"`), header("ETag", `"a"`, "Content-Range", "bytes 5-19/20"), 206, before[5:], ""},
 		"nothing, since it is gone":        {header(), header(), 404, "", ""},
 		"nothing, since it became shorter": {header(), header(), 416, "", ""},
@@ -252,11 +257,14 @@ func TestVersionsAreNotSpliced(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				got, err := fetched(t, func(n int, r *http.Request) *http.Response {
 					if n == 1 {
-						return &http.Response{StatusCode: 200, Header: tt.first, ContentLength: int64(len(before)), Body: &slowBody{ctx: r.Context(), content: before[:10]}}
+						return &http.Response{StatusCode: 200, Header: tt.first, ContentLength: int64(len(before)),
+							Body: &slowBody{ctx: r.Context(), content: before[:10]}}
 					}
-					return &http.Response{StatusCode: tt.status, Header: tt.then, ContentLength: int64(len(tt.content)), Body: &slowBody{r.Context(), tt.content, 0, true}}
+					return &http.Response{StatusCode: tt.status, Header: tt.then, ContentLength: int64(len(tt.content)),
+						Body: &slowBody{r.Context(), tt.content, 0, true}}
 				})
-				if tt.want == "" && (err == nil || strings.Contains(err.Error(), "p@ss") || strings.Contains(err.Error(), "ss@")) || tt.want != "" && (err != nil || got != tt.want) {
+				if tt.want == "" && (err == nil || strings.Contains(err.Error(), "p@ss") || strings.Contains(err.Error(), "ss@")) || tt.want != "" &&
+					(err != nil || got != tt.want) {
 					t.Errorf("got %q, %v", got, err)
 				}
 			})

@@ -209,7 +209,8 @@ func (r *Report) compare(want Want) error {
 }
 
 // signatures adds what is known of signatures: of files by their contents, and of statements.
-func (r *Report) signatures(ctx context.Context, at place, signed map[string][]byte, statements []sign.Statement, key *signature.PublicKey) error {
+func (r *Report) signatures(ctx context.Context, at place, signed map[string][]byte, statements []sign.Statement,
+	key *signature.PublicKey) error {
 	found, err := sign.Check(signed, statements, func(name string) ([]byte, error) {
 		return readSmall(ctx, at, name, signature.MaxBundle)
 	}, key)

@@ -27,7 +27,8 @@ func made(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	on := platform.Platform{OS: "linux", Arch: "amd64"}
-	zap := release.Input{Kind: release.Module, Name: "go.uber.org/zap", Version: "v1.0.0", License: "MIT", Sum: "h1:l6N77U7tjwB5L056bgrBTJIEdevac/naBZ3iSvDNfpM="}
+	zap := release.Input{Kind: release.Module, Name: "go.uber.org/zap", Version: "v1.0.0", License: "MIT",
+		Sum: "h1:l6N77U7tjwB5L056bgrBTJIEdevac/naBZ3iSvDNfpM="}
 	a, b := strings.Repeat("a", 64), strings.Repeat("b", 128)
 	const image = "registry.k8s.io/pause-amd64:v1.37.0"
 	r := &release.Release{
@@ -49,7 +50,8 @@ func made(t *testing.T) string {
 		a.Path, a.Size, a.SHA256, a.SHA512 = a.Name, int64(len(data)), hex.EncodeToString(short[:]), hex.EncodeToString(long[:])
 		r.Artifacts = append(r.Artifacts, a)
 	}
-	file(release.Artifact{Name: "kubernetes.tar.gz", Kind: release.Tarball, Of: []string{"linux/amd64/pause.tar"}}, []byte("content of kubernetes.tar.gz"))
+	file(release.Artifact{Name: "kubernetes.tar.gz", Kind: release.Tarball, Of: []string{"linux/amd64/pause.tar"}},
+		[]byte("content of kubernetes.tar.gz"))
 	for _, a := range sbom.Artifacts(r, "sbom") {
 		data, err := sbom.Make(r, a, nil)
 		if err != nil {
@@ -150,9 +152,11 @@ func TestTheReportSaysWhatIsWrongWithAFile(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, File{tar, Missing, ""}},
-		"cut short":      {func(t *testing.T, dir string) { write(t, dir, tar, "content") }, File{tar, Short, "has 7 bytes of 28"}},
-		"longer":         {func(t *testing.T, dir string) { write(t, dir, tar, "content of kubernetes.tar.gz.") }, File{tar, Changed, "has 29 bytes, want 28"}},
-		"another byte":   {func(t *testing.T, dir string) { write(t, dir, tar, "content of kubernetes.tar.gy") }, File{Path: tar, Status: Changed}},
+		"cut short": {func(t *testing.T, dir string) { write(t, dir, tar, "content") }, File{tar, Short, "has 7 bytes of 28"}},
+		"longer": {func(t *testing.T, dir string) { write(t, dir, tar, "content of kubernetes.tar.gz.") },
+			File{tar, Changed, "has 29 bytes, want 28"}},
+		"another byte": {func(t *testing.T, dir string) { write(t, dir, tar, "content of kubernetes.tar.gy") },
+			File{Path: tar, Status: Changed}},
 		"of another run": {func(t *testing.T, dir string) { write(t, dir, "old.tar.gz", "") }, File{"old.tar.gz", Stranger, ""}},
 		"in a folder": {func(t *testing.T, dir string) {
 			if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
@@ -193,7 +197,8 @@ func TestTheReportSaysWhatIsWrongWithAFile(t *testing.T) {
 			if err := errors.Join(report.Text(&text), report.JSON(&data)); err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(text.String(), test.want.Path+": "+string(test.want.Status)) || !strings.Contains(text.String(), "are not as described") {
+			if !strings.Contains(text.String(), test.want.Path+": "+string(test.want.Status)) ||
+				!strings.Contains(text.String(), "are not as described") {
 				t.Errorf("text %q", text.String())
 			}
 			var read Report

@@ -26,7 +26,8 @@ type tracked struct {
 	} `json:"releases"`
 }
 
-// binaryBuild is at the end of a package's version that was built again of the same sources. Older releases do not say the version of these.
+// binaryBuild is at the end of a package's version that was built again of the same sources. Older releases do not say the version of
+// these.
 var binaryBuild = regexp.MustCompile(`\+b[0-9]+$`)
 
 // checkTracker returns an error if there are packages to ask about, and nobody says where, or if the file is not there.

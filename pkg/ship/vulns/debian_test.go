@@ -74,7 +74,8 @@ func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 	if err := (Options{Release: &release.Release{}}).checkTracker(); err != nil {
 		t.Errorf("without packages, no tracker is needed: %v", err)
 	}
-	for _, text := range []string{"", "[]", "{", "{}", `{"iptables": {"CVE-1": {"releases": {"sid": {"status": "open"}}}}}`, `{"iptables": []}`, `{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "odd"}}}}}`,
+	for _, text := range []string{"", "[]", "{", "{}", `{"iptables": {"CVE-1": {"releases": {"sid": {"status": "open"}}}}}`,
+		`{"iptables": []}`, `{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "odd"}}}}}`,
 		`{"iptables": {"CVE-1": {"releases": {"trixie": {"status": "resolved", "fixed_version": ""}}}}}`} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"slipway.build/pkg/release"
 )
 
-// OpenVEX writes the report as an OpenVEX document, version 0.2.0: see https://github.com/openvex/spec. Author is who states it. Nothing in it
-// is random, and its time is that of the release, so that the same findings are the same bytes.
+// OpenVEX writes the report as an OpenVEX document, version 0.2.0: see https://github.com/openvex/spec. Author is who states it. Nothing in
+// it is random, and its time is that of the release, so that the same findings are the same bytes.
 func (r *Report) OpenVEX(w io.Writer, author string) error {
 	type object = map[string]any
 	statements := []object{}
@@ -48,7 +48,8 @@ func (r *Report) OpenVEX(w io.Writer, author string) error {
 		}
 	}
 	document := object{
-		"@context": "https://openvex.dev/ns/v0.2.0", "author": author, "timestamp": r.date.UTC().Format(time.RFC3339), "version": 1, "statements": statements,
+		"@context": "https://openvex.dev/ns/v0.2.0", "author": author, "timestamp": r.date.UTC().Format(time.RFC3339), "version": 1,
+		"statements": statements,
 	}
 	data, err := json.Marshal(document)
 	if err != nil {
@@ -81,7 +82,8 @@ func (r *Report) SARIF(w io.Writer) error {
 			if summary == "" {
 				summary = f.ID
 			}
-			rules = append(rules, object{"id": f.ID, "shortDescription": object{"text": summary}, "properties": object{"tags": append([]string{"security"}, f.Aliases...)}})
+			rules = append(rules, object{"id": f.ID, "shortDescription": object{"text": summary},
+				"properties": object{"tags": append([]string{"security"}, f.Aliases...)}})
 		}
 		for _, p := range f.In {
 			result := object{
@@ -90,7 +92,8 @@ func (r *Report) SARIF(w io.Writer) error {
 				"locations": []object{{"physicalLocation": object{"artifactLocation": object{"uri": location(p)}}}},
 			}
 			if e := p.Exception; e != nil {
-				result["suppressions"] = []object{{"kind": "external", "status": "accepted", "justification": e.Status + ", until " + e.Until + ": " + e.Reason}}
+				result["suppressions"] = []object{{"kind": "external", "status": "accepted",
+					"justification": e.Status + ", until " + e.Until + ": " + e.Reason}}
 			}
 			results = append(results, result)
 		}

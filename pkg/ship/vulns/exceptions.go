@@ -105,7 +105,8 @@ func parseException(n *yaml.Node) (e Exception, err error) {
 	case !slices.Contains(statuses, e.Status):
 		return e, fmt.Errorf("the exception for %s: its status is %s, not %q", e.ID, suggest.Enumerate(statuses, "or"), e.Status)
 	case e.Status == "not_affected" && !slices.Contains(justifications, e.Justification):
-		return e, fmt.Errorf("the exception for %s: what is not affected has the justification %s, not %q", e.ID, suggest.Enumerate(justifications, "or"), e.Justification)
+		return e, fmt.Errorf("the exception for %s: what is not affected has the justification %s, not %q", e.ID,
+			suggest.Enumerate(justifications, "or"), e.Justification)
 	case e.Status != "not_affected" && e.Justification != "":
 		return e, fmt.Errorf("the exception for %s: only what is not_affected has a justification", e.ID)
 	}

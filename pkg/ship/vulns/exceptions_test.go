@@ -37,16 +37,18 @@ func TestExceptionsAreReadStrictly(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	for what, tt := range map[string]struct{ old, now, problem string }{
-		"no id":               {"id: CVE-2026-1", `id: ""`, "line 2: an exception needs an id"},
-		"no reason":           {"reason: patches/0003-fix.patch", `reason: ""`, "line 8: the exception for GO-2 needs a reason"},
-		"no such status":      {"status: fixed", "status: ignored", `its status is not_affected, fixed, affected or under_investigation, not "ignored"`},
-		"no justification":    {"  justification: vulnerable_code_not_in_execute_path\n", "", "has the justification"},
-		"justification fixed": {"status: fixed", "status: fixed\n  justification: component_not_present", "only what is not_affected has a justification"},
-		"no day":              {"until: 2027-02-28", "until: 2027-02-29", `until "2027-02-29", want a day such as 2027-01-31`},
-		"unknown field":       {"  component: kubelet", "  komponent: kubelet", "komponent"},
-		"unknown list":        {"exceptions:", "exeptions:", "exeptions"},
-		"two documents":       {"exceptions:", "---\n---\nexceptions:", "more than one document"},
-		"two of a key":        {"  status: fixed", "  status: fixed\n  status: fixed", "already"},
+		"no id":     {"id: CVE-2026-1", `id: ""`, "line 2: an exception needs an id"},
+		"no reason": {"reason: patches/0003-fix.patch", `reason: ""`, "line 8: the exception for GO-2 needs a reason"},
+		"no such status": {"status: fixed", "status: ignored",
+			`its status is not_affected, fixed, affected or under_investigation, not "ignored"`},
+		"no justification": {"  justification: vulnerable_code_not_in_execute_path\n", "", "has the justification"},
+		"justification fixed": {"status: fixed", "status: fixed\n  justification: component_not_present",
+			"only what is not_affected has a justification"},
+		"no day":        {"until: 2027-02-28", "until: 2027-02-29", `until "2027-02-29", want a day such as 2027-01-31`},
+		"unknown field": {"  component: kubelet", "  komponent: kubelet", "komponent"},
+		"unknown list":  {"exceptions:", "exeptions:", "exeptions"},
+		"two documents": {"exceptions:", "---\n---\nexceptions:", "more than one document"},
+		"two of a key":  {"  status: fixed", "  status: fixed\n  status: fixed", "already"},
 	} {
 		if _, err := parseExceptions([]byte(strings.Replace(good, tt.old, tt.now, 1))); err == nil || !strings.Contains(err.Error(), tt.problem) {
 			t.Errorf("%s: error %v, want %q", what, err, tt.problem)

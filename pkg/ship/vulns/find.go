@@ -345,8 +345,8 @@ func (r *Report) ask(ctx context.Context, o Options, a release.Artifact, modules
 	return nil
 }
 
-// asked returns a module as the database knows it. A patched module counts as the one that was patched: whether a patch mends something is for
-// people to say.
+// asked returns a module as the database knows it. A patched module counts as the one that was patched: whether a patch mends something is
+// for people to say.
 func asked(in release.Input) govulns.Module {
 	m := govulns.Module{Path: in.Name}
 	m.Version, _ = module.Unpatched(in.Version)

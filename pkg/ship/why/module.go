@@ -26,10 +26,11 @@ type ModuleAnswer struct {
 type Link struct {
 	Binary   string            `json:"binary"`
 	Platform platform.Platform `json:"platform"`
-	Version  string            `json:"version"`           // of the module
-	Chain    []string          `json:"chain,omitempty"`   // packages that import each other, from the main package to the first one of the module
-	Problem  string            `json:"problem,omitempty"` // why there is no chain
-	In       []Place           `json:"in"`
+	Version  string            `json:"version"` // of the module
+	// packages that import each other, from the main package to the first one of the module
+	Chain   []string `json:"chain,omitempty"`
+	Problem string   `json:"problem,omitempty"` // why there is no chain
+	In      []Place  `json:"in"`
 }
 
 // Lists opens the lists of packages, with their imports, that binaries for a platform are compiled of, as go list -json prints them.
@@ -54,7 +55,8 @@ func Module(r *release.Release, name string, lists Lists) (*ModuleAnswer, error)
 		}
 	}
 	if len(answer.Inputs) == 0 {
-		return nil, fmt.Errorf("no binary of release %s links the module %s%s", r.Version, name, suggest.DidYouMean(suggest.Near(modulePath, names)))
+		return nil, fmt.Errorf("no binary of release %s links the module %s%s", r.Version, name,
+			suggest.DidYouMean(suggest.Near(modulePath, names)))
 	}
 	for _, in := range r.Inputs {
 		if in.Kind == release.Patch && slices.Contains(in.Changes, modulePath) {

@@ -135,8 +135,8 @@ func (c *contents) at(name string) (imaged, bool) {
 	return f, ok
 }
 
-// owner returns the package that a file is of, or "". Of a link that no package lists, as it was chosen among alternatives, it is that of what the
-// link leads to.
+// owner returns the package that a file is of, or "". Of a link that no package lists, as it was chosen among alternatives, it is that of
+// what the link leads to.
 func (c *contents) owner(name string) string {
 	for range 10 { // no chain of links is longer
 		if owner := c.owners[name]; owner != "" {

@@ -47,8 +47,8 @@ type Place struct {
 	Member   string `json:"member,omitempty"`
 }
 
-// File answers for an artifact of the release in a folder, or for a file in one, a tarball or an image. Artifacts are called by their names,
-// and images by those of their indexes, too, if they are for one platform. An unknown name is an error with near names.
+// File answers for an artifact of the release in a folder, or for a file in one, a tarball or an image. Artifacts are called by their
+// names, and images by those of their indexes, too, if they are for one platform. An unknown name is an error with near names.
 func File(ctx context.Context, dir string, r *release.Release, name, member string) (*Answer, error) {
 	w := &world{r, dir, release.OriginsOf(r)}
 	a, err := w.find(name)

@@ -64,9 +64,10 @@ func hexOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(t
 const commit = "0123456789"
 
 var (
-	on       = platform.Platform{OS: "linux", Arch: "amd64"}
-	zap      = release.Input{Kind: release.Module, Name: "go.uber.org/zap", Version: "v1.27.0", Sum: "h1:z=", License: "MIT"}
-	api      = release.Input{Kind: release.Module, Name: "k8s.io/api", Version: "v0.37.1-patched.p1", Replaces: "k8s.io/api@v0.37.1", Sum: "h1:a="}
+	on  = platform.Platform{OS: "linux", Arch: "amd64"}
+	zap = release.Input{Kind: release.Module, Name: "go.uber.org/zap", Version: "v1.27.0", Sum: "h1:z=", License: "MIT"}
+	api = release.Input{Kind: release.Module, Name: "k8s.io/api", Version: "v0.37.1-patched.p1",
+		Replaces: "k8s.io/api@v0.37.1", Sum: "h1:a="}
 	fix      = release.Input{Kind: release.Patch, Name: "patches/0001-fix.patch", SHA256: "12", Changes: []string{"k8s.io/api"}}
 	sources  = release.Input{Kind: release.Source, Name: "src.tar.gz"}
 	iptables = release.Input{Kind: release.Debian, Name: "iptables", Version: "1.8", Platform: on, SHA256: "34"}
@@ -82,11 +83,14 @@ func made(t testing.TB) (string, *release.Release) {
 		member{name: "var/lib/dpkg/status.d/iptables", text: "Package: iptables\n"},
 		member{name: "var/lib/dpkg/status.d/iptables.md5sums", text: strings.Repeat("0", 32) + "  usr/sbin/xtables\n"})
 	top := tarOf(t, member{name: "go/proxy", text: "program"})
-	archive := tarOf(t, member{name: "manifest.json", text: "[]"}, member{name: hexOf(layer) + ".tar", text: layer}, member{name: hexOf(top) + ".tar", text: top})
+	archive := tarOf(t, member{name: "manifest.json", text: "[]"}, member{name: hexOf(layer) + ".tar", text: layer},
+		member{name: hexOf(top) + ".tar", text: top})
 	for name, text := range map[string]string{
 		"server.tar.gz": tarOf(t, member{name: "k/proxy", text: "program"}, member{name: "k/proxy.tar", text: archive},
-			member{name: "k/run.sh", text: "run"}, member{name: "k/LICENSES/vendor/go.uber.org/zap/LICENSE", text: "MIT"}, member{name: "k/version", text: "v1"}),
-		"src.tar.gz": tarOf(t, member{name: "scripts/go.sh", text: "run"}, member{name: "scripts/run.sh", text: "run"}, member{name: "images/issue", text: "hello"}),
+			member{name: "k/run.sh", text: "run"}, member{name: "k/LICENSES/vendor/go.uber.org/zap/LICENSE", text: "MIT"},
+			member{name: "k/version", text: "v1"}),
+		"src.tar.gz": tarOf(t, member{name: "scripts/go.sh", text: "run"}, member{name: "scripts/run.sh", text: "run"},
+			member{name: "images/issue", text: "hello"}),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(compressed(t, text)), 0o644); err != nil {
 			t.Fatal(err)
@@ -95,13 +99,17 @@ func made(t testing.TB) (string, *release.Release) {
 	return dir, &release.Release{
 		Version: "v1.37.1", Commit: commit,
 		Artifacts: []release.Artifact{
-			{Name: "linux/amd64/proxy", Kind: release.Binary, Platform: on, SHA256: hexOf("program"), Action: "compile proxy", Package: "acme.io/cmd/proxy",
-				Flags: []string{"-trimpath", "-ldflags=-s -w"}, Inputs: []string{api.PURL(), zap.PURL()}},
-			{Name: "acme.io/proxy-amd64:v1", Kind: release.Image, Platform: on, Of: []string{"linux/amd64/proxy"}, Action: "image proxy", Inputs: []string{iptables.PURL()},
-				Layers: []release.Layer{{Digest: "sha256:11", DiffID: "sha256:" + hexOf(layer)}, {Digest: "sha256:22", DiffID: "sha256:" + hexOf(top)}}},
+			{Name: "linux/amd64/proxy", Kind: release.Binary, Platform: on, SHA256: hexOf("program"), Action: "compile proxy",
+				Package: "acme.io/cmd/proxy",
+				Flags:   []string{"-trimpath", "-ldflags=-s -w"}, Inputs: []string{api.PURL(), zap.PURL()}},
+			{Name: "acme.io/proxy-amd64:v1", Kind: release.Image, Platform: on, Of: []string{"linux/amd64/proxy"}, Action: "image proxy",
+				Inputs: []string{iptables.PURL()},
+				Layers: []release.Layer{{Digest: "sha256:11", DiffID: "sha256:" + hexOf(layer)},
+					{Digest: "sha256:22", DiffID: "sha256:" + hexOf(top)}}},
 			{Name: "acme.io/proxy:v1", Kind: release.Index, Of: []string{"acme.io/proxy-amd64:v1"}},
 			{Name: "linux/amd64/proxy.tar", Kind: release.Archive, Platform: on, Of: []string{"acme.io/proxy-amd64:v1"}},
-			{Name: "server.tar.gz", Kind: release.Tarball, Platform: on, Path: "server.tar.gz", Action: "package server", Of: []string{"linux/amd64/proxy", "linux/amd64/proxy.tar"},
+			{Name: "server.tar.gz", Kind: release.Tarball, Platform: on, Path: "server.tar.gz", Action: "package server",
+				Of:      []string{"linux/amd64/proxy", "linux/amd64/proxy.tar"},
 				Members: []release.Member{{Path: "k/proxy", Artifact: "linux/amd64/proxy"}, {Path: "k/proxy.tar", Artifact: "linux/amd64/proxy.tar"}}},
 			{Name: "src.tar.gz", Kind: release.Tarball, Path: "src.tar.gz"},
 		},
@@ -113,8 +121,9 @@ func TestFilesHaveOrigins(t *testing.T) {
 	t.Parallel()
 	dir, r := made(t)
 	program := Answer{
-		Release: "v1.37.1", Commit: commit, Kind: release.Binary, Platform: on, SHA256: hexOf("program"), Action: "compile proxy", Package: "acme.io/cmd/proxy",
-		Flags: []string{"-trimpath", "-ldflags=-s -w"}, Inputs: []release.Input{sources, fix, zap, api},
+		Release: "v1.37.1", Commit: commit, Kind: release.Binary, Platform: on, SHA256: hexOf("program"), Action: "compile proxy",
+		Package: "acme.io/cmd/proxy",
+		Flags:   []string{"-trimpath", "-ldflags=-s -w"}, Inputs: []release.Input{sources, fix, zap, api},
 		In: []Place{{Artifact: "acme.io/proxy-amd64:v1"}, {"server.tar.gz", "k/proxy"}},
 	}
 	packed := Answer{Release: "v1.37.1", Commit: commit, Platform: on, Action: "package server", Inputs: []release.Input{sources}}
@@ -126,13 +135,15 @@ func TestFilesHaveOrigins(t *testing.T) {
 	}{
 		{"linux/amd64/proxy", "", program, func(a *Answer) { a.Name = "linux/amd64/proxy" }},
 		{"server.tar.gz", "./k/proxy", program, func(a *Answer) { a.Name, a.Member = "server.tar.gz", "k/proxy" }},
-		{"acme.io/proxy:v1", "/go/proxy", program, func(a *Answer) { a.Name, a.Member, a.Layer = "acme.io/proxy-amd64:v1", "go/proxy", "sha256:22" }},
+		{"acme.io/proxy:v1", "/go/proxy", program,
+			func(a *Answer) { a.Name, a.Member, a.Layer = "acme.io/proxy-amd64:v1", "go/proxy", "sha256:22" }},
 		{"server.tar.gz", "k/run.sh", packed, func(a *Answer) {
 			a.Name, a.Member, a.SHA256, a.Source = "server.tar.gz", "k/run.sh", hexOf("run"), "scripts/run.sh"
 		}},
 		{"server.tar.gz", "k/version", packed, func(a *Answer) { a.Name, a.Member, a.SHA256 = "server.tar.gz", "k/version", hexOf("v1") }},
 		{"server.tar.gz", "k/LICENSES/vendor/go.uber.org/zap/LICENSE", packed, func(a *Answer) {
-			a.Name, a.Member, a.SHA256, a.License = "server.tar.gz", "k/LICENSES/vendor/go.uber.org/zap/LICENSE", hexOf("MIT"), "go.uber.org/zap@v1.27.0"
+			a.Name, a.Member, a.SHA256, a.License = "server.tar.gz", "k/LICENSES/vendor/go.uber.org/zap/LICENSE", hexOf("MIT"),
+				"go.uber.org/zap@v1.27.0"
 		}},
 		{"proxy.tar", "usr/sbin/xtables", imaged, func(a *Answer) {
 			a.Name, a.Member, a.SHA256, a.Debian = "acme.io/proxy-amd64:v1", "usr/sbin/xtables", hexOf("firewall"), &iptables
@@ -181,7 +192,8 @@ func TestUnknownNamesHaveNeighbours(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"proxy.tar", "server.tar.gz"} {
-		if _, err := File(t.Context(), dir, r, name, "k/version"); err == nil || !strings.Contains(err.Error(), "is not there") && !strings.Contains(err.Error(), "no tarball that is here") {
+		if _, err := File(t.Context(), dir, r, name, "k/version"); err == nil || !strings.Contains(err.Error(), "is not there") &&
+			!strings.Contains(err.Error(), "no tarball that is here") {
 			t.Errorf("%s, without the tarball: error %v", name, err)
 		}
 	}
@@ -221,7 +233,8 @@ func TestModulesAreLinkedThroughImports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Links) != 1 || len(got.Patches) != tt.patches || got.Links[0].Problem != tt.problem || !slices.Equal(got.Links[0].Chain, tt.chain) {
+		if len(got.Links) != 1 || len(got.Patches) != tt.patches || got.Links[0].Problem != tt.problem ||
+			!slices.Equal(got.Links[0].Chain, tt.chain) {
 			t.Errorf("%s: %+v", tt.module, got)
 		}
 		var text strings.Builder
@@ -229,7 +242,8 @@ func TestModulesAreLinkedThroughImports(t *testing.T) {
 			t.Errorf("%s, error %v", &text, err)
 		}
 	}
-	if _, err := Module(r, "go.uber.org/zap@v2", nil); err == nil || !strings.Contains(err.Error(), "no binary of release v1.37.1 links the module go.uber.org/zap@v2") {
+	if _, err := Module(r, "go.uber.org/zap@v2", nil); err == nil || !strings.Contains(err.Error(),
+		"no binary of release v1.37.1 links the module go.uber.org/zap@v2") {
 		t.Errorf("another version: error %v", err)
 	}
 	if _, err := Module(r, "go.uber.org/zap", list(`{"ImportPath": 1}`)); err == nil {

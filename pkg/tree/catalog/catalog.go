@@ -72,9 +72,10 @@ type Toolchain struct {
 
 // An Image is a container image for the platforms of the server set: a binary on a base, or what the base has.
 type Image struct {
-	Name   string   `json:"name" file:"required"`             // in the registry, folders included
-	Title  string   `json:"title" file:"required"`            // for people to read
-	Base   string   `json:"base,omitempty" file:"optional"`   // the folder in images/ that describes the base; empty: the image holds nothing but binaries
+	Name  string `json:"name" file:"required"`  // in the registry, folders included
+	Title string `json:"title" file:"required"` // for people to read
+	// the folder in images/ that describes the base; empty: the image holds nothing but binaries
+	Base   string   `json:"base,omitempty" file:"optional"`
 	Binary string   `json:"binary,omitempty" file:"optional"` // the program that is started; empty: it is in the base
 	With   []string `json:"with,omitempty" file:"optional"`   // other binaries that the image holds
 	User   string   `json:"user,omitempty" file:"optional"`   // UID:GID to run as; empty: root

@@ -228,7 +228,8 @@ func TestTagsOfDeclaredFields(t *testing.T) {
 	for _, declared := range []any{Catalog{}, Toolchain{}, Binary{}, Image{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(declared)) {
 			how, ok := f.Tag.Lookup("file")
-			if derived := f.Name == "ModulePath" || f.Name == "Kubernetes"; derived == ok || ok && how != "required" && how != "optional" || f.Tag.Get("json") == "" {
+			if derived := f.Name == "ModulePath" || f.Name == "Kubernetes"; derived == ok || ok && how != "required" && how != "optional" ||
+				f.Tag.Get("json") == "" {
 				t.Errorf("%T.%s has the tag %s", declared, f.Name, f.Tag)
 			}
 		}

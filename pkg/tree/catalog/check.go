@@ -351,7 +351,8 @@ func (c *checker) checkImages() {
 		c.checkDuplicate("image", name, c.line(&im.Name), first)
 		other := files[im.File()]
 		if other != nil && im.Name != "" && (other.Name != im.Name || im.In(Test) && other.Version != im.Version) {
-			c.add(c.line(&im.Name), "the archive of image %s would be %s.tar, as is that of the one on line %d", im.Name, im.File(), c.line(&other.Name))
+			c.add(c.line(&im.Name), "the archive of image %s would be %s.tar, as is that of the one on line %d", im.Name,
+				im.File(), c.line(&other.Name))
 		}
 		files[im.File()] = im
 		c.checkImage(im)
@@ -473,7 +474,8 @@ func (c *checker) checkOrigin(im *Image) {
 	if im.Revision != "" && !commit.MatchString(im.Revision) {
 		c.add(c.line(&im.Revision), "%q is not a commit: 40 hexadecimal digits in lower case", im.Revision)
 	}
-	if u, err := url.Parse(im.Source); im.Source != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery+u.Fragment != "") {
+	if u, err := url.Parse(im.Source); im.Source != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		u.RawQuery+u.Fragment != "") {
 		c.add(c.line(&im.Source), "%q is not the URL of a repository like https://github.com/etcd-io/etcd", im.Source)
 	}
 }

@@ -122,7 +122,8 @@ func (d *Draft) DropProject(module string) error {
 		return ours
 	})
 	collect("images", func(entry *yaml.Node) bool { return dropped[value(entry, "binary")] })
-	slices.SortFunc(entries, func(a, b *yaml.Node) int { return cmp.Compare(b.Line, a.Line) }) // from the end, so that lines stay where they are
+	// from the end, so that lines stay where they are
+	slices.SortFunc(entries, func(a, b *yaml.Node) int { return cmp.Compare(b.Line, a.Line) })
 	for _, entry := range entries {
 		d.replaceLines(entry.Line, lastLine(entry), "")
 	}
@@ -137,7 +138,8 @@ func (d *Draft) SetImage(at int, to Image) error {
 	if err != nil {
 		return err
 	}
-	if _, version := lookup(image, "version"); to.Version != "" && version != nil && resolve(version).Value != to.Version && to.Revision == "" {
+	if _, version := lookup(image, "version"); to.Version != "" && version != nil &&
+		resolve(version).Value != to.Version && to.Revision == "" {
 		if err := d.dropField(at, "revision"); err != nil {
 			return err
 		}

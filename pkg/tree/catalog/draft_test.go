@@ -50,9 +50,11 @@ func TestDraftChangesNothingElse(t *testing.T) {
 		{"a new commit", func(d *Draft) error { return d.SetImage(0, Image{Version: "3.6.8-0", Revision: hash}) },
 			"3.7.0-0, created: 2026-07-08T18:18:55Z", "3.6.8-0, created: 2026-07-08T18:18:55Z, revision: " + hash},
 		{"another commit", func(d *Draft) error { return d.SetImage(4, Image{Version: "1.30.0", Revision: hash}) },
-			"1.29.2, created: 2026-05-12T19:47:40Z,\n   revision: adfe804de7f72f9cc828d264093f0dfe4e5e3a23", "1.30.0, created: 2026-05-12T19:47:40Z,\n   revision: " + hash},
+			"1.29.2, created: 2026-05-12T19:47:40Z,\n   revision: adfe804de7f72f9cc828d264093f0dfe4e5e3a23",
+			"1.30.0, created: 2026-05-12T19:47:40Z,\n   revision: " + hash},
 		{"no commit any more", func(d *Draft) error { return d.SetImage(4, Image{Version: "1.30.0"}) },
-			"1.29.2, created: 2026-05-12T19:47:40Z,\n   revision: adfe804de7f72f9cc828d264093f0dfe4e5e3a23", "1.30.0, created: 2026-05-12T19:47:40Z"},
+			"1.29.2, created: 2026-05-12T19:47:40Z,\n   revision: adfe804de7f72f9cc828d264093f0dfe4e5e3a23",
+			"1.30.0, created: 2026-05-12T19:47:40Z"},
 		{"in lines", func(d *Draft) error { return d.SetImage(5, Image{Version: "v1.2.4"}) },
 			"v1.2.3\n  revision: adfe804de7f72f9cc828d264093f0dfe4e5e3a23", "v1.2.4"},
 		{"a commit in lines", func(d *Draft) error {
@@ -60,7 +62,8 @@ func TestDraftChangesNothingElse(t *testing.T) {
 				return err
 			}
 			return d.SetImage(5, Image{Version: "v1.2.4", Revision: hash})
-		}, "v1.2.3\n  revision: adfe804de7f72f9cc828d264093f0dfe4e5e3a23\n  created: 2026-05-12T19:47:40Z", "v1.2.4\n  created: 2026-05-12T19:47:40Z\n  revision: " + hash},
+		}, "v1.2.3\n  revision: adfe804de7f72f9cc828d264093f0dfe4e5e3a23\n  created: 2026-05-12T19:47:40Z",
+			"v1.2.4\n  created: 2026-05-12T19:47:40Z\n  revision: " + hash},
 		{"one has what another had", func(d *Draft) error {
 			if err := d.SetImage(2, Image{Version: "2.55"}); err != nil {
 				return err

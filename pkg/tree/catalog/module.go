@@ -22,7 +22,8 @@ func loadModule(root, name string) (*module, error) {
 		return nil, fmt.Errorf("%q is not a folder of the repository, written with slashes", name)
 	}
 	if !inventory.MayBeReleased(name) {
-		return nil, fmt.Errorf("no release is made of %s: use a folder outside of test and testdata, with no name that begins with _ or a dot", name)
+		return nil, fmt.Errorf("no release is made of %s: use a folder outside of test and testdata, with no name that begins with _ or a dot",
+			name)
 	}
 	m, err := inventory.Load(root, name)
 	if err != nil {

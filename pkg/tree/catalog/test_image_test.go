@@ -35,8 +35,10 @@ func TestImagesForTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Image{
-		{Name: "e2e/shell", Set: Test, Base: "static", Version: "1.0-1", Created: time.Date(2026, 2, 13, 18, 39, 11, 0, time.UTC), Arguments: []string{"sh", "-c"}, Title: "Shell"},
-		{Name: "e2e/shell", Set: Test, Base: "static", Binary: "dns", SetUID: true, Entrypoint: []string{"/dns"}, Version: "1.1", Created: time.Date(2026, 2, 13, 17, 39, 11, 0, time.UTC), Title: "Shell"},
+		{Name: "e2e/shell", Set: Test, Base: "static", Version: "1.0-1", Created: time.Date(2026, 2, 13, 18, 39, 11, 0, time.UTC),
+			Arguments: []string{"sh", "-c"}, Title: "Shell"},
+		{Name: "e2e/shell", Set: Test, Base: "static", Binary: "dns", SetUID: true, Entrypoint: []string{"/dns"}, Version: "1.1",
+			Created: time.Date(2026, 2, 13, 17, 39, 11, 0, time.UTC), Title: "Shell"},
 	}
 	arm := Platform{OS: "linux", Arch: "arm64"}
 	if diff := cmp.Diff(want, c.ImagesFor(Test, arm)); diff != "" {
@@ -64,14 +66,18 @@ func TestProblemsWithImagesForTests(t *testing.T) {
 		edit edit
 		want string
 	}{
-		"no version":      {edit{" version: 1.0-1, created: 2026-02-13T18:39:11Z,", ""}, `12: image e2e/shell: it needs a version: the one that tests use`},
-		"odd version":     {edit{"1.0-1", "1.0+1"}, `12: "1.0+1" is not a version for an image: letters, digits, and _ . -`},
-		"one twice":       {edit{"1.0-1", `"1.1"`}, `13: duplicate image "e2e/shell:1.1", first on line 12`},
-		"nothing to run":  {edit{" arguments: [sh, -c],", ""}, `12: image e2e/shell has neither a binary nor a base with something to start`},
-		"unknown set":     {edit{"set: test, base: static, version", "set: tests, base: static, version"}, `12: unknown set "tests"; did you mean test?`},
-		"set of nodes":    {edit{"set: test, base: static, version", "set: node, base: static, version"}, `12: image e2e/shell: set node has no images; server and test have`},
-		"odd flag":        {edit{"setuid: true", "setuid: maybe"}, `13: setuid must be true or false, not maybe`},
-		"root of nothing": {edit{"1.0-1,", "1.0-1, setuid: true,"}, `12: image e2e/shell has no binary that others could go with, or that could run as root`},
+		"no version": {edit{" version: 1.0-1, created: 2026-02-13T18:39:11Z,", ""},
+			`12: image e2e/shell: it needs a version: the one that tests use`},
+		"odd version":    {edit{"1.0-1", "1.0+1"}, `12: "1.0+1" is not a version for an image: letters, digits, and _ . -`},
+		"one twice":      {edit{"1.0-1", `"1.1"`}, `13: duplicate image "e2e/shell:1.1", first on line 12`},
+		"nothing to run": {edit{" arguments: [sh, -c],", ""}, `12: image e2e/shell has neither a binary nor a base with something to start`},
+		"unknown set": {edit{"set: test, base: static, version", "set: tests, base: static, version"},
+			`12: unknown set "tests"; did you mean test?`},
+		"set of nodes": {edit{"set: test, base: static, version", "set: node, base: static, version"},
+			`12: image e2e/shell: set node has no images; server and test have`},
+		"odd flag": {edit{"setuid: true", "setuid: maybe"}, `13: setuid must be true or false, not maybe`},
+		"root of nothing": {edit{"1.0-1,", "1.0-1, setuid: true,"},
+			`12: image e2e/shell has no binary that others could go with, or that could run as root`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -79,9 +79,9 @@ func List(ctx context.Context, root string) ([]string, error) {
 	return names, err
 }
 
-// Read reads files below root. Those that are missing, and folders, are left out. A nil blob leaves git's hashes out; otherwise it returns a new
-// hash of the repository's kind. If memory is not nil, only files that may have changed since it saw them are read; it is always used with the
-// same kind of hash.
+// Read reads files below root. Those that are missing, and folders, are left out. A nil blob leaves git's hashes out; otherwise it returns
+// a new hash of the repository's kind. If memory is not nil, only files that may have changed since it saw them are read; it is always used
+// with the same kind of hash.
 func Read(ctx context.Context, root string, names []string, blob func() hash.Hash, memory *statcache.Cache) ([]File, error) {
 	const batch = 32
 	files := make([]File, len(names))
@@ -172,8 +172,8 @@ func (f *File) sum(content []byte, blob func() hash.Hash) {
 	f.Blob = hex.EncodeToString(git.Sum(nil))
 }
 
-// Digest returns one digest of files, in hex: of their names, modes and contents, in any order, and of more names of files whose content nothing
-// is known of.
+// Digest returns one digest of files, in hex: of their names, modes and contents, in any order, and of more names of files whose content
+// nothing is known of.
 func Digest(files []File, unread ...string) string {
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	h := sha256.New()

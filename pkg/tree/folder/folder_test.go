@@ -18,7 +18,8 @@ func TestLeavings(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"patches/.#0001-acme.patch": true, "cmd/#main.go#": true, "a~": true, "cmd/.main.go.swp": true, ".x.swo": true, "docs/.DS_Store": true,
-		".gitignore": false, "images/x/rootfs/etc/.hidden": false, "~": false, "#": false, "a#": false, "a.swp": false, "patches/0001.patch": false,
+		".gitignore": false, "images/x/rootfs/etc/.hidden": false, "~": false, "#": false, "a#": false, "a.swp": false,
+		"patches/0001.patch": false,
 	} {
 		if Leaving(name) != want {
 			t.Errorf("%s: %v", name, !want)
@@ -35,7 +36,8 @@ func TestDigestOfAFolderIsThatOfItsTar(t *testing.T) {
 		name, content, link string
 		mode                fs.FileMode
 	}{
-		{"b/run", "#!/bin/sh\n", "", 0o755}, {"a.go", "package a\n", "", 0o644}, {"b/link", "", "../a.go", 0}, {"version", "other", "", 0o644}, {"_output/x", "", "", 0o644},
+		{"b/run", "#!/bin/sh\n", "", 0o755}, {"a.go", "package a\n", "", 0o644}, {"b/link", "", "../a.go", 0}, {"version", "other", "", 0o644},
+		{"_output/x", "", "", 0o644},
 	} {
 		file := filepath.Join(dir, f.name)
 		h := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: int64(len(f.content)), Typeflag: tar.TypeReg}

@@ -38,5 +38,6 @@ func Leaving(name string) bool {
 	return len(base) > 1 && (strings.HasSuffix(base, "~") || strings.HasPrefix(base, "#") && strings.HasSuffix(base, "#"))
 }
 
-// Hidden reports whether a file is no data of its folder, though it has the suffix of such: its name begins with a dot, or it is a [Leaving].
+// Hidden reports whether a file is no data of its folder, though it has the suffix of such: its name begins with a dot, or it is a
+// [Leaving].
 func Hidden(name string) bool { return strings.HasPrefix(path.Base(name), ".") || Leaving(name) }

@@ -57,7 +57,8 @@ func TestTheFolderOfInputsIsFound(t *testing.T) {
 
 func TestModulesInTestdataAndOfTestsAreNoInputs(t *testing.T) {
 	t.Parallel()
-	got := ModuleFolders([]string{"images/a/go.mod", "go.mod", "cmd/go.mod.orig", "pkg/testdata/m/go.mod", "_old/go.mod", ".cache/x/go.mod", "cmd/go.mod", "test/peers/go.mod", "testing/go.mod"})
+	got := ModuleFolders([]string{"images/a/go.mod", "go.mod", "cmd/go.mod.orig", "pkg/testdata/m/go.mod", "_old/go.mod", ".cache/x/go.mod",
+		"cmd/go.mod", "test/peers/go.mod", "testing/go.mod"})
 	if diff := cmp.Diff([]string{".", "cmd", "images/a", "testing"}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -25,8 +25,8 @@ type List struct {
 	Debian  []debian.Lock   `json:"debian"`  // one for each suite and time, with the packages that are needed
 }
 
-// ModuleFolders returns the folders of the Go modules in a tree that a release, slipway or its unit tests may need, by the names of its files: see
-// [module.MayBeReleased].
+// ModuleFolders returns the folders of the Go modules in a tree that a release, slipway or its unit tests may need, by the names of its
+// files: see [module.MayBeReleased].
 func ModuleFolders(files []string) []string {
 	var dirs []string
 	for _, name := range files {

@@ -8,8 +8,9 @@ import (
 )
 
 var imports = map[string]string{
-	"cmd/go.mod":                  "module slipway.build/cmd\n",
-	"cmd/kubelet/main.go":         "package main\n\nimport (\n\t_ \"fmt\"\n\t_ \"slipway.build/cmd/a\"\n\t_ \"slipway.build/cmdline\"\n)\n\nfunc main() {}\n",
+	"cmd/go.mod": "module slipway.build/cmd\n",
+	"cmd/kubelet/main.go": "package main\n\nimport (\n\t_ \"fmt\"\n\t_ \"slipway.build/cmd/a\"\n\t_ \"slipway.build/cmdline\"\n)\n\n" +
+		"func main() {}\n",
 	"cmd/kubelet/main_windows.go": "package main\n\nimport _ \"slipway.build/cmd/windows\"\n",
 	"cmd/a/a.go":                  "package a\n\nimport _ \"slipway.build/cmd\"\n",
 	"cmd/a/broken.go":             "pack",

@@ -110,9 +110,9 @@ type Module struct {
 	folders map[string]*folder // that were read, by path relative to Dir
 }
 
-// MayBeReleased reports whether a release, slipway or its unit tests may need a module in a folder of the tree, slash-separated. Modules below the
-// folder test are other programs, which tests and measurements run beside a release. What is below a folder testdata, and what the go command ignores
-// because of its name, is data.
+// MayBeReleased reports whether a release, slipway or its unit tests may need a module in a folder of the tree, slash-separated. Modules
+// below the folder test are other programs, which tests and measurements run beside a release. What is below a folder testdata, and what
+// the go command ignores because of its name, is data.
 func MayBeReleased(folder string) bool {
 	if folder == "." {
 		return true

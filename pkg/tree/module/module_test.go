@@ -94,7 +94,8 @@ func TestLoadReadsGoModAndGoSum(t *testing.T) {
 	if diff := cmp.Diff(want, m.Requires); diff != "" {
 		t.Errorf("requirements (-want +got):\n%s", diff)
 	}
-	if got := m.Replaces[0]; got != (Replacement{Version{"example.com/folder", ""}, Version{"../fake/folder", ""}, 19}) || !slices.Equal(m.Folders(), []string{"../fake/folder"}) {
+	if got := m.Replaces[0]; got != (Replacement{Version{"example.com/folder", ""}, Version{"../fake/folder", ""}, 19}) ||
+		!slices.Equal(m.Folders(), []string{"../fake/folder"}) {
 		t.Errorf("the first replacement is %+v", got)
 	}
 	pinned := []Pinned{
@@ -182,7 +183,8 @@ replace (
 		t.Fatal(err)
 	}
 	_, err := load(t, root, "cmd").Inputs()
-	if err == nil || !strings.Contains(err.Error(), filepath.FromSlash("cmd/go.mod")+":6: k8s.io/kubernetes is replaced by a folder that is not a module") {
+	if err == nil || !strings.Contains(err.Error(), filepath.FromSlash("cmd/go.mod")+":6: k8s.io/kubernetes is replaced by a folder that is "+
+		"not a module") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -18,9 +18,9 @@ import (
 // maxTable is the size, in bytes, of the largest table of functions that is read. That of kube-apiserver is a fifth.
 const maxTable = 256 << 20
 
-// Packages lists the import paths of the packages that a program holds functions of, also those that are inlined, sorted. They are read from
-// the table that the program itself needs for its stack traces, so it may be stripped. A main package is "main". The form of the table is
-// that of Go 1.20 and later: see runtime/symtab.go.
+// Packages lists the import paths of the packages that a program holds functions of, also those that are inlined, sorted. They are read
+// from the table that the program itself needs for its stack traces, so it may be stripped. A main package is "main". The form of the table
+// is that of Go 1.20 and later: see runtime/symtab.go.
 func Packages(r io.ReaderAt) ([]string, error) {
 	table, order, err := functionTable(r)
 	if err != nil {

@@ -16,8 +16,9 @@ func program(t *testing.T, goos, goarch string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":       "module example.com/app\n\ngo 1.21\n",
-		"main.go":      "package main\n\nimport (\n\t\"example.com/app/used.v2\"\n\t\"example.com/app/inlined\"\n)\n\nfunc main() { println(inlined.G(used.F(len(used.List[int]{})))) }\n",
+		"go.mod": "module example.com/app\n\ngo 1.21\n",
+		"main.go": "package main\n\nimport (\n\t\"example.com/app/used.v2\"\n\t\"example.com/app/inlined\"\n)\n\n" +
+			"func main() { println(inlined.G(used.F(len(used.List[int]{})))) }\n",
 		"used.v2/a.go": "package used\n\ntype List[T any] []T\n\n//go:noinline\nfunc F(n int) int { return n + 1 }\n",
 		"inlined/a.go": "package inlined\n\nfunc G(n int) int {\n\tif n > 1 {\n\t\tprintln(n)\n\t}\n\treturn n * 3\n}\n",
 		"unused/a.go":  "package unused\n",

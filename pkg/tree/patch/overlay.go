@@ -364,7 +364,8 @@ func (a *attempt) binary(d *gitdiff.File, name string, data []byte) ([]byte, *Co
 		return nil, &Conflict{File: name, Why: "the patch does not hold its content"}
 	}
 	if !isBlob(data, before) {
-		return nil, &Conflict{File: name, Why: fmt.Sprintf("the binary file is not the one that the patch changes: expected git's blob %s, there is %s", before, Blob(data))}
+		return nil, &Conflict{File: name, Why: fmt.Sprintf("the binary file is not the one that the patch changes: expected git's blob %s, "+
+			"there is %s", before, Blob(data))}
 	}
 	var result bytes.Buffer
 	change := &gitdiff.File{IsBinary: true, BinaryFragment: fragment}

@@ -67,12 +67,14 @@ func Parse(name string, data []byte) (*Patch, error) {
 		}
 	}
 	if len(p.Commits) == 0 {
-		return nil, &InvalidError{Patch: name, Why: "changes no file; want the output of git format-patch or git diff, or a pull request's .patch"}
+		return nil, &InvalidError{Patch: name, Why: "changes no file; want the output of git format-patch or git diff, or a pull " +
+			"request's .patch"}
 	}
 	return p, nil
 }
 
-// AgreesWithGit lets git read a patch, too. An error of type *[InvalidError] says that git refuses it, or finds changes of other files in it.
+// AgreesWithGit lets git read a patch, too. An error of type *[InvalidError] says that git refuses it, or finds changes of other files in
+// it.
 func (p *Patch) AgreesWithGit(ctx context.Context) error {
 	tmp, err := os.MkdirTemp("", "slipway-patch-")
 	if err != nil {
@@ -102,7 +104,8 @@ func (p *Patch) AgreesWithGit(ctx context.Context) error {
 		}
 	}
 	if !slices.Equal(got, want) {
-		return &InvalidError{Patch: p.Name, Why: fmt.Sprintf("git finds changes of %q in it, and slipway of %q; make it again with git format-patch", want, got)}
+		return &InvalidError{Patch: p.Name, Why: fmt.Sprintf("git finds changes of %q in it, and slipway of %q; make it again with git "+
+			"format-patch", want, got)}
 	}
 	return nil
 }

@@ -180,7 +180,8 @@ func overlooked(root, name string, e fs.DirEntry) error {
 		if err != nil {
 			return err
 		}
-		return &InvalidError{Patch: filepath.ToSlash(rel), Why: "it would not be applied: patches are in " + path.Dir(name) + ", and not in folders below"}
+		return &InvalidError{Patch: filepath.ToSlash(rel), Why: "it would not be applied: patches are in " + path.Dir(name) +
+			", and not in folders below"}
 	})
 }
 
@@ -205,7 +206,8 @@ func checkSeries(root, dir string, patches []*Patch) error {
 		applied = append(applied, path.Base(p.Name))
 	}
 	if !slices.Equal(listed, applied) {
-		return &InvalidError{Patch: name, Why: fmt.Sprintf("it lists %q, but %q are applied: every file that ends with %s, in the order of the names",
+		return &InvalidError{Patch: name, Why: fmt.Sprintf("it lists %q, but %q are applied: every file that ends with %s, in the order of "+
+			"the names",
 			listed, applied, Suffix)}
 	}
 	return nil

@@ -19,10 +19,12 @@ func TestWhatLooksLikeAPatchIsNotOverlooked(t *testing.T) {
 		tree files
 		want string // "" if there is no error
 	}{
-		{"a diff", files{"patches/2.diff": change("pkg/a.go")}, "patch patches/2.diff: it would not be applied: the names of patches end with .patch"},
+		{"a diff", files{"patches/2.diff": change("pkg/a.go")}, "patch patches/2.diff: it would not be applied: the names of patches end " +
+			"with .patch"},
 		{"capitals", files{"patches/2.PATCH": change("pkg/a.go")}, "patches/2.PATCH: it would not be applied"},
 		{"a folder", files{"patches/more/2.patch": change("pkg/a.go")}, "patches/more/2.patch: it would not be applied: patches are in patches"},
-		{"another order", files{"patches/2.patch": change("pkg/b.go"), "patches/series": "2.patch\n1.patch\n"}, `patches/series: it lists ["2.patch" "1.patch"], but`},
+		{"another order", files{"patches/2.patch": change("pkg/b.go"), "patches/series": "2.patch\n1.patch\n"},
+			`patches/series: it lists ["2.patch" "1.patch"], but`},
 		{"a list of others", files{"patches/series": "1.patch\nmore/2.patch -p0\n"}, `it lists ["1.patch" "more/2.patch"]`},
 		{"another project", files{"images/etcd/patches/1.diff": change("a.go")}, "images/etcd/patches/1.diff: it would not"},
 		{"the same list", files{"patches/series": "# mine\n1.patch -p1\n"}, ""},
@@ -56,14 +58,17 @@ func TestParseRefuses(t *testing.T) {
 		{"a page of HTML", "<html><body>diff</body></html>\n", "changes no file"},
 		{"a path above", change("../a.go"), "../a.go: not a path inside the repository"},
 		{"a path out of a folder", change("pkg/../../a.go"), "not a path inside the repository"},
-		{"an absolute path", "diff --git a/pkg/a.go b/etc/passwd\nsimilarity index 100%\nrename from pkg/a.go\nrename to /etc/passwd\n", "/etc/passwd: not a path inside the repository"},
+		{"an absolute path", "diff --git a/pkg/a.go b/etc/passwd\nsimilarity index 100%\nrename from pkg/a.go\nrename to /etc/passwd\n",
+			"/etc/passwd: not a path inside the repository"},
 		{"a path of Windows", change(`pkg\a.go`), "not a path inside the repository"},
 		{"go.mod", change("go.mod"), "go.mod: patches cannot change go.mod"},
 		{"go.sum of a module", change("staging/src/k8s.io/api/go.sum"), "patches cannot change go.sum"},
-		{"deleted go.mod", "diff --git a/go.mod b/go.mod\ndeleted file mode 100644\n--- a/go.mod\n+++ /dev/null\n@@ -1 +0,0 @@\n-module x\n", "cannot change go.mod"},
+		{"deleted go.mod", "diff --git a/go.mod b/go.mod\ndeleted file mode 100644\n--- a/go.mod\n+++ /dev/null\n@@ -1 +0,0 @@\n-module x\n",
+			"cannot change go.mod"},
 		{"renamed go.mod", "diff --git a/go.mod b/go.old\nsimilarity index 100%\nrename from go.mod\nrename to go.old\n", "cannot change go.mod"},
 		{"a binary without content", "diff --git a/x b/x\nindex 1234567..89abcde 100644\nBinary files a/x and b/x differ\n", "--binary"},
-		{"a diff of git and another one", change("pkg/a.go") + strings.SplitN(change("pkg/b.go"), "\n", 2)[1], "it has 1 headers of git, and changes 2 files"},
+		{"a diff of git and another one", change("pkg/a.go") + strings.SplitN(change("pkg/b.go"), "\n", 2)[1],
+			"it has 1 headers of git, and changes 2 files"},
 		{"a header of nothing", change("pkg/a.go") + "diff --git a/pkg/b.go b/pkg/b.go\n", "not a patch as git makes them"},
 		{"git's own files", change(".git/config"), "not a path inside the repository"},
 		{"half a hunk", strings.TrimSuffix(change("pkg/a.go"), " three\n"), "not a patch as git makes them"},
@@ -110,7 +115,8 @@ func TestParseReadsOtherDiffs(t *testing.T) {
 		"diff -u":   plain,
 		"with mail": "Subject: [PATCH] faster\n\nIt is.\n---\n pkg/a.go | 2 +-\n\n" + change("pkg/a.go") + "-- \n2.39.5\n\n",
 	} {
-		if got, r := apply(t, files{"pkg/a.go": "one\ntwo\nthree\n"}, []byte(text)); r.Verdict != Applies || got["pkg/a.go"] != "one\nTWO\nthree\n" {
+		if got, r := apply(t, files{"pkg/a.go": "one\ntwo\nthree\n"}, []byte(text)); r.Verdict != Applies ||
+			got["pkg/a.go"] != "one\nTWO\nthree\n" {
 			t.Errorf("%s: %v %v %q", name, r.Verdict, r.Conflict, got)
 		}
 	}
@@ -125,17 +131,21 @@ func TestConflictSaysWhatWasExpectedAndWhatIsThere(t *testing.T) {
 		name, there, want string
 	}{
 		{"a line is another", strings.Replace(old, "line 28\n", "line twenty-eight\n", 1),
-			"patch a.patch does not apply: pkg/a.go, hunk 2 of 2 (@@ -27,7 +27,7 @@ line 26), at line 28\n\texpected: line 28\n\tthere is: line twenty-eight"},
-		{"the place has moved", "0\n0\n" + strings.Replace(old, "line 28\n", "line twenty-eight\n", 1), "at line 30\n\texpected: line 28\n\tthere is: line twenty-eight"},
+			"patch a.patch does not apply: pkg/a.go, hunk 2 of 2 (@@ -27,7 +27,7 @@ line 26), at line 28\n\texpected: line 28\n" +
+				"\tthere is: line twenty-eight"},
+		{"the place has moved", "0\n0\n" + strings.Replace(old, "line 28\n", "line twenty-eight\n", 1),
+			"at line 30\n\texpected: line 28\n\tthere is: line twenty-eight"},
 		{"the file is shorter", numbered(1, 29), "at line 30\n\texpected: line 30\n\tthere is: the end of the file"},
-		{"only the line end is another", strings.Replace(old, "line 28\n", "line 28\r\n", 1), `expected: "line 28\n"` + "\n\tthere is: " + `"line 28\r\n"`},
+		{"only the line end is another", strings.Replace(old, "line 28\n", "line 28\r\n", 1),
+			`expected: "line 28\n"` + "\n\tthere is: " + `"line 28\r\n"`},
 	} {
 		_, r := apply(t, files{"pkg/a.go": test.there}, patch)
 		if r.Conflict == nil || !strings.Contains(r.Conflict.Error(), test.want) {
 			t.Errorf("%s:\n%v\nwant\n%s", test.name, r.Conflict, test.want)
 		}
 	}
-	if _, r := apply(t, files{}, patch); r.Conflict == nil || r.Conflict.Error() != "patch a.patch does not apply: pkg/a.go: there is no such file" {
+	if _, r := apply(t, files{}, patch); r.Conflict == nil || r.Conflict.Error() != "patch a.patch does not apply: pkg/a.go: there is no "+
+		"such file" {
 		t.Errorf("%v", r.Conflict)
 	}
 }
@@ -151,7 +161,8 @@ func TestFilesThatAreInNoModuleArePassedOver(t *testing.T) {
 	for _, name := range skipped {
 		text := change(name)
 		if name == "link" {
-			text = "diff --git a/link b/link\nindex 1234567..89abcde 120000\n--- a/link\n+++ b/link\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"
+			text = "diff --git a/link b/link\nindex 1234567..89abcde 120000\n--- a/link\n+++ b/link\n@@ -1 +1 @@\n-a\n" +
+				"\\ No newline at end of file\n+b\n\\ No newline at end of file\n"
 		}
 		patch.WriteString(text)
 	}
@@ -213,7 +224,8 @@ func TestKubernetesRepositoryLocates(t *testing.T) {
 			t.Errorf("%s: %v %q %q", test.name, in, file, why)
 		}
 	}
-	p, err := Parse("a.patch", []byte(change("pkg/kubelet/a.go")+change("pkg/kubelet/b.go")+change("staging/src/k8s.io/api/apps/v1/types.go")+change("docs/a.md")))
+	p, err := Parse("a.patch", []byte(change("pkg/kubelet/a.go")+change("pkg/kubelet/b.go")+change(
+		"staging/src/k8s.io/api/apps/v1/types.go")+change("docs/a.md")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,12 +245,16 @@ func TestProjectRepositoryIsWhatTheProjectRequires(t *testing.T) {
 		name    string
 		module  string // "" if there is an error
 	}{
-		{"etcd", []module.Requirement{require("go.etcd.io/etcd/server/v3", true), require("go.etcd.io/etcd/etcdctl/v3", true), require("go.etcd.io/bbolt", false)},
+		{"etcd", []module.Requirement{require("go.etcd.io/etcd/server/v3", true), require("go.etcd.io/etcd/etcdctl/v3", true),
+			require("go.etcd.io/bbolt", false)},
 			"server/embed/etcd.go", "go.etcd.io/etcd/server/v3"},
-		{"etcd", []module.Requirement{require("go.etcd.io/etcd/server/v3", true), require("go.etcd.io/etcd/api/v3", false)}, "api/version.go", "go.etcd.io/etcd/api/v3"},
+		{"etcd", []module.Requirement{require("go.etcd.io/etcd/server/v3", true), require("go.etcd.io/etcd/api/v3", false)}, "api/version.go",
+			"go.etcd.io/etcd/api/v3"},
 		{"etcd", []module.Requirement{require("go.etcd.io/etcd/client/v3", true)}, "client/v3/client.go", "go.etcd.io/etcd/client/v3"},
-		{"coredns", []module.Requirement{require("github.com/coredns/caddy", true), require("github.com/coredns/coredns", true)}, "core/a.go", "github.com/coredns/coredns"},
-		{"cni-plugins", []module.Requirement{require("github.com/containernetworking/plugins", true), require("github.com/containernetworking/cni", false)},
+		{"coredns", []module.Requirement{require("github.com/coredns/caddy", true), require("github.com/coredns/coredns", true)}, "core/a.go",
+			"github.com/coredns/coredns"},
+		{"cni-plugins", []module.Requirement{require("github.com/containernetworking/plugins", true),
+			require("github.com/containernetworking/cni", false)},
 			"plugins/main/a.go", "github.com/containernetworking/plugins"},
 		{"own", []module.Requirement{require("example.com/a", true), require("example.com/b", true)}, "a.go", ""},
 		{"pause", nil, "a.go", ""},

@@ -76,7 +76,8 @@ func ProjectRepository(project string, m *module.Module) (*Repository, error) {
 		roots = slices.DeleteFunc(roots, func(root string) bool { return path.Base(root) != project })
 	}
 	if len(roots) != 1 {
-		return nil, fmt.Errorf("%s/go.mod does not say which repository the patches are for: it must require modules of one repository directly, or of one that is called %s", m.Name, project)
+		return nil, fmt.Errorf("%s/go.mod does not say which repository the patches are for: it must require modules of one repository "+
+			"directly, or of one that is called %s", m.Name, project)
 	}
 	r := &Repository{}
 	for _, d := range m.Requires {

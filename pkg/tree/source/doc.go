@@ -10,8 +10,8 @@
 //   - Without git, in an unpacked source tarball, all files are sources. A release that is built there has the checksums
 //     of the release that the tarball comes from.
 //
-// Some files are never sources: .git in any folder; and, in the top folder, _output, _inputs (see package input), the file version (a new one is
-// packed with the sources, see package stamp) and Bazel's symbolic links bazel-*.
+// Some files are never sources: .git in any folder; and, in the top folder, _output, _inputs (see package input), the file version (a new
+// one is packed with the sources, see package stamp) and Bazel's symbolic links bazel-*.
 //
 // Folders have no entries, since git knows only files. Only the owner's x bit of a file's mode counts. Symbolic links stay
 // links. Submodules and repositories inside the work tree are errors: the commit does not hold their content, and a tarball

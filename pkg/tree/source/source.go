@@ -81,9 +81,9 @@ func (t *Tree) Names() []string {
 	return names
 }
 
-// Content returns a digest of the sources that is the same wherever they are: in the work tree, in its commit, in the tarball, and in the folder
-// where that was unpacked. Seen is a digest of all that may be read in the folder: another one if that has more, such as a file that git ignores.
-// See [folder.Digest].
+// Content returns a digest of the sources that is the same wherever they are: in the work tree, in its commit, in the tarball, and in the
+// folder where that was unpacked. Seen is a digest of all that may be read in the folder: another one if that has more, such as a file that
+// git ignores. See [folder.Digest].
 func (t *Tree) Content(ctx context.Context) (sources, seen string, err error) {
 	files, err := t.readAll(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (t *Tree) Sum(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(lines)), nil
 }
 
-// Digests returns a line for each source whose name is accepted: the name, the mode, where a link leads, and the SHA-256 of what a file holds.
-// They are the same for all trees with the same content.
+// Digests returns a line for each source whose name is accepted: the name, the mode, where a link leads, and the SHA-256 of what a file
+// holds. They are the same for all trees with the same content.
 func (t *Tree) Digests(ctx context.Context, accept func(name string) bool) ([]byte, error) {
 	entries, err := t.Entries(ctx)
 	if err != nil {

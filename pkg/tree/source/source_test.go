@@ -126,8 +126,9 @@ func TestNamesAreThoseOfTheEntriesInEveryTree(t *testing.T) {
 		repo *gittest.Repo
 		want []string
 	}{
-		"clean":    {clean, all},
-		"changed":  {changed, slices.Sorted(slices.Values(append(slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == "empty" }), "new/file")))},
+		"clean": {clean, all},
+		"changed": {changed, slices.Sorted(slices.Values(append(slices.DeleteFunc(slices.Clone(all),
+			func(n string) bool { return n == "empty" }), "new/file")))},
 		"unpacked": {unpacked, all},
 	} {
 		tree := treeOf(t, test.repo)

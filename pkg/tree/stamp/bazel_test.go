@@ -46,7 +46,8 @@ func TestStampComesBackFromTheStatus(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %+v and error %v, want %+v", got, err, want)
 	}
-	if _, err := stamp.FromWorkspaceStatus([]byte("BUILD_EMBED_LABEL \nBUILD_HOST h\n")); err == nil || !strings.Contains(err.Error(), "not built as a release") {
+	if _, err := stamp.FromWorkspaceStatus([]byte("BUILD_EMBED_LABEL \nBUILD_HOST h\n")); err == nil ||
+		!strings.Contains(err.Error(), "not built as a release") {
 		t.Errorf("without a stamp the error is %v", err)
 	}
 }

@@ -38,11 +38,11 @@
 //
 // # What is refused
 //
-// A version must be a semantic version with a leading v and all three numbers. It may add build metadata to a release,
-// but not a pre-release (v1.36.3-acme.1) unless the base is that pre-release: a pre-release comes before its release, and
-// kubeadm would ask for the images of the patch before. A version of another base is refused, and so is a candidate that
-// Compare would put after its release (v1.36.3+acme.1.rc.1). This holds for tags on HEAD as well. As a container image's tag, with '_' in place of '+', the
-// version must fit into 128 characters.
+// A version must be a semantic version with a leading v and all three numbers. It may add build metadata to a release, but not a
+// pre-release (v1.36.3-acme.1) unless the base is that pre-release: a pre-release comes before its release, and kubeadm would ask for the
+// images of the patch before. A version of another base is refused, and so is a candidate that Compare would put after its release
+// (v1.36.3+acme.1.rc.1). This holds for tags on HEAD as well. As a container image's tag, with '_' in place of '+', the version must fit
+// into 128 characters.
 //
 // What must never be in here: what a stamp is used for (the flags of a compile, the name of an image), or a list of
 // components.

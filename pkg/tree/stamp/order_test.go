@@ -10,10 +10,13 @@ import (
 func TestOneOrderOfVersions(t *testing.T) {
 	t.Parallel()
 	order := []string{
-		"v1.36.9+acme.1", "v1.37.0-rc.1", "v1.37.0", "v1.37.0+1", "v1.37.0+acme", "v1.37.0+acme.1-alpha.1", "v1.37.0+acme.1-rc1", "v1.37.0+acme.1-rc2",
-		"v1.37.0+acme.1-rc10", "v1.37.0+acme.1", "v1.37.0+acme.1.dirty", "v1.37.0+acme.1-hotfix", "v1.37.0+acme.2-rc.1", "v1.37.0+acme.2", "v1.37.0+acme.10-rc.1",
+		"v1.36.9+acme.1", "v1.37.0-rc.1", "v1.37.0", "v1.37.0+1", "v1.37.0+acme", "v1.37.0+acme.1-alpha.1",
+		"v1.37.0+acme.1-rc1", "v1.37.0+acme.1-rc2",
+		"v1.37.0+acme.1-rc10", "v1.37.0+acme.1", "v1.37.0+acme.1.dirty", "v1.37.0+acme.1-hotfix", "v1.37.0+acme.2-rc.1", "v1.37.0+acme.2",
+		"v1.37.0+acme.10-rc.1",
 		"v1.37.0+acme.10", "v1.37.0+acme.10.1", "v1.37.0+acme.99999999999999999999", "v1.37.0+acme.x", "v1.37.0+acme2", "v1.37.0+acme10",
-		"v1.37.0+my-acme-1-rc1", "v1.37.0+my-acme-1", "v1.37.0+slipway.20261120235300.ffffffffffff", "v1.37.0+slipway.20261120235301.000000000000", "v1.37.1",
+		"v1.37.0+my-acme-1-rc1", "v1.37.0+my-acme-1", "v1.37.0+slipway.20261120235300.ffffffffffff",
+		"v1.37.0+slipway.20261120235301.000000000000", "v1.37.1",
 	}
 	for i, a := range order {
 		for j, b := range order {
@@ -98,7 +101,8 @@ func TestTagsThatCannotBeVersionsOfTheTreeAreRefused(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		if s, err := Read(t.Context(), Request{Root: r.Dir, Base: base, Env: r.Env("KUBE_GIT_VERSION", "v1.36.3+acme.2")}); err != nil || s.Version != "v1.36.3+acme.2" {
+		if s, err := Read(t.Context(), Request{Root: r.Dir, Base: base, Env: r.Env("KUBE_GIT_VERSION", "v1.36.3+acme.2")}); err != nil ||
+			s.Version != "v1.36.3+acme.2" {
 			t.Errorf("%s, with a version that is named: %s, %v", tag, s.Version, err)
 		}
 	}

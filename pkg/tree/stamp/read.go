@@ -121,7 +121,8 @@ func (q Request) complete(ctx context.Context, s *Stamp) error {
 	return err
 }
 
-// completeFromFile takes fields from the version file of an unpacked source tarball. If the folder is no longer what was packed, the tree is dirty.
+// completeFromFile takes fields from the version file of an unpacked source tarball. If the folder is no longer what was packed, the tree
+// is dirty.
 func (q Request) completeFromFile(ctx context.Context, s *Stamp) error {
 	file, err := readFile(filepath.Join(q.Root, File))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,8 +198,8 @@ func version(base string, s Stamp, state worktree.State) (string, error) {
 	return v, nil
 }
 
-// versionTag returns the newest version of base that tags name, or "". Other tags do not count, but a tag that was meant to be a version of the tree,
-// and cannot be one, is an error: a pre-release, and a version of another Kubernetes.
+// versionTag returns the newest version of base that tags name, or "". Other tags do not count, but a tag that was meant to be a version of
+// the tree, and cannot be one, is an error: a pre-release, and a version of another Kubernetes.
 func versionTag(base string, tags []string) (string, error) {
 	newest := ""
 	var errs []error

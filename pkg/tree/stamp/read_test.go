@@ -248,7 +248,8 @@ func TestRefusals(t *testing.T) {
 		env              []string
 		want             string
 	}{
-		{"pre-release", r.Dir, base, []string{"KUBE_GIT_VERSION", "v1.36.3-acme.1"}, "images of an older patch; use build metadata: v1.36.3+acme.1"},
+		{"pre-release", r.Dir, base, []string{"KUBE_GIT_VERSION", "v1.36.3-acme.1"},
+			"images of an older patch; use build metadata: v1.36.3+acme.1"},
 		{"no v", r.Dir, base, []string{"KUBE_GIT_VERSION", "1.36.3"}, `KUBE_GIT_VERSION: "1.36.3" is not a semantic version`},
 		{"short version", r.Dir, base, []string{"KUBE_GIT_VERSION", "v1.36"}, "is not a semantic version"},
 		{"blank in metadata", r.Dir, base, []string{"KUBE_GIT_VERSION", "v1.36.3+a b"}, "is not a semantic version"},
@@ -267,9 +268,11 @@ func TestRefusals(t *testing.T) {
 		{"named file malformed", r.Dir, base, []string{"KUBE_GIT_VERSION_FILE", "_output/bad"}, "_output/bad: line 2: "},
 		{"nothing known", empty, base, nil, "to do without, set KUBE_GIT_VERSION, KUBE_GIT_COMMIT, KUBE_GIT_TREE_STATE, SOURCE_DATE_EPOCH"},
 		{"something known", empty, base, whole, "to do without, set SOURCE_DATE_EPOCH"},
-		{"version of another Kubernetes", r.Dir, base, []string{"KUBE_GIT_VERSION", "v1.36.2+acme.1"}, "a version of Kubernetes v1.36.2, and the tree is of v1.36.3"},
+		{"version of another Kubernetes", r.Dir, base, []string{"KUBE_GIT_VERSION", "v1.36.2+acme.1"},
+			"a version of Kubernetes v1.36.2, and the tree is of v1.36.3"},
 		{"file of another Kubernetes", r.Dir, base, []string{"KUBE_GIT_VERSION_FILE", "_output/other"}, "a version of Kubernetes v1.36.2"},
-		{"file with a version alone", lone, base, nil, "the file version is incomplete; to do without, set KUBE_GIT_COMMIT, KUBE_GIT_TREE_STATE, SOURCE_DATE_EPOCH"},
+		{"file with a version alone", lone, base, nil, "the file version is incomplete; to do without, set KUBE_GIT_COMMIT, " +
+			"KUBE_GIT_TREE_STATE, SOURCE_DATE_EPOCH"},
 		{"file without a date", noDate, base, nil, "set SOURCE_DATE_EPOCH"},
 		{"file malformed", broken, base, nil, "version: line 2: KUBE_GIT_VERSION is already set in line 1"},
 		{"no git", r.Dir, base, []string{"PATH", empty}, "git is not in PATH"},

@@ -73,8 +73,8 @@ func (f file) fileMode() fs.FileMode {
 	return 0o644
 }
 
-// differs returns how the commit's files in the folder at root differ from the commit, or "". Only names, modes and bytes count: git's index may say
-// that a file shall not be looked at, and its configuration that a mode does not count, or that other bytes are the same.
+// differs returns how the commit's files in the folder at root differ from the commit, or "". Only names, modes and bytes count: git's
+// index may say that a file shall not be looked at, and its configuration that a mode does not count, or that other bytes are the same.
 func (c *commit) differs(root string, found []folder.File) string {
 	there := map[string]bool{}
 	for _, f := range found {
@@ -169,8 +169,9 @@ func hasFile(dir string) bool {
 	}) != nil
 }
 
-// read returns those of the names beside a commit that something may read. Whether git ignores a file says nothing about that, except of what is
-// there for others: hidden files and folders at the top, such as those of editors, but Bazel's, and Bazel's settings of this machine.
+// read returns those of the names beside a commit that something may read. Whether git ignores a file says nothing about that, except of
+// what is there for others: hidden files and folders at the top, such as those of editors, but Bazel's, and Bazel's settings of this
+// machine.
 func (r *Repo) read(ctx context.Context, beside []string) ([]string, error) {
 	var read, others []string
 	for _, name := range beside {

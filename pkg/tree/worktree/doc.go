@@ -1,10 +1,11 @@
 // Package worktree asks git about one work tree: at which commit it is, and whether files have changed since.
 //
-// Whether they have is not git's to say. Git can be told not to look: by lists of ignored files, flags in its index, sparse checkouts, settings
-// such as core.fileMode, and filters by which other bytes count as the same. But compilers and packers read the folder. So the commit's
-// list of files, with their modes and hashes, is compared with the folder itself, and a file that is not in the commit makes the tree dirty, ignored or
-// not. Only these count for nothing: what is never a source (see package folder); at the top, hidden files that git ignores, but those of Bazel; and
-// user.bazelrc, if git ignores it. A link that leads to what is not in the commit makes the tree dirty, too.
+// Whether they have is not git's to say. Git can be told not to look: by lists of ignored files, flags in its index, sparse checkouts,
+// settings such as core.fileMode, and filters by which other bytes count as the same. But compilers and packers read the folder. So the
+// commit's list of files, with their modes and hashes, is compared with the folder itself, and a file that is not in the commit makes the
+// tree dirty, ignored or not. Only these count for nothing: what is never a source (see package folder); at the top, hidden files that git
+// ignores, but those of Bazel; and user.bazelrc, if git ignores it. A link that leads to what is not in the commit makes the tree dirty,
+// too.
 //
 // A Repo is the repository whose work tree begins exactly at a folder. For a source tree that was unpacked somewhere
 // inside another repository, Open returns ErrNone, so that the outer repository's commit is not taken for the tree's.

@@ -88,7 +88,8 @@ func Open(root string, env func(string) string) (*Repo, error) {
 func (r *Repo) Run(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
 	out, err := r.git.Feed(ctx, input, args...)
 	failed := new(git.Error)
-	if errors.As(err, &failed) && (strings.Contains(failed.Problem, "dubious ownership") || strings.Contains(failed.Problem, "unsafe repository")) {
+	if errors.As(err, &failed) && (strings.Contains(failed.Problem, "dubious ownership") ||
+		strings.Contains(failed.Problem, "unsafe repository")) {
 		return nil, fmt.Errorf("git %s: the work tree belongs to another user; if you trust it, run: "+
 			"git config --global --add safe.directory '%s'", args[0], r.Root)
 	}

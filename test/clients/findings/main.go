@@ -1,5 +1,5 @@
-// Findings reads documents about vulnerabilities as others do: OpenVEX by its own library, SARIF 2.1.0 by its schema. It runs in the folder of
-// this module.
+// Findings reads documents about vulnerabilities as others do: OpenVEX by its own library, SARIF 2.1.0 by its schema. It runs in the folder
+// of this module.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 // user.bazelrc select something else.
 var ErrStale = errors.New("generated files of Bazel are out of date")
 
-// checkBuild returns an error if a binary has other bytes than those of go build because of how it was made. The linker then leaves the build ID of rules_go
-// in it, which has fewer parts.
+// checkBuild returns an error if a binary has other bytes than those of go build because of how it was made. The linker then leaves the
+// build ID of rules_go in it, which has fewer parts.
 func checkBuild(b module.Binary, id string, tags []string) error {
 	what := ""
 	for _, level := range toolchain.Levels() {
@@ -42,7 +42,8 @@ func checkBuild(b module.Binary, id string, tags []string) error {
 	default:
 		return nil
 	}
-	return &road.UnsupportedError{Road: Info.Name, What: what, Why: "binaries would not be those of go build; remove it from user.bazelrc, or run Bazel itself"}
+	return &road.UnsupportedError{Road: Info.Name, What: what, Why: "binaries would not be those of go build; remove it from user.bazelrc, " +
+		"or run Bazel itself"}
 }
 
 // check compares a binary's build information with what go.mod and go.sum of the components select, and with the pinned Go.

@@ -39,7 +39,8 @@ func (o *output) flush() {
 var actions = regexp.MustCompile(`^\[([\d,]+) / ([\d,]+)\] ?(.*)`)
 
 // Lines that are shown as progress only.
-var transient = regexp.MustCompile(`^(INFO:( |$)|Loading:|Analyzing:|Computing main repo mapping|Starting local Bazel server|    (Fetching|currently loading|\d+ packages|\[))`)
+var transient = regexp.MustCompile(
+	`^(INFO:( |$)|Loading:|Analyzing:|Computing main repo mapping|Starting local Bazel server|    (Fetching|currently loading|\d+ packages|\[))`)
 
 func (o *output) sort(line string) {
 	if m := actions.FindStringSubmatch(line); m != nil {

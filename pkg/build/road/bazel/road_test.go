@@ -110,7 +110,8 @@ printf '%s ' "$@" >&2
 		}
 	}
 	args := rep.lines[len(rep.lines)-1]
-	for _, want := range []string{"build --config=release ", "--platforms=//build/bazel/platforms:linux_arm64 ", "-- //cmd/kubectl:kubectl //cmd:kube-log-runner"} {
+	for _, want := range []string{"build --config=release ", "--platforms=//build/bazel/platforms:linux_arm64 ",
+		"-- //cmd/kubectl:kubectl //cmd:kube-log-runner"} {
 		if !strings.Contains(args, want) {
 			t.Errorf("Bazel was run with %s, without %s", args, want)
 		}
@@ -137,10 +138,12 @@ func TestCompileFailsWhereBazelDoes(t *testing.T) {
 		"a cache that lost results":  {"exit 39", "run the same command again"},
 		"an unknown option":          {"exit 2", "look at .bazelrc"},
 		"no events":                  {": >$events", "Bazel made 0 files for it"},
-		"one target only":            {"{ set_of 0 $self; made //cmd/kubectl:kubectl 0; } >$events", "//cmd:kube-log-runner: Bazel made 0 files for it"},
-		"a file elsewhere":           {`{ echo '{"id":{"namedSet":{"id":"0"}},"namedSetOfFiles":{"files":[{"uri":"bytestream://h/b"}]}}'; made //cmd/kubectl:kubectl 0; } >$events`, "not a local file"},
-		"events that break off":      {`printf '{"id":{"namedSet"' >$events`, "unexpected EOF"},
-		"something without Go":       {"{ set_of 0 /bin/sh; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events", "//cmd/kubectl:kubectl: "},
+		"one target only": {"{ set_of 0 $self; made //cmd/kubectl:kubectl 0; } >$events",
+			"//cmd:kube-log-runner: Bazel made 0 files for it"},
+		"a file elsewhere":      {`{ echo '{"id":{"namedSet":{"id":"0"}},"namedSetOfFiles":{"files":[{"uri":"bytestream://h/b"}]}}'; made //cmd/kubectl:kubectl 0; } >$events`, "not a local file"},
+		"events that break off": {`printf '{"id":{"namedSet"' >$events`, "unexpected EOF"},
+		"something without Go": {"{ set_of 0 /bin/sh; made //cmd/kubectl:kubectl 0; made //cmd:kube-log-runner 0; } >$events",
+			"//cmd/kubectl:kubectl: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,8 +216,9 @@ func TestBinariesOfOtherBytesAreRefusedByName(t *testing.T) {
 		t.Error(err)
 	}
 	for what, b := range map[string]module.Binary{
-		"cgo": with("CGO_ENABLED", "1"), "race detection": with("-race", "true"), "coverage": with("-cover", "true"), "a sanitizer": with("-msan", "true"),
-		"GOAMD64=v3": with("GOAMD64", "v3"), "GOEXPERIMENT=arenas": with("GOEXPERIMENT", "arenas"),
+		"cgo": with("CGO_ENABLED", "1"), "race detection": with("-race", "true"), "coverage": with("-cover", "true"),
+		"a sanitizer": with("-msan", "true"),
+		"GOAMD64=v3":  with("GOAMD64", "v3"), "GOEXPERIMENT=arenas": with("GOEXPERIMENT", "arenas"),
 		"the build mode pie": with("-buildmode", "pie"), "the build tags a": with("-tags", "a"),
 	} {
 		if err := checkBuild(b, ours, tags); !badrequest.Is(err) || !strings.HasPrefix(err.Error(), what+": not supported by the bazel road: ") {
@@ -281,9 +285,11 @@ func TestMadeChecksBinariesLikeTheBazelRoad(t *testing.T) {
 		goIs  string
 		want  string
 	}{
-		"all":        {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, runtime.Version(), ""},
-		"one":        {map[string]string{"//cmd/kubectl:kubectl": program(t)}, runtime.Version(), "//cmd:kube-log-runner: the release holds it, and Bazel did not make it"},
-		"another Go": {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, "go1.2.3", "release.yaml pins go1.2.3"},
+		"all": {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, runtime.Version(), ""},
+		"one": {map[string]string{"//cmd/kubectl:kubectl": program(t)}, runtime.Version(),
+			"//cmd:kube-log-runner: the release holds it, and Bazel did not make it"},
+		"another Go": {map[string]string{"//cmd/kubectl:kubectl": program(t), "//cmd:kube-log-runner": program(t)}, "go1.2.3",
+			"release.yaml pins go1.2.3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

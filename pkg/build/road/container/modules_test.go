@@ -75,7 +75,8 @@ func TestOnlyWhatIsMissingIsDownloaded(t *testing.T) {
 	// It downloads what the test says is missing, and leaves a mark.
 	goroot := t.TempDir()
 	mark := filepath.Join(goroot, "ran")
-	write(t, filepath.Join(goroot, "bin", "go"), "#!/bin/sh\necho \"$@\" >>'"+mark+"'\necho zip >'"+cache+"/cache/download/example.com/other/@v/v1.2.3.zip'\n")
+	write(t, filepath.Join(goroot, "bin", "go"),
+		"#!/bin/sh\necho \"$@\" >>'"+mark+"'\necho zip >'"+cache+"/cache/download/example.com/other/@v/v1.2.3.zip'\n")
 	if err := os.Chmod(filepath.Join(goroot, "bin", "go"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,8 @@ func TestOnlyWhatIsMissingIsDownloaded(t *testing.T) {
 		return &toolchain.Go{Root: goroot, ModCache: cache}, nil
 	}
 	there := []string{
-		"example.com/!upper/@v/v1.0.0.mod", "example.com/!upper/@v/v1.0.0.zip", "example.com/other/@v/v1.2.3.mod", "example.com/graph/@v/v0.1.0.mod",
+		"example.com/!upper/@v/v1.0.0.mod", "example.com/!upper/@v/v1.0.0.zip", "example.com/other/@v/v1.2.3.mod",
+		"example.com/graph/@v/v0.1.0.mod",
 	}
 	for _, name := range there {
 		write(t, filepath.Join(cache, "cache", "download", filepath.FromSlash(name)), "there")

@@ -205,7 +205,8 @@ func buildContainer(image string, spec road.Spec, at workplace) engine.Spec {
 // compile runs the Go command in a build container. The binaries stay in a folder of the volume, so that the Go command, which
 // does not cache links, can skip those that would make the same again. A binary whose output is missing here, or was changed, is
 // linked again.
-func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, at workplace, output *road.GoOutput, rep road.Report, later *background) error {
+func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, at workplace, output *road.GoOutput,
+	rep road.Report, later *background) error {
 	folder := at.out
 	var again []string
 	for _, t := range command.Targets {

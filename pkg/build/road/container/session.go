@@ -239,7 +239,8 @@ func (s *session) enoughSpace(free int64) error {
 		least = leastAtFirst
 	}
 	if free < least {
-		return fmt.Errorf("docker engine at %s: %s of disk space left, and a build needs about %s: free some (docker system df, docker system prune)",
+		return fmt.Errorf("docker engine at %s: %s of disk space left, and a build needs about %s: free some (docker system df, docker "+
+			"system prune)",
 			s.engine.Address, units.HumanSize(float64(free)), units.HumanSize(float64(least)))
 	}
 	return nil

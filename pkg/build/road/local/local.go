@@ -159,8 +159,8 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 	return nil
 }
 
-// records returns a folder for records of links, and the flag of the go command that has them written, or "" if nobody wants them or there can be
-// none.
+// records returns a folder for records of links, and the flag of the go command that has them written, or "" if nobody wants them or there
+// can be none.
 func (r *run) records(command road.GoCommand) (folder, flag string) {
 	if !slices.ContainsFunc(command.Targets, func(t road.Target) bool { return t.Record != "" }) {
 		return "", ""

@@ -56,7 +56,10 @@ func TestRecipeOfAReleaseNeedsNoGo(t *testing.T) {
 
 func TestRecipeHoldsEveryField(t *testing.T) {
 	t.Parallel()
-	r := &Road{Pin: toolchain.Pin{Version: "go1.26.8"}, Go: func(context.Context, func(string)) (*toolchain.Go, error) { return &toolchain.Go{}, nil }}
+	r := &Road{Pin: toolchain.Pin{Version: "go1.26.8"}, Go: func(context.Context,
+		func(string)) (*toolchain.Go, error) {
+		return &toolchain.Go{}, nil
+	}}
 	type input struct {
 		Spec   road.Spec
 		Binary road.Binary
@@ -68,7 +71,8 @@ func TestCommandsAreThoseOfACompile(t *testing.T) {
 	t.Parallel()
 	r := &Road{Root: "/src/tree", Pin: toolchain.Pin{Version: "go1.26.8"}}
 	got := r.Commands(road.Compilation{
-		Spec: road.Spec{Module: "cmd", Platform: catalog.Platform{OS: "linux", Arch: "arm64"}, LDFlags: "-X=a.b=c", Options: road.Options{GoFlags: "-p=2"}},
+		Spec: road.Spec{Module: "cmd", Platform: catalog.Platform{OS: "linux", Arch: "arm64"}, LDFlags: "-X=a.b=c",
+			Options: road.Options{GoFlags: "-p=2"}},
 		Targets: []road.Target{
 			{Binary: road.Binary{Package: "./kubectl"}, Output: "/src/tree/_output/local/bin/linux/arm64/kubectl"},
 			{Binary: road.Binary{Package: "example.com/e2e", Test: true}, Output: "/src/tree/_output/local/bin/linux/arm64/e2e.test"},
@@ -77,7 +81,8 @@ func TestCommandsAreThoseOfACompile(t *testing.T) {
 	flags := " -v -buildvcs=false -mod=readonly -trimpath '-ldflags=-s -w -X=a.b=c' -o /src/tree/_output/local/bin/linux/arm64/ "
 	for i, want := range []string{"go build" + flags + "./kubectl", "go test -c -vet=off" + flags + "example.com/e2e"} {
 		const start = "cd /src/tree/cmd && env "
-		if len(got) != 2 || !strings.HasPrefix(got[i], start) || !strings.HasSuffix(got[i], " GOTOOLCHAIN=go1.26.8 GOOS=linux GOARCH=arm64 GOFLAGS=-p=2 "+want) ||
+		if len(got) != 2 || !strings.HasPrefix(got[i], start) || !strings.HasSuffix(got[i],
+			" GOTOOLCHAIN=go1.26.8 GOOS=linux GOARCH=arm64 GOFLAGS=-p=2 "+want) ||
 			!strings.Contains(got[i], " CGO_ENABLED=0 ") {
 			t.Errorf("commands %q, want %q", got, want)
 		}
@@ -121,7 +126,8 @@ func TestRecordedLinkIsTheUsualOne(t *testing.T) {
 	c := road.Compilation{
 		Spec:    road.Spec{Module: ".", Platform: catalog.Platform{OS: "linux", Arch: "amd64"}, LDFlags: "-X main.version=v1.37.1+acme.20261126"},
 		Scratch: t.TempDir(),
-		Targets: []road.Target{{Binary: road.Binary{Package: "./hello"}, Output: filepath.Join(out, "hello"), Record: filepath.Join(out, "record")}},
+		Targets: []road.Target{{Binary: road.Binary{Package: "./hello"}, Output: filepath.Join(out, "hello"),
+			Record: filepath.Join(out, "record")}},
 	}
 	if err := r.Compile(t.Context(), c, silent{}); err != nil {
 		t.Fatal(err)

@@ -49,8 +49,8 @@ func (r *run) share(ctx context.Context, command road.GoCommand) {
 	r.c.Shared.Foreign()
 }
 
-// downloads is how many modules a go command downloads at the same time, which it would do by the number of processors otherwise: most of the
-// time of a download is spent waiting for a distant server.
+// downloads is how many modules a go command downloads at the same time, which it would do by the number of processors otherwise: most of
+// the time of a download is spent waiting for a distant server.
 const downloads = 8
 
 // load starts a go list of the targets, so that modules which are not on this machine are downloaded while packages are fetched. The caller
@@ -58,7 +58,8 @@ const downloads = 8
 func (r *run) load(ctx context.Context, command road.GoCommand) (wait func()) {
 	args := r.listArgs(command.Targets)
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
-	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache, "GOMAXPROCS="+strconv.Itoa(max(downloads, runtime.GOMAXPROCS(0))))
+	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache,
+		"GOMAXPROCS="+strconv.Itoa(max(downloads, runtime.GOMAXPROCS(0))))
 	cmd.Stderr = &road.GoOutput{Report: progressOnly{r.rep}}
 	var loading sync.WaitGroup
 	loading.Go(func() { _ = child.Run(cmd, syscall.SIGKILL, nil) })

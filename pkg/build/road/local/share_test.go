@@ -46,7 +46,8 @@ func (s *sharing) Foreign()            { s.foreign.Store(true) }
 
 func (*sharing) Later(context.Context, func(context.Context, string) error) {}
 
-// Modules are downloaded while packages are fetched, and the user sees it. If nothing has to be fetched, the go command runs only to compile.
+// Modules are downloaded while packages are fetched, and the user sees it. If nothing has to be fetched, the go command runs only to
+// compile.
 func TestModulesAreDownloadedWhilePackagesAreFetched(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the Go is a shell script")
@@ -56,7 +57,8 @@ func TestModulesAreDownloadedWhilePackagesAreFetched(t *testing.T) {
 	t.Setenv("HOME", caches)
 	root, goroot := t.TempDir(), t.TempDir()
 	asked := filepath.Join(root, "asked")
-	script := fmt.Sprintf("#!/bin/sh\necho \"$GOCACHE $*\" >>%s\necho 'go: downloading example.com/m v1.0.0' >&2\necho 'go: no such package' >&2\n", asked)
+	script := fmt.Sprintf("#!/bin/sh\necho \"$GOCACHE $*\" >>%s\necho 'go: downloading example.com/m v1.0.0' >&2\n"+
+		"echo 'go: no such package' >&2\n", asked)
 	for name, text := range map[string]string{filepath.Join(goroot, "bin", "go"): script, filepath.Join(root, "go.mod"): "module m"} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -65,7 +67,8 @@ func TestModulesAreDownloadedWhilePackagesAreFetched(t *testing.T) {
 	}
 	m := cachetest.New()
 	s := &sharing{cache: m}
-	c := road.Compilation{Spec: road.Spec{Module: ".", Platform: catalog.Platform{OS: "linux", Arch: "amd64"}}, Scratch: t.TempDir(), Shared: s}
+	c := road.Compilation{Spec: road.Spec{Module: ".", Platform: catalog.Platform{OS: "linux", Arch: "amd64"}},
+		Scratch: t.TempDir(), Shared: s}
 	r := &run{
 		g: &toolchain.Go{Root: goroot}, c: c, dir: root, own: t.TempDir(), rep: s,
 		packages: &prebuilt.Packages{Root: root, Go: "go1.26.8", Compilation: c, Report: s, Slow: new(atomic.Bool)},
@@ -84,7 +87,8 @@ func TestModulesAreDownloadedWhilePackagesAreFetched(t *testing.T) {
 	sum := func(data []byte) string { d := sha256.Sum256(data); return hex.EncodeToString(d[:]) }
 	m.Contents[sum(packed)] = packed
 	m.Results[keys[0]] = &action.Result{Entries: []action.Entry{{
-		Path: fmt.Sprintf("%s/%s/%d", sum([]byte("action")), sum(plain), len(plain)), Kind: action.RegularFile, SHA256: sum(packed), Size: int64(len(packed)),
+		Path: fmt.Sprintf("%s/%s/%d", sum([]byte("action")), sum(plain), len(plain)), Kind: action.RegularFile, SHA256: sum(packed),
+		Size: int64(len(packed)),
 	}}}
 
 	r.share(t.Context(), command)
@@ -93,7 +97,8 @@ func TestModulesAreDownloadedWhilePackagesAreFetched(t *testing.T) {
 		t.Fatalf("it compiles with %s, want %s; %v, %q", r.cache, folder, err, s.said)
 	}
 	data, err := os.ReadFile(asked)
-	if want := folder + " list -deps "; err != nil || !strings.HasPrefix(string(data), want) || !strings.HasSuffix(string(data), " ./kubectl\n") {
+	if want := folder + " list -deps "; err != nil || !strings.HasPrefix(string(data), want) ||
+		!strings.HasSuffix(string(data), " ./kubectl\n") {
 		t.Errorf("the go command was run with %q, want %q: %v", data, want, err)
 	}
 	for _, want := range []string{"downloading example.com/m v1.0.0", "loading packages"} {

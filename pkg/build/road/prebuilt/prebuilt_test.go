@@ -67,7 +67,8 @@ func TestEstimateCountsTheCompilersCPUs(t *testing.T) {
 	}
 }
 
-var module = map[string]string{"cmd/go.mod": "module m", "cmd/go.sum": "sums", "patched/go.mod": "module m // patched", "patched/go.sum": "sums"}
+var module = map[string]string{"cmd/go.mod": "module m", "cmd/go.sum": "sums", "patched/go.mod": "module m // patched",
+	"patched/go.sum": "sums"}
 
 func TestKeysHoldWhatDecidesPackages(t *testing.T) {
 	t.Parallel()
@@ -86,17 +87,18 @@ func TestKeysHoldWhatDecidesPackages(t *testing.T) {
 		t.Fatalf("keys %q", plain)
 	}
 	for what, other := range map[string][]string{
-		"Go":         keys(module, bin, func(p *Packages) { p.Go = "go1.26.9" }),
-		"platform":   keys(module, bin, func(p *Packages) { p.Compilation.Platform.Arch = "arm64" }),
-		"tags":       keys(module, bin, func(p *Packages) { p.Compilation.Tags = nil }),
-		"GOFLAGS":    keys(module, bin, func(p *Packages) { p.Compilation.Options.GoFlags = "-race" }),
-		"debug":      keys(module, bin, func(p *Packages) { p.Compilation.Options.Debug = true }),
-		"package":    keys(module, road.Binary{Package: "./kubelet"}, nil),
-		"tests":      keys(module, road.Binary{Package: "./kubectl", Test: true}, nil),
-		"go.mod":     keys(map[string]string{"cmd/go.mod": "module other", "cmd/go.sum": "sums"}, bin, nil),
-		"go.sum":     keys(map[string]string{"cmd/go.mod": "module m", "cmd/go.sum": "others"}, bin, nil),
-		"no go.sum":  keys(map[string]string{"cmd/go.mod": "module m"}, bin, nil),
-		"its module": keys(map[string]string{"images/dns/go.mod": "module m", "images/dns/go.sum": "sums"}, bin, func(p *Packages) { p.Compilation.Module = "images/dns" }),
+		"Go":        keys(module, bin, func(p *Packages) { p.Go = "go1.26.9" }),
+		"platform":  keys(module, bin, func(p *Packages) { p.Compilation.Platform.Arch = "arm64" }),
+		"tags":      keys(module, bin, func(p *Packages) { p.Compilation.Tags = nil }),
+		"GOFLAGS":   keys(module, bin, func(p *Packages) { p.Compilation.Options.GoFlags = "-race" }),
+		"debug":     keys(module, bin, func(p *Packages) { p.Compilation.Options.Debug = true }),
+		"package":   keys(module, road.Binary{Package: "./kubelet"}, nil),
+		"tests":     keys(module, road.Binary{Package: "./kubectl", Test: true}, nil),
+		"go.mod":    keys(map[string]string{"cmd/go.mod": "module other", "cmd/go.sum": "sums"}, bin, nil),
+		"go.sum":    keys(map[string]string{"cmd/go.mod": "module m", "cmd/go.sum": "others"}, bin, nil),
+		"no go.sum": keys(map[string]string{"cmd/go.mod": "module m"}, bin, nil),
+		"its module": keys(map[string]string{"images/dns/go.mod": "module m", "images/dns/go.sum": "sums"}, bin,
+			func(p *Packages) { p.Compilation.Module = "images/dns" }),
 	} {
 		if slices.Equal(plain, other) {
 			t.Errorf("the key is the same with another %s", what)
@@ -113,7 +115,8 @@ func TestKeysHoldWhatDecidesPackages(t *testing.T) {
 	}
 	patched := func(p *Packages) { p.Compilation.ModFile = "patched/go.mod" }
 	absolute := func(p *Packages) { p.Compilation.ModFile = filepath.Join(p.Root, "patched/go.mod") }
-	if got := keys(module, bin, patched); len(got) != 2 || got[0] == plain[0] || got[1] != plain[0] || !slices.Equal(got, keys(module, bin, absolute)) {
+	if got := keys(module, bin, patched); len(got) != 2 || got[0] == plain[0] || got[1] != plain[0] ||
+		!slices.Equal(got, keys(module, bin, absolute)) {
 		t.Errorf("with patches, the keys are %q, and without %q", got, plain)
 	}
 }
@@ -131,7 +134,8 @@ func TestWhatCannotBeFetchedIsSaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.cache.(*cachetest.Memory).Results[keys[0]] = &action.Result{Entries: []action.Entry{{Path: path, Kind: action.RegularFile, SHA256: sum, Size: 1}}}
+		r.cache.(*cachetest.Memory).Results[keys[0]] = &action.Result{Entries: []action.Entry{{Path: path, Kind: action.RegularFile,
+			SHA256: sum, Size: 1}}}
 	}
 
 	p, r := packages(t, module, nil)
@@ -154,7 +158,8 @@ func TestWhatCannotBeFetchedIsSaid(t *testing.T) {
 		t.Fatalf("the folder is %q, %v", folder, err)
 	}
 	// The contents are gone.
-	if !p.Fetch(t.Context(), folder, found) || found.MostlyIn(objects.InFolder(folder)) || len(r.lines) != 1 || !strings.Contains(r.lines[0], "are compiled here") {
+	if !p.Fetch(t.Context(), folder, found) || found.MostlyIn(objects.InFolder(folder)) || len(r.lines) != 1 ||
+		!strings.Contains(r.lines[0], "are compiled here") {
 		t.Errorf("without the contents: %q", r.lines)
 	}
 

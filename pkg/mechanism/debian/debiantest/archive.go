@@ -81,8 +81,8 @@ func Sign(t *testing.T, text string) string {
 	return b.String()
 }
 
-// Suite returns the files of a suite that has an index of packages for an architecture. Edit changes what its InRelease file says, before it
-// is signed; it may be nil.
+// Suite returns the files of a suite that has an index of packages for an architecture. Edit changes what its InRelease file says, before
+// it is signed; it may be nil.
 func Suite(t *testing.T, name, arch, index string, edit func(release string) string) map[string]string {
 	t.Helper()
 	var packed bytes.Buffer

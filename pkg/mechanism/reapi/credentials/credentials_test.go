@@ -138,7 +138,8 @@ func TestClientsShowTheirCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
-	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: own.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+	for name, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: own.Certificate[0]},
+		key: {Type: "PRIVATE KEY", Bytes: der}} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

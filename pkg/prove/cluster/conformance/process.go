@@ -18,8 +18,8 @@ import (
 // grace is how long an interrupted suite has to end the running spec, and to remove what that has made.
 const grace = time.Minute
 
-// start runs a program to its end, with its output in the log, and also to another writer if that is not nil. When ctx ends, the program and its children are interrupted, as by
-// Ctrl-C, and killed after a while. No child outlives the program.
+// start runs a program to its end, with its output in the log, and also to another writer if that is not nil. When ctx ends, the program
+// and its children are interrupted, as by Ctrl-C, and killed after a while. No child outlives the program.
 func (r runner) start(ctx context.Context, log *os.File, also io.Writer, program string, args ...string) error {
 	line := slices.Concat(r.suite.enter, []string{program}, args)
 	c := exec.CommandContext(ctx, line[0], line[1:]...)

@@ -132,7 +132,8 @@ func (r runner) run(ctx context.Context) (Report, error) {
 	}
 	o := r.options
 	return Report{
-		Suite: r.suite.title, Focus: o.Focus, Skip: o.Skip, Procs: o.Procs, Seconds: time.Since(start).Seconds(), Log: r.log, Results: results.all(),
+		Suite: r.suite.title, Focus: o.Focus, Skip: o.Skip, Procs: o.Procs, Seconds: time.Since(start).Seconds(), Log: r.log,
+		Results: results.all(),
 	}, failure
 }
 

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 
 // fakeSpecs are the specs of the fake suite. Labels are in brackets, and the name says what the spec does.
 var fakeSpecs = []string{
-	"[sig-a] passes [Conformance]", "[sig-a] fails [Conformance]", "[sig-b] skips [Conformance]", "[sig-b] passes alone [Serial] [Conformance]",
+	"[sig-a] passes [Conformance]", "[sig-a] fails [Conformance]", "[sig-b] skips [Conformance]",
+	"[sig-b] passes alone [Serial] [Conformance]",
 	"[sig-b] is no conformance", "[sig-c] hangs [Conformance]", "[sig-c] crashes [Conformance]", "[sig-c] is never printed [Conformance]",
 	"[sig-node] runs in a node [NodeConformance]",
 }
@@ -116,7 +117,8 @@ func fake(name string, args []string) int {
 			fmt.Printf("------\n%s [1.500 seconds]\n%s [%s]\nfile.go:1\n", word, name, strings.Join(labels, ", "))
 		}
 	}
-	text, _ := json.Marshal([]any{map[string]any{"SpecReports": append(out, map[string]any{"LeafNodeType": "BeforeSuite", "State": "passed"})}})
+	text, _ := json.Marshal([]any{map[string]any{"SpecReports": append(out,
+		map[string]any{"LeafNodeType": "BeforeSuite", "State": "passed"})}})
 	file := flags["json-report"][0]
 	if flags["output-dir"] != nil {
 		file = filepath.Join(flags["output-dir"][0], file)
@@ -139,7 +141,8 @@ func TestNodeSuiteRunsInTheNode(t *testing.T) {
 	if text, want := outcomes(got), "passed: [sig-node] runs in a node [NodeConformance]\n"; text != want {
 		t.Errorf("got\n%swant\n%s", text, want)
 	}
-	if c := calls(); len(c) != 2 || !strings.HasPrefix(c[1], "e2e.test --ginkgo.label-filter=NodeConformance ") || !strings.HasSuffix(c[1], " --node-name=n") {
+	if c := calls(); len(c) != 2 || !strings.HasPrefix(c[1], "e2e.test --ginkgo.label-filter=NodeConformance ") ||
+		!strings.HasSuffix(c[1], " --node-name=n") {
 		t.Errorf("calls %q", c)
 	}
 }
@@ -163,7 +166,8 @@ func fakeRunner(t *testing.T, o Options) (r runner, calls func() []string) {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return runner{
-			suite: clusterSuite(in("e2e.test"), dir, in("kubectl"), in("kubeconfig")), ginkgo: in("ginkgo"), kubectl: in("kubectl"), kubeconfig: in("kubeconfig"), dir: dir, log: in("log"), options: o,
+			suite: clusterSuite(in("e2e.test"), dir, in("kubectl"), in("kubeconfig")), ginkgo: in("ginkgo"), kubectl: in("kubectl"),
+			kubeconfig: in("kubeconfig"), dir: dir, log: in("log"), options: o,
 		}, func() []string {
 			text, err := os.ReadFile(in("calls"))
 			if err != nil {
@@ -220,7 +224,8 @@ func TestFocusChoosesAmongConformanceSpecs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, want := outcomes(got), "skipped: [sig-b] skips [Conformance]\npassed: [sig-b] passes alone [Serial] [Conformance]\n"; text != want {
+	if text, want := outcomes(got), "skipped: [sig-b] skips [Conformance]\npassed: [sig-b] passes alone [Serial] "+
+		"[Conformance]\n"; text != want {
 		t.Errorf("got\n%swant\n%s", text, want)
 	}
 	r, calls := fakeRunner(t, Options{Focus: []string{"is no conformance"}})
@@ -283,7 +288,8 @@ func TestSuiteThatCrashesIsAnError(t *testing.T) {
 	t.Parallel()
 	r, _ := fakeRunner(t, Options{Skip: []string{"hangs"}})
 	got, err := r.run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "left no report") || !strings.Contains(err.Error(), r.log) {
+	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "left no report") ||
+		!strings.Contains(err.Error(), r.log) {
 		t.Errorf("got %v", err)
 	}
 	if text, want := got.Summary(), "2 passed, 1 failed, 1 skipped, 2 not run"; !strings.HasSuffix(text, want) {
@@ -313,7 +319,8 @@ func TestChildrenOfASuiteDoNotOutliveIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 100 {
-		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || bytes.Contains(stat, []byte(") Z ")) || syscall.Kill(pid, 0) != nil {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err != nil || bytes.Contains(stat, []byte(") Z ")) ||
+			syscall.Kill(pid, 0) != nil {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -324,9 +331,11 @@ func TestChildrenOfASuiteDoNotOutliveIt(t *testing.T) {
 func TestReportNamesSpecsThatDidNotPassAndSubstitutedImages(t *testing.T) {
 	t.Parallel()
 	r := Report{Version: "v1", Seconds: 61, Log: "/log", Results: report.Results{
-		{Name: "a", Outcome: report.Passed, Seconds: 1}, {Name: "b", Outcome: report.Failed, Message: "one\n2\n3\n4\n5\n6\n7\n8\n9", Location: "b.go:1", Output: "said"},
+		{Name: "a", Outcome: report.Passed, Seconds: 1}, {Name: "b", Outcome: report.Failed, Message: "one\n2\n3\n4\n5\n6\n7\n8\n9",
+			Location: "b.go:1", Output: "said"},
 		{Name: "c", Outcome: report.Skipped, Message: "why"}, {Name: "d", Outcome: report.NotRun},
-	}, Substitutes: []cluster.TestImage{{Name: "registry.k8s.io/e2e/agnhost:2", Title: "Test programs"}, {Name: "registry.k8s.io/e2e/nginx:1", Title: "nginx"}}}
+	}, Substitutes: []cluster.TestImage{{Name: "registry.k8s.io/e2e/agnhost:2", Title: "Test programs"},
+		{Name: "registry.k8s.io/e2e/nginx:1", Title: "nginx"}}}
 	var text, junit bytes.Buffer
 	if err := r.Text(&text); err != nil {
 		t.Fatal(err)

@@ -94,7 +94,8 @@ func (r reports) failure() string {
 
 // result returns the result of a spec.
 func (s specReport) result() report.Result {
-	result := report.Result{Name: s.name(), Outcome: report.Failed, Seconds: s.RunTime.Seconds(), Message: strings.TrimSpace(s.Failure.Message)}
+	result := report.Result{Name: s.name(), Outcome: report.Failed, Seconds: s.RunTime.Seconds(),
+		Message: strings.TrimSpace(s.Failure.Message)}
 	switch s.State {
 	case "passed":
 		return report.Result{Name: result.Name, Outcome: report.Passed, Seconds: result.Seconds}

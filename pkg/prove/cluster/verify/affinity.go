@@ -13,7 +13,8 @@ func nodeAffinity(terms ...string) edit {
 	for _, expressions := range terms {
 		all = append(all, "{matchExpressions: ["+expressions+"]}")
 	}
-	return spec("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" + strings.Join(all, ", ") + "]}}}")
+	return spec("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [" +
+		strings.Join(all, ", ") + "]}}}")
 }
 
 // Each operator of node affinity matches the nodes that it should. One of several terms is enough, and all expressions of a term and the
@@ -89,7 +90,8 @@ func podAffinityPreferred(ctx context.Context, e *env) error {
 	}
 	var text string
 	for n := range 4 { // more than chance would put there
-		text += pod(fmt.Sprintf("near-%d", n), "wait", prefers("podAffinity")) + pod(fmt.Sprintf("away-%d", n), "wait", prefers("podAntiAffinity"))
+		text += pod(fmt.Sprintf("near-%d", n), "wait", prefers("podAffinity")) +
+			pod(fmt.Sprintf("away-%d", n), "wait", prefers("podAntiAffinity"))
 	}
 	if err := e.apply(ctx, text); err != nil {
 		return err
@@ -119,7 +121,8 @@ func topologySpread(ctx context.Context, e *env) error {
 	if err := e.severalNodes("on the only node all Pods are together"); err != nil {
 		return err
 	}
-	spread := spec("topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, nodeAffinityPolicy: Ignore, " +
+	spread := spec("topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, " +
+		"nodeAffinityPolicy: Ignore, " +
 		"labelSelector: {matchLabels: {role: spread}}}]")
 	var text string
 	const each = 2

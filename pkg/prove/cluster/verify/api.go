@@ -100,7 +100,8 @@ func authorization(ctx context.Context, e *env) error {
 	if err := isRefused("is forbidden")(e.as(ctx, token, "get", "configmaps")); err != nil {
 		return err
 	}
-	if _, err := e.kubectl(ctx, "create", "rolebinding", "viewer", "--clusterrole=view", "--serviceaccount="+e.namespace+":default"); err != nil {
+	if _, err := e.kubectl(ctx, "create", "rolebinding", "viewer", "--clusterrole=view",
+		"--serviceaccount="+e.namespace+":default"); err != nil {
 		return err
 	}
 	err = until(ctx, func() error {
@@ -127,7 +128,8 @@ spec:
 		return err
 	}
 	err = until(ctx, func() error {
-		got, err := e.feed(ctx, e.expand(pod("web", "wait")), "create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.containers[0].resources.limits.memory}")
+		got, err := e.feed(ctx, e.expand(pod("web", "wait")), "create", "--dry-run=server", "-f", "-", "-o",
+			"jsonpath={.spec.containers[0].resources.limits.memory}")
 		if err == nil && got != "32Mi" {
 			err = fmt.Errorf("the container's limit is %q, want the LimitRange's 32Mi", got)
 		}
@@ -151,10 +153,12 @@ spec:
   - {port: $port}
   $more
 `
-	if err := e.refused(ctx, "Invalid value: 70000", e.expand(service, "port", "70000", "more", ""), "create", "--validate=false", "-f", "-"); err != nil {
+	if err := e.refused(ctx, "Invalid value: 70000", e.expand(service, "port", "70000", "more", ""), "create", "--validate=false",
+		"-f", "-"); err != nil {
 		return err
 	}
-	if err := e.refused(ctx, `unknown field "spec.prots"`, e.expand(service, "port", "80", "more", "prots: []"), "create", "--validate=strict", "-f", "-"); err != nil {
+	if err := e.refused(ctx, `unknown field "spec.prots"`, e.expand(service, "port", "80", "more", "prots: []"), "create", "--validate=strict",
+		"-f", "-"); err != nil {
 		return err
 	}
 	return e.apply(ctx, service, "port", "80", "more", "")
@@ -291,7 +295,8 @@ spec:
 	for _, tt := range []struct{ kind, patch, path, want string }{
 		{"strategic", `{"spec": {"ports": [{"name": "b", "port": 81}]}}`, "{.spec.ports[*].port}", "81 80"},
 		{"merge", `{"spec": {"ports": [{"name": "c", "port": 82}]}}`, "{.spec.ports[*].port}", "82"},
-		{"json", `[{"op": "test", "path": "/spec/ports/0/port", "value": 82}, {"op": "replace", "path": "/spec/ports/0/port", "value": 83}]`, "{.spec.ports[*].port}", "83"},
+		{"json", `[{"op": "test", "path": "/spec/ports/0/port", "value": 82}, {"op": "replace", "path": "/spec/ports/0/port", "value": 83}]`,
+			"{.spec.ports[*].port}", "83"},
 	} {
 		if _, err := e.kubectl(ctx, "patch", "service/web", "--type="+tt.kind, "--patch="+tt.patch); err != nil {
 			return err
@@ -406,7 +411,8 @@ func conversion(ctx context.Context, e *env) error {
 			return err
 		}
 	}
-	if err := e.is(ctx, "horizontalpodautoscalers.v2.autoscaling/old", "{.spec.metrics[0].resource.target.averageUtilization}", "40"); err != nil {
+	if err := e.is(ctx, "horizontalpodautoscalers.v2.autoscaling/old",
+		"{.spec.metrics[0].resource.target.averageUtilization}", "40"); err != nil {
 		return err
 	}
 	return e.is(ctx, "horizontalpodautoscalers.v1.autoscaling/now", "{.spec.targetCPUUtilizationPercentage}", "50")

@@ -43,7 +43,8 @@ func selfSigned(host string) (identity, error) {
 		return identity{}, err
 	}
 	return identity{
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 	}, nil
 }
 

@@ -100,7 +100,8 @@ func namespaceDeletion(ctx context.Context, e *env) error {
 	if _, err := e.kubectl(ctx, "delete", "namespace", name, "--wait=false"); err != nil {
 		return err
 	}
-	if err := e.wait(ctx, `jsonpath={.status.conditions[?(@.type=="NamespaceFinalizersRemaining")].status}=True`, "namespace/"+name); err != nil {
+	if err := e.wait(ctx, `jsonpath={.status.conditions[?(@.type=="NamespaceFinalizersRemaining")].status}=True`,
+		"namespace/"+name); err != nil {
 		return err
 	}
 	if err := e.refused(ctx, "because it is being terminated", "", "-n", name, "create", "configmap", "late"); err != nil {

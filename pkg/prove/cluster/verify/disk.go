@@ -37,7 +37,8 @@ func diskPressure(ctx context.Context, e *env) error {
 	}
 
 	// By default, there is pressure if less than 15 % of an image file system is available.
-	err = e.apply(ctx, pod("victim", "wait", on)+pod("critical", "reserve /data/file 90", on, container("volumeMounts: [{name: data, mountPath: /data}]"),
+	err = e.apply(ctx, pod("victim", "wait", on)+pod("critical", "reserve /data/file 90", on,
+		container("volumeMounts: [{name: data, mountPath: /data}]"),
 		spec("{priorityClassName: system-node-critical, securityContext: {runAsUser: 0}, volumes: [{name: data, emptyDir: {}}]}")))
 	if err != nil {
 		return err

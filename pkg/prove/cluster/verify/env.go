@@ -77,7 +77,8 @@ func (e *env) begin(ctx context.Context) error {
 		_, err := e.kubectl(ctx, "delete", "namespace", e.namespace, "--wait=false", "--ignore-not-found")
 		return err
 	})
-	for _, what := range []string{"serviceaccount/default", "configmap/kube-root-ca.crt"} { // one at a time: given several, kubectl waits for none
+	// one at a time: given several, kubectl waits for none
+	for _, what := range []string{"serviceaccount/default", "configmap/kube-root-ca.crt"} {
 		if err := e.wait(ctx, "create", what); err != nil {
 			return err
 		}
@@ -129,7 +130,8 @@ func (e *env) kubectlAs(ctx context.Context, kubeconfig, stdin string, args ...s
 // command returns a command of kubectl, without this process's environment, which may name a proxy.
 func (e *env) command(ctx context.Context, kubeconfig string, args ...string) *exec.Cmd {
 	cache := filepath.Join(filepath.Dir(e.Kubeconfig()), "kubectl")
-	c := exec.CommandContext(ctx, e.target.kubectl, append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + cache, "--namespace=" + e.namespace}, args...)...)
+	c := exec.CommandContext(ctx, e.target.kubectl, append([]string{"--kubeconfig=" + kubeconfig, "--cache-dir=" + cache,
+		"--namespace=" + e.namespace}, args...)...)
 	c.Env, c.WaitDelay = []string{"PATH=/usr/bin:/bin", "HOME=/root", "LANG=C.UTF-8"}, time.Second
 	child.Group(c) // it must not get the Ctrl-C that is meant for slipway
 	return c
@@ -243,7 +245,8 @@ type object struct {
 }
 
 func (o object) ready() bool {
-	return slices.ContainsFunc(o.Status.Conditions, func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
+	return slices.ContainsFunc(o.Status.Conditions,
+		func(c struct{ Type, Status string }) bool { return c.Type == "Ready" && c.Status == "True" })
 }
 
 // A change is an event of a watch.

@@ -39,7 +39,8 @@ func snapshot(ctx context.Context, e *env) error {
 		return err
 	}
 	pod := "etcd-" + e.nodes[0].Name
-	if _, err := e.kubectl(ctx, "--namespace=kube-system", "exec", pod, "--", "etcdutl", "snapshot", "restore", folder+".db", "--data-dir="+folder); err != nil {
+	if _, err := e.kubectl(ctx, "--namespace=kube-system", "exec", pod, "--", "etcdutl", "snapshot", "restore", folder+".db",
+		"--data-dir="+folder); err != nil {
 		return err
 	}
 	image, err := e.get(ctx, "pod/"+pod, "{.spec.containers[0].image}", "--namespace=kube-system")

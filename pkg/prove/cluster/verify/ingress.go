@@ -65,7 +65,8 @@ spec:
 	if err := until(ctx, func() error { return isAnswer("other")(ask(ctx, "http://"+another+"/hostname")) }); err != nil {
 		return err
 	}
-	for _, url := range []string{"http://" + another + "/", "http://" + another + "/hostname/more", "http://nobody." + e.namespace + ".example/hostname"} {
+	for _, url := range []string{"http://" + another + "/", "http://" + another + "/hostname/more",
+		"http://nobody." + e.namespace + ".example/hostname"} {
 		if err := nowhere(url); err != nil {
 			return fmt.Errorf("%s, for which there is no rule: %w", url, err)
 		}

@@ -159,7 +159,8 @@ func liveness(ctx context.Context, e *env) error {
 		return err
 	}
 	return until(ctx, func() error {
-		after, err := e.get(ctx, "pod/web", "{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} {.status.containerStatuses[0].containerID}")
+		after, err := e.get(ctx, "pod/web", "{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} "+
+			"{.status.containerStatuses[0].containerID}")
 		if err == nil && (!strings.HasPrefix(after, "0 ") && strings.Contains(after, " true ") && !strings.HasSuffix(after, before)) {
 			return nil
 		}
@@ -234,7 +235,8 @@ spec:
 			return err
 		}
 	}
-	for file, want := range map[string]string{"/settings/color": "green", "/secret/word": "sesame", "/empty/note": "hello", "/host/note": "hello"} {
+	for file, want := range map[string]string{"/settings/color": "green", "/secret/word": "sesame", "/empty/note": "hello",
+		"/host/note": "hello"} {
 		got, err := e.kubectl(ctx, "exec", "web", "--container=other", "--", "/probe", "read", file)
 		if err != nil {
 			return err
@@ -368,7 +370,8 @@ func configuration(ctx context.Context, e *env) error {
 		if err := json.Unmarshal([]byte(said), &got); err != nil {
 			return err
 		}
-		for _, field := range []string{"evictionPressureTransitionPeriod", "maxOpenFiles", "cgroupDriver", "serverTLSBootstrap", "staticPodPath"} {
+		for _, field := range []string{"evictionPressureTransitionPeriod", "maxOpenFiles", "cgroupDriver",
+			"serverTLSBootstrap", "staticPodPath"} {
 			if w, g := fmt.Sprint(want[field]), fmt.Sprint(got.KubeletConfig[field]); want[field] == nil || w != g {
 				return fmt.Errorf("kubelet of %s: %s is %s, but its file has %s", n.Name, field, g, w)
 			}

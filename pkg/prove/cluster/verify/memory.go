@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// When the Pods of a node use nearly all the memory that they may have together, the kubelet reports pressure and evicts those that use more
-// than they requested. The first is the one that exceeds its request by most: a best-effort Pod, even if a burstable one uses more. The
-// burstable one is the second, and a guaranteed one goes on and even grows.
+// When the Pods of a node use nearly all the memory that they may have together, the kubelet reports pressure and evicts those that use
+// more than they requested. The first is the one that exceeds its request by most: a best-effort Pod, even if a burstable one uses more.
+// The burstable one is the second, and a guaranteed one goes on and even grows.
 func memoryPressure(ctx context.Context, e *env) error {
 	node := e.lastNode()
 	here, once := spec("nodeName: "+node), spec("restartPolicy: Never")
 	err := e.apply(ctx, pod("best-effort", "allocate 96", here, once)+
 		pod("burstable", "allocate 128", here, once, container("resources: {requests: {memory: 100Mi}}"))+
-		pod("guaranteed", "grow 1024", here, once, container("resources: {requests: {cpu: 100m, memory: 2Gi}, limits: {cpu: 100m, memory: 2Gi}}")))
+		pod("guaranteed", "grow 1024", here, once, container("resources: {requests: {cpu: 100m, memory: 2Gi}, limits: {cpu: 100m, "+
+			"memory: 2Gi}}")))
 	if err != nil {
 		return err
 	}
@@ -74,8 +75,8 @@ func memoryPressure(ctx context.Context, e *env) error {
 	return relieved(ctx)
 }
 
-// measured requires that the kubelet knows what a Pod uses, bytes at least. It measures every 10 s or so, and evicts a Pod first of which it
-// knows nothing yet.
+// measured requires that the kubelet knows what a Pod uses, bytes at least. It measures every 10 s or so, and evicts a Pod first of which
+// it knows nothing yet.
 func (e *env) measured(ctx context.Context, node, name string, bytes int64) error {
 	said, err := e.kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+node+"/proxy/stats/summary")
 	if err != nil {
@@ -125,8 +126,8 @@ func (e *env) leaveMemory(bytes int64) (restore func() error, err error) {
 	return func() error { return limit.write(before) }, limit.write(strconv.FormatInt(used-cached+bytes, 10))
 }
 
-// inactive returns the bytes of the page cache that are not in use, from the file memory.stat of a control group. In version 1, the figure with
-// the prefix total_ includes groups below.
+// inactive returns the bytes of the page cache that are not in use, from the file memory.stat of a control group. In version 1, the figure
+// with the prefix total_ includes groups below.
 func inactive(stat string) (int64, error) {
 	for _, name := range []string{"total_inactive_file", "inactive_file"} {
 		for line := range strings.Lines(stat) {

@@ -61,7 +61,8 @@ func disruptionBudget(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	eviction := e.expand(`{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "$pod", "namespace": "$namespace"}}`, "pod", name)
+	eviction := e.expand(`{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "$pod", "namespace": "$namespace"}}`, "pod",
+		name)
 	evict := func() (string, error) {
 		return e.feed(ctx, eviction, "create", "-f", "-", "--raw", "/api/v1/namespaces/"+e.namespace+"/pods/"+name+"/eviction")
 	}

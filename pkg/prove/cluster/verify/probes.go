@@ -16,7 +16,8 @@ func probes(ctx context.Context, e *env) error {
 	exec := func(command string) string { return "exec: {command: [/probe, " + command + "]}" }
 	data := spec("{securityContext: {runAsUser: 0}, volumes: [{name: data, emptyDir: {}}]}")
 	mount := container("volumeMounts: [{name: data, mountPath: /data}]")
-	slow := container("{startupProbe: {periodSeconds: 1, failureThreshold: 600, " + exec("read, /data/up") + "}, livenessProbe: {periodSeconds: 1, failureThreshold: 1, " +
+	slow := container("{startupProbe: {periodSeconds: 1, failureThreshold: 600, " + exec("read, /data/up") +
+		"}, livenessProbe: {periodSeconds: 1, failureThreshold: 1, " +
 		exec("read, /data/up") + "}}")
 	err := e.apply(ctx, pod("tcp", "serve", ready("tcpSocket: {port: 8080}"))+pod("no-tcp", "serve", ready("tcpSocket: {port: 9}"))+
 		pod("grpc", "serve", ready("grpc: {port: 8080}"))+pod("no-grpc", "serve", ready("grpc: {port: 9}"))+
@@ -70,7 +71,8 @@ func restartPolicies(ctx context.Context, e *env) error {
 	policy := func(name, code string) string {
 		return pod(strings.ToLower(name)+"-"+code, "exit "+code, spec("restartPolicy: "+name))
 	}
-	if err := e.apply(ctx, policy("Always", "0")+policy("OnFailure", "0")+policy("OnFailure", "3")+policy("Never", "0")+policy("Never", "3")); err != nil {
+	if err := e.apply(ctx, policy("Always", "0")+policy("OnFailure", "0")+policy("OnFailure", "3")+policy("Never",
+		"0")+policy("Never", "3")); err != nil {
 		return err
 	}
 	for name, phase := range map[string]string{"onfailure-0": "Succeeded", "never-0": "Succeeded", "never-3": "Failed"} {
@@ -117,14 +119,17 @@ spec:
 	step := func(name, args, more string) string {
 		return strings.NewReplacer("$step", name, "$args", args, "$more", more).Replace(one)
 	}
-	if err := e.apply(ctx, head+step("first", "write, /data/a, hello", "")+step("second", "read, /data/a", ""), "name", "order", "main", "read, /data/a"); err != nil {
+	if err := e.apply(ctx, head+step("first", "write, /data/a, hello", "")+step("second", "read, /data/a", ""), "name", "order", "main",
+		"read, /data/a"); err != nil {
 		return err
 	}
-	if err := e.apply(ctx, head+step("first", `exit, "4"`, "")+step("second", "write, /data/a, late", ""), "name", "broken", "main", "read, /data/a"); err != nil {
+	if err := e.apply(ctx, head+step("first", `exit, "4"`, "")+step("second", "write, /data/a, late", ""), "name", "broken", "main",
+		"read, /data/a"); err != nil {
 		return err
 	}
 	const sidecar = `, restartPolicy: Always, startupProbe: {httpGet: {path: /hostname, port: 8080}, periodSeconds: 1}`
-	if err := e.apply(ctx, head+step("beside", "serve", sidecar), "name", "sidecar", "main", `fetch, "http://127.0.0.1:8080/hostname"`); err != nil {
+	if err := e.apply(ctx, head+step("beside", "serve", sidecar), "name", "sidecar", "main",
+		`fetch, "http://127.0.0.1:8080/hostname"`); err != nil {
 		return err
 	}
 	for name, phase := range map[string]string{"order": "Succeeded", "broken": "Failed", "sidecar": "Succeeded"} {
@@ -248,7 +253,8 @@ func imagePull(ctx context.Context, e *env) error {
 	if err := e.ready(ctx, "present"); err != nil {
 		return err
 	}
-	for name, want := range map[string]string{"always": "Successfully pulled image", "present": "already present on machine", "missing": "Failed to pull image"} {
+	for name, want := range map[string]string{"always": "Successfully pulled image", "present": "already present on machine",
+		"missing": "Failed to pull image"} {
 		err := until(ctx, func() error {
 			said, err := e.get(ctx, "events", "{.items[*].message}", "--field-selector=involvedObject.name="+name)
 			if err == nil && !strings.Contains(said, want) {

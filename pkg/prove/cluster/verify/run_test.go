@@ -96,7 +96,8 @@ func TestReportsHaveEachResult(t *testing.T) {
 	}
 	for _, part := range []string{
 		`<testsuites name="slipway cluster verify v1.36.3" tests="5" failures="2" skipped="1" time="61.400">`,
-		`<testsuite name="farm" tests="2" failures="2"`, `<testcase classname="cluster.pets" name="unicorn"`, `<skipped message="look: needs a horn">`,
+		`<testsuite name="farm" tests="2" failures="2"`, `<testcase classname="cluster.pets" name="unicorn"`,
+		`<skipped message="look: needs a horn">`,
 	} {
 		if !strings.Contains(junit.String(), part) {
 			t.Errorf("JUnit lacks %s:\n%s", part, junit.String())
@@ -109,7 +110,8 @@ func withFakeComponents() []Check {
 	return []Check{
 		{Group: components, Name: apiServer},
 		{Group: components, Name: scheduler, Needs: []string{apiServer}}, {Group: components, Name: kubelet, Needs: []string{apiServer}},
-		{Group: "scheduler", Name: "fit", Needs: []string{apiServer, scheduler}}, {Group: "scheduler", Name: "taints", Alone: true, Needs: []string{scheduler}},
+		{Group: "scheduler", Name: "fit", Needs: []string{apiServer, scheduler}},
+		{Group: "scheduler", Name: "taints", Alone: true, Needs: []string{scheduler}},
 		{Group: "kubelet", Name: "logs", Needs: []string{kubelet}},
 	}
 }
@@ -133,7 +135,8 @@ func TestChecksOfAComponentThatDoesNotRunFailAtOnce(t *testing.T) {
 		{apiServer, false, []string{
 			"components/kube-apiserver failed gone",
 			"components/kube-scheduler " + fmt.Sprintf(notTried, apiServer), "components/kubelet " + fmt.Sprintf(notTried, apiServer),
-			"scheduler/fit " + fmt.Sprintf(notTried, apiServer), "scheduler/taints " + fmt.Sprintf(notTried, scheduler), "kubelet/logs " + fmt.Sprintf(notTried, kubelet),
+			"scheduler/fit " + fmt.Sprintf(notTried, apiServer), "scheduler/taints " + fmt.Sprintf(notTried, scheduler),
+			"kubelet/logs " + fmt.Sprintf(notTried, kubelet),
 		}},
 	} {
 		gone := map[string]error{components + "/" + tt.down: errors.New("gone")}
@@ -204,7 +207,8 @@ func TestComponentsAreSelectedWithChecks(t *testing.T) {
 func TestCheckEndsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		checks := []Check{{Group: "a", Name: "usual"}, {Group: "a", Name: "long", Limit: time.Hour}, {Group: "a", Name: "short", Limit: time.Second}}
+		checks := []Check{{Group: "a", Name: "usual"}, {Group: "a", Name: "long", Limit: time.Hour},
+			{Group: "a", Name: "short", Limit: time.Second}}
 		hang := func(ctx context.Context, c Check) (string, error) {
 			return "", until(ctx, func() error { return errors.New("not yet") })
 		}
@@ -299,7 +303,8 @@ func TestSelectByGroupAndName(t *testing.T) {
 			t.Errorf("%q selects %q, %v, want %s", tt.names, got, err, tt.want)
 		}
 	}
-	for name, near := range map[string]string{"famr": "farm", "farm/dgo": "farm/dog", "unicron": "unicorn", "spaceship": "", "dig": "dog", "foo": "", "": ""} {
+	for name, near := range map[string]string{"famr": "farm", "farm/dgo": "farm/dog", "unicron": "unicorn", "spaceship": "",
+		"dig": "dog", "foo": "", "": ""} {
 		_, err := selectFrom(fakes, []string{name})
 		var unknown *suggest.UnknownError
 		if !errors.As(err, &unknown) || strings.Join(unknown.Near, " ") != near {
@@ -345,7 +350,8 @@ func TestChecksHaveUniqueValidNames(t *testing.T) {
 
 func TestChecksThatNeedSeveralNodesAreSkippedOnOne(t *testing.T) {
 	t.Parallel()
-	for _, check := range []func(context.Context, *env) error{nodeAffinityPreferred, podAffinityPreferred, topologySpread, scoring, daemonSetEachNode} {
+	for _, check := range []func(context.Context, *env) error{nodeAffinityPreferred, podAffinityPreferred, topologySpread,
+		scoring, daemonSetEachNode} {
 		e := &env{target: oneNode()}
 		var why skip
 		if err := check(t.Context(), e); !errors.As(err, &why) || !strings.HasPrefix(err.Error(), "needs two nodes: ") {

@@ -108,7 +108,8 @@ func nodeAffinityPreferred(ctx context.Context, e *env) error {
 	if err := e.severalNodes("on the only node a Pod runs whatever it prefers"); err != nil {
 		return err
 	}
-	const field = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: %s, operator: In, values: [%s]}]}}]}}"
+	const field = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: " +
+		"[{key: %s, operator: In, values: [%s]}]}}]}}"
 	if err := e.labelNode(ctx, e.lastNode(), "ssd"); err != nil {
 		return err
 	}

@@ -46,7 +46,8 @@ func nodeAuthorization(ctx context.Context, e *env) error {
 // A policy in the API refuses objects of the namespaces that it is bound to.
 func admissionPolicy(ctx context.Context, e *env) error {
 	e.cleanup(func(ctx context.Context) error {
-		_, err := e.kubectl(ctx, "delete", "validatingadmissionpolicybinding/"+e.namespace, "validatingadmissionpolicy/"+e.namespace, "--ignore-not-found")
+		_, err := e.kubectl(ctx, "delete", "validatingadmissionpolicybinding/"+e.namespace,
+			"validatingadmissionpolicy/"+e.namespace, "--ignore-not-found")
 		return err
 	})
 	err := e.apply(ctx, `
@@ -86,7 +87,8 @@ func webhooks(ctx context.Context, e *env) error {
 	}
 	defer stop()
 	e.cleanup(func(ctx context.Context) error {
-		_, err := e.kubectl(ctx, "delete", "mutatingwebhookconfiguration/"+e.namespace, "validatingwebhookconfiguration/"+e.namespace, "--ignore-not-found")
+		_, err := e.kubectl(ctx, "delete", "mutatingwebhookconfiguration/"+e.namespace,
+			"validatingwebhookconfiguration/"+e.namespace, "--ignore-not-found")
 		return err
 	})
 	for kind, path := range map[string]string{"MutatingWebhookConfiguration": "/mutate", "ValidatingWebhookConfiguration": "/validate"} {
@@ -222,7 +224,8 @@ func openAPI(ctx context.Context, e *env) error {
 		return err
 	}
 	if !strings.HasPrefix(document.OpenAPI, "3.") || document.Components.Schemas["io.k8s.api.apps.v1.Deployment"] == nil {
-		return fmt.Errorf("the document of apps/v1, of OpenAPI %q, has no Deployment among %d schemas", document.OpenAPI, len(document.Components.Schemas))
+		return fmt.Errorf("the document of apps/v1, of OpenAPI %q, has no Deployment among %d schemas", document.OpenAPI,
+			len(document.Components.Schemas))
 	}
 	said, err := e.kubectl(ctx, "explain", "deployment.spec.replicas")
 	if err == nil && !strings.Contains(said, "FIELD: replicas <integer>") {

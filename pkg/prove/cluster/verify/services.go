@@ -237,7 +237,8 @@ func externalName(ctx context.Context, e *env) error {
 		return err
 	}
 	target := "web." + e.namespace + ".svc.cluster.local"
-	if err := e.apply(ctx, `{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {type: ExternalName, externalName: $target}}`, "target", target); err != nil {
+	if err := e.apply(ctx, `{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {type: ExternalName, externalName: $target}}`,
+		"target", target); err != nil {
 		return err
 	}
 	err := until(ctx, func() error {

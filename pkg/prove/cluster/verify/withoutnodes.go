@@ -64,7 +64,8 @@ func healthy(ctx context.Context, e *env, name string) error {
 	}
 	return until(ctx, func() error {
 		// The program made its certificate itself.
-		_, err := e.kubectl(ctx, "get", "--raw=/healthz", "--server="+e.Processes[i].Address, "--insecure-skip-tls-verify", "--request-timeout=5s")
+		_, err := e.kubectl(ctx, "get", "--raw=/healthz", "--server="+e.Processes[i].Address, "--insecure-skip-tls-verify",
+			"--request-timeout=5s")
 		return err
 	})
 }

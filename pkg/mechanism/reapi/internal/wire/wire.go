@@ -123,7 +123,8 @@ func cut(err error) error {
 }
 
 // ReadBytes reads the next message, and calls use for the value of one of its fields, in pieces that are valid until use returns. The
-// message may have any size, and is never in memory as a whole. ReadBytes returns io.EOF after the last message, and the first error of use.
+// message may have any size, and is never in memory as a whole. ReadBytes returns io.EOF after the last message, and the first error of
+// use.
 func ReadBytes(r *bufio.Reader, field Field, use func(piece []byte) error) error {
 	size, err := readPrefix(r)
 	if err != nil {

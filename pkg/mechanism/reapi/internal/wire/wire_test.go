@@ -138,7 +138,8 @@ func TestPiecesAreNoLongerThanTheBuffer(t *testing.T) {
 		t.Errorf("%d bytes: %v", len(got), err)
 	}
 	full := errors.New("disk full")
-	if err := ReadBytes(bufio.NewReader(bytes.NewReader(Frame(AppendBytes(nil, 10, content)))), 10, func([]byte) error { return full }); err != full {
+	if err := ReadBytes(bufio.NewReader(bytes.NewReader(Frame(AppendBytes(nil, 10, content)))), 10,
+		func([]byte) error { return full }); err != full {
 		t.Errorf("error is %v", err)
 	}
 }
