@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/test/reapi"
@@ -67,9 +69,27 @@ func bazelTree(t *testing.T) tree {
 			tr.useCache(t, bazelsCache(t))
 		}
 		program := slipway(t)
-		atEnd(func() { _ = command(tr.dir, nil, program, "clean").Run() }) // Bazel's folders are not in the tree
+		atEnd(func() {
+			if pid, err := command(tr.dir, nil, program, "bazel", "--", "info", "server_pid").Output(); err == nil {
+				spendServer("(Bazel)", strings.TrimSpace(string(pid)))
+			}
+			_ = command(tr.dir, nil, program, "clean").Run() // Bazel's folders are not in the tree
+		})
 	}
 	return tr
+}
+
+// spendServer adds the processor time of a server, and of the processes that it has waited for.
+func spendServer(name, pid string) {
+	stat := readFile(filepath.Join("/proc", pid, "stat"))
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // the third field of proc_pid_stat(5) is the first
+	var ticks time.Duration
+	for i := 14; i <= 17 && i-3 < len(fields); i++ { // utime, stime, cutime, cstime
+		n, _ := strconv.ParseInt(fields[i-3], 10, 64)
+		ticks += time.Duration(n)
+	}
+	const perSecond = 100 // on all that we know
+	spendTime(name, ticks*time.Second/perSecond)
 }
 
 // useCache makes Bazel store its results in a remote cache, and take them from there.

@@ -273,7 +273,25 @@ func TestEachCheckHasAFault(t *testing.T) {
 // name, and that they leave nothing.
 func (tr tree) wholeTable(t *testing.T, checks []string) {
 	t.Helper()
-	got := tr.slipway(t, "cluster", "verify", "--junit", tr.path("verify.xml")).ok(t)
+	got := tr.slipway(t, "cluster", "verify", "--junit", tr.path("verify.xml"))
+	var junit struct {
+		Tests int `xml:"tests,attr"`
+		Cases []struct {
+			Name    string `xml:"name,attr"`
+			Failure *struct {
+				Message string `xml:"message,attr"`
+			} `xml:"failure"`
+		} `xml:"testsuite>testcase"`
+	}
+	if err := xml.Unmarshal([]byte(readFile(tr.path("verify.xml"))), &junit); err != nil || junit.Tests != len(checks) {
+		t.Errorf("JUnit: %v, %d of %d checks", err, junit.Tests, len(checks))
+	}
+	for _, c := range junit.Cases { // the output may be too long to be printed as a whole
+		if c.Failure != nil {
+			t.Errorf("%s: %s", c.Name, c.Failure.Message)
+		}
+	}
+	got.ok(t)
 	var skipped []string
 	for line := range strings.Lines(got.stdout) {
 		if fields := strings.Fields(line); len(fields) > 4 && fields[0] == "skipped" {
@@ -290,12 +308,6 @@ func (tr tree) wholeTable(t *testing.T, checks []string) {
 		t.Errorf("skipped %q: %s", skipped, got.stdout)
 	}
 	t.Logf("%v: %s", got.took, want)
-	var junit struct {
-		Tests int `xml:"tests,attr"`
-	}
-	if err := xml.Unmarshal([]byte(readFile(tr.path("verify.xml"))), &junit); err != nil || junit.Tests != len(checks) {
-		t.Errorf("JUnit: %v, %d of %d checks", err, junit.Tests, len(checks))
-	}
 	for _, what := range []string{"namespaces", "crds", "priorityclasses"} {
 		tr.eventually(t, func() string {
 			left := tr.kubectl(t, "get", what, "-o", "name").ok(t).stdout

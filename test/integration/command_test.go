@@ -120,16 +120,24 @@ func spend(name string, s *os.ProcessState) {
 		return // it did not start
 	}
 	name, _, _ = strings.Cut(name, "/")
+	spendTime(name, s.UserTime()+s.SystemTime())
+}
+
+func spendTime(name string, d time.Duration) {
 	spent.Lock()
 	defer spent.Unlock()
 	if spent.by == nil {
 		spent.by = map[string]time.Duration{}
 	}
-	spent.by[name] += s.UserTime() + s.SystemTime()
+	spent.by[name] += d
 }
 
 // printSpent prints the seconds of processor time for the table of test/slowest.
 func printSpent() {
+	var own syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &own) == nil {
+		spendTime("(the tests themselves)", time.Duration(own.Utime.Nano()+own.Stime.Nano()))
+	}
 	for name, d := range spent.by {
 		fmt.Printf("processor %.1f %s\n", d.Seconds(), name)
 	}

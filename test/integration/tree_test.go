@@ -32,10 +32,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	printSpent()
 	for _, do := range endings.functions {
 		do()
 	}
+	printSpent()
 	_ = os.RemoveAll(workspace)
 	os.Exit(code)
 }

@@ -191,5 +191,7 @@ spec:
 	if err := e.wait(ctx, "jsonpath={.spec.replicas}=2", "deployment/web"); err != nil {
 		return err
 	}
-	return e.is(ctx, "horizontalpodautoscaler/web", `{.status.conditions[?(@.type=="ScalingActive")].reason}`, "ValidMetricFound")
+	return until(ctx, func() error { // it scales first, and says why later
+		return e.is(ctx, "horizontalpodautoscaler/web", `{.status.conditions[?(@.type=="ScalingActive")].reason}`, "ValidMetricFound")
+	})
 }
