@@ -61,9 +61,10 @@ func (tr tree) archivesOf(t *testing.T, repository string) []string {
 	return slices.Compact(sums)
 }
 
-// A clean build takes everything from the remote cache. In the soak test, a component is made by remote execution; entries that the cache
-// loses are made again; and a build whose server goes away succeeds when the server is back. The results are the same each time.
+// A clean build takes everything from the remote cache. A component is made by remote execution; entries that the cache loses are made again;
+// and a build whose server goes away succeeds when the server is back. The results are the same each time.
 func TestBazelRemote(t *testing.T) {
+	rare(t, "buildbox's file system for actions takes many minutes")
 	needRoot(t)
 	tr := bazelTree(t)
 	labels := []string{"//cmd/kube-scheduler"}
@@ -71,10 +72,7 @@ func TestBazelRemote(t *testing.T) {
 	sum := func(label string) string { return tr.madeSum(t, label, asReleased...) }
 	build(append(labels, smallComponent)...).ok(t)
 	want, wantSmall := sum(labels[0]), sum(smallComponent)
-	var lose []string
-	if soak {
-		lose = append(tr.archivesOf(t, "com_github_fxamacker_cbor_v2"), wantSmall)
-	}
+	lose := append(tr.archivesOf(t, "com_github_fxamacker_cbor_v2"), wantSmall)
 	t.Run("cache", func(t *testing.T) {
 		tr.bazel(t, "clean").ok(t)
 		got := build(append(labels, smallComponent)...).ok(t)
@@ -86,7 +84,6 @@ func TestBazelRemote(t *testing.T) {
 		}
 	})
 	t.Run("parts made in the tree", func(t *testing.T) {
-		rare(t, "it links other projects' programs twice")
 		parts := []string{"//release:licenses", "//release:others"}
 		tr.bazel(t, append([]string{"build"}, parts...)...).ok(t)
 		made := map[string]string{}
@@ -105,10 +102,6 @@ func TestBazelRemote(t *testing.T) {
 			}
 		}
 	})
-	if !soak {
-		t.Run("remote execution", func(t *testing.T) { t.Skip("buildbox's file system for actions takes many minutes: make soak") })
-		return
-	}
 	server, err := remoteServer()
 	if err != nil {
 		missing(t, err.Error())

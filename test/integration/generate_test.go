@@ -31,6 +31,7 @@ func TestGeneratorsMakeUpstreamsFiles(t *testing.T) {
 
 // The worked example has tests that use everything that is generated for it.
 func TestAPIGroupOfADistribution(t *testing.T) {
+	rare(t, "it compiles the generators' output, and TestGeneratorsMakeUpstreamsFiles runs the same generators")
 	containerLane.join(t)
 	tr := clone(t)
 	copyFolder(t, filepath.Join("testdata", "api"), tr.path("cmd"))

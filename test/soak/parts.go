@@ -43,7 +43,7 @@ var parts = []part{
 	{"conformance", 15, "", []string{"TestVariedSpecsPass"}},
 	{"other-minors", 55, "", []string{"TestTreesOfOtherMinorsBootAndWork"}},
 	{"month", 50, "", []string{"TestTreeMovesToAnotherMinorAndBack", "TestOneMonthOfAMaintainer"}},
-	{"generated", 30, "", []string{"TestGeneratorsMakeUpstreamsFiles", "TestFieldOfAPatchIsInEveryAPI"}},
+	{"generated", 35, "", []string{"TestGeneratorsMakeUpstreamsFiles", "TestAPIGroupOfADistribution", "TestFieldOfAPatchIsInEveryAPI"}},
 	{"kubernetes-tests", 30, "", []string{"TestKubernetesOwnIntegrationTests", "TestKubectlCommandTests", "TestAllKubectlCommandTests"}},
 	{"kubernetes-units", 55, "", []string{"TestKubernetesUnitTestsFailAsDocumented"}},
 	{"staging-units", 40, "", []string{"TestStagingUnitTestsFailAsDocumented"}},
