@@ -66,7 +66,7 @@ endif
 
 # Any other goal may be a component that COMPONENTS does not have yet: mage looks it up in the catalog, or suggests similar
 # names. Goals such as .DEFAULT come from shells that complete the names of targets.
-COMPONENTS += $(filter-out .% $(MAGE) $(MAKEFILE_LIST) $(TARGETS) $(COMPONENTS),$(MAKECMDGOALS))
+COMPONENTS += $(filter-out .% %.go go.mod go.sum $(MAGE) $(MAKEFILE_LIST) $(TARGETS) $(COMPONENTS),$(MAKECMDGOALS))
 
 .PHONY: $(TARGETS) $(COMPONENTS)
 

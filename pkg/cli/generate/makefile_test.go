@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -139,6 +140,47 @@ func stubs(t *testing.T, names ...string) string {
 	return dir
 }
 
+// Times say nothing: a copy may have an old one.
+func TestTargetsAreCompiledAgainAfterAnEdit(t *testing.T) {
+	t.Parallel()
+	for what, edit := range map[string]func(t *testing.T, root string){
+		"nothing":                   func(*testing.T, string) {},
+		"a test":                    func(t *testing.T, root string) { write(t, root, "pkg/a/a_test.go", "package a // edited\n") },
+		"a source":                  func(t *testing.T, root string) { write(t, root, "pkg/a/a.go", "package a // edited\n") },
+		"a script that is embedded": func(t *testing.T, root string) { write(t, root, "pkg/a/a.sh", "echo edited\n") },
+		"a source more":             func(t *testing.T, root string) { write(t, root, "pkg/a/b/b.go", "package b\n") },
+		"a source less": func(t *testing.T, root string) {
+			if err := os.Remove(filepath.Join(root, "pkg/a/a.go")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"no sum": func(t *testing.T, root string) {
+			if err := os.Remove(filepath.Join(root, "_output/.slipway/mage.sum")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			root := frontDoor(t)
+			names := []string{"pkg/a/a.go", "pkg/a/a.sh", "pkg/a/a_test.go"}
+			for _, name := range names {
+				write(t, root, name, "package a\n")
+			}
+			compiled(t, root)
+			edit(t, root)
+			for _, name := range names {
+				_ = os.Chtimes(filepath.Join(root, name), time.Time{}, time.Unix(1, 0)) // it may be removed
+			}
+			out, _ := runMakeWith(root, []string{"PATH=" + stubs(t, "go", "slipway") + ":" + os.Getenv("PATH")}, "kubectl")
+			want := what != "nothing" && what != "a test"
+			if got := strings.Contains(out, "stub of go"); got != want {
+				t.Errorf("they are compiled: %t, want %t: %s", got, want, out)
+			}
+		})
+	}
+}
+
 // Whatever a folder is called, no shell reads its name.
 func TestNamesOfFoldersAreQuoted(t *testing.T) {
 	t.Parallel()
@@ -219,7 +261,18 @@ func frontDoor(t *testing.T) (root string) {
 	if err := os.Chmod(mage, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	compiled(t, root)
 	return root
+}
+
+// compiled says that mage is compiled of the sources that there are.
+func compiled(t *testing.T, root string) {
+	t.Helper()
+	sum, err := runMake(root, "--eval=.sum: ; @echo $(SUM)", ".sum")
+	if err != nil {
+		t.Fatal(err, sum)
+	}
+	write(t, root, "_output/.slipway/mage.sum", sum)
 }
 
 func runMake(root string, args ...string) (string, error) { return runMakeWith(root, nil, args...) }
