@@ -148,7 +148,8 @@ func parseCommit(text []byte) (Commit, error) {
 		if plain { // gitdiff takes a/ and b/ only from git's own headers
 			d.OldName, d.NewName = cut(d.OldName), cut(d.NewName)
 		}
-		if len(d.TextFragments) == 0 && !d.IsBinary && !d.IsNew && !d.IsDelete && !d.IsRename && !d.IsCopy && d.OldMode == d.NewMode {
+		otherMode := d.OldMode != 0 && d.NewMode != 0 && d.OldMode != d.NewMode // an index line has the old one alone
+		if len(d.TextFragments) == 0 && !d.IsBinary && !d.IsNew && !d.IsDelete && !d.IsRename && !d.IsCopy && !otherMode {
 			return Commit{}, fmt.Errorf("it has a header of %s, and no change", d.NewName)
 		}
 		f := File{Old: d.OldName, New: d.NewName, Copy: d.IsCopy, diff: d}
