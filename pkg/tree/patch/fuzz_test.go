@@ -86,8 +86,13 @@ func slipwayReads(t testing.TB, patch []byte) (result files, sure bool, err erro
 		err = p.AgreesWithGit(t.Context())
 	}
 	if err != nil {
-		invalid := new(InvalidError)
-		return nil, errors.As(err, &invalid) && invalid.Path == "" && !strings.Contains(invalid.Why, "CR LF"), err
+		invalid, ok := errors.AsType[*InvalidError](err)
+		if !ok || invalid.Path != "" {
+			return nil, false, err
+		}
+		// For git, what begins like the header of a fragment and is none, such as one that was cut off, ends a patch.
+		own := strings.Contains(invalid.Why, "CR LF") || strings.Contains(invalid.Why, "invalid fragment header")
+		return nil, !own, err
 	}
 	o := NewOverlay(kubernetes(t), there)
 	r, err := o.Apply(p)
