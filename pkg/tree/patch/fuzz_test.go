@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -90,9 +91,10 @@ func slipwayReads(t testing.TB, patch []byte) (result files, sure bool, err erro
 		if !ok || invalid.Path != "" {
 			return nil, false, err
 		}
-		// For git, what begins like the header of a fragment and is none, such as one that was cut off, ends a patch.
-		own := strings.Contains(invalid.Why, "CR LF") || strings.Contains(invalid.Why, "invalid fragment header")
-		return nil, !own, err
+		// For git, what begins like the header of a fragment and is none, such as one that was cut off, ends a patch, and of a file's header
+		// it needs one line that it can read.
+		own := []string{"CR LF", "invalid fragment header", "git file header"}
+		return nil, !slices.ContainsFunc(own, func(why string) bool { return strings.Contains(invalid.Why, why) }), err
 	}
 	o := NewOverlay(kubernetes(t), there)
 	r, err := o.Apply(p)
