@@ -162,10 +162,13 @@ func (p part) packages(ctx context.Context, arch string) ([]indexed, error) {
 	if sum == "" {
 		return nil, fmt.Errorf("%s names no %s", p.file("InRelease"), short)
 	}
+	data, err := []byte(nil), errGone
 	if releaseFields(p.release)["Acquire-By-Hash"] == "yes" { // so an index fits, however a mirror or a proxy caches it
-		name = p.file(folder + "/by-hash/SHA256/" + sum)
+		data, err = p.read(ctx, p.archive, p.file(folder+"/by-hash/SHA256/"+sum))
 	}
-	data, err := p.read(ctx, p.archive, name)
+	if errors.Is(err, errGone) { // as with apt: some mirrors keep no indexes by their hash
+		data, err = p.read(ctx, p.archive, name)
+	}
 	if err != nil {
 		return nil, err
 	}

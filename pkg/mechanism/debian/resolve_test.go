@@ -149,8 +149,19 @@ func TestArchivesAreChecked(t *testing.T) {
 		from func(*Sources)
 		want string // "" if it is accepted
 	}{
-		"as they are":             {nil, nil, ""},
-		"by hash":                 {edited(func(s string) string { return "Acquire-By-Hash: yes\n" + s }), nil, ""},
+		"as they are": {nil, nil, ""},
+		"by hash":     {edited(func(s string) string { return "Acquire-By-Hash: yes\n" + s }), nil, ""},
+		"by hash, and not there": {func(t *testing.T, main, fixes map[string]string) {
+			edited(func(s string) string { return "Acquire-By-Hash: yes\n" + s })(t, main, fixes)
+			for _, files := range []map[string]string{main, fixes} {
+				for name, text := range files {
+					if folder, _, ok := strings.Cut(name, "by-hash/"); ok {
+						delete(files, name)
+						files[folder+"Packages.xz"] = text
+					}
+				}
+			}
+		}, nil, ""},
 		"still valid":             {edited(until(time.Now().Add(time.Hour))), nil, ""},
 		"no keys":                 {nil, func(s *Sources) { s.Keyring = "" }, "the keys of Debian's archive are not here"},
 		"keys that are not there": {nil, func(s *Sources) { s.Keyring += ".missing" }, "the keys of Debian's archive are not here"},
