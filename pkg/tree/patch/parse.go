@@ -132,6 +132,9 @@ func parseCommit(text []byte) (Commit, error) {
 	if err != nil {
 		return Commit{}, err
 	}
+	if isMail(text) && strings.Contains(preamble, "\x00") {
+		return Commit{}, errors.New("its message has a NUL byte, which git does not allow")
+	}
 	c := Commit{}
 	if h, err := gitdiff.ParsePatchHeader(preamble); err == nil { // a patch may begin with any text
 		c.Hash, c.Title, c.Body, c.Date = h.SHA, h.Title, h.Body, h.AuthorDate
