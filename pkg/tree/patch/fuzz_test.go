@@ -93,7 +93,8 @@ func slipwayReads(t testing.TB, patch []byte) (result files, sure bool, err erro
 		}
 		// For git, what begins like the header of a fragment and is none, such as one that was cut off, ends a patch, and of a file's header
 		// it needs one line that it can read.
-		own := []string{"CR LF", "invalid fragment header", "git file header", "headers of git"}
+		own := []string{"CR LF", "invalid fragment header", "git file header", "headers of git",
+			"does not write"}
 		return nil, !slices.ContainsFunc(own, func(why string) bool { return strings.Contains(invalid.Why, why) }), err
 	}
 	o := NewOverlay(kubernetes(t), there)

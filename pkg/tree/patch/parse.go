@@ -151,6 +151,11 @@ func parseCommit(text []byte) (Commit, error) {
 		if plain { // gitdiff takes a/ and b/ only from git's own headers
 			d.OldName, d.NewName = cut(d.OldName), cut(d.NewName)
 		}
+		for _, mode := range []fs.FileMode{d.OldMode, d.NewMode} {
+			if kind := mode & typeBits; mode != 0 && kind != 0o100000 && kind != 0o120000 && kind != 0o160000 {
+				return Commit{}, fmt.Errorf("it has the mode %o, which git does not write", mode)
+			}
+		}
 		otherMode := d.OldMode != 0 && d.NewMode != 0 && d.OldMode != d.NewMode // an index line has the old one alone
 		if len(d.TextFragments) == 0 && !d.IsBinary && !d.IsNew && !d.IsDelete && !d.IsRename && !d.IsCopy && !otherMode {
 			return Commit{}, fmt.Errorf("it has a header of %s, and no change", d.NewName)
@@ -166,6 +171,10 @@ func parseCommit(text []byte) (Commit, error) {
 	}
 	return c, nil
 }
+
+// typeBits are those of a mode that say what a file is, as git writes it: 100644 is that of a regular file, 120000 of a link, 160000 of a
+// submodule.
+const typeBits = 0o170000
 
 // cut removes the first folder of a path, as git apply does.
 func cut(name string) string {
