@@ -94,7 +94,7 @@ func slipwayReads(t testing.TB, patch []byte) (result files, sure bool, err erro
 		// For git, what begins like the header of a fragment and is none, such as one that was cut off, ends a patch, and of a file's header
 		// it needs one line that it can read.
 		own := []string{"CR LF", "invalid fragment header", "git file header", "headers of git",
-			"does not write"}
+			"does not write", "changes no file"}
 		return nil, !slices.ContainsFunc(own, func(why string) bool { return strings.Contains(invalid.Why, why) }), err
 	}
 	o := NewOverlay(kubernetes(t), there)
