@@ -61,8 +61,8 @@ func (tr tree) archivesOf(t *testing.T, repository string) []string {
 	return slices.Compact(sums)
 }
 
-// A clean build takes everything from the remote cache. A component is made by remote execution; entries that the cache loses are made again;
-// and a build whose server goes away succeeds when the server is back. The results are the same each time.
+// A clean build takes everything from the remote cache. A component is made by remote execution; entries that the cache loses are made
+// again; and a build whose server goes away succeeds when the server is back. The results are the same each time.
 func TestBazelRemote(t *testing.T) {
 	rare(t, "buildbox's file system for actions takes many minutes")
 	needRoot(t)

@@ -93,12 +93,12 @@ func firstLine(text string) string {
 	return line
 }
 
-// patient are the checks that wait for a minute or more, in which a kubelet or the control plane does nothing. They are more than half of the
-// time of all checks.
+// patient are the checks that wait for about a minute or more for a kubelet or the control plane. They take more than half of the time of
+// all checks.
 var patient = []string{"kubelet/static-pod", "kubelet/memory-pressure", "kubelet/disk-pressure", "controllers/node-lifecycle"}
 
-// verifySeesWhatIsBroken requires of a cluster of two nodes that all checks but the patient ones pass, and that a few fail when what they check
-// is broken: an answer of the API, a component of the control plane, a kubelet, an add-on. The soak tests do the same with every check.
+// verifySeesWhatIsBroken requires of a cluster of two nodes that all checks but the patient ones pass, and that a few fail when what they
+// check is broken: an answer of the API, a component of the control plane, a kubelet, an add-on. The soak tests do the same with every check.
 func (tr tree) verifySeesWhatIsBroken(t *testing.T) {
 	all := strings.Fields(tr.slipway(t, "cluster", "verify", "--list").ok(t).stdout)
 	checks := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(patient, name) })

@@ -151,10 +151,8 @@ func parseCommit(text []byte) (Commit, error) {
 		if plain { // gitdiff takes a/ and b/ only from git's own headers
 			d.OldName, d.NewName = cut(d.OldName), cut(d.NewName)
 		}
-		for _, mode := range []fs.FileMode{d.OldMode, d.NewMode} {
-			if kind := mode & typeBits; mode != 0 && kind != 0o100000 && kind != 0o120000 && kind != 0o160000 {
-				return Commit{}, fmt.Errorf("it has the mode %o, which git does not write", mode)
-			}
+		if kind := d.OldMode & typeBits; d.OldMode != 0 && kind != 0o100000 && kind != 0o120000 && kind != 0o160000 {
+			return Commit{}, fmt.Errorf("%s has the mode %o in it, which no file of git has", d.OldName, d.OldMode)
 		}
 		otherMode := d.OldMode != 0 && d.NewMode != 0 && d.OldMode != d.NewMode // an index line has the old one alone
 		if len(d.TextFragments) == 0 && !d.IsBinary && !d.IsNew && !d.IsDelete && !d.IsRename && !d.IsCopy && !otherMode {
