@@ -45,25 +45,23 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 	if got := findings(right); len(got) > 0 {
 		t.Errorf("without imports: %q", got)
 	}
-	for wrong, c := range map[string]struct{ pkg, imports string }{
-		"pkg/tree/new has no rule": {"pkg/tree/new", "fmt"},
-		"pkg/prove/diff imports pkg/build/license, but prove may import only tree, release, ship, " +
-			"mechanism": {"pkg/prove/diff", "pkg/build/license"},
-		"pkg/mechanism/archive imports pkg/tree/source, but mechanism may import nothing else of " +
-			"this module": {"pkg/mechanism/archive", "pkg/tree/source"},
-		"pkg/build/plan imports archive/tar, but must never know how " +
-			"anything is made": {"pkg/build/plan", "archive/tar"},
-		"pkg/tree/source imports github.com/spf13/cobra, which only pkg/cli, pkg/cli/generate " +
-			"may import": {"pkg/tree/source", "github.com/spf13/cobra"},
-		"pkg/build/bazel imports github.com/docker/docker/client, which only pkg/mechanism/engine, pkg/build/kubecross " +
-			"may import": {"pkg/build/bazel", "github.com/docker/docker/client"},
-		"pkg/tree/source imports pkg/tree/worktree/gittest, which is " +
-			"for tests": {"pkg/tree/source", "pkg/tree/worktree/gittest"},
+	for _, c := range []struct{ pkg, imports, want string }{
+		{"pkg/tree/new", "fmt", "pkg/tree/new has no rule"},
+		{"pkg/prove/diff", "pkg/build/license",
+			"pkg/prove/diff imports pkg/build/license, but prove may import only tree, release, ship, mechanism"},
+		{"pkg/mechanism/archive", "pkg/tree/source",
+			"pkg/mechanism/archive imports pkg/tree/source, but mechanism may import nothing else of this module"},
+		{"pkg/build/plan", "archive/tar", "pkg/build/plan imports archive/tar, but must never know how anything is made"},
+		{"pkg/tree/source", "github.com/spf13/cobra",
+			"pkg/tree/source imports github.com/spf13/cobra, which only pkg/cli, pkg/cli/generate may import"},
+		{"pkg/build/bazel", "github.com/docker/docker/client",
+			"pkg/build/bazel imports github.com/docker/docker/client, which only pkg/mechanism/engine, pkg/build/kubecross may import"},
+		{"pkg/tree/source", "pkg/tree/worktree/gittest", "pkg/tree/source imports pkg/tree/worktree/gittest, which is for tests"},
 	} {
 		graph := maps.Clone(right)
 		graph[c.pkg] = []string{c.imports}
-		if got := findings(graph); len(got) != 1 || got[0] != wrong {
-			t.Errorf("%s imports %s: found %q, want %q", c.pkg, c.imports, got, wrong)
+		if got := findings(graph); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s imports %s: found %q, want %q", c.pkg, c.imports, got, c.want)
 		}
 	}
 }
