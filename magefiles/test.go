@@ -46,7 +46,7 @@ func TestIntegration(ctx context.Context) error {
 	if !own {
 		return slipway(ctx, "test", append([]string{"--integration"}, what...)...)
 	}
-	return goTest("./pkg/build/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=80m", "-v")
+	return goTest("./pkg/make/kubecross ./test/integration", "-tags=integration", "-p=1", "-timeout=80m", "-v")
 }
 
 // TestCmd runs upstream's kubectl command tests with the tree's programs: all suites, or those of WHAT="namespace kubectl_version".

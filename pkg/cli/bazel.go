@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/bazel"
-	"slipway.build/pkg/build/patched"
-	bazelroad "slipway.build/pkg/build/road/bazel"
+	"slipway.build/pkg/make/bazel"
+	"slipway.build/pkg/make/patched"
+	bazelroad "slipway.build/pkg/make/road/bazel"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/child"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/execute"
-	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
+	"slipway.build/pkg/make/execute"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"

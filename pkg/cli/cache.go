@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/modproxy"
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/modproxy"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/reapi"

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/bazel"
-	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/build/road/container"
 	"slipway.build/pkg/maintain/patching"
+	"slipway.build/pkg/make/bazel"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/road/container"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/prove/cluster"
 )

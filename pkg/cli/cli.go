@@ -23,8 +23,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/tail"

@@ -22,8 +22,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"slipway.build/pkg/build/license"
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/make/license"
 	"slipway.build/pkg/mechanism/reapi/standin"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -64,7 +64,7 @@ func scanFew() func([]byte) licensecheck.Coverage {
 // that runs the tests compiles its programs. It is go1.26.8, or the one that release.yaml pins, since their sums are known.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	ar, err := txtar.ParseFile(filepath.Join("..", "build", "plan", "testdata", "tree.txtar"))
+	ar, err := txtar.ParseFile(filepath.Join("..", "make", "plan", "testdata", "tree.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

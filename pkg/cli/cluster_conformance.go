@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/report"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/prove/cluster"
 )
 

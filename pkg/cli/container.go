@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/build/road/container"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/road/container"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 )

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/codegen"
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/codegen"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 )

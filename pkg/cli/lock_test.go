@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/release"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/maintain/bump"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/debian"
 )
 

@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/patched"
-	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/build/toolchain"
-	"slipway.build/pkg/build/upstream"
 	"slipway.build/pkg/maintain/patching"
+	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"

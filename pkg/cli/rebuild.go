@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/prove/diff"

@@ -9,8 +9,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"slipway.build/pkg/build/plan"
 	"slipway.build/pkg/cli/console"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
 )

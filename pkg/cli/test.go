@@ -15,10 +15,10 @@ import (
 	"github.com/mattn/go-shellwords"
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/patched"
-	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/build/road"
 	"slipway.build/pkg/maintain/kubetest"
+	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/gotest"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"

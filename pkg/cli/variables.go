@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/build/roads"
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/roads"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/variable"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/release"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/why"

@@ -47,15 +47,15 @@ func TestRulesFindWhatIsWrong(t *testing.T) {
 	}
 	for _, c := range []struct{ pkg, imports, want string }{
 		{"pkg/tree/new", "fmt", "pkg/tree/new has no rule"},
-		{"pkg/prove/diff", "pkg/build/license",
-			"pkg/prove/diff imports pkg/build/license, but prove may import only tree, release, ship, mechanism"},
+		{"pkg/prove/diff", "pkg/make/license",
+			"pkg/prove/diff imports pkg/make/license, but prove may import only tree, release, ship, mechanism"},
 		{"pkg/mechanism/archive", "pkg/tree/source",
 			"pkg/mechanism/archive imports pkg/tree/source, but mechanism may import nothing else of this module"},
-		{"pkg/build/plan", "archive/tar", "pkg/build/plan imports archive/tar, but must never know how anything is made"},
+		{"pkg/make/plan", "archive/tar", "pkg/make/plan imports archive/tar, but must never know how anything is made"},
 		{"pkg/tree/source", "github.com/spf13/cobra",
 			"pkg/tree/source imports github.com/spf13/cobra, which only pkg/cli, pkg/cli/generate may import"},
-		{"pkg/build/bazel", "github.com/docker/docker/client",
-			"pkg/build/bazel imports github.com/docker/docker/client, which only pkg/mechanism/engine, pkg/build/kubecross may import"},
+		{"pkg/make/bazel", "github.com/docker/docker/client",
+			"pkg/make/bazel imports github.com/docker/docker/client, which only pkg/mechanism/engine, pkg/make/kubecross may import"},
 		{"pkg/tree/source", "pkg/tree/worktree/gittest", "pkg/tree/source imports pkg/tree/worktree/gittest, which is for tests"},
 	} {
 		graph := maps.Clone(right)

@@ -15,13 +15,13 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	_ "slipway.build/pkg/build/plan" // imports all that makes outputs
+	_ "slipway.build/pkg/make/plan" // imports all that makes outputs
 	"slipway.build/pkg/mechanism/recipe"
 )
 
 // unkeyed lists packages that make outputs by actions whose recipe is not that of their own code, and why.
 var unkeyed = map[string]string{
-	"build/compile": "what compiles is run with is in the key as data: the flags, the environment and the version of Go, by road.Recipe",
+	"make/compile": "what compiles is run with is in the key as data: the flags, the environment and the version of Go, by road.Recipe",
 }
 
 // A maker is a package that declares its code, or has actions.

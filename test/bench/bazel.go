@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/test/reapi"
 )
 

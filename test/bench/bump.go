@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 )
 
 // otherMinor is a version of Kubernetes that the tree can move to.

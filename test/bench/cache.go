@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/test/reapi"
 )
 

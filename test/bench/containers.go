@@ -14,7 +14,7 @@ import (
 	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/filters"
 
-	"slipway.build/pkg/build/roads"
+	"slipway.build/pkg/make/roads"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"syscall"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 )
 
 func main() {

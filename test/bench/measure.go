@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"slipway.build/pkg/build/road/local"
+	"slipway.build/pkg/make/road/local"
 )
 
 // A bench is one run of this command. What several rows need is made for the first of them.

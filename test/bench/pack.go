@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/catalog"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/patch"
 )

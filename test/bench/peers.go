@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"go.yaml.in/yaml/v3"
 
-	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/make/road"
 )
 
 // peerRows compare slipway with other tools that make the same binaries, with the same flags, by the same Go.

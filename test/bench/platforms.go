@@ -19,7 +19,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/reapi"
 	"slipway.build/pkg/mechanism/sharedcache"

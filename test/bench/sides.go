@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/build/road"
-	"slipway.build/pkg/build/roads"
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/make/roads"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/tree/catalog"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/release/sbom"

@@ -116,7 +116,7 @@ func writeSmallTree(dir string) error {
 	if err != nil {
 		return err
 	}
-	ar, err := txtar.ParseFile(src.path("pkg/build/plan/testdata/tree.txtar"))
+	ar, err := txtar.ParseFile(src.path("pkg/make/plan/testdata/tree.txtar"))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"slipway.build/pkg/build/patched"
+	"slipway.build/pkg/make/patched"
 )
 
 // faithful is the last line of a comparison without a difference.

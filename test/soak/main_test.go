@@ -52,7 +52,7 @@ func TestEveryLongTestIsInOnePart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for dir, packages := range map[string]string{"../integration": "", "../../pkg/ship/verify": verifying,
-		"../../pkg/build/buildid": identifying} {
+		"../../pkg/make/buildid": identifying} {
 		all, longer := testsOf(t, dir)
 		for _, p := range parts {
 			if p.packages != packages {

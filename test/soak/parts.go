@@ -9,7 +9,7 @@ type part struct {
 }
 
 const (
-	identifying = "./pkg/build/buildid"
+	identifying = "./pkg/make/buildid"
 	verifying   = "./pkg/ship/verify"
 )
 

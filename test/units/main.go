@@ -30,9 +30,9 @@ import (
 	"strings"
 	"syscall"
 
-	"slipway.build/pkg/build/plan"
-	"slipway.build/pkg/build/toolchain"
 	"slipway.build/pkg/maintain/kubetest"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/gotest"
 	"slipway.build/pkg/mechanism/report"

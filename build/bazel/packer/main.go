@@ -25,7 +25,7 @@ import (
 	"strings"
 	"syscall"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/stamp"
 )

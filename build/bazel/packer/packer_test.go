@@ -131,7 +131,7 @@ func keepEnvironment(t *testing.T) {
 // What is made belongs to the sources whose digests Bazel knows, or a remote cache would have it for others.
 func TestSourcesThatWereEditedMeanwhileAreAnError(t *testing.T) {
 	keepEnvironment(t)
-	ar, err := txtar.ParseFile("../../../pkg/build/plan/testdata/tree.txtar")
+	ar, err := txtar.ParseFile("../../../pkg/make/plan/testdata/tree.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/build/plan"
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"

@@ -14,9 +14,9 @@ import (
 
 	"github.com/bazel-contrib/bazel-gazelle/v2/label"
 
-	"slipway.build/pkg/build/codegen"
-	"slipway.build/pkg/build/patched"
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/codegen"
+	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/stamp"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"slipway.build/pkg/build/patched"
+	"slipway.build/pkg/make/patched"
 	"slipway.build/pkg/tree/module"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/bazelbuild/buildtools/build"
 
-	"slipway.build/pkg/build/buildid"
-	"slipway.build/pkg/build/road"
-	bazelroad "slipway.build/pkg/build/road/bazel"
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/buildid"
+	"slipway.build/pkg/make/road"
+	bazelroad "slipway.build/pkg/make/road/bazel"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/release/sbom"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/toolchain"
 )
 
 // surroundings lists variables that need no row, since they are not slipway's: those of the system, of make, of tests, and those that the

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/journal"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/build/codegen"
+	"slipway.build/pkg/make/codegen"
 )
 
 // generators are the modules that the code generators are compiled from. A go.mod lists the modules of its tools as indirect ones,

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
-	"slipway.build/pkg/build/codegen"
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/codegen"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )

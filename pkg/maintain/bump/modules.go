@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/tail"
 )
 

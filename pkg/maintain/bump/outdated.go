@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/govulns"
 	"slipway.build/pkg/mechanism/tail"

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"slipway.build/pkg/build/toolchain"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/tree/catalog"

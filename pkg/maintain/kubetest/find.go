@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/build/upstream"
+	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/tree/module"

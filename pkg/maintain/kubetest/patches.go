@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"slipway.build/pkg/build/upstream"
+	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/build/road"
+	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/gotest"
 )

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"slipway.build/pkg/build/upstream"
+	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/tree/module"
 )

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"slipway.build/pkg/build/upstream"
+	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/git"
 	"slipway.build/pkg/tree/patch"
 )

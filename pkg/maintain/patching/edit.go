@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/build/upstream"
+	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/atomicdir"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/git"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"slipway.build/pkg/build/image"
+	"slipway.build/pkg/make/image"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/prove/diff"
 )

@@ -38,7 +38,7 @@ var debName = fmt.Sprintf("_inputs/debian/%x.deb", sha256.Sum256([]byte(debText)
 // files returns the small tree of package plan with a module, a patch and a package, and its inputs, by name.
 func files(t *testing.T) map[string]string {
 	t.Helper()
-	ar, err := txtar.ParseFile(filepath.Join("..", "..", "build", "plan", "testdata", "tree.txtar"))
+	ar, err := txtar.ParseFile(filepath.Join("..", "..", "make", "plan", "testdata", "tree.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

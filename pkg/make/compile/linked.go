@@ -1,0 +1,145 @@
+package compile
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/make/relink"
+	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/action"
+)
+
+// A linked has what is known of those of a batch's targets that need no linker if they were linked before with another version.
+type linked struct {
+	links    relink.Links
+	task     *action.Task
+	ahead    *packedAhead
+	programs map[string]program // by the output of their targets
+}
+
+type program struct {
+	relink.Program
+	output string // as the action declares it
+}
+
+// linked returns what is known of a compilation's targets, and sets their Record.
+func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, stale []*action.Action, p *packedAhead) *linked {
+	l := &linked{links: c.Links, task: t, ahead: p, programs: map[string]program{}}
+	if c.Links.Folder == "" || made.Options.Debug || made.Options.LDFlags != "" {
+		return l
+	}
+	masked := made.Spec
+	var values map[string]string
+	if masked.LDFlags, values = relink.Mask(made.LDFlags); len(values) == 0 {
+		return l
+	}
+	for i := range made.Targets {
+		target, output := &made.Targets[i], stale[i].Outputs[0]
+		if target.Test {
+			continue
+		}
+		l.programs[target.Output] = program{relink.Program{
+			// With the road's name, what one road has linked here is not copied for another one.
+			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
+			Key:    t.KeyWith(output, recipeOf(by, masked, target.Binary)),
+			Values: values,
+		}, output}
+		target.Record = filepath.Join(t.Dir(), made.File(target.Binary)+".link.json")
+	}
+	return l
+}
+
+// copy makes those of the targets that were linked before, here or where the cache has it from, and returns the others.
+func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report) []road.Target {
+	if l.task.Again() {
+		return targets
+	}
+	start, foreign := time.Now(), l.task.IsForeign()
+	copied := make([]bool, len(targets))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, target := range targets {
+		p, ok := l.programs[target.Output]
+		if !ok {
+			continue
+		}
+		g.Go(func() error {
+			record, fetched := l.make(ctx, p, target.Output, r)
+			if record == nil {
+				_ = os.Remove(target.Output) // what a failed copy has left
+				return nil
+			}
+			copied[i] = true
+			if l.task.Helped(); fetched {
+				l.task.Foreign()
+			}
+			l.ahead.pack(ctx, target.Output)
+			l.keep(ctx, p, *record, foreign || fetched, r)
+			return nil
+		})
+	}
+	_ = g.Wait()
+	var rest []road.Target
+	for i, target := range targets {
+		if !copied[i] {
+			rest = append(rest, target)
+		}
+	}
+	if n := len(targets) - len(rest); n > 0 {
+		r.Step(fmt.Sprintf("%d of %d binaries differ only in the version from what was linked before", n, len(targets)), time.Since(start))
+	}
+	return rest
+}
+
+// make makes a binary of what was linked before, and reports whether a cache had a part in it. It returns nil if there is nothing to make
+// it of.
+func (l *linked) make(ctx context.Context, p program, file string, r road.Report) (record *relink.Record, foreign bool) {
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	cache := l.task.Cache()
+	if record, foreign = l.links.Copy(p.Program, file, cache == nil); record != nil || cache == nil {
+		return record, foreign
+	}
+	record, err := relink.Share{Cache: cache, Scratch: l.task.Dir()}.Copy(ctx, p.Program, file)
+	if err != nil && ctx.Err() == nil {
+		r.Output(fmt.Sprintf("%s is linked here: %v", p.Name, err))
+	}
+	if err != nil {
+		return nil, false
+	}
+	return record, true
+}
+
+// keepLinked keeps what the road has linked.
+func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r road.Report) {
+	for _, target := range targets {
+		if target.Record == "" {
+			continue
+		}
+		if record, err := relink.ReadRecord(target.Record); err == nil { // otherwise, the road has linked as usual
+			l.keep(ctx, l.programs[target.Output], record, l.task.IsForeign(), r)
+		}
+	}
+}
+
+// keep keeps a binary for other versions once it is in its place, here and in the cache. Errors cost time then, and are shown.
+func (l *linked) keep(ctx context.Context, p program, record relink.Record, foreign bool, r road.Report) {
+	l.task.WhenDone(p.output, func(file string) {
+		if err := l.links.Keep(p.Program, file, record, foreign); err != nil {
+			r.Output(fmt.Sprintf("%s was not kept, so its next version is linked again: %v", p.Name, err))
+		}
+		if cache := l.task.Cache(); cache != nil && cache.Stores() {
+			l.task.Later(ctx, func(ctx context.Context, dir string) error {
+				return relink.Share{Cache: cache, Scratch: dir}.Store(ctx, p.Program, file, record)
+			})
+		}
+	})
+}

@@ -1,0 +1,349 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"slipway.build/pkg/make/codegen"
+	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/make/roads"
+	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/imagename"
+	"slipway.build/pkg/mechanism/variable"
+	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/folder"
+	"slipway.build/pkg/tree/input"
+	"slipway.build/pkg/tree/module"
+	"slipway.build/pkg/tree/patch"
+	"slipway.build/pkg/tree/source"
+	"slipway.build/pkg/tree/stamp"
+	"slipway.build/pkg/tree/worktree"
+)
+
+// Where things are made, relative to the tree's root. The layout below _output is Kubernetes' own.
+const (
+	Output   = folder.Output
+	State    = folder.State               // records, caches, temporary files, the lock
+	Images   = Output + "/release-images" // ARCH/NAME.tar
+	Layout   = Images + "/oci"            // an OCI image layout of all images
+	Signed   = Layout + SignedSuffix      // the same with signatures, if the release is signed
+	Tars     = Output + "/release-tars"
+	stage    = Output + "/release-stage"
+	archives = State + "/archive" // compressed forms by content
+
+	// SignedSuffix is what a layout with signatures has at the end of its name.
+	SignedSuffix = "-signed"
+
+	// EngineUsed is a file that exists if the tree may have something in a container engine.
+	EngineUsed = State + "/engine"
+)
+
+// Settings hold what a user sets with Kubernetes' variables.
+type Settings struct {
+	Road           string // ROAD: local, container, bazel; empty is local
+	Build          road.Options
+	DockerRegistry string // KUBE_DOCKER_REGISTRY: images are tagged for it as well
+	DockerImageTag string // KUBE_DOCKER_IMAGE_TAG: images are tagged with it as well
+	CrossBase      string // KUBE_CROSS_BASE: the image that the build image starts from
+	Inputs         string // SLIPWAY_INPUTS: the folder of the inputs, unless the tree has one
+
+	Debian debian.Sources // where Debian packages come from
+}
+
+// debug is the variable that keeps symbols.
+var debug = variable.Switch{Name: "DBG", On: "1", Off: "0"}
+
+// SettingsFrom reads the settings from an environment. The error is about all values that mean nothing.
+func SettingsFrom(getenv func(string) string) (Settings, error) {
+	keep, err := debug.Read(getenv)
+	s := Settings{
+		Road:           getenv("ROAD"),
+		Build:          road.Options{Debug: keep, GoFlags: getenv("GOFLAGS"), LDFlags: getenv("GOLDFLAGS")},
+		DockerRegistry: getenv("KUBE_DOCKER_REGISTRY"),
+		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
+		CrossBase:      getenv("KUBE_CROSS_BASE"),
+		Inputs:         getenv("SLIPWAY_INPUTS"),
+		Debian:         debian.SourcesFrom(getenv),
+	}
+	return s, errors.Join(err, s.validate())
+}
+
+// A Project is a tree, with what a plan needs to know about it.
+type Project struct {
+	Root     string // absolute
+	Catalog  *catalog.Catalog
+	Settings Settings
+	Stamp    stamp.Stamp
+	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
+
+	Roads roads.Tree // that can compile in the tree
+
+	Generator patched.Generator // of code that patches change; may be nil
+
+	road     road.Road               // that compiles the components; Roads.Local compiles other projects' binaries
+	licensed string                  // a folder with the license files of the components; "" means the module cache
+	made     bool                    // the outputs of Others exist already
+	patches  map[string]patch.Series // by folder of the Go module
+	getenv   func(string) string
+	pin      toolchain.Pin
+	inputs   input.Folder // where modules and Debian packages come from without network; "" if they come from elsewhere
+	tree     *source.Tree
+}
+
+// Open reads the tree that dir lies in.
+func Open(ctx context.Context, dir string, settings Settings, getenv func(string) string) (*Project, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	repo := worktree.Once(root, getenv)
+	early, cancel := context.WithCancel(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() { // git and the disk work meanwhile
+		if r, err := repo(); err == nil {
+			_, _ = r.State(early) // who needs it gets the same, or the error
+		}
+	})
+	defer looking.Wait()
+	defer cancel() // identify has the state, or there is an error
+	p, err := Load(root, settings, getenv)
+	if err != nil {
+		return nil, err
+	}
+	if p.road, err = p.Roads.Choose(settings.Road, settings.Build); err != nil {
+		return nil, err
+	}
+	return p, p.identify(ctx, repo)
+}
+
+// Load reads the tree that dir lies in, but not which version it is, for what does not depend on that. Open reads all of it.
+func Load(dir string, settings Settings, getenv func(string) string) (*Project, error) {
+	root, err := FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := settings.validate(); err != nil {
+		return nil, err
+	}
+	p := &Project{Root: root, Settings: settings, getenv: getenv}
+	if p.Catalog, err = catalog.Load(root); err != nil {
+		return nil, err
+	}
+	if p.inputs, err = input.Find(root, settings.Inputs); err != nil {
+		return nil, err
+	}
+	p.Settings.Debian.Folder = p.inputs.Debian()
+	p.Settings.Debian.Snapshot = cmp.Or(settings.Debian.Snapshot, p.Catalog.DebianSnapshot())
+	if p.patches, err = patched.Load(root, p.Catalog); err != nil {
+		return nil, err
+	}
+	p.pin = toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums, Modules: p.inputs.Modules()}
+	p.Go = once(func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+		g, err := toolchain.Find(ctx, p.pin, progress)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.patches) > 0 {
+			if caches, err := os.UserCacheDir(); err == nil { // or else, only the user's module cache can have patched modules
+				g = g.WithWritableModules(filepath.Join(caches, "slipway", "modules"))
+			}
+		}
+		return g.WithProxies(p.proxies()...), nil
+	})
+	p.Generator = codegen.ForPatches{Root: root, Components: p.Catalog.Module, GoVersion: p.Catalog.Go.Version}
+	p.Roads = roads.Tree{
+		Root:         root,
+		Module:       p.Catalog.Module,
+		Pin:          p.pin,
+		Go:           p.Go,
+		CrossBase:    settings.CrossBase,
+		DebianMirror: settings.Debian.Mirror,
+		Sources:      p.sources,
+		Status:       p.WorkspaceStatus,
+		EngineUsed:   p.markEngine,
+		Place:        p.placePatched,
+		Getenv:       getenv,
+	}
+	return p, nil
+}
+
+// UseModuleProxy has go commands ask a module proxy before the user's. It is called before the first of them.
+func (p *Project) UseModuleProxy(url string) { p.pin.Proxy = url }
+
+// Modules lists all modules that a release of the tree, slipway or its unit tests are made of, with the pinned Go for this machine.
+func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
+	files, err := p.sources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var toolchains []module.Pinned
+	if m, ok := p.pin.Released(toolchain.Host()); ok {
+		toolchains = append(toolchains, m)
+	}
+	list, err := input.Read(p.Root, input.ModuleFolders(files), toolchains, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return list.Modules, nil
+}
+
+// sources returns the names of the tree's sources, also after Load.
+func (p *Project) sources(ctx context.Context) ([]string, error) {
+	tree := p.tree
+	if tree == nil {
+		var err error
+		if tree, err = source.Find(ctx, p.Root, worktree.Once(p.Root, p.getenv)); err != nil {
+			return nil, err
+		}
+	}
+	return tree.Names(), nil
+}
+
+// Inputs returns the folder that replaces the network: of modules and Debian packages. It is empty if there is none.
+func (p *Project) Inputs() string { return string(p.inputs) }
+
+// markEngine writes the file that says that the tree has something in a container engine.
+func (p *Project) markEngine() error {
+	if err := os.MkdirAll(p.abs(State), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(p.abs(EngineUsed), nil, 0o666)
+}
+
+// identify finds out the tree's version, and which files are its sources.
+func (p *Project) identify(ctx context.Context, repo worktree.Opener) (err error) {
+	if p.Stamp, err = stamp.Read(ctx, p.stampRequest(repo)); err != nil {
+		return err
+	}
+	p.tree, err = source.Find(ctx, p.Root, repo)
+	return err
+}
+
+// HandedOn returns the environment for a run of slipway or make elsewhere, on the same sources, that makes what one here would: the
+// user's Kubernetes variables, and the tree's version, which would need git otherwise.
+func (p *Project) HandedOn(getenv func(string) string) []string {
+	var env []string
+	for _, name := range []string{
+		"WHAT", "DBG", "GOFLAGS", "GOLDFLAGS", "KUBE_BUILD_PLATFORMS", "KUBE_FASTBUILD", "KUBE_RELEASE_RUN_TESTS", "KUBE_RACE",
+		"KUBE_TIMEOUT", "KUBE_VERBOSE", "KUBE_DOCKER_REGISTRY", "KUBE_DOCKER_IMAGE_TAG",
+	} {
+		if value := getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, stamp.Environ(p.Stamp)...)
+}
+
+// FindRoot walks up from dir to the folder that holds release/release.yaml. The result has no symbolic links, so that a folder has one
+// name.
+func FindRoot(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "release", "release.yaml")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", &NoTreeError{dir}
+		}
+	}
+}
+
+// A NoTreeError says that a folder is in no source tree.
+type NoTreeError struct{ Dir string }
+
+func (e *NoTreeError) Error() string {
+	return fmt.Sprintf("no release/release.yaml in %s or a folder above it", e.Dir)
+}
+
+// once returns find with its first success remembered.
+func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(context.Context, func(string)) (*toolchain.Go, error) {
+	var mu sync.Mutex
+	var found *toolchain.Go
+	return func(ctx context.Context, progress func(string)) (*toolchain.Go, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found != nil {
+			return found, nil
+		}
+		g, err := find(ctx, progress)
+		found = g
+		return g, err
+	}
+}
+
+// ArchiveCache returns the absolute path of the folder with compressed contents.
+func (p *Project) ArchiveCache() string { return p.abs(archives) }
+
+// HostBinaries returns the folder of the host's binaries that _output/bin links to, or "".
+func (p *Project) HostBinaries() string {
+	if info := p.road.Info(); info.Linked {
+		return slashed(info.Output, catalog.Host().String())
+	}
+	return ""
+}
+
+// Unchanged returns an error if the tree changed since the project was opened and planned. A release of a tree that changes during
+// the build would mix files from before and after the change under one version.
+func (p *Project) Unchanged(ctx context.Context) error {
+	repo := worktree.Once(p.Root, p.getenv)
+	now, err := stamp.Read(ctx, p.stampRequest(repo))
+	if err != nil {
+		return err
+	}
+	var what string
+	if now != p.Stamp {
+		what = fmt.Sprintf("its version was %s and is %s", p.Stamp.Version, now.Version)
+	} else if what, err = p.tree.Changed(ctx, repo); err != nil {
+		return err
+	}
+	if what != "" {
+		return errChanged(what)
+	}
+	return nil
+}
+
+func errChanged(what string) error {
+	return fmt.Errorf("the tree changed while it was built (%s): run the same command again", what)
+}
+
+func (p *Project) stampRequest(repo worktree.Opener) stamp.Request {
+	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv, Git: repo}
+}
+
+// validate checks names that images and engines would refuse after everything was compiled, and flags of the linker.
+func (s Settings) validate() error {
+	errs := []error{s.Debian.Check()}
+	for _, v := range []struct {
+		name, value, want string
+		check             func(string) error
+	}{
+		{"KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team", imagename.Registry},
+		{"KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . - after the first, at most 128", imagename.Tag},
+		{"KUBE_CROSS_BASE", s.CrossBase, "an image's name, such as debian:bookworm-slim", imagename.Reference},
+		{"GOLDFLAGS", s.Build.LDFlags, "flags of the linker, such as -s -w", func(flags string) error {
+			if strings.TrimSpace(flags) != "" && !strings.HasPrefix(strings.TrimLeft(flags, " '\""), "-") {
+				return errors.New("no flag")
+			}
+			return nil
+		}},
+	} {
+		if v.value != "" && v.check(v.value) != nil {
+			errs = append(errs, variable.Bad(v.name, v.value, v.want))
+		}
+	}
+	return errors.Join(errs...)
+}

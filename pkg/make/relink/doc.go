@@ -1,0 +1,42 @@
+// Package relink links a program once for all versions that have the same length.
+//
+// A new commit changes the version in every program, and often nothing else. Linking all of them again takes most of the time of such a
+// release. The linker places a string that -X sets by its name and its length. So programs that differ only in the values of such strings
+// have the same bytes but for these values, the build ID, which is a digest of what was linked and of the result, and the signature of a
+// Mach-O file.
+//
+// # Linking
+//
+// With the flag that [Flag] returns, the go command calls this program instead of the linker (go help build, -toolexec). It calls the
+// linker with values of the same lengths that no other part of a program contains, finds them in the result, and writes the real ones
+// there. The result is what the linker makes of the real ones. A record says where they are, and what the build ID is a digest of.
+//
+// What cannot be done so is linked as usual, without a record: programs that an external linker links, for example. Values shorter than
+// [Shortest] are not replaced.
+//
+// # Copying
+//
+// [Links] keep programs that were linked, with their records, under keys of all that decides their bytes, with [Mask] instead of the
+// values. With other values, a program is a copy with other bytes in a few places. Its build ID and its signature are computed here as the
+// go command and the linker compute them. Before that, the program is compared with its record: they must give the build ID and the
+// signature that it has, and so every byte of it counts. So if another version of Go computes something differently, programs are linked as
+// usual.
+//
+// Links are kept on this machine, and in a cache that machines share.
+//
+// A program that imports this package is called by the go command under its own name, with [argument] first, and handles that before main.
+//
+// What must never be in here: what a version is, which programs there are, how a road compiles them, and how results travel.
+package relink
+
+import (
+	"embed"
+
+	"slipway.build/pkg/mechanism/recipe"
+)
+
+//go:embed *.go
+var sources embed.FS
+
+// Code is part of keys: what this package computes decides bytes.
+var Code = recipe.Of("make/relink", sources)

@@ -1,0 +1,62 @@
+package bazel
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/action"
+)
+
+// An output receives what Bazel writes, and separates progress from messages for the user. One goroutine writes to it.
+type output struct {
+	report road.Report
+	line   []byte // the last one, not ended yet
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		part, after, ended := bytes.Cut(rest, []byte("\n"))
+		o.line = append(o.line, part...)
+		if ended {
+			o.flush()
+		}
+		rest = after
+	}
+	return len(p), nil
+}
+
+func (o *output) flush() {
+	if line := strings.TrimRight(string(o.line), "\r "); line != "" {
+		o.sort(line)
+	}
+	o.line = o.line[:0]
+}
+
+// "[1,188 / 1,190] GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox", the brackets also with 4 or 5 words.
+var actions = regexp.MustCompile(`^\[([\d,]+) / ([\d,]+)\] ?(.*)`)
+
+// Lines that are shown as progress only.
+var transient = regexp.MustCompile(
+	`^(INFO:( |$)|Loading:|Analyzing:|Computing main repo mapping|Starting local Bazel server|    (Fetching|currently loading|\d+ packages|\[))`)
+
+func (o *output) sort(line string) {
+	if m := actions.FindStringSubmatch(line); m != nil {
+		o.report.Counts(action.Steps)
+		o.report.Progress(number(m[1]), number(m[2]), strings.TrimSpace(m[3]))
+		return
+	}
+	if transient.MatchString(line) {
+		o.report.Progress(0, 0, strings.TrimSpace(strings.TrimPrefix(line, "INFO: ")))
+		return
+	}
+	o.report.Output(line)
+}
+
+// number parses a number with commas.
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64) // it consists of digits and commas
+	return n
+}

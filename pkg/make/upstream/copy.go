@@ -1,0 +1,154 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/recipe"
+)
+
+//go:embed *.go
+var sources embed.FS
+
+// The code decides what a copy holds.
+var code = recipe.Of("make/upstream", sources)
+
+// Copy puts a copy of the repository into dir, which must not exist or be empty. It is whole only if Copy returns no error: the
+// caller makes it under another name, or asks Keep.
+func (r *Repository) Copy(ctx context.Context, dir string) error {
+	for _, m := range r.Modules { // the one at the top comes first
+		if err := copyModule(ctx, m, filepath.Join(dir, filepath.FromSlash(m.Dir))); err != nil {
+			return fmt.Errorf("copy %s: %w", m.Version, err)
+		}
+	}
+	return r.leaveOutMissing(dir)
+}
+
+// copyModule copies a module, several files at a time. Everything becomes writable.
+func copyModule(ctx context.Context, m Module, to string) error {
+	copies, ctx := errgroup.WithContext(ctx)
+	copies.SetLimit(2 * runtime.GOMAXPROCS(0)) // they mostly wait for the disk
+	err := filepath.WalkDir(m.Source, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(m.Source, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case e.IsDir() && rel == "vendor":
+			return filepath.SkipDir
+		case e.IsDir():
+			return os.MkdirAll(target, 0o777)
+		}
+		copies.Go(func() error { return copyFile(name, target) })
+		return nil
+	})
+	return cmp.Or(copies.Wait(), err) // a copy that fails ends the walk with its error
+}
+
+// copyFile copies a file with its time. It becomes executable if it is a script.
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	var head [2]byte
+	perm := fs.FileMode(0o666)
+	if n, err := in.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	} else if string(head[:n]) == "#!" {
+		perm = 0o777
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// leaveOutMissing removes the lines of go.work that name modules that cannot be fetched.
+func (r *Repository) leaveOutMissing(dir string) error {
+	name := filepath.Join(dir, "go.work")
+	if len(r.Missing) == 0 || !exists(name) {
+		return nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	for _, m := range r.Missing {
+		data = bytes.Replace(data, []byte("\t./"+m.Dir+"\n"), nil, 1)
+	}
+	return os.WriteFile(name, data, 0o666)
+}
+
+// A Change is made to a copy that is kept. The zero value changes nothing.
+type Change struct {
+	Key  string                                       // of everything that decides what Make does
+	Make func(ctx context.Context, root string) error // root is the copy's folder
+}
+
+// Keep returns dir with a copy of the repository in it, changed by change. It is made only if there is none, or if its modules
+// or the change's key are others. Nobody may use the old copy at that time: the caller holds a lock.
+//
+// The users of the copy may write to it, as some tests do. Keep does not see that; a Change can make a git repository of it,
+// with which they put it back.
+func (r *Repository) Keep(ctx context.Context, dir string, change Change) (string, error) {
+	record := dir + ".key"
+	key := r.Key() + " " + change.Key + "\n"
+	if kept, err := os.ReadFile(record); err == nil && string(kept) == key && exists(dir) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return "", err
+	}
+	// One name, so that what a killed run leaves is removed by the next one.
+	tmp := dir + ".tmp"
+	if err := os.RemoveAll(tmp); err != nil {
+		return "", err
+	}
+	err := r.Copy(ctx, tmp)
+	if err == nil && change.Make != nil {
+		err = change.Make(ctx, tmp)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(tmp))
+	}
+	// Without the record, the folder counts as not there, so a kill at any of these steps is harmless.
+	if err := os.RemoveAll(record); err != nil {
+		return "", err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return "", err
+	}
+	return dir, atomicfile.WriteFile(record, []byte(key), 0o666)
+}
