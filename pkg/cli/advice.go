@@ -13,7 +13,7 @@ import (
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/patched"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/road"
 	bazelroad "slipway.build/pkg/make/road/bazel"
 	"slipway.build/pkg/make/road/container"
@@ -59,7 +59,7 @@ func advice(err error) string {
 		return "run make test-cmd in that folder"
 	case errors.As(err, &goflag) && strings.Trim(goflag.Flag, "-") == "n":
 		return "--dry-run, or make -n, shows a plan"
-	case is[*plan.NoTreeError](err):
+	case is[*project.NoTreeError](err):
 		return "run slipway inside a tree, or name one with -C"
 	case is[*road.UnsupportedError](err):
 		return "choose another road, such as ROAD=local"

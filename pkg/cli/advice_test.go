@@ -9,7 +9,7 @@ import (
 
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/kubecross"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/road"
 	bazelroad "slipway.build/pkg/make/road/bazel"
 	"slipway.build/pkg/make/road/container"
@@ -61,7 +61,7 @@ func TestAdviceNamesTheNextCommandOrFlag(t *testing.T) {
 		{&suggest.UnknownError{Kind: "component"}, "slipway catalog components"},
 		{&suggest.UnknownError{Kind: "platform"}, "slipway catalog platforms"},
 		{&road.FlagError{Flag: "-n"}, "--dry-run"},
-		{&plan.NoTreeError{}, "-C"},
+		{&project.NoTreeError{}, "-C"},
 		{&kubetest.PortError{Address: "127.0.0.1:10257", Err: errors.New("address already in use")}, "ss -ltnp"},
 		{&patch.Conflict{Patch: "patches/0001-a.patch"}, "slipway patch edit lays"},
 		{&patch.Conflict{Patch: "images/etcd/patches/0001-a.patch"}, "slipway patch edit etcd lays"},

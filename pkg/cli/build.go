@@ -13,6 +13,7 @@ import (
 	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/make/execute"
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
@@ -125,13 +126,15 @@ func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 }
 
 // carryOut makes what was planned for a request.
-func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p *plan.Project, planned *plan.Plan) error {
+func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p *project.Project, planned *plan.Plan) error {
 	cache, err := o.openCache(ctx, f.cache, p)
 	if err != nil {
 		return err
 	}
 	defer cache.close()
-	view := o.view(func(path string) bool { return planned.IsResult(path) })
+	view := o.view(func(path string) bool {
+		return slices.ContainsFunc(planned.Results, func(r plan.Result) bool { return r.Path == path })
+	})
 	defer view.Close()
 	var events []action.Event
 	show := cache.begin(f.cache, func(e action.Event) {
@@ -142,7 +145,7 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 	_, fetched := runsTargets(p.Root)
 	out, err := execute.Run(ctx, execute.Options{
 		Root: p.Root,
-		Plan: func(ctx context.Context) (_ *plan.Project, _ *plan.Plan, err error) {
+		Plan: func(ctx context.Context) (_ *project.Project, _ *plan.Plan, err error) {
 			if p, planned, err = o.plan(ctx, f, req); err == nil {
 				cache.serve(ctx, p)
 			}
@@ -166,7 +169,7 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 		untidy = errors.Join(untidy, drawTimeline(p, events))
 	}
 	if cache != nil {
-		untidy = errors.Join(untidy, p.KnowPatches(planned))
+		untidy = errors.Join(untidy, p.RecordPatches(planned.Graph))
 	}
 	if err := view.Close(); err != nil {
 		return err
@@ -201,7 +204,7 @@ func (o *options) sayLeftOut(c *catalog.Catalog) {
 	}
 }
 
-func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*plan.Project, *plan.Plan, error) {
+func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*project.Project, *plan.Plan, error) {
 	p, err := o.open(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -212,6 +215,6 @@ func (o *options) plan(ctx context.Context, f makeFlags, req plan.Request) (*pla
 	}
 	req.Everywhere = f.everywhere
 	req.PatchesLater = !f.cache.none && o.cacheURL(f.cache.url, p.Catalog) != ""
-	planned, err := p.Plan(ctx, req)
+	planned, err := plan.New(ctx, p, req)
 	return p, planned, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/maintain/bump"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
@@ -40,16 +40,16 @@ before anything changes. If slipway is killed meanwhile, the next command finish
 A tree with changes that are not committed is refused without --force, since the bump could not be told from them.`,
 		ValidArgsFunction: o.completeBump,
 		RunE: func(c *cobra.Command, args []string) error {
-			root, err := plan.FindRoot(o.dir)
+			root, err := project.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}
-			return action.Locked(c.Context(), root, plan.State, o.noteWaiting, func() error {
+			return action.Locked(c.Context(), root, project.State, o.noteWaiting, func() error {
 				if err := o.finishBump(root); err != nil { // of a bump that this one waited for, and that was killed
 					return err
 				}
 				b, err := bump.Prepare(c.Context(), bump.Options{
-					Root: root, State: plan.State, Targets: args, Force: force,
+					Root: root, State: project.State, Targets: args, Force: force,
 					Debian: debian.SourcesFrom(o.Getenv), LocksBy: "`make update-debian-locks`", Getenv: o.Getenv,
 					Say: o.say,
 				})
@@ -72,7 +72,7 @@ A tree with changes that are not committed is refused without --force, since the
 
 // completeBump completes the names of what can move.
 func (o *options) completeBump(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -141,16 +141,16 @@ func (o *options) recoverBump(ctx context.Context, c *cobra.Command) error {
 	if c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd || c.Name() == "help" {
 		return nil
 	}
-	root, err := plan.FindRoot(o.dir)
-	if err != nil || !bump.Pending(root, plan.State) {
+	root, err := project.FindRoot(o.dir)
+	if err != nil || !bump.Pending(root, project.State) {
 		return nil // commands that need a tree say so
 	}
-	return action.Locked(ctx, root, plan.State, o.noteWaiting, func() error { return o.finishBump(root) })
+	return action.Locked(ctx, root, project.State, o.noteWaiting, func() error { return o.finishBump(root) })
 }
 
 // finishBump finishes or undoes an interrupted bump, and says which. The caller holds the tree's lock.
 func (o *options) finishBump(root string) error {
-	title, undone, err := bump.Recover(root, plan.State)
+	title, undone, err := bump.Recover(root, project.State)
 	switch {
 	case err != nil:
 		return errors.Join(errors.New("a bump of this tree was interrupted"), err)

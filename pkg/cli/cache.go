@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/make/modproxy"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/reapi"
@@ -80,7 +80,7 @@ func (u *cacheUse) close() {
 }
 
 // serve has the go commands of a project ask the cache for modules, too.
-func (u *cacheUse) serve(ctx context.Context, p *plan.Project) {
+func (u *cacheUse) serve(ctx context.Context, p *project.Project) {
 	if u == nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (u *cacheUse) serve(ctx context.Context, p *plan.Project) {
 }
 
 // keepModules stores the modules of a project that are in the module cache.
-func (u *cacheUse) keepModules(ctx context.Context, p *plan.Project, notify func(string)) error {
+func (u *cacheUse) keepModules(ctx context.Context, p *project.Project, notify func(string)) error {
 	if u == nil || !u.Stores() {
 		return nil
 	}
@@ -137,7 +137,7 @@ func size(n int64) string {
 }
 
 // openCache returns the cache that flags, environment and release.yaml name, or nil if they name none. It is used once begin was called.
-func (o *options) openCache(ctx context.Context, f cacheFlags, p *plan.Project) (*cacheUse, error) {
+func (o *options) openCache(ctx context.Context, f cacheFlags, p *project.Project) (*cacheUse, error) {
 	at := o.cacheURL(f.url, p.Catalog)
 	if f.none || at == "" {
 		if f.upload && !f.none {
@@ -312,7 +312,7 @@ keys whose results count.`,
 	return c
 }
 
-func (o *options) cacheStatus(ctx context.Context, at string, p *plan.Project) error {
+func (o *options) cacheStatus(ctx context.Context, at string, p *project.Project) error {
 	keys, err := o.cacheKeys(ctx, p.Root, p.Catalog)
 	if err != nil {
 		return err

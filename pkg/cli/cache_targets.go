@@ -15,15 +15,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/reapi"
 	"slipway.build/pkg/tree/folder"
 )
 
 const (
-	targetsProgram = plan.State + "/mage"        // where make keeps the program with its targets
-	targetsFetched = plan.State + "/mage.cached" // exists if a cache had that program; make removes it
+	targetsProgram = project.State + "/mage"        // where make keeps the program with its targets
+	targetsFetched = project.State + "/mage.cached" // exists if a cache had that program; make removes it
 )
 
 func newCacheTargets(o *options) *cobra.Command {
@@ -113,7 +113,7 @@ func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
 	if r == nil || len(r.Entries) != 1 || r.Entries[0].Kind != action.ExecutableFile {
 		return errors.New("the cache has no compiled targets of make for these sources")
 	}
-	state := filepath.Join(root, plan.State)
+	state := filepath.Join(root, project.State)
 	if err := os.MkdirAll(state, 0o777); err != nil {
 		return err
 	}

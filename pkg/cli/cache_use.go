@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
@@ -34,7 +35,7 @@ func (r *cacheRequest) add(o *options, c *cobra.Command) {
 
 // open plans the request, and opens the cache. It is nil if none is named and none is needed.
 func (r *cacheRequest) open(ctx context.Context, o *options, components []string,
-	needed bool) (*plan.Project, *plan.Plan, *cacheUse, error) {
+	needed bool) (*project.Project, *plan.Plan, *cacheUse, error) {
 	p, planned, err := o.plan(ctx, makeFlags{platforms: r.platforms, cache: r.cache},
 		plan.Request{What: strings.Join(components, " "), Tars: len(components) == 0})
 	if err != nil {
@@ -173,7 +174,7 @@ that a release does not need: binaries, images, licenses. So later runs work wit
 }
 
 // runCached runs a graph with a cache.
-func (o *options) runCached(ctx context.Context, p *plan.Project, graph *action.Graph, use *cacheUse, opts action.Options,
+func (o *options) runCached(ctx context.Context, p *project.Project, graph *action.Graph, use *cacheUse, opts action.Options,
 	done func(action.Event)) error {
 	view := o.view(func(string) bool { return false })
 	defer view.Close()
@@ -187,7 +188,7 @@ func (o *options) runCached(ctx context.Context, p *plan.Project, graph *action.
 		}
 		show(e)
 	}
-	if err := action.Locked(ctx, p.Root, plan.State, show, func() error { return graph.Run(ctx, opts) }); err != nil {
+	if err := action.Locked(ctx, p.Root, project.State, show, func() error { return graph.Run(ctx, opts) }); err != nil {
 		return shownError{err}
 	}
 	return view.Close()
@@ -220,7 +221,7 @@ action does not always make the same.`,
 	return c
 }
 
-func (o *options) audit(ctx context.Context, n int, p *plan.Project, graph *action.Graph, use *cacheUse) error {
+func (o *options) audit(ctx context.Context, n int, p *project.Project, graph *action.Graph, use *cacheUse) error {
 	keys, err := o.keys(ctx, graph, use)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
@@ -40,7 +41,7 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 			case c.Flags().Changed("quick") || c.Flags().Changed("platform"):
 				return badrequest.Mark(errors.New("--quick and --platform choose a release: add --artifacts"))
 			}
-			root, err := plan.FindRoot(o.dir)
+			root, err := project.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}
@@ -183,7 +184,7 @@ func (o *options) completePlatforms(*cobra.Command, []string, string) ([]string,
 }
 
 func (o *options) complete(name string) ([]string, cobra.ShellCompDirective) {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -11,7 +11,7 @@ import (
 
 	"slipway.build/pkg/maintain/patching"
 	"slipway.build/pkg/make/bazel"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/road/container"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/prove/cluster"
@@ -33,15 +33,15 @@ other means, --engine contacts the engine of DOCKER_HOST all the same.
 If "slipway patch edit" has laid out a copy there, and work in it is in no patch, clean removes nothing, unless --force is given.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			root, err := plan.FindRoot(o.dir)
+			root, err := project.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}
-			engine = engine || exists(root, plan.EngineUsed)
+			engine = engine || exists(root, project.EngineUsed)
 			if dryRun {
 				return o.sayClean(c.Context(), root, engine, force)
 			}
-			if !exists(root, plan.Output) {
+			if !exists(root, project.Output) {
 				if engine {
 					return o.cleanEngine(c.Context(), root)
 				}
@@ -55,8 +55,8 @@ If "slipway patch edit" has laid out a copy there, and work in it is in no patch
 			view := o.view(nil)
 			defer view.Close()
 			// Another run in this tree may be the first to use an engine. Wait for it before asking again.
-			return action.Locked(c.Context(), root, plan.State, view.Event, func() error {
-				return o.clean(c.Context(), root, engine || exists(root, plan.EngineUsed))
+			return action.Locked(c.Context(), root, project.State, view.Event, func() error {
+				return o.clean(c.Context(), root, engine || exists(root, project.EngineUsed))
 			})
 		},
 	}
@@ -107,8 +107,8 @@ func (o *options) sayClean(ctx context.Context, root string, engine, force bool)
 	if engine {
 		fmt.Fprintln(o.Out, "remove what the tree has in the container engine")
 	}
-	if exists(root, plan.Output) {
-		fmt.Fprintln(o.Out, "remove", plan.Output)
+	if exists(root, project.Output) {
+		fmt.Fprintln(o.Out, "remove", project.Output)
 	}
 	return nil
 }
@@ -125,10 +125,10 @@ func (o *options) clean(ctx context.Context, root string, engine bool) error {
 	if engine {
 		err = o.cleanEngine(ctx, root)
 	}
-	if removed := os.RemoveAll(filepath.Join(root, plan.Output)); removed != nil || err == nil {
+	if removed := os.RemoveAll(filepath.Join(root, project.Output)); removed != nil || err == nil {
 		return errors.Join(err, removed)
 	}
-	mark := filepath.Join(root, filepath.FromSlash(plan.EngineUsed))
+	mark := filepath.Join(root, filepath.FromSlash(project.EngineUsed))
 	if made := os.MkdirAll(filepath.Dir(mark), 0o777); made != nil {
 		return errors.Join(err, made)
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"slipway.build/pkg/cli/console"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/tail"
@@ -222,13 +222,13 @@ func (v *onceValue) Set(text string) error {
 }
 
 // open reads the tree.
-func (o *options) open(ctx context.Context) (*plan.Project, error) {
-	settings, err := plan.SettingsFrom(o.Getenv)
+func (o *options) open(ctx context.Context) (*project.Project, error) {
+	settings, err := project.SettingsFrom(o.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	settings.Road = o.road
-	p, err := plan.Open(ctx, o.dir, settings, o.Getenv)
+	p, err := project.Open(ctx, o.dir, settings, o.Getenv)
 	if err == nil && o.StaleForBazel != nil {
 		p.Roads.Stale = func(ctx context.Context) (string, error) { return o.StaleForBazel(ctx, p.Root) }
 	}
@@ -236,10 +236,10 @@ func (o *options) open(ctx context.Context) (*plan.Project, error) {
 }
 
 // load reads the tree, but not which version it is.
-func (o *options) load() (*plan.Project, error) {
-	settings, err := plan.SettingsFrom(o.Getenv)
+func (o *options) load() (*project.Project, error) {
+	settings, err := project.SettingsFrom(o.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	return plan.Load(o.dir, settings, o.Getenv)
+	return project.Load(o.dir, settings, o.Getenv)
 }

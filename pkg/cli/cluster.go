@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"
 )
 
 // clusters is the folder of the clusters and of their lock, relative to the root.
-const clusters = plan.Output + "/cluster"
+const clusters = project.Output + "/cluster"
 
 func newCluster(o *options) *cobra.Command {
 	c := &cobra.Command{
@@ -113,12 +113,12 @@ func checkUp(r cluster.Options, nodesGiven bool) error {
 }
 
 func (o *options) clusterUp(ctx context.Context, request cluster.Options) error {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return err
 	}
 	if request.Tarballs == "" {
-		request.Tarballs = filepath.Join(root, filepath.FromSlash(plan.Tars))
+		request.Tarballs = filepath.Join(root, filepath.FromSlash(project.Tars))
 	}
 	request.Dir = filepath.Join(root, filepath.FromSlash(clusters))
 	if err := request.Require(); err != nil {
@@ -256,7 +256,7 @@ func newClusterDown(o *options) *cobra.Command {
 interface and _output/cluster/NAME. It also removes a cluster that up did not finish, and can be repeated.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			root, err := plan.FindRoot(o.dir)
+			root, err := project.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}
@@ -373,7 +373,7 @@ func newClusterStatus(o *options) *cobra.Command {
 
 // cluster reads the state of a cluster of the tree.
 func (o *options) cluster(name string) (*cluster.State, error) {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return nil, err
 	}

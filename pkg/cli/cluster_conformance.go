@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/report"
@@ -89,7 +89,7 @@ func (o *options) clusterConformance(ctx context.Context, run conformanceRun) er
 	if os.Geteuid() != 0 && !s.ControlPlaneOnly {
 		return errors.New("a cluster with nodes belongs to root: run the command with sudo")
 	}
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return err
 	}

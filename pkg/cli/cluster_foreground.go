@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/prove/cluster"
 )
 
 // foreground stays until Ctrl-C, and then removes the cluster, or until another command has removed it.
 func (o *options) foreground(ctx context.Context, name string) error {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/prove/cluster"
 )
 
@@ -25,7 +25,7 @@ there by the names that they have in the archive, whichever registry these name.
 			if err != nil {
 				return err
 			}
-			root, err := plan.FindRoot(o.dir)
+			root, err := project.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"
 )
 
 // binaries is the folder with the programs that make has compiled for this machine, relative to the root.
-const binaries = plan.Output + "/bin"
+const binaries = project.Output + "/bin"
 
 func newClusterReplace(o *options) *cobra.Command {
 	var name string
@@ -56,7 +56,7 @@ one is put back, and the error has the last lines of its log. --back goes back t
 }
 
 func (o *options) clusterReplace(ctx context.Context, name string, request cluster.ReplaceOptions) error {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return err
 	}

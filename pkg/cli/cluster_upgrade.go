@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"
@@ -45,7 +45,7 @@ An upgrade that was interrupted goes on when the command is repeated.`,
 }
 
 func (o *options) clusterUpgrade(ctx context.Context, request cluster.UpgradeOptions) error {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return err
 	}

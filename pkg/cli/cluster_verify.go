@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/report"
@@ -85,7 +85,7 @@ func (o *options) clusterVerify(ctx context.Context, v verification, checks []ve
 		return errors.New("a cluster with nodes belongs to root: run the command with sudo")
 	}
 	var r verify.Report
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return err
 	}

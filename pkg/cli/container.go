@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/road/container"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
@@ -74,7 +74,7 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	// No other run may start during a transfer: it would remove the rsync container as the remains of a killed run.
 	road := p.Roads.Containers(modules...)
 	road.Work = true
-	alone := func(do func() error) error { return action.Locked(ctx, p.Root, plan.State, view.Event, do) }
+	alone := func(do func() error) error { return action.Locked(ctx, p.Root, project.State, view.Event, do) }
 	rep := &notices{to: o.Err, quiet: time.Now()}
 	err = alone(func() error { return road.Open(ctx, rep) })
 	if err == nil {

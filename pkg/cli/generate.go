@@ -14,6 +14,7 @@ import (
 
 	"slipway.build/pkg/make/codegen"
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 )
@@ -56,13 +57,13 @@ published. Groups of generators have upstream's names, and run in upstream's ord
 }
 
 // ownAPIs reads the API packages of the tree's components. The actions run the generators; those that patch Kubernetes come first.
-func ownAPIs(ctx context.Context, p *plan.Project) (own *codegen.Own, generators, all []*action.Action, err error) {
-	code, err := p.Components(ctx)
+func ownAPIs(ctx context.Context, p *project.Project) (own *codegen.Own, generators, all []*action.Action, err error) {
+	code, err := plan.Components(ctx, p)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	own, err = codegen.Own{
-		Root: p.Root, Module: code.Module, ModFile: code.ModFile, Inputs: code.Inputs, State: plan.Output + "/generated", Go: p.Go,
+		Root: p.Root, Module: code.Module, ModFile: code.ModFile, Inputs: code.Inputs, State: project.Output + "/generated", Go: p.Go,
 	}.Load(p.Catalog.Go.Version)
 	if err != nil {
 		return nil, nil, nil, err
@@ -82,17 +83,17 @@ func (o *options) generate(ctx context.Context, check, dryRun bool) error {
 		if err != nil {
 			return err
 		}
-		return o.printPlan(ctx, &action.Graph{Root: p.Root, State: plan.State, Actions: all}, action.Options{})
+		return o.printPlan(ctx, &action.Graph{Root: p.Root, State: project.State, Actions: all}, action.Options{})
 	}
 	view := o.view(func(string) bool { return false })
 	defer view.Close()
 	var found []codegen.Difference
-	if err := action.Locked(ctx, p.Root, plan.State, view.Event, func() error {
+	if err := action.Locked(ctx, p.Root, project.State, view.Event, func() error {
 		own, generators, all, err := ownAPIs(ctx, p)
 		if err != nil {
 			return err
 		}
-		graph := &action.Graph{Root: p.Root, State: plan.State, Actions: all}
+		graph := &action.Graph{Root: p.Root, State: project.State, Actions: all}
 		budget := action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()}
 		if err := graph.Run(ctx, action.Options{Budget: budget, Events: view.Event, Locked: true}); err != nil {
 			return shownError{err}
@@ -169,7 +170,7 @@ func (o *options) compareGenerated(ctx context.Context, groups []string) error {
 			o.say(fmt.Sprintf("%s: %s", group, took.Round(100*time.Millisecond)))
 		}}
 	var found *codegen.Comparison
-	if err := action.Locked(ctx, p.Root, plan.State, o.noteWaiting, func() (err error) {
+	if err := action.Locked(ctx, p.Root, project.State, o.noteWaiting, func() (err error) {
 		found, err = check.Compare(ctx, groups)
 		return err
 	}); err != nil {

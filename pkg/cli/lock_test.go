@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/release"
@@ -83,7 +83,7 @@ func TestBumpThatWaitsPrintsOnlyItsReportAsJSON(t *testing.T) {
 	}
 	out := &signaling{written: make(chan struct{})}
 	said := &signaling{written: make(chan struct{})}
-	_ = action.Locked(t.Context(), root, plan.State, nil, func() error {
+	_ = action.Locked(t.Context(), root, project.State, nil, func() error {
 		ctx, cancel := context.WithCancel(t.Context())
 		waiter := make(chan error, 1)
 		go func() {
@@ -103,7 +103,7 @@ func TestBumpThatWaitsPrintsOnlyItsReportAsJSON(t *testing.T) {
 
 func TestErrorsOfClustersNameTheCommandThatHelps(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("x", plan.Tars)
+	dir := filepath.Join("x", project.Tars)
 	for _, tt := range []struct {
 		err  error
 		want string

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/maintain/bump"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/debian"
 )
 
@@ -28,12 +28,12 @@ With --db, NOTE says which known vulnerabilities of Go, Kubernetes, the other pr
 SHOULD or, if the tree has that, by the newest. Whether a release has them, slipway vulns says.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			root, err := plan.FindRoot(o.dir)
+			root, err := project.FindRoot(o.dir)
 			if err != nil {
 				return err
 			}
 			items, err := bump.Outdated(c.Context(), bump.Options{
-				Root: root, State: plan.State, Debian: debian.SourcesFrom(o.Getenv),
+				Root: root, State: project.State, Debian: debian.SourcesFrom(o.Getenv),
 				DB: db, Say: o.say,
 			})
 			if err != nil {

@@ -17,7 +17,7 @@ import (
 
 	"slipway.build/pkg/maintain/patching"
 	"slipway.build/pkg/make/patched"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/action"
@@ -308,7 +308,7 @@ func onDesk[T any](ctx context.Context, o *options, command string, args []strin
 	}
 	d := desks[0]
 	var result T
-	if err := action.Locked(ctx, d.Root, plan.State, o.noteWaiting, func() (err error) {
+	if err := action.Locked(ctx, d.Root, project.State, o.noteWaiting, func() (err error) {
 		if result, err = do(d); err != nil {
 			err = o.explain(err, d, command)
 		}
@@ -348,7 +348,7 @@ func (o *options) updateBazel(ctx context.Context, root string) {
 
 // desks returns the desks of the named projects, or of all.
 func (o *options) desks(projects []string, dir string) ([]*patching.Desk, error) {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -482,7 +482,7 @@ func (o *options) completeProjects(_ *cobra.Command, args []string, _ string) ([
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

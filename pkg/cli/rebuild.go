@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/prove/diff"
@@ -139,8 +139,8 @@ func (o *options) rebuild(ctx context.Context, from string, r rebuilding) error 
 // rebuildFolder is where a release is made again if nobody says where.
 func (o *options) rebuildFolder(version string) string {
 	version = path.Base(path.Clean("/" + version))
-	if root, err := plan.FindRoot(o.dir); err == nil {
-		return filepath.Join(root, filepath.FromSlash(plan.Output), "rebuild", version)
+	if root, err := project.FindRoot(o.dir); err == nil {
+		return filepath.Join(root, filepath.FromSlash(project.Output), "rebuild", version)
 	}
 	return filepath.Join(o.dir, "rebuild-"+version)
 }
@@ -152,7 +152,7 @@ func (o *options) rebuildSources(ctx context.Context, s *rebuild.Statement, r re
 		return file, func() {}, nil
 	}
 	if r.repository == "" {
-		if r.repository, err = plan.FindRoot(o.dir); err != nil {
+		if r.repository, err = project.FindRoot(o.dir); err != nil {
 			return "", nil, badrequest.Mark(fmt.Errorf("no %s is beside the provenance, so nothing has the sources: "+
 				"name the inputs by --inputs, or the git repository by --repository", catalog.SourceTarball))
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
@@ -88,7 +88,7 @@ The tree's release is not signed if a shared cache had results that it was made 
 				return fmt.Errorf("%s is not signed: %w; make it again of a clean tree, or by a version that ends in .dirty", dir, err)
 			}
 			if layout == "" && own {
-				layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(plan.Layout))
+				layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(project.Layout))
 				if _, err := os.Stat(layout); errors.Is(err, fs.ErrNotExist) { // a release of platforms that have no images
 					layout = ""
 				}
@@ -104,7 +104,7 @@ The tree's release is not signed if a shared cache had results that it was made 
 			}
 			images := ""
 			if layout != "" {
-				images = filepath.Clean(layout) + plan.SignedSuffix
+				images = filepath.Clean(layout) + project.SignedSuffix
 				if err := sign.Layout(dir, layout, images); err != nil {
 					return fmt.Errorf("%s: %w", layout, err)
 				}
@@ -157,10 +157,10 @@ func ownRelease(dir string) error {
 	}
 	var outputs []string
 	for _, f := range files {
-		outputs = append(outputs, path.Join(plan.Tars, f.Name()))
+		outputs = append(outputs, path.Join(project.Tars, f.Name()))
 	}
 	root := filepath.Dir(filepath.Dir(dir))
-	taken, err := (&action.Graph{Root: root, State: plan.State}).Taken(outputs)
+	taken, err := (&action.Graph{Root: root, State: project.State}).Taken(outputs)
 	if err != nil || len(taken) == 0 {
 		return err
 	}
@@ -171,8 +171,8 @@ func ownRelease(dir string) error {
 // releaseFolder returns the folder that is named, or else that of the tree's release.
 func (o *options) releaseFolder(args []string) (string, error) {
 	if len(args) == 0 {
-		root, err := plan.FindRoot(o.dir)
-		return filepath.Join(root, filepath.FromSlash(plan.Tars)), err
+		root, err := project.FindRoot(o.dir)
+		return filepath.Join(root, filepath.FromSlash(project.Tars)), err
 	}
 	if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) {
 		return "", badrequest.Mark(fmt.Errorf("%w: name the folder of a release, or a kubernetes-inputs.tar", err))
@@ -277,7 +277,7 @@ exist are left alone, and a tree gets no keys, since a release holds all files o
 // newKeys writes a pair of keys.
 func (o *options) newKeys(name string) error {
 	files := []string{name + ".key", name + ".pub"}
-	if root, err := plan.FindRoot(filepath.Dir(name)); err == nil {
+	if root, err := project.FindRoot(filepath.Dir(name)); err == nil {
 		return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s, which every release holds: name a folder outside of "+
 			"the tree", files[0], root))
 	}

@@ -17,7 +17,7 @@ import (
 
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/patched"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
@@ -84,7 +84,7 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 
 // OfTree reports whether all words of WHAT= name packages of the toolchain, in the tree that dir lies in.
 func OfTree(dir string, words []string) (bool, error) {
-	root, err := plan.FindRoot(dir)
+	root, err := project.FindRoot(dir)
 	if err != nil {
 		return false, err
 	}
@@ -109,7 +109,7 @@ func (o *options) test(ctx context.Context, run testRun) error {
 }
 
 // testOptions returns the options of a run, from its flags and from variables.
-func (o *options) testOptions(p *plan.Project, run testRun) (kubetest.Options, error) {
+func (o *options) testOptions(p *project.Project, run testRun) (kubetest.Options, error) {
 	how := kubetest.Options{
 		Race:    strings.Fields(run.race),
 		Timeout: []string{"-timeout=180s"},
@@ -143,7 +143,7 @@ func (o *options) testOptions(p *plan.Project, run testRun) (kubetest.Options, e
 		return slices.Contains([]string{"v", "v=true", "test.v", "test.v=true"}, strings.TrimLeft(arg, "-"))
 	})
 	if run.cover {
-		dir, err := filepath.Abs(cmp.Or(o.Getenv("KUBE_COVER_REPORT_DIR"), filepath.Join(p.Root, plan.Output, "coverage")))
+		dir, err := filepath.Abs(cmp.Or(o.Getenv("KUBE_COVER_REPORT_DIR"), filepath.Join(p.Root, project.Output, "coverage")))
 		if err != nil {
 			return how, err
 		}
@@ -161,7 +161,7 @@ func (o *options) testOptions(p *plan.Project, run testRun) (kubetest.Options, e
 }
 
 // testTree returns the tree that package kubetest tests.
-func (o *options) testTree(ctx context.Context, p *plan.Project, how kubetest.Options) (kubetest.Tree, error) {
+func (o *options) testTree(ctx context.Context, p *project.Project, how kubetest.Options) (kubetest.Tree, error) {
 	tree := kubetest.Tree{Root: p.Root, Components: p.Catalog.Module, Version: p.Catalog.Kubernetes}
 	g, err := p.Go(ctx, o.say)
 	if err != nil {
@@ -184,7 +184,7 @@ func (o *options) testTree(ctx context.Context, p *plan.Project, how kubetest.Op
 }
 
 // testIn runs the requested tests. It makes the copy of upstream's repository only if some of them are in it.
-func (o *options) testIn(ctx context.Context, p *plan.Project, run testRun, how kubetest.Options) error {
+func (o *options) testIn(ctx context.Context, p *project.Project, run testRun, how kubetest.Options) error {
 	own, others, err := kubetest.InTree(p.Root, p.Catalog.Module, run.words)
 	if err != nil {
 		return err

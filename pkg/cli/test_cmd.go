@@ -13,6 +13,7 @@ import (
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/execute"
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 )
@@ -62,7 +63,7 @@ func (o *options) testCmd(ctx context.Context, suites []string, list bool) error
 }
 
 // withTests opens the tests of a tree, and calls f with them. Meanwhile no other run can use the copy of upstream's repository.
-func (o *options) withTests(ctx context.Context, p *plan.Project, how kubetest.Options, f func(*kubetest.Sources) error) error {
+func (o *options) withTests(ctx context.Context, p *project.Project, how kubetest.Options, f func(*kubetest.Sources) error) error {
 	if o.road == "container" {
 		return badrequest.Mark(errors.New("these tests run on this machine, not in a container: leave out ROAD or --road"))
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"
@@ -18,7 +18,7 @@ import (
 )
 
 // nodeTests is the folder of the logs of a run, relative to the root.
-const nodeTests = plan.Output + "/e2e-node"
+const nodeTests = project.Output + "/e2e-node"
 
 // slowSpecs are the specs that upstream's make test-e2e-node leaves out, too.
 var slowSpecs = []string{`\[Slow\]`, `\[Flaky\]`, `\[Serial\]`}
@@ -52,12 +52,12 @@ It needs root. It exits with 1 if a spec failed or did not run, and with 2 if no
 }
 
 func (o *options) testNode(ctx context.Context, run conformanceRun, keep bool) error {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return err
 	}
 	if run.Tarballs == "" {
-		run.Tarballs = filepath.Join(root, filepath.FromSlash(plan.Tars))
+		run.Tarballs = filepath.Join(root, filepath.FromSlash(project.Tars))
 	}
 	request := cluster.Options{
 		Dir: filepath.Join(root, filepath.FromSlash(clusters)), Name: run.name, Tarballs: run.Tarballs, Nodes: 1, RuntimeOnly: true,

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/roads"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/badrequest"
@@ -49,7 +49,7 @@ func CheckVariables(getenv func(string) string) error {
 		_, err := variable.Number(getenv, name, 1, math.MaxUint16)
 		errs = append(errs, err)
 	}
-	_, err := plan.SettingsFrom(getenv)
+	_, err := project.SettingsFrom(getenv)
 	errs = append(errs, err)
 	_, err = verbosity(getenv)
 	errs = append(errs, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/release"
@@ -49,7 +49,7 @@ slipway bump mends it.`,
 				return noRelease(err, dir, len(args) == 0)
 			}
 			if exceptions == "" {
-				if root, err := plan.FindRoot(o.dir); err == nil {
+				if root, err := project.FindRoot(o.dir); err == nil {
 					exceptions = filepath.Join(root, filepath.FromSlash(vulns.ExceptionsFile))
 				}
 			}

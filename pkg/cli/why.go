@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/target"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/why"
@@ -92,12 +93,12 @@ func (o *options) answer(a interface {
 
 // packageLists finds the lists of packages that the tree's last release was compiled of. Outside of a tree there are none.
 func (o *options) packageLists() why.Lists {
-	root, err := plan.FindRoot(o.dir)
+	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return nil
 	}
 	return func(on platform.Platform) (files []io.ReadCloser, err error) {
-		names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(plan.PackageLists(on))))
+		names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(target.PackageLists(on))))
 		for _, name := range names {
 			f, openErr := os.Open(name)
 			if err = errors.Join(err, openErr); openErr == nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/test/reapi"
 )
 
@@ -50,7 +50,7 @@ func (b *bench) bazels(ctx context.Context) (*bazelSide, error) {
 
 // run prepares a run of Bazel in the clone.
 func (s *bazelSide) run(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(s.ours, plan.Output, "bin", "slipway"), append([]string{"bazel", "--"}, args...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.ours, project.Output, "bin", "slipway"), append([]string{"bazel", "--"}, args...)...)
 	cmd.Dir, cmd.Env = s.ours, s.env
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -16,7 +17,7 @@ func cold(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
-	if err := s.makeOthers(ctx); err != nil {
+	if err := s.makeThirdParty(ctx); err != nil {
 		return err
 	}
 	return s.cold(ctx, b, row)
@@ -64,17 +65,17 @@ func (s *sides) cold(ctx context.Context, b *bench, row *Row) error {
 	return c.rounds(1, row)
 }
 
-// makeOthers builds other projects' parts of a quick release in slipway's clone, with the user's Go cache.
-func (s *sides) makeOthers(ctx context.Context) error {
+// makeThirdParty builds the third-party parts of a quick release in slipway's clone, with the user's Go cache.
+func (s *sides) makeThirdParty(ctx context.Context) error {
 	p, err := open(ctx, s.ours, environment(os.Environ()))
 	if err != nil {
 		return err
 	}
-	g, _, err := p.Others(ctx, s.platform)
+	g, _, err := plan.ThirdParty(ctx, p, s.platform)
 	if err != nil {
 		return err
 	}
-	s.say("  building other projects' parts of a release, unmeasured")
+	s.say("  building the third-party parts of a release, unmeasured")
 	return g.Run(ctx, action.Options{})
 }
 

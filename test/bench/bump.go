@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 )
 
 // otherMinor is a version of Kubernetes that the tree can move to.
@@ -22,7 +22,7 @@ func bump(ctx context.Context, b *bench, row *Row) error {
 	}
 	c := contest{}
 	c.ours = func() (Sample, error) {
-		cmd := exec.CommandContext(ctx, filepath.Join(s.ours, plan.Output, "bin", "slipway"), "bump", otherMinor)
+		cmd := exec.CommandContext(ctx, filepath.Join(s.ours, project.Output, "bin", "slipway"), "bump", otherMinor)
 		cmd.Dir, cmd.Env = s.ours, s.env
 		return b.command(ctx, "slipway bump", cmd)
 	}

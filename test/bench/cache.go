@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/test/reapi"
 )
 
@@ -59,7 +59,7 @@ func (c *cacheSide) at(address string) {
 
 // slipway prepares a run of the installed command in a folder.
 func (c *cacheSide) slipway(ctx context.Context, dir string, env []string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(c.ours, plan.Output, "bin", "slipway"), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(c.ours, project.Output, "bin", "slipway"), args...)
 	cmd.Dir, cmd.Env = dir, append(c.env[:len(c.env):len(c.env)], env...)
 	return cmd
 }
@@ -114,7 +114,7 @@ func cacheEdit(ctx context.Context, b *bench, row *Row) error {
 		return err
 	}
 	binary := func(dir string) string {
-		return filepath.Join(dir, plan.Output, "local", "bin", c.platform.OS, c.platform.Arch, edited)
+		return filepath.Join(dir, project.Output, "local", "bin", c.platform.OS, c.platform.Arch, edited)
 	}
 	measure := func(name, dir string, env []string) (Sample, error) {
 		mark, err := c.edit(dir)
@@ -145,7 +145,7 @@ func cacheEdit(ctx context.Context, b *bench, row *Row) error {
 			if err := execute(ctx, c.slipway(ctx, c.ours, nil, "release", "--quick"), nil); err != nil {
 				return err
 			}
-			return os.RemoveAll(filepath.Join(c.ours, plan.State, "links"))
+			return os.RemoveAll(filepath.Join(c.ours, project.State, "links"))
 		},
 	}
 	if err := contest.rounds(b.n, row); err != nil {
@@ -224,7 +224,7 @@ func cacheClone(ctx context.Context, b *bench, row *Row) error {
 func (c *cacheSide) sameSums(one, other string) error {
 	var sums []string
 	for _, dir := range []string{one, other} {
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(plan.Tars), "SHA256SUMS"))
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(project.Tars), "SHA256SUMS"))
 		if err != nil {
 			return err
 		}

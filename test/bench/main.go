@@ -11,7 +11,7 @@ import (
 	"slices"
 	"syscall"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 )
 
 func main() {
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) (err error
 	if err != nil {
 		return err
 	}
-	root, err := plan.FindRoot(*tree)
+	root, err := project.FindRoot(*tree)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -149,7 +149,7 @@ func (s *sides) tarball(ctx context.Context, name string) (*tarball, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := filepath.Join(s.ours, filepath.FromSlash(plan.Tars), catalog.Tarball(catalog.Server, s.platform))
+	from := filepath.Join(s.ours, filepath.FromSlash(project.Tars), catalog.Tarball(catalog.Server, s.platform))
 	t := &tarball{dir: filepath.Join(s.dir, "unpacked-"+name), time: p.Stamp.Date}
 	if t.sum, err = sum(from); err != nil {
 		return nil, err

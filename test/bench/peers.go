@@ -387,7 +387,7 @@ func (b *bench) coldRelease(ctx context.Context) (*coldRelease, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.makeOthers(ctx); err != nil {
+	if err := s.makeThirdParty(ctx); err != nil {
 		return nil, err
 	}
 	c := &coldRelease{sides: s}

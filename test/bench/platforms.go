@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/reapi"
 	"slipway.build/pkg/mechanism/sharedcache"
@@ -55,7 +56,7 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
-	files, err := c.move(filepath.Join(c.theirs, filepath.FromSlash(plan.Tars)))
+	files, err := c.move(filepath.Join(c.theirs, filepath.FromSlash(project.Tars)))
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func cachePlatforms(ctx context.Context, b *bench, row *Row) error {
 			if len(compiled) > 0 {
 				return sample, fmt.Errorf("%d packages were compiled: the cache lacked results", len(compiled))
 			}
-			dir = filepath.Join(dir, filepath.FromSlash(plan.Tars))
+			dir = filepath.Join(dir, filepath.FromSlash(project.Tars))
 			return sample, errors.Join(sameSizes(dir, files), os.RemoveAll(dir)) // the small files stay, see forgotten
 		},
 		theirs: func() (Sample, error) { return b.download(ctx, c.dir, config, files) },
@@ -140,12 +141,12 @@ func (c *cacheSide) storeStandIns(ctx context.Context) (trust []string, err erro
 }
 
 // release returns the plan of `slipway release` in a clone that uses a cache. No platforms means all.
-func (c *cacheSide) release(ctx context.Context, dir string, platforms ...catalog.Platform) (*plan.Project, *plan.Plan, error) {
+func (c *cacheSide) release(ctx context.Context, dir string, platforms ...catalog.Platform) (*project.Project, *plan.Plan, error) {
 	p, err := open(ctx, dir, c.env)
 	if err != nil {
 		return nil, nil, err
 	}
-	planned, err := p.Plan(ctx, plan.Request{Tars: true, TestSet: true, Inputs: true, Everywhere: true, PatchesLater: true,
+	planned, err := plan.New(ctx, p, plan.Request{Tars: true, TestSet: true, Inputs: true, Everywhere: true, PatchesLater: true,
 		Platforms: platforms})
 	return p, planned, err
 }

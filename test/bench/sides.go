@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/roads"
 	"slipway.build/pkg/make/toolchain"
@@ -108,10 +108,12 @@ func (s *sides) git(ctx context.Context, dir string, args ...string) error {
 }
 
 // project returns slipway's clone as it is now. Both sides build with its stamp.
-func (s *sides) project(ctx context.Context) (*plan.Project, error) { return open(ctx, s.ours, s.env) }
+func (s *sides) project(ctx context.Context) (*project.Project, error) {
+	return open(ctx, s.ours, s.env)
+}
 
 // open opens a clone in an environment.
-func open(ctx context.Context, dir string, env []string) (*plan.Project, error) {
+func open(ctx context.Context, dir string, env []string) (*project.Project, error) {
 	getenv := func(key string) string {
 		for _, kv := range env {
 			if value, ok := strings.CutPrefix(kv, key+"="); ok {
@@ -120,11 +122,11 @@ func open(ctx context.Context, dir string, env []string) (*plan.Project, error) 
 		}
 		return ""
 	}
-	settings, err := plan.SettingsFrom(getenv)
+	settings, err := project.SettingsFrom(getenv)
 	if err != nil {
 		return nil, err
 	}
-	return plan.Open(ctx, dir, settings, getenv)
+	return project.Open(ctx, dir, settings, getenv)
 }
 
 // make prepares a run of make in slipway's clone.

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/release/sbom"
@@ -18,7 +18,7 @@ func documents(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(s.ours, filepath.FromSlash(plan.Tars))
+	folder := filepath.Join(s.ours, filepath.FromSlash(project.Tars))
 	made, err := release.Read(folder)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func verified(ctx context.Context, b *bench, row *Row) error {
 	run := func(name string, args ...string) func() (Sample, error) {
 		return func() (Sample, error) {
 			cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-			cmd.Dir = filepath.Join(s.ours, filepath.FromSlash(plan.Tars))
+			cmd.Dir = filepath.Join(s.ours, filepath.FromSlash(project.Tars))
 			return b.command(ctx, name, cmd)
 		}
 	}

@@ -31,7 +31,7 @@ import (
 	"syscall"
 
 	"slipway.build/pkg/maintain/kubetest"
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/gotest"
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	root, err := plan.FindRoot(".")
+	root, err := project.FindRoot(".")
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/debian"
 )
@@ -60,7 +61,7 @@ func (a arguments) inTree(ctx context.Context, of part) (err error) {
 }
 
 // sourcesOf returns an error unless the sources of a tree, or of a copy of it, are those that Bazel has seen.
-func (a arguments) sourcesOf(ctx context.Context, p *plan.Project, tree string) error {
+func (a arguments) sourcesOf(ctx context.Context, p *project.Project, tree string) error {
 	got, err := p.Digests(ctx, a.names)
 	if err == nil && !bytes.Equal(got, a.want) {
 		err = fmt.Errorf("%s: the sources are not those that Bazel has seen: they were edited after the build began. Run it again; if a patch "+
@@ -71,8 +72,8 @@ func (a arguments) sourcesOf(ctx context.Context, p *plan.Project, tree string) 
 
 // licenses gathers the license files of what the components link. It only reads the tree, which may be edited meanwhile.
 func licenses(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error) {
-	seen := func() (*plan.Project, error) {
-		p, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	seen := func() (*project.Project, error) {
+		p, err := project.Open(ctx, a.tree, project.Settings{}, os.Getenv)
 		if err == nil {
 			err = a.sourcesOf(ctx, p, p.Root)
 		}
@@ -82,7 +83,7 @@ func licenses(ctx context.Context, a arguments, scratch string) ([]archive.Entry
 	if err != nil {
 		return nil, err
 	}
-	if err := p.GatherLicenses(ctx, scratch, a.platform); err != nil {
+	if err := plan.GatherLicenses(ctx, p, scratch, a.platform); err != nil {
 		return nil, err
 	}
 	if _, err := seen(); err != nil {
@@ -94,14 +95,14 @@ func licenses(ctx context.Context, a arguments, scratch string) ([]archive.Entry
 // others makes the parts of other projects in a release, to unpack over the sources. It works in a copy of the tree, because only one run
 // at a time may work in a tree, and that may be a release by the Bazel road, which waits for Bazel.
 func others(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error) {
-	from, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	from, err := project.Open(ctx, a.tree, project.Settings{}, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	if err := from.CopySources(ctx, scratch); err != nil {
 		return nil, err
 	}
-	p, err := plan.Open(ctx, scratch, plan.Settings{
+	p, err := project.Open(ctx, scratch, project.Settings{
 		Debian: debian.SourcesFrom(os.Getenv),
 		Inputs: from.Inputs(), // the copy does not have them
 	}, os.Getenv)
@@ -111,7 +112,7 @@ func others(ctx context.Context, a arguments, scratch string) ([]archive.Entry, 
 	if err := a.sourcesOf(ctx, p, from.Root); err != nil {
 		return nil, err
 	}
-	graph, made, err := p.Others(ctx, a.platform)
+	graph, made, err := plan.ThirdParty(ctx, p, a.platform)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ import (
 	"strings"
 	"syscall"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/stamp"
 )
@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string) error {
 
 // digests lists what sources hold, for the keys of actions that work in the tree.
 func digests(ctx context.Context, a arguments) error {
-	p, err := plan.Open(ctx, a.tree, plan.Settings{}, os.Getenv)
+	p, err := project.Open(ctx, a.tree, project.Settings{}, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func packSources(ctx context.Context, a arguments) error {
 	if err != nil {
 		return err
 	}
-	return write(a.to, func(w io.Writer) error { return plan.PackSources(ctx, w, tree, status, getenv) })
+	return write(a.to, func(w io.Writer) error { return project.PackSources(ctx, w, tree, status, getenv) })
 }
 
 // getenv returns a variable of the action's environment, or the home folder, where git looks for the folders that the user trusts.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
@@ -40,41 +41,37 @@ func makeRelease(ctx context.Context, a arguments) error {
 	if err := unpack(a.licenses, licenses); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.licenses, err)
 	}
-	made, err := a.made(licenses)
+	from, err := a.prebuilt(licenses)
 	if err != nil {
 		return err
 	}
-	p, err := plan.OpenMade(ctx, tree, made)
-	if err != nil {
-		return err
-	}
-	planned, err := p.Plan(ctx, plan.Request{Tars: true, Platforms: []catalog.Platform{a.platform}})
+	planned, err := plan.Pack(ctx, tree, from, a.platform)
 	if err != nil {
 		return err
 	}
 	if err := runGraph(ctx, planned.Graph); err != nil {
 		return err
 	}
-	tars := filepath.Join(tree, filepath.FromSlash(plan.Tars))
+	tars := filepath.Join(tree, filepath.FromSlash(project.Tars))
 	if err := same(a.sources, filepath.Join(tars, catalog.SourceTarball)); err != nil {
 		return err
 	}
 	return a.take(tars)
 }
 
-// made returns the files that Bazel provides, by absolute paths.
-func (a arguments) made(licenses string) (plan.Made, error) {
+// prebuilt returns the files that Bazel provides, by absolute paths.
+func (a arguments) prebuilt(licenses string) (plan.Prebuilt, error) {
 	status, err := os.ReadFile(a.status)
 	if err != nil {
-		return plan.Made{}, err
+		return plan.Prebuilt{}, err
 	}
 	binaries := map[string]string{}
 	for label, file := range a.binaries {
 		if binaries[label], err = filepath.Abs(file); err != nil {
-			return plan.Made{}, err
+			return plan.Prebuilt{}, err
 		}
 	}
-	return plan.Made{Binaries: binaries, Licenses: licenses, Status: status}, nil
+	return plan.Prebuilt{Binaries: binaries, Licenses: licenses, Status: status}, nil
 }
 
 // runGraph runs the actions, and prints their output if one of them fails.

@@ -51,6 +51,15 @@ type Spec struct {
 	Output   string          // the draft
 }
 
+// Add adds an artifact.
+func (s *Spec) Add(a release.Artifact) { s.Release.Artifacts = append(s.Release.Artifacts, a) }
+
+// AddFile adds an artifact that is a file, with the path of a file that has its SHA-512.
+func (s *Spec) AddFile(a release.Artifact, path, sha512 string) {
+	s.Add(a)
+	s.Files = append(s.Files, File{Artifact: a.Name, Path: path, SHA512: sha512})
+}
+
 // An Image says which part of the layout holds an image artifact, see package image. The locks of Packages name the Debian packages in it.
 type Image struct {
 	Artifact, Part string

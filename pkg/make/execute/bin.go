@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 )
 
@@ -22,7 +22,7 @@ func linkBin(root, folder string) error {
 	if _, err := os.Stat(binaries); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	output := filepath.Join(root, plan.Output)
+	output := filepath.Join(root, project.Output)
 	link := filepath.Join(output, "bin")
 	target, err := filepath.Rel(output, binaries)
 	if err != nil {
@@ -34,7 +34,7 @@ func linkBin(root, folder string) error {
 	if err := moveBin(link, binaries); err != nil {
 		return err
 	}
-	tmp := filepath.Join(root, filepath.FromSlash(plan.State), "bin.link")
+	tmp := filepath.Join(root, filepath.FromSlash(project.State), "bin.link")
 	_ = os.Remove(tmp) // left by a run that was killed
 	if err := os.Symlink(target, tmp); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/atomicfile"
@@ -29,7 +30,7 @@ type Options struct {
 
 	// Plan opens the tree and plans the request. Run calls it if it waited for another run, since the tree may have changed
 	// meanwhile.
-	Plan func(ctx context.Context) (*plan.Project, *plan.Plan, error)
+	Plan func(ctx context.Context) (*project.Project, *plan.Plan, error)
 
 	Output  string       // a folder that gets copies of the results; may be empty
 	Cache   action.Cache // may be nil
@@ -52,7 +53,7 @@ type Outcome struct {
 }
 
 // Run carries out a request. P and planned are the results of the first call of Options.Plan, by the caller.
-func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*Outcome, error) {
+func Run(ctx context.Context, o Options, p *project.Project, planned *plan.Plan) (*Outcome, error) {
 	out := &Outcome{Plan: planned}
 	waited := false
 	events := func(e action.Event) {
@@ -62,7 +63,7 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 			o.Events(e)
 		}
 	}
-	return out, action.Locked(ctx, o.Root, plan.State, events, func() (err error) {
+	return out, action.Locked(ctx, o.Root, project.State, events, func() (err error) {
 		if waited {
 			if p, out.Plan, err = o.Plan(ctx); err != nil {
 				return err
@@ -84,7 +85,7 @@ func Run(ctx context.Context, o Options, p *plan.Project, planned *plan.Plan) (*
 }
 
 // settle puts the output folder in order after a run without failures.
-func settle(ctx context.Context, p *plan.Project, out *Outcome) error {
+func settle(ctx context.Context, p *project.Project, out *Outcome) error {
 	if err := linkBin(p.Root, p.HostBinaries()); err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func settle(ctx context.Context, p *plan.Project, out *Outcome) error {
 
 // sweep removes the tarballs of earlier requests from the release's folder, so that it holds only what its release.json describes.
 // Files that slipway does not make stay.
-func sweep(p *plan.Project, planned *plan.Plan) error {
+func sweep(p *project.Project, planned *plan.Plan) error {
 	if planned.Release == nil {
 		return nil
 	}
@@ -111,7 +112,7 @@ func sweep(p *plan.Project, planned *plan.Plan) error {
 		if _, ok := planned.Release.Artifact(name); ok {
 			continue
 		}
-		err := os.Remove(filepath.Join(p.Root, filepath.FromSlash(plan.Tars), name))
+		err := os.Remove(filepath.Join(p.Root, filepath.FromSlash(project.Tars), name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove what an earlier request made: %w", err)
 		}
@@ -124,7 +125,7 @@ func sweep(p *plan.Project, planned *plan.Plan) error {
 
 // sweepSignatures removes the signatures of an earlier release, if one of them is no longer of what is there.
 func sweepSignatures(root string) error {
-	dir := filepath.Join(root, filepath.FromSlash(plan.Tars))
+	dir := filepath.Join(root, filepath.FromSlash(project.Tars))
 	stale := false
 	for _, name := range release.Signed() {
 		bundle, err := os.ReadFile(filepath.Join(dir, name+release.BundleSuffix))
@@ -144,7 +145,7 @@ func sweepSignatures(root string) error {
 	if !stale {
 		return nil
 	}
-	stales := []string{filepath.Join(root, filepath.FromSlash(plan.Signed))}
+	stales := []string{filepath.Join(root, filepath.FromSlash(project.Signed))}
 	for _, name := range append(release.Signatures(), release.Attestations, release.Rebuilds) {
 		stales = append(stales, filepath.Join(dir, name))
 	}
@@ -157,11 +158,11 @@ func sweepSignatures(root string) error {
 }
 
 // sweepInputs removes the tarball of inputs if it is of another version than the release. It need not be part of a release.
-func sweepInputs(p *plan.Project, planned *plan.Plan) error {
+func sweepInputs(p *project.Project, planned *plan.Plan) error {
 	if planned.Inputs != nil {
 		return nil
 	}
-	file := filepath.Join(p.Root, filepath.FromSlash(plan.Tars), input.Tarball)
+	file := filepath.Join(p.Root, filepath.FromSlash(project.Tars), input.Tarball)
 	version, err := input.Version(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

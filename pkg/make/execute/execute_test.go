@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
@@ -54,8 +55,8 @@ func list(t *testing.T, dir string) map[string]string {
 func TestTheReleaseFolderHoldsOneRelease(t *testing.T) {
 	t.Parallel()
 	amd64, arm64 := catalog.Platform{OS: "linux", Arch: "amd64"}, catalog.Platform{OS: "linux", Arch: "arm64"}
-	p := &plan.Project{Root: t.TempDir(), Catalog: &catalog.Catalog{Sets: map[catalog.Set][]catalog.Platform{catalog.Server: {amd64, arm64}}}}
-	tars := filepath.Join(p.Root, filepath.FromSlash(plan.Tars))
+	p := &project.Project{Root: t.TempDir(), Catalog: &catalog.Catalog{Sets: map[catalog.Set][]catalog.Platform{catalog.Server: {amd64, arm64}}}}
+	tars := filepath.Join(p.Root, filepath.FromSlash(project.Tars))
 	old, now := catalog.Tarball(catalog.Server, arm64), catalog.Tarball(catalog.Server, amd64)
 	put(t, tars, old, now, "SHA256SUMS", "release.json", "notes.txt", "folder/x")
 	put(t, tars, append(release.Signatures(), "attestations/a", release.RebuildFile("b"))...) // of an earlier release
@@ -124,7 +125,7 @@ func TestAFolderBinMakesWayForTheLink(t *testing.T) {
 func TestTheLinkIsThereBeforeAnythingIsCompiled(t *testing.T) {
 	t.Parallel()
 	root, folder := t.TempDir(), "_output/local/bin/linux/amd64"
-	if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(plan.State)), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(project.State)), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	link := filepath.Join(root, "_output", "bin")

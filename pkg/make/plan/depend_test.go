@@ -250,40 +250,6 @@ func TestDescriptionsOfBinariesAreTheSameWithoutTheTestSet(t *testing.T) {
 	}
 }
 
-func TestImageTags(t *testing.T) {
-	t.Parallel()
-	own := []string{"registry.example.com/kubectl-arm64:v1.36.3_acme.1", "registry.example.com/kubectl:v1.36.3_acme.1"}
-	tests := []struct {
-		env  []string
-		more []string
-	}{
-		{nil, nil},
-		{[]string{"KUBE_DOCKER_REGISTRY=acme.example/k8s"},
-			[]string{"acme.example/k8s/kubectl-arm64:v1.36.3_acme.1", "acme.example/k8s/kubectl:v1.36.3_acme.1"}},
-		{[]string{"KUBE_DOCKER_IMAGE_TAG=nightly"},
-			[]string{"registry.example.com/kubectl-arm64:nightly", "registry.example.com/kubectl:nightly"}},
-		{[]string{"KUBE_DOCKER_REGISTRY=acme.example", "KUBE_DOCKER_IMAGE_TAG=nightly"},
-			[]string{"acme.example/kubectl-arm64:nightly", "acme.example/kubectl:nightly"}},
-	}
-	root := tree(t)
-	for _, tt := range tests {
-		t.Run(strings.Join(tt.env, " "), func(t *testing.T) {
-			t.Parallel()
-			p := open(t, root, tt.env...)
-			want := append(slices.Clone(own), tt.more...)
-			kubectl := catalog.Image{Name: "kubectl"}
-			archive, index := p.imageTags(kubectl, "arm64"), p.indexTags(kubectl)
-			if diff := cmp.Diff(want, archive); diff != "" {
-				t.Errorf("tags in the archive (-want +got):\n%s", diff)
-			}
-			ofAll := slices.DeleteFunc(want, func(tag string) bool { return strings.Contains(tag, "-arm64:") })
-			if diff := cmp.Diff(ofAll, index); diff != "" {
-				t.Errorf("tags of the index (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
 	t.Parallel()
 	g := graph(t, open(t, tree(t)), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})

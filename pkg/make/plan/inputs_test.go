@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
@@ -19,7 +20,7 @@ import (
 func TestInputsAreTwoActions(t *testing.T) {
 	t.Parallel()
 	p := open(t, tree(t))
-	planned, err := p.Plan(t.Context(), Request{Inputs: true})
+	planned, err := New(t.Context(), p, Request{Inputs: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func TestInputsAreTwoActions(t *testing.T) {
 		t.Error(diff)
 	}
 	plannable(t, planned.Graph)
-	if diff := cmp.Diff([]Result{{Tars + "/" + input.Tarball, input.Tarball}}, planned.Results); diff != "" {
+	if diff := cmp.Diff([]Result{{project.Tars + "/" + input.Tarball, input.Tarball}}, planned.Results); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -36,7 +37,7 @@ func TestAReleaseNamesItsInputsIfItHasThem(t *testing.T) {
 	t.Parallel()
 	p := open(t, tree(t))
 	for _, with := range []bool{true, false} {
-		planned, err := p.Plan(t.Context(), Request{Tars: true, Platforms: []catalog.Platform{linuxAMD64}, Inputs: with})
+		planned, err := New(t.Context(), p, Request{Tars: true, Platforms: []catalog.Platform{linuxAMD64}, Inputs: with})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestAReleaseNamesItsInputsIfItHasThem(t *testing.T) {
 			t.Errorf("with inputs %v: %+v, %v", with, a, sums.Of)
 		}
 		for _, a := range planned.Graph.Actions {
-			if find := slices.Contains(a.Inputs, Tars+"/"+input.Tarball); a.ID == "checksums" && find != with {
+			if find := slices.Contains(a.Inputs, project.Tars+"/"+input.Tarball); a.ID == "checksums" && find != with {
 				t.Errorf("with inputs %v: the checksums depend on them: %v", with, find)
 			}
 		}
@@ -77,7 +78,7 @@ func TestInputsHaveTheGoOfTheirHosts(t *testing.T) {
 		{Request{NoHosts: true}, nil},
 	} {
 		tt.req.Inputs = true
-		l, err := p.listInputs(t.Context(), tt.req)
+		l, err := listInputs(t.Context(), p, tt.req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,13 +97,13 @@ func TestInputsHaveTheGoOfTheirHosts(t *testing.T) {
 	if err := os.WriteFile(name, own, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	released, err := open(t, root).released(nil, nil)
+	released, err := open(t, root).HostGo(nil, nil)
 	if err != nil || len(released) != 2 || !strings.HasSuffix(released[0].Version.Version, "linux-amd64") ||
 		released[1].Version.Version != "v0.0.1-go1.99.1.linux-amd64" {
 		t.Errorf("released %v, error %v", released, err)
 	}
 
-	_, err = p.listInputs(t.Context(), Request{Hosts: []catalog.Platform{linuxARM64}})
+	_, err = listInputs(t.Context(), p, Request{Hosts: []catalog.Platform{linuxARM64}})
 	if !badrequest.Is(err) || !strings.Contains(err.Error(), "for linux/arm64; it has darwin/arm64, linux/amd64") {
 		t.Errorf("error %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 // is a line of recipes, changes if something that it covers does.
 func TestAnEditOfTheToolchainMakesStaleWhatHoldsItsWork(t *testing.T) {
 	t.Parallel()
-	planned, err := open(t, tree(t)).Plan(t.Context(), Request{
+	planned, err := New(t.Context(), open(t, tree(t)), Request{
 		Tars: true, Images: true, Inputs: true, Platforms: []catalog.Platform{linuxARM64},
 	})
 	if err != nil {

@@ -3,15 +3,17 @@ package plan
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/target"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
+	"slipway.build/pkg/tree/module"
 )
 
 // A Request names what to make.
@@ -56,85 +58,107 @@ func (p *Plan) Wanted() []string {
 	wanted := []string{}
 	for _, r := range p.Results {
 		wanted = append(wanted, r.Path)
-		if strings.HasPrefix(r.Path, Images+"/") {
-			wanted = append(wanted, Layout)
+		if strings.HasPrefix(r.Path, project.Images+"/") {
+			wanted = append(wanted, project.Layout)
 		}
 	}
 	return wanted
 }
 
-// IsResult reports whether a file, by its path relative to the root, is a result.
-func (p *Plan) IsResult(path string) bool {
-	return slices.ContainsFunc(p.Results, func(r Result) bool { return r.Path == path })
-}
-
-// Plan plans a request. It resolves what the request makes, then describes how each part is made, once.
-func (p *Project) Plan(ctx context.Context, req Request) (*Plan, error) {
-	c, err := p.resolve(req)
-	if err != nil {
-		return nil, err
-	}
-	if req.Inputs {
-		if c.inputs, err = p.listInputs(ctx, req); err != nil {
-			return nil, err
-		}
-	}
-	if len(c.images)+len(c.tarballs) > 0 || c.inputs != nil {
-		if err := p.checkSources(c); err != nil {
-			return nil, err
-		}
-	}
-	if !p.made && !req.PatchesLater {
+// New plans a request.
+func New(ctx context.Context, p *project.Project, req Request) (*Plan, error) {
+	if !req.PatchesLater {
 		if err := p.CheckPatches(ctx); err != nil {
 			return nil, err
 		}
 	}
-	b := p.builder(ctx)
-	b.graph.Folders = binaryFolders(p.road, p.Roads.Local())
-	if err := b.actions(c); err != nil {
+	r := newResolver(p, req)
+	if err := r.resolve(ctx, req); err != nil {
 		return nil, err
 	}
-	planned := &Plan{Graph: b.graph, Inputs: c.inputs}
-	if p.made {
-		if err := b.leaveOut(c.others(p.Catalog)); err != nil {
+	r.graph.Folders = target.CacheFolders(p)
+	return r.plan(func(target.Target) bool { return true })
+}
+
+// plan asks the targets for their actions, except those that exist already. Compiles come first: they take longest.
+func (r *resolver) plan(needed func(target.Target) bool) (*Plan, error) {
+	compiles := func(t target.Target) int {
+		if _, ok := t.(*target.Binary); ok {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(r.targets, func(a, b target.Target) int { return compiles(a) - compiles(b) })
+	for _, t := range r.targets {
+		if !needed(t) {
+			continue
+		}
+		actions, err := t.Actions(r.Build)
+		if err != nil {
+			return nil, err
+		}
+		r.graph.Actions = append(r.graph.Actions, actions...)
+	}
+	planned := &Plan{Graph: r.graph, Inputs: r.inputs}
+	for _, t := range r.wanted {
+		path, name := t.File()
+		planned.Results = append(planned.Results, Result{path, name})
+	}
+	if r.release != nil {
+		planned.Release = r.release.Description()
+		for _, a := range planned.Release.Artifacts {
+			if a.Path != "" {
+				planned.Results = append(planned.Results, Result{project.Tars + "/" + a.Path, a.Path})
+			}
+		}
+		for _, name := range append(provenance.Files(planned.Release), release.File) {
+			planned.Results = append(planned.Results, Result{project.Tars + "/" + name, name})
+		}
+	}
+	return planned, target.CheckSources(r.Project, r.graph.Actions)
+}
+
+// Components returns the code of the components' module.
+func Components(ctx context.Context, p *project.Project) (*target.Code, error) {
+	if err := p.CheckPatches(ctx); err != nil {
+		return nil, err
+	}
+	return target.NewBuild(p, &action.Graph{Root: p.Root, State: project.State}, false).Code(p.Catalog.Module)
+}
+
+// listInputs lists what the releases that a request names are made of.
+func listInputs(ctx context.Context, p *project.Project, req Request) (*input.List, error) {
+	var toolchains []module.Pinned
+	if !req.NoHosts {
+		var err error
+		if toolchains, err = p.HostGo(platforms(p.Catalog, req), req.Hosts); err != nil {
 			return nil, err
 		}
 	}
-	if !req.Tars {
-		planned.Results = p.results(c)
-		return planned, nil
-	}
-	if planned.Release, err = b.release(c); err != nil {
-		return nil, err
-	}
-	for _, a := range planned.Release.Artifacts {
-		if a.Path != "" {
-			planned.Results = append(planned.Results, Result{slashed(Tars, a.Path), a.Path})
-		}
-	}
-	for _, name := range append(provenance.Files(planned.Release), release.File) {
-		planned.Results = append(planned.Results, Result{slashed(Tars, name), name})
-	}
-	return planned, nil
+	return p.ListInputs(ctx, platforms(p.Catalog, req), toolchains)
 }
 
-// results returns the files that a request for images, binaries or inputs asks for.
-func (p *Project) results(c *content) []Result {
-	var results []Result
-	if c.inputs != nil {
-		return []Result{{slashed(Tars, input.Tarball), input.Tarball}}
+// platforms returns the platforms that a request makes something for.
+func platforms(c *catalog.Catalog, req Request) []catalog.Platform {
+	switch {
+	case len(req.Platforms) > 0:
+		return req.Platforms
+	case req.Everywhere, req.Inputs && !req.Tars:
+		return c.AllPlatforms()
+	case req.Tars || req.Images:
+		return []catalog.Platform{serverHost(c)}
+	default:
+		return []catalog.Platform{catalog.Host()}
 	}
-	for _, im := range c.images {
-		archive, _ := imageFiles(im.on, im.Image)
-		results = append(results, Result{archive, slashed(im.on.Arch, path.Base(archive))})
+}
+
+// serverHost returns the Linux platform of this machine, or linux/amd64 if servers are not built for its architecture.
+func serverHost(c *catalog.Catalog) catalog.Platform {
+	host := catalog.Platform{OS: "linux", Arch: catalog.Host().Arch}
+	if !c.SetHas(catalog.Server, host) {
+		host.Arch = "amd64"
 	}
-	if len(c.images) > 0 {
-		return results
-	}
-	for _, bin := range c.binaries {
-		results = append(results, Result{p.binary(bin.on, bin.Binary), programName(bin.on, bin.Binary)})
-	}
-	return results
+	return host
 }
 
 // A NotForError says that a component is built for none of the platforms asked for.
@@ -145,15 +169,7 @@ type NotForError struct {
 }
 
 func (e *NotForError) Error() string {
-	return fmt.Sprintf("%s is not built for %s; it is for %s", e.Component, enumerate(e.Asked), enumerate(e.For))
-}
-
-func enumerate(platforms []catalog.Platform) string {
-	names := make([]string, len(platforms))
-	for i, p := range platforms {
-		names[i] = p.String()
-	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("%s is not built for %s; it is for %s", e.Component, catalog.Enumerate(e.Asked), catalog.Enumerate(e.For))
 }
 
 // BadRequest marks the error as the request's fault: see package badrequest.

@@ -185,7 +185,7 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := p.Plan(t.Context(), tt.req)
+			_, err := New(t.Context(), p, tt.req)
 			if err == nil || err.Error() != tt.want {
 				t.Fatalf("error %q, want %q", err, tt.want)
 			}
@@ -198,7 +198,7 @@ func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 
 func TestCopiesOfTheSourcesDependOnTheCodeThatReadsThem(t *testing.T) {
 	t.Parallel()
-	g, err := open(t, tree(t)).Plan(t.Context(), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+	g, err := New(t.Context(), open(t, tree(t)), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,130 +2,103 @@ package plan
 
 import (
 	"cmp"
-	"os"
+	"context"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
-	"slipway.build/pkg/make/pack"
-	"slipway.build/pkg/make/road"
-	"slipway.build/pkg/mechanism/debian"
-	"slipway.build/pkg/release"
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/target"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
-	"slipway.build/pkg/tree/stamp"
 )
 
-// A content is everything that a request makes, resolved once: code that uses it need not ask the catalog what belongs where. It
-// lists each thing once, however many tarballs hold it.
-type content struct {
-	binaries []program
-	notices  []notice
-	bases    []baseOn
-	images   []imageOn
-	tarballs []tarball
-	sets     []string    // that a release has tarballs of
-	inputs   *input.List // nil unless they are packed
-}
-
-// A program is a binary for a platform.
-type program struct {
-	catalog.Binary
-	on catalog.Platform
-}
-
-// A notice is a folder of license texts: of everything that some binaries of one module link, or of Debian packages.
-type notice struct {
-	name     string // of the group, and of the folder
-	on       catalog.Platform
-	binaries []catalog.Binary // if none, the notice is of the Debian packages in the bases
-	bases    []string
-	names    bool // the names of the licenses are needed, for images and bills of materials
-	texts    bool // the texts are needed, for tarballs
-}
-
-// A baseOn is a base with files of Debian packages, for a platform.
-type baseOn struct {
-	name string
-	on   catalog.Platform
-}
-
-// An imageOn is an image for a platform.
-type imageOn struct {
-	catalog.Image
-	on       catalog.Platform
-	binaries []catalog.Binary
-	notices  []string // names of the notices for what it holds
-}
-
-// A tarball is a file of the release, and the artifacts in it.
-type tarball struct {
-	pack.Spec
-	on      catalog.Platform // zero if it is the same for all
-	members []release.Member
-}
-
-// A resolver fills a content.
+// A resolver turns a request into targets.
 type resolver struct {
-	*Project
-	content
-	seen map[string]bool
+	*target.Build
+	graph *action.Graph
+
+	targets []target.Target // what the request makes: each once, after what it needs
+	wanted  []target.File   // what it asks for, unless that is a release
+	images  []*target.Image
+	release *target.Release
+	inputs  *input.List
+	seen    map[string]bool // IDs of targets
 }
 
-// once reports whether this is the first call with these words.
-func (r *resolver) once(words ...string) bool {
-	key := strings.Join(words, " ")
-	first := !r.seen[key]
-	r.seen[key] = true
-	return first
+func newResolver(p *project.Project, req Request) *resolver {
+	g := &action.Graph{Root: p.Root, State: project.State}
+	return &resolver{Build: target.NewBuild(p, g, req.Tars || req.Images), graph: g, seen: map[string]bool{}}
 }
 
-// resolve returns what a request makes.
-func (p *Project) resolve(req Request) (*content, error) {
-	r := &resolver{Project: p, seen: map[string]bool{}}
-	platforms := p.platforms(req)
+// add adds a target, after what it needs.
+func (r *resolver) add(t target.Target) {
+	if t == nil || r.seen[t.ID()] {
+		return
+	}
+	r.seen[t.ID()] = true
+	for _, need := range t.Needs() {
+		r.add(need)
+	}
+	r.targets = append(r.targets, t)
+}
+
+// want adds a target that the request asks for.
+func (r *resolver) want(t target.File) {
+	r.add(t)
+	r.wanted = append(r.wanted, t)
+}
+
+// resolve adds what a request makes.
+func (r *resolver) resolve(ctx context.Context, req Request) error {
+	platforms := platforms(r.Catalog, req)
+	if req.Inputs {
+		var err error
+		if r.inputs, err = listInputs(ctx, r.Project, req); err != nil {
+			return err
+		}
+	}
 	switch {
 	case req.Tars:
-		r.release(platforms, req.TestSet)
+		return r.resolveRelease(ctx, platforms, req.TestSet)
 	case req.Images:
 		for _, on := range platforms {
-			for _, im := range p.Catalog.ImagesFor(catalog.Server, on) {
-				r.image(on, im)
+			for _, im := range r.Catalog.ImagesFor(catalog.Server, on) {
+				r.want(r.image(on, im))
 			}
 		}
 		if len(r.images) == 0 {
-			return nil, &NotForError{"an image", platforms, p.Catalog.Sets[catalog.Server]}
+			return &NotForError{"an image", platforms, r.Catalog.Sets[catalog.Server]}
 		}
+		r.add(&target.Layout{Images: r.images})
 	case req.Inputs:
+		r.want(&target.Inputs{List: r.inputs})
 	default:
-		if err := r.components(req.What, platforms, len(req.Platforms) == 0 && !req.Everywhere); err != nil {
-			return nil, err
-		}
+		return r.components(req.What, platforms, len(req.Platforms) == 0 && !req.Everywhere)
 	}
-	return &r.content, nil
+	return nil
 }
 
 // components adds the components that WHAT names, for each platform that they are released for. If the request names no platform
 // (own), the developer's machine gets every component, released for it or not, as with `go build`.
 func (r *resolver) components(what string, platforms []catalog.Platform, own bool) error {
-	wanted := r.Catalog.Default()
+	requested := r.Catalog.Default()
 	if what != "" {
 		var err error
-		if wanted, err = r.Catalog.Match(what); err != nil {
+		if requested, err = r.Catalog.Match(what); err != nil {
 			return err
 		}
 	}
 	built := map[string]bool{}
 	for _, on := range platforms {
-		for _, bin := range wanted {
+		for _, bin := range requested {
 			if own || slices.Contains(r.Catalog.PlatformsOf(bin), on) {
-				r.program(on, bin)
+				r.want(r.BinaryOf(on, bin))
 				built[bin.Name] = true
 			}
 		}
 	}
-	for _, bin := range wanted {
+	for _, bin := range requested {
 		if what != "" && !built[bin.Name] {
 			return &NotForError{bin.Name, platforms, r.Catalog.PlatformsOf(bin)}
 		}
@@ -133,100 +106,102 @@ func (r *resolver) components(what string, platforms []catalog.Platform, own boo
 	return nil
 }
 
-func (r *resolver) program(on catalog.Platform, bin catalog.Binary) {
-	if r.once("binary", on.String(), bin.Module, bin.Name) {
-		r.binaries = append(r.binaries, program{bin, on})
-	}
-}
-
-// release adds the tarballs for some platforms, and those that are the same for all.
-func (r *resolver) release(platforms []catalog.Platform, testSet bool) {
+// resolveRelease adds the tarballs for some platforms, those that are the same for all, and the release's description.
+func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platform, testSet bool) error {
 	sets := []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
 	if testSet {
 		sets = append(sets, catalog.Test)
 	}
-	for _, set := range sets {
-		if slices.ContainsFunc(platforms, func(on catalog.Platform) bool { return r.Catalog.SetHas(set, on) }) {
-			r.sets = append(r.sets, string(set))
-		}
-	}
-	r.tarballs = append(r.tarballs, tarball{Spec: pack.Spec{
-		Name: catalog.SourceTarball, Time: r.Stamp.Date, Tree: r.treeID(),
-	}})
+	sources := target.SourceTarball()
+	tarballs := []*target.Tarball{sources}
 	for _, on := range platforms {
 		for _, set := range sets {
 			if r.Catalog.SetHas(set, on) {
-				r.setTarball(set, on)
+				tarballs = append(tarballs, r.setTarball(set, on, sources))
 			}
 		}
 	}
-	r.tarballs = append(r.tarballs, tarball{Spec: pack.Spec{
-		Name: catalog.ManifestsTarball, Top: "kubernetes", Time: r.Stamp.Date, Texts: r.versionFile(), Values: r.values(),
-		Members: []pack.Member{{From: sourceDir + "/release/manifests/", To: "manifests", Fill: true}},
-	}})
-	full := tarball{Spec: pack.Spec{Name: catalog.FullTarball, Top: "kubernetes", Time: r.Stamp.Date, Texts: r.versionFile()}}
-	for _, part := range []string{"README.md", "LICENSE", "docs/"} {
-		full.Members = append(full.Members, pack.Member{From: slashed(sourceDir, part), To: strings.TrimSuffix(part, "/")})
-	}
-	r.tarballs = append(r.tarballs, full)
+	tarballs = append(tarballs, &target.Tarball{
+		Name: catalog.ManifestsTarball, Top: top, Version: true, Values: true,
+		Members: []target.Member{target.Source("release/manifests/", "manifests", true)},
+	}, &target.Tarball{
+		Name: catalog.FullTarball, Top: top, Version: true,
+		Members: []target.Member{
+			target.Source("README.md", "README.md", false), target.Source("LICENSE", "LICENSE", false), target.Source("docs/", "docs", false),
+		},
+	})
 	if testSet && len(r.Catalog.Sets[catalog.Test]) > 0 {
-		r.tarballs = append(r.tarballs, tarball{Spec: pack.Spec{
-			Name: catalog.PortableTestTarball, Top: "kubernetes", Time: r.Stamp.Date, Texts: r.versionFile(),
-			Tree: kubernetes + "@" + r.Catalog.Kubernetes,
-		}})
+		tarballs = append(tarballs, target.PortableTestTarball())
 	}
+	for _, t := range tarballs {
+		r.add(t)
+	}
+	if r.inputs != nil {
+		r.add(&target.Inputs{List: r.inputs})
+	}
+	if len(r.images) > 0 {
+		r.add(&target.Layout{Images: r.images})
+	}
+	for _, t := range r.binaries(tarballs) {
+		r.add(t)
+	}
+	sets = slices.DeleteFunc(sets, func(set catalog.Set) bool {
+		return !slices.ContainsFunc(platforms, func(on catalog.Platform) bool { return r.Catalog.SetHas(set, on) })
+	})
+	var err error
+	if r.release, err = target.NewRelease(ctx, r.Project, slices.Clone(r.targets), sets); err == nil {
+		r.add(r.release)
+	}
+	return err
 }
 
-// setTarball adds kubernetes-SET-OS-ARCH.tar.gz and everything that it is made from.
-func (r *resolver) setTarball(set catalog.Set, on catalog.Platform) {
-	t := tarball{on: on, Spec: pack.Spec{Name: catalog.Tarball(set, on), Top: "kubernetes", Time: r.Stamp.Date}}
-	hold := func(artifact, from, to string) {
-		t.Members = append(t.Members, pack.Member{From: from, To: to})
-		t.members = append(t.members, release.Member{Path: slashed(t.Top, to), Artifact: artifact})
-	}
+// top is the folder in tarballs that has everything in it.
+const top = "kubernetes"
+
+// setTarball returns kubernetes-SET-OS-ARCH.tar.gz.
+func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *target.Tarball) *target.Tarball {
+	t := &target.Tarball{Name: catalog.Tarball(set, on), Top: top, On: on}
+	add := func(members ...target.Member) { t.Members = append(t.Members, members...) }
 	binaries := r.Catalog.BinariesFor(set, on)
 	for _, bin := range binaries {
-		r.program(on, bin)
-		hold(programName(on, bin), r.binary(on, bin), slashed(bin.FolderIn(set), on.Exe(bin.Name)))
+		add(r.BinaryOf(on, bin).Member(bin.FolderIn(set)))
 	}
-	group, shipped := r.shipped(set, on)
 	if set == catalog.Client {
-		r.names(group, on, shipped)
-		r.projects(on, binaries, r.names)
-		r.tarballs = append(r.tarballs, t)
-		return
+		t.Also = append(t.Also, &target.LicenseNames{Group: r.shipped(set, on)})
+		for _, group := range r.projects(on, binaries) {
+			t.Also = append(t.Also, &target.LicenseNames{Group: group})
+		}
+		return t
 	}
-	t.Texts = r.versionFile()
-	r.texts(group, on, shipped)
-	t.Members = append(t.Members, pack.Member{From: noticeDir(group, on) + "/", To: "LICENSES"})
-	hold(catalog.SourceTarball, slashed(Tars, catalog.SourceTarball), catalog.SourceTarball)
-	t.Members[len(t.Members)-1].Last = true
-	if set == catalog.Server || set == catalog.Test {
-		some := slices.Clone(binaries)
-		var bases []string
-		for _, im := range r.Catalog.ImagesFor(set, on) {
-			made := r.image(on, im)
-			some = append(some, made.binaries...)
-			if r.hasPackages(im.Base) && !slices.Contains(bases, im.Base) {
-				bases = append(bases, im.Base)
-			}
-			to := imageFolder(set, im)
-			archive, tag := imageFiles(on, im)
-			hold(archiveName(on, im), archive, slashed(to, path.Base(archive)))
-			t.Members = append(t.Members, pack.Member{From: tag, To: slashed(to, path.Base(tag))})
+	t.Version = true
+	add((&target.LicenseTexts{Group: r.shipped(set, on)}).Member("LICENSES"), sources.Member())
+	if set == catalog.Node {
+		return t
+	}
+	some := slices.Clone(binaries)
+	copyrights := &target.Copyrights{Name: "debian", On: on}
+	if set == catalog.Test {
+		copyrights.Name += "-test"
+	}
+	for _, im := range r.Catalog.ImagesFor(set, on) {
+		made := r.image(on, im)
+		add(made.Members(imageFolder(set, im))...)
+		for _, bin := range made.Binaries {
+			some = append(some, bin.Binary)
 		}
-		for _, name := range r.projects(on, some, r.texts) {
-			t.Members = append(t.Members, pack.Member{From: noticeDir(name, on) + "/", To: slashed("LICENSES", name)})
-		}
-		if len(bases) > 0 {
-			t.Members = append(t.Members, pack.Member{From: r.debianNotice(set, on, bases) + "/", To: "LICENSES/debian"})
-		}
+		copyrights.Add(made.Packages)
+	}
+	for _, group := range r.projects(on, some) {
+		add((&target.LicenseTexts{Group: group}).Member(path.Join("LICENSES", group.Name)))
+	}
+	if len(copyrights.Of) > 0 {
+		add(copyrights.Member("LICENSES/debian"))
 	}
 	if set == catalog.Server {
-		t.Members = append(t.Members, pack.Member{From: sourceDir + "/release/manifests/addons/", To: "addons", Fill: true})
-		t.Values = r.values()
+		add(target.Source("release/manifests/addons/", "addons", true))
+		t.Values = true
 	}
-	r.tarballs = append(r.tarballs, t)
+	return t
 }
 
 // imageFolder returns the folder of a tarball that holds an image.
@@ -240,225 +215,98 @@ func imageFolder(set catalog.Set, im catalog.Image) string {
 	return "server/bin"
 }
 
-// image adds an image and everything that it is made from.
-func (r *resolver) image(on catalog.Platform, im catalog.Image) imageOn {
-	made := imageOn{Image: im, on: on}
+// image returns an image.
+func (r *resolver) image(on catalog.Platform, im catalog.Image) *target.Image {
+	t := &target.Image{Image: im, On: on, Packages: r.PackagesOf(im.Base, on)}
+	var binaries []catalog.Binary
 	for _, name := range im.Binaries() {
 		bin, _ := r.Catalog.Binary(name) // catalog.Load guarantees that it exists
-		r.program(on, bin)
-		made.binaries = append(made.binaries, bin)
+		binaries = append(binaries, bin)
+		t.Binaries = append(t.Binaries, r.BinaryOf(on, bin))
 	}
-	if slices.ContainsFunc(made.binaries, r.Catalog.IsComponent) {
-		group, shipped := r.shipped(cmp.Or(im.Set, catalog.Server), on)
-		r.names(group, on, shipped)
-		made.notices = append(made.notices, group)
+	groups := r.projects(on, binaries)
+	if slices.ContainsFunc(binaries, r.Catalog.IsComponent) {
+		groups = slices.Insert(groups, 0, r.shipped(cmp.Or(im.Set, catalog.Server), on))
 	}
-	made.notices = append(made.notices, r.projects(on, made.binaries, r.names)...)
-	if r.hasPackages(im.Base) && r.once("base", on.String(), im.Base) {
-		r.bases = append(r.bases, baseOn{im.Base, on})
+	for _, group := range groups {
+		t.Licenses = append(t.Licenses, &target.LicenseNames{Group: group})
 	}
-	if r.once("image", on.String(), im.File()) {
-		r.images = append(r.images, made)
-	}
-	return made
+	r.images = append(r.images, t)
+	return t
 }
 
-// projects adds a notice for each other project that some binaries belong to, and returns their names in the catalog's order. A
-// notice covers all programs of its project in a release for the platform, so it is the same whichever tarballs are requested.
-func (r *resolver) projects(on catalog.Platform, some []catalog.Binary, notice func(string, catalog.Platform, []catalog.Binary)) []string {
-	var names []string
+// projects returns a group for each third-party project that some binaries belong to, in the catalog's order. It has all programs of the
+// project in a release for the platform, so it is the same whichever tarballs are requested.
+func (r *resolver) projects(on catalog.Platform, some []catalog.Binary) []*target.Group {
+	var groups []*target.Group
+	seen := map[string]bool{r.Catalog.Module: true}
 	for _, bin := range r.Catalog.Binaries {
 		needed := slices.ContainsFunc(some, func(b catalog.Binary) bool { return b.Module == bin.Module })
-		if name := path.Base(bin.Module); needed && !r.Catalog.IsComponent(bin) && !slices.Contains(names, name) {
-			names = append(names, name)
-			notice(name, on, r.programsOf(bin.Module, on, catalog.Sets()...))
+		if needed && !seen[bin.Module] {
+			seen[bin.Module] = true
+			groups = append(groups, r.group(path.Base(bin.Module), bin.Module, on, catalog.Sets()...))
 		}
 	}
-	return names
+	return groups
 }
 
-// shipped returns the components that share one LICENSES folder with those of a set, and its name. It covers every component that a
+// shipped returns the components that share one LICENSES folder with those of a set. It has every component that a
 // release ships for the platform, so it is the same whichever tarballs are requested. The test set, which links much more, has its
 // own.
-func (r *resolver) shipped(set catalog.Set, on catalog.Platform) (name string, binaries []catalog.Binary) {
-	name, sets := "components", []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
+func (r *resolver) shipped(set catalog.Set, on catalog.Platform) *target.Group {
 	if set == catalog.Test {
-		name, sets = "test", []catalog.Set{catalog.Test}
+		return r.group("test", r.Catalog.Module, on, catalog.Test)
 	}
-	return name, r.programsOf(r.Catalog.Module, on, sets...)
+	return r.group("components", r.Catalog.Module, on, catalog.Server, catalog.Node, catalog.Client)
 }
 
-// programsOf returns the binaries of a module that the tarballs of some sets hold for a platform, as files or in images.
-func (p *Project) programsOf(module string, on catalog.Platform, sets ...catalog.Set) []catalog.Binary {
-	held := map[string]bool{}
-	for _, set := range sets {
-		for _, bin := range p.Catalog.BinariesFor(set, on) {
-			held[bin.Name] = true
-		}
-		for _, im := range p.Catalog.ImagesFor(set, on) {
-			for _, name := range im.Binaries() {
-				held[name] = true
-			}
+// group returns the binaries of a module that the tarballs of some sets hold for a platform, as files or in images.
+func (r *resolver) group(name, module string, on catalog.Platform, sets ...catalog.Set) *target.Group {
+	g := &target.Group{Name: name, On: on}
+	for _, bin := range r.Catalog.Binaries {
+		if bin.Module == module && r.ships(bin, on, sets...) {
+			g.Binaries = append(g.Binaries, r.BinaryOf(on, bin))
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(p.Catalog.Binaries), func(bin catalog.Binary) bool {
-		return bin.Module != module || !held[bin.Name]
+	return g
+}
+
+// ships reports whether the tarballs of some sets hold a binary for a platform, as a file or in an image.
+func (r *resolver) ships(bin catalog.Binary, on catalog.Platform, sets ...catalog.Set) bool {
+	return slices.ContainsFunc(sets, func(set catalog.Set) bool {
+		return slices.ContainsFunc(r.Catalog.BinariesFor(set, on), func(b catalog.Binary) bool { return b.Name == bin.Name }) ||
+			slices.ContainsFunc(r.Catalog.ImagesFor(set, on), func(im catalog.Image) bool { return slices.Contains(im.Binaries(), bin.Name) })
 	})
 }
 
-// notice returns the notice of that name for a platform. The first call adds it.
-func (r *resolver) notice(name string, on catalog.Platform, binaries []catalog.Binary) *notice {
-	if r.once("notice", on.String(), name) {
-		r.notices = append(r.notices, notice{name: name, on: on, binaries: binaries})
-	}
-	i := slices.IndexFunc(r.notices, func(n notice) bool { return n.name == name && n.on == on })
-	return &r.notices[i]
-}
-
-// names adds the names of the licenses of everything that binaries link.
-func (r *resolver) names(name string, on catalog.Platform, binaries []catalog.Binary) {
-	r.notice(name, on, binaries).names = true
-}
-
-// texts adds the texts of the licenses. It adds the binaries, too, since their build information names the modules.
-func (r *resolver) texts(name string, on catalog.Platform, binaries []catalog.Binary) {
-	n := r.notice(name, on, binaries)
-	n.texts, n.names = true, true // a release names the licenses, too
-	for _, bin := range binaries {
-		r.program(on, bin)
-	}
-}
-
-// debianNotice adds the copyright files of Debian packages, and returns their folder.
-func (r *resolver) debianNotice(set catalog.Set, on catalog.Platform, bases []string) string {
-	name := "debian"
-	if set == catalog.Test {
-		name += "-test"
-	}
-	if r.once("notice", on.String(), name) {
-		r.notices = append(r.notices, notice{name: name, on: on, bases: bases})
-	}
-	return noticeDir(name, on)
-}
-
-// versionFile returns the file that names a tarball's version.
-func (p *Project) versionFile() []pack.Text {
-	return []pack.Text{{Name: "version", Content: p.Stamp.Version + "\n"}}
-}
-
-// values returns what replaces placeholders in manifests, see release/manifests/README.md.
-func (p *Project) values() []pack.Value {
-	values := []pack.Value{{Placeholder: "__VERSION__", Value: p.Stamp.ImageTag()}, {Placeholder: "__REGISTRY__", Value: p.Catalog.Registry}}
-	for _, im := range p.Catalog.Images {
-		if im.In(catalog.Server) && im.Addon() {
-			name := strings.ToUpper(strings.ReplaceAll(im.File(), "-", "_"))
-			values = append(values, pack.Value{Placeholder: "__" + name + "__", Value: im.Version})
+// binaries returns what a release says of the binaries in tarballs and in their images: one target for each platform and project, and one
+// for what only the test set has of it, so that the other is the same with and without the test set.
+func (r *resolver) binaries(tarballs []*target.Tarball) []*target.Binaries {
+	held := map[string]bool{}
+	for _, t := range tarballs {
+		for _, bin := range t.Binaries() {
+			held[bin.ID()] = true
 		}
 	}
-	return values
-}
-
-// hasPackages reports whether a base has files of Debian packages.
-func (p *Project) hasPackages(base string) bool {
-	if base == "" {
-		return false
+	var all []*target.Binaries
+	for _, t := range r.targets {
+		bin, ok := t.(*target.Binary)
+		if !ok || !held[bin.ID()] {
+			continue
+		}
+		name := "components"
+		if !r.Catalog.IsComponent(bin.Binary) {
+			name = path.Base(bin.Module)
+		}
+		if !r.ships(bin.Binary, bin.On, catalog.Server, catalog.Node, catalog.Client) {
+			name += "-test"
+		}
+		i := slices.IndexFunc(all, func(b *target.Binaries) bool { return b.Name == name && b.On == bin.On })
+		if i < 0 {
+			i = len(all)
+			all = append(all, &target.Binaries{Name: name, On: bin.On})
+		}
+		all[i].Of = append(all[i].Of, bin)
 	}
-	_, err := os.Stat(p.abs(slashed("images", base, debian.WishFile)))
-	return err == nil
-}
-
-// platforms returns the platforms that a request makes something for.
-func (p *Project) platforms(req Request) []catalog.Platform {
-	switch {
-	case len(req.Platforms) > 0:
-		return req.Platforms
-	case req.Everywhere, req.Inputs && !req.Tars:
-		return p.Catalog.AllPlatforms()
-	case req.Tars || req.Images:
-		return []catalog.Platform{p.serverHost()}
-	default:
-		return []catalog.Platform{catalog.Host()}
-	}
-}
-
-// serverHost returns the Linux platform of this machine, or linux/amd64 if servers are not built for its architecture.
-func (p *Project) serverHost() catalog.Platform {
-	host := catalog.Platform{OS: "linux", Arch: catalog.Host().Arch}
-	if !p.Catalog.SetHas(catalog.Server, host) {
-		host.Arch = "amd64"
-	}
-	return host
-}
-
-// treeID identifies what the source tarball holds: the sources, and the version file.
-func (p *Project) treeID() string { return p.tree.ID + "\n" + string(stamp.Marshal(p.Stamp)) }
-
-// roadOf returns the road that compiles a module's binaries: the requested one, or, for other projects' modules, always the local
-// one.
-func (p *Project) roadOf(module string) road.Road {
-	if module == p.Catalog.Module {
-		return p.road
-	}
-	return p.Roads.Local()
-}
-
-// binaryFolders returns the name, in caches, of the folders for binaries of roads, which make the same bytes.
-func binaryFolders(roads ...road.Road) map[string]string {
-	folders := map[string]string{}
-	for _, r := range roads {
-		folders[r.Info().Output+"/"] = "binaries/"
-	}
-	return folders
-}
-
-// binary returns the path of a binary.
-func (p *Project) binary(on catalog.Platform, bin catalog.Binary) string {
-	return slashed(p.roadOf(bin.Module).Info().Output, on.String(), on.Exe(bin.Name))
-}
-
-// abs returns the absolute form of a path relative to the root.
-func (p *Project) abs(path string) string { return filepath.Join(p.Root, filepath.FromSlash(path)) }
-
-// slashed joins folders and a name into a path in the form of package action.
-func slashed(parts ...string) string { return strings.Join(parts, "/") }
-
-// Names of artifacts; package release lists them.
-func programName(on catalog.Platform, bin catalog.Binary) string {
-	return slashed(on.String(), on.Exe(bin.Name))
-}
-func archiveName(on catalog.Platform, im catalog.Image) string {
-	return slashed(on.String(), im.File()+".tar")
-}
-
-// Where parts of a release are made.
-const (
-	layoutAction = "image layout"
-	sums512      = stage + "/sha512"
-)
-
-// imageFiles returns the files of an image that a tarball holds: the docker archive, and the file with its tag that Kubernetes puts
-// beside it.
-func imageFiles(on catalog.Platform, im catalog.Image) (archive, tag string) {
-	name := slashed(Images, on.Arch, im.File())
-	return name + ".tar", name + ".docker_tag"
-}
-
-// archiveSHA512 returns the file with the SHA-512 of an image's docker archive.
-func archiveSHA512(on catalog.Platform, im catalog.Image) string {
-	return slashed(sums512, archiveName(on, im))
-}
-
-// imagePart returns the folder with an image's part of the layout.
-func imagePart(on catalog.Platform, im catalog.Image) string {
-	return slashed(stage, "images", on.Dash(), im.File())
-}
-
-func noticeDir(name string, on catalog.Platform) string {
-	return slashed(stage, "licenses", name, on.Dash())
-}
-func licenseNames(name string, on catalog.Platform) string {
-	return slashed(stage, "spdx", name, on.Dash()+".json")
-}
-func moduleList(name string, on catalog.Platform) string {
-	return slashed(stage, "modules", name, on.Dash()+".json")
+	return all
 }

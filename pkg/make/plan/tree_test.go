@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -55,22 +56,22 @@ func environment(set ...string) func(string) string {
 	}
 }
 
-func open(t *testing.T, root string, env ...string) *Project {
+func open(t *testing.T, root string, env ...string) *project.Project {
 	t.Helper()
-	settings, err := SettingsFrom(environment(env...))
+	settings, err := project.SettingsFrom(environment(env...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Open(t.Context(), root, settings, environment(env...))
+	p, err := project.Open(t.Context(), root, settings, environment(env...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func graph(t *testing.T, p *Project, req Request) *action.Graph {
+func graph(t *testing.T, p *project.Project, req Request) *action.Graph {
 	t.Helper()
-	planned, err := p.Plan(context.Background(), req)
+	planned, err := New(context.Background(), p, req)
 	if err != nil {
 		t.Fatal(err)
 	}

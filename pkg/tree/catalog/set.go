@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/suggest"
@@ -12,6 +13,15 @@ type Platform = platform.Platform
 
 // Host returns the platform that this process runs on.
 func Host() Platform { return platform.Host() }
+
+// Enumerate lists platforms for messages.
+func Enumerate(platforms []Platform) string {
+	names := make([]string, len(platforms))
+	for i, p := range platforms {
+		names[i] = p.String()
+	}
+	return strings.Join(names, ", ")
+}
 
 // A Set is a part of a release with tarballs of its own, one for each of its platforms.
 type Set string

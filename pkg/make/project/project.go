@@ -1,11 +1,13 @@
-package plan
+package project
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,8 +38,8 @@ const (
 	Layout   = Images + "/oci"            // an OCI image layout of all images
 	Signed   = Layout + SignedSuffix      // the same with signatures, if the release is signed
 	Tars     = Output + "/release-tars"
-	stage    = Output + "/release-stage"
-	archives = State + "/archive" // compressed forms by content
+	Stage    = Output + "/release-stage" // parts of a release
+	archives = State + "/archive"        // compressed forms by content
 
 	// SignedSuffix is what a layout with signatures has at the end of its name.
 	SignedSuffix = "-signed"
@@ -85,17 +87,15 @@ type Project struct {
 	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
 
 	Roads roads.Tree // that can compile in the tree
+	Road  road.Road  // the chosen one
 
-	Generator patched.Generator // of code that patches change; may be nil
+	Generator patched.Generator       // of code that patches change; may be nil
+	Patches   map[string]patch.Series // by folder of the Go module
+	Sources   *source.Tree            // nil after Load
 
-	road     road.Road               // that compiles the components; Roads.Local compiles other projects' binaries
-	licensed string                  // a folder with the license files of the components; "" means the module cache
-	made     bool                    // the outputs of Others exist already
-	patches  map[string]patch.Series // by folder of the Go module
-	getenv   func(string) string
-	pin      toolchain.Pin
-	inputs   input.Folder // where modules and Debian packages come from without network; "" if they come from elsewhere
-	tree     *source.Tree
+	getenv func(string) string
+	pin    toolchain.Pin
+	inputs input.Folder // where modules and Debian packages come from without network; "" if they come from elsewhere
 }
 
 // Open reads the tree that dir lies in.
@@ -118,10 +118,19 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	if err != nil {
 		return nil, err
 	}
-	if p.road, err = p.Roads.Choose(settings.Road, settings.Build); err != nil {
+	if p.Road, err = p.Roads.Choose(settings.Road, settings.Build); err != nil {
 		return nil, err
 	}
 	return p, p.identify(ctx, repo)
+}
+
+// OpenSources reads a tree of unpacked sources, whatever the environment is. It chooses no road.
+func OpenSources(ctx context.Context, dir string, settings Settings) (*Project, error) {
+	p, err := Load(dir, settings, func(string) string { return "" })
+	if err != nil {
+		return nil, err
+	}
+	return p, p.identify(ctx, worktree.Once(p.Root, p.getenv))
 }
 
 // Load reads the tree that dir lies in, but not which version it is, for what does not depend on that. Open reads all of it.
@@ -142,7 +151,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	}
 	p.Settings.Debian.Folder = p.inputs.Debian()
 	p.Settings.Debian.Snapshot = cmp.Or(settings.Debian.Snapshot, p.Catalog.DebianSnapshot())
-	if p.patches, err = patched.Load(root, p.Catalog); err != nil {
+	if p.Patches, err = patched.Load(root, p.Catalog); err != nil {
 		return nil, err
 	}
 	p.pin = toolchain.Pin{Version: p.Catalog.Go.Version, Sums: p.Catalog.Go.Sums, Modules: p.inputs.Modules()}
@@ -151,7 +160,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		if err != nil {
 			return nil, err
 		}
-		if len(p.patches) > 0 {
+		if len(p.Patches) > 0 {
 			if caches, err := os.UserCacheDir(); err == nil { // or else, only the user's module cache can have patched modules
 				g = g.WithWritableModules(filepath.Join(caches, "slipway", "modules"))
 			}
@@ -166,7 +175,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		Go:           p.Go,
 		CrossBase:    settings.CrossBase,
 		DebianMirror: settings.Debian.Mirror,
-		Sources:      p.sources,
+		Sources:      p.sourceNames,
 		Status:       p.WorkspaceStatus,
 		EngineUsed:   p.markEngine,
 		Place:        p.placePatched,
@@ -180,7 +189,7 @@ func (p *Project) UseModuleProxy(url string) { p.pin.Proxy = url }
 
 // Modules lists all modules that a release of the tree, slipway or its unit tests are made of, with the pinned Go for this machine.
 func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
-	files, err := p.sources(ctx)
+	files, err := p.sourceNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +204,9 @@ func (p *Project) Modules(ctx context.Context) ([]module.Pinned, error) {
 	return list.Modules, nil
 }
 
-// sources returns the names of the tree's sources, also after Load.
-func (p *Project) sources(ctx context.Context) ([]string, error) {
-	tree := p.tree
+// sourceNames returns the names of the tree's sources, also after Load.
+func (p *Project) sourceNames(ctx context.Context) ([]string, error) {
+	tree := p.Sources
 	if tree == nil {
 		var err error
 		if tree, err = source.Find(ctx, p.Root, worktree.Once(p.Root, p.getenv)); err != nil {
@@ -212,10 +221,10 @@ func (p *Project) Inputs() string { return string(p.inputs) }
 
 // markEngine writes the file that says that the tree has something in a container engine.
 func (p *Project) markEngine() error {
-	if err := os.MkdirAll(p.abs(State), 0o777); err != nil {
+	if err := os.MkdirAll(p.Abs(State), 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(p.abs(EngineUsed), nil, 0o666)
+	return os.WriteFile(p.Abs(EngineUsed), nil, 0o666)
 }
 
 // identify finds out the tree's version, and which files are its sources.
@@ -223,7 +232,7 @@ func (p *Project) identify(ctx context.Context, repo worktree.Opener) (err error
 	if p.Stamp, err = stamp.Read(ctx, p.stampRequest(repo)); err != nil {
 		return err
 	}
-	p.tree, err = source.Find(ctx, p.Root, repo)
+	p.Sources, err = source.Find(ctx, p.Root, repo)
 	return err
 }
 
@@ -286,12 +295,12 @@ func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(
 }
 
 // ArchiveCache returns the absolute path of the folder with compressed contents.
-func (p *Project) ArchiveCache() string { return p.abs(archives) }
+func (p *Project) ArchiveCache() string { return p.Abs(archives) }
 
 // HostBinaries returns the folder of the host's binaries that _output/bin links to, or "".
 func (p *Project) HostBinaries() string {
-	if info := p.road.Info(); info.Linked {
-		return slashed(info.Output, catalog.Host().String())
+	if info := p.Road.Info(); info.Linked {
+		return path.Join(info.Output, catalog.Host().String())
 	}
 	return ""
 }
@@ -307,7 +316,7 @@ func (p *Project) Unchanged(ctx context.Context) error {
 	var what string
 	if now != p.Stamp {
 		what = fmt.Sprintf("its version was %s and is %s", p.Stamp.Version, now.Version)
-	} else if what, err = p.tree.Changed(ctx, repo); err != nil {
+	} else if what, err = p.Sources.Changed(ctx, repo); err != nil {
 		return err
 	}
 	if what != "" {
@@ -322,6 +331,19 @@ func errChanged(what string) error {
 
 func (p *Project) stampRequest(repo worktree.Opener) stamp.Request {
 	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv, Git: repo}
+}
+
+// Variables returns the settings that decide bytes, by the variables' names.
+func (s Settings) Variables() map[string]string {
+	set := map[string]string{
+		"GOFLAGS": s.Build.GoFlags, "GOLDFLAGS": s.Build.LDFlags,
+		"KUBE_DOCKER_REGISTRY": s.DockerRegistry, "KUBE_DOCKER_IMAGE_TAG": s.DockerImageTag,
+	}
+	if s.Build.Debug {
+		set["DBG"] = "1"
+	}
+	maps.DeleteFunc(set, func(_, value string) bool { return value == "" })
+	return set
 }
 
 // validate checks names that images and engines would refuse after everything was compiled, and flags of the linker.

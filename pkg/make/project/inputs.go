@@ -1,0 +1,98 @@
+package project
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/input"
+	"slipway.build/pkg/tree/module"
+)
+
+// ListInputs lists what the releases for some platforms are made of: modules, the pinned Go, and Debian packages. The Go is for hosts, see
+// [Project.HostGo]; nil leaves it out.
+func (p *Project) ListInputs(ctx context.Context, platforms []catalog.Platform, toolchains []module.Pinned) (*input.List, error) {
+	files, err := p.sourceNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var locks, goarchs []string
+	for _, im := range p.Catalog.Images {
+		if p.HasPackages(im.Base) {
+			locks = append(locks, path.Join("images", im.Base))
+		}
+	}
+	slices.Sort(locks)
+	for _, on := range platforms {
+		if p.Catalog.SetHas(catalog.Server, on) {
+			goarchs = append(goarchs, on.Arch)
+		}
+	}
+	return input.Read(p.Root, input.ModuleFolders(files), toolchains, slices.Compact(locks), goarchs)
+}
+
+// HasPackages reports whether a base of images has files of Debian packages.
+func (p *Project) HasPackages(base string) bool {
+	if base == "" {
+		return false
+	}
+	_, err := os.Stat(p.Abs(path.Join("images", base, debian.WishFile)))
+	return err == nil
+}
+
+// Toolchains returns the Go toolchains that may compile the release: one for each pinned host.
+func (p *Project) Toolchains() []release.Input {
+	var inputs []release.Input
+	for host, sum := range p.Catalog.Go.Sums {
+		os, arch, _ := strings.Cut(host, "-")
+		inputs = append(inputs, release.Input{
+			Kind: release.Toolchain, Name: release.ToolchainModule, Version: "v0.0.1-" + p.Catalog.Go.Version + "." + host,
+			Platform: platform.Platform{OS: os, Arch: arch}, Sum: sum,
+		})
+	}
+	slices.SortFunc(inputs, func(a, b release.Input) int { return cmp.Compare(a.Version, b.Version) })
+	return inputs
+}
+
+// HostGo returns the Go that compiles the components, and the one that compiles slipway itself if that is another, as modules for
+// hosts. Without hosts, they are those of the platforms that release.yaml has both for, or else all that it has both for.
+func (p *Project) HostGo(platforms, hosts []catalog.Platform) ([]module.Pinned, error) {
+	pins := []toolchain.Pin{p.pin}
+	if own := p.Catalog.Own(); own.Version != p.pin.Version {
+		pins = append(pins, toolchain.Pin{Version: own.Version, Sums: own.Sums})
+	}
+	var pinned []catalog.Platform
+	for _, in := range p.Toolchains() {
+		if !slices.ContainsFunc(pins, func(pin toolchain.Pin) bool { return pin.Sums[in.Platform.Dash()] == "" }) {
+			pinned = append(pinned, in.Platform)
+		}
+	}
+	if len(hosts) == 0 {
+		hosts = slices.DeleteFunc(slices.Clone(pinned), func(host catalog.Platform) bool { return !slices.Contains(platforms, host) })
+	}
+	if len(hosts) == 0 {
+		hosts = pinned
+	}
+	var released []module.Pinned
+	for _, pin := range pins {
+		for _, host := range hosts {
+			m, ok := pin.Released(host.Dash())
+			if !ok {
+				return nil, badrequest.Mark(fmt.Errorf("release.yaml has no sum of %s for %s; it has %s", pin.Version, host,
+					catalog.Enumerate(pinned)))
+			}
+			released = append(released, m)
+		}
+	}
+	return released, nil
+}
