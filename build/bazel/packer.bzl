@@ -9,7 +9,7 @@ load("//build/bazel/generated:config.bzl", "FOLDERS", "GO_OWN", "GO_SETTINGS")
 # Sources of what is made in the tree: files, and folders with all that is in them.
 SOURCES = {
     "licenses": ["build/bazel/generated/config.bzl", "cmd", "patches", "release/release.yaml"] + FOLDERS,
-    "others": ["LICENSE", "images", "release/release.yaml"] + FOLDERS,
+    "third_party": ["LICENSE", "images", "release/release.yaml"] + FOLDERS,
 }
 
 _CONSTRUCTED = {

@@ -1,4 +1,4 @@
-"""The tarballs of a release, packed from binaries that Bazel has compiled and from the parts of other projects."""
+"""The tarballs of a release, packed from binaries that Bazel has compiled and from the third-party parts."""
 
 load("//build/bazel:packer.bzl", "SOURCES")
 load("//build/bazel/generated:release.bzl", "RELEASES")
@@ -46,13 +46,13 @@ _release_licenses = rule(
     attrs = _in_tree_attrs("licenses"),
 )
 
-def _release_others_impl(ctx):
+def _release_third_party_impl(ctx):
     # As Bazel packages, other projects would affect the selection of the components' modules: they have modules of their own.
-    return _in_tree(ctx, "others", "ReleaseOthers", "Making the parts of other projects", resource_set = _whole_machine)
+    return _in_tree(ctx, "third_party", "ReleaseThirdParty", "Making the third-party parts", resource_set = _whole_machine)
 
-_release_others = rule(
-    implementation = _release_others_impl,
-    attrs = _in_tree_attrs("others"),
+_release_third_party = rule(
+    implementation = _release_third_party_impl,
+    attrs = _in_tree_attrs("third_party"),
 )
 
 def _release_tars_impl(ctx):
@@ -85,7 +85,7 @@ def _release_tars_impl(ctx):
     args.add("-sources", sources)
     args.add("-status", ctx.file._status)
     args.add("-licenses", ctx.file.licenses)
-    args.add("-others", ctx.file.others)
+    args.add("-third_party", ctx.file.third_party)
     binaries = []
     for target, label in ctx.attr.binaries.items():
         args.add("-binary", target[DefaultInfo].files_to_run.executable, format = label + "=%s")
@@ -95,7 +95,7 @@ def _release_tars_impl(ctx):
     ctx.actions.run(
         executable = ctx.file._packer,
         arguments = [args],
-        inputs = [sources, ctx.file._status, ctx.file.licenses, ctx.file.others] + binaries,
+        inputs = [sources, ctx.file._status, ctx.file.licenses, ctx.file.third_party] + binaries,
         outputs = tars,
         resource_set = _whole_machine,
         mnemonic = "Release",
@@ -112,7 +112,7 @@ _release_tars = rule(
     attrs = {
         "binaries": attr.label_keyed_string_dict(mandatory = True, doc = "each with its label as the packer knows it"),
         "licenses": attr.label(mandatory = True, allow_single_file = True),
-        "others": attr.label(mandatory = True, allow_single_file = True),
+        "third_party": attr.label(mandatory = True, allow_single_file = True),
         "platform": attr.string(mandatory = True),
         "stamped": attr.bool(mandatory = True, doc = "whether --stamp is given"),
         "tars": attr.string_list(mandatory = True, doc = "names of all files of the release"),
@@ -140,29 +140,29 @@ def release_licenses(name, **kwargs):
     """
     _release_licenses(name = name, platform = _platform(), tags = ["manual"], **kwargs)
 
-def release_others(name, **kwargs):
+def release_third_party(name, **kwargs):
     """The parts of other projects in a release for the target platform: programs, licenses, files of Debian packages.
 
     Args:
       name: of the target, and of the tar file.
       **kwargs: common attributes of rules.
     """
-    _release_others(name = name, platform = _platform(), tags = ["manual"], **kwargs)
+    _release_third_party(name = name, platform = _platform(), tags = ["manual"], **kwargs)
 
-def release_tars(name, licenses, others, **kwargs):
+def release_tars(name, licenses, third_party, **kwargs):
     """The files of a release for the target platform, as release.yaml declares them.
 
     Args:
       name: of the target, and of the folder with the files.
       licenses: a target of release_licenses.
-      others: a target of release_others.
+      third_party: a target of release_third_party.
       **kwargs: common attributes of rules.
     """
     _release_tars(
         name = name,
         binaries = _by_platform(lambda platform: {label: label for label in RELEASES[platform].binaries}),
         licenses = licenses,
-        others = others,
+        third_party = third_party,
         platform = _platform(),
         stamped = select({
             "//build/bazel:stamped": True,

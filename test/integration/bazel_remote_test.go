@@ -84,7 +84,7 @@ func TestBazelRemote(t *testing.T) {
 		}
 	})
 	t.Run("parts made in the tree", func(t *testing.T) {
-		parts := []string{"//release:licenses", "//release:others"}
+		parts := []string{"//release:licenses", "//release:third_party"}
 		tr.bazel(t, append([]string{"build"}, parts...)...).ok(t)
 		made := map[string]string{}
 		for _, part := range parts {

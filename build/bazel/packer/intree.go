@@ -21,7 +21,7 @@ import (
 type part func(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error)
 
 // inTree packs a part into a tar file. The sources must be those whose digests Bazel knows: the result belongs to
-// them, in a cache that others use, too.
+// them, in a cache that is shared, too.
 //
 // The environment, with the user's settings of Go, is that of the machine, and comes in a file: if Bazel knew it, machines with other
 // settings would not share results.
@@ -92,9 +92,9 @@ func licenses(ctx context.Context, a arguments, scratch string) ([]archive.Entry
 	return files(scratch, ".")
 }
 
-// others makes the parts of other projects in a release, to unpack over the sources. It works in a copy of the tree, because only one run
+// thirdParty makes the third-party parts of a release, to unpack over the sources. It works in a copy of the tree, because only one run
 // at a time may work in a tree, and that may be a release by the Bazel road, which waits for Bazel.
-func others(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error) {
+func thirdParty(ctx context.Context, a arguments, scratch string) ([]archive.Entry, error) {
 	from, err := project.Open(ctx, a.tree, project.Settings{}, os.Getenv)
 	if err != nil {
 		return nil, err

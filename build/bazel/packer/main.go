@@ -3,9 +3,9 @@
 //	packer digests -tree DIR -to FILE NAME…                        in a repository rule: what the sources of these names hold
 //	packer licenses -tree DIR -digests FILE -environment FILE -platform linux/amd64 -to FILE NAME…
 //	                                                               in an action, in the tree, with Go and modules
-//	packer others …                                                likewise
+//	packer third_party …                                                likewise
 //	packer sources -tree DIR -status FILE -to FILE                 in an action, in the tree
-//	packer release -platform linux/amd64 -sources FILE -status FILE -licenses FILE -others FILE
+//	packer release -platform linux/amd64 -sources FILE -status FILE -licenses FILE -third_party FILE
 //	    -binary LABEL=FILE… -to DIR NAME…
 //
 // The last one runs in a sandbox and needs only these files. Knowledge of what a release holds must never be in here.
@@ -45,7 +45,7 @@ func main() {
 
 // arguments has the flags of all subcommands.
 type arguments struct {
-	tree, to, status, sources, licenses, others, digests, environment string
+	tree, to, status, sources, licenses, thirdParty, digests, environment string
 
 	platform catalog.Platform
 	binaries map[string]string // by label
@@ -55,7 +55,7 @@ type arguments struct {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("no subcommand: want licenses, digests, others, sources or release")
+		return errors.New("no subcommand: want licenses, digests, third_party, sources or release")
 	}
 	a := arguments{binaries: map[string]string{}}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&a.status, "status", "", "file: the workspace status")
 	flags.StringVar(&a.sources, "sources", "", "file: the source tarball")
 	flags.StringVar(&a.licenses, "licenses", "", "file: what the subcommand licenses made")
-	flags.StringVar(&a.others, "others", "", "file: what the subcommand others made")
+	flags.StringVar(&a.thirdParty, "third_party", "", "file: what the subcommand third_party made")
 	flags.StringVar(&a.digests, "digests", "", "file: what the subcommand digests made")
 	flags.StringVar(&a.environment, "environment", "", "file: a JSON object of variables, instead of this process's environment")
 	flags.TextVar(&a.platform, "platform", catalog.Platform{}, "the release's platform")
@@ -85,14 +85,14 @@ func run(ctx context.Context, args []string) error {
 		return a.inTree(ctx, licenses)
 	case "digests":
 		return digests(ctx, a)
-	case "others":
-		return a.inTree(ctx, others)
+	case "third_party":
+		return a.inTree(ctx, thirdParty)
 	case "sources":
 		return packSources(ctx, a)
 	case "release":
 		return makeRelease(ctx, a)
 	}
-	return fmt.Errorf("unknown subcommand %q: want licenses, digests, others, sources or release", args[0])
+	return fmt.Errorf("unknown subcommand %q: want licenses, digests, third_party, sources or release", args[0])
 }
 
 // digests lists what sources hold, for the keys of actions that work in the tree.

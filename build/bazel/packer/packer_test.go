@@ -67,8 +67,8 @@ func TestUnpackedSourcesAreTheSources(t *testing.T) {
 	}
 }
 
-// The parts of other projects are unpacked into the sources.
-func TestOthersAreUnpackedOverTheSources(t *testing.T) {
+// The third-party parts are unpacked into the sources.
+func TestThirdPartyPartsAreUnpackedOverTheSources(t *testing.T) {
 	t.Parallel()
 	from, tree := t.TempDir(), t.TempDir()
 	put := func(dir, name string, mode fs.FileMode) {
@@ -92,7 +92,7 @@ func TestOthersAreUnpackedOverTheSources(t *testing.T) {
 		}
 		entries = append(entries, more...)
 	}
-	packed := filepath.Join(t.TempDir(), "others.tar")
+	packed := filepath.Join(t.TempDir(), "third-party.tar")
 	if err := write(packed, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) }); err != nil {
 		t.Fatal(err)
 	}
@@ -128,14 +128,14 @@ func keepEnvironment(t *testing.T) {
 	})
 }
 
-// What is made belongs to the sources whose digests Bazel knows, or a remote cache would have it for others.
+// What is made belongs to the sources whose digests Bazel knows, or a remote cache would serve it for other sources.
 func TestSourcesThatWereEditedMeanwhileAreAnError(t *testing.T) {
 	keepEnvironment(t)
 	ar, err := txtar.ParseFile("../../../pkg/make/plan/testdata/tree.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, of := range map[string]part{"licenses": licenses, "others": others} {
+	for name, of := range map[string]part{"licenses": licenses, "third_party": thirdParty} {
 		t.Run(name, func(t *testing.T) {
 			dir, tree := t.TempDir(), t.TempDir()
 			if err := txtar.Write(ar, tree); err != nil {

@@ -34,8 +34,8 @@ func makeRelease(ctx context.Context, a arguments) error {
 	if err := unpack(a.sources, tree); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.sources, err)
 	}
-	if err := unpack(a.others, tree); err != nil {
-		return fmt.Errorf("unpack %s: %w", a.others, err)
+	if err := unpack(a.thirdParty, tree); err != nil {
+		return fmt.Errorf("unpack %s: %w", a.thirdParty, err)
 	}
 	licenses := filepath.Join(scratch, "licenses")
 	if err := unpack(a.licenses, licenses); err != nil {
