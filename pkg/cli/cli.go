@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,26 +23,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"slipway.build/pkg/cli/console"
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/tail"
 )
-
-// An IO connects a command to its process: output, and the environment. Tests make their own.
-type IO struct {
-	Out, Err io.Writer
-	Getenv   func(string) string
-
-	// UpdateBazel writes the files for Bazel of the tree at root that depend on patches. Nil: nothing does.
-	UpdateBazel func(ctx context.Context, root string) error
-
-	// StaleForBazel describes what is not up to date of the files for Bazel, or is empty. Nil: the Bazel road takes them as they are.
-	StaleForBazel func(ctx context.Context, root string) (string, error)
-}
-
-// Std returns this process's IO.
-func Std() IO { return IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv} }
 
 // An ExitError is an error with an exit code. Its text holds no password of an address.
 type ExitError struct {
@@ -105,23 +87,6 @@ func exitCode(err error) int {
 	return 1
 }
 
-// A shownError was shown to the user by the view of the run that failed.
-type shownError struct{ error }
-
-func (e shownError) Unwrap() error { return e.error }
-
-// options are the flags that all subcommands share.
-type options struct {
-	IO
-	dir     string
-	road    string
-	mode    console.Mode
-	json    bool
-	verbose int
-
-	saidIgnored bool // see sayIgnored
-}
-
 // New returns the slipway command.
 func New(s IO) *cobra.Command {
 	o := &options{IO: s, mode: console.Auto}
@@ -167,18 +132,6 @@ the same actions under Kubernetes' names.`,
 	return root
 }
 
-// onlySubcommands refuses arguments that are not subcommands.
-func onlySubcommands(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for _, sub := range c.Commands() {
-		names = append(names, sub.Name())
-	}
-	return fmt.Errorf("unknown command %q%s", args[0], suggest.DidYouMean(suggest.Near(args[0], names)))
-}
-
 // checkUsage turns wrong arguments and repeated flags of commands and their subcommands into usage errors.
 func checkUsage(commands []*cobra.Command) {
 	for _, c := range commands {
@@ -219,27 +172,4 @@ func (v *onceValue) Set(text string) error {
 	}
 	v.set = true
 	return v.Value.Set(text)
-}
-
-// open reads the tree.
-func (o *options) open(ctx context.Context) (*project.Project, error) {
-	settings, err := project.SettingsFrom(o.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	settings.Road = o.road
-	p, err := project.Open(ctx, o.dir, settings, o.Getenv)
-	if err == nil && o.StaleForBazel != nil {
-		p.Roads.Stale = func(ctx context.Context) (string, error) { return o.StaleForBazel(ctx, p.Root) }
-	}
-	return p, err
-}
-
-// load reads the tree, but not which version it is.
-func (o *options) load() (*project.Project, error) {
-	settings, err := project.SettingsFrom(o.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return project.Load(o.dir, settings, o.Getenv)
 }

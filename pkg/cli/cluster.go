@@ -291,23 +291,6 @@ func (o *options) withClusters(ctx context.Context, root string, waiting func(ac
 	})
 }
 
-// sayWaiting says who holds the lock of the tree's clusters; with --json, by an event. It uses no view for people, which would say at
-// the end that there was nothing to do.
-func (o *options) sayWaiting(e action.Event) {
-	if o.json {
-		o.view(nil).Event(e)
-	} else {
-		o.noteWaiting(e)
-	}
-}
-
-// noteWaiting says the same on standard error, for commands that print only a result as JSON.
-func (o *options) noteWaiting(e action.Event) {
-	if e.Kind == action.Waiting {
-		o.say("waiting for " + e.Text)
-	}
-}
-
 // cleanClusters removes all clusters of a tree.
 func (o *options) cleanClusters(ctx context.Context, root string) error {
 	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(clusters))); os.IsNotExist(err) {

@@ -90,14 +90,6 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	return err
 }
 
-// A commandError is the failure of the user's own command.
-type commandError struct {
-	error
-	code int
-}
-
-func (e commandError) Unwrap() error { return e.error }
-
 // notices prints what happens before the command starts.
 type notices struct {
 	to    io.Writer

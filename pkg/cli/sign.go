@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
@@ -190,23 +189,6 @@ func noRelease(err error, dir string, own bool) error {
 		err = fmt.Errorf("%w: make quick-release makes one", err)
 	}
 	return err
-}
-
-// password returns a function that asks for a password, once.
-func (o *options) password(prompt string) func() ([]byte, error) {
-	return func() ([]byte, error) {
-		if text, ok := os.LookupEnv(passwordVariable); ok {
-			return []byte(text), nil
-		}
-		in := int(os.Stdin.Fd())
-		if !term.IsTerminal(in) {
-			return nil, fmt.Errorf("it is encrypted, and nobody can be asked here: set %s", passwordVariable)
-		}
-		fmt.Fprintf(o.Err, "%s: ", prompt)
-		text, err := term.ReadPassword(in)
-		fmt.Fprintln(o.Err)
-		return text, err
-	}
 }
 
 func newKeys(o *options) *cobra.Command {
