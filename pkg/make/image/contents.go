@@ -1,17 +1,14 @@
 package image
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"slipway.build/pkg/mechanism/archive"
 )
@@ -35,8 +32,15 @@ type Layer struct {
 	Comment string // what it holds, for the image's history
 }
 
-// Build makes an image with uncompressed layers. It reads the files once; they must not change until the image is saved.
-func Build(c Contents) (v1.Image, error) {
+// An Image is contents whose layers were read. Its layers are uncompressed.
+type Image struct {
+	created time.Time
+	config  []byte // in JSON; its digest is the image ID
+	layers  []*layer
+}
+
+// Build makes an image. It reads the files once; they must not change until the image is saved.
+func Build(c Contents) (*Image, error) {
 	layers, err := newLayers(c, archive.Packer{})
 	if err != nil {
 		return nil, err
@@ -61,23 +65,12 @@ func newLayers(c Contents, p archive.Packer) ([]*layer, error) {
 }
 
 // assemble makes the image of contents whose layers were made.
-func assemble(c Contents, layers []*layer) (v1.Image, error) {
-	adds := make([]mutate.Addendum, len(layers))
-	for i, l := range layers {
-		adds[i] = mutate.Addendum{
-			Layer:   l,
-			History: v1.History{Created: v1.Time{Time: c.created()}, CreatedBy: "slipway", Comment: c.Layers[i].Comment},
-		}
-	}
-	img, err := mutate.ConfigFile(empty.Image, c.config())
+func assemble(c Contents, layers []*layer) (*Image, error) {
+	config, err := json.Marshal(c.config(layers))
 	if err != nil {
 		return nil, fmt.Errorf("build image: %w", err)
 	}
-	if img, err = mutate.Append(img, adds...); err != nil {
-		return nil, fmt.Errorf("build image: %w", err)
-	}
-	img = mutate.MediaType(img, types.OCIManifestSchema1)
-	return mutate.ConfigMediaType(img, types.OCIConfigJSON), nil
+	return &Image{c.created(), config, layers}, nil
 }
 
 func (c Contents) created() time.Time { return c.Created.UTC().Truncate(time.Second) }
@@ -94,22 +87,28 @@ func (c Contents) check() error {
 	return nil
 }
 
-func (c Contents) config() *v1.ConfigFile {
-	return &v1.ConfigFile{
+func (c Contents) config(layers []*layer) v1.ConfigFile {
+	at := v1.Time{Time: c.created()}
+	config := v1.ConfigFile{
 		OS:           c.OS,
 		Architecture: c.Arch,
 		Variant:      variant(c.Arch),
-		Created:      v1.Time{Time: c.created()},
+		Created:      at,
 		RootFS:       v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			Entrypoint: slices.Clone(c.Entrypoint),
-			Cmd:        slices.Clone(c.Cmd),
-			Env:        slices.Clone(c.Env),
+			Entrypoint: c.Entrypoint,
+			Cmd:        c.Cmd,
+			Env:        c.Env,
 			User:       c.User,
 			WorkingDir: c.WorkingDir,
-			Labels:     maps.Clone(c.Labels),
+			Labels:     c.Labels,
 		},
 	}
+	for i, l := range layers {
+		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, l.digest)
+		config.History = append(config.History, v1.History{Created: at, CreatedBy: "slipway", Comment: c.Layers[i].Comment})
+	}
+	return config
 }
 
 // Binaries for arm are compiled with GOARM=7, and runtimes choose an image by variant there. Other architectures have
@@ -121,34 +120,20 @@ func variant(arch string) string {
 	return ""
 }
 
-// A layer is an uncompressed tar, made from its files each time it is read.
+// A layer is an uncompressed tar, packed from its files each time it is read.
 type layer struct {
-	tarball *archive.Tarball
-	digest  v1.Hash
+	*archive.Tarball
+	digest v1.Hash
 }
-
-var _ v1.Layer = (*layer)(nil)
 
 func newLayer(entries []archive.Entry, p archive.Packer) (*layer, error) {
 	tarball, err := p.Tarball(entries)
 	if err != nil {
 		return nil, err
 	}
-	r, err := tarball.Open()
-	if err != nil {
+	sum := sha256.New()
+	if _, err := tarball.WriteTo(sum); err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	digest, _, err := v1.SHA256(r)
-	if err != nil {
-		return nil, err
-	}
-	return &layer{tarball, digest}, nil
+	return &layer{tarball, v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}}, nil
 }
-
-func (l *layer) Digest() (v1.Hash, error)             { return l.digest, nil }
-func (l *layer) DiffID() (v1.Hash, error)             { return l.digest, nil }
-func (l *layer) Size() (int64, error)                 { return l.tarball.Size(), nil }
-func (l *layer) Compressed() (io.ReadCloser, error)   { return l.tarball.Open() }
-func (l *layer) Uncompressed() (io.ReadCloser, error) { return l.tarball.Open() }
-func (l *layer) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }

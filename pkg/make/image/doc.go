@@ -4,7 +4,7 @@
 // same image ID: a docker archive, and a part of an OCI layout. [LayoutAction] joins the parts of all images and platforms.
 //
 // Beneath are [Contents], the layers and the config of an image, which [Component] puts together for a program on a [Base];
-// [Build] makes an image of them, and [Save] writes that as a docker archive. See the example.
+// [Build] makes an image of them, and [Image.Save] writes that as a docker archive. See the example.
 //
 // # Docker archive
 //

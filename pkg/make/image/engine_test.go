@@ -42,7 +42,7 @@ func hello(t *testing.T) (path, tag string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := Save(t.Context(), f, img, []string{tag}); err != nil {
+	if _, _, err := img.Save(t.Context(), f, []string{tag}); err != nil {
 		t.Fatal(err)
 	}
 	return path, tag

@@ -41,7 +41,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	tags := image.Tags("registry.k8s.io", "kube-scheduler", "amd64", "v1.36.0")
-	if err := image.Save(context.Background(), io.Discard, img, tags); err != nil {
+	if _, _, err := img.Save(context.Background(), io.Discard, tags); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(contents.Entrypoint, tags)

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -118,23 +119,19 @@ func (w partWriter) path(digest v1.Hash) string {
 }
 
 // write completes the part by the image's config and manifest, and describes it.
-func (w partWriter) write(p Part, img v1.Image) (Part, error) {
-	config, manifest, err := manifestOf(img, p.Layers)
+func (w partWriter) write(p Part, img *Image, platform v1.Platform) (Part, error) {
+	manifest, err := manifestOf(img, p.Layers)
 	if err != nil {
 		return Part{}, err
 	}
-	file, err := img.ConfigFile()
-	if err != nil {
-		return Part{}, err
-	}
-	p.Config, p.Manifest = describe(types.OCIConfigJSON, config), describe(types.OCIManifestSchema1, manifest)
-	p.Manifest.Platform = &v1.Platform{OS: file.OS, Architecture: file.Architecture, Variant: file.Variant}
+	p.Config, p.Manifest = describe(types.OCIConfigJSON, img.config), describe(types.OCIManifestSchema1, manifest)
+	p.Manifest.Platform = &platform
 	description, err := json.MarshalIndent(p, "", "\t")
 	if err != nil {
 		return Part{}, err
 	}
 	for name, data := range map[string][]byte{
-		w.path(p.Config.Digest): config, w.path(p.Manifest.Digest): manifest, filepath.Join(w.dir, PartFile): append(description, '\n'),
+		w.path(p.Config.Digest): img.config, w.path(p.Manifest.Digest): manifest, filepath.Join(w.dir, PartFile): append(description, '\n'),
 	} {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
 			return Part{}, err
@@ -143,21 +140,17 @@ func (w partWriter) write(p Part, img v1.Image) (Part, error) {
 	return p, nil
 }
 
-// manifestOf returns the bytes of an image's config, and of its manifest with compressed layers.
-func manifestOf(img v1.Image, layers []PartLayer) (config, manifest []byte, err error) {
-	if config, err = img.RawConfigFile(); err != nil {
-		return nil, nil, err
-	}
-	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: describe(types.OCIConfigJSON, config)}
+// manifestOf returns the manifest of an image with compressed layers.
+func manifestOf(img *Image, layers []PartLayer) ([]byte, error) {
+	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: describe(types.OCIConfigJSON, img.config)}
 	for _, l := range layers {
 		m.Layers = append(m.Layers, v1.Descriptor{MediaType: types.OCILayer, Size: l.Size, Digest: l.Digest})
 	}
-	manifest, err = json.Marshal(m)
-	return config, manifest, err
+	return json.Marshal(m)
 }
 
 func describe(kind types.MediaType, data []byte) v1.Descriptor {
-	digest, size, _ := v1.SHA256(strings.NewReader(string(data))) // reading memory does not fail
+	digest, size, _ := v1.SHA256(bytes.NewReader(data)) // reading memory does not fail
 	return v1.Descriptor{MediaType: kind, Size: size, Digest: digest}
 }
 
@@ -168,7 +161,7 @@ func baseDigest(c Contents, layers []*layer, packed []PartLayer) (v1.Hash, error
 	if err != nil {
 		return v1.Hash{}, err
 	}
-	_, manifest, err := manifestOf(img, packed)
+	manifest, err := manifestOf(img, packed)
 	return describe(types.OCIManifestSchema1, manifest).Digest, err
 }
 

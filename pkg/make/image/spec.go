@@ -103,23 +103,25 @@ func (s Spec) run(ctx context.Context, t *action.Task, root, cache string) error
 	if err != nil {
 		return err
 	}
-	made, err := part.write(Part{Name: s.Name, Tags: s.Tags, Layers: packed}, img)
+	platform := v1.Platform{OS: s.OS, Architecture: s.Arch, Variant: variant(s.Arch)}
+	written, err := part.write(Part{Name: s.Name, Tags: s.Tags, Layers: packed}, img, platform)
 	if err != nil {
 		return err
 	}
-	for _, blob := range made.blobs() {
+	for _, blob := range written.blobs() {
 		t.Known(path.Join(s.Part, blobPath(blob)), blob.Hex)
 	}
-	var saved written
+	var crc uint32
+	var parts []archive.Part
 	sum, err := checksum.Create(t.Path(s.Archive), func(w io.Writer) (err error) {
-		saved, err = writeArchive(ctx, w, img, s.ArchiveTags)
+		crc, parts, err = img.Save(ctx, w, s.ArchiveTags)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	t.Known(s.Archive, sum.SHA256)
-	if err := packer.Remember(ctx, t.Path(s.Archive), sum.SHA256, saved.crc, saved.parts(layers)); err != nil {
+	if err := packer.Remember(ctx, t.Path(s.Archive), sum.SHA256, crc, parts); err != nil {
 		return err
 	}
 	if err := os.WriteFile(t.Path(s.SHA512), []byte(sum.SHA512+"\n"), 0o644); err != nil {

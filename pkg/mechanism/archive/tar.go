@@ -84,13 +84,11 @@ func (b *Tarball) Parts() []Part {
 func (b *Tarball) Size() int64 { return b.size }
 
 // Open returns a reader of the tar file from its start. The reader holds at most one file open.
-func (b *Tarball) Open() (io.ReadCloser, error) {
-	return &tarReader{rest: b.members}, nil
-}
+func (b *Tarball) Open() io.ReadCloser { return &tarReader{rest: b.members} }
 
 // WriteTo writes the tar file.
 func (b *Tarball) WriteTo(w io.Writer) (int64, error) {
-	r := &tarReader{rest: b.members}
+	r := b.Open()
 	defer r.Close()
 	return io.CopyBuffer(w, r, make([]byte, 256<<10))
 }

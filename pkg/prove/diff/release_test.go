@@ -80,7 +80,7 @@ func saved(t *testing.T, text, user string) []byte {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := image.Save(t.Context(), &b, img, []string{"registry.example.com/image:v1"}); err != nil {
+	if _, _, err := img.Save(t.Context(), &b, []string{"registry.example.com/image:v1"}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
