@@ -1,33 +1,35 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/mod/semver"
 )
 
 // oldest is the first version of rsync that compares times to the nanosecond, of January 2018.
-var oldest = [3]int{3, 1, 3}
+const oldest = "3.1.3"
 
 const install = "install the package rsync (apt-get install rsync, dnf install rsync, apk add rsync; on macOS brew install rsync)"
 
 // Client returns the path of the host's rsync, after checking its version. The error says what to install.
 func Client(ctx context.Context) (string, error) {
-	return client(ctx, os.Getenv("PATH"))
+	program, err := exec.LookPath("rsync")
+	if err != nil {
+		return "", errors.New("rsync is not in PATH: " + install)
+	}
+	return program, check(ctx, program)
 }
 
-func client(ctx context.Context, path string) (string, error) {
-	program, err := find(path)
-	if err != nil {
-		return "", err
-	}
+// check asks a program for its version.
+func check(ctx context.Context, program string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("no answer within 10s"))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "--version")
@@ -37,28 +39,15 @@ func client(ctx context.Context, path string) (string, error) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", program, err)
+		return fmt.Errorf("%s --version: %w", program, err)
 	}
 	if err := checkVersion(string(out)); err != nil {
-		return "", fmt.Errorf("%s: %w", program, err)
+		return fmt.Errorf("%s: %w", program, err)
 	}
-	return program, nil
+	return nil
 }
 
-// find looks for rsync in the folders of path.
-func find(path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue // relative to the working directory
-		}
-		if program, err := exec.LookPath(filepath.Join(dir, "rsync")); err == nil {
-			return program, nil
-		}
-	}
-	return "", errors.New("rsync is not in PATH: " + install)
-}
-
-var versionLine = regexp.MustCompile(`(?m)^rsync\s+version\s+v?(\d+)\.(\d+)(?:\.(\d+))?`)
+var versionLine = regexp.MustCompile(`(?m)^rsync\s+version\s+v?(\d+\.\d+)(\.\d+)?`)
 
 // checkVersion checks the output of rsync --version. macOS has openrsync, whose output also says that it is compatible with
 // 2.6.9.
@@ -71,18 +60,9 @@ func checkVersion(text string) error {
 	if m == nil {
 		return fmt.Errorf("has a version that cannot be read, %q: %s", first, install)
 	}
-	var version [3]int
-	for i := range version {
-		version[i], _ = strconv.Atoi(m[i+1]) // digits, or "" for 0
-	}
-	for i := range version {
-		if version[i] != oldest[i] {
-			if version[i] < oldest[i] {
-				return fmt.Errorf("is version %d.%d.%d, and %d.%d.%d is needed: %s",
-					version[0], version[1], version[2], oldest[0], oldest[1], oldest[2], install)
-			}
-			break
-		}
+	version := m[1] + cmp.Or(m[2], ".0")
+	if semver.Compare("v"+version, "v"+oldest) < 0 {
+		return fmt.Errorf("is version %s, and %s is needed: %s", version, oldest, install)
 	}
 	return nil
 }

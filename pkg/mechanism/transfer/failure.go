@@ -24,29 +24,15 @@ func newFailure(err error, text, complaint string, patience time.Duration) error
 	if strings.Contains(text, "@ERROR: auth failed") {
 		return errors.New("the password was refused")
 	}
-	words := ""
+	words, known := exits[exit.ExitCode()]
 	switch code := exit.ExitCode(); {
 	case refusal.MatchString(text):
 		words = "the remote end refused"
 	case code == 30, code == 35:
 		return silence(patience)
-	case code == 5, code == 10, code == 12:
-		words = "the connection broke"
-	case code == 2:
-		words = "the rsync here and the one at the remote end do not understand each other: update the older one"
-	case code == 3, code == 11:
-		words = "a file could not be read or written"
-	case code == 19, code == 20:
-		words = "rsync was interrupted"
-	case code == 22:
-		words = "not enough memory"
-	case code == 23:
-		words = "not all files could be transferred"
-	case code == 24:
-		words = "files vanished while they were read, run it again"
 	case code == -1:
 		words = "rsync was ended: " + exit.Error()
-	default:
+	case !known:
 		words = fmt.Sprintf("rsync failed: exit status %d", code)
 	}
 	if complaint = strings.TrimSpace(complaint); complaint != "" {
@@ -57,6 +43,21 @@ func newFailure(err error, text, complaint string, patience time.Duration) error
 	}
 	return fmt.Errorf("%s: %s", words, strings.Join(lines, "; "))
 }
+
+// exits explains exit codes, which rsync(1) lists.
+var exits = map[int]string{
+	2: "the rsync here and the one at the remote end do not understand each other: update the older one",
+	3: unreadable, 5: broken, 10: broken, 11: unreadable, 12: broken, 19: interrupted, 20: interrupted,
+	22: "not enough memory",
+	23: "not all files could be transferred",
+	24: "files vanished while they were read, run it again",
+}
+
+const (
+	broken      = "the connection broke"
+	interrupted = "rsync was interrupted"
+	unreadable  = "a file could not be read or written"
+)
 
 var (
 	refusal = regexp.MustCompile(`(?m)^@?ERROR: `) // of the daemon

@@ -211,7 +211,7 @@ func TestClientVersions(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "rsync"), "0755|#!/bin/sh\necho openrsync: protocol version 29\n")
-	if _, err := client(t.Context(), dir); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, "rsync")+": is openrsync") {
+	if err := check(t.Context(), filepath.Join(dir, "rsync")); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, "rsync")+": is openrsync") {
 		t.Errorf("err = %v", err)
 	}
 }

@@ -78,31 +78,39 @@ func (r *Remote) FetchArgs(port int, module string) []string {
 // Mirror makes the module hold exactly these files of the local folder dir. It sends changed files and deletes all others, except
 // at or below the protected paths. All names and paths are relative to dir and slash-separated.
 func (r *Remote) Mirror(ctx context.Context, module, dir string, names []string, protected ...string) (Stats, error) {
-	t := transfer{what: "rsync to " + module, module: module, dir: dir, send: true}
-	s, err := survey(ctx, dir, names)
-	if err != nil {
-		return Stats{}, fmt.Errorf("%s: %w", t.what, err)
-	}
-	if t.input, err = mirrorRules(s, protected); err != nil {
-		return Stats{}, fmt.Errorf("%s: %w", t.what, err)
-	}
-	t.flags = mirrorFlags
-	return r.send(ctx, t, s)
+	return r.send(ctx, transfer{module: module, dir: dir, send: true, flags: mirrorFlags}, names, func(s *surveyed) (string, error) {
+		return mirrorRules(s, protected)
+	})
 }
 
 // Add sends those of the files in the local folder dir that the module lacks or that have changed. It deletes nothing.
 func (r *Remote) Add(ctx context.Context, module, dir string, names []string) (Stats, error) {
-	t := transfer{what: "rsync to " + module, module: module, dir: dir, send: true}
 	if len(names) == 0 {
 		return Stats{}, nil
 	}
-	s, err := survey(ctx, dir, names)
-	if err != nil {
-		return Stats{}, fmt.Errorf("%s: %w", t.what, err)
+	return r.send(ctx, transfer{module: module, dir: dir, send: true, flags: addFlags}, names, func(*surveyed) (string, error) {
+		return list(names), nil
+	})
+}
+
+// send surveys the files, runs t with the input that follows, and compares what rsync found with the survey. They read the folder one
+// after the other, and rsync only knows what to leave out: it would ignore that a file has disappeared, and send a new one.
+func (r *Remote) send(ctx context.Context, t transfer, names []string, input func(*surveyed) (string, error)) (Stats, error) {
+	var c counts
+	s, err := survey(ctx, t.dir, names)
+	if err == nil {
+		t.input, err = input(s)
 	}
-	t.input = list(names)
-	t.flags = addFlags
-	return r.send(ctx, t, s)
+	if err == nil {
+		c, err = r.run(ctx, t)
+	}
+	if err == nil && c.listed != s.count {
+		err = fmt.Errorf("%s changed while it was sent: %d files, and then %d: run it again", t.dir, s.count, c.listed)
+	}
+	if err != nil {
+		return Stats{}, fmt.Errorf("rsync to %s: %w", t.module, err)
+	}
+	return c.Stats, nil
 }
 
 // Fetch copies files, and folders with their contents, from a folder of the module (from, "" for its top) into the local folder
@@ -113,13 +121,13 @@ func (r *Remote) Add(ctx context.Context, module, dir string, names []string) (S
 // the others. It does not make hard links, although they would be faster: a write to a fetched file, or a change of its mode,
 // must not change the basis, nor the other way round.
 func (r *Remote) Fetch(ctx context.Context, module, from string, names []string, to, basis string) (Stats, error) {
-	t := transfer{what: "rsync from " + module, module: module, dir: to}
+	t := transfer{module: module, dir: to, flags: slices.Clone(fetchFlags)}
 	if len(names) == 0 {
 		return Stats{}, nil
 	}
 	stats, err := r.fetch(ctx, t, from, names, basis)
 	if err != nil {
-		return Stats{}, fmt.Errorf("%s: %w", t.what, err)
+		return Stats{}, fmt.Errorf("rsync from %s: %w", module, err)
 	}
 	return stats, nil
 }
@@ -132,7 +140,6 @@ func (r *Remote) fetch(ctx context.Context, t transfer, from string, names []str
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return Stats{}, err
 	}
-	t.flags = slices.Clone(fetchFlags)
 	if basis != "" {
 		path, err := filepath.Abs(basis) // for rsync a relative path is relative to the destination
 		if err != nil {
@@ -148,19 +155,6 @@ func (r *Remote) fetch(ctx context.Context, t transfer, from string, names []str
 		if _, err := os.Lstat(filepath.Join(t.dir, filepath.FromSlash(name))); err != nil {
 			return Stats{}, fmt.Errorf("%s: did not come: a link that leads out of the folder is left behind", name)
 		}
-	}
-	return c.Stats, nil
-}
-
-// send runs t, and compares what rsync found with what s found. They read the folder one after the other, and rsync only knows what
-// to leave out: it would ignore that a file has disappeared, and send a new one.
-func (r *Remote) send(ctx context.Context, t transfer, s *surveyed) (Stats, error) {
-	c, err := r.run(ctx, t)
-	if err == nil && c.listed != s.count {
-		err = fmt.Errorf("%s changed while it was sent: %d files, and then %d: run it again", t.dir, s.count, c.listed)
-	}
-	if err != nil {
-		return Stats{}, fmt.Errorf("%s: %w", t.what, err)
 	}
 	return c.Stats, nil
 }

@@ -15,7 +15,6 @@ import (
 
 // A transfer is one run of the host's rsync.
 type transfer struct {
-	what   string // for errors
 	module string
 	dir    string // the local folder
 	send   bool
