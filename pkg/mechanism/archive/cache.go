@@ -16,8 +16,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"slipway.build/pkg/mechanism/atomicfile"
 )
@@ -128,45 +129,28 @@ func (c *cache) has(seg segment) bool {
 	return true
 }
 
-// making maps the paths of compressed forms that this process is making to channels that are closed when they are done. It is
-// global so that several packers with one cache also compress a content only once. Making a compressed form never waits for
-// another one, so waiting cannot deadlock.
-var making struct {
-	sync.Mutex
-	done map[string]chan struct{}
-}
+// making has the compressed forms that this process is making, by path. It is global so that several packers with one cache also compress
+// a content only once. Making a compressed form never waits for another one, so waiting cannot deadlock.
+var making singleflight.Group
 
 // ensure makes the compressed form of a segment if it's missing.
 func (c *cache) ensure(ctx context.Context, w workers, con *content, seg segment) error {
-	path := c.path(seg.Sum, packedExt)
 	for !c.has(seg) {
-		making.Lock()
-		done, busy := making.done[path]
-		if !busy {
-			done = make(chan struct{})
-			if making.done == nil {
-				making.done = make(map[string]chan struct{})
-			}
-			making.done[path] = done
-		}
-		making.Unlock()
-		if !busy {
-			defer func() {
-				making.Lock()
-				delete(making.done, path)
-				making.Unlock()
-				close(done)
-			}()
+		mine := false
+		_, err, _ := making.Do(c.path(seg.Sum, packedExt), func() (any, error) {
+			mine = true
 			if c.has(seg) {
-				return nil // made between the check and the lock
+				return nil, nil // made between the check and the call
 			}
-			return c.make(ctx, w, con, seg)
+			return nil, c.make(ctx, w, con, seg)
+		})
+		if mine {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-done: // or it failed, perhaps for a reason of the other packer only: check again
+		if err := ctx.Err(); err != nil {
+			return err
 		}
+		// The other packer may have failed, perhaps for a reason of its own: check again.
 	}
 	return nil
 }

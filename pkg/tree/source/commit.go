@@ -5,56 +5,34 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"strings"
 
 	"slipway.build/pkg/mechanism/archive"
-	"slipway.build/pkg/tree/folder"
 )
 
-// readCommit reads the tree with the hash t.ID. It reads blobs, because git archive converts line endings, runs filters and
-// obeys attributes, as a checkout does.
+// readCommit reads the files of the commit. It reads blobs, because git archive converts line endings, runs filters and obeys attributes,
+// as a checkout does.
 func (t *Tree) readCommit(ctx context.Context) ([]archive.Entry, error) {
-	list, err := t.repo.Run(ctx, nil, "ls-tree", "-r", "-z", "--full-tree", t.ID)
-	if err != nil {
-		return nil, err
-	}
-	var entries []archive.Entry
 	var blobs strings.Builder
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
-		if line == "" { // a commit without files
-			continue
-		}
-		info, name, _ := strings.Cut(line, "\t")
-		fields := strings.Fields(info)
-		if len(fields) != 3 {
-			return nil, fmt.Errorf("git ls-tree: cannot read %q", line)
-		}
-		mode, err := fileMode(fields[0], name)
-		if err != nil {
-			return nil, err
-		}
-		if folder.Excluded(name, mode) {
-			continue
-		}
-		entries = append(entries, archive.Entry{Name: name, Mode: mode})
-		blobs.WriteString(fields[2] + "\n")
+	for _, f := range t.read {
+		blobs.WriteString(f.Blob + "\n")
 	}
 	contents, err := t.repo.Run(ctx, strings.NewReader(blobs.String()), "cat-file", "--batch")
 	if err != nil {
 		return nil, err
 	}
-	for i := range entries {
-		e := &entries[i]
+	entries := make([]archive.Entry, len(t.read))
+	for i, f := range t.read {
+		e := archive.Entry{Name: f.Name, Mode: f.Mode, Link: f.Link}
 		if e.Data, contents, err = cutBlob(contents); err != nil {
 			return nil, fmt.Errorf("%s: %w", e.Name, err)
 		}
-		if e.Mode&fs.ModeSymlink != 0 {
-			e.Link, e.Data = string(e.Data), nil
+		if e.Link != "" {
+			e.Data = nil
 		}
+		entries[i] = e
 	}
-	sortByName(entries)
 	return entries, nil
 }
 
@@ -84,8 +62,4 @@ func cutBlob(batch []byte) (blob, rest []byte, err error) {
 		return nil, nil, fmt.Errorf("git cat-file: %q", head)
 	}
 	return rest[:size:size], rest[size+1:], nil
-}
-
-func sortByName(entries []archive.Entry) {
-	slices.SortFunc(entries, func(a, b archive.Entry) int { return strings.Compare(a.Name, b.Name) })
 }

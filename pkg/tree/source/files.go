@@ -12,7 +12,6 @@ import (
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/tree/folder"
-	"slipway.build/pkg/tree/worktree"
 )
 
 // findUnpacked lists all files below root.
@@ -24,16 +23,6 @@ func findUnpacked(ctx context.Context, root string) (*Tree, error) {
 	t := &Tree{Root: top}
 	t.Files, err = folder.List(ctx, top)
 	return t, err
-}
-
-// findChanged lists the files of a work tree that differs from its commit.
-func findChanged(ctx context.Context, repo *worktree.Repo, state worktree.State) (*Tree, error) {
-	t := &Tree{Root: repo.Root, Why: state.Why, repo: repo, read: state.Files, extra: state.Extra}
-	var err error
-	if t.Files, err = t.listWorkTree(ctx); err != nil {
-		return nil, err
-	}
-	return t, nil
 }
 
 // listWorkTree lists the files that git tracks in the work tree, or would track if they were added.

@@ -2,13 +2,10 @@ package source
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,44 +89,38 @@ func (t *Tree) Content(ctx context.Context) (sources, seen string, err error) {
 	return folder.Digest(files), folder.Digest(files, t.unpacked()...), nil
 }
 
-// readAll reads the sources that are not read yet.
+// readAll reads the sources that are not read yet. They are sorted by name.
 func (t *Tree) readAll(ctx context.Context) ([]folder.File, error) {
 	if t.ID != "" {
 		return t.read, nil
 	}
-	known := make(map[string]folder.File, len(t.read))
-	for _, f := range t.read {
-		known[f.Name] = f
+	files := slices.DeleteFunc(slices.Clone(t.read), func(f folder.File) bool { return !t.has(f.Name) })
+	known := map[string]bool{}
+	for _, f := range files {
+		known[f.Name] = true
 	}
-	var files []folder.File
-	var others []string
-	for _, name := range t.Files {
-		if f, ok := known[name]; ok {
-			files = append(files, f)
-		} else {
-			others = append(others, name)
-		}
-	}
-	read, err := folder.Read(ctx, t.Root, others, nil, nil)
-	return append(files, read...), err
+	rest, err := folder.Read(ctx, t.Root, slices.DeleteFunc(t.Names(), func(name string) bool { return known[name] }), nil, nil)
+	return slices.SortedFunc(slices.Values(append(files, rest...)), func(a, b folder.File) int { return strings.Compare(a.Name, b.Name) }), err
+}
+
+// has reports whether a name is one of Files.
+func (t *Tree) has(name string) bool {
+	_, found := slices.BinarySearch(t.Files, name)
+	return found
 }
 
 // unpacked returns what is in the folder, may be read, and is no source.
 func (t *Tree) unpacked() []string {
-	isSource := func(name string) bool {
-		_, found := slices.BinarySearch(t.Files, name)
-		return found
-	}
 	return slices.DeleteFunc(slices.Clone(t.extra), func(name string) bool {
 		if !strings.HasSuffix(name, "/") {
-			return isSource(name)
+			return t.has(name)
 		}
 		return filepath.WalkDir(t.path(name), func(file string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
 			rel, err := filepath.Rel(t.Root, file)
-			if err == nil && !isSource(filepath.ToSlash(rel)) {
+			if err == nil && !t.has(filepath.ToSlash(rel)) {
 				err = fs.ErrExist
 			}
 			return err
@@ -137,55 +128,29 @@ func (t *Tree) unpacked() []string {
 	})
 }
 
-// Sum returns a digest of the content: equal sums mean equal Entries. In a clean git work tree it is the ID; otherwise Sum reads
-// every file.
+// Sum returns a digest of the content: equal sums mean equal Entries. In a clean git work tree it is the ID.
 func (t *Tree) Sum(ctx context.Context) (string, error) {
 	if t.ID != "" {
 		return t.ID, nil
 	}
-	lines, err := t.Digests(ctx, func(string) bool { return true })
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(lines)), nil
+	sources, _, err := t.Content(ctx)
+	return sources, err
 }
 
 // Digests returns a line for each source whose name is accepted: the name, the mode, where a link leads, and the SHA-256 of what a file
 // holds. They are the same for all trees with the same content.
 func (t *Tree) Digests(ctx context.Context, accept func(name string) bool) ([]byte, error) {
-	entries, err := t.Entries(ctx)
+	files, err := t.readAll(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read sources %s: %w", t.Root, err)
 	}
 	var lines []byte
-	for _, e := range entries {
-		if !accept(e.Name) {
-			continue
+	for _, f := range files {
+		if accept(f.Name) {
+			lines = append(lines, f.Line()...)
 		}
-		sum, err := sumOf(e)
-		if err != nil {
-			return nil, fmt.Errorf("read sources %s: %w", t.Root, err)
-		}
-		lines = fmt.Appendf(lines, "%q %v %q %x\n", e.Name, e.Mode, e.Link, sum)
 	}
 	return lines, nil
-}
-
-func sumOf(e archive.Entry) ([]byte, error) {
-	h := sha256.New()
-	if e.Path == "" { // a link, or a file of a commit
-		_, _ = h.Write(e.Data) // a hash takes everything
-		return h.Sum(nil), nil
-	}
-	f, err := os.Open(e.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if _, err := io.Copy(h, f); err != nil {
-		return nil, err
-	}
-	return h.Sum(nil), nil
 }
 
 func find(ctx context.Context, root string, open worktree.Opener) (*Tree, error) {
@@ -200,8 +165,12 @@ func find(ctx context.Context, root string, open worktree.Opener) (*Tree, error)
 	if err != nil {
 		return nil, err
 	}
-	if state.Dirty {
-		return findChanged(ctx, repo, state)
+	t := &Tree{Root: repo.Root, Why: state.Why, repo: repo, read: state.Files}
+	if !state.Dirty {
+		t.ID = state.Tree
+		return t, nil
 	}
-	return &Tree{Root: repo.Root, ID: state.Tree, repo: repo, read: state.Files}, nil
+	t.extra = state.Extra
+	t.Files, err = t.listWorkTree(ctx)
+	return t, err
 }
