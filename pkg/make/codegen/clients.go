@@ -14,9 +14,8 @@ import (
 
 // clientGo is the module of Kubernetes' own clients.
 const (
-	clientGo     = staging + "/k8s.io/client-go"
-	applyconfigs = "k8s.io/client-go/applyconfigurations"
-	plurals      = "--plural-exceptions=Endpoints:Endpoints"
+	clientGo = staging + "/k8s.io/client-go"
+	plurals  = "--plural-exceptions=Endpoints:Endpoints"
 )
 
 // apis lists the packages of k8s.io/api.
@@ -28,26 +27,30 @@ func (r *Repository) apis() []string {
 	return dirs
 }
 
-// apisChanged reports whether a package that clients are made for may have changed.
-func (r *Repository) apisChanged() bool {
-	return r.only == nil || r.only[staging+"/k8s.io/apimachinery/pkg/apis/meta/v1"] ||
+// client runs a generator that writes below a folder of client-go, if a package that clients are generated for may have changed. Its
+// arguments follow those that all have.
+func (r *Repository) client(ctx context.Context, group, tool, folder string, arguments func() ([]string, error)) error {
+	changed := r.changed([]string{staging + "/k8s.io/apimachinery/pkg/apis/meta/v1"}) ||
 		slices.ContainsFunc(r.apis(), func(pkg string) bool { return r.only[path.Join(staging, pkg)] })
-}
-
-func (r *Repository) applyconfigs(ctx context.Context) error {
-	if !r.apisChanged() {
+	if !changed {
 		return nil
 	}
-	schema, err := r.schema(ctx, "k8s.io/kubernetes/pkg/generated/openapi/cmd/models-schema")
+	args, err := arguments()
 	if err != nil {
 		return err
 	}
-	if err := r.remove("applyconfigs", nil); err != nil {
+	if err := r.remove(group, nil); err != nil {
 		return err
 	}
-	args := slices.Concat(headerFlag(r.header()), []string{"--openapi-schema=" + schema, "--output-pkg=" + applyconfigs,
-		"--output-dir=" + r.path(path.Join(staging, applyconfigs))}, r.apis(), []string{"k8s.io/apimachinery/pkg/apis/meta/v1"})
-	return r.Tools.run(ctx, r.place(), "applyconfiguration-gen", args...)
+	return r.Tools.generate(ctx, r.place(), tool, slices.Concat([]string{"--output-dir=" + r.path(path.Join(clientGo, folder)),
+		"--output-pkg=" + path.Join("k8s.io/client-go", folder)}, args)...)
+}
+
+func (r *Repository) applyconfigs(ctx context.Context) error {
+	return r.client(ctx, "applyconfigs", "applyconfiguration-gen", "applyconfigurations", func() ([]string, error) {
+		schema, err := r.schema(ctx, "k8s.io/kubernetes/pkg/generated/openapi/cmd/models-schema")
+		return slices.Concat([]string{"--openapi-schema=" + schema}, r.apis(), []string{"k8s.io/apimachinery/pkg/apis/meta/v1"}), err
+	})
 }
 
 // schema compiles and runs a program that prints the OpenAPI definitions which were just generated.
@@ -72,49 +75,28 @@ func (r *Repository) schema(ctx context.Context, pkg string) (file string, err e
 }
 
 func (r *Repository) clients(ctx context.Context) error {
-	if !r.apisChanged() {
-		return nil
-	}
-	served, err := r.groupVersions(true)
-	if err != nil {
-		return err
-	}
-	var inputs []string
-	for _, dir := range served {
-		inputs = append(inputs, "--input="+strings.TrimPrefix(dir, staging+"/k8s.io/api/"))
-	}
-	if err := r.remove("clients", nil); err != nil {
-		return err
-	}
-	args := slices.Concat(headerFlag(r.header()), []string{"--output-dir=" + r.path(clientGo), "--output-pkg=k8s.io/client-go",
-		"--clientset-name=kubernetes", "--input-base=k8s.io/api", plurals, "--apply-configuration-package=" + applyconfigs,
-		"--prefers-protobuf"}, inputs)
-	return r.Tools.run(ctx, r.place(), "client-gen", args...)
+	return r.client(ctx, "clients", "client-gen", "", func() ([]string, error) {
+		args := []string{"--clientset-name=kubernetes", "--input-base=k8s.io/api", plurals,
+			"--apply-configuration-package=k8s.io/client-go/applyconfigurations", "--prefers-protobuf"}
+		served, err := r.groupVersions(true)
+		for _, dir := range served {
+			args = append(args, "--input="+strings.TrimPrefix(dir, staging+"/k8s.io/api/"))
+		}
+		return args, err
+	})
 }
 
 func (r *Repository) listers(ctx context.Context) error {
-	if !r.apisChanged() {
-		return nil
-	}
-	if err := r.remove("listers", nil); err != nil {
-		return err
-	}
-	args := slices.Concat(headerFlag(r.header()), []string{"--output-dir=" + r.path(clientGo+"/listers"),
-		"--output-pkg=k8s.io/client-go/listers", plurals}, r.apis())
-	return r.Tools.run(ctx, r.place(), "lister-gen", args...)
+	return r.client(ctx, "listers", "lister-gen", "listers", func() ([]string, error) {
+		return append([]string{plurals}, r.apis()...), nil
+	})
 }
 
 func (r *Repository) informers(ctx context.Context) error {
-	if !r.apisChanged() {
-		return nil
-	}
-	if err := r.remove("informers", nil); err != nil {
-		return err
-	}
-	args := slices.Concat(headerFlag(r.header()), []string{"--output-dir=" + r.path(clientGo+"/informers"),
-		"--output-pkg=k8s.io/client-go/informers", "--single-directory", "--versioned-clientset-package=k8s.io/client-go/kubernetes",
-		"--listers-package=k8s.io/client-go/listers", plurals}, r.apis())
-	return r.Tools.run(ctx, r.place(), "informer-gen", args...)
+	return r.client(ctx, "informers", "informer-gen", "informers", func() ([]string, error) {
+		return append([]string{"--single-directory", "--versioned-clientset-package=k8s.io/client-go/kubernetes",
+			"--listers-package=k8s.io/client-go/listers", plurals}, r.apis()...), nil
+	})
 }
 
 // A list of upstream's hack/lib/init.sh: words, one on a line, between quotes.

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 )
 
@@ -36,7 +37,7 @@ var (
 )
 
 // run gives packages to the generator.
-func (h helper) run(ctx context.Context, t *Tools, in place, header string, packages []string) error {
+func (h helper) run(ctx context.Context, t *Tools, in place, packages []string) error {
 	if len(packages) == 0 {
 		return nil
 	}
@@ -44,22 +45,18 @@ func (h helper) run(ctx context.Context, t *Tools, in place, header string, pack
 	if err != nil {
 		return err
 	}
-	args := slices.Concat([]string{"--output-file=" + h.output}, headerFlag(header), known, h.args, packages)
-	return t.run(ctx, in, h.tool, args...)
+	return t.generate(ctx, in, h.tool, slices.Concat([]string{"--output-file=" + h.output}, known, h.args, packages)...)
+}
+
+// as returns the group of upstream's repository that the generator is.
+func (h helper) as() group {
+	return group{h.group, func(r *Repository, ctx context.Context) error { return r.helper(ctx, h) }, named(h.output)}
 }
 
 // with returns the helper with more arguments.
 func (h helper) with(args ...string) helper {
 	h.args = slices.Concat(h.args, args)
 	return h
-}
-
-// headerFlag names the file with the comment that generated files begin with, if there is one.
-func headerFlag(file string) []string {
-	if file == "" {
-		return nil
-	}
-	return []string{"--go-header-file=" + file}
 }
 
 // readOnly lists packages whose types and validations are used by others, but which get no files.
@@ -81,3 +78,23 @@ func each(flag string, values []string) []string {
 	}
 	return args
 }
+
+// openapi runs openapi-gen for packages. It returns the file with the API rules that types break.
+func (t *Tools) openapi(ctx context.Context, in place, tmp, dir, pkg string, packages []string) (violations string, err error) {
+	violations = filepath.Join(tmp, "api_violations.report")
+	return violations, t.generate(ctx, in, "openapi-gen", slices.Concat([]string{"--output-file=" + openapiFile, "--output-dir=" + dir,
+		"--output-pkg=" + pkg, "--report-filename=" + violations, "--output-model-name-file=" + modelNameFile}, packages)...)
+}
+
+// projectOpenAPI does so for the packages of a project, whose types hold Kubernetes'.
+func (t *Tools) projectOpenAPI(ctx context.Context, in place, tmp, dir, pkg string, packages []string) (violations string, err error) {
+	known, err := t.known(ctx, "openapi-gen", each("--readonly-pkg", readOnly)...)
+	if err != nil {
+		return "", err
+	}
+	return t.openapi(ctx, in, tmp, dir, pkg, slices.Concat(known, openAPIBase, packages))
+}
+
+// openAPIBase lists the packages whose types all API groups use.
+var openAPIBase = []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime",
+	"k8s.io/apimachinery/pkg/version", "k8s.io/apimachinery/pkg/api/resource"}

@@ -124,6 +124,14 @@ func (o *Own) file(name string) string { return filepath.Join(o.Module.Dir, file
 
 func (o *Own) importPath(dir string) string { return path.Join(o.Module.Path, dir) }
 
+func (o *Own) importPaths(dirs []string) []string {
+	paths := make([]string, len(dirs))
+	for i, d := range dirs {
+		paths[i] = o.importPath(d)
+	}
+	return paths
+}
+
 // A spec is what decides what an action makes, besides its inputs.
 type spec struct {
 	Generator string
@@ -165,7 +173,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 			if h.all {
 				of = dirs
 			}
-			return h.run(ctx, w.tools, w.place, w.header, dotted(of))
+			return h.run(ctx, w.tools, w.place, dotted(of))
 		})
 		if h.all { // it is unsafe to run it for some packages only
 			add(h.group, o.Module.Name, dirs, h.args, batch)
@@ -179,21 +187,22 @@ func (o *Own) Actions() ([]*action.Action, error) {
 		dirs := o.sources.marked("k8s:openapi-gen=true", func(dir string) bool { return below(dir, apis) })
 		if len(dirs) > 0 {
 			add("openapi", o.named(apis), dirs, nil, o.batch("openapi "+apis, func(ctx context.Context, w *workspace, _ []string) error {
-				return o.openapi(ctx, w, apis, dirs)
+				out := path.Join(path.Dir(apis), generatedFolder, "openapi")
+				_, err := w.tools.projectOpenAPI(ctx, w.place, w.tmp, w.path(out), o.importPath(out), o.importPaths(dirs))
+				return err
 			}))
 		}
-		var packages, of []string
+		var of []string
 		for _, g := range o.groups {
 			if g.apis == apis {
 				of = append(of, g.dir)
-				packages = append(packages, o.importPath(g.dir))
 			}
 		}
 		if len(of) > 0 {
 			add("clients", o.named(apis), of, nil, o.batch("clients "+apis, func(ctx context.Context, w *workspace, _ []string) error {
 				out := path.Join(path.Dir(apis), generatedFolder)
-				return clientset{tools: w.tools, place: w.place, header: w.header, dir: w.path(out), pkg: o.importPath(out),
-					base: o.importPath(apis), watch: true, applyConfigs: true}.run(ctx, packages)
+				return clientset{tools: w.tools, place: w.place, dir: w.path(out), pkg: o.importPath(out),
+					base: o.importPath(apis), watch: true, applyConfigs: true}.run(ctx, o.importPaths(of))
 			}))
 		}
 	}
@@ -209,22 +218,6 @@ func (o *Own) roots() []string {
 		}
 	}
 	return roots
-}
-
-// helper returns a generator with the flags that packages of a distribution need.
-func (o *Own) openapi(ctx context.Context, w *workspace, apis string, dirs []string) error {
-	out := path.Join(path.Dir(apis), generatedFolder, "openapi")
-	known, err := w.tools.known(ctx, "openapi-gen", each("--readonly-pkg", readOnly)...)
-	if err != nil {
-		return err
-	}
-	args := slices.Concat(headerFlag(w.header), []string{"--output-file=" + openapiFile, "--output-dir=" + w.path(out),
-		"--output-pkg=" + o.importPath(out), "--report-filename=" + filepath.Join(w.tmp, "violations"),
-		"--output-model-name-file=" + modelNameFile}, known, openAPIBase)
-	for _, d := range dirs {
-		args = append(args, o.importPath(d))
-	}
-	return w.tools.run(ctx, w.place, "openapi-gen", args...)
 }
 
 // pointers are the prefixes of the markers by which packages name others that a generator reads, besides those that they import: peers

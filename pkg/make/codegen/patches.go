@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -48,16 +49,11 @@ func (f ForPatches) Affects(changes map[string]patch.Change) bool {
 func touched(changes map[string]patch.Change) []string {
 	found := map[string]bool{}
 	for name := range changes {
-		if isCode(path.Base(name)) || path.Base(name) == "api.proto" {
+		if isCode(path.Base(name)) || path.Base(name) == protoFile {
 			found[path.Dir(name)] = true
 		}
 	}
-	var dirs []string
-	for dir := range found {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	return dirs
+	return slices.Sorted(maps.Keys(found))
 }
 
 // Generate runs the generators for the packages that a patched tree changes, and for those that import them. What comes out
@@ -116,12 +112,7 @@ func (r *Repository) regenerate(ctx context.Context, affected map[string]bool, t
 
 // hasBindings reports whether messages changed that Go code is made from.
 func hasBindings(changes map[string]patch.Change) bool {
-	for name := range changes {
-		if path.Base(name) == "api.proto" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(changes)), func(name string) bool { return path.Base(name) == protoFile })
 }
 
 // apply writes a patched tree's changes into the repository. Those of files that are in no module have no place in it.
@@ -134,10 +125,7 @@ func (r *Repository) apply(changes map[string]patch.Change) error {
 			}
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, c.Data, 0o644); err != nil {
+		if err := write(file, c.Data); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,10 @@
 package codegen
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,9 +94,8 @@ func (r *Repository) subprojects(ctx context.Context) error {
 		p := all.in(has)
 		// Kubernetes' own types are in the OpenAPI definitions of all projects.
 		openapi := r.sources.marked("k8s:openapi", p.hasAPI)
-		types := []string{staging + "/k8s.io/apimachinery/pkg/apis/meta/v1", staging + "/k8s.io/apimachinery/pkg/runtime",
-			staging + "/k8s.io/apimachinery/pkg/version", staging + "/k8s.io/apimachinery/pkg/api/resource"}
-		for _, e := range p.Extra {
+		var types []string
+		for _, e := range slices.Concat(openAPIBase, p.Extra) {
 			types = append(types, path.Join(staging, e))
 		}
 		if !r.changed(slices.Concat(r.sources.marked("genclient", p.hasAPI), openapi, types)) {
@@ -119,26 +118,23 @@ func (r *Repository) projectOpenAPI(ctx context.Context, p Project, dirs []strin
 	if p.OpenAPI == "" || len(dirs) == 0 {
 		return nil
 	}
-	report := filepath.Join(r.tmp, "api_violations.report")
-	known, err := r.Tools.known(ctx, "openapi-gen", each("--readonly-pkg", readOnly)...)
-	if err != nil {
-		return err
-	}
-	args := slices.Concat(headerFlag(r.path(p.Dir+"/hack/boilerplate.go.txt")), []string{"--output-file=" + openapiFile,
-		"--output-dir=" + r.path(path.Join(p.Dir, p.OpenAPI)), "--output-pkg=" + path.Join(p.Package, p.OpenAPI),
-		"--report-filename=" + report, "--output-model-name-file=" + modelNameFile}, known, openAPIBase, p.Extra)
+	packages := slices.Clone(p.Extra)
 	for _, d := range dirs {
-		args = append(args, importPath(d))
+		packages = append(packages, importPath(d))
 	}
-	if err := r.Tools.run(ctx, r.place(), "openapi-gen", args...); err != nil {
+	report, err := r.Tools.projectOpenAPI(ctx, r.placeOf(p), r.tmp, r.path(path.Join(p.Dir, p.OpenAPI)), path.Join(p.Package, p.OpenAPI), packages)
+	if err != nil {
 		return err
 	}
 	return r.violations(report, p.Exceptions)
 }
 
-// openAPIBase lists the packages whose types all API groups use.
-var openAPIBase = []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/runtime",
-	"k8s.io/apimachinery/pkg/version", "k8s.io/apimachinery/pkg/api/resource"}
+// placeOf is where generators of a project run: it has a header of its own.
+func (r *Repository) placeOf(p Project) place {
+	at := r.place()
+	at.header = r.path(p.Dir + "/hack/boilerplate.go.txt")
+	return at
+}
 
 func (r *Repository) projectClients(ctx context.Context, p Project) error {
 	var inputs []string
@@ -158,7 +154,7 @@ func (r *Repository) projectClients(ctx context.Context, p Project) error {
 	if p.Linted {
 		lints = []string{lint}
 	}
-	c := clientset{tools: r.Tools, place: r.place(), header: r.path(p.Dir + "/hack/boilerplate.go.txt"), lints: lints, schema: schema,
+	c := clientset{tools: r.Tools, place: r.placeOf(p), lints: lints, schema: schema,
 		dir: r.path(path.Join(p.Dir, p.Client)), pkg: path.Join(p.Package, p.Client), base: path.Join(p.Package, p.APIs),
 		name: p.Clientset, versioned: p.Versioned, watch: p.Watch, applyConfigs: p.ApplyConfigs, protobuf: p.PrefersProtobuf}
 	return c.run(ctx, inputs)
@@ -168,7 +164,6 @@ func (r *Repository) projectClients(ctx context.Context, p Project) error {
 type clientset struct {
 	tools                         *Tools
 	place                         place
-	header                        string
 	lints                         []string
 	schema                        string // the file with the OpenAPI definitions, for apply configurations
 	dir, pkg                      string // where clients go
@@ -182,12 +177,7 @@ func (c clientset) run(ctx context.Context, packages []string) error {
 	if len(packages) == 0 {
 		return nil
 	}
-	if c.name == "" {
-		c.name = "clientset"
-	}
-	if c.versioned == "" {
-		c.versioned = "versioned"
-	}
+	c.name, c.versioned = cmp.Or(c.name, "clientset"), cmp.Or(c.versioned, "versioned")
 	configs := ""
 	if c.applyConfigs {
 		configs = c.pkg + "/applyconfiguration"
@@ -219,6 +209,5 @@ func (c clientset) generate(ctx context.Context, tool, dir, pkg string, args []s
 	if err != nil {
 		return err
 	}
-	return c.tools.run(ctx, c.place, tool, slices.Concat(headerFlag(c.header), known,
-		[]string{"--output-dir=" + dir, "--output-pkg=" + pkg}, args)...)
+	return c.tools.generate(ctx, c.place, tool, slices.Concat(known, []string{"--output-dir=" + dir, "--output-pkg=" + pkg}, args)...)
 }

@@ -33,32 +33,26 @@ func (r *Repository) protobuf(ctx context.Context) error {
 			return err
 		}
 	}
-	return goToProtobuf(ctx, r.Tools, r.place(), r.header(), r.path(staging), []string{r.path("third_party/protobuf")}, packages)
+	args := slices.Concat([]string{"--output-dir=" + r.path(staging), "--packages=" + strings.Join(packages, ",")},
+		each("--proto-import", []string{r.path(staging), filepath.Join(r.Tools.Dir, "include"), r.path("third_party/protobuf")}))
+	return r.Tools.generate(ctx, r.place(), "go-to-protobuf", args...)
 }
 
-// goToProtobuf runs go-to-protobuf for packages, which lie below dir by import path. Files that they import lie there, or
-// below other folders.
-func goToProtobuf(ctx context.Context, t *Tools, in place, header, dir string, others, packages []string) error {
-	args := slices.Concat(headerFlag(header), []string{"--output-dir=" + dir, "--packages=" + strings.Join(packages, ",")},
-		each("--proto-import", append([]string{dir, filepath.Join(t.Dir, "include")}, others...)))
-	return t.run(ctx, in, "go-to-protobuf", args...)
-}
+// protoFile is the name of files with messages that people write.
+const protoFile = "api.proto"
 
 // protobindings makes Go code from the api.proto files that people write: gRPC services of the kubelet and of the API server.
 func (r *Repository) protobindings(ctx context.Context) error {
-	var dirs []string
-	for dir := range r.sources {
-		if _, err := os.Stat(r.path(dir + "/api.proto")); err == nil && (r.only == nil || r.only[dir]) {
-			dirs = append(dirs, dir)
-		}
-	}
-	slices.Sort(dirs)
+	dirs := r.sources.where(func(dir string, _ *folder) bool {
+		_, err := os.Stat(r.path(path.Join(dir, protoFile)))
+		return err == nil && (r.only == nil || r.only[dir])
+	})
 	if r.only == nil {
 		if err := r.remove("protobindings", nil); err != nil {
 			return err
 		}
 	}
-	license, err := os.ReadFile(r.header())
+	license, err := os.ReadFile(r.place().header)
 	if err != nil {
 		return err
 	}
@@ -77,7 +71,7 @@ func (r *Repository) bindings(ctx context.Context, dir string, license []byte) e
 		return err
 	}
 	err = r.Tools.run(ctx, r.place(), "protoc", "--proto_path="+r.Dir, "--proto_path="+r.path(staging),
-		"--go_out="+out, "--go_opt=paths=source_relative", "--go-grpc_out="+out, "--go-grpc_opt=paths=source_relative", dir+"/api.proto")
+		"--go_out="+out, "--go_opt=paths=source_relative", "--go-grpc_out="+out, "--go-grpc_opt=paths=source_relative", path.Join(dir, protoFile))
 	if err != nil {
 		return err
 	}

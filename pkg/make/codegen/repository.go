@@ -42,14 +42,15 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"protobuf", (*Repository).protobuf, named("generated.proto", "generated.pb.go", "generated.protomessage.pb.go")},
-		{"deepcopy", (*Repository).deepcopy, named(deepcopy.output)},
+		deepcopy.as(),
 		{"swagger", (*Repository).swagger, named(swaggerFile)},
-		{"prerelease", (*Repository).prerelease, named(prerelease.output)},
-		{"defaults", (*Repository).defaults, named(defaults.output)},
+		prerelease.as(),
+		defaults.as(),
 		{"validation", (*Repository).validation, func(_ *Repository, file string, _ func() []byte) bool {
 			return strings.HasPrefix(path.Base(file), validationPrefix)
 		}},
-		{"conversions", (*Repository).conversions, named(conversions.output)},
+		conversions.with(each("--extra-peer-dirs", []string{
+			"k8s.io/kubernetes/pkg/apis/core", "k8s.io/kubernetes/pkg/apis/core/v1", "k8s.io/api/core/v1"})...).as(),
 		{"register", (*Repository).register, named(register.output)},
 		{"openapi", (*Repository).openapi, func(r *Repository, file string, _ func() []byte) bool {
 			return r.isOpenAPI(file) && !r.project(file).hasOpenAPI()
@@ -157,15 +158,13 @@ func Known(names []string) error {
 	return nil
 }
 
-// place is where generators of the repository run. go.work joins its modules.
+// place is where generators of the repository run. go.work joins its modules. The header has the license that upstream's files begin with.
 func (r *Repository) place() place {
-	return place{dir: r.Dir, env: []string{"GOWORK=" + filepath.Join(r.Dir, "go.work")}}
+	return place{dir: r.Dir, env: []string{"GOWORK=" + filepath.Join(r.Dir, "go.work")},
+		header: r.path("hack/boilerplate/boilerplate.generatego.txt")}
 }
 
 func (r *Repository) path(name string) string { return filepath.Join(r.Dir, filepath.FromSlash(name)) }
-
-// header is the file with the license that upstream's generated files begin with.
-func (r *Repository) header() string { return r.path("hack/boilerplate/boilerplate.generatego.txt") }
 
 // importPath returns the import path of a folder.
 func importPath(dir string) string {
@@ -227,13 +226,10 @@ func (r *Repository) helper(ctx context.Context, h helper) error {
 	if r.only != nil && !h.all {
 		dirs = slices.DeleteFunc(dirs, func(d string) bool { return !r.only[d] })
 	}
-	if err := r.remove(h.group, func(file string) bool {
-		return r.only == nil || h.all || slices.Contains(
-			dirs, path.Dir(file))
-	}); err != nil {
+	if err := r.remove(h.group, func(file string) bool { return r.only == nil || h.all || slices.Contains(dirs, path.Dir(file)) }); err != nil {
 		return err
 	}
-	return h.run(ctx, r.Tools, r.place(), r.header(), dotted(dirs))
+	return h.run(ctx, r.Tools, r.place(), dotted(dirs))
 }
 
 // dotted returns folders as the go command wants them, to tell them from import paths.
@@ -243,16 +239,6 @@ func dotted(dirs []string) []string {
 		d = append(d, "./"+dir)
 	}
 	return d
-}
-
-func (r *Repository) deepcopy(ctx context.Context) error   { return r.helper(ctx, deepcopy) }
-func (r *Repository) prerelease(ctx context.Context) error { return r.helper(ctx, prerelease) }
-func (r *Repository) defaults(ctx context.Context) error   { return r.helper(ctx, defaults) }
-
-func (r *Repository) conversions(ctx context.Context) error {
-	return r.helper(ctx, conversions.with(each("--extra-peer-dirs", []string{
-		"k8s.io/kubernetes/pkg/apis/core", "k8s.io/kubernetes/pkg/apis/core/v1", "k8s.io/api/core/v1",
-	})...))
 }
 
 func (r *Repository) validation(ctx context.Context) error {
@@ -286,7 +272,7 @@ func (r *Repository) register(ctx context.Context) error {
 	if err := r.remove(register.group, nil); err != nil {
 		return err
 	}
-	return register.run(ctx, r.Tools, r.place(), r.header(), dotted(dirs))
+	return register.run(ctx, r.Tools, r.place(), dotted(dirs))
 }
 
 func (r *Repository) openapi(ctx context.Context) error {
@@ -301,10 +287,8 @@ func (r *Repository) openapi(ctx context.Context) error {
 	if err := r.remove("openapi", nil); err != nil {
 		return err
 	}
-	report := filepath.Join(r.tmp, "api_violations.report")
-	args := slices.Concat(headerFlag(r.header()), []string{"--output-file=" + openapiFile, "--output-dir=" + into,
-		"--output-pkg=k8s.io/kubernetes/" + into, "--report-filename=" + report, "--output-model-name-file=" + modelNameFile}, dotted(dirs))
-	if err := r.Tools.run(ctx, r.place(), "openapi-gen", args...); err != nil {
+	report, err := r.Tools.openapi(ctx, r.place(), r.tmp, into, "k8s.io/kubernetes/"+into, dotted(dirs))
+	if err != nil {
 		return err
 	}
 	return r.violations(report, "violation_exceptions.list")

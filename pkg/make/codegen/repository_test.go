@@ -57,9 +57,9 @@ func TestGeneratorsGetTheMarkedPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"deepcopy-gen --output-file=zz_generated.deepcopy.go --go-header-file=DIR/hack/boilerplate/boilerplate.generatego.txt" +
+		"deepcopy-gen --go-header-file=DIR/hack/boilerplate/boilerplate.generatego.txt --output-file=zz_generated.deepcopy.go" +
 			" ./pkg/apis/apps ./staging/src/k8s.io/api/apps/v1 ./staging/src/k8s.io/api/core/v1",
-		"defaulter-gen --output-file=zz_generated.defaults.go --go-header-file=DIR/hack/boilerplate/boilerplate.generatego.txt " +
+		"defaulter-gen --go-header-file=DIR/hack/boilerplate/boilerplate.generatego.txt --output-file=zz_generated.defaults.go " +
 			"./pkg/apis/apps/v1",
 	}
 	if diff := cmp.Diff(want, ran()); diff != "" {

@@ -89,27 +89,22 @@ func NewTools(ctx context.Context, root string, g *toolchain.Go, progress func(s
 // kept is how long generators stay in the cache folder after they were used.
 const kept = 30 * 24 * time.Hour
 
-// sweep removes generators that were not used for long, and what killed compilations left behind.
+// sweep removes generators that were not used for long, and what killed compilations left behind. They are renamed first: a kill in the
+// middle leaves no half of the generators under a name that is used.
 func sweep(dir string, now time.Time) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		if !strings.HasPrefix(e.Name(), unused) {
-			info, err := e.Info()
-			if err != nil || now.Sub(info.ModTime()) <= kept {
-				continue
-			}
-			aside := filepath.Join(dir, unused+e.Name())
-			if os.Rename(name, aside) != nil {
-				continue
-			}
-			name = aside
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > kept {
+			_ = os.Rename(filepath.Join(dir, e.Name()), filepath.Join(dir, unused+e.Name()))
 		}
+	}
+	removed, _ := filepath.Glob(filepath.Join(dir, unused+"*"))
+	for _, name := range removed {
 		_ = os.RemoveAll(name)
 	}
 }
 
-// unused begins the names of folders that are removed: a kill in the middle leaves no half of the generators under a name that is used.
+// unused begins the names of folders that are removed.
 const unused = ".unused-"
 
 // toolsKey returns the digest of all that the generators are made from.
@@ -191,8 +186,9 @@ func runChild(c *exec.Cmd) error {
 
 // A place is where generators run: the folder that they start in, and the environment in which they ask the go command for packages.
 type place struct {
-	dir string
-	env []string // besides the toolchain's
+	dir    string
+	env    []string // besides the toolchain's
+	header string   // the file with the comment that generated files begin with; empty: none
 }
 
 // command prepares a run of a program of the tools, or with a separator in its name of another one, in a place.
@@ -209,15 +205,20 @@ func (t *Tools) command(ctx context.Context, in place, name string, args ...stri
 	return c
 }
 
-// run runs a generator.
-func (t *Tools) run(ctx context.Context, in place, name string, args ...string) error {
-	if err := runChild(t.command(ctx, in, name, args...)); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(name), err)
+// generate runs a generator, which gets the header.
+func (t *Tools) generate(ctx context.Context, in place, name string, args ...string) error {
+	if in.header != "" {
+		args = append([]string{"--go-header-file=" + in.header}, args...)
 	}
-	return nil
+	return t.run(ctx, in, name, args...)
 }
 
-// output runs a program and writes what it prints to w.
+// run runs a program.
+func (t *Tools) run(ctx context.Context, in place, name string, args ...string) error {
+	return t.output(ctx, in, nil, name, args...)
+}
+
+// output runs a program and writes what it prints to w, unless that is nil.
 func (t *Tools) output(ctx context.Context, in place, w io.Writer, name string, args ...string) error {
 	c := t.command(ctx, in, name, args...)
 	c.Stdout = w

@@ -21,7 +21,6 @@ type workspace struct {
 	own    *Own
 	dir    string
 	tmp    string
-	header string
 	tools  *Tools
 	place  place
 	before map[string][]byte // by path in the module
@@ -43,10 +42,10 @@ func (o *Own) workspace(ctx context.Context, t *action.Task) (*workspace, error)
 			return nil, err
 		}
 	}
-	if o.Header != "" {
-		w.header = filepath.Join(o.Root, filepath.FromSlash(o.Header))
-	}
 	w.place = place{dir: w.dir, env: []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}}
+	if o.Header != "" {
+		w.place.header = filepath.Join(o.Root, filepath.FromSlash(o.Header))
+	}
 	from := map[string]string{"go.mod": o.file("go.mod"), "go.sum": o.file("go.sum")} // by name in the copy
 	if o.ModFile != "" {
 		mod := filepath.Join(o.Root, filepath.FromSlash(o.ModFile))
@@ -62,10 +61,7 @@ func (o *Own) workspace(ctx context.Context, t *action.Task) (*workspace, error)
 		if err != nil {
 			return nil, err
 		}
-		if err := os.MkdirAll(filepath.Dir(w.path(name)), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(w.path(name), data, 0o644); err != nil {
+		if err := write(w.path(name), data); err != nil {
 			return nil, err
 		}
 		w.before[name] = data
@@ -119,10 +115,7 @@ func (w *workspace) deliver(t *action.Task, stale []*action.Action) error {
 				continue
 			}
 			file := filepath.Join(out, filepath.FromSlash(w.own.named(name)))
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				return err
-			}
-			if err := os.WriteFile(file, data, 0o644); err != nil {
+			if err := write(file, data); err != nil {
 				return err
 			}
 		}
@@ -147,6 +140,14 @@ func (w *workspace) made() (map[string][]byte, error) {
 		}
 	}
 	return made, nil
+}
+
+// write writes a file, and makes the folders above it.
+func write(file string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
 }
 
 // A Difference is a generated file in the tree that is not as the generators make it.
