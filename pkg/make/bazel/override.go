@@ -3,7 +3,6 @@ package bazel
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,7 +70,11 @@ func (b *Bazel) override(ctx context.Context) error {
 	for name, parts := range goModules {
 		places[name] = filepath.Join(folder, name)
 		for below, path := range parts {
-			if err := b.copyGoModule(ctx, tools, path, filepath.Join(places[name], below)); err != nil {
+			dir, err := b.options.Go.ModuleDir(ctx, b.options.Root, path, "-mod=readonly")
+			if err != nil {
+				return err
+			}
+			if err := copyTree(dir, filepath.Join(places[name], below)); err != nil {
 				return err
 			}
 		}
@@ -134,25 +137,6 @@ func patchRules(ctx context.Context, root, dir string) error {
 		}
 	}
 	return nil
-}
-
-// copyGoModule copies a module that go.mod requires from the module cache.
-func (b *Bazel) copyGoModule(ctx context.Context, tools *module.Module, path, dir string) error {
-	required, ok := tools.Require(path)
-	if !ok {
-		return fmt.Errorf("go.mod does not require %s", path)
-	}
-	c := b.options.Go.Command(ctx, b.options.Root, "", "", "mod", "download", "-json", path+"@"+required.Version)
-	c.Env = append(c.Env, "GOFLAGS=-mod=readonly")
-	out, err := c.Output()
-	if err != nil {
-		return fmt.Errorf("go mod download %s: %w: %s", path, err, out)
-	}
-	var info struct{ Dir string }
-	if err := json.Unmarshal(out, &info); err != nil {
-		return fmt.Errorf("go mod download %s: %w", path, err)
-	}
-	return copyTree(info.Dir, dir)
 }
 
 // copyFeatures copies Debian's bazel_features, and adds a feature that rules_go asks for and the package is too old to know:

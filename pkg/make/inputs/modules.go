@@ -1,13 +1,11 @@
 package inputs
 
 import (
-	"bytes"
 	"context"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -19,7 +17,6 @@ import (
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
-	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/make/toolchain"
@@ -190,7 +187,7 @@ func writeModule(ctx context.Context, cache, dir string, m inventory.Pinned) err
 	if err != nil {
 		return err
 	}
-	sum, err := dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(goMod)), nil })
+	sum, err := inventory.SumOfGoMod(goMod)
 	if err != nil {
 		return err
 	}

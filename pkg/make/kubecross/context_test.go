@@ -51,10 +51,11 @@ func TestContextHoldsDefinitionPackagesAndGo(t *testing.T) {
 		got = append(got, fmt.Sprintf("%o %s %q", h.Mode, h.Name, data))
 	}
 	want := []string{
-		`644 Dockerfile "FROM scratch\n"`, `644 packages.txt "git\n"`, `755 rootfs/ ""`, `755 rootfs/bin/ ""`,
-		`755 rootfs/bin/attended "#!/bin/sh\n"`, `644 packages "git\nmake\n"`, `755 go/ ""`, `444 go/VERSION "VERSION"`,
-		`755 go/bin/ ""`, `555 go/bin/go "bin/go"`, `755 go/pkg/ ""`, `755 go/pkg/tool/ ""`, `755 go/pkg/tool/linux_amd64/ ""`,
-		`555 go/pkg/tool/linux_amd64/link "pkg/tool/linux_amd64/link"`, `755 go/src/ ""`, `444 go/src/go.mod "src/_go.mod"`,
+		`644 Dockerfile "FROM scratch\n"`, `755 go/ ""`, `644 go/VERSION "VERSION"`,
+		`755 go/bin/ ""`, `755 go/bin/go "bin/go"`, `755 go/pkg/ ""`, `755 go/pkg/tool/ ""`, `755 go/pkg/tool/linux_amd64/ ""`,
+		`755 go/pkg/tool/linux_amd64/link "pkg/tool/linux_amd64/link"`, `755 go/src/ ""`, `644 go/src/go.mod "src/_go.mod"`,
+		`644 packages "git\nmake\n"`, `644 packages.txt "git\n"`, `755 rootfs/ ""`, `755 rootfs/bin/ ""`,
+		`755 rootfs/bin/attended "#!/bin/sh\n"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("context (-want +got):\n%s", diff)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -160,15 +161,7 @@ var (
 
 func begins(name string, with []string) bool {
 	name = strings.ToLower(name)
-	if strings.HasSuffix(name, ".go") {
-		return false
-	}
-	for _, w := range with {
-		if strings.HasPrefix(name, w) {
-			return true
-		}
-	}
-	return false
+	return !strings.HasSuffix(name, ".go") && slices.ContainsFunc(with, func(w string) bool { return strings.HasPrefix(name, w) })
 }
 
 func isLicense(name string) bool { return begins(name, grants) || begins(name, accompanies) }
@@ -247,14 +240,6 @@ func put(name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(text); err != nil {
-		f.Close()
-		return err
-	}
-	// Whatever the umask is, everybody can read a license.
-	if err := f.Chmod(0o644); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = f.Write(text)
+	return errors.Join(err, f.Chmod(0o644), f.Close()) // whatever the umask is, everybody can read a license
 }

@@ -2,7 +2,6 @@ package patched
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -127,10 +126,7 @@ func linkTree(from, to string, changes map[string]patch.Change) error {
 		if _, changed := changes[name]; changed {
 			return nil
 		}
-		if os.Link(old, path) == nil {
-			return nil
-		}
-		return copyFile(old, path)
+		return linkOrCopy(old, path)
 	})
 	if err != nil {
 		return err
@@ -161,20 +157,6 @@ func linkTree(from, to string, changes map[string]patch.Change) error {
 		}
 	}
 	return nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }
 
 // writable makes the folders below a folder such that they can be removed.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/make/toolchain"
@@ -222,7 +221,7 @@ func (w *work) publish(ctx context.Context, b *base, m *Module, changes map[stri
 	if err != nil {
 		return err
 	}
-	if m.ModSum, err = sumOfGoMod(goMod); err != nil {
+	if m.ModSum, err = module.SumOfGoMod(goMod); err != nil {
 		return err
 	}
 	info, err := infoOf(b, m.Patched)
@@ -272,9 +271,4 @@ func contentOf(changes map[string]patch.Change) string {
 		fmt.Fprintf(h, "%q %t %x\n", name, c.Removed, sha256.Sum256(c.Data))
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// sumOfGoMod returns the sum of a go.mod file, as go.sum has it.
-func sumOfGoMod(data []byte) (string, error) {
-	return dirhash.Hash1([]string{"go.mod"}, opens(data))
 }

@@ -2,7 +2,6 @@ package patched
 
 import (
 	"archive/zip"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -207,9 +206,4 @@ func infoOf(b *base, as module.Version) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(map[string]any{"Version": as.Version, "Time": info["Time"]})
-}
-
-// opens returns a function that opens a file with some content, for package dirhash.
-func opens(data []byte) func(string) (io.ReadCloser, error) {
-	return func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }

@@ -1,10 +1,12 @@
 package module
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -14,6 +16,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 	gomod "golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
 )
 
 // A Version names a module at a version. A folder that replaces a module has no version, and its Path is the folder's,
@@ -171,6 +174,11 @@ func readSums(file string) (map[Version]string, error) {
 		}
 	}
 	return sums, nil
+}
+
+// SumOfGoMod returns the sum of a go.mod file, as go.sum has it ("h1:…").
+func SumOfGoMod(data []byte) (string, error) {
+	return dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 }
 
 // Digest returns a digest, in hex, of the go.mod and go.sum in a folder. A missing file counts as an empty one.
