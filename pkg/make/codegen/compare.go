@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 )
@@ -55,35 +56,27 @@ func (r *Repository) Compare(ctx context.Context, names []string) (*Comparison, 
 }
 
 func compare(before, after map[string][sha256.Size]byte) *Comparison {
-	c := &Comparison{Files: len(before)}
-	for name, sum := range before {
-		now, ok := after[name]
-		switch {
-		case !ok:
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	c := &Comparison{Files: len(all)}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		was, old := before[name]
+		switch now, still := after[name]; {
+		case !still:
 			c.Missing = append(c.Missing, name)
-		case now != sum:
+		case !old:
+			c.Surplus = append(c.Surplus, name)
+		case now != was:
 			c.Edited = append(c.Edited, name)
 		}
 	}
-	for name := range after {
-		if _, ok := before[name]; !ok {
-			c.Files++
-			c.Surplus = append(c.Surplus, name)
-		}
-	}
-	slices.Sort(c.Edited)
-	slices.Sort(c.Missing)
-	slices.Sort(c.Surplus)
 	return c
 }
 
 // sums returns the digests of the files of groups: of all if none is named.
 func (r *Repository) sums(names []string) (map[string][sha256.Size]byte, error) {
 	sums := map[string][sha256.Size]byte{}
-	for _, g := range groups() {
-		if len(names) > 0 && !slices.Contains(names, g.name) {
-			continue
-		}
+	for _, g := range selected(names) {
 		files, err := r.owned(g)
 		if err != nil {
 			return nil, err

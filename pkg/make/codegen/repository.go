@@ -70,6 +70,11 @@ func groups() []group {
 	}
 }
 
+// selected returns the groups with names: all if none is given.
+func selected(names []string) []group {
+	return slices.DeleteFunc(groups(), func(g group) bool { return len(names) > 0 && !slices.Contains(names, g.name) })
+}
+
 // Groups lists the groups of generators in the order in which they run.
 func Groups() []string {
 	var names []string
@@ -130,10 +135,7 @@ func (r *Repository) Generate(ctx context.Context, names []string, only map[stri
 	}
 	defer os.RemoveAll(r.tmp)
 	r.only = only
-	for _, g := range groups() {
-		if len(names) > 0 && !slices.Contains(names, g.name) {
-			continue
-		}
+	for _, g := range selected(names) {
 		if r.Progress != nil {
 			r.Progress(g.name)
 		}
@@ -181,9 +183,7 @@ func (r *Repository) changed(dirs []string) bool {
 
 // remove removes the files of a group, so that what is no longer generated does not stay. With keep, only those that it is true of.
 func (r *Repository) remove(name string, keep func(file string) bool) error {
-	all := groups()
-	i := slices.IndexFunc(all, func(g group) bool { return g.name == name })
-	files, err := r.owned(all[i])
+	files, err := r.owned(selected([]string{name})[0])
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package inputs
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -108,31 +108,18 @@ func withSums(entries []archive.Entry) ([]archive.Entry, error) {
 		if e.Mode.Type() == fs.ModeSymlink {
 			continue // git has links in a tree, and sha256sum would follow them
 		}
-		sum, err := sumOf(*e)
-		if err != nil {
-			return nil, err
+		sum := e.Sum
+		if sum == "" {
+			data := e.Data
+			if e.Path != "" {
+				var err error
+				if data, err = os.ReadFile(e.Path); err != nil {
+					return nil, err
+				}
+			}
+			sum = fmt.Sprintf("%x", sha256.Sum256(data))
 		}
 		sums[e.Name] = checksum.Digest{SHA256: sum}
 	}
 	return append(entries, archive.Entry{Name: input.Sums, Mode: 0o644, Data: sums.SHA256SUMS()}), nil
-}
-
-// sumOf returns the SHA-256 of a member.
-func sumOf(e archive.Entry) (string, error) {
-	if e.Sum != "" {
-		return e.Sum, nil
-	}
-	sum := sha256.New()
-	sum.Write(e.Data)
-	if e.Path != "" {
-		f, err := os.Open(e.Path)
-		if err != nil {
-			return "", err
-		}
-		defer func() { _ = f.Close() }()
-		if _, err := io.Copy(sum, f); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

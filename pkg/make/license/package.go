@@ -31,13 +31,9 @@ type listed struct {
 
 // A listedModule is the module of a listed package.
 type listedModule struct {
-	listedVersion
-	Replace *listedVersion `json:",omitempty"`
-}
-
-type listedVersion struct {
 	Path    string
-	Version string `json:",omitempty"`
+	Version string        `json:",omitempty"`
+	Replace *listedModule `json:",omitempty"` // by which it is replaced
 }
 
 // condense copies a list of packages that `go list -json` printed, as far as it is the same on every machine.

@@ -43,10 +43,7 @@ func (src Source) Names(ctx context.Context) (Names, error) {
 		}
 		byModule[p.Module] = append(byModule[p.Module], p)
 	}
-	n, err := own(src.License, filepath.Join(src.GOROOT, "LICENSE"))
-	if err != nil {
-		return Names{}, err
-	}
+	var found []licensed
 	for m, packages := range byModule {
 		if err := ctx.Err(); err != nil {
 			return Names{}, err
@@ -58,24 +55,13 @@ func (src Source) Names(ctx context.Context) (Names, error) {
 		if err != nil && !errors.Is(err, errUnlicensed) { // Write refuses those that are linked
 			return Names{}, err
 		}
-		if n.Modules[m.Path], err = src.Declared.named(m.Path, m.revision(), m.Dir, files); err != nil {
-			return Names{}, err
-		}
+		found = append(found, licensed{m.Path, m.revision(), m.Dir, files})
 	}
-	return n, nil
+	return namesOf(ctx, src.License, filepath.Join(src.GOROOT, "LICENSE"), found, src.Declared)
 }
 
-// Declared are the licenses of modules whose texts nothing recognizes, by the module's path.
+// Declared are the licenses of modules whose texts nothing recognizes, by the module's path. They take the place of unrecognized texts.
 type Declared map[string]string
-
-// named is like the function, but takes what is declared for a text that is not recognized.
-func (d Declared) named(name, revision, dir string, files []string) (ModuleNames, error) {
-	n, err := named(name, revision, dir, files)
-	if license := d[name]; license != "" && slices.ContainsFunc(n.Licenses, Unnamed) {
-		n.Licenses = append(slices.DeleteFunc(n.Licenses, Unnamed), license)
-	}
-	return n, err
-}
 
 // GatheredNames names the licenses of every module in a folder that Gather or Write made.
 func GatheredNames(ctx context.Context, license, dir string, declared Declared) (Names, error) {
@@ -83,32 +69,44 @@ func GatheredNames(ctx context.Context, license, dir string, declared Declared) 
 	if err != nil {
 		return Names{}, err
 	}
-	n, err := own(license, filepath.Join(dir, filepath.FromSlash(goLicense)))
+	var found []licensed
+	for p, m := range index {
+		found = append(found, licensed{p, m.revision, filepath.Join(dir, filepath.FromSlash("vendor/"+p)), m.files})
+	}
+	return namesOf(ctx, license, filepath.Join(dir, filepath.FromSlash(goLicense)), found, declared)
+}
+
+// A licensed module has license files, relative to a folder.
+type licensed struct {
+	path, revision, dir string
+	files               []string
+}
+
+// namesOf names the licenses of modules, of the repository and of Go.
+func namesOf(ctx context.Context, license, golang string, modules []licensed, declared Declared) (Names, error) {
+	own, err := named("repository", "", filepath.Dir(license), []string{filepath.Base(license)})
 	if err != nil {
 		return Names{}, err
 	}
-	for p, m := range index {
+	std, err := named("go", "", filepath.Dir(golang), []string{filepath.Base(golang)})
+	if err != nil {
+		return Names{}, err
+	}
+	n := Names{own.Licenses, std.Licenses, map[string]ModuleNames{}}
+	for _, m := range modules {
 		if err := ctx.Err(); err != nil {
 			return Names{}, err
 		}
-		root := filepath.Join(dir, filepath.FromSlash("vendor/"+p))
-		if n.Modules[p], err = declared.named(p, m.revision, root, m.files); err != nil {
+		names, err := named(m.path, m.revision, m.dir, m.files)
+		if err != nil {
 			return Names{}, err
 		}
+		if license := declared[m.path]; license != "" && slices.ContainsFunc(names.Licenses, Unnamed) {
+			names.Licenses = append(slices.DeleteFunc(names.Licenses, Unnamed), license)
+		}
+		n.Modules[m.path] = names
 	}
 	return n, nil
-}
-
-// own begins names with those of the repository's and Go's licenses.
-func own(license, golang string) (Names, error) {
-	n := Names{Modules: map[string]ModuleNames{}}
-	repository, err := named("repository", "", filepath.Dir(license), []string{filepath.Base(license)})
-	if err != nil {
-		return n, err
-	}
-	std, err := named("go", "", filepath.Dir(golang), []string{filepath.Base(golang)})
-	n.Own, n.Go = repository.Licenses, std.Licenses
-	return n, err
 }
 
 // Scan recognizes license texts. Its first call takes seconds of processor time, so tests that start many processes replace it by one that

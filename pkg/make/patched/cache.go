@@ -107,20 +107,15 @@ func linkOrCopy(from, to string) error {
 	return atomicfile.Copy(from, to)
 }
 
-// linkTree makes a folder with the files of another one, which nobody writes to, and with changes. The folder itself stays writable.
+// linkTree makes a folder with the files of another one, which nobody writes to, and with changes. The folders in it get the mode of the
+// original; the folder itself stays writable.
 func linkTree(from, to string, changes map[string]patch.Change) error {
-	modes := map[string]fs.FileMode{} // of folders
 	err := fs.WalkDir(os.DirFS(from), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		old, path := filepath.Join(from, filepath.FromSlash(name)), filepath.Join(to, filepath.FromSlash(name))
 		if e.IsDir() {
-			info, err := e.Info()
-			if err != nil {
-				return err
-			}
-			modes[path] = info.Mode().Perm()
 			return os.Mkdir(path, 0o777)
 		}
 		if _, changed := changes[name]; changed {
@@ -131,18 +126,11 @@ func linkTree(from, to string, changes map[string]patch.Change) error {
 	if err != nil {
 		return err
 	}
-	top := modes[to]
 	for name, c := range changes {
 		if c.Removed {
 			continue
 		}
 		path := filepath.Join(to, filepath.FromSlash(name))
-		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-			if _, known := modes[dir]; known {
-				break
-			}
-			modes[dir] = top
-		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			return err
 		}
@@ -150,13 +138,16 @@ func linkTree(from, to string, changes map[string]patch.Change) error {
 			return err
 		}
 	}
-	delete(modes, to)
-	for path, mode := range modes {
-		if err := os.Chmod(path, mode); err != nil {
+	original, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() || path == to {
 			return err
 		}
-	}
-	return nil
+		return os.Chmod(path, original.Mode().Perm())
+	})
 }
 
 // writable makes the folders below a folder such that they can be removed.

@@ -203,9 +203,7 @@ func Action(root string, find Go, gen Generator, s Spec, m *module.Module, input
 			if err := w.generate(ctx, t.Dir()); err != nil {
 				return err
 			}
-			list, err := w.write(ctx, output{
-				mod: t.Path(s.file(ModFile)), sum: t.Path(s.file(SumFile)), list: t.Path(s.file(ListFile)), proxy: t.Path(s.file(Proxy) + "/"),
-			})
+			list, err := w.write(ctx, t)
 			if err != nil {
 				return err
 			}
@@ -290,8 +288,12 @@ func prepare(ctx context.Context, root string, find Go, gen Generator, s Spec, m
 		return nil, err
 	}
 	w := &work{root: root, g: g, gen: gen, spec: s, module: m, progress: progress, bases: map[string]*base{}}
-	series := patch.Series{Project: s.Project}
-	if w.repo, err = repository(m, series); err != nil {
+	if s.Project == "" {
+		w.repo, err = patch.KubernetesRepository(m)
+	} else {
+		w.repo, err = patch.ProjectRepository(s.Project, m)
+	}
+	if err != nil {
 		return nil, err
 	}
 	w.overlay = patch.NewOverlay(w.repo, w.modules(ctx))
@@ -314,13 +316,6 @@ func prepare(ctx context.Context, root string, find Go, gen Generator, s Spec, m
 		unusable = append(unusable, r.Err())
 	}
 	return w, errors.Join(unusable...)
-}
-
-func repository(m *module.Module, s patch.Series) (*patch.Repository, error) {
-	if s.Project == "" {
-		return patch.KubernetesRepository(m)
-	}
-	return patch.ProjectRepository(s.Project, m)
 }
 
 // version names a patched module: by the patches that touch it, and by what they change.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
 )
@@ -121,11 +122,9 @@ func (w *work) generate(ctx context.Context, tmp string) error {
 	return w.gen.Generate(ctx, Tree{w.overlay, w.g, tmp}, w.progress)
 }
 
-// An output says where to write the parts of the folder.
-type output struct{ mod, sum, list, proxy string }
-
-// write writes the proxy, go.mod, go.sum and the list.
-func (w *work) write(ctx context.Context, to output) (*List, error) {
+// write writes the proxy, go.mod, go.sum and the list, as outputs of a task.
+func (w *work) write(ctx context.Context, t *action.Task) (*List, error) {
+	to := func(name string) string { return t.Path(w.spec.file(name)) }
 	list := &List{Patches: w.spec.Patches}
 	var err error
 	if list.From, err = module.Digest(w.module.Dir); err != nil {
@@ -134,7 +133,7 @@ func (w *work) write(ctx context.Context, to output) (*List, error) {
 	changed := w.changedModules()
 	for _, name := range slices.Sorted(maps.Keys(changed)) {
 		w.progress("patching " + name)
-		m, err := w.patch(ctx, name, changed[name], to.proxy)
+		m, err := w.patch(ctx, name, changed[name], t.Path(w.spec.file(Proxy)+"/"))
 		if err != nil {
 			return nil, fmt.Errorf("patch module %s: %w", name, err)
 		}
@@ -155,7 +154,7 @@ func (w *work) write(ctx context.Context, to output) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, data := range map[string][]byte{to.mod: goMod, to.sum: goSum, to.list: append(text, '\n')} {
+	for name, data := range map[string][]byte{to(ModFile): goMod, to(SumFile): goSum, to(ListFile): append(text, '\n')} {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
 			return nil, err
 		}

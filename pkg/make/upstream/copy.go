@@ -7,7 +7,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,29 +63,20 @@ func copyModule(ctx context.Context, m Module, to string) error {
 }
 
 // copyFile copies a file with its time. It becomes executable if it is a script.
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	info, err := in.Stat()
+	info, err := os.Stat(from)
 	if err != nil {
 		return err
 	}
-	var head [2]byte
 	perm := fs.FileMode(0o666)
-	if n, err := in.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	} else if string(head[:n]) == "#!" {
+	if bytes.HasPrefix(data, []byte("#!")) {
 		perm = 0o777
 	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close()); err != nil {
+	if err := os.WriteFile(to, data, perm); err != nil {
 		return err
 	}
 	return os.Chtimes(to, info.ModTime(), info.ModTime())

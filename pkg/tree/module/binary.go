@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -102,23 +103,18 @@ func WriteList(file string, binaries []string) error {
 
 // merge joins the modules of binaries, which have names.
 func merge(names []string, binaries []Binary) ([]Dependency, error) {
-	modules := []Dependency{}
-	first := map[string]int{} // the first binary that links a module, by path
+	linked, by := map[string]Dependency{}, map[string]string{} // the first binary that links a module, by path
 	var errs []error
 	for i, b := range binaries {
 		for _, d := range b.Modules {
-			of, ok := first[d.Path]
-			if !ok {
-				first[d.Path] = i
-				modules = append(modules, d)
-				continue
-			}
-			j := slices.IndexFunc(modules, func(m Dependency) bool { return m.Path == d.Path })
-			if modules[j] != d {
-				errs = append(errs, fmt.Errorf("%s links %s, but %s links %s: build both again", names[i], d, names[of], modules[j]))
+			if other, ok := linked[d.Path]; !ok {
+				linked[d.Path], by[d.Path] = d, names[i]
+			} else if other != d {
+				errs = append(errs, fmt.Errorf("%s links %s, but %s links %s: build both again", names[i], d, by[d.Path], other))
 			}
 		}
 	}
+	modules := slices.AppendSeq([]Dependency{}, maps.Values(linked))
 	sortDependencies(modules)
 	return modules, errors.Join(errs...)
 }

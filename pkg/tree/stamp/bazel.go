@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // XDefs returns the variables of LDFlags as rules_go's x_defs. Their values are keys of WorkspaceStatus.
@@ -59,13 +59,7 @@ func FromWorkspaceStatus(status []byte) (Stamp, error) {
 
 // statusKey returns STABLE_GIT_VERSION for gitVersion.
 func statusKey(name string) string {
-	var b strings.Builder
-	b.WriteString("STABLE_")
-	for _, r := range name {
-		if unicode.IsUpper(r) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToUpper(r))
-	}
-	return b.String()
+	return "STABLE_" + strings.ToUpper(upper.ReplaceAllString(name, "_$0"))
 }
+
+var upper = regexp.MustCompile("[A-Z]")

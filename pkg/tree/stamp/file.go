@@ -1,7 +1,6 @@
 package stamp
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,25 +30,20 @@ func (f VersionFile) Marshal() []byte {
 }
 
 // Marshal returns a stamp as a version file without a digest of the sources.
-func Marshal(s Stamp) []byte {
-	var b bytes.Buffer
-	for _, f := range fields {
-		if value := f.get(s); value != "" {
-			fmt.Fprintf(&b, "%s='%s'\n", f.key, value)
-		}
-	}
-	return b.Bytes()
-}
+func Marshal(s Stamp) []byte { return []byte(strings.Join(s.lines("%s='%s'\n"), "")) }
 
 // Environ returns a stamp as an environment, KEY=value, from which Read takes it.
-func Environ(s Stamp) []string {
-	var env []string
+func Environ(s Stamp) []string { return s.lines("%s=%s") }
+
+// lines formats each field that is set.
+func (s Stamp) lines(format string) []string {
+	var lines []string
 	for _, f := range fields {
 		if value := f.get(s); value != "" {
-			env = append(env, f.key+"="+value)
+			lines = append(lines, fmt.Sprintf(format, f.key, value))
 		}
 	}
-	return env
+	return lines
 }
 
 // Unmarshal parses a version file. It must have version, commit and tree state. Major and minor follow from the version if
