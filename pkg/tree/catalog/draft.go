@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -42,7 +43,7 @@ func (d *Draft) SetToolchain(key, comment string, t Toolchain) error {
 		return err
 	}
 	if k, v := lookup(top, key); k != nil {
-		d.replaceLines(k.Line, lastLine(v), text.String())
+		d.apply(d.lines(k.Line, lastLine(v), text.String()))
 		return nil
 	}
 	k, v := lookup(top, "go")
@@ -50,23 +51,14 @@ func (d *Draft) SetToolchain(key, comment string, t Toolchain) error {
 		return fmt.Errorf("%s has no field %q", File, "go")
 	}
 	after := lastLine(v)
-	d.replaceLines(after+1, after, "\n# "+comment+"\n"+text.String())
+	d.apply(d.lines(after+1, after, "\n# "+comment+"\n"+text.String()))
 	return nil
 }
 
 // hosts returns the hosts of sums, linux before darwin and windows, as people list them.
 func hosts(sums map[string]string) []string {
-	sorted := slices.Sorted(maps.Keys(sums))
-	slices.SortStableFunc(sorted, func(a, b string) int {
-		rank := func(host string) int {
-			if strings.HasPrefix(host, "linux-") {
-				return 0
-			}
-			return 1
-		}
-		return rank(a) - rank(b)
-	})
-	return sorted
+	linuxFirst := strings.NewReplacer("linux-", " ")
+	return slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return strings.Compare(linuxFirst.Replace(a), linuxFirst.Replace(b)) })
 }
 
 // DropToolchain removes what SetToolchain wrote under a key, with the comment above it.
@@ -87,7 +79,7 @@ func (d *Draft) DropToolchain(key string) error {
 	if first > 1 && len(bytes.TrimSpace(lines[first-2])) == 0 {
 		first--
 	}
-	d.replaceLines(first, lastLine(v), "")
+	d.apply(d.lines(first, lastLine(v), ""))
 	return nil
 }
 
@@ -104,12 +96,12 @@ func (d *Draft) DropProject(module string) error {
 		return ""
 	}
 	dropped := map[string]bool{}
-	var entries []*yaml.Node
+	var splices []splice
 	collect := func(list string, drop func(*yaml.Node) bool) {
 		if _, v := lookup(top, list); v != nil {
 			for _, entry := range resolve(v).Content {
 				if drop(entry) {
-					entries = append(entries, entry)
+					splices = append(splices, d.lines(entry.Line, lastLine(entry), ""))
 				}
 			}
 		}
@@ -122,11 +114,7 @@ func (d *Draft) DropProject(module string) error {
 		return ours
 	})
 	collect("images", func(entry *yaml.Node) bool { return dropped[value(entry, "binary")] })
-	// from the end, so that lines stay where they are
-	slices.SortFunc(entries, func(a, b *yaml.Node) int { return cmp.Compare(b.Line, a.Line) })
-	for _, entry := range entries {
-		d.replaceLines(entry.Line, lastLine(entry), "")
-	}
+	d.apply(splices...)
 	return nil
 }
 
@@ -138,43 +126,35 @@ func (d *Draft) SetImage(at int, to Image) error {
 	if err != nil {
 		return err
 	}
-	if _, version := lookup(image, "version"); to.Version != "" && version != nil &&
-		resolve(version).Value != to.Version && to.Revision == "" {
-		if err := d.dropField(at, "revision"); err != nil {
-			return err
-		}
-	}
 	created := ""
 	if !to.Created.IsZero() {
 		created = to.Created.UTC().Format(time.RFC3339)
 	}
+	var splices []splice
 	for _, set := range []struct{ key, value string }{
 		{"created", created}, {"revision", to.Revision}, {"version", to.Version}, {"name", to.Name},
 	} {
-		if set.value == "" {
+		k, v := lookup(image, set.key)
+		_, version := lookup(image, "version")
+		var e splice
+		switch {
+		case set.value == "" && set.key == "revision" && k != nil && version != nil && to.Version != "" && resolve(version).Value != to.Version:
+			e, err = d.without(image, k, v)
+		case set.value == "":
 			continue
-		}
-		image, err := d.image(at) // again, since the lines have moved
-		if err != nil {
-			return err
-		}
-		switch k, v := lookup(image, set.key); {
 		case k != nil:
-			err = d.setScalar(v, set.key, set.value)
-		case set.key == "revision": // stands after the time
-			created, time := lookup(image, "created")
-			separator := ", "
-			if created != nil && image.Style&yaml.FlowStyle == 0 {
-				separator = "\n" + strings.Repeat(" ", created.Column-1)
-			}
-			err = d.insertAfter(time, separator+"revision: "+set.value)
+			e, err = d.scalar(v, set.key, set.value)
+		case set.key == "revision":
+			e, err = d.afterTime(image, "revision: "+set.value)
 		default:
 			err = fmt.Errorf("%s:%d: the image has no field %q", File, image.Line, set.key)
 		}
 		if err != nil {
 			return err
 		}
+		splices = append(splices, e)
 	}
+	d.apply(splices...)
 	return nil
 }
 
@@ -224,22 +204,44 @@ func lastLine(n *yaml.Node) int {
 	return last
 }
 
-// replaceLines replaces lines, counted from 1. If last is before first, it inserts text before first.
-func (d *Draft) replaceLines(first, last int, text string) {
-	lines := bytes.SplitAfter(d.data, []byte("\n"))
-	head, tail := bytes.Join(lines[:first-1], nil), bytes.Join(lines[min(last, len(lines)):], nil)
-	d.data = slices.Concat(head, []byte(text), tail)
+// A splice replaces a part of the text.
+type splice struct {
+	start, end int // in bytes
+	text       string
+}
+
+// apply makes splices, which do not overlap.
+func (d *Draft) apply(splices ...splice) {
+	slices.SortFunc(splices, func(a, b splice) int { return cmp.Compare(b.start, a.start) }) // from the end, so that positions stay
+	for _, e := range splices {
+		d.data = slices.Concat(d.data[:e.start], []byte(e.text), d.data[e.end:])
+	}
+}
+
+// lines returns the splice that replaces lines, counted from 1. If last is before first, it inserts text before first.
+func (d *Draft) lines(first, last int, text string) splice {
+	return splice{d.offset(first, 1), d.offset(last+1, 1), text}
+}
+
+// offset returns where a line and a column are, in bytes. Both are counted from 1, and a column is a number of characters.
+func (d *Draft) offset(line, column int) (at int) {
+	for range line - 1 {
+		n := bytes.IndexByte(d.data[at:], '\n')
+		if n < 0 {
+			return len(d.data)
+		}
+		at += n + 1
+	}
+	for range column - 1 {
+		_, size := utf8.DecodeRune(d.data[at:])
+		at += size
+	}
+	return at
 }
 
 // span returns where the text of a scalar is, without the anchor before it.
 func (d *Draft) span(n *yaml.Node) (start, end int, err error) {
-	lines := bytes.SplitAfter(d.data, []byte("\n"))
-	for _, line := range lines[:n.Line-1] {
-		start += len(line)
-	}
-	for range n.Column - 1 { // a column is a number of characters
-		start += len(string([]rune(string(d.data[start:min(start+4, len(d.data))]))[0]))
-	}
+	start = d.offset(n.Line, n.Column)
 	for d.data[start] == '&' {
 		start += bytes.IndexByte(d.data[start:], ' ') + 1
 	}
@@ -262,65 +264,53 @@ func (d *Draft) span(n *yaml.Node) (start, end int, err error) {
 	return 0, 0, fmt.Errorf("%s:%d: slipway cannot change a value that is written like this", File, n.Line)
 }
 
-func (d *Draft) setScalar(n *yaml.Node, key, value string) error {
+// scalar returns the splice that gives a field another value.
+func (d *Draft) scalar(n *yaml.Node, key, value string) (splice, error) {
 	n = resolve(n)
-	start, end, err := d.span(n)
-	if err != nil {
-		return err
-	}
 	text := value
 	if key != "created" { // a time needs no quotes, and has none
 		quoted, err := yaml.Marshal(value)
 		if err != nil {
-			return err
+			return splice{}, err
 		}
 		text = string(bytes.TrimSpace(quoted))
 	}
 	if n.Style == yaml.DoubleQuotedStyle && text == value {
 		text = `"` + value + `"`
 	}
-	d.data = slices.Concat(d.data[:start], []byte(text), d.data[end:])
-	return nil
+	start, end, err := d.span(n)
+	return splice{start, end, text}, err
 }
 
-// insertAfter inserts text after a scalar of an image.
-func (d *Draft) insertAfter(n *yaml.Node, text string) error {
-	if n == nil {
-		return fmt.Errorf("%s: an image with a version has no time", File)
+// afterTime returns the splice that inserts a field of an image after its time.
+func (d *Draft) afterTime(image *yaml.Node, field string) (splice, error) {
+	created, time := lookup(image, "created")
+	if created == nil {
+		return splice{}, fmt.Errorf("%s: an image with a version has no time", File)
 	}
-	_, end, err := d.span(n)
-	if err != nil {
-		return err
-	}
-	d.data = slices.Concat(d.data[:end], []byte(text), d.data[end:])
-	return nil
-}
-
-// dropField removes a field of the image at a position: its lines, or, in braces, the text with the comma before it.
-func (d *Draft) dropField(at int, key string) error {
-	image, err := d.image(at)
-	if err != nil {
-		return err
-	}
-	k, v := lookup(image, key)
-	if k == nil {
-		return nil
-	}
+	separator := ", "
 	if image.Style&yaml.FlowStyle == 0 {
-		d.replaceLines(k.Line, lastLine(v), "")
-		return nil
+		separator = "\n" + strings.Repeat(" ", created.Column-1)
+	}
+	_, end, err := d.span(time)
+	return splice{end, end, separator + field}, err
+}
+
+// without returns the splice that drops a field of an image: its lines, or, in braces, the text with the comma before it.
+func (d *Draft) without(image, k, v *yaml.Node) (splice, error) {
+	if image.Style&yaml.FlowStyle == 0 {
+		return d.lines(k.Line, lastLine(v), ""), nil
 	}
 	start, _, err := d.span(k)
 	if err != nil {
-		return err
+		return splice{}, err
 	}
 	_, end, err := d.span(v)
 	if err != nil {
-		return err
+		return splice{}, err
 	}
 	for start > 0 && strings.IndexByte(" \n,", d.data[start-1]) >= 0 {
 		start--
 	}
-	d.data = slices.Concat(d.data[:start], d.data[end:])
-	return nil
+	return splice{start, end, ""}, nil
 }
