@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/mechanism/tail"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -71,22 +72,18 @@ func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string
 	if err := writeSums(i.dir, name, want); err != nil {
 		return "", err
 	}
-	var stderr bytes.Buffer
 	c := exec.CommandContext(ctx, i.name, "mod", "download", "-json", name)
-	c.Dir = i.dir
-	c.Env = append(slices.Clip(i.env), "GOSUMDB=off") // the sum in release.yaml counts
-	c.Stderr = &stderr
-	out, runErr := c.Output()
-	var info struct{ Dir, Sum, Error string }
-	if bytes.Contains(stderr.Bytes(), []byte("checksum mismatch")) {
+	c.Dir, c.Env = i.dir, append(slices.Clip(i.env), "GOSUMDB=off") // the sum in release.yaml counts
+	answers, err := Answers(c)
+	switch {
+	case err != nil && strings.Contains(err.Error(), "checksum mismatch"):
 		return "", fmt.Errorf("%s: its sum is not the one in release.yaml, %s", name, want)
+	case err != nil:
+		return "", err
+	case len(answers) != 1:
+		return "", fmt.Errorf("go mod download %s: %d answers", name, len(answers))
 	}
-	if err := json.Unmarshal(out, &info); err != nil {
-		if runErr != nil {
-			err = runErr
-		}
-		return "", fmt.Errorf("go mod download %s: %w: %s", name, err, bytes.TrimSpace(stderr.Bytes()))
-	}
+	info := answers[0]
 	if info.Error != "" {
 		return "", fmt.Errorf("go mod download %s: %s: make it reachable, or install %s", name, info.Error, pin.Version)
 	}
@@ -158,43 +155,60 @@ func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
 
 // fetch runs a go command that prints a JSON object for each module, and returns the errors in them.
 func (g *Go) fetch(ctx context.Context, dir string, args []string) error {
-	var stdout, stderr bytes.Buffer
 	c := g.Command(ctx, dir, "", "", args...)
 	c.Env = append(c.Env, "GOFLAGS=-mod=mod", "GOSUMDB=off") // the given sums count
-	c.Stdout, c.Stderr = &stdout, &stderr
-	runErr := c.Run()
-	if err := ctx.Err(); err != nil {
-		return err
+	answers, err := Answers(c)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	var failed []error
-	for d := json.NewDecoder(&stdout); d.More(); {
-		var m struct {
-			Path, Version string
-			Error         json.RawMessage // text, or an object with a text
+	failed := []error{err}
+	for _, a := range answers {
+		if a.Error != "" {
+			failed = append(failed, errors.New(string(a.Error)))
 		}
-		if err := d.Decode(&m); err != nil {
-			return fmt.Errorf("go %s: %w", args[0], err)
-		}
-		if len(m.Error) > 0 {
-			failed = append(failed, errors.New(errorText(m.Error)))
-		}
-	}
-	if len(failed) == 0 && runErr != nil {
-		return fmt.Errorf("go %s %s: %w: %s", args[0], args[1], runErr, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return errors.Join(failed...)
 }
 
-func errorText(raw json.RawMessage) string {
+// An Answer is what a go command prints with -json about a module.
+type Answer struct {
+	Path, Version, Dir, Sum string
+	Error                   Message
+}
+
+// A Message is text, or an object with a text.
+type Message string
+
+// UnmarshalJSON removes user names and passwords from addresses in the text.
+func (m *Message) UnmarshalJSON(data []byte) error {
 	var text string
 	var object struct{ Err string }
-	if json.Unmarshal(raw, &text) == nil {
-		return text
+	if json.Unmarshal(data, &text) != nil && json.Unmarshal(data, &object) == nil {
+		text = object.Err
 	}
-	if json.Unmarshal(raw, &object) == nil {
-		return object.Err
+	*m = Message(tail.Redact(strings.TrimSpace(text)))
+	return nil
+}
+
+// Answers runs a go command that prints a JSON object for each module. It fails if the command fails and no object says why.
+func Answers(c *exec.Cmd) ([]Answer, error) {
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	failed := c.Run()
+	words := slices.DeleteFunc(slices.Clone(c.Args[1:]), func(word string) bool { return strings.HasPrefix(word, "-") })
+	command := "go " + strings.Join(words[:min(3, len(words))], " ") // the first module says enough
+	var answers []Answer
+	for d := json.NewDecoder(&stdout); d.More(); {
+		var a Answer
+		if err := d.Decode(&a); err != nil {
+			return nil, fmt.Errorf("%s: %w", command, errors.Join(err, failed))
+		}
+		answers = append(answers, a)
 	}
-	return string(raw)
+	if failed != nil && !slices.ContainsFunc(answers, func(a Answer) bool { return a.Error != "" }) {
+		return nil, fmt.Errorf("%s: %w: %s", command, failed, tail.Redact(strings.TrimSpace(stderr.String())))
+	}
+	return answers, nil
 }
 
 // makeExecutable makes a GOROOT's programs executable, since a module's files are not. The go command does the same when it

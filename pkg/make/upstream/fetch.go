@@ -1,17 +1,12 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"slipway.build/pkg/mechanism/tail"
+	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -46,34 +41,24 @@ func fetch(ctx context.Context, g Go, dir string, modules []Module) ([]fetched, 
 	for _, m := range modules {
 		args = append(args, m.Version.String())
 	}
-	var stdout, stderr bytes.Buffer
-	c := g.Command(ctx, tmp, "", "", args...)
-	c.Stdout, c.Stderr = &stdout, &stderr
-	failed := c.Run()
+	answers, err := toolchain.Answers(g.Command(ctx, tmp, "", "", args...))
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("fetch modules: %w", context.Cause(ctx))
 	}
-
-	type answer struct{ Path, Version, Error, Dir, Sum string }
-	answers := map[module.Version]answer{}
-	for d := json.NewDecoder(&stdout); ; {
-		var a answer
-		if err := d.Decode(&a); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, fmt.Errorf("go mod download: %w", errors.Join(err, failed))
-		}
-		answers[module.Version{Path: a.Path, Version: a.Version}] = a
+	if err != nil {
+		return nil, err
+	}
+	found := map[module.Version]toolchain.Answer{}
+	for _, a := range answers {
+		found[module.Version{Path: a.Path, Version: a.Version}] = a
 	}
 	list := make([]fetched, 0, len(modules))
 	for _, m := range modules {
-		a, ok := answers[m.Version]
+		a := found[m.Version]
 		f := fetched{Module: m}
 		switch {
-		case !ok && failed != nil:
-			return nil, fmt.Errorf("go mod download: %w: %s", failed, tail.Redact(strings.TrimSpace(stderr.String())))
 		case a.Error != "":
-			f.err = fmt.Errorf("module %s: %s", m.Version, tail.Redact(strings.TrimSpace(a.Error)))
+			f.err = fmt.Errorf("module %s: %s", m.Version, a.Error)
 		case a.Dir == "":
 			f.err = fmt.Errorf("module %s: go mod download names no folder for it", m.Version)
 		}
