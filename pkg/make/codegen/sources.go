@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"bytes"
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -55,18 +56,16 @@ func (s sources) scan(dir, at string) error {
 // filesBelow lists the files below a folder, sorted, relative to it and with slashes. It does not look into folders that skip, which
 // may be nil, is true of.
 func filesBelow(dir string, skip func(folder, base string) bool) (files []string, err error) {
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return err
-		case d.IsDir() && name != dir && skip != nil && skip(name, d.Name()):
+			return fmt.Errorf("%s: %w", dir, err)
+		case !d.IsDir():
+			files = append(files, name)
+		case name != "." && skip != nil && skip(filepath.Join(dir, filepath.FromSlash(name)), d.Name()):
 			return fs.SkipDir
-		case d.IsDir():
-			return nil
 		}
-		rel, err := filepath.Rel(dir, name)
-		files = append(files, filepath.ToSlash(rel))
-		return err
+		return nil
 	})
 	return files, err
 }

@@ -7,7 +7,6 @@ import (
 	"hash"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -97,8 +96,9 @@ type file struct {
 
 func readFolder(dir string) (folder, error) {
 	var f folder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || tree.Leaving(path) {
+	top := os.DirFS(dir)
+	err := fs.WalkDir(top, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || tree.Leaving(name) {
 			return err
 		}
 		info, err := d.Info()
@@ -106,18 +106,14 @@ func readFolder(dir string) (folder, error) {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s: not a regular file", path)
+			return fmt.Errorf("%s: not a regular file", name)
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		f = append(f, file{name: filepath.ToSlash(rel), executable: info.Mode()&0o100 != 0, data: data})
+		data, err := fs.ReadFile(top, name)
+		f = append(f, file{name: name, executable: info.Mode()&0o100 != 0, data: data})
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the build image's definition: %w", err)
+		return nil, fmt.Errorf("read the build image's definition in %s: %w", dir, err)
 	}
 	return f, nil
 }

@@ -38,36 +38,23 @@ func newGoroot(dir, version, platform string) (*goroot, error) {
 // files finds the files that would be in the module, by their names there. Names are relative, with slashes.
 func (g *goroot) files() (map[string]string, error) {
 	files := map[string]string{}
-	return files, filepath.WalkDir(g.dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
+	return files, fs.WalkDir(os.DirFS(g.dir), ".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		}
-		rel, err := filepath.Rel(g.dir, file)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		if d.IsDir() {
-			if leftOut(rel) {
-				return fs.SkipDir
+		case d.IsDir() && leftOut(file):
+			return fs.SkipDir
+		case !d.IsDir() && distributed(file, g.platform):
+			// A module cannot contain the go.mod of another one. A fetched Go has both names. It reads go.mod, which comes later in
+			// the walk and so replaces the other.
+			name := file
+			if folder, base := path.Split(file); base == "go.mod" {
+				name = folder + "_go.mod"
 			}
-			return nil
-		}
-		if distributed(rel, g.platform) {
-			add(files, rel)
+			files[name] = file
 		}
 		return nil
 	})
-}
-
-// add enters a file by its name in the module, which cannot contain the go.mod of another module. A fetched Go has both
-// names. It reads go.mod, which comes later in the walk and so replaces the other.
-func add(files map[string]string, rel string) {
-	name := rel
-	if folder, base := path.Split(rel); base == "go.mod" {
-		name = folder + "_go.mod"
-	}
-	files[name] = rel
 }
 
 // sum hashes the files as `go mod download` hashes those of a module.

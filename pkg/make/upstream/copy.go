@@ -39,24 +39,19 @@ func (r *Repository) Copy(ctx context.Context, dir string) error {
 func copyModule(ctx context.Context, m Module, to string) error {
 	copies, ctx := errgroup.WithContext(ctx)
 	copies.SetLimit(2 * runtime.GOMAXPROCS(0)) // they mostly wait for the disk
-	err := filepath.WalkDir(m.Source, func(name string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(m.Source, name)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
+	err := fs.WalkDir(os.DirFS(m.Source), ".", func(name string, e fs.DirEntry, err error) error {
+		from, target := filepath.Join(m.Source, filepath.FromSlash(name)), filepath.Join(to, filepath.FromSlash(name))
 		switch {
+		case err != nil:
+			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case e.IsDir() && rel == "vendor":
-			return filepath.SkipDir
+		case e.IsDir() && name == "vendor":
+			return fs.SkipDir
 		case e.IsDir():
 			return os.MkdirAll(target, 0o777)
 		}
-		copies.Go(func() error { return copyFile(name, target) })
+		copies.Go(func() error { return copyFile(from, target) })
 		return nil
 	})
 	return cmp.Or(copies.Wait(), err) // a copy that fails ends the walk with its error

@@ -51,28 +51,17 @@ func Resolve(root string) (string, error) {
 // List lists all files below root, a folder that is no link, but those that are never sources. Names are sorted.
 func List(ctx context.Context, root string) ([]string, error) {
 	var names []string
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if file == root {
-			return nil
-		}
-		rel, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case Excluded(name, d.Type()) && d.IsDir():
 			return fs.SkipDir
-		case Excluded(name, d.Type()), d.IsDir():
-			return nil
+		case !Excluded(name, d.Type()) && !d.IsDir():
+			names = append(names, name)
 		}
-		names = append(names, name)
 		return nil
 	})
 	slices.Sort(names)
