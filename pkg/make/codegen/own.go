@@ -81,11 +81,6 @@ func (o Own) Load(goVersion string) (*Own, error) {
 	return &o, o.checkGroups()
 }
 
-func isModule(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	return err == nil
-}
-
 // checkGroups returns an error if two packages are the same version of one API group, or if two groups of one set of clients have
 // the same name in Go.
 func (o *Own) checkGroups() error {

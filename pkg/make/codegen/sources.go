@@ -71,7 +71,10 @@ func filesBelow(dir string, skip func(folder, base string) bool) (files []string
 }
 
 // notOurs reports whether a folder of a module holds no packages of it.
-func notOurs(folder, base string) bool { return ignored(base) || isModule(folder) }
+func notOurs(folder, base string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return ignored(base) || err == nil
+}
 
 // ignored reports whether no packages are in folders with a name.
 func ignored(base string) bool {

@@ -115,21 +115,17 @@ func Static(bases string) (Layer, error) {
 // mode does not count: it depends on the umask of the user who cloned the repository.
 func rootfs(dir string) ([]archive.Entry, error) {
 	var entries []archive.Entry
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, _ fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", dir, err)
+		case name == ".":
+			return nil
 		}
-		e, err := entry(path)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		e.Name = filepath.ToSlash(rel)
+		e, err := entry(filepath.Join(dir, filepath.FromSlash(name)))
+		e.Name = name
 		entries = append(entries, e)
-		return nil
+		return err
 	})
 	return entries, err
 }

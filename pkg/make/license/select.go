@@ -28,11 +28,6 @@ func Gather(ctx context.Context, dir string, src Source) error {
 	}
 	slices.SortFunc(modules, func(a, b Module) int { return strings.Compare(a.Path, b.Path) })
 	modules = slices.Compact(modules)
-	for i := range modules {
-		if err := src.locate(&modules[i]); err != nil {
-			return fmt.Errorf("license: %w", err)
-		}
-	}
 	src.License = ""
 	return src.write(ctx, dir, modules, packages)
 }

@@ -42,11 +42,6 @@ func Write(ctx context.Context, dir string, src Source) error {
 	if err != nil {
 		return err
 	}
-	for i := range modules {
-		if err := src.locate(&modules[i]); err != nil {
-			return fmt.Errorf("license: %w", err)
-		}
-	}
 	packages, err := readPackages(src.Packages)
 	if err != nil {
 		return err
@@ -56,6 +51,11 @@ func Write(ctx context.Context, dir string, src Source) error {
 
 // write fills dir with the files of modules.
 func (src Source) write(ctx context.Context, dir string, modules []Module, packages []Package) error {
+	for i := range modules {
+		if err := src.locate(&modules[i]); err != nil {
+			return fmt.Errorf("license: %w", err)
+		}
+	}
 	byModule, err := assign(packages, modules)
 	if err != nil {
 		return fmt.Errorf("license %s: %w", src.Packages, err)

@@ -146,17 +146,10 @@ func (g *goroot) rememberedSum() (string, error) {
 		return sum, nil
 	}
 	sum, err := g.sum()
-	if err == nil {
-		_ = remember(file, now+" "+sum+"\n") // only saves time
+	if err == nil && os.MkdirAll(filepath.Dir(file), 0o777) == nil {
+		_ = atomicfile.WriteFile(file, []byte(now+" "+sum+"\n"), 0o600) // only saves time
 	}
 	return sum, err
-}
-
-func remember(file, text string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(file, []byte(text), 0o600)
 }
 
 // unreleased returns why the Go in a folder is not a version as released for a platform with the sum want, or "" if it is.

@@ -248,34 +248,23 @@ func (p *Packer) Trim() error {
 	if p.Cache == "" {
 		return nil
 	}
-	recipes, err := os.ReadDir(p.Cache)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	// The user may have chosen a folder that holds other things, too.
+	names, err := fs.Glob(os.DirFS(p.Cache), strings.Repeat("[0-9a-f]", 16)+"/*")
 	if err != nil {
 		return err
 	}
 	old := time.Now().Add(-keepUnused)
 	var errs []error
-	for _, r := range recipes {
-		if !isRecipe(r) {
+	for _, name := range names {
+		file := filepath.Join(p.Cache, filepath.FromSlash(name))
+		info, err := os.Lstat(file)
+		if err != nil || !isCached(info) || !info.ModTime().Before(old) {
 			continue
 		}
-		dir := filepath.Join(p.Cache, r.Name())
-		files, err := os.ReadDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
-		for _, f := range files {
-			info, err := f.Info()
-			if err != nil || !isCached(f) || !info.ModTime().Before(old) {
-				continue
-			}
-			if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
-		}
-		if r.Name() != folder() {
+		if dir := filepath.Dir(file); filepath.Base(dir) != folder() {
 			os.Remove(dir) // if it is empty
 		}
 	}
@@ -285,17 +274,10 @@ func (p *Packer) Trim() error {
 // folder returns the name of the folder of what this code makes.
 func folder() string { return code.Digest()[:16] }
 
-// isRecipe and isCached recognize the folders and files of a cache, because the user may have chosen a folder that holds other
-// things, too.
-func isRecipe(e fs.DirEntry) bool {
-	_, err := hex.DecodeString(e.Name())
-	return e.IsDir() && err == nil && len(e.Name()) == 16
-}
-
-func isCached(e fs.DirEntry) bool {
-	sum, _, found := strings.Cut(strings.TrimPrefix(e.Name(), "."), ".") // a temporary file begins with a dot
+// isCached recognizes the files of a cache.
+func isCached(f fs.FileInfo) bool {
+	sum, _, found := strings.Cut(strings.TrimPrefix(f.Name(), "."), ".") // a temporary file begins with a dot
 	_, err := hex.DecodeString(sum)
-	ext := filepath.Ext(e.Name())
-	return e.Type().IsRegular() && found && err == nil && len(sum) == 2*sha256.Size &&
-		(ext == packedExt || ext == splitExt || ext == sumsExt || ext == tempExt)
+	extensions := []string{packedExt, splitExt, sumsExt, tempExt}
+	return f.Mode().IsRegular() && found && err == nil && len(sum) == 2*sha256.Size && slices.Contains(extensions, filepath.Ext(f.Name()))
 }

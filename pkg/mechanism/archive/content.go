@@ -34,13 +34,12 @@ type contentReader interface {
 	io.Closer
 }
 
-type dataReader struct{ *bytes.Reader }
-
-func (dataReader) Close() error { return nil }
-
 func (c *content) open() (contentReader, error) {
 	if c.path == "" {
-		return dataReader{bytes.NewReader(c.data)}, nil
+		return struct {
+			io.ReaderAt
+			io.Closer
+		}{bytes.NewReader(c.data), io.NopCloser(nil)}, nil
 	}
 	f, err := os.Open(c.path)
 	if err != nil {

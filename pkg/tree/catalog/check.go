@@ -188,10 +188,7 @@ func (c *checker) checkTags() {
 }
 
 func (c *checker) checkRegistry() {
-	if c.Registry == "" {
-		return
-	}
-	if imagename.RegistryHost(c.Registry) != nil {
+	if c.Registry != "" && imagename.RegistryHost(c.Registry) != nil {
 		c.add(c.line(&c.Registry), "%q is not a registry like registry.k8s.io or localhost:5000/folder", c.Registry)
 	}
 }
@@ -376,10 +373,8 @@ func (c *checker) checkSet(im *Image) {
 var userAndGroup = regexp.MustCompile(`^[0-9]{1,9}(:[0-9]{1,9})?$`)
 
 func (c *checker) checkImage(im *Image) {
-	if im.Name != "" {
-		if imagename.Image(im.Name) != nil {
-			c.add(c.line(&im.Name), "%q is not a name for an image", im.Name)
-		}
+	if im.Name != "" && imagename.Image(im.Name) != nil {
+		c.add(c.line(&im.Name), "%q is not a name for an image", im.Name)
 	}
 	if bases := folders(filepath.Join(c.root, "images")); im.Base != "" && !slices.Contains(bases, im.Base) {
 		c.add(c.line(&im.Base), "there is no folder images/%s for the base%s", im.Base, suggest.DidYouMean(suggest.Near(im.Base, bases)))
@@ -427,11 +422,9 @@ func (c *checker) checkImageBinary(im *Image, named *string) {
 func (c *checker) checkVersion(im *Image) {
 	b, ok := c.Binary(im.Binary)
 	line := c.line(&im.Version)
-	if line != 0 && im.Version != "" {
-		if imagename.Tag(im.Version) != nil {
-			c.add(line, "%q is not a version for an image: letters, digits, and _ . -", im.Version)
-			return
-		}
+	if im.Version != "" && imagename.Tag(im.Version) != nil {
+		c.add(line, "%q is not a version for an image: letters, digits, and _ . -", im.Version)
+		return
 	}
 	switch {
 	case im.In(Test):

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 
@@ -112,15 +112,12 @@ func (t *Tree) has(name string) bool {
 // unpacked returns what is in the folder, may be read, and is no source.
 func (t *Tree) unpacked() []string {
 	return slices.DeleteFunc(slices.Clone(t.extra), func(name string) bool {
-		if !strings.HasSuffix(name, "/") {
+		folder, ok := strings.CutSuffix(name, "/")
+		if !ok {
 			return t.has(name)
 		}
-		return filepath.WalkDir(t.path(name), func(file string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			rel, err := filepath.Rel(t.Root, file)
-			if err == nil && !t.has(filepath.ToSlash(rel)) {
+		return fs.WalkDir(os.DirFS(t.Root), folder, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && !t.has(file) {
 				err = fs.ErrExist
 			}
 			return err

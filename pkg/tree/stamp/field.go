@@ -20,35 +20,26 @@ type field struct {
 
 // fields has the order of a version file.
 var fields = []field{
-	{"KUBE_GIT_VERSION", func(s Stamp) string { return s.Version }, setVersion},
-	{"KUBE_GIT_COMMIT", func(s Stamp) string { return s.Commit },
-		setMatch(func(s *Stamp) *string { return &s.Commit }, "[0-9a-f]{7,64}", "7 to 64 digits of 0-9 and a-f")},
-	{"KUBE_GIT_TREE_STATE", func(s Stamp) string { return s.TreeState },
-		setMatch(func(s *Stamp) *string { return &s.TreeState }, "clean|dirty|archive", "clean, dirty or archive")},
-	{"KUBE_GIT_MAJOR", func(s Stamp) string { return s.Major },
-		setMatch(func(s *Stamp) *string { return &s.Major }, "[0-9]+", "a number")},
-	{"KUBE_GIT_MINOR", func(s Stamp) string { return s.Minor },
-		setMatch(func(s *Stamp) *string { return &s.Minor }, "[0-9]+[+]?", `a number, with or without a "+"`)},
+	text("KUBE_GIT_VERSION", func(s *Stamp) *string { return &s.Version }, isSemver, "a semantic version such as v1.36.3 or v1.36.3+acme.1"),
+	text("KUBE_GIT_COMMIT", func(s *Stamp) *string { return &s.Commit }, match("[0-9a-f]{7,64}"), "7 to 64 digits of 0-9 and a-f"),
+	text("KUBE_GIT_TREE_STATE", func(s *Stamp) *string { return &s.TreeState }, match("clean|dirty|archive"), "clean, dirty or archive"),
+	text("KUBE_GIT_MAJOR", func(s *Stamp) *string { return &s.Major }, match("[0-9]+"), "a number"),
+	text("KUBE_GIT_MINOR", func(s *Stamp) *string { return &s.Minor }, match("[0-9]+[+]?"), `a number, with or without a "+"`),
 	{"SOURCE_DATE_EPOCH", getDate, setDate},
 }
 
-func setMatch(of func(*Stamp) *string, pattern, want string) func(*Stamp, string) error {
-	re := regexp.MustCompile("^(?:" + pattern + ")$")
-	return func(s *Stamp, value string) error {
-		if !re.MatchString(value) {
+func text(key string, of func(*Stamp) *string, valid func(string) bool, want string) field {
+	return field{key, func(s Stamp) string { return *of(&s) }, func(s *Stamp, value string) error {
+		if !valid(value) {
 			return fmt.Errorf("%q is not %s", value, want)
 		}
 		*of(s) = value
 		return nil
-	}
+	}}
 }
 
-func setVersion(s *Stamp, value string) error {
-	if !isSemver(value) {
-		return fmt.Errorf("%q is not a semantic version such as v1.36.3 or v1.36.3+acme.1", value)
-	}
-	s.Version = value
-	return nil
+func match(pattern string) func(string) bool {
+	return regexp.MustCompile("^(?:" + pattern + ")$").MatchString
 }
 
 // isSemver is like semver.IsValid, but refuses the shorthands v1 and v1.2.
