@@ -30,7 +30,7 @@ func (b *Bazel) remember() error {
 	return write(filepath.Join(b.options.Root, filepath.FromSlash(lastFile)), string(data))
 }
 
-// Clean removes what Bazel has made for a tree, in its own folders in the user's cache, and stops its server. It does nothing
+// Clean removes Bazel's output of a tree, in its own folders in the user's cache, and stops its server. It does nothing
 // in a tree in which Bazel never ran.
 func Clean(ctx context.Context, root string) error {
 	file := noteOf(root)

@@ -35,7 +35,7 @@ var debianModules = map[string]string{
 	"rules_shell":   "rules/shell",
 }
 
-// goModules maps Bazel modules to the Go modules that they are made of, by the folder inside the Bazel module.
+// goModules maps Bazel modules to the Go modules that they consist of, by the folder inside the Bazel module.
 var goModules = map[string]map[string]string{
 	"rules_go": {"": "github.com/bazelbuild/rules_go"},
 	"gazelle":  {"": "github.com/bazelbuild/bazel-gazelle", "v2": "github.com/bazel-contrib/bazel-gazelle/v2"},

@@ -75,7 +75,7 @@ func systemDir(ctx context.Context, version string) (string, error) {
 	return filepath.Join(cache, "slipway", "bazel", name), canEnter(ctx)
 }
 
-// systemReady looks whether there is a root with Bazel, or one could be made.
+// systemReady looks whether there is a root with Bazel, or one could be created.
 func systemReady(ctx context.Context, o Options, version string) error {
 	dir, err := systemDir(ctx, version)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // A Comparison says how generated files differ from those that were there.
 type Comparison struct {
 	Files                    int      // that were there, or are now
-	Edited, Missing, Surplus []string // sorted; Missing were not made again, Surplus were not there
+	Edited, Missing, Surplus []string // sorted; Missing were not generated again, Surplus were not there
 }
 
 // Differ returns the number of files that differ.
@@ -35,7 +35,7 @@ func (c *Comparison) Text(w io.Writer) error {
 	return b.Flush()
 }
 
-// Compare generates files anew, in groups as Generate does, and compares them with those that were in the repository.
+// Compare generates files as Generate does, and compares them with those that were in the repository.
 func (r *Repository) Compare(ctx context.Context, names []string) (*Comparison, error) {
 	var err error
 	if r.sources, err = scan(r.Dir); err != nil {

@@ -19,7 +19,7 @@ type Fidelity struct {
 	Step       func(group string, took time.Duration)
 }
 
-// Compare generates files anew, in groups: all if none is named. The comparison is with the files that upstream published.
+// Compare generates the files of groups, all if none is named, and compares them with those that upstream published.
 func (f Fidelity) Compare(ctx context.Context, groups []string) (*Comparison, error) {
 	if err := Known(groups); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ type helper struct {
 	output string   // the file's name
 	args   []string // besides those that all have
 	known  []string // flags that it gets if this version knows them
-	all    bool     // it must see all packages, even if one has changed: it does not see what is generated in others
+	all    bool     // it must get all packages, even if one has changed, since it calls what it generates in them
 }
 
 // lint makes a generator refuse markers that it does not know. Since 1.37.
@@ -59,7 +59,7 @@ func (h helper) with(args ...string) helper {
 	return h
 }
 
-// readOnly lists packages whose types and validations are used by others, but which get no files.
+// readOnly lists packages whose types and validations are used, but which get no files.
 var readOnly = []string{
 	"k8s.io/apimachinery/pkg/apis/meta/v1",
 	"k8s.io/apimachinery/pkg/api/resource",

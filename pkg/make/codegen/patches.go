@@ -20,8 +20,8 @@ import (
 	"slipway.build/pkg/tree/patch"
 )
 
-// A ForPatches makes generated code anew where patches change what it is made from. It is a [patched.Generator]. A patch holds
-// only what people write; if it also holds generated code, that is made again and comes out the same.
+// A ForPatches updates generated code where patches change its sources. It is a [patched.Generator]. A patch needs only what people write;
+// generated code in it is generated again and comes out the same.
 type ForPatches struct {
 	Root       string // of the tree
 	Components string // the folder of the module that requires Kubernetes
@@ -45,7 +45,7 @@ func (f ForPatches) Affects(changes map[string]patch.Change) bool {
 	return err == nil && len(touched(changes)) > 0
 }
 
-// touched returns the folders, sorted, whose packages changed, or which hold messages that Go code is made from.
+// touched returns the folders, sorted, with changed packages or protocol buffer messages.
 func touched(changes map[string]patch.Change) []string {
 	found := map[string]bool{}
 	for name := range changes {
@@ -95,7 +95,7 @@ func (f ForPatches) Generate(ctx context.Context, t patched.Tree, report func(do
 	return r.regenerate(ctx, affected, t)
 }
 
-// regenerate brings the generated code of affected packages up to date with a patched tree.
+// regenerate updates the generated code of affected packages for a patched tree.
 func (r *Repository) regenerate(ctx context.Context, affected map[string]bool, t patched.Tree) error {
 	if err := r.apply(t.Changes()); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *Repository) regenerate(ctx context.Context, affected map[string]bool, t
 	return r.collect(before, t)
 }
 
-// hasBindings reports whether messages changed that Go code is made from.
+// hasBindings reports whether protocol buffer messages changed.
 func hasBindings(changes map[string]patch.Change) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Keys(changes)), func(name string) bool { return path.Base(name) == protoFile })
 }
@@ -152,7 +152,7 @@ func (r *Repository) times() (map[string]time.Time, error) {
 	return times, nil
 }
 
-// collect makes changes of a tree of the files that generators have written or removed since the times before.
+// collect adds to a tree what generators have written or removed since the times before.
 func (r *Repository) collect(before map[string]time.Time, t patched.Tree) error {
 	after, err := r.times()
 	if err != nil {

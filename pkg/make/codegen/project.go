@@ -122,7 +122,8 @@ func (r *Repository) projectOpenAPI(ctx context.Context, p Project, dirs []strin
 	for _, d := range dirs {
 		packages = append(packages, importPath(d))
 	}
-	report, err := r.Tools.projectOpenAPI(ctx, r.placeOf(p), r.tmp, r.path(path.Join(p.Dir, p.OpenAPI)), path.Join(p.Package, p.OpenAPI), packages)
+	report, err := r.Tools.projectOpenAPI(ctx, r.placeOf(p), r.tmp, r.path(path.Join(p.Dir, p.OpenAPI)),
+		path.Join(p.Package, p.OpenAPI), packages)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (r *Repository) protobindings(ctx context.Context) error {
 	return nil
 }
 
-// bindings makes the Go code of the api.proto in one folder, replacing what was made before.
+// bindings generates the Go code of the api.proto in one folder, in place of the earlier one.
 func (r *Repository) bindings(ctx context.Context, dir string, license []byte) error {
 	out, err := os.MkdirTemp(r.tmp, "bindings-")
 	if err != nil {
@@ -78,11 +78,11 @@ func (r *Repository) bindings(ctx context.Context, dir string, license []byte) e
 	if err := r.remove("protobindings", func(file string) bool { return path.Dir(file) == dir }); err != nil {
 		return err
 	}
-	made, err := filepath.Glob(filepath.Join(out, filepath.FromSlash(dir), "*.go"))
+	generated, err := filepath.Glob(filepath.Join(out, filepath.FromSlash(dir), "*.go"))
 	if err != nil {
 		return err
 	}
-	for _, f := range made {
+	for _, f := range generated {
 		data, err := os.ReadFile(f)
 		if err != nil {
 			return err

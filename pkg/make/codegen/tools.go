@@ -107,7 +107,7 @@ func sweep(dir string, now time.Time) {
 // unused begins the names of folders that are removed.
 const unused = ".unused-"
 
-// toolsKey returns the digest of all that the generators are made from.
+// toolsKey returns the digest of all sources of the generators.
 func toolsKey(root, goVersion string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, goVersion, runtime.GOOS, runtime.GOARCH, toolFlags)
@@ -191,7 +191,7 @@ type place struct {
 	header string   // the file with the comment that generated files begin with; empty: none
 }
 
-// command prepares a run of a program of the tools, or with a separator in its name of another one, in a place.
+// command prepares a run of a program in a place. A name without a separator is that of a tool.
 func (t *Tools) command(ctx context.Context, in place, name string, args ...string) *exec.Cmd {
 	if !strings.ContainsRune(name, filepath.Separator) {
 		name = filepath.Join(t.Dir, "bin", name)

@@ -16,7 +16,7 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// A workspace is a copy of a module's code without what is generated, in which generators write.
+// A workspace is a copy of a module without generated code, to which generators write.
 type workspace struct {
 	own    *Own
 	dir    string
@@ -26,7 +26,7 @@ type workspace struct {
 	before map[string][]byte // by path in the module
 }
 
-// workspace makes one among the temporary files of a task.
+// workspace creates one among the temporary files of a task.
 func (o *Own) workspace(ctx context.Context, t *action.Task) (*workspace, error) {
 	if err := o.parse(); err != nil {
 		return nil, err
@@ -104,13 +104,13 @@ func (w *workspace) explain(err error) error {
 // deliver makes the files that generators wrote outputs of the actions. An action for a package gets what is in its folder; one for
 // several gets everything.
 func (w *workspace) deliver(t *action.Task, stale []*action.Action) error {
-	made, err := w.made()
+	generated, err := w.generated()
 	if err != nil {
 		return err
 	}
 	for _, a := range stale {
 		out := t.Path(a.Outputs[0])
-		for name, data := range made {
+		for name, data := range generated {
 			if len(stale) > 1 && path.Dir(name) != w.own.folderOf(a) {
 				continue
 			}
@@ -123,9 +123,9 @@ func (w *workspace) deliver(t *action.Task, stale []*action.Action) error {
 	return nil
 }
 
-// made returns the files that are new or have changed.
-func (w *workspace) made() (map[string][]byte, error) {
-	made := map[string][]byte{}
+// generated returns the files that are new or have changed.
+func (w *workspace) generated() (map[string][]byte, error) {
+	generated := map[string][]byte{}
 	files, err := filesBelow(w.dir, nil)
 	if err != nil {
 		return nil, err
@@ -136,10 +136,10 @@ func (w *workspace) made() (map[string][]byte, error) {
 			return nil, err
 		}
 		if name != "go.mod" && name != "go.sum" && !bytes.Equal(data, w.before[name]) {
-			made[name] = data
+			generated[name] = data
 		}
 	}
-	return made, nil
+	return generated, nil
 }
 
 // write writes a file, and makes the folders above it.
@@ -150,7 +150,7 @@ func write(file string, data []byte) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// A Difference is a generated file in the tree that is not as the generators make it.
+// A Difference is a file in the tree that differs from the generated one.
 type Difference struct {
 	File string // relative to the root, with slashes
 	Kind string // "missing", "stale", "no longer generated"
@@ -160,7 +160,7 @@ type Difference struct {
 // Wanted reports whether the file should be there.
 func (d Difference) Wanted() bool { return d.data != nil }
 
-// Differences compares the tree with what the actions, which have run, made.
+// Differences compares the tree with the outputs of the actions, which have run.
 func (o *Own) Differences(actions []*action.Action) ([]Difference, error) {
 	wanted := map[string][]byte{}
 	for _, a := range actions {
@@ -214,7 +214,7 @@ func (o *Own) leftovers(wanted map[string][]byte) ([]string, error) {
 	return left, nil
 }
 
-// Sync brings the tree in accord with what the actions made. A file is replaced at once.
+// Sync applies differences to the tree. Each file is replaced at once.
 func (o *Own) Sync(differences []Difference) error {
 	for _, d := range differences {
 		file := filepath.Join(o.Root, filepath.FromSlash(d.File))

@@ -9,7 +9,7 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// A Program is a binary, and others that go with it, with what its image says about it.
+// A Program is a binary, perhaps with further ones, and what its image says about it.
 type Program struct {
 	Binaries []Binary // the first one is started
 	Title    string   // for people
@@ -42,7 +42,7 @@ type Binary struct {
 //
 // A program without binaries is one of the base's, and has an entrypoint.
 //
-// The program is the last layer, so that images of one release and platform share the others.
+// The program is the last layer, so that images of one release and platform share all other layers.
 func Component(base []Layer, p Program) Contents {
 	folder := "usr/local/bin/"
 	if len(base) == 0 {

@@ -48,7 +48,7 @@ func Build(c Contents) (*Image, error) {
 	return assemble(c, layers)
 }
 
-// newLayers returns the layers as a packer makes them, at the time of the contents.
+// newLayers packs the layers, at the time of the contents.
 func newLayers(c Contents, p archive.Packer) ([]*layer, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("build image: %w", err)
@@ -64,7 +64,7 @@ func newLayers(c Contents, p archive.Packer) ([]*layer, error) {
 	return layers, nil
 }
 
-// assemble makes the image of contents whose layers were made.
+// assemble returns the image of contents with these layers.
 func assemble(c Contents, layers []*layer) (*Image, error) {
 	config, err := json.Marshal(c.config(layers))
 	if err != nil {

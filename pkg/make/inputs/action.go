@@ -28,7 +28,7 @@ type Spec struct {
 	Debian  []debian.Lock // packages
 }
 
-// A Place says where the file is made, and of what. Its paths decide no bytes.
+// A Place says where the file is packed, and from what. Its paths decide no bytes.
 type Place struct {
 	pack.Place
 	Debian debian.Sources
@@ -100,7 +100,7 @@ func (s Spec) packages(ctx context.Context, from debian.Sources, progress func(s
 	return entries, nil
 }
 
-// withSums adds the member with the sums of all others.
+// withSums adds the member with the sums of all members.
 func withSums(entries []archive.Entry) ([]archive.Entry, error) {
 	sums := checksum.Sums{}
 	for i := range entries {

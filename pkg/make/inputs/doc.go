@@ -1,4 +1,4 @@
-// Package inputs makes the file with a tree and everything that a release is made of, [input.Tarball], in two actions.
+// Package inputs packs a tree with everything that its release needs, [input.Tarball], in two actions.
 //
 // [ModulesAction] makes a folder in the layout of a module proxy (`go help goproxy`), with toolchains among the modules. It takes them
 // from the module cache, after the pinned Go has fetched what is missing there, and checks each by its sum. Module proxies

@@ -125,7 +125,7 @@ func suffixes(m inventory.Pinned) []string {
 	return []string{".mod", ".zip"}
 }
 
-// largestFirst sorts modules by the sizes of their zip files, so that no large one is left when all others are done.
+// largestFirst sorts modules by the sizes of their zip files, so that no large one remains when the rest is done.
 func largestFirst(cache string, modules []inventory.Pinned) []inventory.Pinned {
 	sizes := map[inventory.Version]int64{}
 	for _, m := range modules {

@@ -16,7 +16,7 @@ import (
 // level of the compressor: 6 makes the modules of a release 4 % smaller in 1.2 times the time.
 const level = 4
 
-// repack writes the files of a module's zip file to another one, which depends on their names and contents alone, and returns the
+// repack writes a module's zip file again, so that it depends on names and contents alone, and returns the
 // module's sum ("h1:…").
 func repack(ctx context.Context, from, to string) (sum string, err error) {
 	in, err := zip.OpenReader(from)

@@ -36,7 +36,7 @@ func (e *BaseError) Error() string { return fmt.Sprintf("base %s: %v", e.Name, e
 func (e *BaseError) Unwrap() error { return e.Err }
 
 // findBase returns the base if there is one already, or if the user named one, which the engine pulls by itself. Otherwise it
-// returns the base that would be made here, and its hash.
+// returns the base that would be built here, and its hash.
 func (b builder) findBase(ctx context.Context, i Image, f folder, names []string) (found bool, at base, sum string, err error) {
 	if i.Base != "" {
 		return true, base{name: i.Base}, "", nil
@@ -57,7 +57,7 @@ func (b builder) findBase(ctx context.Context, i Image, f folder, names []string
 	return id != "", at, sum, err
 }
 
-// base finds, pulls or makes the base.
+// base finds, pulls or builds the base.
 func (b builder) base(ctx context.Context, i Image, f folder, names []string) (base, error) {
 	found, at, sum, err := b.findBase(ctx, i, f, names)
 	if err != nil {
@@ -147,7 +147,7 @@ func (b builder) bootstrap(ctx context.Context, i Image, f folder, names []strin
 			system.Options = append(system.Options, "--dpkgopt="+line)
 		}
 	}
-	// The Dockerfile copies the settings as a file, for bases that were not made here.
+	// The Dockerfile copies the settings as a file, for bases that were not built here.
 	system.Options = append(system.Options, "--customize-hook="+debian.Cleanse+" && rm -f dpkg/dpkg.cfg.d/99mmdebstrap")
 	return system.Pack(ctx, func(tar io.Reader) error { return b.importBase(ctx, tar, ref, sum) })
 }

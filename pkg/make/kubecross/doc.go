@@ -1,10 +1,10 @@
 // Package kubecross makes the build image, in which the container road compiles, in a container engine.
 //
-// The image is made from a folder of the repository, images/kube-cross, and the pinned Go. Its tag holds the hash of all that,
+// The image is built from a folder of the repository, images/kube-cross, and the pinned Go. Its tag holds the hash of all that,
 // so an engine that has the image is asked for nothing more:
 //
 //	slipway/kube-cross:OWNER-HASH        one tag for each tree that uses it; the image is removed with the last one
-//	slipway/kube-cross-base:OWNER-HASH   the base, if it was made here
+//	slipway/kube-cross-base:OWNER-HASH   the base, if it was built here
 //
 // The image itself carries only the hash, as a label, and nothing of a tree: trees with the same definition share it.
 //
@@ -22,7 +22,7 @@
 //
 // # What must never be in here
 //
-// Anything that the engine would have to read from this machine's file system, as it may be on another one. Anything of the user
+// Anything that the engine would have to read from this machine's file system, as that may be on another machine. Anything of the user
 // in an image or its history: names of mirrors, credentials, certificates, proxies. What containers do with the image is the
 // subject of package road/container.
 package kubecross

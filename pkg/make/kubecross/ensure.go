@@ -35,7 +35,7 @@ func (i Image) Ensure(ctx context.Context, e *engine.Engine, owner engine.Owner,
 	return ref, built, err
 }
 
-// Ready checks that the engine has the image or that it could be built. If no base can be made on this machine, it pulls one: only
+// Ready checks that the engine has the image or that it could be built. If no base can be built on this machine, it pulls one: only
 // that shows whether the registry has it.
 func (i Image) Ready(ctx context.Context, e *engine.Engine, owner engine.Owner) error {
 	b := builder{engine: e, owner: owner, progress: func(string) {}}
@@ -98,7 +98,7 @@ func (b builder) ensure(ctx context.Context, i Image) (name string, built bool, 
 	return name, true, nil
 }
 
-// labeled finds the image with a label, and reports whether it has the owner's tag. Images that users made from it inherit the
+// labeled finds the image with a label, and reports whether it has the owner's tag. Images that users build from it inherit the
 // label, so one of its tags must be ours.
 func (b builder) labeled(ctx context.Context, repository, label, sum string) (id string, ours bool, err error) {
 	found, err := b.engine.Client.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+sum))})

@@ -29,11 +29,11 @@ const (
 type Image struct {
 	Dir    string        // images/kube-cross, absolute
 	Pin    toolchain.Pin // the Go in it
-	Base   string        // the image to start from; "" is the Dockerfile's default or, if that cannot be pulled, one made here
+	Base   string        // the image to start from; "" is the Dockerfile's default or, if that cannot be pulled, one built here
 	Mirror string        // of Debian packages; "" is the one of this machine's apt
 }
 
-// Ref returns the image's name in an engine of a platform. It holds the hash of everything that the image is made from.
+// Ref returns the image's name in an engine of a platform. It holds the hash of everything in the image.
 func (i Image) Ref(owner engine.Owner, platform catalog.Platform) (string, error) {
 	_, sum, err := i.read(platform)
 	if err != nil {
@@ -129,7 +129,7 @@ func (f folder) text(name string) (string, error) {
 }
 
 // packageLine matches a package's name, with an optional restriction as in Debian's control files: "[amd64]" for engines on amd64,
-// "[!amd64]" for all others. Go and Debian have the same names for the two architectures.
+// "[!amd64]" for engines on any other. Go and Debian have the same names for the two architectures.
 var packageLine = regexp.MustCompile(`^([a-z0-9][a-z0-9+.-]+)(?:\s+\[(!?)(amd64|arm64)\])?$`)
 
 // packages returns the names in packages.txt for an engine's architecture.

@@ -117,7 +117,7 @@ func ModulesAction(root string, s ModulesSpec) *action.Action {
 }
 
 // Texts says where the license texts of a group are: in the module cache, for the modules of a list of packages, or in a
-// folder that Gather or Write made.
+// folder of Gather or Write.
 type Texts struct {
 	Own string // the repository's own license
 

@@ -11,7 +11,7 @@
 //
 // # Which modules
 //
-// Those that the binaries name in their build information, and no others: go.mod requires many more, and only what is
+// Only those that the binaries name in their build information: go.mod requires many more, and only what is
 // shipped needs a license text. Package module lists them; all binaries of a list come from one Go module. Binaries of
 // several Go modules (the cluster's, etcd's, CoreDNS') have a folder each.
 //
@@ -37,7 +37,7 @@
 //	go list -deps -json=ImportPath,Module,Standard,Imports PACKAGE...
 //
 // with the binaries' build tags, once per platform; the outputs for main packages and for tests are joined. The list may
-// hold more than was linked, but a linked module that is not in it is an error: the list was made for another
+// hold more than was linked, but a linked module that is not in it is an error: the list is for another
 // platform, or with other tags. Folders in it (Dir) are ignored; import paths say the same on every machine.
 //
 // # The index
@@ -57,7 +57,7 @@
 //
 // # In two steps
 //
-// Write needs the module cache. In a sandbox there is none, so a folder is made beforehand: [Gather] fills it with the files
+// Write needs the module cache. In a sandbox there is none, so a folder is filled beforehand: [Gather] fills it with the files
 // of all modules in a list of packages, and [Select] takes out of it what binaries need. The result is the same as Write's.
 //
 // # What must never be in here

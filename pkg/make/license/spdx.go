@@ -63,7 +63,7 @@ func (src Source) Names(ctx context.Context) (Names, error) {
 // Declared are the licenses of modules whose texts nothing recognizes, by the module's path. They take the place of unrecognized texts.
 type Declared map[string]string
 
-// GatheredNames names the licenses of every module in a folder that Gather or Write made.
+// GatheredNames names the licenses of every module in a folder of Gather or Write.
 func GatheredNames(ctx context.Context, license, dir string, declared Declared) (Names, error) {
 	index, err := readIndex(filepath.Join(dir, indexFile))
 	if err != nil {

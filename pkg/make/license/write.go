@@ -29,7 +29,7 @@ type Source struct {
 	ModCache string // GOMODCACHE
 	ModRoot  string // the folder of the binaries' go.mod, to which folders in its replace directives are relative
 	GOROOT   string // of the Go that compiled the binaries
-	Modules  string // a list that package module made of the binaries, all of one Go module
+	Modules  string // package module's list of the modules in binaries, all of one Go module
 	Patches  []Patch
 	Packages string // a file with the list of packages, see the package comment
 	Declared Declared

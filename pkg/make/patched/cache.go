@@ -18,10 +18,10 @@ func (w *work) codeDir(v module.Version) (string, error) {
 	return filepath.Join(w.g.ModCache, filepath.FromSlash(cached)), err
 }
 
-// lay makes the code of a patched version in a temporary folder of the module cache, which the caller removes with removeLaid. Files that
-// did not change become hard links to those of the original: copying, hashing and unpacking all of Kubernetes takes the go command longer
+// stage writes the code of a patched version to a temporary folder of the module cache, which the caller removes with removeStaged. Files
+// that did not change become hard links to those of the original: copying, hashing and unpacking all of Kubernetes takes the go command longer
 // than compiling what a patch changes. It returns "" if the module cache has the version.
-func (w *work) lay(b *base, v module.Version, changes map[string]patch.Change) (tmp string, err error) {
+func (w *work) stage(b *base, v module.Version, changes map[string]patch.Change) (tmp string, err error) {
 	dir, err := w.codeDir(v)
 	if err != nil {
 		return "", err
@@ -43,25 +43,25 @@ func removeAbandoned(cache string, now time.Time) {
 	left, _ := filepath.Glob(filepath.Join(cache, "slipway-*"))
 	for _, tmp := range left {
 		if info, err := os.Stat(tmp); err == nil && now.Sub(info.ModTime()) > 24*time.Hour {
-			_ = removeLaid(tmp)
+			_ = removeStaged(tmp)
 		}
 	}
 }
 
-// codeName is the name of the code in a folder that lay made.
+// codeName is the name of the code in a staging folder.
 const codeName = "code"
 
-// removeLaid removes a folder that lay made, with the code if it is still there.
-func removeLaid(tmp string) error {
+// removeStaged removes a staging folder, with the code if it is still there.
+func removeStaged(tmp string) error {
 	if tmp == "" {
 		return nil
 	}
 	return errors.Join(writable(tmp), os.RemoveAll(tmp))
 }
 
-// place puts a patched module into the module cache, as `go mod download` would: its files from a proxy, and the code that lay made. Bazel
+// place puts a patched module into the module cache, as `go mod download` would: its files from a proxy, and the staged code. Bazel
 // gets modules from nowhere else.
-func (w *work) place(b *base, m *Module, laid, proxy string) error {
+func (w *work) place(b *base, m *Module, staged, proxy string) error {
 	at, err := m.Patched.ProxyPath()
 	if err != nil {
 		return err
@@ -76,14 +76,14 @@ func (w *work) place(b *base, m *Module, laid, proxy string) error {
 			return err
 		}
 	}
-	if err := atomicfile.WriteFile(downloads+".ziphash", []byte(m.Sum), 0o644); err != nil || laid == "" {
+	if err := atomicfile.WriteFile(downloads+".ziphash", []byte(m.Sum), 0o644); err != nil || staged == "" {
 		return err
 	}
 	dir, err := w.codeDir(m.Patched)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(laid, codeName), dir); err != nil {
+	if err := os.Rename(filepath.Join(staged, codeName), dir); err != nil {
 		if _, there := os.Stat(dir); there == nil { // another tree with the same patches was faster
 			return nil
 		}
@@ -96,7 +96,7 @@ func (w *work) place(b *base, m *Module, laid, proxy string) error {
 	return os.Chmod(dir, original.Mode().Perm()) // not before: a folder that is not writable cannot be renamed into another
 }
 
-// linkOrCopy makes a file that is another one, where there may be an older one already.
+// linkOrCopy links or copies a file, unless there is one already.
 func linkOrCopy(from, to string) error {
 	if _, err := os.Stat(to); err == nil {
 		return nil
@@ -107,8 +107,8 @@ func linkOrCopy(from, to string) error {
 	return atomicfile.Copy(from, to)
 }
 
-// linkTree makes a folder with the files of another one, which nobody writes to, and with changes. The folders in it get the mode of the
-// original; the folder itself stays writable.
+// linkTree fills a folder with links to the files of a read-only one, and with changes. The folders in it get the mode of the original; the
+// folder itself stays writable.
 func linkTree(from, to string, changes map[string]patch.Change) error {
 	err := fs.WalkDir(os.DirFS(from), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {

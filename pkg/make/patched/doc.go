@@ -7,7 +7,7 @@
 // a binary has the version and its sum.
 //
 // [Action] makes the proxy and the go.mod. [Check] finds a patch that does not apply before anything runs. If patches change what other
-// code is generated from, a [Generator] makes that code anew.
+// code is generated from, a [Generator] generates it again.
 //
 // What must never be in here: how the patched code is compiled, and what generators there are.
 package patched

@@ -95,7 +95,7 @@ func (s Spec) Files() []string { return []string{s.file(ModFile), s.file(SumFile
 
 func (s Spec) file(name string) string { return path.Join(s.Output, name) }
 
-// A Generator makes generated code anew where patches change what it is made from.
+// A Generator updates generated code where patches change its sources.
 type Generator interface {
 	// Recipe identifies the generator's code and versions, for keys.
 	Recipe() string
@@ -142,7 +142,7 @@ func ReadList(dir string) (*List, error) {
 	return list, nil
 }
 
-// Place puts the patched modules into the module cache again, if somebody has removed them. The Go has the folder of patched modules
+// Place puts the patched modules into the module cache again, if they were removed there. The Go has the folder of patched modules
 // among its proxies.
 func (l *List) Place(ctx context.Context, g *toolchain.Go) error {
 	var missing []module.Pinned

@@ -179,7 +179,7 @@ func TestPatchedModulesAreCompiled(t *testing.T) {
 	// Whoever cleans the module cache gets the same modules again.
 	removed, _ := list.Modules[0].Patched.CachePath()
 	removed = filepath.Join(w.g.ModCache, removed)
-	if err := removeLaid(removed); err != nil {
+	if err := removeStaged(removed); err != nil {
 		t.Fatal(err)
 	}
 	if err := list.Place(t.Context(), w.g.WithProxies(filepath.Join(w.root, Dir("cmd"), Proxy))); err != nil {

@@ -114,7 +114,7 @@ func (b *base) cached(modCache string) bool {
 	return true
 }
 
-// generate makes generated code anew if the patches change what it is made from.
+// generate updates generated code if the patches change its sources.
 func (w *work) generate(ctx context.Context, tmp string) error {
 	if w.gen == nil || w.spec.Project != "" || !w.gen.Affects(w.overlay.Changes()) {
 		return nil
@@ -188,18 +188,18 @@ func (w *work) patch(ctx context.Context, path string, changes map[string]patch.
 	m.Patched = module.Version{Path: b.code.Path, Version: version(b.code.Version, w.patchesOf(path), contentOf(changes))}
 	// Both mostly wait for the disk.
 	both, ctx := errgroup.WithContext(ctx)
-	var laid string
+	var staged string
 	both.Go(func() (err error) {
-		laid, err = w.lay(b, m.Patched, changes)
+		staged, err = w.stage(b, m.Patched, changes)
 		return err
 	})
 	both.Go(func() error { return w.publish(ctx, b, m, changes, proxy) })
 	err = both.Wait()
-	defer func() { err = errors.Join(err, removeLaid(laid)) }()
+	defer func() { err = errors.Join(err, removeStaged(staged)) }()
 	if err != nil {
 		return nil, err
 	}
-	return m, w.place(b, m, laid, proxy)
+	return m, w.place(b, m, staged, proxy)
 }
 
 // publish writes the files of a patched module for a proxy, and fills in the sums.

@@ -45,7 +45,7 @@ func (g *goroot) files() (map[string]string, error) {
 		case d.IsDir() && leftOut(file):
 			return fs.SkipDir
 		case !d.IsDir() && distributed(file, g.platform):
-			// A module cannot contain the go.mod of another one. A fetched Go has both names. It reads go.mod, which comes later in
+			// A module cannot contain another module's go.mod. A fetched Go has both names. It reads go.mod, which comes later in
 			// the walk and so replaces the other.
 			name := file
 			if folder, base := path.Split(file); base == "go.mod" {

@@ -70,7 +70,7 @@ var ordinary = []string{
 	"SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP", // Windows
 }
 
-// Find returns the pinned Go. If another one is installed, Find fetches the pinned one, and reports that and the reason to
+// Find returns the pinned Go. If another Go is installed, Find fetches the pinned one, and reports that and the reason to
 // progress unless it is nil.
 func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 	i, err := findInstalled(ctx, pin)
@@ -264,7 +264,7 @@ func (g *Go) WithProxies(folders ...string) *Go {
 	more.env, more.plain = slices.Clone(g.env), g.WithoutProxies()
 	const name = "GOPROXY="
 	for i, kv := range more.env {
-		if rest, ok := strings.CutPrefix(kv, name); ok { // always there: go env tells the default, too
+		if rest, ok := strings.CutPrefix(kv, name); ok { // always there: go env prints the default, too
 			more.env[i] = name + strings.Join(append(first, rest), ",")
 		}
 	}

@@ -93,14 +93,14 @@ func (r *Repository) leaveOutMissing(dir string) error {
 	return os.WriteFile(name, data, 0o666)
 }
 
-// A Change is made to a copy that is kept. The zero value changes nothing.
+// A Change edits a copy that is kept. The zero value changes nothing.
 type Change struct {
 	Key  string                                       // of everything that decides what Make does
 	Make func(ctx context.Context, root string) error // root is the copy's folder
 }
 
-// Keep returns dir with a copy of the repository in it, changed by change. It is made only if there is none, or if its modules
-// or the change's key are others. Nobody may use the old copy at that time: the caller holds a lock.
+// Keep returns dir with a copy of the repository in it, changed by change. It copies only if there is none, or if the modules or the
+// change's key differ. The old copy must not be in use: the caller holds a lock.
 //
 // The users of the copy may write to it, as some tests do. Keep does not see that; a Change can make a git repository of it,
 // with which they put it back.

@@ -17,7 +17,7 @@
 //     [Repository.Missing].
 //
 // [Repository.Keep] keeps a copy for the next use. Files have the times that they have in the module cache, so that results of
-// tests that read them stay in Go's cache when the copy is made again.
+// tests that read them stay in Go's cache when the repository is copied again.
 //
 // # What must never be in here
 //

@@ -36,7 +36,7 @@ const (
 // errDamaged says that a file in the cache differs from what was written.
 var errDamaged = errors.New("damaged")
 
-// A cache is a folder of compressed forms and lists of segments that one recipe made. Each file in it is complete and never
+// A cache is a folder of compressed forms and lists of segments of one recipe. Each file in it is complete and never
 // changes, but may disappear at any time.
 type cache struct {
 	dir string
@@ -129,18 +129,18 @@ func (c *cache) has(seg segment) bool {
 	return true
 }
 
-// making has the compressed forms that this process is making, by path. It is global so that several packers with one cache also compress
-// a content only once. Making a compressed form never waits for another one, so waiting cannot deadlock.
-var making singleflight.Group
+// compressing has the compressed forms that this process is writing, by path. It is global so that several packers with one cache also
+// compress a content only once. Compression never waits for another form, so waiting cannot deadlock.
+var compressing singleflight.Group
 
-// ensure makes the compressed form of a segment if it's missing.
+// ensure compresses a segment into the cache if it's missing.
 func (c *cache) ensure(ctx context.Context, w workers, con *content, seg segment) error {
 	for !c.has(seg) {
 		mine := false
-		_, err, _ := making.Do(c.path(seg.Sum, packedExt), func() (any, error) {
+		_, err, _ := compressing.Do(c.path(seg.Sum, packedExt), func() (any, error) {
 			mine = true
 			if c.has(seg) {
-				return nil, nil // made between the check and the call
+				return nil, nil // compressed between the check and the call
 			}
 			return nil, c.make(ctx, w, con, seg)
 		})
@@ -166,7 +166,7 @@ func (c *cache) make(ctx context.Context, w workers, con *content, seg segment) 
 	if _, err := hex.Decode(t.Sum[:], []byte(seg.Sum)); err != nil {
 		return con.fail(err)
 	}
-	return atomicfile.Write(c.path(seg.Sum, packedExt), 0o644, func(f io.Writer) error { // others may share the cache
+	return atomicfile.Write(c.path(seg.Sum, packedExt), 0o644, func(f io.Writer) error { // users may share the cache
 		err := w.deflateAll(ctx, con.reader(ctx, src, seg), func(ch chunk) error {
 			t.CRC = combineCRC(t.CRC, ch.crc, ch.size)
 			t.PackedCRC = crc32.Update(t.PackedCRC, crc32.IEEETable, ch.packed)
@@ -235,15 +235,15 @@ func (c *cache) keep(name, ext string, data []byte) error {
 	})
 }
 
-// touch records a use. It may fail in a cache that others own; then the file only looks unused.
+// touch records a use. It may fail in another user's cache; then the file only looks unused.
 func touch(path string, info fs.FileInfo) {
 	if now := time.Now(); now.Sub(info.ModTime()) > touchEvery {
 		os.Chtimes(path, now, now)
 	}
 }
 
-// Trim removes files from the cache that were not used for five days, whichever recipe made them. It may run while others
-// use the cache.
+// Trim removes files from the cache that were not used for five days, of whichever recipe. It may run while the
+// cache is in use.
 func (p *Packer) Trim() error {
 	if p.Cache == "" {
 		return nil

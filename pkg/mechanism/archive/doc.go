@@ -3,7 +3,7 @@
 //
 // # What the bytes depend on
 //
-// Members are sorted by name, those marked as last after the others, and owned by 0:0 without user names. Directories have mode
+// Members are sorted by name, those marked as last at the end, and owned by 0:0 without user names. Directories have mode
 // 0755 (1777 if they are sticky, like /tmp in an image), files 0755 if their owner may execute them and 0644 if not, symbolic
 // links 0777; all have one time, in whole seconds. Other permission bits have no effect, as git does not keep them either.
 // Missing parent directories are added. Headers are USTAR where possible, else PAX (long names, files above 8 GiB). A .tar.gz
@@ -32,11 +32,11 @@
 // # The cache
 //
 // Files in the cache are written under a temporary name and renamed, so several processes can share one and
-// any of them may be killed. Each file holds its own checksums; a damaged one is noticed and made again.
+// any of them may be killed. Each file holds its own checksums; a damaged one is noticed and written again.
 // [Packer.Trim] removes files that were not used for five days. The whole folder may be removed at any time.
 //
 // # What must never be in here
 //
-// Knowledge of what is packed: names of releases, images or platforms. Unpacking of archives that others made: [ReadTar] only
+// Knowledge of what is packed: names of releases, images or platforms. Unpacking of third-party archives: [ReadTar] only
 // reads back what [Tar] wrote. Any choice that depends on the machine, the clock or the environment.
 package archive

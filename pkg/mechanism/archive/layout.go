@@ -122,7 +122,7 @@ func newMember(e Entry, t time.Time) (member, error) {
 		h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, e.Link, 0o777
 	case 0:
 		h.Typeflag, h.Mode = tar.TypeReg, 0o644
-		if e.Mode&0o100 != 0 { // git keeps only this bit; the others depend on the umask
+		if e.Mode&0o100 != 0 { // git keeps only this bit; the rest depends on the umask
 			h.Mode = 0o755
 		}
 		if e.Mode&fs.ModeSetuid != 0 {

@@ -22,7 +22,7 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// The code decides an archive's bytes, with its entries and their time. The cache has a folder for what each version of it made.
+// The code decides an archive's bytes, with its entries and their time. The cache has a folder for each version of it.
 var code = recipe.Of("mechanism/archive", sources)
 
 // An Entry describes a member of an archive: a directory, a symbolic link, or a file whose content is Data or is read from
@@ -389,9 +389,9 @@ func (p *packing) write(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// made waits for the compressed form of a segment in the cache, and calls use. Another process may remove or damage the form at any time;
-// if use fails, it is made again, a limited number of times.
-func (p *packing) made(ctx context.Context, c *content, seg segment, use func() error) error {
+// withForm waits for the compressed form of a segment in the cache, and calls use. Another process may remove or damage the form at any
+// time; if use fails, the segment is compressed again, a limited number of times.
+func (p *packing) withForm(ctx context.Context, c *content, seg segment, use func() error) error {
 	var last error
 	for range 3 {
 		if err := p.cache.ensure(ctx, p.workers, c, seg); err != nil {

@@ -33,7 +33,7 @@ type piece struct {
 type output struct {
 	*packing
 	to   io.Writer
-	sums Digester  // to, or nil if that is none
+	sums Digester  // to, or nil if that is no Digester
 	name hash.Hash // of the pieces until now
 	buf  []byte    // for a compressed form; about a chunk long
 
@@ -98,7 +98,7 @@ func (o *output) add(ctx context.Context, p piece) error {
 
 // form returns what the cache says of the compressed form of a segment.
 func (o *output) form(ctx context.Context, c *content, seg segment) (t trailer, err error) {
-	err = o.made(ctx, c, seg, func() error {
+	err = o.withForm(ctx, c, seg, func() error {
 		f, found, err := o.cache.stat(seg)
 		if err != nil {
 			return err
@@ -127,14 +127,14 @@ func (o *output) writePiece(ctx context.Context, p piece, write func([]byte) (in
 	}
 	c := p.chunk
 	if p.glue == nil {
-		err := o.made(ctx, p.content, p.segment, func() error {
+		err := o.withForm(ctx, p.content, p.segment, func() error {
 			var t trailer
 			var err error
 			if o.buf, t, err = o.cache.read(p.segment, o.buf); err != nil {
 				return err
 			}
 			if p.form.PackedSize > 0 && t != p.form {
-				return fmt.Errorf("%s: %w", o.cache.path(p.segment.Sum, packedExt), errChanged) // it was made again, by other code
+				return fmt.Errorf("%s: %w", o.cache.path(p.segment.Sum, packedExt), errChanged) // it was compressed again, by other code
 			}
 			c = chunk{packed: o.buf, size: t.Size, crc: t.CRC}
 			return nil

@@ -23,7 +23,7 @@ func Tar(w io.Writer, entries []Entry, t time.Time) error {
 	return err
 }
 
-// A Tarball is an uncompressed tar file that is made while it is read, as often as needed, so an image's layer need not be on
+// A Tarball is an uncompressed tar file that is packed while it is read, as often as needed, so an image's layer need not be on
 // disk. Reading fails if one of its files has changed since NewTarball.
 type Tarball struct {
 	members []member

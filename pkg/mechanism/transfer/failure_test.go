@@ -211,7 +211,8 @@ func TestClientVersions(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "rsync"), "0755|#!/bin/sh\necho openrsync: protocol version 29\n")
-	if err := check(t.Context(), filepath.Join(dir, "rsync")); err == nil || !strings.HasPrefix(err.Error(), filepath.Join(dir, "rsync")+": is openrsync") {
+	program := filepath.Join(dir, "rsync")
+	if err := check(t.Context(), program); err == nil || !strings.HasPrefix(err.Error(), program+": is openrsync") {
 		t.Errorf("err = %v", err)
 	}
 }

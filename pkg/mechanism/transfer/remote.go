@@ -75,7 +75,7 @@ func (r *Remote) FetchArgs(port int, module string) []string {
 	return r.args(transfer{module: module, flags: fetchFlags}, port)
 }
 
-// Mirror makes the module hold exactly these files of the local folder dir. It sends changed files and deletes all others, except
+// Mirror makes the module hold exactly these files of the local folder dir. It sends changed files and deletes the rest, except
 // at or below the protected paths. All names and paths are relative to dir and slash-separated.
 func (r *Remote) Mirror(ctx context.Context, module, dir string, names []string, protected ...string) (Stats, error) {
 	return r.send(ctx, transfer{module: module, dir: dir, send: true, flags: mirrorFlags}, names, func(s *surveyed) (string, error) {
@@ -118,7 +118,7 @@ func (r *Remote) send(ctx context.Context, t transfer, names []string, input fun
 // naming one is an error.
 //
 // Basis, if not "", is a local folder. Fetch copies files that are unchanged in it from there, and gets only the differences of
-// the others. It does not make hard links, although they would be faster: a write to a fetched file, or a change of its mode,
+// changed ones. It does not make hard links, although they would be faster: a write to a fetched file, or a change of its mode,
 // must not change the basis, nor the other way round.
 func (r *Remote) Fetch(ctx context.Context, module, from string, names []string, to, basis string) (Stats, error) {
 	t := transfer{module: module, dir: to, flags: slices.Clone(fetchFlags)}

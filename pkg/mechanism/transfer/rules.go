@@ -35,7 +35,7 @@ func (s *surveyed) sends(name string) bool {
 }
 
 // escape returns a pattern that matches only one name. For rsync a backslash is an escape only in a pattern with a wildcard, and
-// an ordinary character in all others.
+// an ordinary character elsewhere.
 func escape(name string) string {
 	if !strings.ContainsAny(name, "*?[") {
 		return name

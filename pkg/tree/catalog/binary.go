@@ -26,7 +26,7 @@ type Binary struct {
 	Only   []Platform `json:"only,omitempty" file:"optional"`   // if not empty: for these platforms alone
 }
 
-// IsTest reports whether the binary is made by `go test -c` and not by `go build`.
+// IsTest reports whether the binary is compiled by `go test -c` and not by `go build`.
 func (b Binary) IsTest() bool { return b.Test != "" }
 
 // ImportPath returns the import path of the package, which the Go command finds in the binary's module.

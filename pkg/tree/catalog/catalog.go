@@ -81,9 +81,9 @@ type Image struct {
 	User   string   `json:"user,omitempty" file:"optional"`   // UID:GID to run as; empty: root
 
 	// Images of other projects say by themselves what and when they are, so that they are the same in every release.
-	// The others leave all four out: they have the version and the commit of the release.
+	// Components' images leave all four out: they have the version and the commit of the release.
 	Version  string    `json:"version,omitempty" file:"optional"`  // its tag
-	Created  time.Time `json:"created,omitzero" file:"optional"`   // when that version was made
+	Created  time.Time `json:"created,omitzero" file:"optional"`   // when that version was built
 	Revision string    `json:"revision,omitempty" file:"optional"` // its commit, if that is known
 	Source   string    `json:"source,omitempty" file:"optional"`   // https URL of the repository with the commit
 

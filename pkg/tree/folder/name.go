@@ -27,7 +27,7 @@ func Excluded(name string, mode fs.FileMode) bool {
 	return name == Version || mode&fs.ModeSymlink != 0 && strings.HasPrefix(name, "bazel-")
 }
 
-// Leaving reports whether a file has the name of one that an editor or a file manager leaves beside others: a lock (.#x), a copy (#x#, x~),
+// Leaving reports whether a file has the name of one that an editor or a file manager leaves beside files: a lock (.#x), a copy (#x#, x~),
 // a swap file (.x.swp), .DS_Store.
 func Leaving(name string) bool {
 	base := path.Base(name)

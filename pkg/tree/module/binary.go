@@ -51,7 +51,7 @@ func ReadBinary(file string) (Binary, error) {
 }
 
 // linked returns all modules of a binary but the one whose working folder was compiled. Only that one has neither a sum
-// nor a replacement. Its version is no sign: one made from version control looks like any other.
+// nor a replacement. Its version is no sign: one from version control looks like any other.
 func linked(info *debug.BuildInfo) []Dependency {
 	modules := info.Deps
 	if info.Main.Sum != "" || info.Main.Replace != nil {

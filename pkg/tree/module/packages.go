@@ -125,8 +125,8 @@ func functionNames(table []byte, order binary.ByteOrder) ([]byte, error) {
 
 // packageOf returns the import path of the package that a function's name begins with, or "".
 func packageOf(function string) string {
-	for _, made := range []string{"type:", "go:"} { // by the compiler
-		if strings.HasPrefix(function, made) {
+	for _, synthetic := range []string{"type:", "go:"} { // the compiler's own
+		if strings.HasPrefix(function, synthetic) {
 			return ""
 		}
 	}

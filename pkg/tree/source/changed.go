@@ -26,7 +26,7 @@ func (t *Tree) look() {
 	}
 }
 
-// Changed looks at the tree again, which open must open anew, and names one change since Find looked: a file, or what happened to the
+// Changed looks at the tree again, with a new open, and names one change since Find looked: a file, or what happened to the
 // commit. It returns "" if nothing changed.
 func (t *Tree) Changed(ctx context.Context, open worktree.Opener) (string, error) {
 	now, err := Find(ctx, t.Root, open)

@@ -6,7 +6,7 @@
 //     checkouts make a work tree differ from its commit, and attributes make git archive leave out or rewrite files;
 //     none of these has an effect here.
 //   - In a changed work tree, the sources are the files that git tracks, or would track if they were added. Ignored and
-//     deleted files are none.
+//     deleted files are not sources.
 //   - Without git, in an unpacked source tarball, all files are sources. A release that is built there has the checksums
 //     of the release that the tarball comes from.
 //

@@ -66,7 +66,7 @@ func withoutShadowed(names []string) []string {
 	})
 }
 
-// candidate returns the name of the source in a line of git ls-files, or "" if the file is none. The line is "? NAME" for an
+// candidate returns the name of the source in a line of git ls-files, or "" if the file is not one. The line is "? NAME" for an
 // untracked file, and "TAG MODE HASH STAGE<tab>NAME" for a tracked one.
 func (t *Tree) candidate(line string) (string, error) {
 	tag, name, _ := strings.Cut(line, " ")

@@ -79,8 +79,8 @@ func (t *Tree) Names() []string {
 }
 
 // Content returns a digest of the sources that is the same wherever they are: in the work tree, in its commit, in the tarball, and in the
-// folder where that was unpacked. Seen is a digest of all that may be read in the folder: another one if that has more, such as a file that
-// git ignores. See [folder.Digest].
+// folder where that was unpacked. Seen is a digest of all that a build may read in the folder. It differs if
+// there is more, such as a file that git ignores. See [folder.Digest].
 func (t *Tree) Content(ctx context.Context) (sources, seen string, err error) {
 	files, err := t.readAll(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@
 //  3. Git, if the tree's root is the top of a git work tree. A folder that is not what the commit has makes the tree dirty,
 //     whatever git ignores: see package worktree.
 //  4. The file named version in the tree's root, which a source tarball contains. It has a digest of the sources, and
-//     makes the tree dirty if they have another one.
+//     makes the tree dirty if theirs differs.
 //
 // Git runs only if 1 and 2 leave a field open. If neither 3 nor 4 exists, the error names the variables to set.
 //

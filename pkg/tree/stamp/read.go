@@ -23,7 +23,7 @@ type Request struct {
 	Root string              // the top of the source tree
 	Base string              // the version of Kubernetes that cmd/go.mod requires: v1.36.3
 	Env  func(string) string // the environment; nil is os.Getenv
-	Git  worktree.Opener     // opens the repository at Root, if that is shared with others
+	Git  worktree.Opener     // opens the repository at Root, if callers share it
 }
 
 // Read finds out which version a source tree is, by the rules in the package comment.

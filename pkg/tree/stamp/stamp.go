@@ -16,7 +16,7 @@ var sources embed.FS
 // The code is in keys: it names files that are no sources.
 var _ = recipe.Of("tree/stamp", sources)
 
-// A Stamp names the version of a tree, and of everything made from it.
+// A Stamp names the version of a tree, and of everything built from it.
 type Stamp struct {
 	Version   string    // v1.36.3+slipway.20261120235300.0123456789ab
 	Commit    string    // in hex, in full unless it was set shorter

@@ -169,24 +169,23 @@ func hasFile(dir string) bool {
 	}) != nil
 }
 
-// read returns those of the names beside a commit that something may read. Whether git ignores a file says nothing about that, except of
-// what is there for others: hidden files and folders at the top, such as those of editors, but Bazel's, and Bazel's settings of this
-// machine.
+// read returns those of the names beside a commit that a build may read. Whether git ignores a file says nothing about that, with two
+// exceptions: hidden files and folders at the top other than Bazel's, such as those of editors, and Bazel's settings of this machine.
 func (r *Repo) read(ctx context.Context, beside []string) ([]string, error) {
-	var read, others []string
+	var read, personal []string
 	for _, name := range beside {
 		top := !strings.Contains(strings.TrimSuffix(name, "/"), "/")
 		if top && (strings.HasPrefix(name, ".") && !strings.HasPrefix(name, ".bazel") || name == "user.bazelrc") {
-			others = append(others, name)
+			personal = append(personal, name)
 		} else {
 			read = append(read, name)
 		}
 	}
-	if len(others) == 0 {
+	if len(personal) == 0 {
 		return read, nil
 	}
 	args := []string{"ls-files", "-z", "--others", "--cached", "--exclude-standard", "--directory", "--"}
-	for _, name := range others {
+	for _, name := range personal {
 		args = append(args, ":(literal)"+name)
 	}
 	out, err := r.Run(ctx, nil, args...)

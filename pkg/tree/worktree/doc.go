@@ -1,6 +1,6 @@
 // Package worktree asks git about one work tree: at which commit it is, and whether files have changed since.
 //
-// Whether they have is not git's to say. Git can be told not to look: by lists of ignored files, flags in its index, sparse checkouts,
+// Git's own answer does not count. Git can be configured not to look: by lists of ignored files, flags in its index, sparse checkouts,
 // settings such as core.fileMode, and filters by which other bytes count as the same. But compilers and packers read the folder. So the
 // commit's list of files, with their modes and hashes, is compared with the folder itself, and a file that is not in the commit makes the
 // tree dirty, ignored or not. Only these count for nothing: what is never a source (see package folder); at the top, hidden files that git

@@ -58,7 +58,7 @@ func Open(root string, env func(string) string) (*Repo, error) {
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		return nil, err
 	}
-	// A linked work tree and a submodule have a file there, all others a folder.
+	// A linked work tree and a submodule have a file there, any other a folder.
 	_, err = os.Lstat(filepath.Join(top, ".git"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
