@@ -153,15 +153,15 @@ func (s ModulesSpec) writeLists(dir string) error {
 	for folder, versions := range lists {
 		versions = slices.DeleteFunc(versions, module.IsPseudoVersion)
 		semver.Sort(versions)
-		var text strings.Builder
-		for _, v := range versions {
-			text.WriteString(v + "\n")
+		var text string
+		if len(versions) > 0 {
+			text = strings.Join(versions, "\n") + "\n"
 		}
 		to := filepath.Join(dir, filepath.FromSlash(folder), "list")
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
 			return err
 		}
 	}

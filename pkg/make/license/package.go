@@ -39,31 +39,25 @@ type listedModule struct {
 // condense copies a list of packages that `go list -json` printed, as far as it is the same on every machine.
 func condense(w io.Writer, r io.Reader) error {
 	to := json.NewEncoder(w)
-	for from := json.NewDecoder(r); ; {
+	for from := json.NewDecoder(r); from.More(); {
 		var p listed
-		switch err := from.Decode(&p); {
-		case err == io.EOF:
-			return nil
-		case err != nil:
+		if err := from.Decode(&p); err != nil {
 			return fmt.Errorf("go list: %w", err)
 		}
 		if err := to.Encode(p); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // Packages reads the output of `go list -deps -json=ImportPath,Module,Standard`, or several of them joined. It returns all
 // packages but those of the standard library, sorted and without duplicates.
 func Packages(r io.Reader) ([]Package, error) {
 	var packages []Package
-	for d := json.NewDecoder(r); ; {
+	for d := json.NewDecoder(r); d.More(); {
 		var listed listed
-		err := d.Decode(&listed)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
+		if err := d.Decode(&listed); err != nil {
 			return nil, fmt.Errorf("license: list of packages: %w", err)
 		}
 		if listed.Standard {

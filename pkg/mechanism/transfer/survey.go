@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -52,7 +53,7 @@ func survey(ctx context.Context, dir string, names []string) (*surveyed, error) 
 	if w.found < w.count {
 		return nil, w.missing()
 	}
-	for _, name := range w.links.sorted() {
+	for _, name := range slices.Sorted(maps.Keys(w.links)) {
 		if w.links.leaveTree(name) {
 			return nil, fmt.Errorf("%s: the symbolic link points outside the tree, to %s: nothing was sent", name, w.links[name])
 		}
@@ -161,15 +162,6 @@ func checkName(name string) error {
 
 // links returns the targets of the listed symbolic links, by name.
 type links map[string]string
-
-func (l links) sorted() []string {
-	names := make([]string, 0, len(l))
-	for name := range l {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
 
 // leaveTree reports whether following a link leads out of the tree at any step. It follows names as the kernel does: a target that
 // stays inside as text may still lead out through other links (a/b/.. is not a if b is a link).
