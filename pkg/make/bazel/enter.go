@@ -41,10 +41,8 @@ func (b *Bazel) binds() []string {
 	if home, err := os.UserHomeDir(); err == nil && home != "/" {
 		folders = append(folders, home) // .netrc, .gitconfig, .bazelrc
 	}
-	for _, kv := range b.options.Go.Command(context.Background(), "", "", "").Env {
-		if cache, ok := strings.CutPrefix(kv, "GOCACHE="); ok {
-			folders = append(folders, cache)
-		}
+	if cache := b.options.Go.Setting("GOCACHE"); cache != "" {
+		folders = append(folders, cache)
 	}
 	slices.Sort(folders)
 	var binds []string

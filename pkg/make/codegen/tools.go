@@ -19,8 +19,9 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/mod/sumdb/dirhash"
+
 	"slipway.build/pkg/make/toolchain"
-	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/tail"
 )
@@ -109,24 +110,11 @@ const unused = ".unused-"
 
 // toolsKey returns the digest of all sources of the generators.
 func toolsKey(root, goVersion string) (string, error) {
-	h := sha256.New()
-	fmt.Fprintln(h, goVersion, runtime.GOOS, runtime.GOARCH, toolFlags)
-	dir := filepath.Join(root, filepath.FromSlash(Module))
-	files, err := filesBelow(dir, nil)
+	sum, err := dirhash.HashDir(filepath.Join(root, filepath.FromSlash(Module)), Module, dirhash.Hash1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s is not there, which says from which modules the generators are compiled: %w", Module, err)
 	}
-	if err != nil {
-		return "", err
-	}
-	for _, name := range files {
-		data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(h, "%s/%s %d\n%s", Module, name, len(data), data)
-	}
-	return hex.EncodeToString(h.Sum(nil))[:20], nil
+	return digest(fmt.Sprintln(goVersion, runtime.GOOS, runtime.GOARCH, toolFlags, sum)), err
 }
 
 // digest names a content in the cache folder.
@@ -161,14 +149,11 @@ func compileTools(ctx context.Context, root string, g *toolchain.Go, dir string)
 		return err
 	}
 	to := filepath.Join(dir, "include", filepath.FromSlash(gogo), filepath.FromSlash(gogoProto))
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
 	data, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(gogoProto)))
 	if err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(to, data, 0o644)
+	return write(to, data)
 }
 
 // runChild runs a program that ends with this process, and explains its failure by the last lines that it printed.

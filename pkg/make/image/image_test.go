@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -70,10 +71,12 @@ func config(t *testing.T, img *Image) *v1.ConfigFile {
 // members returns the names, types and contents of a layer's members, in order.
 func members(t *testing.T, l *layer) (list []string, content map[string]string) {
 	t.Helper()
-	r := l.Open()
-	defer r.Close()
+	var packed bytes.Buffer
+	if _, err := l.WriteTo(&packed); err != nil {
+		t.Fatal(err)
+	}
 	content = map[string]string{}
-	for tr := tar.NewReader(r); ; {
+	for tr := tar.NewReader(&packed); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			return list, content
@@ -151,12 +154,14 @@ func TestLayersAreWhatTheConfigSays(t *testing.T) {
 		t.Fatalf("layers: %d, in the config %d", len(img.layers), len(ids))
 	}
 	for i, l := range img.layers {
-		r := l.Open()
-		digest, size, err := v1.SHA256(r)
+		var packed bytes.Buffer
+		if _, err := l.WriteTo(&packed); err != nil {
+			t.Fatal(err)
+		}
+		digest, size, err := v1.SHA256(&packed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Close()
 		if l.digest != digest || ids[i] != digest || l.Size() != size {
 			t.Errorf("layer %d: %s, %d bytes, in the config %s, content is %s, %d bytes", i, l.digest, l.Size(), ids[i], digest, size)
 		}

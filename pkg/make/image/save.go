@@ -2,7 +2,6 @@ package image
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -70,10 +69,10 @@ func (a *archiver) write(i *Image, tags []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.add("manifest.json", int64(len(manifest)), bytes.NewReader(manifest)); err != nil {
+	if err := a.add("manifest.json", manifest); err != nil {
 		return err
 	}
-	if err := a.add(d.Config, int64(len(i.config)), bytes.NewReader(i.config)); err != nil {
+	if err := a.add(d.Config, i.config); err != nil {
 		return err
 	}
 	written := map[v1.Hash]bool{}
@@ -92,28 +91,33 @@ func (a *archiver) write(i *Image, tags []string) error {
 // name returns the name of a layer's member.
 func (l *layer) name() string { return l.digest.Hex + ".tar" }
 
+// add writes a member.
+func (a *archiver) add(name string, content []byte) error {
+	err := a.header(name, int64(len(content)))
+	if err == nil {
+		_, err = a.tar.Write(content)
+	}
+	return err
+}
+
+func (a *archiver) header(name string, size int64) error {
+	return a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: size, ModTime: a.created})
+}
+
 func (a *archiver) addLayer(l *layer) error {
-	r := l.Open()
-	defer r.Close()
+	if err := a.header(l.name(), l.Size()); err != nil {
+		return err
+	}
+	for _, part := range l.Parts() {
+		part.Off += a.size
+		a.parts = append(a.parts, part)
+	}
 	sum := sha256.New()
-	if err := a.add(l.name(), l.Size(), io.TeeReader(r, sum)); err != nil {
+	if _, err := l.WriteTo(io.MultiWriter(a.tar, sum)); err != nil {
 		return err
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != l.digest.Hex {
 		return errors.New("content changed since the image was built")
 	}
-	for _, part := range l.Parts() {
-		part.Off += a.size - l.Size()
-		a.parts = append(a.parts, part)
-	}
 	return nil
-}
-
-// add writes a member.
-func (a *archiver) add(name string, size int64, content io.Reader) error {
-	err := a.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: size, ModTime: a.created})
-	if err == nil {
-		_, err = io.Copy(a.tar, content)
-	}
-	return err
 }

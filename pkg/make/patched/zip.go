@@ -137,17 +137,18 @@ func knownSums(ctx context.Context, file string, b *base, original *zip.ReadClos
 	slices.SortFunc(files, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
 	lines := make([]string, len(files))
 	g, ctx := errgroup.WithContext(ctx)
-	workers := runtime.GOMAXPROCS(0)
-	for worker := range workers {
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, f := range files {
 		g.Go(func() error {
-			for i := worker; i < len(files) && ctx.Err() == nil; i += workers {
-				sum, err := sumOfFile(files[i])
-				if err != nil {
-					return fmt.Errorf("%s: %w", files[i].Name, err)
-				}
-				lines[i] = sum + "  " + files[i].Name + "\n"
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			return ctx.Err()
+			sum, err := sumOfFile(f)
+			if err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+			lines[i] = sum + "  " + f.Name + "\n"
+			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {

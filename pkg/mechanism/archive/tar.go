@@ -2,7 +2,6 @@ package archive
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +22,8 @@ func Tar(w io.Writer, entries []Entry, t time.Time) error {
 	return err
 }
 
-// A Tarball is an uncompressed tar file that is packed while it is read, as often as needed, so an image's layer need not be on
-// disk. Reading fails if one of its files has changed since NewTarball.
+// A Tarball is an uncompressed tar file that is packed while it is written, as often as needed, so an image's layer need not be on disk.
+// Writing fails if one of its files has changed since NewTarball.
 type Tarball struct {
 	members []member
 	size    int64
@@ -83,79 +82,32 @@ func (b *Tarball) Parts() []Part {
 // Size returns the length of the tar file in bytes.
 func (b *Tarball) Size() int64 { return b.size }
 
-// Open returns a reader of the tar file from its start. The reader holds at most one file open.
-func (b *Tarball) Open() io.ReadCloser { return &tarReader{rest: b.members} }
-
-// WriteTo writes the tar file.
+// WriteTo writes the tar file. It has at most one file open.
 func (b *Tarball) WriteTo(w io.Writer) (int64, error) {
-	r := b.Open()
-	defer r.Close()
-	return io.CopyBuffer(w, r, make([]byte, 256<<10))
-}
-
-type tarReader struct {
-	rest []member  // not begun yet
-	cur  io.Reader // what is left of the current member; nil between members
-	src  io.Closer // its content, if it is open
-	done bool      // the end was begun
-}
-
-func (r *tarReader) Read(p []byte) (int, error) {
-	for len(p) > 0 {
-		if r.cur == nil {
-			if err := r.next(); err != nil {
-				return 0, err
-			}
-		}
-		n, err := r.cur.Read(p)
-		if err == io.EOF {
-			r.cur, err = nil, nil
-		}
-		if n > 0 || err != nil {
-			return n, err
+	buf := make([]byte, 256<<10)
+	for i := range b.members {
+		if err := b.members[i].write(w, buf); err != nil {
+			return 0, err
 		}
 	}
-	return 0, nil
+	_, err := w.Write(zeros[:endSize])
+	return b.size, err
 }
 
-func (r *tarReader) next() error {
-	if err := r.Close(); err != nil {
+func (m *member) write(w io.Writer, buf []byte) error {
+	if _, err := w.Write(m.header); err != nil || m.content == nil {
 		return err
-	}
-	if r.done {
-		return io.EOF
-	}
-	if len(r.rest) == 0 {
-		r.done = true
-		r.cur = bytes.NewReader(zeros[:endSize])
-		return nil
-	}
-	m := &r.rest[0]
-	r.rest = r.rest[1:]
-	header := bytes.NewReader(m.header)
-	if m.content == nil {
-		r.cur = header
-		return nil
 	}
 	src, err := m.content.open()
 	if err != nil {
 		return err
 	}
-	r.src = src
-	r.cur = io.MultiReader(
-		header,
-		m.content.reader(context.Background(), src, m.content.whole()),
-		bytes.NewReader(zeros[:padding(m.content.size)]),
-	)
-	return nil
-}
-
-func (r *tarReader) Close() error {
-	if r.src == nil {
-		return nil
+	defer src.Close()
+	content := m.content.reader(context.Background(), src, m.content.whole())
+	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, content, buf); err != nil {
+		return err
 	}
-	err := r.src.Close()
-	r.src = nil
+	_, err = w.Write(zeros[:padding(m.content.size)])
 	return err
 }
 
