@@ -202,11 +202,11 @@ func add(name string, summary *gotest.Summary) error {
 			u.Tests++
 			if t.Outcome == report.Failed {
 				u.Failed = append(u.Failed, t.Name)
-				u.Output += t.Output
+				u.Output += t.Output()
 			}
 		}
 		if p.Outcome == report.Failed {
-			u.Output = ending(p.Build + u.Output + p.Output)
+			u.Output = ending(p.Build + u.Output + p.Output())
 		}
 		if err := lines.Encode(u); err != nil {
 			return err

@@ -1,11 +1,17 @@
 // Package gotest runs `go test -json` and reports on it.
 //
-// Run starts a prepared command and reads its events. When a package ends, it prints what go test prints without -v: one line if it
-// passed, and the output of the tests that failed if it did not. Unlike go test, it leaves out what the passing tests of a package
-// that failed printed. It returns a [Summary]: packages and tests with their outcomes, which [Summary.Results] turns into
+// Run starts a prepared command and reads its events. When a package ends, Run prints what go test prints without -v: one line if the
+// package passed, and otherwise the output of the tests that failed. Unlike go test, it leaves out what passing tests of a failed package
+// printed. It returns a [Summary]: packages and tests with their outcomes, which [Summary.Results] turns into
 // results for package report, and so into JUnit's XML.
 //
 // Failed tests are no error: they are in the Summary. An error of Run means that the tests did not run to their end.
+//
+// # Why no library reads the events
+//
+// gotestsum's testjson finds the tests that a panic or a timeout cut short only when the last package has ended, collects the errors of
+// all compiles in one list, and does not sort the output of packages that are tested at the same time. Run needs all of this when a package
+// ends. So only the decoding of a line would be left to testjson, and it needs six more modules, for colors and letter case.
 //
 // # What must never be in here
 //

@@ -252,3 +252,47 @@ func TestResultsHaveSubtestsOnlyIfAsked(t *testing.T) {
 		}
 	}
 }
+
+func TestTestThatFailsOnceInSeveralRunsHasFailed(t *testing.T) {
+	t.Parallel()
+	const events = `{"Action":"run","Package":"a","Test":"TestA"}
+{"Action":"output","Package":"a","Test":"TestA","Output":"    a_test.go:1: unlucky\n"}
+{"Action":"output","Package":"a","Test":"TestA","Output":"--- FAIL: TestA (0.10s)\n"}
+{"Action":"fail","Package":"a","Test":"TestA","Elapsed":0.1}
+{"Action":"run","Package":"a","Test":"TestA"}
+{"Action":"output","Package":"a","Test":"TestA","Output":"--- PASS: TestA (0.20s)\n"}
+{"Action":"pass","Package":"a","Test":"TestA","Elapsed":0.2}
+{"Action":"fail","Package":"a"}
+`
+	var out bytes.Buffer
+	s, err := gotest.Read(strings.NewReader(events), gotest.Options{Out: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("--- FAIL: TestA (0.10s)\n    a_test.go:1: unlucky\n", out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if results := s.Results(true); len(results) != 1 || results[0].Outcome != report.Failed || results[0].Seconds != 0.1 {
+		t.Errorf("got %+v", results)
+	}
+}
+
+func TestSubtestsWithSlashesInTheirNamesArePrinted(t *testing.T) {
+	t.Parallel()
+	const events = `{"Action":"run","Package":"a","Test":"TestA"}
+{"Action":"output","Package":"a","Test":"TestA/x/y","Output":"        a_test.go:1: bad\n"}
+{"Action":"output","Package":"a","Test":"TestA/x/y","Output":"    --- FAIL: TestA/x/y (0.10s)\n"}
+{"Action":"fail","Package":"a","Test":"TestA/x/y"}
+{"Action":"output","Package":"a","Test":"TestA","Output":"--- FAIL: TestA (0.10s)\n"}
+{"Action":"fail","Package":"a","Test":"TestA"}
+{"Action":"fail","Package":"a"}
+`
+	var out bytes.Buffer
+	if _, err := gotest.Read(strings.NewReader(events), gotest.Options{Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	want := "--- FAIL: TestA (0.10s)\n        --- FAIL: TestA/x/y (0.10s)\n                a_test.go:1: bad\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -63,32 +65,28 @@ func Run(ctx context.Context, cmd *exec.Cmd, o Options) (*Summary, error) {
 // Read reads events to their end, and prints each package as it ends. Lines that are no events are printed as they are.
 func Read(r io.Reader, o Options) (*Summary, error) {
 	s := &Summary{}
-	c := newCollector(o.Verbose)
-	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			ended, ok := c.line(line)
-			if o.JSON || !ok {
-				if _, err := o.Out.Write(line); err != nil {
-					return s, err
-				}
-			}
-			if ended != nil {
-				s.Packages = append(s.Packages, *ended)
-				if !o.JSON {
-					if err := ended.print(o.Out, o.Verbose); err != nil {
-						return s, err
-					}
-				}
+	c := &collector{verbose: o.Verbose, running: map[string]*Package{}, builds: map[string]string{}}
+	for lines := bufio.NewReader(r); ; {
+		line, failed := lines.ReadBytes('\n')
+		p, ok := c.line(line)
+		var err error
+		if o.JSON || !ok {
+			_, err = o.Out.Write(line)
+		}
+		if p != nil {
+			s.Packages = append(s.Packages, p)
+			if !o.JSON {
+				_, err = io.WriteString(o.Out, p.text(o.Verbose))
 			}
 		}
-		if err == io.EOF {
-			s.Packages = append(s.Packages, c.interrupted()...)
-			return s, nil
+		if failed == io.EOF {
+			for _, path := range slices.Sorted(maps.Keys(c.running)) {
+				s.Packages = append(s.Packages, c.running[path])
+			}
+			failed = nil
+		} else if err == nil && failed == nil {
+			continue
 		}
-		if err != nil {
-			return s, err
-		}
+		return s, errors.Join(err, failed)
 	}
 }

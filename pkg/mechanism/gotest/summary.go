@@ -1,6 +1,7 @@
 package gotest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,30 +12,8 @@ import (
 
 // A Summary is the outcome of a run of tests.
 type Summary struct {
-	Packages []Package // in the order in which they ended
+	Packages []*Package // in the order in which they ended
 	Took     time.Duration
-}
-
-// A Package is a package that was tested.
-type Package struct {
-	Path    string
-	Outcome report.Outcome // NotRun if the run ended before its tests did
-	Seconds float64
-	Cached  bool   // go test had the outcome in its cache
-	Tests   []Test // in the order in which they started; subtests have tests of their own
-	Output  string // what it printed outside of tests; the last line is go test's own
-	Build   string // what a compile that failed printed
-
-	said string // everything, only in verbose runs
-}
-
-// A Test is a test, or a subtest ("TestA/b").
-type Test struct {
-	Name       string
-	Outcome    report.Outcome
-	Unfinished bool // it failed because its package ended first: by a panic, a timeout, an exit
-	Seconds    float64
-	Output     string // of one that did not pass
 }
 
 // Count returns how many packages have an outcome.
@@ -97,8 +76,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprint(n, " ", noun)
 }
 
-// why names the outermost tests that failed, or says what else happened.
-func (p Package) why() string {
+// why names the outermost tests that failed, or says what else did.
+func (p *Package) why() string {
 	var names []string
 	for _, t := range p.failed() {
 		name := t.Name
@@ -107,25 +86,10 @@ func (p Package) why() string {
 		}
 		names = append(names, name)
 	}
-	switch {
-	case len(names) > 0:
-		return strings.Join(names, ", ")
-	case strings.HasSuffix(strings.TrimSpace(p.Output), "]"): // "FAIL\tPATH [build failed]"
-		last := lastLine(p.Output)
-		return strings.Trim(last[strings.LastIndexByte(last, '[')+1:], "[]")
+	if _, reason, ok := strings.Cut(p.lastLine(), "["); ok && names == nil { // "FAIL\tPATH [build failed]"
+		return strings.TrimSuffix(reason, "]")
 	}
-	return ""
-}
-
-// failed returns the outermost tests that failed.
-func (p Package) failed() []Test {
-	var failed []Test
-	for _, t := range p.Tests {
-		if t.Outcome == report.Failed && !strings.Contains(t.Name, "/") {
-			failed = append(failed, t)
-		}
-	}
-	return failed
+	return strings.Join(names, ", ")
 }
 
 // Results returns the tests of all packages. The group of a test is its package. With subtests, each subtest has a result of its own;
@@ -134,50 +98,34 @@ func (p Package) failed() []Test {
 func (s *Summary) Results(subtests bool) report.Results {
 	var all report.Results
 	for _, p := range s.Packages {
-		results := p.results(subtests)
-		if len(p.failed()) == 0 && (p.Outcome == report.Failed || p.Outcome == report.NotRun) {
-			why := p.why()
-			if why == "" {
-				why = map[report.Outcome]string{report.Failed: "the package failed outside of its tests", report.NotRun: "interrupted"}[p.Outcome]
+		for _, t := range p.Tests {
+			if subtests || !strings.Contains(t.Name, "/") {
+				all = append(all, p.result(t, subtests))
 			}
-			results = append(results, report.Result{Group: p.Path, Name: p.Path, Outcome: p.Outcome, Message: why, Details: p.Build + p.Output})
 		}
-		all = append(all, results...)
+		if p.Outcome == report.NotRun || p.Outcome == report.Failed && len(p.failed()) == 0 {
+			what := map[report.Outcome]string{report.Failed: "the package failed outside of its tests", report.NotRun: "interrupted"}
+			all = append(all, report.Result{Group: p.Path, Name: p.Path, Outcome: p.Outcome, Message: cmp.Or(p.why(), what[p.Outcome]),
+				Details: p.Build + p.Output()})
+		}
 	}
 	return all
 }
 
-func (p Package) results(subtests bool) report.Results {
-	var results report.Results
-	for _, t := range p.Tests {
-		if strings.Contains(t.Name, "/") && !subtests {
-			continue
-		}
-		r := report.Result{Group: p.Path, Name: t.Name, Outcome: t.Outcome, Seconds: t.Seconds}
-		text := t.Output
-		if !subtests {
-			text = p.family(t.Name, 0)
-		}
-		switch {
-		case t.Outcome == report.Failed && t.Unfinished:
-			r.Message, r.Details = "unfinished: its package ended first", text
-		case t.Outcome == report.Failed:
-			r.Message, r.Details = "failed", text
-		case t.Outcome == report.Skipped:
-			r.Message = skipReason(t.Output)
-		}
-		results = append(results, r)
+func (p *Package) result(t *Test, subtests bool) report.Result {
+	r := report.Result{Group: p.Path, Name: t.Name, Outcome: t.Outcome, Seconds: t.Seconds}
+	switch {
+	case t.Outcome == report.Skipped: // the reason is the last line that the test printed
+		text := strings.TrimSpace(t.output.String())
+		r.Message = strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	case t.Outcome != report.Failed:
+	case subtests:
+		r.Message, r.Details = "failed", t.Output()
+	default:
+		r.Message, r.Details = "failed", p.family(t)
 	}
-	return results
-}
-
-// skipReason returns the last line that a skipped test printed.
-func skipReason(output string) string {
-	reason := ""
-	for line := range strings.Lines(output) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--- SKIP") {
-			reason = line
-		}
+	if t.Unfinished {
+		r.Message = "unfinished: its package ended first"
 	}
-	return reason
+	return r
 }

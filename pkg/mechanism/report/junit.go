@@ -1,32 +1,38 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
 
 // JUnit writes results as the XML that JUnit's Ant task introduced and CI systems read: a suite for each group, whose cases have the class
-// name "class.group". Results without a group are a suite called like the whole. There is no standard;
-// https://github.com/testmoapp/junitxml describes what is common. JUnit knows no word for checks that did not run: they count as skipped,
-// with a message that says so. Without a class, a group is the class name. Each suite has the properties that it ran with.
+// name "class.group". Results without a group are a suite with the name of the whole. There is no standard;
+// https://github.com/testmoapp/junitxml describes what is common. JUnit has no word for checks that did not run: they count as skipped,
+// with a message that says so. Without a class, the class name is the group. Each suite has the properties that it ran with.
 func (rs Results) JUnit(w io.Writer, name, class string, took time.Duration, ran ...Property) error {
-	all := suites{counts: counts{Name: name, Tests: len(rs), Time: seconds(took.Seconds())}}
+	var properties *[]Property // nil leaves out the element
+	if len(ran) > 0 {
+		properties = &ran
+	}
+	all := suites{counts: counts{Name: name}}
 	for i, r := range rs {
 		if i == 0 || rs[i-1].Group != r.Group {
-			all.Suites = append(all.Suites, newSuite(r.Group, name, class))
-			if len(ran) > 0 {
-				all.Suites[len(all.Suites)-1].Properties = &properties{ran}
-			}
+			all.Suites = append(all.Suites, suite{counts: counts{Name: cmp.Or(r.Group, name)}, Properties: properties})
 		}
 		s := &all.Suites[len(all.Suites)-1]
-		s.add(r)
+		s.Cases = append(s.Cases, testCase{
+			Class: strings.Trim(class+"."+r.Group, "."), Name: r.Name, Time: seconds(r.Seconds), Output: r.Output,
+			Failure: r.failure(), Skipped: r.skip(),
+		})
+		s.count(r)
+		all.count(r)
 	}
-	for _, s := range all.Suites {
-		all.Failures, all.Skipped = all.Failures+s.Failures, all.Skipped+s.Skipped
-	}
+	all.Time = seconds(took.Seconds())
 	if len(all.Suites) == 1 {
 		all.Suites[0].Time = all.Time // less than the sum of its cases if they ran side by side
 	}
@@ -44,10 +50,6 @@ type Property struct {
 	Value string `xml:"value,attr"`
 }
 
-type properties struct {
-	Properties []Property `xml:"property"`
-}
-
 type suites struct {
 	XMLName xml.Name `xml:"testsuites"`
 	counts
@@ -56,8 +58,7 @@ type suites struct {
 
 type suite struct {
 	counts
-	class      string
-	Properties *properties `xml:"properties"` // nil leaves out the element
+	Properties *[]Property `xml:"properties>property"`
 	Cases      []testCase  `xml:"testcase"`
 }
 
@@ -67,6 +68,17 @@ type counts struct {
 	Failures int     `xml:"failures,attr"`
 	Skipped  int     `xml:"skipped,attr"`
 	Time     seconds `xml:"time,attr"`
+}
+
+func (c *counts) count(r Result) {
+	c.Tests++
+	c.Time += seconds(r.Seconds)
+	switch r.Outcome {
+	case Failed:
+		c.Failures++
+	case Skipped, NotRun:
+		c.Skipped++
+	}
 }
 
 type testCase struct {
@@ -89,38 +101,20 @@ type seconds float64
 
 func (s seconds) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%.3f", float64(s)), nil }
 
-func newSuite(group, whole, class string) suite {
-	if group == "" {
-		return suite{counts: counts{Name: whole}, class: class}
+func (r Result) failure() *reason {
+	if r.Outcome != Failed {
+		return nil
 	}
-	return suite{counts: counts{Name: group}, class: strings.TrimPrefix(class+"."+group, ".")}
+	parts := slices.DeleteFunc([]string{r.Message, r.Location, r.Details}, func(part string) bool { return part == "" })
+	return &reason{firstLine(r.Message), strings.Join(parts, "\n")}
 }
 
-func (s *suite) add(r Result) {
-	c := testCase{Class: s.class, Name: r.Name, Time: seconds(r.Seconds), Output: r.Output}
+func (r Result) skip() *reason {
 	switch r.Outcome {
-	case Failed:
-		s.Failures++
-		c.Failure = &reason{Message: firstLine(r.Message), Text: atLength(r)}
 	case Skipped:
-		s.Skipped++
-		c.Skipped = &reason{Message: firstLine(r.Message)}
+		return &reason{Message: firstLine(r.Message)}
 	case NotRun:
-		s.Skipped++
-		c.Skipped = &reason{Message: strings.TrimSuffix("not run: "+firstLine(r.Message), ": ")}
+		return &reason{Message: strings.TrimSuffix("not run: "+firstLine(r.Message), ": ")}
 	}
-	s.Tests++
-	s.Time += c.Time
-	s.Cases = append(s.Cases, c)
-}
-
-// atLength returns all that is known of a failure.
-func atLength(r Result) string {
-	var parts []string
-	for _, part := range []string{r.Message, r.Location, r.Details} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, "\n")
+	return nil
 }

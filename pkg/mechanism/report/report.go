@@ -5,6 +5,10 @@
 // Results are plain data, and encoding/json writes them. A program that reports more (which cluster, which version) puts
 // them into a struct of its own.
 //
+// The few elements of JUnit's XML are declared here. The libraries that have them are no longer kept (jstemmer/go-junit-report, without a
+// release since 2023, and it writes the escape characters in a test's output, which XML forbids), only read them (joshdk/go-junit), or come
+// with the machinery of a test runner (ginkgo's reporters).
+//
 // # What must never be in here
 //
 // What is checked, and which command or flag shows it.
@@ -41,12 +45,7 @@ type Result struct {
 }
 
 // title returns the group and name.
-func (r Result) title() string {
-	if r.Group == "" {
-		return r.Name
-	}
-	return r.Group + "/" + r.Name
-}
+func (r Result) title() string { return strings.TrimPrefix(r.Group+"/"+r.Name, "/") }
 
 // Results are the results of one run, in the order of a table. Those of a group stand together.
 type Results []Result

@@ -64,17 +64,14 @@ func (rs Results) Explain(w io.Writer, outcomes ...Outcome) error {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s: %s\n", r.Outcome, r.title())
-		if r.Location != "" {
-			fmt.Fprintf(&b, "    at %s\n", r.Location)
-		}
 		lines := textLines(r.Message)
-		for _, line := range lines[:min(len(lines), messageLines)] {
-			fmt.Fprintf(&b, "    %s\n", line)
-		}
 		if more := len(lines) - messageLines; more > 0 {
-			fmt.Fprintf(&b, "    … %d more lines\n", more)
+			lines = append(lines[:messageLines], fmt.Sprintf("… %d more lines", more))
 		}
-		for _, line := range textLines(r.Details) {
+		if r.Location != "" {
+			lines = slices.Insert(lines, 0, "at "+r.Location)
+		}
+		for _, line := range append(lines, textLines(r.Details)...) {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}
 	}
