@@ -93,16 +93,15 @@ func (o *options) printArtifacts(ctx context.Context, f makeFlags, req plan.Requ
 	if o.json {
 		return o.printJSON(artifacts)
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ARTIFACT\tKIND\tPLATFORM")
-	for _, a := range artifacts {
-		on := ""
-		if a.Platform != (platform.Platform{}) {
-			on = a.Platform.String()
+	return writeTable(o.Out, "ARTIFACT\tKIND\tPLATFORM", func(row func(...string)) {
+		for _, a := range artifacts {
+			on := ""
+			if a.Platform != (platform.Platform{}) {
+				on = a.Platform.String()
+			}
+			row(a.Name, string(a.Kind), on)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", a.Name, a.Kind, on)
-	}
-	return w.Flush()
+	})
 }
 
 // list returns one of the catalog's lists.

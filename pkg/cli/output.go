@@ -16,6 +16,7 @@ func (o *options) say(text string) { fmt.Fprintln(o.Err, "slipway:", tail.Redact
 // printJSON prints the result of a query.
 func (o *options) printJSON(v any) error {
 	e := json.NewEncoder(o.Out)
+	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -78,19 +76,18 @@ func (o *options) printInputs(l *input.List) error {
 	if o.json {
 		return o.printJSON(l)
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "KIND\tNAME\tVERSION\tSUM")
-	for _, m := range l.Modules {
-		kind, sum := "module", m.Sum
-		if sum == "" {
-			kind, sum = "go.mod", m.GoModSum
+	return writeTable(o.Out, "KIND\tNAME\tVERSION\tSUM", func(row func(...string)) {
+		for _, m := range l.Modules {
+			kind, sum := "module", m.Sum
+			if sum == "" {
+				kind, sum = "go.mod", m.GoModSum
+			}
+			row(kind, m.Path, m.Version.Version, sum)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", kind, m.Path, m.Version.Version, sum)
-	}
-	for _, lock := range l.Debian {
-		for _, p := range lock.Packages {
-			fmt.Fprintf(w, "debian\t%s:%s\t%s\t%s\n", p.Name, p.Arch, p.Version, p.SHA256)
+		for _, lock := range l.Debian {
+			for _, p := range lock.Packages {
+				row("debian", p.Name+":"+p.Arch, p.Version, p.SHA256)
+			}
 		}
-	}
-	return w.Flush()
+	})
 }
