@@ -216,6 +216,7 @@ var only = []struct {
 	{"github.com/spf13/cobra/doc", []string{"cli/generate"}},
 	{"github.com/spf13/pflag", []string{"cli"}},
 	{"golang.org/x/term", []string{"cli", "cli/console"}},
+	{"github.com/clipperhouse/displaywidth", []string{"cli/console"}},
 	{"golang.org/x/mod/modfile", []string{"tree/module", "maintain/bump", "maintain/kubetest"}},
 	{"github.com/bluekeyes/go-gitdiff/gitdiff", []string{"tree/patch"}},
 	{"github.com/agnivade/levenshtein", []string{"mechanism/suggest"}},

@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -20,7 +19,7 @@ func duration(d time.Duration) string {
 
 // clock returns d in whole seconds that have passed, as a running clock shows it.
 func clock(d time.Duration) string {
-	switch d = max(d, 0).Truncate(time.Second); {
+	switch d = max(d, 0); {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
@@ -41,15 +40,11 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", value, units[0])
 }
 
-// count returns n with separated thousands.
+// count returns n, which is not negative, with separated thousands.
 func count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	var b strings.Builder
-	for i, digit := range digits {
-		if left := len(digits) - i; i > 0 && left%3 == 0 && digits[i-1] != '-' {
-			b.WriteByte(',')
-		}
-		b.WriteRune(digit)
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
 	}
-	return b.String()
+	return text
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -37,19 +38,29 @@ func TestTruncateCutsByCells(t *testing.T) {
 	}
 }
 
-func TestLinesFit(t *testing.T) {
+func TestColorsTakeNoCellsAndEndWhereTextIsCut(t *testing.T) {
 	t.Parallel()
-	l := line{{bold, "映像"}, {dim, " 12s"}, {normal, ""}, {cyan, "━━"}}
-	for width := range 14 {
-		got := l.fit(width)
-		if got.cells() > width {
-			t.Errorf("fit(%d) takes %d cells: %q", width, got.cells(), got.render(false))
+	on := palette(true)
+	text, plain := on.paint(bold, "映像")+on.paint(dim, " 12s")+on.paint(cyan, "━━"), "映像 12s━━"
+	if cells(text) != cells(plain) {
+		t.Errorf("%q takes %d cells, want %d", text, cells(text), cells(plain))
+	}
+	for width := 1; width < 14; width++ {
+		got := truncate(text, width)
+		if stripped := colors.ReplaceAllString(got, ""); stripped != truncate(plain, width) {
+			t.Errorf("truncate(%d) = %q, want the text %q", width, got, truncate(plain, width))
 		}
-		if cut := width < l.cells(); width > 0 && cut != strings.HasSuffix(got.render(false), "…") {
-			t.Errorf("fit(%d) = %q", width, got.render(false))
+		if !strings.HasSuffix(got, "\x1b[0m") {
+			t.Errorf("truncate(%d) = %q, whose color does not end", width, got)
 		}
 	}
+	if got := palette(false).paint(red, "x"); got != "x" {
+		t.Errorf("without colors: %q", got)
+	}
 }
+
+// colors matches what changes the color of text.
+var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
 func TestOneLineCannotMoveTheCursor(t *testing.T) {
 	t.Parallel()
@@ -88,7 +99,6 @@ func TestAmounts(t *testing.T) {
 		count(999):                           "999",
 		count(1204):                          "1,204",
 		count(1234567):                       "1,234,567",
-		count(-123456):                       "-123,456",
 		tickText(90 * time.Second):           "1m30s",
 		tickText(2 * time.Minute):            "2m",
 		tickText(time.Hour):                  "1h",

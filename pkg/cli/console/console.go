@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -72,7 +71,7 @@ func New(o Options) View {
 	o = o.withDefaults()
 	switch o.Mode {
 	case JSON:
-		return &jsonLines{out: o.Out}
+		return newJSON(o.Out)
 	case Terminal:
 		return pulsed(newTerminal(o), frameInterval)
 	case Plain:
@@ -137,25 +136,4 @@ func sizeOf(w io.Writer) (width, height int) {
 		}
 	}
 	return 80, 24
-}
-
-// A sink writes until the first error, which it keeps.
-type sink struct {
-	w   io.Writer
-	err error
-}
-
-func (s *sink) print(text string) {
-	if s.err != nil || text == "" {
-		return
-	}
-	_, s.err = io.WriteString(s.w, text)
-}
-
-// ended returns text with a newline at its end.
-func ended(text string) string {
-	if text == "" || strings.HasSuffix(text, "\n") {
-		return text
-	}
-	return text + "\n"
 }

@@ -9,7 +9,7 @@
 //     last one shows the progress of the whole run.
 //   - [Plain]: a calm log for CI and pipes. It has a line when something starts, one when it ends, and at most every
 //     30 seconds one about what takes long. Skipped actions are counted, not listed.
-//   - [JSON]: the events themselves, one a line. [ReadJSON] reads them back.
+//   - [JSON]: the events themselves, one a line.
 //   - [Timeline]: a picture (SVG) of a run that is over. It shows which action waited for which.
 //
 // Actions that one process makes (an action.Batch) are one line, because a person waits for the process.

@@ -14,22 +14,11 @@ const calm = 30 * time.Second
 
 // plain writes lines and never changes them.
 type plain struct {
-	out, err   sink
-	verbose    int
-	isArtifact func(string) bool
-	now        func() time.Time
-
-	run    run
+	base
 	spoken time.Time // of the last line about a long job
-	closed bool
 }
 
-func newPlain(o Options) *plain {
-	return &plain{out: sink{w: o.Out}, err: sink{w: o.Err}, verbose: o.Verbose, isArtifact: o.Artifacts, now: o.Now}
-}
-
-// quiet says what happened to an action without any work on it.
-var quiet = map[action.EventKind]string{action.Skipped: "unchanged", action.Cached: "known by the cache", action.Fetched: "fetched"}
+func newPlain(o Options) *plain { return &plain{base: base{Options: o}} }
 
 func (p *plain) Event(ev action.Event) {
 	j := p.run.add(ev)
@@ -41,28 +30,28 @@ func (p *plain) Event(ev action.Event) {
 	case action.Progress:
 		p.speak(ev.Time)
 	case action.Output:
-		p.err.print(ended(ev.Text))
+		p.write(p.Err, ended(ev.Text))
 	case action.Step:
-		p.say(oneLine(ev.Action) + ": " + stepped(ev))
+		p.say(stepped(ev))
 	case action.Skipped, action.Cached, action.Fetched:
-		if p.verbose > 0 {
-			p.say(oneLine(ev.Action) + " " + quiet[ev.Kind])
+		if p.Verbose > 0 {
+			p.say(untouched(ev))
 		}
 	case action.Done, action.Failed:
 		p.over(j)
 	case action.Finished:
-		p.finish()
+		p.finish(0)
 	}
 }
 
 // tick writes a line about long jobs even if no event comes: a link of ten minutes must not look like a hang.
 func (p *plain) tick() {
 	if !p.run.finished {
-		p.speak(p.now())
+		p.speak(p.Now())
 	}
 }
 
-// speak writes the progress of jobs that have run for long, if it did not do so lately.
+// speak writes the progress of jobs that have run for long, unless it did so lately.
 func (p *plain) speak(now time.Time) {
 	if now.Sub(p.spoken) < calm {
 		return
@@ -80,39 +69,19 @@ func (p *plain) speak(now time.Time) {
 }
 
 func (p *plain) over(j *job) {
-	switch {
-	case j == nil:
-		return
-	case j.failed:
-		p.say(oneLine(j.id) + " FAILED" + j.failedAfter() + ": " + j.reason())
-	default:
-		p.say(oneLine(j.id) + " done in " + duration(j.took()))
-	}
-	if p.verbose > 0 {
-		p.out.print(j.details())
-	}
-}
-
-func (p *plain) finish() {
-	if p.run.err != "" {
-		p.say(p.run.tally(p.run.took))
-		p.err.print(p.run.failures("error:"))
+	if j == nil {
 		return
 	}
-	p.out.print(p.run.report(p.isArtifact, 0))
-	p.say(p.run.tally(p.run.took))
+	end := " done in " + duration(j.took())
+	if j.failed {
+		end = " FAILED" + j.failedAfter() + ": " + j.reason()
+	}
+	p.say(oneLine(j.id) + end)
+	if p.Verbose > 0 {
+		p.write(p.Out, j.details())
+	}
 }
 
-func (p *plain) Close() error {
-	if !p.closed && !p.run.began.IsZero() && !p.run.finished {
-		p.say("interrupted: " + p.run.tally(p.now().Sub(p.run.began)))
-		p.err.print(p.run.failures("error:"))
-	}
-	p.closed = true
-	if p.out.err != nil {
-		return p.out.err
-	}
-	return p.err.err
-}
+func (p *plain) Close() error { return p.close() }
 
-func (p *plain) say(line string) { p.out.print(line + "\n") }
+func (p *plain) say(line string) { p.write(p.Out, line+"\n") }

@@ -89,18 +89,23 @@ func (j *job) failedAfter() string {
 	return " after " + duration(j.took())
 }
 
+// A part is a number of actions or jobs that ended in one way.
+type part struct {
+	n    int
+	text string
+}
+
+func (p part) String() string { return count(int64(p.n)) + " " + p.text }
+
 // tally returns the run in one line: "23 unchanged, 7 from the cache, 4 done in 12.3s".
 func (r *run) tally(took time.Duration) string {
 	var parts []string
-	for _, part := range []struct {
-		n    int
-		text string
-	}{
+	for _, part := range []part{
 		{r.skipped, "unchanged"}, {len(r.cached), "from the cache"}, {r.done, "done"}, {r.failed, "failed"},
 		{r.planned - r.skipped - len(r.cached) - r.done - r.lost, "not run"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, count(int64(part.n))+" "+part.text)
+			parts = append(parts, part.String())
 		}
 	}
 	switch {
@@ -195,9 +200,4 @@ func table(files []action.File, width int) string {
 		fmt.Fprintf(&b, "%s  %s  %s\n", pad(row[0], widest[0]), padLeft(row[1], widest[1]), row[2])
 	}
 	return b.String()
-}
-
-// stepped returns a part of a job that is done: "sources sent, in 212ms".
-func stepped(ev action.Event) string {
-	return oneLine(ev.Text) + ", in " + duration(ev.Duration)
 }

@@ -28,26 +28,14 @@ func up(rows int) string { return fmt.Sprintf("\x1b[%dA", rows) }
 // terminal draws live lines about running jobs below lines that stay. Between two calls the cursor is at the start of the
 // line below the live lines, so that anything else that is printed, even after a kill, starts on a line of its own.
 type terminal struct {
-	out, err   sink
-	verbose    int
-	color      bool
-	isArtifact func(string) bool
-	size       func() (width, height int)
-	now        func() time.Time
-
-	run    run
-	live   []line    // the lines at the bottom
-	frame  string    // the same, as written
-	width  int       // of the terminal when they were drawn
-	drawn  time.Time // when they were drawn
-	closed bool
+	base
+	live  []string  // the lines at the bottom
+	width int       // of the terminal when they were drawn
+	drawn time.Time // when they were drawn
 }
 
 func newTerminal(o Options) *terminal {
-	return &terminal{
-		out: sink{w: o.Out}, err: sink{w: o.Err}, verbose: o.Verbose, color: o.Getenv("NO_COLOR") == "",
-		isArtifact: o.Artifacts, size: o.Size, now: o.Now,
-	}
+	return &terminal{base: base{Options: o, palette: o.Getenv("NO_COLOR") == ""}}
 }
 
 func (t *terminal) Event(ev action.Event) {
@@ -55,34 +43,36 @@ func (t *terminal) Event(ev action.Event) {
 	switch ev.Kind {
 	case action.Output:
 		t.erase()
-		t.err.print(ended(ev.Text))
+		t.write(t.Err, ended(ev.Text))
 		t.draw("")
 	case action.Step:
-		t.draw(line{{dim, "· " + oneLine(ev.Action) + ": " + stepped(ev)}}.render(t.color) + "\n")
+		t.draw(t.paint(dim, "· "+stepped(ev)) + "\n")
 	case action.Skipped, action.Cached, action.Fetched:
-		if t.verbose > 0 {
-			t.draw(line{{dim, "· " + oneLine(ev.Action) + " " + quiet[ev.Kind]}}.render(t.color) + "\n")
+		if t.Verbose > 0 {
+			t.draw(t.paint(dim, "· "+untouched(ev)) + "\n")
 			return
 		}
 		t.drawSoon()
 	case action.Done, action.Failed:
 		t.over(j)
 	case action.Finished:
-		t.finish()
+		t.erase()
+		width, _ := t.Size()
+		t.finish(width)
 	default:
 		t.drawSoon()
 	}
 }
 
 func (t *terminal) tick() {
-	if !t.run.began.IsZero() && !t.run.finished {
+	if t.open() {
 		t.draw("")
 	}
 }
 
 // drawSoon leaves the drawing to the next event or tick if the last frame is recent.
 func (t *terminal) drawSoon() {
-	if t.now().Sub(t.drawn) >= frameMinimum {
+	if t.Now().Sub(t.drawn) >= frameMinimum {
 		t.draw("")
 	}
 }
@@ -92,60 +82,33 @@ func (t *terminal) over(j *job) {
 		t.drawSoon()
 		return
 	}
-	end := line{{green, "✓ "}, {normal, oneLine(j.id)}, {dim, j.reasons()}, {normal, "  " + duration(j.took())}}
+	end := t.paint(green, "✓ ") + oneLine(j.id) + t.paint(dim, j.reasons()) + "  " + duration(j.took())
 	if j.failed {
-		end = line{{red, "✗ " + oneLine(j.id) + " failed"}, {normal, j.failedAfter() + ": " + j.reason()}}
+		end = t.paint(red, "✗ "+oneLine(j.id)+" failed") + j.failedAfter() + ": " + j.reason()
 	}
-	text := end.render(t.color) + "\n"
-	if t.verbose > 0 {
-		text += j.details()
+	end += "\n"
+	if t.Verbose > 0 {
+		end += j.details()
 	}
-	t.draw(text)
-}
-
-func (t *terminal) finish() {
-	t.erase()
-	if t.run.err != "" {
-		t.out.print(t.run.tally(t.run.took) + "\n")
-		t.err.print(t.failures())
-		return
-	}
-	width, _ := t.size()
-	t.out.print(t.run.report(t.isArtifact, width))
-	t.out.print(line{{bold, t.run.tally(t.run.took)}}.render(t.color) + "\n")
-}
-
-func (t *terminal) failures() string {
-	return t.run.failures(line{{red, "error:"}}.render(t.color))
+	t.draw(end)
 }
 
 func (t *terminal) Close() error {
-	if !t.closed && !t.run.began.IsZero() && !t.run.finished {
-		t.erase()
-		t.out.print("interrupted: " + t.run.tally(t.now().Sub(t.run.began)) + "\n")
-		t.err.print(t.failures())
-	}
-	t.closed = true
-	if t.out.err != nil {
-		return t.out.err
-	}
-	return t.err.err
+	t.erase()
+	return t.close()
 }
 
 // draw replaces the live lines by scrolled, which is whole lines that stay, and by the live lines of now.
 func (t *terminal) draw(scrolled string) {
-	width, height := t.size()
+	width, height := t.Size()
 	live := t.lines(width-1, height) // the last column stays free: some terminals wrap when it is filled
-	var frame strings.Builder
-	for _, l := range live {
-		frame.WriteString(l.render(t.color) + eraseLine + "\n")
-	}
-	t.drawn = t.now()
-	if scrolled == "" && width == t.width && frame.String() == t.frame {
+	t.drawn = t.Now()
+	if scrolled == "" && width == t.width && slices.Equal(live, t.live) {
 		return
 	}
-	t.out.print(t.back(width) + strings.ReplaceAll(scrolled, "\n", eraseLine+"\n") + frame.String() + eraseDown)
-	t.live, t.frame, t.width = live, frame.String(), width
+	lines := scrolled + strings.Join(live, "\n") + "\n"
+	t.write(t.Out, t.back(width)+strings.ReplaceAll(lines, "\n", eraseLine+"\n")+eraseDown)
+	t.live, t.width = live, width
 }
 
 // erase removes the live lines, one by one: if a screen is erased from its first cell, tmux keeps it in its history.
@@ -153,10 +116,9 @@ func (t *terminal) erase() {
 	if len(t.live) == 0 {
 		return
 	}
-	width, _ := t.size()
-	rows := t.rows(width)
-	t.out.print(toStart + up(rows) + strings.Repeat(eraseLine+"\n", rows) + up(rows))
-	t.live, t.frame = nil, ""
+	width, _ := t.Size()
+	t.write(t.Out, t.back(width)+strings.Repeat(eraseLine+"\n", t.rows(width))+up(t.rows(width)))
+	t.live = nil
 }
 
 // back moves the cursor to where the live lines begin.
@@ -172,78 +134,68 @@ func (t *terminal) back(width int) string {
 func (t *terminal) rows(width int) int {
 	n := 0
 	for _, l := range t.live {
-		n += max(1, (l.cells()+width-1)/max(1, width))
+		n += max(1, (cells(l)+width-1)/max(1, width))
 	}
 	return n
 }
 
 // lines returns the live lines of now, with at most width cells, and fewer than a screen of that height has.
-func (t *terminal) lines(width, height int) []line {
+func (t *terminal) lines(width, height int) []string {
 	jobs := t.run.running
-	space := min(maxJobs, height-3) // a line for the rest, one for the run, one for the cursor
-	if len(jobs) > space {
-		jobs = jobs[:max(0, space)]
-	}
+	jobs = jobs[:max(0, min(len(jobs), maxJobs, height-3))] // a line for the rest, one for the run, one for the cursor
 	longest := 0
 	for _, j := range jobs {
 		longest = max(longest, cells(oneLine(j.id)))
 	}
-	var lines []line
+	var lines []string
 	for _, j := range jobs {
 		lines = append(lines, t.jobLine(j, min(longest, max(16, width*2/5)), width))
 	}
 	if rest := len(t.run.running) - len(jobs); rest > 0 {
-		lines = append(lines, line{{dim, fmt.Sprintf("  … and %d more", rest)}})
+		lines = append(lines, t.paint(dim, fmt.Sprintf("  … and %d more", rest)))
 	}
 	lines = append(lines, t.runLine(width))
 	for i := range lines {
-		lines[i] = lines[i].fit(max(0, width))
+		lines[i] = truncate(lines[i], width)
 	}
-	if excess := len(lines) - max(1, height-1); excess > 0 {
-		lines = lines[excess:]
-	}
-	return lines
+	return lines[max(0, len(lines)-max(1, height-1)):]
 }
 
 // jobLine returns "  compile linux/amd64  1m30s ━━━━━━──────  1,204 of 3,310 packages". What matters least is at the end,
 // where lines are cut.
-func (t *terminal) jobLine(j *job, name, width int) line {
-	l := line{{normal, "  " + pad(truncate(oneLine(j.id), name), name)}, {dim, padLeft(clock(t.now().Sub(j.start)), 7)}}
+func (t *terminal) jobLine(j *job, name, width int) string {
+	l := "  " + pad(truncate(oneLine(j.id), name), name) + t.paint(dim, padLeft(clock(t.Now().Sub(j.start)), 7))
 	if j.total > 0 && width >= 60 {
-		l = append(append(l, piece{normal, "  "}), bar(j.done, j.total, barCells)...)
+		l += "  " + t.bar(j.done, j.total, barCells)
 	}
-	if left := j.left(t.now()); left != "" {
-		l = append(l, piece{bold, "  " + left})
+	if left := j.left(t.Now()); left != "" {
+		l += t.paint(bold, "  "+left)
 	}
 	if state := j.state(); state != "" {
-		l = append(l, piece{normal, "  " + state})
+		l += "  " + state
 	}
 	return l
 }
 
 // runLine returns "━━━━━━━━━──  35 of 40 · 23 unchanged · 1m42s".
-func (t *terminal) runLine(width int) line {
-	r, took := &t.run, clock(t.now().Sub(t.run.began))
+func (t *terminal) runLine(width int) string {
+	r, took := &t.run, clock(t.Now().Sub(t.run.began))
 	if r.waiting != "" {
-		return line{{bold, "waiting for " + r.waiting}, {dim, "  " + took}}
+		return t.paint(bold, "waiting for "+r.waiting) + t.paint(dim, "  "+took)
 	}
-	ready := int64(r.done + r.skipped + len(r.cached))
-	parts := []string{count(ready) + " of " + count(int64(r.planned))}
+	ready := r.done + r.skipped + len(r.cached)
+	text := count(int64(ready)) + " of " + count(int64(r.planned))
 	if r.planned == 0 {
-		parts[0] = "planning"
+		text = "planning"
 	}
-	if len(r.cached) > 0 {
-		parts = append(parts, count(int64(len(r.cached)))+" from the cache")
+	for _, part := range []part{{len(r.cached), "from the cache"}, {r.skipped, "unchanged"}, {r.failed, "failed"}} {
+		if part.n > 0 {
+			text += " · " + part.String()
+		}
 	}
-	if r.skipped > 0 {
-		parts = append(parts, count(int64(r.skipped))+" unchanged")
-	}
-	if r.failed > 0 {
-		parts = append(parts, count(int64(r.failed))+" failed")
-	}
-	l := line{{bold, strings.Join(parts, " · ")}, {dim, " · " + took}}
+	text = t.paint(bold, text) + t.paint(dim, " · "+took)
 	if width < 60 {
-		return l
+		return text
 	}
-	return slices.Concat(bar(ready, int64(r.planned), barCells), line{{normal, "  "}}, l)
+	return t.bar(int64(ready), int64(r.planned), barCells) + "  " + text
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"slipway.build/pkg/mechanism/action"
 )
 
@@ -45,7 +47,7 @@ func TestTerminalDrawsTheseBytes(t *testing.T) {
 			}
 			visible := strings.NewReplacer("\x1b", "␛", "\r", "␍").Replace(s.String())
 			golden(t, "terminal-"+name+".txt", visible)
-			if test.env["NO_COLOR"] != "" && regexp.MustCompile(`\x1b\[[0-9;]*m`).MatchString(
+			if test.env["NO_COLOR"] != "" && colors.MatchString(
 				strings.ReplaceAll(s.String(), "\x1b[1mbold\x1b[0m", "")) {
 				t.Error("colors in spite of NO_COLOR")
 			}
@@ -74,8 +76,8 @@ func TestTerminalKeepsTheScreenWhole(t *testing.T) {
 					t.Fatalf("%dx%d: %d live lines", width, height, len(view.live))
 				}
 				for _, l := range view.live {
-					if l.cells() >= max(2, width) {
-						t.Fatalf("%dx%d: live line %q is too wide", width, height, l.render(false))
+					if cells(l) >= max(2, width) {
+						t.Fatalf("%dx%d: live line %q is too wide", width, height, l)
 					}
 				}
 			}
@@ -141,7 +143,7 @@ func TestTerminalShowsManyJobsInFewLines(t *testing.T) {
 	if n := len(view.live); n != maxJobs+2 {
 		t.Errorf("%d live lines for 40 jobs, want %d", n, maxJobs+2)
 	}
-	if more := view.live[maxJobs].render(false); more != "  … and 32 more" {
+	if more := colors.ReplaceAllString(view.live[maxJobs], ""); more != "  … and 32 more" {
 		t.Errorf("line for the rest: %q", more)
 	}
 }
@@ -229,7 +231,7 @@ func (s *screen) put(r rune) {
 		s.down()
 		return
 	}
-	if n := runeCells(r); s.col+n > s.width && s.col > 0 {
+	if n := displaywidth.Rune(r); s.col+n > s.width && s.col > 0 {
 		s.down()
 	}
 	before, after := truncateCells(s.rows[s.row], s.col), []rune(s.rows[s.row])
@@ -238,7 +240,7 @@ func (s *screen) put(r rune) {
 		rest = string(after[n+1:])
 	}
 	s.rows[s.row] = before + string(r) + rest
-	s.col += runeCells(r)
+	s.col += displaywidth.Rune(r)
 }
 
 func (s *screen) down() {
@@ -251,7 +253,7 @@ func (s *screen) down() {
 func truncateCells(text string, width int) string {
 	n := 0
 	for i, r := range text {
-		if n += runeCells(r); n > width {
+		if n += displaywidth.Rune(r); n > width {
 			return text[:i]
 		}
 	}
