@@ -48,14 +48,14 @@ func RunNode(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	}
 	all, err := runner{
 		suite: suite{
-			title: "node-conformance", program: program, label: "NodeConformance", dir: seen, enter: enter,
+			title: "node-conformance", program: program, ginkgo: ginkgo, label: "NodeConformance", dir: seen, enter: enter,
 			flags: []string{
 				"--node-name=" + node, "--container-runtime-endpoint=" + cluster.RuntimeEndpoint, "--prepull-images=false",
 				"--kubelet-config-file=" + path.Join(seen, kubeletFile), "--kubelet-flags=" + strings.Join(flags, " "),
 				"--system-spec-file=" + path.Join(seen, systemFile), "--dns-domain=cluster.local", "--report-dir=" + path.Join(seen, "report"),
 			},
 		},
-		ginkgo: ginkgo, dir: dir, log: filepath.Join(o.Logs, "specs.log"), options: o,
+		dir: dir, log: filepath.Join(o.Logs, "specs.log"), options: o,
 	}.run(ctx)
 	all.Cluster, all.Version, all.Substitutes = s.Name, s.Version, images
 	return all, errors.Join(err, keepLogs(o.Logs, map[string]string{

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -18,16 +17,12 @@ import (
 // grace is how long an interrupted suite has to end the running spec, and to remove what that has made.
 const grace = time.Minute
 
-// start runs a program to its end, with its output in the log, and also to another writer if that is not nil. When ctx ends, the program
-// and its children are interrupted, as by Ctrl-C, and killed after a while. No child outlives the program.
-func (r runner) start(ctx context.Context, log *os.File, also io.Writer, program string, args ...string) error {
+// start runs a program to its end. When ctx ends, the program and its children are interrupted, as by Ctrl-C, and killed after a while. No
+// child outlives the program.
+func (r runner) start(ctx context.Context, output io.Writer, program string, args ...string) error {
 	line := slices.Concat(r.suite.enter, []string{program}, args)
 	c := exec.CommandContext(ctx, line[0], line[1:]...)
-	c.Dir, c.Stdout, c.Stderr = r.dir, log, log
-	if also != nil {
-		both := io.MultiWriter(log, also)
-		c.Stdout, c.Stderr = both, both
-	}
+	c.Dir, c.Stdout, c.Stderr = r.dir, output, output
 	child.Group(c)
 	// The environment of this process may name a proxy, or other registries for the images.
 	c.Env = []string{"PATH=" + filepath.Dir(r.kubectl) + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -40,7 +35,7 @@ func (r runner) start(ctx context.Context, log *os.File, also io.Writer, program
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: see %s", filepath.Base(program), err, log.Name())
+		return fmt.Errorf("%s: %w: see %s", filepath.Base(program), err, r.log)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,10 +17,6 @@ type results struct {
 	mu     sync.Mutex
 	specs  []Spec
 	byName map[string]report.Result // of specs that ended
-}
-
-func newResults(specs []Spec, each func(report.Result, int, int)) *results {
-	return &results{each: each, specs: specs, byName: map[string]report.Result{}}
 }
 
 // printed notes what a suite prints when a spec ends: its name, followed by labels.
@@ -56,9 +51,9 @@ func (r *results) note(result report.Result) {
 	if !slices.ContainsFunc(r.specs, func(s Spec) bool { return s.Name == result.Name }) {
 		return
 	}
-	_, known := r.byName[result.Name]
+	_, again := r.byName[result.Name]
 	r.byName[result.Name] = result
-	if !known {
+	if !again {
 		r.each(result, len(r.byName), len(r.specs))
 	}
 }
@@ -82,28 +77,15 @@ func (r *results) all() report.Results {
 type reader struct {
 	each func(outcome report.Outcome, name string, seconds float64)
 
-	rest    []byte         // of a line that has not ended
 	next    report.Outcome // of the spec whose name comes next
 	seconds float64        // that it took
-}
-
-// Write implements io.Writer. It returns no error.
-func (p *reader) Write(text []byte) (int, error) {
-	p.rest = append(p.rest, text...)
-	for {
-		line, rest, whole := bytes.Cut(p.rest, []byte("\n"))
-		if !whole {
-			return len(text), nil
-		}
-		p.rest = rest
-		p.line(strings.TrimSpace(string(line)))
-	}
 }
 
 // ended matches the first line about a spec: • [1.5 seconds], • [FAILED] [1.5 seconds], • [PANICKED] …, S [SKIPPED] [0.1 seconds].
 var ended = regexp.MustCompile(`^[•S] (\[[A-Z ]+\] )?\[(\d+\.\d+) seconds\]$`)
 
 func (p *reader) line(line string) {
+	line = strings.TrimSpace(line)
 	if p.next != "" {
 		p.each(p.next, line, p.seconds)
 		p.next = ""

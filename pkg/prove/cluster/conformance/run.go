@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"slipway.build/pkg/mechanism/report"
+	"slipway.build/pkg/mechanism/tail"
 	"slipway.build/pkg/prove/cluster"
 )
 
@@ -51,8 +54,8 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 		return Report{}, err
 	}
 	all, err := runner{
-		suite: clusterSuite(program, tmp, kubectl, s.Kubeconfig()), ginkgo: ginkgo, kubectl: kubectl, kubeconfig: s.Kubeconfig(),
-		dir: tmp, log: logOf(s, "conformance"), options: o,
+		suite: clusterSuite(program, ginkgo, tmp, kubectl, s.Kubeconfig()), kubectl: kubectl, kubeconfig: s.Kubeconfig(),
+		dir: tmp, log: filepath.Join(filepath.Dir(s.Kubeconfig()), "log", "conformance.log"), options: o,
 	}.run(ctx)
 	all.Cluster, all.Version, all.Substitutes = s.Name, s.Version, images
 	return all, err
@@ -74,14 +77,11 @@ func prepare(ctx context.Context, s *cluster.State, suite string, o Options) (*c
 	return tests, images, nil
 }
 
-func logOf(s *cluster.State, name string) string {
-	return filepath.Join(filepath.Dir(s.Kubeconfig()), "log", name+".log")
-}
-
 // A suite is one of Kubernetes' test programs.
 type suite struct {
 	title   string   // in JUnit's XML
 	program string   // as the command line names it
+	ginkgo  string   // the program that runs it, likewise
 	label   string   // of its specs
 	flags   []string // by which it finds what it tests
 	dir     string   // the runner's folder as the program sees it
@@ -89,9 +89,9 @@ type suite struct {
 }
 
 // clusterSuite is e2e.test.
-func clusterSuite(program, dir, kubectl, kubeconfig string) suite {
+func clusterSuite(program, ginkgo, dir, kubectl, kubeconfig string) suite {
 	return suite{
-		title: "conformance", program: program, label: "Conformance", dir: dir,
+		title: "conformance", program: program, ginkgo: ginkgo, label: "Conformance", dir: dir,
 		flags: []string{
 			"--provider=skeleton", "--kubeconfig=" + kubeconfig, "--kubectl-path=" + kubectl, "--e2e-output-dir=" + dir,
 			"--disable-log-dump",
@@ -102,7 +102,6 @@ func clusterSuite(program, dir, kubectl, kubeconfig string) suite {
 // A runner runs specs.
 type runner struct {
 	suite               suite
-	ginkgo              string // as the command line names it
 	kubectl, kubeconfig string // empty if there is no cluster
 	dir                 string // for reports, temporary
 	log                 string // the output of the programs
@@ -111,7 +110,10 @@ type runner struct {
 
 func (r runner) run(ctx context.Context) (Report, error) {
 	start := time.Now()
-	log, err := openLog(r.log)
+	if err := os.MkdirAll(filepath.Dir(r.log), 0o755); err != nil {
+		return Report{}, err
+	}
+	log, err := os.Create(r.log)
 	if err != nil {
 		return Report{}, err
 	}
@@ -120,7 +122,7 @@ func (r runner) run(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	results := newResults(specs, r.options.Each)
+	results := &results{each: r.options.Each, specs: specs, byName: map[string]report.Result{}}
 	var failure error
 	for _, pass := range passes(r.suite.label, specs, r.options.Procs) {
 		if failure = r.pass(ctx, pass, results, log); failure != nil {
@@ -130,21 +132,13 @@ func (r runner) run(ctx context.Context) (Report, error) {
 	if failure != nil {
 		failure = errors.Join(failure, r.cleanUp(ctx))
 	}
-	o := r.options
 	return Report{
-		Suite: r.suite.title, Focus: o.Focus, Skip: o.Skip, Procs: o.Procs, Seconds: time.Since(start).Seconds(), Log: r.log,
-		Results: results.all(),
+		Suite: r.suite.title, Focus: r.options.Focus, Skip: r.options.Skip, Procs: r.options.Procs, Seconds: time.Since(start).Seconds(),
+		Log: r.log, Results: results.all(),
 	}, failure
 }
 
-func openLog(name string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return nil, err
-	}
-	return os.Create(name)
-}
-
-// A pass is one run of e2e.test, over a part of the specs.
+// A pass is one run of the suite, over a part of the specs.
 type pass struct {
 	name   string
 	filter string // of labels
@@ -153,31 +147,22 @@ type pass struct {
 
 // passes splits the specs: if several run at once, the [Serial] ones need a pass of their own.
 func passes(label string, specs []Spec, procs int) []pass {
-	serial := 0
-	for _, s := range specs {
-		if s.Serial {
-			serial++
-		}
-	}
-	switch {
-	case procs == 1:
+	if procs == 1 {
 		return []pass{{"all", label, 1}}
-	case serial == 0:
-		return []pass{{"parallel", label + " && !Serial", procs}}
-	case serial == len(specs):
-		return []pass{{"serial", label + " && Serial", 1}}
 	}
-	return []pass{{"parallel", label + " && !Serial", procs}, {"serial", label + " && Serial", 1}}
+	var all []pass
+	if slices.ContainsFunc(specs, func(s Spec) bool { return !s.Serial }) {
+		all = append(all, pass{"parallel", label + " && !Serial", procs})
+	}
+	if slices.ContainsFunc(specs, func(s Spec) bool { return s.Serial }) {
+		all = append(all, pass{"serial", label + " && Serial", 1})
+	}
+	return all
 }
 
 // list asks the suite which specs would run.
-func (r runner) list(ctx context.Context, log *os.File) ([]Spec, error) {
-	const name = "list.json"
-	args := append(r.choice(r.suite.label), "--ginkgo.dry-run", "--ginkgo.succinct", "--ginkgo.no-color", "--ginkgo.json-report="+r.seen(name))
-	if err := r.start(ctx, log, nil, r.suite.program, append(args, r.suite.flags...)...); err != nil {
-		return nil, fmt.Errorf("list specs: %w", err)
-	}
-	reports, err := readReport(filepath.Join(r.dir, name))
+func (r runner) list(ctx context.Context, log io.Writer) ([]Spec, error) {
+	reports, err := r.ginkgo(ctx, log, r.suite.label, "list", "--dry-run", "--succinct")
 	if err != nil {
 		return nil, fmt.Errorf("list specs: %w", err)
 	}
@@ -188,56 +173,37 @@ func (r runner) list(ctx context.Context, log *os.File) ([]Spec, error) {
 	return specs, nil
 }
 
-// seen returns the path of a file in the runner's folder as the programs see it.
-func (r runner) seen(name string) string { return filepath.Join(r.suite.dir, name) }
+// limit is how long ginkgo allows a pass to take. Its default of an hour is not enough for all specs.
+const limit = "24h"
 
 // pass runs a part of the specs, and notes their results.
-func (r runner) pass(ctx context.Context, p pass, results *results, log *os.File) error {
-	flags, output := r.suite.flags, &reader{each: results.printed}
-	name := p.name + ".json"
-	var err error
-	if p.procs == 1 {
-		args := append(r.choice(p.filter), "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout="+limit, "--ginkgo.json-report="+r.seen(name))
-		err = r.start(ctx, log, output, r.suite.program, append(args, flags...)...)
-	} else {
-		args := append(r.ginkgoChoice(p.filter), "-v", "--no-color", "--timeout="+limit, fmt.Sprintf("--procs=%d", p.procs),
-			"--output-dir="+r.suite.dir, "--json-report="+name, r.suite.program, "--")
-		err = r.start(ctx, log, output, r.ginkgo, append(args, flags...)...)
-	}
-	reports, failed := readReport(filepath.Join(r.dir, name))
-	if failed == nil {
-		results.reported(reports)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	program := filepath.Base(r.suite.program)
-	if failed != nil {
-		// Without a report the suite did not finish, and err says how it ended.
-		return errors.Join(err, fmt.Errorf("%s left no report: %w: see %s", program, failed, r.log))
+func (r runner) pass(ctx context.Context, p pass, results *results, log io.Writer) error {
+	output := &tail.Lines{Each: (&reader{each: results.printed}).line}
+	reports, err := r.ginkgo(ctx, io.MultiWriter(log, output), p.filter, p.name, "-v", "--timeout="+limit, fmt.Sprintf("--procs=%d", p.procs))
+	results.reported(reports)
+	if ctx.Err() != nil || len(reports) == 0 {
+		return err
 	}
 	if why := reports.failure(); err != nil && why != "" {
-		return fmt.Errorf("%s: %s: see %s", program, why, r.log)
+		return fmt.Errorf("%s: %s: see %s", filepath.Base(r.suite.program), why, r.log)
 	}
 	return nil // the results say which specs failed
 }
 
-// limit is how long ginkgo allows a pass to take. Its default of an hour is not enough for all specs.
-const limit = "24h"
-
-// choice returns the flags by which a suite chooses specs: by labels, and by the options' patterns.
-func (r runner) choice(filter string) []string { return r.chooseBy("--ginkgo.", filter) }
-
-// ginkgoChoice returns the same flags for ginkgo.
-func (r runner) ginkgoChoice(filter string) []string { return r.chooseBy("--", filter) }
-
-func (r runner) chooseBy(prefix, filter string) []string {
-	args := []string{prefix + "label-filter=" + filter}
+// ginkgo runs the suite through ginkgo, with the options' patterns and a filter of labels, and returns its report. Ginkgo ends with an error
+// if a spec failed. Without a report the suite did not finish.
+func (r runner) ginkgo(ctx context.Context, output io.Writer, filter, name string, flags ...string) (reports, error) {
+	flags = append(flags, "--no-color", "--label-filter="+filter, "--output-dir="+r.suite.dir, "--json-report="+name+".json")
 	for _, f := range r.options.Focus {
-		args = append(args, prefix+"focus="+f)
+		flags = append(flags, "--focus="+f)
 	}
 	for _, s := range r.options.Skip {
-		args = append(args, prefix+"skip="+s)
+		flags = append(flags, "--skip="+s)
 	}
-	return args
+	err := r.start(ctx, output, r.suite.ginkgo, slices.Concat(flags, []string{r.suite.program, "--"}, r.suite.flags)...)
+	reports, unreadable := readReport(filepath.Join(r.dir, name+".json"))
+	if ctx.Err() == nil && len(reports) == 0 {
+		err = errors.Join(err, unreadable, fmt.Errorf("%s left no report: see %s", filepath.Base(r.suite.program), r.log))
+	}
+	return reports, err
 }

@@ -94,26 +94,27 @@ func (r reports) failure() string {
 
 // result returns the result of a spec.
 func (s specReport) result() report.Result {
-	result := report.Result{Name: s.name(), Outcome: report.Failed, Seconds: s.RunTime.Seconds(),
-		Message: strings.TrimSpace(s.Failure.Message)}
+	r := report.Result{Name: s.name(), Seconds: s.RunTime.Seconds(), Message: strings.TrimSpace(s.Failure.Message)}
 	switch s.State {
 	case "passed":
-		return report.Result{Name: result.Name, Outcome: report.Passed, Seconds: result.Seconds}
+		r.Outcome, r.Message = report.Passed, ""
+		return r
 	case "skipped", "pending":
-		result.Outcome = report.Skipped
-		if result.Message == "" { // it did not skip itself: the run ended before it
-			return report.Result{Name: result.Name, Outcome: report.NotRun}
+		r.Outcome = report.Skipped
+		if r.Message == "" { // it did not skip itself: the run ended before it
+			r.Outcome, r.Seconds = report.NotRun, 0
 		}
-		return result
+		return r
 	case "interrupted":
-		return report.Result{Name: result.Name, Outcome: report.NotRun, Seconds: result.Seconds, Message: "interrupted: " + result.Message}
+		r.Outcome, r.Message = report.NotRun, "interrupted: "+r.Message
+		return r
 	case "failed":
 	default: // panicked, aborted, timedout
-		result.Message = strings.TrimSpace(s.State + ": " + result.Message)
+		r.Message = strings.TrimSpace(s.State + ": " + r.Message)
 	}
+	r.Outcome, r.Output = report.Failed, s.CapturedGinkgoWriterOutput
 	if at := s.Failure.Location; at.FileName != "" {
-		result.Location = fmt.Sprintf("%s:%d", at.FileName, at.LineNumber)
+		r.Location = fmt.Sprintf("%s:%d", at.FileName, at.LineNumber)
 	}
-	result.Output = s.CapturedGinkgoWriterOutput
-	return result
+	return r
 }
