@@ -159,11 +159,11 @@ func (s *Sources) runScript(ctx context.Context, suites []string, bin, temp stri
 	o.equip(cmd)
 	cmd.Env = append(cmd.Env, firstOnPath(o, filepath.Join(bin, "kubectl")), "WHAT="+strings.Join(suites, " "), "MAKEFLAGS=",
 		"TMPDIR="+temp, "HOME="+temp, "SERVICE_ACCOUNT_KEY="+filepath.Join(temp, "service-account.key"), "KUBE_PANIC_WATCH_DECODE_ERROR=true")
-	if !o.has("KUBE_JUNIT_REPORT_DIR") {
+	if o.getenv("KUBE_JUNIT_REPORT_DIR") == "" {
 		cmd.Env = append(cmd.Env, "KUBE_JUNIT_REPORT_DIR="+filepath.Join(temp, "junit")) // the scripts' own default is in /tmp
 	}
 	for name, port := range map[string]int{"ETCD_PORT": etcdPort, "SECURE_API_PORT": 6443} {
-		if o.has(name) {
+		if o.getenv(name) != "" {
 			continue
 		}
 		address, err := freeAddress(port)
@@ -185,11 +185,10 @@ func (s *Sources) runScript(ctx context.Context, suites []string, bin, temp stri
 	for _, name := range left {
 		_ = os.Remove(name)
 	}
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case errors.As(err, &exit):
+	}
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		return fmt.Errorf("kubectl command tests failed: %w", err)
 	}
 	return err

@@ -24,31 +24,21 @@ const etcdPort = 2379
 const ready = time.Minute
 
 // Integration starts etcd and calls test with options for integration tests that use it, with upstream's defaults. The folder of the
-// program goes first on PATH, for tests that start their own etcd. If etcd ends before the tests do, their context ends, and its cause
-// says why etcd did.
-func Integration(ctx context.Context, etcd string, o Options, test func(context.Context, Options) error) error {
-	running, url, stop, err := startEtcd(ctx, etcd)
+// program goes first on PATH, for tests that start their own etcd. Etcd keeps nothing. If it ends before the tests do, their context ends,
+// and its cause says why etcd did.
+func Integration(ctx context.Context, etcd string, o Options, test func(context.Context, Options) error) (err error) {
+	dir, err := os.MkdirTemp("", "slipway-etcd-")
 	if err != nil {
 		return err
 	}
-	o.Env = append(slices.Clone(o.Env), "KUBE_INTEGRATION_ETCD_URL="+url, firstOnPath(o, etcd))
-	err = test(running, o)
-	return errors.Join(err, stop())
-}
-
-// startEtcd starts an etcd that keeps nothing, and waits until it serves. The context running ends with it.
-func startEtcd(ctx context.Context, program string) (running context.Context, url string, stop func() error, err error) {
-	dir, err := os.MkdirTemp("", "slipway-etcd-")
-	if err != nil {
-		return nil, "", nil, err
-	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	address, err := freeAddress(etcdPort)
 	if err != nil {
-		return nil, "", nil, errors.Join(err, os.RemoveAll(dir))
+		return err
 	}
-	url = "http://" + address
+	url := "http://" + address
 	running, end := context.WithCancelCause(ctx)
-	cmd := exec.CommandContext(running, program, "--data-dir="+dir, "--unsafe-no-fsync", "--log-level=warn",
+	cmd := exec.CommandContext(running, etcd, "--data-dir="+dir, "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls="+url, "--advertise-client-urls="+url, "--listen-peer-urls=http://127.0.0.1:0")
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "ETCD_") }) // these are flags, too
 	log := &tail.Lines{}
@@ -65,35 +55,23 @@ func startEtcd(ctx context.Context, program string) (running context.Context, ur
 		}
 		end(fmt.Errorf("etcd ended: %w", log.Explain(err))) // it stays unread if the context ended first
 	}()
-	stop = func() error {
-		end(nil)
-		<-ended
-		return os.RemoveAll(dir)
-	}
-	deadline := time.After(ready)
-	for {
-		select {
-		case <-ended:
-			return nil, "", nil, errors.Join(context.Cause(running), os.RemoveAll(dir))
-		case <-deadline:
-			err := stop()
-			return nil, "", nil, errors.Join(log.Explain(fmt.Errorf("etcd did not serve on %s within %v", url, ready)), err)
-		case <-time.After(50 * time.Millisecond):
-			if healthy(running, url) {
-				return running, url, stop, nil
-			}
+	stop := func() { end(nil); <-ended }
+	defer stop()
+	for deadline := time.Now().Add(ready); !healthy(url); time.Sleep(50 * time.Millisecond) {
+		if running.Err() != nil {
+			return context.Cause(running)
+		}
+		if time.Now().After(deadline) {
+			stop()
+			return log.Explain(fmt.Errorf("etcd did not serve on %s within %v", url, ready))
 		}
 	}
+	o.Env = append(slices.Clone(o.Env), "KUBE_INTEGRATION_ETCD_URL="+url, firstOnPath(o, etcd))
+	return test(running, o)
 }
 
-func healthy(ctx context.Context, url string) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
+func healthy(url string) bool {
+	resp, err := (&http.Client{Timeout: time.Second}).Get(url + "/health")
 	if err != nil {
 		return false
 	}

@@ -90,31 +90,28 @@ func apply(overlay *patch.Overlay, patches []*patch.Patch) error {
 // write makes changes in a folder.
 func write(changes map[string]patch.Change, dir string) error {
 	for name, change := range changes {
-		if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), change); err != nil {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if change.Removed {
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			continue
+		}
+		perm := fs.FileMode(0o644)
+		if info, err := os.Stat(file); err == nil {
+			perm = info.Mode().Perm()
+		}
+		if change.Exec {
+			perm |= 0o111
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			return err
+		}
+		if err := atomicfile.WriteFile(file, change.Data, perm); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func writeFile(name string, change patch.Change) error {
-	if change.Removed {
-		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	perm := fs.FileMode(0o644)
-	if info, err := os.Stat(name); err == nil {
-		perm = info.Mode().Perm()
-	}
-	if change.Exec {
-		perm |= 0o111
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-		return err
-	}
-	return atomicfile.WriteFile(name, change.Data, perm)
 }
 
 // Affected returns the import paths of the packages with tests that the tree's patches for Kubernetes touch, or that import one of these
@@ -132,21 +129,14 @@ func (s *Sources) Affected(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	touched := map[string]bool{}
-	for _, pkg := range repository.Packages(patches) {
-		touched[pkg] = true
-	}
-	all, err := s.list(ctx, s.everything())
-	if err != nil {
-		return nil, err
-	}
+	touched := repository.Packages(patches)
+	units, err := s.units(ctx)
 	var affected []string
-	for _, p := range all {
-		imports := slices.Concat(p.Imports, p.TestImports, p.XTestImports)
-		if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 && !notAlone(p.ImportPath) &&
-			(touched[p.ImportPath] || slices.ContainsFunc(imports, func(dep string) bool { return touched[dep] })) {
+	for _, p := range units {
+		imports := slices.Concat([]string{p.ImportPath}, p.Imports, p.TestImports, p.XTestImports)
+		if slices.ContainsFunc(imports, func(pkg string) bool { return slices.Contains(touched, pkg) }) {
 			affected = append(affected, p.ImportPath)
 		}
 	}
-	return affected, nil
+	return affected, err
 }

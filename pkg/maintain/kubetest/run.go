@@ -46,11 +46,38 @@ type run struct {
 
 // Run tests what a request names. Beside an error, the summary has the packages that ended before.
 func (s *Sources) Run(ctx context.Context, r Request, o Options) (*gotest.Summary, error) {
+	all := &gotest.Summary{}
 	runs, err := s.runs(ctx, r)
+	if err == nil {
+		err = o.findCompiler()
+	}
+	if err == nil && o.Cover != nil {
+		err = os.MkdirAll(o.Cover.Dir, 0o777)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return s.run(ctx, runs, o)
+	var profiles []string
+	for i, r := range runs {
+		var flags []string
+		if o.Cover != nil {
+			profile := filepath.Join(o.Cover.Dir, fmt.Sprintf("coverage-%d.out", i+1))
+			profiles = append(profiles, profile)
+			flags = append(flags, "-cover", "-covermode="+o.Cover.Mode, "-coverprofile="+profile)
+		}
+		cmd := s.goTest(ctx, r, o, flags...)
+		o.equip(cmd)
+		if slices.Contains(r.flags, "-trimpath") { // with upstream's flags, test servers find their files by paths as they are
+			cmd.Env = append(cmd.Env, "TEST_SRCDIR="+filepath.Join(s.Root, filepath.FromSlash(Folder)), "TEST_WORKSPACE="+links)
+		}
+		cmd.Stderr = o.Err
+		summary, err := gotest.Run(ctx, cmd, o.Show)
+		all.Join(summary)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, s.reportCoverage(ctx, profiles, o)
 }
 
 // CommandLines returns the command lines that Run would run.
@@ -80,7 +107,10 @@ func (s *Sources) runs(ctx context.Context, r Request) ([]run, error) {
 			runs = append(runs, run{"", g.Flags, g.Packages})
 		}
 	}
-	return append(runs, r.treeRuns()...), nil
+	for _, dir := range slices.Sorted(maps.Keys(r.Tree)) {
+		runs = append(runs, run{dir, nil, r.Tree[dir]})
+	}
+	return runs, nil
 }
 
 // goTest prepares a run, with more flags.
@@ -90,50 +120,6 @@ func (s *Sources) goTest(ctx context.Context, r run, o Options, flags ...string)
 		return s.Go.Command(ctx, filepath.Join(s.Root, filepath.FromSlash(r.dir)), "", "", append([]string{"test"}, args...)...)
 	}
 	return s.command(ctx, "test", args...)
-}
-
-func (r Request) treeRuns() []run {
-	var runs []run
-	for _, dir := range slices.Sorted(maps.Keys(r.Tree)) {
-		runs = append(runs, run{dir, nil, r.Tree[dir]})
-	}
-	return runs
-}
-
-func (s *Sources) run(ctx context.Context, runs []run, o Options) (*gotest.Summary, error) {
-	all := &gotest.Summary{}
-	var profiles []string
-	if err := o.compiler(); err != nil {
-		return all, err
-	}
-	if o.Cover != nil {
-		if err := os.MkdirAll(o.Cover.Dir, 0o777); err != nil {
-			return all, err
-		}
-	}
-	for i, r := range runs {
-		var flags []string
-		if o.Cover != nil {
-			profile := filepath.Join(o.Cover.Dir, fmt.Sprintf("coverage-%d.out", i+1))
-			profiles = append(profiles, profile)
-			flags = append(flags, "-cover", "-covermode="+o.Cover.Mode, "-coverprofile="+profile)
-		}
-		cmd := s.goTest(ctx, r, o, flags...)
-		o.equip(cmd)
-		if slices.Contains(r.flags, "-trimpath") { // with upstream's flags, test servers find their files by paths as they are
-			cmd.Env = append(cmd.Env, "TEST_SRCDIR="+filepath.Join(s.Root, filepath.FromSlash(Folder)), "TEST_WORKSPACE="+links)
-		}
-		cmd.Stderr = o.Err
-		summary, err := gotest.Run(ctx, cmd, o.Show)
-		all.Join(summary)
-		if err != nil {
-			return all, err
-		}
-	}
-	if o.Cover == nil {
-		return all, nil
-	}
-	return all, s.reportCoverage(ctx, profiles, o)
 }
 
 // equip gives a command the user's environment, without the settings of Go that would change what is compiled.
@@ -149,9 +135,14 @@ func (o Options) equip(cmd *exec.Cmd) {
 	}
 }
 
-// has reports whether the environment sets a variable to something.
-func (o Options) has(name string) bool {
-	return slices.ContainsFunc(o.Env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") && kv != name+"=" })
+// getenv returns the value of a variable in the environment.
+func (o Options) getenv(name string) string {
+	for _, kv := range slices.Backward(o.Env) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // races reports whether tests are compiled with the race detector.
@@ -159,9 +150,9 @@ func (o Options) races() bool {
 	return slices.ContainsFunc(o.Race, func(flag string) bool { return strings.TrimLeft(flag, "-") == "race" })
 }
 
-// compiler returns an error if the race detector is requested, and there is no C compiler.
-func (o Options) compiler() error {
-	if !o.races() || o.has("CC") {
+// findCompiler returns an error if the race detector is requested, and there is no C compiler.
+func (o Options) findCompiler() error {
+	if !o.races() || o.getenv("CC") != "" {
 		return nil
 	}
 	if _, err := exec.LookPath("gcc"); err != nil { // go's default
@@ -170,15 +161,8 @@ func (o Options) compiler() error {
 	return nil
 }
 
-// path returns the last PATH in the environment.
-func (o Options) path() string {
-	for _, kv := range slices.Backward(o.Env) {
-		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
-			return value
-		}
-	}
-	return os.Getenv("PATH")
-}
+// path returns the PATH of the environment.
+func (o Options) path() string { return cmp.Or(o.getenv("PATH"), os.Getenv("PATH")) }
 
 // reportCoverage joins profiles, and writes an HTML page of them.
 func (s *Sources) reportCoverage(ctx context.Context, profiles []string, o Options) error {

@@ -34,6 +34,8 @@ type listedPackage struct {
 	Error        *struct{ Err string }
 }
 
+func (p listedPackage) tested() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
+
 // omitted is the build tag by which releases leave out the functions that fill API types with random values.
 const omitted = "notest"
 
@@ -76,7 +78,7 @@ func (s *Sources) Select(ctx context.Context, patterns, tags []string) ([]Group,
 		case isTest && special[p.ImportPath]:
 			plain[test] = true
 		case isTest || p.ForTest != "" || p.DepOnly:
-		case len(p.TestGoFiles)+len(p.XTestGoFiles) > 0:
+		case p.tested():
 			tested = append(tested, p.ImportPath) // go test says what is wrong with it, if anything is
 		case p.Error != nil && slices.Contains(patterns, p.ImportPath):
 			problems = append(problems, errors.New(strings.TrimSpace(p.Error.Err)))
@@ -149,39 +151,38 @@ func notAlone(pkg string) bool {
 
 // split groups packages by the flags that their tests need.
 func split(packages []string, plain func(string) bool, tags []string) []Group {
-	shared := Group{Flags: []string{"-buildvcs=false", "-trimpath", "-tags=" + strings.Join(tags, ",")}}
-	own := Group{Flags: []string{"-buildvcs=false", "-tags=" + strings.Join(slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
-		return tag == omitted
-	}), ",")}}
-	for _, pkg := range packages {
-		if plain(pkg) {
-			own.Packages = append(own.Packages, pkg)
-		} else {
-			shared.Packages = append(shared.Packages, pkg)
-		}
+	own := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == omitted })
+	groups := []Group{
+		{Flags: []string{"-buildvcs=false", "-trimpath", "-tags=" + strings.Join(tags, ",")}},
+		{Flags: []string{"-buildvcs=false", "-tags=" + strings.Join(own, ",")}},
 	}
-	return slices.DeleteFunc([]Group{shared, own}, func(g Group) bool { return len(g.Packages) == 0 })
+	for _, pkg := range packages {
+		g := &groups[0]
+		if plain(pkg) {
+			g = &groups[1]
+		}
+		g.Packages = append(g.Packages, pkg)
+	}
+	return slices.DeleteFunc(groups, func(g Group) bool { return len(g.Packages) == 0 })
 }
 
 // Units lists the packages of Kubernetes with unit tests, as upstream's make test finds them, sorted.
 func (s *Sources) Units(ctx context.Context) ([]string, error) {
-	all, err := s.list(ctx, s.everything())
-	var units []string
-	for _, p := range all {
-		if len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 && !notAlone(p.ImportPath) {
-			units = append(units, p.ImportPath)
-		}
+	units, err := s.units(ctx)
+	var names []string
+	for _, p := range units {
+		names = append(names, p.ImportPath)
 	}
-	slices.Sort(units)
-	return units, err
+	slices.Sort(names)
+	return names, err
 }
 
-// everything returns patterns of all packages in Kubernetes' modules.
-func (s *Sources) everything() []string {
+func (s *Sources) units(ctx context.Context) ([]listedPackage, error) {
 	var patterns []string
 	for modulePath := range s.Modules {
 		patterns = append(patterns, modulePath+"/...")
 	}
 	slices.Sort(patterns)
-	return patterns
+	all, err := s.list(ctx, patterns)
+	return slices.DeleteFunc(all, func(p listedPackage) bool { return !p.tested() || notAlone(p.ImportPath) }), err
 }
