@@ -22,16 +22,6 @@ type Request struct {
 	Tree     map[string][]string // patterns of the tree's other modules: folders ("./pkg/..."), by the module's folder
 }
 
-// An UnknownError is a word that names no package.
-type UnknownError struct {
-	*suggest.UnknownError
-	Where string // why the package is not there, or ""
-}
-
-func (e *UnknownError) Error() string { return e.UnknownError.Error() + e.Where }
-
-func (e *UnknownError) Unwrap() error { return e.UnknownError }
-
 // InTree returns a request for the words that name folders of the tree, and the other words. It needs no Sources.
 func InTree(root, components string, words []string) (r Request, others []string, err error) {
 	r.Tree = map[string][]string{}
@@ -48,10 +38,11 @@ func InTree(root, components string, words []string) (r Request, others []string
 		if err != nil {
 			return r, nil, err
 		}
-		pattern := "./" + path.Join(strings.TrimPrefix(strings.TrimPrefix(folder, dir), "/"), rest)
-		if dir == "." {
-			pattern = "./" + path.Join(folder, rest)
+		below, err := filepath.Rel(dir, folder)
+		if err != nil {
+			return r, nil, err
 		}
+		pattern := "./" + path.Join(filepath.ToSlash(below), rest)
 		if dir == path.Clean(components) {
 			r.Upstream = append(r.Upstream, pattern)
 		} else {
@@ -76,7 +67,7 @@ func moduleOf(root, folder string) (string, error) {
 
 // Find returns a request for what words name: folders of the tree ("./cmd/widget/..."), import paths ("k8s.io/client-go/rest"), and paths
 // in upstream's repository, with its older spellings ("pkg/scheduler/...", "./staging/src/k8s.io/api", "vendor/k8s.io/api"). A folder of
-// the tree comes first. The error joins an *UnknownError for each word that names nothing.
+// the tree comes first. The error joins a *suggest.UnknownError for each word that names nothing.
 func (s *Sources) Find(words []string) (Request, error) {
 	r, others, err := InTree(s.Root, s.Components, words)
 	if err != nil {
@@ -131,13 +122,12 @@ func (s *Sources) unknown(word string) error {
 	}
 	e := suggest.Unknown("package", word, nil)
 	e.Near = suggest.Near(name, s.tested())
-	where := ""
 	for _, m := range s.Missing {
 		if name == m.Path || strings.HasPrefix(name, m.Path+"/") {
-			where = ": " + m.String()
+			return fmt.Errorf("%w: %s", e, m)
 		}
 	}
-	return &UnknownError{e, where}
+	return e
 }
 
 // tested lists the import paths of the repository's packages with tests.

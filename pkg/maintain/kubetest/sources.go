@@ -156,21 +156,17 @@ func (s *Sources) writeModfile(mod *module.Module, repository *upstream.Reposito
 	for _, r := range mod.Requires {
 		required[r.Path] = true
 	}
-	for _, m := range repository.Modules {
-		for _, r := range slices.Clone(f.Replace) { // patched modules have a version of their own
-			if r.Old.Path == m.Path {
-				if err := f.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-					return err
-				}
-			}
+	require := func(modulePath, version string) {
+		if !required[modulePath] {
+			required[modulePath] = true
+			f.AddNewRequire(modulePath, version, true)
 		}
+	}
+	for _, m := range repository.Modules { // patched modules are replaced already
 		if err := f.AddReplace(m.Path, "", path.Join(path.Dir(s.modfile), "kubernetes", m.Dir), ""); err != nil {
 			return err
 		}
-		if !required[m.Path] {
-			required[m.Path] = true
-			f.AddNewRequire(m.Path, m.Version.Version, true)
-		}
+		require(m.Path, m.Version.Version)
 	}
 	for _, m := range repository.Modules {
 		dir := filepath.Join(s.Repository, filepath.FromSlash(m.Dir))
@@ -179,10 +175,7 @@ func (s *Sources) writeModfile(mod *module.Module, repository *upstream.Reposito
 			return err
 		}
 		for _, r := range theirs.Requires {
-			if !required[r.Path] {
-				required[r.Path] = true
-				f.AddNewRequire(r.Path, r.Version, true)
-			}
+			require(r.Path, r.Version)
 		}
 		for _, name := range []string{"go.sum", "go.work.sum"} {
 			more, err := sumsOf(filepath.Join(dir, name))
