@@ -47,23 +47,21 @@ func (m *Mode) String() string { return string(*m) }
 // Type returns what pflag shows as the kind of the flag's value.
 func (m *Mode) Type() string { return "mode" }
 
-// Options configure a view. The zero value suits a command: it writes to os.Stdout and os.Stderr, and chooses the mode.
+// Options configure a view. All but Size and Now must be set.
 type Options struct {
-	Out io.Writer // progress and the closing report; nil is os.Stdout
-	Err io.Writer // the tools' output and the run's error; nil is os.Stderr
+	Out io.Writer // progress and the closing report
+	Err io.Writer // the tools' output and the run's error
 
 	Mode    Mode
 	Verbose int // 1 and above: list skipped actions, outputs and what made them, too
 
 	// Artifacts reports whether the user asked for the output at a path (an action.File's). The closing table
-	// lists those. Nil shows no table.
+	// lists those.
 	Artifacts func(path string) bool
+	Getenv    func(string) string // NO_COLOR, TERM, CI
 
-	// If the rest is nil, it is found out from Out and the process's environment.
-
-	Size   func() (width, height int) // of the terminal, in cells; called for every frame
-	Now    func() time.Time           // the time between events
-	Getenv func(string) string        // NO_COLOR, TERM, CI
+	Size func() (width, height int) // of the terminal, in cells; called for every frame; nil asks Out
+	Now  func() time.Time           // the time between events; nil is time.Now
 }
 
 // New returns the view that the options ask for. The caller closes it.
@@ -82,20 +80,8 @@ func New(o Options) View {
 
 // withDefaults returns o with everything set, and a mode that is not Auto.
 func (o Options) withDefaults() Options {
-	if o.Out == nil {
-		o.Out = os.Stdout
-	}
-	if o.Err == nil {
-		o.Err = os.Stderr
-	}
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Getenv == nil {
-		o.Getenv = os.Getenv
-	}
-	if o.Artifacts == nil {
-		o.Artifacts = func(string) bool { return false }
 	}
 	if o.Size == nil {
 		o.Size = func() (int, int) { return sizeOf(o.Out) }

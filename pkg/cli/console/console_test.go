@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"os"
 	"testing"
 )
 
@@ -38,12 +37,8 @@ func TestModeIsAFlag(t *testing.T) {
 	}
 }
 
-func TestZeroOptionsSuitACommand(t *testing.T) {
+func TestSizeOfWhatIsNoTerminal(t *testing.T) {
 	t.Parallel()
-	o := Options{}.withDefaults()
-	if o.Out != os.Stdout || o.Err != os.Stderr || o.Artifacts("x") {
-		t.Errorf("withDefaults: %+v", o)
-	}
 	if width, height := sizeOf(&bytes.Buffer{}); width != 80 || height != 24 {
 		t.Errorf("the size of a buffer is %dx%d", width, height)
 	}

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"log"
+	"os"
 	"strings"
 
 	"slipway.build/pkg/cli/console"
@@ -11,8 +12,11 @@ import (
 
 func Example() {
 	view := console.New(console.Options{
+		Out:       os.Stdout,
+		Err:       os.Stderr,
 		Mode:      console.Plain,
 		Artifacts: func(path string) bool { return strings.HasPrefix(path, "dist/") },
+		Getenv:    os.Getenv,
 	})
 	defer view.Close() // above all when the run is interrupted
 

@@ -164,17 +164,31 @@ func (r *run) report(isArtifact func(string) bool, width int) string {
 	if len(artifacts) > 0 {
 		b.WriteString("\n" + table(artifacts, width) + "\n")
 	}
-	if times := r.phases(); len(times) > 0 {
-		var parts []string
-		for _, t := range times {
-			parts = append(parts, oneLine(t.phase+" "+duration(t.took)))
-		}
-		b.WriteString(strings.Join(parts, " · ") + "\n")
-	}
-	if j := r.mostMemory(); j != nil {
-		fmt.Fprintf(&b, "peak memory %s (%s)\n", size(j.memory), oneLine(j.id))
-	}
+	b.WriteString(ended(strings.Join(r.times(), " · ")) + ended(r.peak()))
 	return b.String()
+}
+
+// times returns the time of each phase: "compile 4m12s".
+func (r *run) times() []string {
+	var times []string
+	for _, t := range r.phases() {
+		times = append(times, oneLine(t.phase)+" "+duration(t.took))
+	}
+	return times
+}
+
+// peak returns the highest peak of memory, and whose it is, or "" if none was measured.
+func (r *run) peak() string {
+	most := &job{}
+	for _, j := range r.over {
+		if j.memory > most.memory {
+			most = j
+		}
+	}
+	if most.memory == 0 {
+		return ""
+	}
+	return "peak memory " + size(most.memory) + " (" + oneLine(most.id) + ")"
 }
 
 // table lists files with their sizes and sums, aligned. The sums are whole, so that they can be copied.

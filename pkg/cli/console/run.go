@@ -208,14 +208,3 @@ func (r *run) phases() []phaseTime {
 	slices.SortStableFunc(times, func(a, b phaseTime) int { return cmp.Compare(b.took, a.took) })
 	return times
 }
-
-// mostMemory returns the job with the highest peak of memory, or nil if none was measured.
-func (r *run) mostMemory() *job {
-	var most *job
-	for _, j := range r.over {
-		if j.memory > 0 && (most == nil || j.memory > most.memory) {
-			most = j
-		}
-	}
-	return most
-}

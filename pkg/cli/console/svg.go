@@ -34,7 +34,6 @@ text { fill: #f0f6fc; }
 .faint { fill: #9198a1; }
 .band { fill: #151b23; }
 .grid { stroke: #3d444d; }
-.in { fill: #111111; }
 g.job:hover .bar { stroke: #f0f6fc; }
 }
 `

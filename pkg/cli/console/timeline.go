@@ -132,14 +132,11 @@ func phasesOf(jobs []*job) []string {
 }
 
 func subtitle(r *run) string {
-	var parts []string
-	for _, t := range r.phases() {
-		parts = append(parts, t.phase+" "+duration(t.took))
+	parts := r.times()
+	if peak := r.peak(); peak != "" {
+		parts = append(parts, peak)
 	}
-	if j := r.mostMemory(); j != nil {
-		parts = append(parts, "peak memory "+size(j.memory)+" ("+j.id+")")
-	}
-	return truncate(oneLine(strings.Join(parts, " · ")), 169) // what fits between the margins
+	return truncate(strings.Join(parts, " · "), 169) // what fits between the margins
 }
 
 // label names j without its phase, whose name is beside the group already.
