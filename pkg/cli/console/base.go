@@ -57,8 +57,8 @@ func untouched(ev action.Event) string {
 	return oneLine(ev.Action) + " " + what[ev.Kind]
 }
 
-// ended returns text with a newline at its end.
-func ended(text string) string {
+// withNewline returns text with a newline at its end.
+func withNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
 	}

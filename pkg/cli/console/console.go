@@ -71,9 +71,9 @@ func New(o Options) View {
 	case JSON:
 		return newJSON(o.Out)
 	case Terminal:
-		return pulsed(newTerminal(o), frameInterval)
+		return refreshed(newTerminal(o), frameInterval)
 	case Plain:
-		return pulsed(newPlain(o), time.Second)
+		return refreshed(newPlain(o), time.Second)
 	}
 	panic("console: unknown mode " + string(o.Mode))
 }

@@ -10,7 +10,7 @@
 //   - [Plain]: a calm log for CI and pipes. It has a line when something starts, one when it ends, and at most every
 //     30 seconds one about what takes long. Skipped actions are counted, not listed.
 //   - [JSON]: the events themselves, one a line.
-//   - [Timeline]: a picture (SVG) of a run that is over. It shows which action waited for which.
+//   - [Timeline]: a picture (SVG) of a run that has ended. It shows which action waited for which.
 //
 // Actions that one process makes (an action.Batch) are one line, because a person waits for the process.
 //

@@ -8,14 +8,14 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// calm is the time between lines about a long job. It is long enough for a log that people read from top to bottom, and
+// progressInterval is the time between lines about a long job. It is long enough for a log that people read from top to bottom, and
 // short enough for CI systems that end silent jobs.
-const calm = 30 * time.Second
+const progressInterval = 30 * time.Second
 
 // plain writes lines and never changes them.
 type plain struct {
 	base
-	spoken time.Time // of the last line about a long job
+	lastProgress time.Time // of the last line about a long job
 }
 
 func newPlain(o Options) *plain { return &plain{base: base{Options: o}} }
@@ -24,21 +24,21 @@ func (p *plain) Event(ev action.Event) {
 	j := p.run.add(ev)
 	switch ev.Kind {
 	case action.Waiting:
-		p.say("waiting for " + p.run.waiting)
+		p.print("waiting for " + p.run.waiting)
 	case action.Started:
-		p.say(p.run.running[len(p.run.running)-1].title())
+		p.print(p.run.running[len(p.run.running)-1].title())
 	case action.Progress:
-		p.speak(ev.Time)
+		p.printProgress(ev.Time)
 	case action.Output:
-		p.write(p.Err, ended(ev.Text))
+		p.write(p.Err, withNewline(ev.Text))
 	case action.Step:
-		p.say(stepped(ev))
+		p.print(stepped(ev))
 	case action.Skipped, action.Cached, action.Fetched:
 		if p.Verbose > 0 {
-			p.say(untouched(ev))
+			p.print(untouched(ev))
 		}
 	case action.Done, action.Failed:
-		p.over(j)
+		p.end(j)
 	case action.Finished:
 		p.finish(0)
 	}
@@ -47,28 +47,28 @@ func (p *plain) Event(ev action.Event) {
 // tick writes a line about long jobs even if no event comes: a link of ten minutes must not look like a hang.
 func (p *plain) tick() {
 	if !p.run.finished {
-		p.speak(p.Now())
+		p.printProgress(p.Now())
 	}
 }
 
-// speak writes the progress of jobs that have run for long, unless it did so lately.
-func (p *plain) speak(now time.Time) {
-	if now.Sub(p.spoken) < calm {
+// printProgress writes the progress of jobs that have run for long, unless it did so lately.
+func (p *plain) printProgress(now time.Time) {
+	if now.Sub(p.lastProgress) < progressInterval {
 		return
 	}
 	for _, j := range p.run.running {
 		took := now.Sub(j.start)
-		if took < calm {
+		if took < progressInterval {
 			continue
 		}
 		parts := slices.DeleteFunc([]string{j.state(), clock(took), j.left(now)}, func(part string) bool { return part == "" })
-		p.say(oneLine(j.id) + ": " + strings.Join(parts, ", "))
-		p.spoken = now
-		p.run.bury(nil)
+		p.print(oneLine(j.id) + ": " + strings.Join(parts, ", "))
+		p.lastProgress = now
+		p.run.noteLine(nil)
 	}
 }
 
-func (p *plain) over(j *job) {
+func (p *plain) end(j *job) {
 	if j == nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (p *plain) over(j *job) {
 	if j.failed {
 		end = " FAILED" + j.failedAfter() + ": " + j.reason()
 	}
-	p.say(oneLine(j.id) + end)
+	p.print(oneLine(j.id) + end)
 	if p.Verbose > 0 {
 		p.write(p.Out, j.details())
 	}
@@ -84,4 +84,4 @@ func (p *plain) over(j *job) {
 
 func (p *plain) Close() error { return p.close() }
 
-func (p *plain) say(line string) { p.write(p.Out, line+"\n") }
+func (p *plain) print(line string) { p.write(p.Out, line+"\n") }

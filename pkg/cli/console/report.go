@@ -50,7 +50,7 @@ func (j *job) state() string {
 // It is empty until there is a pace. Links, and modules whose compile has not started, are not in it.
 func (j *job) left(now time.Time) string {
 	took := now.Sub(j.start)
-	if j.unit != action.Packages || took < calm || j.done < j.total/20 || j.done < 1 || j.done >= j.total {
+	if j.unit != action.Packages || took < progressInterval || j.done < j.total/20 || j.done < 1 || j.done >= j.total {
 		return ""
 	}
 	left := time.Duration(float64(took) / float64(j.done) * float64(j.total-j.done)).Round(time.Minute)
@@ -102,7 +102,7 @@ func (r *run) tally(took time.Duration) string {
 	var parts []string
 	for _, part := range []part{
 		{r.skipped, "unchanged"}, {len(r.cached), "from the cache"}, {r.done, "done"}, {r.failed, "failed"},
-		{r.planned - r.skipped - len(r.cached) - r.done - r.lost, "not run"},
+		{r.planned - r.skipped - len(r.cached) - r.done - r.failedActions, "not run"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, part.String())
@@ -122,19 +122,19 @@ func (r *run) tally(took time.Duration) string {
 // them, and then the run's error or, if the run was cut short, the jobs' errors. The word that starts an error is given.
 func (r *run) failures(word string) string {
 	var output, errs strings.Builder
-	failed := slices.DeleteFunc(slices.Clone(r.over), func(j *job) bool { return !j.failed })
-	if slices.ContainsFunc(failed, func(j *job) bool { return j.buried }) {
+	failed := slices.DeleteFunc(slices.Clone(r.ended), func(j *job) bool { return !j.failed })
+	if slices.ContainsFunc(failed, func(j *job) bool { return j.followed }) {
 		for _, j := range failed {
 			output.WriteString(j.lastOutput())
 		}
 	}
 	if !r.finished {
 		for _, j := range failed {
-			errs.WriteString(word + " " + ended(j.id+": "+j.failure))
+			errs.WriteString(word + " " + withNewline(j.id+": "+j.failure))
 		}
 	}
 	if r.err != "" {
-		errs.WriteString(word + " " + ended(r.err))
+		errs.WriteString(word + " " + withNewline(r.err))
 	}
 	return output.String() + errs.String()
 }
@@ -164,7 +164,7 @@ func (r *run) report(isArtifact func(string) bool, width int) string {
 	if len(artifacts) > 0 {
 		b.WriteString("\n" + table(artifacts, width) + "\n")
 	}
-	b.WriteString(ended(strings.Join(r.times(), " · ")) + ended(r.peak()))
+	b.WriteString(withNewline(strings.Join(r.times(), " · ")) + withNewline(r.peak()))
 	return b.String()
 }
 
@@ -180,7 +180,7 @@ func (r *run) times() []string {
 // peak returns the highest peak of memory, and whose it is, or "" if none was measured.
 func (r *run) peak() string {
 	most := &job{}
-	for _, j := range r.over {
+	for _, j := range r.ended {
 		if j.memory > most.memory {
 			most = j
 		}

@@ -11,21 +11,21 @@ import (
 
 // A run is the sum of its events. All views but JSON, which shows the events themselves, are views of it.
 type run struct {
-	began    time.Time       // of the first event
-	last     time.Time       // of the latest
-	took     time.Duration   // once it is finished
-	waiting  string          // the holder of the lock, while another run holds it
-	planned  int             // actions in the graph
-	done     int             // actions
-	skipped  int             // actions
-	cached   map[string]bool // actions whose results a cache has
-	failed   int             // jobs
-	lost     int             // actions of the failed jobs
-	running  []*job          // in the order they started
-	over     []*job          // in the order they ended
-	files    map[string]action.File
-	finished bool
-	err      string // the error of a finished run
+	began         time.Time       // of the first event
+	last          time.Time       // of the latest
+	took          time.Duration   // once it is finished
+	waiting       string          // the holder of the lock, while another run holds it
+	planned       int             // actions in the graph
+	done          int             // actions
+	skipped       int             // actions
+	cached        map[string]bool // actions whose results a cache has
+	failed        int             // jobs
+	failedActions int             // actions of the failed jobs
+	running       []*job          // in the order they started
+	ended         []*job          // in the order they ended
+	files         map[string]action.File
+	finished      bool
+	err           string // the error of a finished run
 }
 
 // A job is an action, or the actions that a batch makes together: a person waits for the batch.
@@ -48,9 +48,9 @@ type job struct {
 	failed  bool
 	failure string // the error
 
-	output []string // the last lines of what its tools printed
-	cut    bool     // there were lines before these
-	buried bool     // other lines were printed after these
+	output   []string // the last lines of what its tools printed
+	cut      bool     // there were lines before these
+	followed bool     // other lines were printed after these
 }
 
 func (j *job) took() time.Duration { return j.end.Sub(j.start) }
@@ -79,13 +79,13 @@ func (r *run) add(ev action.Event) (ended *job) {
 	case action.Started:
 		j := &job{id: ev.Action, phase: ev.Phase, why: oneLine(ev.Text), by: ev.By, start: ev.Time, batch: ev.Stale}
 		r.running = append(r.running, j)
-		r.bury(j)
+		r.noteLine(j)
 	case action.Progress:
 		r.progress(ev)
 	case action.Output:
 		r.output(ev)
 	case action.Step:
-		r.bury(r.jobOf(ev))
+		r.noteLine(r.jobOf(ev))
 	case action.Done:
 		return r.finish(ev)
 	case action.Failed:
@@ -115,14 +115,14 @@ func (r *run) output(ev action.Event) {
 	if excess := len(j.output) - outputLines; excess > 0 {
 		j.output, j.cut = slices.Delete(j.output, 0, excess), true
 	}
-	r.bury(j)
+	r.noteLine(j)
 }
 
-// bury notes that a line about a job was printed below the output of all others. A nil job is none of them.
-func (r *run) bury(by *job) {
-	for _, jobs := range [][]*job{r.running, r.over} {
+// noteLine notes that a line about a job was printed, below the output of all other jobs. Nil is a line about several jobs.
+func (r *run) noteLine(of *job) {
+	for _, jobs := range [][]*job{r.running, r.ended} {
 		for _, j := range jobs {
-			j.buried = j.buried || j != by && len(j.output) > 0
+			j.followed = j.followed || j != of && len(j.output) > 0
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (r *run) finish(ev action.Event) (ended *job) {
 func (r *run) fail(ev action.Event) (ended *job) {
 	j := r.jobOf(ev)
 	r.failed++
-	r.lost += max(1, j.batch-len(j.members))
+	r.failedActions += max(1, j.batch-len(j.members))
 	j.failed, j.failure, j.by = true, ev.Text, cmp.Or(ev.By, j.by)
 	return r.close(j, ev)
 }
@@ -161,7 +161,7 @@ func (r *run) jobOf(ev action.Event) *job {
 	if i := slices.IndexFunc(r.running, func(j *job) bool { return j.id == id }); i >= 0 {
 		return r.running[i]
 	}
-	for _, j := range slices.Backward(r.over) {
+	for _, j := range slices.Backward(r.ended) {
 		if j.id == id && j.batch > 0 {
 			return j
 		}
@@ -169,15 +169,15 @@ func (r *run) jobOf(ev action.Event) *job {
 	return &job{id: ev.Action, phase: ev.Phase, start: ev.Time.Add(-ev.Duration)}
 }
 
-// close moves j from running to over, and returns it. It returns nil if j was over already.
+// close moves j from running to ended, and returns it. It returns nil if j had ended already.
 func (r *run) close(j *job, ev action.Event) *job {
 	if !j.end.IsZero() {
 		return nil
 	}
-	r.bury(j)
+	r.noteLine(j)
 	j.end, j.phase = ev.Time, cmp.Or(j.phase, ev.Phase)
 	r.running = slices.DeleteFunc(r.running, func(other *job) bool { return other == j })
-	r.over = append(r.over, j)
+	r.ended = append(r.ended, j)
 	return j
 }
 
@@ -191,7 +191,7 @@ type phaseTime struct {
 func (r *run) phases() []phaseTime {
 	var times []phaseTime
 	reached := map[string]time.Time{} // the end of what is counted of each phase
-	for _, j := range slices.SortedStableFunc(slices.Values(r.over), func(a, b *job) int { return a.start.Compare(b.start) }) {
+	for _, j := range slices.SortedStableFunc(slices.Values(r.ended), func(a, b *job) int { return a.start.Compare(b.start) }) {
 		i := slices.IndexFunc(times, func(t phaseTime) bool { return t.phase == j.phase })
 		if i < 0 {
 			i, times = len(times), append(times, phaseTime{phase: j.phase})

@@ -43,7 +43,7 @@ func (t *terminal) Event(ev action.Event) {
 	switch ev.Kind {
 	case action.Output:
 		t.erase()
-		t.write(t.Err, ended(ev.Text))
+		t.write(t.Err, withNewline(ev.Text))
 		t.draw("")
 	case action.Step:
 		t.draw(t.paint(dim, "· "+stepped(ev)) + "\n")
@@ -54,7 +54,7 @@ func (t *terminal) Event(ev action.Event) {
 		}
 		t.drawSoon()
 	case action.Done, action.Failed:
-		t.over(j)
+		t.end(j)
 	case action.Finished:
 		t.erase()
 		width, _ := t.Size()
@@ -77,7 +77,7 @@ func (t *terminal) drawSoon() {
 	}
 }
 
-func (t *terminal) over(j *job) {
+func (t *terminal) end(j *job) {
 	if j == nil {
 		t.drawSoon()
 		return

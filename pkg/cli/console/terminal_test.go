@@ -148,13 +148,13 @@ func TestTerminalShowsManyJobsInFewLines(t *testing.T) {
 	}
 }
 
-// Many goroutines may use a pulse, and it may be closed at any moment; -race checks it.
-func TestPulseIsSafe(t *testing.T) {
+// Many goroutines may use a refresher, and it may be closed at any moment; -race checks it.
+func TestRefresherIsSafe(t *testing.T) {
 	t.Parallel()
 	s := newFixture()
 	o := s.options()
 	o.Now = time.Now
-	view := pulsed(newTerminal(o), time.Millisecond)
+	view := refreshed(newTerminal(o), time.Millisecond)
 	done := make(chan bool)
 	for range 4 {
 		go func() {

@@ -67,7 +67,7 @@ type box struct {
 }
 
 func newChart(r *run) *chart {
-	jobs := slices.Concat(r.over, r.running)
+	jobs := slices.Concat(r.ended, r.running)
 	took := r.took
 	if !r.finished {
 		took = r.last.Sub(r.began)

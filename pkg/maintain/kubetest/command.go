@@ -49,7 +49,7 @@ func (e *PortError) Error() string {
 func (e *PortError) Unwrap() error { return e.Err }
 
 // A ReplacedError refuses command tests in a tree whose go.mod replaces k8s.io/kubernetes by the user's own repository: the tests
-// write programs into it where upstream's make has a link, and that make then fails.
+// would write programs where upstream's make has a link, and make would fail from then on.
 type ReplacedError struct{ Folder string }
 
 func (e *ReplacedError) Error() string {
@@ -99,9 +99,8 @@ func (s *Sources) Suites() ([]string, error) {
 	return names, nil
 }
 
-// CommandTests runs suites of upstream's kubectl command tests, or all of them, in the copy of upstream's repository. It calls programs
-// when the request is known to be good. That returns the files of the components that Programs lists, stamped with the version that the
-// tests ask for.
+// CommandTests runs suites of upstream's kubectl command tests, or all of them, in the copy of upstream's repository. Once the request is
+// checked, it calls programs, which returns the files of the components that Programs lists, stamped with the version that tests expect.
 func (s *Sources) CommandTests(ctx context.Context, suites []string, programs func() ([]string, error), o Options) error {
 	if s.replaced {
 		return &ReplacedError{s.Repository}
@@ -131,8 +130,8 @@ func (s *Sources) CommandTests(ctx context.Context, suites []string, programs fu
 	return errors.Join(err, os.RemoveAll(temp))
 }
 
-// install puts programs where upstream's make does. The scripts run make, and upstream's Makefile is a symbolic link, which modules
-// leave out: install writes one that makes nothing.
+// install puts programs where upstream's make does. The scripts run make. Upstream's Makefile is a symbolic link, which modules leave out,
+// so install writes a Makefile that makes nothing.
 func (s *Sources) install(programs []string) (bin string, err error) {
 	bin = filepath.Join(s.Repository, "_output", "bin")
 	if err := os.RemoveAll(bin); err != nil {
@@ -156,7 +155,7 @@ func (s *Sources) install(programs []string) (bin string, err error) {
 func (s *Sources) runScript(ctx context.Context, suites []string, bin, temp string, o Options) error {
 	cmd := exec.CommandContext(ctx, "bash", "hack/make-rules/test-cmd.sh")
 	cmd.Dir = s.Repository
-	o.equip(cmd)
+	o.setEnv(cmd)
 	cmd.Env = append(cmd.Env, firstOnPath(o, filepath.Join(bin, "kubectl")), "WHAT="+strings.Join(suites, " "), "MAKEFLAGS=",
 		"TMPDIR="+temp, "HOME="+temp, "SERVICE_ACCOUNT_KEY="+filepath.Join(temp, "service-account.key"), "KUBE_PANIC_WATCH_DECODE_ERROR=true")
 	if o.getenv("KUBE_JUNIT_REPORT_DIR") == "" {

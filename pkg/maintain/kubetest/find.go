@@ -22,8 +22,8 @@ type Request struct {
 	Tree     map[string][]string // patterns of the tree's other modules: folders ("./pkg/..."), by the module's folder
 }
 
-// InTree returns a request for the words that name folders of the tree, and the other words. It needs no Sources.
-func InTree(root, components string, words []string) (r Request, others []string, err error) {
+// InTree returns a request for the words that name folders of the tree, and the words that do not. It needs no Sources.
+func InTree(root, components string, words []string) (r Request, outside []string, err error) {
 	r.Tree = map[string][]string{}
 	for _, word := range words {
 		folder, rest := cutPattern(strings.TrimPrefix(word, "./"))
@@ -31,7 +31,7 @@ func InTree(root, components string, words []string) (r Request, others []string
 			return r, nil, badrequest.Mark(fmt.Errorf("%s: name a folder in the tree or an import path", word))
 		}
 		if info, err := os.Stat(filepath.Join(root, filepath.FromSlash(folder))); err != nil || !info.IsDir() {
-			others = append(others, word)
+			outside = append(outside, word)
 			continue
 		}
 		dir, err := moduleOf(root, folder)
@@ -49,7 +49,7 @@ func InTree(root, components string, words []string) (r Request, others []string
 			r.Tree[dir] = append(r.Tree[dir], pattern)
 		}
 	}
-	return r, others, nil
+	return r, outside, nil
 }
 
 // moduleOf returns the folder of the module that a folder of the tree lies in.
@@ -65,11 +65,11 @@ func moduleOf(root, folder string) (string, error) {
 	}
 }
 
-// Find returns a request for what words name: folders of the tree ("./cmd/widget/..."), import paths ("k8s.io/client-go/rest"), and paths
-// in upstream's repository, with its older spellings ("pkg/scheduler/...", "./staging/src/k8s.io/api", "vendor/k8s.io/api"). A folder of
-// the tree comes first. The error joins a *suggest.UnknownError for each word that names nothing.
+// Find returns a request for words as users of Kubernetes' make write them: folders of the tree ("./cmd/widget/..."), import paths
+// ("k8s.io/client-go/rest"), and paths in upstream's repository, with older spellings ("pkg/scheduler/...", "./staging/src/k8s.io/api",
+// "vendor/k8s.io/api"). A folder of the tree comes first. The error joins a *suggest.UnknownError for each word that names nothing.
 func (s *Sources) Find(words []string) (Request, error) {
-	r, others, err := InTree(s.Root, s.Components, words)
+	r, outside, err := InTree(s.Root, s.Components, words)
 	if err != nil {
 		return r, err
 	}
@@ -78,7 +78,7 @@ func (s *Sources) Find(words []string) (Request, error) {
 		return r, err
 	}
 	var unknown []error
-	for _, word := range others {
+	for _, word := range outside {
 		pattern, ok := s.resolve(mod, word)
 		if !ok {
 			unknown = append(unknown, s.unknown(word))

@@ -17,11 +17,11 @@ import (
 	"slipway.build/pkg/tree/patch"
 )
 
-// A Generator makes generated code anew where patches change what it is made from.
+// A Generator generates code again whose sources are patched.
 type Generator struct {
 	Recipe string // identifies its code and versions
 
-	// Run makes the code. It has a folder for temporary files of its own, which may be left behind.
+	// Run generates the code. It may leave temporary files in tmp.
 	Run func(ctx context.Context, patched *patch.Overlay, tmp string) error
 }
 
@@ -63,7 +63,7 @@ func Patched(root string) (bool, error) {
 	return len(patches) > 0, err
 }
 
-// generate runs the generator. Its temporary files are in the copy that is being made, so that what a kill leaves goes with that.
+// generate runs the generator. Its temporary files are in the unfinished copy: if a kill leaves them behind, they are removed with it.
 func (t Tree) generate(ctx context.Context, overlay *patch.Overlay, copied string) error {
 	tmp, err := os.MkdirTemp(copied, "tmp-")
 	if err != nil {
@@ -87,7 +87,7 @@ func apply(overlay *patch.Overlay, patches []*patch.Patch) error {
 	return errors.Join(conflicts...)
 }
 
-// write makes changes in a folder.
+// write writes changed files below a folder.
 func write(changes map[string]patch.Change, dir string) error {
 	for name, change := range changes {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -114,8 +114,8 @@ func write(changes map[string]patch.Change, dir string) error {
 	return nil
 }
 
-// Affected returns the import paths of the packages with tests that the tree's patches for Kubernetes touch, or that import one of these
-// directly, in the package or in its tests. Without patches it returns none.
+// Affected returns the import paths of packages with unit tests that the tree's patches for Kubernetes change, or that import a changed
+// package directly, also in tests. Without patches it returns none.
 func (s *Sources) Affected(ctx context.Context) ([]string, error) {
 	patches, err := patch.LoadProject(s.Root, "")
 	if err != nil || len(patches) == 0 {

@@ -44,7 +44,7 @@ type run struct {
 	packages []string
 }
 
-// Run tests what a request names. Beside an error, the summary has the packages that ended before.
+// Run tests what a request names. The summary has the packages that ended before an error.
 func (s *Sources) Run(ctx context.Context, r Request, o Options) (*gotest.Summary, error) {
 	all := &gotest.Summary{}
 	runs, err := s.runs(ctx, r)
@@ -66,7 +66,7 @@ func (s *Sources) Run(ctx context.Context, r Request, o Options) (*gotest.Summar
 			flags = append(flags, "-cover", "-covermode="+o.Cover.Mode, "-coverprofile="+profile)
 		}
 		cmd := s.goTest(ctx, r, o, flags...)
-		o.equip(cmd)
+		o.setEnv(cmd)
 		if slices.Contains(r.flags, "-trimpath") { // with upstream's flags, test servers find their files by paths as they are
 			cmd.Env = append(cmd.Env, "TEST_SRCDIR="+filepath.Join(s.Root, filepath.FromSlash(Folder)), "TEST_WORKSPACE="+links)
 		}
@@ -122,8 +122,8 @@ func (s *Sources) goTest(ctx context.Context, r run, o Options, flags ...string)
 	return s.command(ctx, "test", args...)
 }
 
-// equip gives a command the user's environment, without the settings of Go that would change what is compiled.
-func (o Options) equip(cmd *exec.Cmd) {
+// setEnv gives a command the user's environment, without the settings of Go that would change what is compiled.
+func (o Options) setEnv(cmd *exec.Cmd) {
 	env := slices.DeleteFunc(slices.Clone(o.Env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains([]string{"GOFLAGS", "GOOS", "GOARCH", "GOROOT", "GOEXPERIMENT", "GOWORK"}, name)

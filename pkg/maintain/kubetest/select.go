@@ -36,15 +36,15 @@ type listedPackage struct {
 
 func (p listedPackage) tested() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
-// omitted is the build tag by which releases leave out the functions that fill API types with random values.
-const omitted = "notest"
+// noTest is the build tag by which releases leave out the functions that fill API types with random values.
+const noTest = "notest"
 
-// fills is the package that calls these functions by reflection. Without them, a test compiles, but fills in values that no API object
+// randfill is the package that calls these functions by reflection. Without them, a test compiles, but fills in values that no API object
 // can have.
-const fills = "sigs.k8s.io/randfill"
+const randfill = "sigs.k8s.io/randfill"
 
 // pathReaders are packages that read the path of their source, which -trimpath shortens. True: every test that links the package needs
-// upstream's flags. False: only the package's own tests do. Test servers read it, too, but see Sources.link.
+// upstream's flags. False: only the package's own tests do. Test servers read paths, too: see Sources.link.
 var pathReaders = map[string]bool{
 	"k8s.io/apimachinery/pkg/util/naming":                    false, // compares the path with the package's
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/pkiutil/testing": true,  // keeps private keys beside it
@@ -60,7 +60,7 @@ var pathReaders = map[string]bool{
 // Select finds the packages that patterns of import paths name, and sorts those that have tests by how they are compiled: with a
 // release's flags, or with upstream's if the test fills API types with random values or reads paths of sources.
 //
-// Patterns that name no package with tests are an error that names them.
+// It is an error if the patterns name no package with tests.
 func (s *Sources) Select(ctx context.Context, patterns, tags []string) ([]Group, error) {
 	all, err := s.list(ctx, patterns, "-test", "-deps", "-tags="+strings.Join(tags, ","))
 	if err != nil {
@@ -68,15 +68,15 @@ func (s *Sources) Select(ctx context.Context, patterns, tags []string) ([]Group,
 	}
 	var tested []string          // in go list's order
 	special := map[string]bool{} // packages that fill API types or read paths, directly or not
-	plain := map[string]bool{}   // tests that need upstream's flags
+	apart := map[string]bool{}   // packages whose tests need upstream's flags
 	var problems []error         // one for each package that go list does not find
 	for _, p := range all {
 		// Dependencies come before what imports them.
-		special[p.ImportPath] = !strings.HasPrefix(p.ImportPath, "k8s.io/kube-openapi/") && slices.Contains(p.Imports, fills) ||
-			pathReaders[p.ImportPath] || slices.ContainsFunc(p.Imports, func(dep string) bool { return dep != fills && special[dep] })
+		special[p.ImportPath] = !strings.HasPrefix(p.ImportPath, "k8s.io/kube-openapi/") && slices.Contains(p.Imports, randfill) ||
+			pathReaders[p.ImportPath] || slices.ContainsFunc(p.Imports, func(dep string) bool { return dep != randfill && special[dep] })
 		switch test, isTest := strings.CutSuffix(p.ImportPath, ".test"); {
 		case isTest && special[p.ImportPath]:
-			plain[test] = true
+			apart[test] = true
 		case isTest || p.ForTest != "" || p.DepOnly:
 		case p.tested():
 			tested = append(tested, p.ImportPath) // go test says what is wrong with it, if anything is
@@ -88,17 +88,17 @@ func (s *Sources) Select(ctx context.Context, patterns, tags []string) ([]Group,
 		return nil, badrequest.Mark(errors.Join(problems...))
 	}
 	if len(tested) == 0 {
-		return nil, badrequest.Mark(fmt.Errorf("%s: no package there has tests%s", strings.Join(patterns, " "), s.namesakes(patterns)))
+		return nil, badrequest.Mark(fmt.Errorf("%s: no package there has tests%s", strings.Join(patterns, " "), s.suggestUpstream(patterns)))
 	}
 	return split(tested, func(pkg string) bool {
 		_, reads := pathReaders[pkg]
-		return plain[pkg] || reads
+		return apart[pkg] || reads
 	}, tags), nil
 }
 
-// namesakes suggests upstream's packages in the folders that the patterns name in the tree: the tree's cmd/kubectl has no tests, but
+// suggestUpstream suggests upstream's packages in the folders that patterns name in the tree: the tree's cmd/kubectl has no tests, but
 // k8s.io/kubernetes/cmd/kubectl may.
-func (s *Sources) namesakes(patterns []string) string {
+func (s *Sources) suggestUpstream(patterns []string) string {
 	var names []string
 	for _, pattern := range patterns {
 		own, inside := strings.CutPrefix(pattern, "./")
@@ -111,7 +111,7 @@ func (s *Sources) namesakes(patterns []string) string {
 	return suggest.DidYouMean(names)
 }
 
-// list asks go list about packages. A package that it does not find has an Error.
+// list runs go list. A package that is not found has an Error.
 func (s *Sources) list(ctx context.Context, patterns []string, flags ...string) ([]listedPackage, error) {
 	var stdout, stderr bytes.Buffer
 	flags = append(flags, "-e", "-trimpath", "-buildvcs=false",
@@ -135,30 +135,30 @@ func (s *Sources) list(ctx context.Context, patterns []string, flags ...string) 
 	}
 }
 
-// notUnit are the packages whose tests are no unit tests. Upstream's make test leaves them out, too, unless they are named. A name that
+// notUnit are packages whose tests are no unit tests. Upstream's make test leaves them out, too, unless they are named. A name that
 // ends with a slash includes the packages below it.
 var notUnit = []string{
 	"k8s.io/kubernetes/third_party/", "k8s.io/kubernetes/cmd/kubeadm/test/", "k8s.io/kubernetes/test/e2e", "k8s.io/kubernetes/test/e2e_dra",
 	"k8s.io/kubernetes/test/e2e_node/", "k8s.io/kubernetes/test/e2e_kubeadm/",
 }
 
-// notAlone reports whether the tests of a package need more than go test: a cluster, a node, etcd.
-func notAlone(pkg string) bool {
-	return strings.Contains(pkg+"/", "/test/integration/") || slices.ContainsFunc(notUnit, func(name string) bool {
+// isUnit reports whether go test alone can run the tests of a package: they need no cluster, node or etcd.
+func isUnit(pkg string) bool {
+	return !strings.Contains(pkg+"/", "/test/integration/") && !slices.ContainsFunc(notUnit, func(name string) bool {
 		return pkg == strings.TrimSuffix(name, "/") || strings.HasSuffix(name, "/") && strings.HasPrefix(pkg, name)
 	})
 }
 
 // split groups packages by the flags that their tests need.
-func split(packages []string, plain func(string) bool, tags []string) []Group {
-	own := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == omitted })
+func split(packages []string, needsUpstream func(string) bool, tags []string) []Group {
+	own := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == noTest })
 	groups := []Group{
 		{Flags: []string{"-buildvcs=false", "-trimpath", "-tags=" + strings.Join(tags, ",")}},
 		{Flags: []string{"-buildvcs=false", "-tags=" + strings.Join(own, ",")}},
 	}
 	for _, pkg := range packages {
 		g := &groups[0]
-		if plain(pkg) {
+		if needsUpstream(pkg) {
 			g = &groups[1]
 		}
 		g.Packages = append(g.Packages, pkg)
@@ -184,5 +184,5 @@ func (s *Sources) units(ctx context.Context) ([]listedPackage, error) {
 	}
 	slices.Sort(patterns)
 	all, err := s.list(ctx, patterns)
-	return slices.DeleteFunc(all, func(p listedPackage) bool { return !p.tested() || notAlone(p.ImportPath) }), err
+	return slices.DeleteFunc(all, func(p listedPackage) bool { return !p.tested() || !isUnit(p.ImportPath) }), err
 }

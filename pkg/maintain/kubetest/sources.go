@@ -49,8 +49,8 @@ type Sources struct {
 	modfile  string // for go's -modfile, relative to the components' folder; "" means their own go.mod
 }
 
-// Open finds the sources of a tree, and makes a copy of upstream's repository with the tree's patches, unless there is one with the tree's
-// current versions and patches. A patch that does not apply is an error. The caller holds a lock on Folder: see package action.
+// Open finds the sources of a tree. It makes a copy of upstream's repository with the tree's patches, unless the copy has the
+// current versions and patches. A patch that does not apply is an error. The caller must hold a lock on Folder: see package action.
 //
 // A folder that replaces k8s.io/kubernetes in go.mod is the user's own repository. Unit and integration tests run in it; command tests
 // refuse to.
@@ -93,11 +93,11 @@ func Open(ctx context.Context, t Tree) (*Sources, error) {
 	return s, s.link(versions)
 }
 
-// links is a folder, below Folder, where the paths that -trimpath writes into programs lead to the repository:
-// k8s.io/kubernetes@v1.37.1/pkg.
+// links is a folder below Folder. In it, the paths that -trimpath writes into programs, such as k8s.io/kubernetes@v1.37.1/pkg, lead to the
+// repository.
 const links = "src"
 
-// link makes these links. Bazel shortens paths, too, so Kubernetes' test servers look for their files below TEST_SRCDIR/TEST_WORKSPACE.
+// link makes these links. Since Bazel shortens paths, too, Kubernetes' test servers look for their files below TEST_SRCDIR/TEST_WORKSPACE.
 func (s *Sources) link(versions map[string]string) error {
 	root := filepath.Join(s.Root, filepath.FromSlash(Folder), links)
 	if err := os.RemoveAll(root); err != nil {

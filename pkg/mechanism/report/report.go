@@ -5,9 +5,9 @@
 // Results are plain data, and encoding/json writes them. A program that reports more (which cluster, which version) puts
 // them into a struct of its own.
 //
-// The few elements of JUnit's XML are declared here. The libraries that have them are no longer kept (jstemmer/go-junit-report, without a
-// release since 2023, and it writes the escape characters in a test's output, which XML forbids), only read them (joshdk/go-junit), or come
-// with the machinery of a test runner (ginkgo's reporters).
+// The few elements of JUnit's XML are declared here, because no library fits. jstemmer/go-junit-report has had no release since 2023, and
+// its types write control characters as they are, which XML forbids. joshdk/go-junit only reads. Ginkgo's reporters need
+// golang.org/x/tools.
 //
 // # What must never be in here
 //
@@ -41,13 +41,13 @@ type Result struct {
 	Message  string  `json:"message,omitempty"`     // why the check did not pass
 	Location string  `json:"location,omitempty"`    // file and line of the check's source
 	Details  string  `json:"explanation,omitempty"` // what helps to understand a failure, in lines
-	Output   string  `json:"-"`                     // what the check printed; JUnit's XML alone has it
+	Output   string  `json:"-"`                     // what the check printed; only in JUnit's XML
 }
 
 // title returns the group and name.
 func (r Result) title() string { return strings.TrimPrefix(r.Group+"/"+r.Name, "/") }
 
-// Results are the results of one run, in the order of a table. Those of a group stand together.
+// Results are the results of one run, in the order of a table, each group together.
 type Results []Result
 
 // Count returns how many results have one of the outcomes.

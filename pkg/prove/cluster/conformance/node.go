@@ -12,7 +12,7 @@ import (
 	"slipway.build/pkg/prove/cluster"
 )
 
-// RunNode runs the specs of a node, those of e2e_node.test that are marked [NodeConformance], on a node with a container runtime and
+// RunNode runs the [NodeConformance] specs of e2e_node.test, on a node with a container runtime and
 // without Kubernetes. The suite starts the release's kubelet there, and an API server of its own. Results and errors are those of Run.
 func RunNode(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	node := s.Nodes()[0].Name
@@ -64,7 +64,7 @@ func RunNode(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	}))
 }
 
-// keepLogs copies logs, which go with the node. There may be fewer: the suite may have ended before it started a program.
+// keepLogs copies logs, which are removed with the node. A log is missing if the suite ended before it started the program.
 func keepLogs(dir string, files map[string]string) error {
 	for name, file := range files {
 		text, err := os.ReadFile(file)

@@ -14,7 +14,7 @@ import (
 	"slipway.build/pkg/mechanism/child"
 )
 
-// grace is how long an interrupted suite has to end the running spec, and to remove what that has made.
+// grace is how long an interrupted suite may take to end the running spec and to clean up after it.
 const grace = time.Minute
 
 // start runs a program to its end. When ctx ends, the program and its children are interrupted, as by Ctrl-C, and killed after a while. No

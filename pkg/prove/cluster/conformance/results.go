@@ -19,7 +19,7 @@ type results struct {
 	byName map[string]report.Result // of specs that ended
 }
 
-// printed notes what a suite prints when a spec ends: its name, followed by labels.
+// printed adds a spec from the output of a suite: the spec's name, followed by labels.
 func (r *results) printed(outcome report.Outcome, line string, seconds float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,24 +30,24 @@ func (r *results) printed(outcome report.Outcome, line string, seconds float64) 
 			name = s.Name
 		}
 	}
-	r.note(report.Result{Name: name, Outcome: outcome, Seconds: seconds})
+	r.add(report.Result{Name: name, Outcome: outcome, Seconds: seconds})
 }
 
-// reported notes the report of a pass, which knows more, and also specs that were not printed.
+// reported adds the report of a pass, which has more of each spec, and specs that were not printed.
 func (r *results) reported(reports reports) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, suite := range reports {
 		for _, s := range suite.SpecReports {
 			if result := s.result(); s.isSpec() && (result.Outcome != report.NotRun || result.Message != "") {
-				r.note(result)
+				r.add(result)
 			}
 		}
 	}
 }
 
-// note keeps the result of a chosen spec, and passes it on if it is the spec's first.
-func (r *results) note(result report.Result) {
+// add keeps the result of a chosen spec, and passes it on if it is the spec's first.
+func (r *results) add(result report.Result) {
 	if !slices.ContainsFunc(r.specs, func(s Spec) bool { return s.Name == result.Name }) {
 		return
 	}
@@ -73,8 +73,8 @@ func (r *results) all() report.Results {
 	return all
 }
 
-// A reader finds in what a suite prints which specs ended: a line with a mark and the time, and then the name.
-type reader struct {
+// A parser finds the specs that ended in a suite's output: a line with a mark and the time, and then a line with the name.
+type parser struct {
 	each func(outcome report.Outcome, name string, seconds float64)
 
 	next    report.Outcome // of the spec whose name comes next
@@ -84,7 +84,7 @@ type reader struct {
 // ended matches the first line about a spec: • [1.5 seconds], • [FAILED] [1.5 seconds], • [PANICKED] …, S [SKIPPED] [0.1 seconds].
 var ended = regexp.MustCompile(`^[•S] (\[[A-Z ]+\] )?\[(\d+\.\d+) seconds\]$`)
 
-func (p *reader) line(line string) {
+func (p *parser) line(line string) {
 	line = strings.TrimSpace(line)
 	if p.next != "" {
 		p.each(p.next, line, p.seconds)

@@ -77,15 +77,15 @@ func prepare(ctx context.Context, s *cluster.State, suite string, o Options) (*c
 	return tests, images, nil
 }
 
-// A suite is one of Kubernetes' test programs.
+// A suite is one of Kubernetes' test programs. Paths are as that program sees them.
 type suite struct {
 	title   string   // in JUnit's XML
-	program string   // as the command line names it
-	ginkgo  string   // the program that runs it, likewise
+	program string   // its path
+	ginkgo  string   // the path of the program that runs it
 	label   string   // of its specs
-	flags   []string // by which it finds what it tests
-	dir     string   // the runner's folder as the program sees it
-	enter   []string // the command line before those of programs; empty if they run here
+	flags   []string // of the suite itself: what it tests
+	dir     string   // the runner's folder
+	enter   []string // what command lines begin with, to run in a node; empty to run here
 }
 
 // clusterSuite is e2e.test.
@@ -145,7 +145,7 @@ type pass struct {
 	procs  int
 }
 
-// passes splits the specs: if several run at once, the [Serial] ones need a pass of their own.
+// passes returns the passes: if several specs run at once, the [Serial] ones need a pass of their own.
 func passes(label string, specs []Spec, procs int) []pass {
 	if procs == 1 {
 		return []pass{{"all", label, 1}}
@@ -178,7 +178,7 @@ const limit = "24h"
 
 // pass runs a part of the specs, and notes their results.
 func (r runner) pass(ctx context.Context, p pass, results *results, log io.Writer) error {
-	output := &tail.Lines{Each: (&reader{each: results.printed}).line}
+	output := &tail.Lines{Each: (&parser{each: results.printed}).line}
 	reports, err := r.ginkgo(ctx, io.MultiWriter(log, output), p.filter, p.name, "-v", "--timeout="+limit, fmt.Sprintf("--procs=%d", p.procs))
 	results.reported(reports)
 	if ctx.Err() != nil || len(reports) == 0 {
@@ -190,8 +190,8 @@ func (r runner) pass(ctx context.Context, p pass, results *results, log io.Write
 	return nil // the results say which specs failed
 }
 
-// ginkgo runs the suite through ginkgo, with the options' patterns and a filter of labels, and returns its report. Ginkgo ends with an error
-// if a spec failed. Without a report the suite did not finish.
+// ginkgo runs the suite through ginkgo, with the options' patterns and a filter of labels, and returns its report. The error is ginkgo's,
+// which fails if a spec does, or says that there is no report because the suite did not finish.
 func (r runner) ginkgo(ctx context.Context, output io.Writer, filter, name string, flags ...string) (reports, error) {
 	flags = append(flags, "--no-color", "--label-filter="+filter, "--output-dir="+r.suite.dir, "--json-report="+name+".json")
 	for _, f := range r.options.Focus {
