@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -237,21 +238,24 @@ func (o *options) printPatches(list []patching.Listed) error {
 		_, err := fmt.Fprintln(o.Out, "no patches")
 		return err
 	}
-	err := writeTable(o.Out, "PATCH\tSTATE\tMOVED\tTITLE", func(row func(...string)) {
-		for _, l := range list {
-			moved := "-"
-			if l.Offset != 0 {
-				moved = lines(l.Offset)
-			}
-			row(l.Patch, l.Verdict, moved, l.Title)
+	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PATCH\tSTATE\tMOVED\tTITLE")
+	for _, l := range list {
+		moved := "-"
+		if l.Offset != 0 {
+			moved = lines(l.Offset)
 		}
-	})
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Patch, l.Verdict, moved, l.Title)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
 	for _, l := range list {
 		for _, s := range l.PassedOver {
 			fmt.Fprintf(o.Out, "%s: passes over %s (%s)\n", l.Patch, s.File, s.Why)
 		}
 	}
-	return err
+	return nil
 }
 
 // lines returns a signed number of lines in words.

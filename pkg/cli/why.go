@@ -81,9 +81,12 @@ func hasModule(r *release.Release, name string) bool {
 }
 
 // answer prints an answer, as text or JSON.
-func (o *options) answer(a interface{ Text(io.Writer) error }) error {
+func (o *options) answer(a interface {
+	Text(io.Writer) error
+	JSON(io.Writer) error
+}) error {
 	if o.json {
-		return o.printJSON(a)
+		return a.JSON(o.Out)
 	}
 	return a.Text(o.Out)
 }

@@ -61,6 +61,9 @@ func (r *Report) Text(w io.Writer) error {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// JSON writes the report as JSON.
+func (r *Report) JSON(w io.Writer) error { return writeJSON(w, r) }
+
 func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -166,7 +167,7 @@ func TestFilesHaveOrigins(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			var text strings.Builder
-			if err := got.Text(&text); err != nil || !strings.Contains(text.String(), got.Action) {
+			if err := errors.Join(got.Text(&text), got.JSON(io.Discard)); err != nil || !strings.Contains(text.String(), got.Action) {
 				t.Errorf("%s, error %v", &text, err)
 			}
 		})
