@@ -81,7 +81,8 @@ func (r *run) add(ev action.Event) (ended *job) {
 		r.running = append(r.running, j)
 		r.noteLine(j)
 	case action.Progress:
-		r.progress(ev)
+		j := r.jobOf(ev)
+		j.done, j.total, j.unit, j.text, j.by = ev.Done, ev.Total, ev.Unit, oneLine(ev.Text), cmp.Or(ev.By, j.by)
 	case action.Output:
 		r.output(ev)
 	case action.Step:
@@ -95,15 +96,6 @@ func (r *run) add(ev action.Event) (ended *job) {
 		r.took = cmp.Or(ev.Duration, ev.Time.Sub(r.began))
 	}
 	return nil
-}
-
-func (r *run) progress(ev action.Event) {
-	i := slices.IndexFunc(r.running, func(j *job) bool { return j.id == ev.Action })
-	if i < 0 {
-		return
-	}
-	j := r.running[i]
-	j.done, j.total, j.unit, j.text, j.by = ev.Done, ev.Total, ev.Unit, oneLine(ev.Text), cmp.Or(ev.By, j.by)
 }
 
 // outputLines is how many lines of a job's output are kept.
@@ -135,12 +127,10 @@ func (r *run) finish(ev action.Event) (ended *job) {
 	j.memory = max(j.memory, ev.Memory)
 	j.by = cmp.Or(ev.By, j.by)
 	j.files = append(j.files, ev.Files...)
-	if j.id == ev.Action {
-		return r.close(j, ev)
-	}
-	j.members = append(j.members, ev.Action)
-	if len(j.members) < j.batch {
-		return nil
+	if j.id != ev.Action {
+		if j.members = append(j.members, ev.Action); len(j.members) < j.batch {
+			return nil
+		}
 	}
 	return r.close(j, ev)
 }

@@ -34,14 +34,12 @@ func (r *results) printed(outcome report.Outcome, line string, seconds float64) 
 }
 
 // reported adds the report of a pass, which has more of each spec, and specs that were not printed.
-func (r *results) reported(reports reports) {
+func (r *results) reported(suite *suiteReport) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, suite := range reports {
-		for _, s := range suite.SpecReports {
-			if result := s.result(); s.isSpec() && (result.Outcome != report.NotRun || result.Message != "") {
-				r.add(result)
-			}
+	for _, s := range suite.SpecReports {
+		if result := s.result(); s.isSpec() && (result.Outcome != report.NotRun || result.Message != "") {
+			r.add(result)
 		}
 	}
 }

@@ -162,11 +162,11 @@ func passes(label string, specs []Spec, procs int) []pass {
 
 // list asks the suite which specs would run.
 func (r runner) list(ctx context.Context, log io.Writer) ([]Spec, error) {
-	reports, err := r.ginkgo(ctx, log, r.suite.label, "list", "--dry-run", "--succinct")
+	report, err := r.ginkgo(ctx, log, r.suite.label, "list", "--dry-run", "--succinct")
 	if err != nil {
 		return nil, fmt.Errorf("list specs: %w", err)
 	}
-	specs := chosen(reports)
+	specs := report.chosen()
 	if len(specs) == 0 {
 		return nil, ErrNoSpecs
 	}
@@ -179,12 +179,15 @@ const limit = "24h"
 // pass runs a part of the specs, and notes their results.
 func (r runner) pass(ctx context.Context, p pass, results *results, log io.Writer) error {
 	output := &tail.Lines{Each: (&parser{each: results.printed}).line}
-	reports, err := r.ginkgo(ctx, io.MultiWriter(log, output), p.filter, p.name, "-v", "--timeout="+limit, fmt.Sprintf("--procs=%d", p.procs))
-	results.reported(reports)
-	if ctx.Err() != nil || len(reports) == 0 {
+	report, err := r.ginkgo(ctx, io.MultiWriter(log, output), p.filter, p.name, "-v", "--timeout="+limit, fmt.Sprintf("--procs=%d", p.procs))
+	if report == nil {
 		return err
 	}
-	if why := reports.failure(); err != nil && why != "" {
+	results.reported(report)
+	if ctx.Err() != nil {
+		return err
+	}
+	if why := report.failure(); err != nil && why != "" {
 		return fmt.Errorf("%s: %s: see %s", filepath.Base(r.suite.program), why, r.log)
 	}
 	return nil // the results say which specs failed
@@ -192,7 +195,7 @@ func (r runner) pass(ctx context.Context, p pass, results *results, log io.Write
 
 // ginkgo runs the suite through ginkgo, with the options' patterns and a filter of labels, and returns its report. The error is ginkgo's,
 // which fails if a spec does, or says that there is no report because the suite did not finish.
-func (r runner) ginkgo(ctx context.Context, output io.Writer, filter, name string, flags ...string) (reports, error) {
+func (r runner) ginkgo(ctx context.Context, output io.Writer, filter, name string, flags ...string) (*suiteReport, error) {
 	flags = append(flags, "--no-color", "--label-filter="+filter, "--output-dir="+r.suite.dir, "--json-report="+name+".json")
 	for _, f := range r.options.Focus {
 		flags = append(flags, "--focus="+f)
@@ -201,9 +204,9 @@ func (r runner) ginkgo(ctx context.Context, output io.Writer, filter, name strin
 		flags = append(flags, "--skip="+s)
 	}
 	err := r.start(ctx, output, r.suite.ginkgo, slices.Concat(flags, []string{r.suite.program, "--"}, r.suite.flags)...)
-	reports, unreadable := readReport(filepath.Join(r.dir, name+".json"))
-	if ctx.Err() == nil && len(reports) == 0 {
-		err = errors.Join(err, unreadable, fmt.Errorf("%s left no report: see %s", filepath.Base(r.suite.program), r.log))
+	report, unreadable := readReport(filepath.Join(r.dir, name+".json"))
+	if ctx.Err() == nil && report == nil {
+		err = errors.Join(err, fmt.Errorf("%s left no report: %w: see %s", filepath.Base(r.suite.program), unreadable, r.log))
 	}
-	return reports, err
+	return report, err
 }

@@ -17,8 +17,8 @@ type Spec struct {
 	Serial bool // it must not run beside others
 }
 
-// reports is the part of ginkgo's report that is read here.
-type reports []struct {
+// A suiteReport is the part of ginkgo's report that is read here.
+type suiteReport struct {
 	SpecReports                []specReport
 	SpecialSuiteFailureReasons []string
 }
@@ -41,16 +41,20 @@ type specReport struct {
 	CapturedGinkgoWriterOutput string
 }
 
-func readReport(file string) (reports, error) {
+// readReport reads ginkgo's report of a single suite. It is an error if the suite did not finish.
+func readReport(file string) (*suiteReport, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var r reports
-	if err := json.Unmarshal(text, &r); err != nil {
+	var suites []suiteReport
+	if err := json.Unmarshal(text, &suites); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return r, nil
+	if len(suites) != 1 {
+		return nil, fmt.Errorf("%s: it is of %d suites, not of one", file, len(suites))
+	}
+	return &suites[0], nil
 }
 
 // isSpec reports whether it is a spec, and not a step before or after specs.
@@ -66,27 +70,22 @@ func (s specReport) has(label string) bool {
 }
 
 // chosen returns the specs that a dry run did not skip.
-func chosen(r reports) []Spec {
+func (r *suiteReport) chosen() []Spec {
 	var specs []Spec
-	for _, suite := range r {
-		for _, s := range suite.SpecReports {
-			if s.isSpec() && s.State == "passed" {
-				specs = append(specs, Spec{s.name(), s.has("Serial")})
-			}
+	for _, s := range r.SpecReports {
+		if s.isSpec() && s.State == "passed" {
+			specs = append(specs, Spec{s.name(), s.has("Serial")})
 		}
 	}
 	return specs
 }
 
 // failure returns why a suite failed apart from its specs: in a step around them, or for lack of time.
-func (r reports) failure() string {
-	var why []string
-	for _, suite := range r {
-		why = append(why, suite.SpecialSuiteFailureReasons...)
-		for _, s := range suite.SpecReports {
-			if !s.isSpec() && s.State != "passed" && s.State != "skipped" && s.Failure.Message != "" {
-				why = append(why, s.LeafNodeType+": "+s.Failure.Message)
-			}
+func (r *suiteReport) failure() string {
+	why := r.SpecialSuiteFailureReasons
+	for _, s := range r.SpecReports {
+		if !s.isSpec() && s.State != "passed" && s.State != "skipped" && s.Failure.Message != "" {
+			why = append(why, s.LeafNodeType+": "+s.Failure.Message)
 		}
 	}
 	return strings.Join(why, "; ")
