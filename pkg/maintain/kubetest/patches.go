@@ -48,7 +48,11 @@ func (t Tree) change(mod *module.Module, from *upstream.Repository) (upstream.Ch
 				return err
 			}
 			if t.Generator.Run != nil {
-				if err := t.generate(ctx, overlay, copied); err != nil {
+				tmp, err := os.MkdirTemp(copied, "tmp-") // removed with the unfinished copy after a kill
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(t.Generator.Run(ctx, overlay, tmp), os.RemoveAll(tmp)); err != nil {
 					return err
 				}
 			}
@@ -61,15 +65,6 @@ func (t Tree) change(mod *module.Module, from *upstream.Repository) (upstream.Ch
 func Patched(root string) (bool, error) {
 	patches, err := patch.LoadProject(root, "")
 	return len(patches) > 0, err
-}
-
-// generate runs the generator. Its temporary files are in the unfinished copy: if a kill leaves them behind, they are removed with it.
-func (t Tree) generate(ctx context.Context, overlay *patch.Overlay, copied string) error {
-	tmp, err := os.MkdirTemp(copied, "tmp-")
-	if err != nil {
-		return err
-	}
-	return errors.Join(t.Generator.Run(ctx, overlay, tmp), os.RemoveAll(tmp))
 }
 
 // apply applies patches. The error names all that do not apply.

@@ -227,18 +227,18 @@ func (s *Sources) module(pkg string) (modulePath, dir string, ok bool) {
 
 // importPath returns the import path of a folder of the repository, if it lies in a module.
 func (s *Sources) importPath(folder string) (string, bool) {
-	folder = path.Clean(folder)
-	found, length := "", -1
-	for modulePath, dir := range s.Modules {
-		rest, inside := folder, true
-		if dir != "." {
-			rest, inside = strings.CutPrefix(folder+"/", dir+"/")
+	rest := ""
+	for dir := path.Clean(folder); ; dir = path.Dir(dir) {
+		for modulePath, in := range s.Modules {
+			if in == dir {
+				return path.Join(modulePath, rest), true
+			}
 		}
-		if inside && len(dir) > length {
-			found, length = path.Join(modulePath, rest), len(dir)
+		if dir == "." || dir == "/" {
+			return "", false
 		}
+		rest = path.Join(path.Base(dir), rest)
 	}
-	return found, found != ""
 }
 
 // command prepares a run of the go command in the components' module, with upstream's repository in place of Kubernetes' modules.
