@@ -47,7 +47,7 @@ func (m *Mode) String() string { return string(*m) }
 // Type returns what pflag shows as the kind of the flag's value.
 func (m *Mode) Type() string { return "mode" }
 
-// Options configure a view. All but Size and Now must be set.
+// Options configure a view. Out, Err and Getenv must be set.
 type Options struct {
 	Out io.Writer // progress and the closing report
 	Err io.Writer // the tools' output and the run's error
@@ -56,11 +56,11 @@ type Options struct {
 	Verbose int // 1 and above: list skipped actions, outputs and what made them, too
 
 	// Artifacts reports whether the user asked for the output at a path (an action.File's). The closing table
-	// lists those.
+	// lists those. Nil shows no table.
 	Artifacts func(path string) bool
 	Getenv    func(string) string // NO_COLOR, TERM, CI
 
-	Size func() (width, height int) // of the terminal, in cells; called for every frame; nil asks Out
+	Size func() (width, height int) // of the terminal, in cells; called for every frame; nil is that of Out
 	Now  func() time.Time           // the time between events; nil is time.Now
 }
 

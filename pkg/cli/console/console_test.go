@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -41,5 +42,18 @@ func TestSizeOfWhatIsNoTerminal(t *testing.T) {
 	t.Parallel()
 	if width, height := sizeOf(&bytes.Buffer{}); width != 80 || height != 24 {
 		t.Errorf("the size of a buffer is %dx%d", width, height)
+	}
+}
+
+func TestWithoutArtifactsThereIsNoTable(t *testing.T) {
+	t.Parallel()
+	for name, newView := range views {
+		s := newFixture()
+		o := s.options()
+		o.Artifacts = nil
+		s.show(newView(o), release())
+		if got := s.String(); strings.Contains(got, "sha256") || !strings.Contains(got, "4 done in 4m19s") {
+			t.Errorf("%s: got\n%s", name, got)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func (r *run) report(isArtifact func(string) bool, width int) string {
 	var b strings.Builder
 	var artifacts []action.File
 	for _, file := range r.files {
-		if isArtifact(file.Path) {
+		if isArtifact != nil && isArtifact(file.Path) {
 			artifacts = append(artifacts, file)
 		}
 	}
