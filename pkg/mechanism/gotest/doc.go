@@ -10,8 +10,8 @@
 // # Why no library reads the events
 //
 // gotestsum's testjson finds the tests that a panic or a timeout cut short only when the last package has ended, collects the errors of
-// all compiles in one list, and does not sort the output of packages that are tested at the same time. Run needs all of this when a package
-// ends. So only the decoding of a line would be left to testjson, and it needs six more modules, for colors and letter case.
+// all compiles in one list, and keeps no order between what a package and its tests print. Run needs all of this when a package
+// ends, so testjson could do little more than decode lines. It would add six modules, which print in color.
 //
 // # What must never be in here
 //
