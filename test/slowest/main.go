@@ -1,12 +1,12 @@
-// Slowest copies the output of `go test -v` from its input to its output, and then prints a table of the tests with their seconds, and
-// those of processor time of the commands that they ran, the slowest first:
+// Slowest copies the output of `go test -v` from its input to its output. Then it prints a table of the tests, the slowest first, with
+// their seconds, and the seconds of processor time of the commands that they ran:
 //
 //	make test-integration 2>&1 | go run ./test/slowest
 //
-// Subtests are listed if they took half a minute or more. A test that waited for others says so by its attribute "waited", which is
-// subtracted. Processor time is what lines such as "processor 12.3 TestName" say; what tests share is listed by its name in parentheses.
-// Containers and clusters are not in it: they are no children of a command. Before the table, what failing tests have said is repeated,
-// since it may be far above.
+// Subtests are listed if they took half a minute or more. The attribute "waited" of a test is the time that it waited for other tests, and
+// is subtracted. Processor time is read from lines such as "processor 12.3 TestName". What tests share is listed by its name in
+// parentheses. Containers and clusters are not in it: they are no children of a command. Before the table, the output of failed tests is
+// repeated, since it may be far above.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -37,7 +38,7 @@ func main() {
 	}
 }
 
-// last is the number of lines that are repeated of a failing test.
+// last is how many lines of a failed test are repeated.
 const last = 60
 
 // A row is a test that has ended.
@@ -60,12 +61,10 @@ func copyRows(in io.Reader, out io.Writer) (rows []row, processor map[string]flo
 	processor = map[string]float64{}
 	waited, said := map[string]float64{}, map[string][]string{}
 	current := ""
-	for lines := bufio.NewReader(in); ; {
-		line, err := lines.ReadString('\n')
-		if _, err := io.WriteString(out, line); err != nil {
-			return nil, nil, err
-		}
-		text := strings.TrimSuffix(line, "\n")
+	lines := bufio.NewScanner(io.TeeReader(in, out))
+	lines.Buffer(nil, math.MaxInt32)
+	for lines.Scan() {
+		text := lines.Text()
 		if m := attribute.FindStringSubmatch(text); m != nil {
 			current, waited[m[1]] = m[1], seconds(m[2])
 		} else if m := spent.FindStringSubmatch(text); m != nil {
@@ -75,25 +74,20 @@ func copyRows(in io.Reader, out io.Writer) (rows []row, processor map[string]flo
 		} else if m := running.FindStringSubmatch(text); m != nil {
 			current = m[1]
 		} else if text != "" {
-			lines := append(said[current], text)
-			said[current] = lines[max(0, len(lines)-last):]
-		}
-		if err == io.EOF {
-			return rows, processor, nil
-		}
-		if err != nil {
-			return nil, nil, err
+			all := append(said[current], text)
+			said[current] = all[max(0, len(all)-last):]
 		}
 	}
+	return rows, processor, lines.Err()
 }
 
-// seconds parses what one of the patterns has matched.
+// seconds parses what a pattern has matched.
 func seconds(text string) float64 {
 	n, _ := strconv.ParseFloat(text, 64)
 	return n
 }
 
-// table prints the tests, the slowest first, and then what they share.
+// table prints the tests, the slowest first, and then what tests share.
 func table(w io.Writer, rows []row, processor map[string]float64) error {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.seconds < long && strings.Contains(r.name, "/") })
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.seconds, a.seconds) })
@@ -118,7 +112,7 @@ func table(w io.Writer, rows []row, processor map[string]float64) error {
 	return err
 }
 
-// failures prints what the failing tests have said.
+// failures repeats the output of failed tests.
 func failures(w io.Writer, rows []row) error {
 	var b strings.Builder
 	for _, r := range rows {
