@@ -180,11 +180,13 @@ const limit = "24h"
 func (r runner) pass(ctx context.Context, p pass, results *results, log io.Writer) error {
 	output := &tail.Lines{Each: (&parser{each: results.printed}).line}
 	report, err := r.ginkgo(ctx, io.MultiWriter(log, output), p.filter, p.name, "-v", "--timeout="+limit, fmt.Sprintf("--procs=%d", p.procs))
-	if report == nil {
-		return err
+	if report != nil {
+		results.reported(report)
 	}
-	results.reported(report)
 	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if report == nil {
 		return err
 	}
 	if why := report.failure(); err != nil && why != "" {
