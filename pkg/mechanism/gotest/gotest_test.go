@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -292,6 +293,34 @@ func TestSubtestsWithSlashesInTheirNamesArePrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "--- FAIL: TestA (0.10s)\n        --- FAIL: TestA/x/y (0.10s)\n                a_test.go:1: bad\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSubtestsThatRunSideBySideArePrintedBelowTheirParents(t *testing.T) {
+	t.Parallel()
+	names := []string{"TestA", "TestA/x", "TestA/y", "TestA/x/in", "TestA/y/in", "TestA/x/on"}
+	var events strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&events, `{"Action":"run","Package":"a","Test":%q}`+"\n", name)
+	}
+	for _, name := range names {
+		fmt.Fprintf(&events, `{"Action":"output","Package":"a","Test":%q,"Output":"--- FAIL: %s (0.00s)\n"}`+"\n", name, name)
+		fmt.Fprintf(&events, `{"Action":"fail","Package":"a","Test":%q}`+"\n", name)
+	}
+	events.WriteString(`{"Action":"fail","Package":"a"}` + "\n")
+	var out bytes.Buffer
+	if _, err := gotest.Read(strings.NewReader(events.String()), gotest.Options{Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	want := `--- FAIL: TestA (0.00s)
+    --- FAIL: TestA/x (0.00s)
+        --- FAIL: TestA/x/in (0.00s)
+        --- FAIL: TestA/x/on (0.00s)
+    --- FAIL: TestA/y (0.00s)
+        --- FAIL: TestA/y/in (0.00s)
+`
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

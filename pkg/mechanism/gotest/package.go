@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"slipway.build/pkg/mechanism/report"
@@ -168,11 +169,19 @@ func (p *Package) text(verbose bool) string {
 
 // family returns what a test and its failed subtests printed, each below the line with its outcome, as go test prints it.
 func (p *Package) family(root *Test) string {
-	var b strings.Builder
+	var tests []*Test // each follows its parent, although subtests that run side by side start in any order
 	for _, t := range p.Tests {
 		if t != root && (t.Outcome != report.Failed || !strings.HasPrefix(t.Name, root.Name+"/")) {
 			continue
 		}
+		at, parent := len(tests), t.Name[:strings.LastIndexByte(t.Name, '/')+1]
+		for at > 1 && !strings.HasPrefix(tests[at-1].Name+"/", parent) {
+			at--
+		}
+		tests = slices.Insert(tests, at, t)
+	}
+	var b strings.Builder
+	for _, t := range tests {
 		indent := strings.Repeat("    ", strings.Count(t.Name, "/"))
 		b.WriteString(indent + cmp.Or(t.verdict, "--- FAIL: "+t.Name+" (unfinished)\n"))
 		for line := range strings.Lines(t.output.String()) {
