@@ -2,8 +2,6 @@ package inputs
 
 import (
 	"context"
-	"crypto/sha256"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -108,16 +106,9 @@ func withSums(entries []archive.Entry) ([]archive.Entry, error) {
 		if e.Mode.Type() == fs.ModeSymlink {
 			continue // git has links in a tree, and sha256sum would follow them
 		}
-		sum := e.Sum
-		if sum == "" {
-			data := e.Data
-			if e.Path != "" {
-				var err error
-				if data, err = os.ReadFile(e.Path); err != nil {
-					return nil, err
-				}
-			}
-			sum = fmt.Sprintf("%x", sha256.Sum256(data))
+		sum, err := e.SHA256()
+		if err != nil {
+			return nil, err
 		}
 		sums[e.Name] = checksum.Digest{SHA256: sum}
 	}

@@ -12,8 +12,6 @@ package modproxy
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +30,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -254,7 +253,6 @@ func entry(p, file string) (action.Entry, error) {
 		return action.Entry{}, err
 	}
 	defer func() { _ = f.Close() }()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	return action.Entry{Path: p, Kind: action.RegularFile, SHA256: hex.EncodeToString(h.Sum(nil)), Size: n}, err
+	sum, n, err := checksum.SHA256(f)
+	return action.Entry{Path: p, Kind: action.RegularFile, SHA256: sum, Size: n}, err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
 )
@@ -170,9 +170,8 @@ func sumOfFile(f *zip.File) (string, error) {
 		return "", err
 	}
 	defer r.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, r)
-	return hex.EncodeToString(h.Sum(nil)), err
+	sum, _, err := checksum.SHA256(r)
+	return sum, err
 }
 
 // sumLine returns the line about a file in what an h1 sum is of: see golang.org/x/mod/sumdb/dirhash.

@@ -19,6 +19,7 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/checksum"
 )
 
 // Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program. A version such
@@ -202,13 +203,6 @@ func (r Record) rewrite(in, out *os.File, other Record) error {
 	return l.Identify(out, other.Link.BuildID(), otherContent)
 }
 
-// sum returns a file's SHA-256 in hex, and its size in bytes.
-func sum(f io.Reader) (string, int64, error) {
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), n, err
-}
-
 // The files of a link in a cache that machines share.
 const (
 	sharedRecord  = "record.json"
@@ -271,7 +265,7 @@ func (s Share) Store(ctx context.Context, p Program, file string, r Record) erro
 	} else if err != nil {
 		return err
 	}
-	program, size, err := sum(f)
+	program, size, err := checksum.SHA256(f)
 	if err != nil {
 		return err
 	}

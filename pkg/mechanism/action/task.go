@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/statcache"
 )
 
@@ -110,7 +110,7 @@ func (t *Task) Link(input, output string) error {
 		return err
 	}
 	if before.Kind == symlink || os.Link(from, to) != nil {
-		return copyFile(to, from)
+		return atomicfile.Copy(from, to)
 	}
 	sum, ok := t.run.remembered(in, before)
 	if !ok || hex.EncodeToString(sum[:]) != t.Sum(in) {
@@ -120,25 +120,6 @@ func (t *Task) Link(input, output string) error {
 	defer t.mu.Unlock()
 	t.facts.known[out], t.facts.linked[in] = sum, linked{before, sum}
 	return nil
-}
-
-func copyFile(to, from string) error {
-	r, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }()
-	info, err := r.Stat()
-	if err != nil {
-		return err
-	}
-	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(w, r)
-	// As a link does, a copy has the file's mode, whatever the umask is.
-	return errors.Join(err, w.Chmod(info.Mode().Perm()), w.Close())
 }
 
 // Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, as it is

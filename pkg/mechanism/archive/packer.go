@@ -3,6 +3,7 @@ package archive
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"embed"
 	"encoding/binary"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/recipe"
 )
 
@@ -36,6 +38,17 @@ type Entry struct {
 	Path string // where a regular file's content is
 	Sum  string // SHA-256 of the content of Path in hex, if it is known; saves a read
 	Last bool   // comes after those that are not, since it changes more often; must be false for a directory
+}
+
+// SHA256 returns the SHA-256 of a regular file's content, in hex.
+func (e Entry) SHA256() (string, error) {
+	switch {
+	case e.Sum != "":
+		return e.Sum, nil
+	case e.Path != "":
+		return checksum.File(e.Path)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(e.Data)), nil
 }
 
 // A Packer writes .tar.gz files. Its methods may be called concurrently. All packers that share a Cache compress a content

@@ -215,6 +215,31 @@ func (d *Digester) Digest() (Digest, error) {
 	return Digest{hex.EncodeToString(d.sha256.Sum(nil)), hex.EncodeToString(d.sha512.Sum(nil))}, d.err()
 }
 
+// Of returns the digest of what a reader has, and its size in bytes.
+func Of(r io.Reader) (Digest, int64, error) {
+	short, long := sha256.New(), sha512.New()
+	n, err := io.Copy(io.MultiWriter(short, long), r)
+	return Digest{hex.EncodeToString(short.Sum(nil)), hex.EncodeToString(long.Sum(nil))}, n, err
+}
+
+// SHA256 returns the SHA-256 of what a reader has, in hex, and its size in bytes.
+func SHA256(r io.Reader) (string, int64, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, r)
+	return hex.EncodeToString(h.Sum(nil)), n, err
+}
+
+// File returns the SHA-256 of a file, in hex.
+func File(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum, _, err := SHA256(f)
+	return sum, err
+}
+
 // Create makes a file from what a function writes, and computes its digest on the way.
 func Create(name string, write func(io.Writer) error) (Digest, error) {
 	f, err := os.Create(name)

@@ -17,6 +17,7 @@ import (
 
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/tail"
 )
 
@@ -101,7 +102,7 @@ func fetch(ctx context.Context, cache, folder string, packages []Package, progre
 	var missing []Package
 	for i, p := range packages {
 		files[i] = filepath.Join(cache, p.FileName())
-		if sum, err := sumOf(files[i]); err == nil && sum == p.SHA256 {
+		if sum, err := checksum.File(files[i]); err == nil && sum == p.SHA256 {
 			continue
 		}
 		found, err := p.copyFrom(folder, cache)
@@ -170,7 +171,7 @@ func (p Package) keep(r io.Reader, cache string) error {
 		return nil
 	})
 	if err != nil && runtime.GOOS == "windows" {
-		if sum, _ := sumOf(to); sum == p.SHA256 {
+		if sum, _ := checksum.File(to); sum == p.SHA256 {
 			return nil // another process has made it, and has it open
 		}
 	}
@@ -187,17 +188,4 @@ func (m *mirrors) fetch(ctx context.Context, cache string, p Package) error {
 		return fmt.Errorf("the Debian package %s %s: %w", p.Name, p.Version, err)
 	}
 	return nil
-}
-
-func sumOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -2,12 +2,9 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +12,7 @@ import (
 	"strings"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/checksum"
 )
 
 // A cluster can be made of programs in a folder, which make has compiled, instead of those of a release. What the folder lacks comes from
@@ -91,26 +89,12 @@ func (s *State) madeOf(dir string, names []string) (bool, error) {
 		if p == nil {
 			return false, nil
 		}
-		sum, err := sumOf(filepath.Join(dir, name))
+		sum, err := checksum.File(filepath.Join(dir, name))
 		if err != nil || sum != p.SHA256 {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-// sumOf returns the SHA-256 of a file.
-func sumOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // copyPrograms copies programs from a folder into that of the cluster. Without a release, the version is that of the API server.

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/release"
 )
@@ -124,9 +125,9 @@ func (t *Tree) Compare() (*Report, error) {
 		a, ok := r.Artifact(s.Name)
 		switch {
 		case s.Name == release.File:
-			subject.Got, err = sumOf(filepath.Join(t.Made(), release.File))
+			subject.Got, err = checksum.File(filepath.Join(t.Made(), release.File))
 		case ok && a.Path != "":
-			subject.Got, err = sumOf(filepath.Join(t.Made(), filepath.FromSlash(a.Path)))
+			subject.Got, err = checksum.File(filepath.Join(t.Made(), filepath.FromSlash(a.Path)))
 		case ok:
 			subject.Got = a.SHA256
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
@@ -66,7 +67,7 @@ func (c *checker) bundle(ctx context.Context, list *input.List) error {
 	}
 	for _, lock := range list.Debian {
 		for _, p := range lock.Packages {
-			check(input.Debian, p.FileName(), fmt.Sprintf("package %s %s", p.Name, p.Version), p.SHA256, sumOf)
+			check(input.Debian, p.FileName(), fmt.Sprintf("package %s %s", p.Name, p.Version), p.SHA256, checksum.File)
 		}
 	}
 	if err := g.Wait(); err != nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/mechanism/unpack"
@@ -141,7 +142,7 @@ func Prepare(ctx context.Context, s *Statement, dir, inputs, sources string) (*T
 		t.sources = sources
 	}
 	from := cmp.Or(inputs, sources)
-	sum, err := sumOf(from)
+	sum, err := checksum.File(from)
 	if err != nil {
 		return nil, err
 	}
@@ -206,19 +207,6 @@ func problemsOf(file string, err error) error {
 		p = append(p, filepath.Base(file)+": "+strings.TrimSpace(line))
 	}
 	return p
-}
-
-func sumOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // A checker compares a tree with a statement.
@@ -300,7 +288,7 @@ func (c *checker) patches() error {
 			c.problem("the patch %s is outside of the tree", name)
 			continue
 		}
-		switch sum, err := sumOf(filepath.Join(c.Dir, filepath.FromSlash(name))); {
+		switch sum, err := checksum.File(filepath.Join(c.Dir, filepath.FromSlash(name))); {
 		case errors.Is(err, fs.ErrNotExist):
 			c.problem("the patch %s is missing", name)
 		case err != nil:

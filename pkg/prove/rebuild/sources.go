@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/git"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/tree/catalog"
@@ -42,7 +43,7 @@ func (s *Statement) sources(file string) (problem string, err error) {
 	if want == "" {
 		return "the provenance names no " + catalog.SourceTarball, nil
 	}
-	sum, err := sumOf(file)
+	sum, err := checksum.File(file)
 	if err == nil && sum != want {
 		problem = fmt.Sprintf("%s is another one: its SHA-256 is %s, want %s", file, sum, want)
 	}
@@ -94,7 +95,7 @@ func (c *checker) sameSources(ctx context.Context) error {
 	if err := pack(ctx, tree, c.stamp, packed); err != nil {
 		return err
 	}
-	sum, err := sumOf(packed)
+	sum, err := checksum.File(packed)
 	if err != nil || sum == c.Statement.sourcesSum() {
 		return err
 	}
@@ -162,7 +163,7 @@ func contents(ctx context.Context, tree *source.Tree) (map[string]string, error)
 	for _, e := range entries {
 		content := "link " + e.Link
 		if e.Path != "" {
-			if content, err = sumOf(e.Path); err != nil {
+			if content, err = checksum.File(e.Path); err != nil {
 				return nil, err
 			}
 		}

@@ -125,7 +125,7 @@ func published(t *testing.T, all map[string]string, edit func(*release.Release))
 	if err := pack(t.Context(), found, version, sources); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := sumOf(sources)
+	sum, err := checksum.File(sources)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"archive/tar"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/release"
 )
@@ -56,17 +55,11 @@ func (f *file) look(e entry) error {
 	f.there, f.link = true, e.link
 	if e.link == "" {
 		var err error
-		if f.sum, err = sumOf(e.content); err != nil {
+		if f.sum, _, err = checksum.SHA256(e.content); err != nil {
 			return err
 		}
 	}
 	return errEnough
-}
-
-func sumOf(r io.Reader) (string, error) {
-	h := sha256.New()
-	_, err := io.Copy(h, r)
-	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // inTarball calls see for each file and symbolic link of a tarball in the release's folder. The error is errAbsent if it is not there.
@@ -214,7 +207,7 @@ func (c *contents) look(e entry, layer, member string) error {
 	case e.link != "":
 		c.files[e.name] = imaged{link: e.link, layer: layer}
 	case e.name == member:
-		sum, err := sumOf(e.content)
+		sum, _, err := checksum.SHA256(e.content)
 		c.files[e.name] = imaged{sum: sum, layer: layer}
 		return err
 	case strings.HasPrefix(e.name, debian.StatusFolder) && strings.HasSuffix(e.name, debian.SumsSuffix):

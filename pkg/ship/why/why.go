@@ -3,16 +3,14 @@ package why
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
@@ -232,14 +230,11 @@ func (w *world) source(ctx context.Context, of release.Artifact, sum, member str
 		}
 		var same []string
 		err := w.inTarball(ctx, a, func(e entry) error {
-			h := sha256.New()
-			if _, err := io.Copy(h, e.content); err != nil {
-				return err
-			}
-			if hex.EncodeToString(h.Sum(nil)) == sum {
+			got, _, err := checksum.SHA256(e.content)
+			if got == sum {
 				same = append(same, e.name)
 			}
-			return nil
+			return err
 		})
 		if errors.Is(err, errAbsent) {
 			continue

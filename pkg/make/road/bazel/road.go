@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 
 	"slipway.build/pkg/make/buildid"
 	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/catalog"
@@ -220,7 +220,7 @@ func take(root string, c road.Compilation, made []string, goVersion string) erro
 		if err := checkBuild(binary, id, c.Tags); err != nil {
 			return fmt.Errorf("%s: %w", labels[i], err)
 		}
-		if err := copyFile(made[i], t.Output); err != nil {
+		if err := errors.Join(atomicfile.Copy(made[i], t.Output), os.Chmod(t.Output, 0o755)); err != nil {
 			return fmt.Errorf("take %s: %w", labels[i], err)
 		}
 		if c.Built != nil {
@@ -340,19 +340,4 @@ func explain(err error) error {
 		return fmt.Errorf("bazel build: %w", err)
 	}
 	return fmt.Errorf("bazel build: %w: %s", err, hint)
-}
-
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o777)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
 }
