@@ -81,12 +81,9 @@ func hasModule(r *release.Release, name string) bool {
 }
 
 // answer prints an answer, as text or JSON.
-func (o *options) answer(a interface {
-	Text(io.Writer) error
-	JSON(io.Writer) error
-}) error {
+func (o *options) answer(a interface{ Text(io.Writer) error }) error {
 	if o.json {
-		return a.JSON(o.Out)
+		return o.printJSON(a)
 	}
 	return a.Text(o.Out)
 }

@@ -1,14 +1,16 @@
-// Package unpack writes the members of tarballs of others into a folder, within bounds.
+// Package unpack reads tarballs of others, within bounds: member by member, or into a folder.
 //
 // What must never be in here: which members these are.
 package unpack
 
 import (
 	"archive/tar"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,6 +31,85 @@ var (
 	ErrUnsafe   = errors.New("does not stay in its folder")
 )
 
+// A Member is an entry of a tar, with its content.
+type Member struct {
+	*tar.Header // its name is clean
+	io.Reader
+}
+
+// Members reads a tar. An error comes last.
+func Members(ctx context.Context, stream io.Reader) iter.Seq2[Member, error] {
+	return members(&limited{ctx, stream, mostBytes}, mostEntries)
+}
+
+// MembersOf reads a file, a .tar.gz or a .tar, as Members does.
+func MembersOf(ctx context.Context, archive string) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
+		f, err := Open(archive)
+		if err != nil {
+			yield(Member{}, err)
+			return
+		}
+		defer f.Close()
+		for m, err := range Members(ctx, f) {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", archive, err)
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+func members(stream io.Reader, entries int64) iter.Seq2[Member, error] {
+	return func(yield func(Member, error) bool) {
+		for t := tar.NewReader(stream); ; entries-- {
+			h, err := t.Next()
+			switch {
+			case err == io.EOF:
+				return
+			case err == nil && entries == 0:
+				err = ErrTooLarge
+			}
+			if err != nil {
+				yield(Member{}, err)
+				return
+			}
+			h.Name = path.Clean(h.Name)
+			if !yield(Member{h, t}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Open opens a file, a .tar.gz or a .tar, and decompresses it.
+func Open(archive string) (io.ReadCloser, error) {
+	f, err := os.Open(archive)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Decompress(f)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: %w", archive, err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, f}, nil
+}
+
+// Decompress returns a reader of what a stream holds, which may be compressed by gzip.
+func Decompress(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
+		return gzip.NewReader(b)
+	}
+	return b, nil
+}
+
 // Unpack writes the wanted members of a tarball, a .tar.gz or a .tar, into an empty folder, and nothing outside of it: it is an os.Root. It
 // refuses an archive with a name, a link or a kind of file that no release has. After an error, the folder must not be used.
 func Unpack(ctx context.Context, archive, dir string, want func(name string) bool) error {
@@ -36,17 +117,11 @@ func Unpack(ctx context.Context, archive, dir string, want func(name string) boo
 }
 
 func atMost(ctx context.Context, archive, dir string, want func(name string) bool, bytes, entries int64) error {
-	f, err := os.Open(archive)
+	f, err := Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	unzipped := io.Reader(f)
-	if strings.HasSuffix(archive, "gz") {
-		if unzipped, err = gzip.NewReader(f); err != nil {
-			return fmt.Errorf("%s: %w", archive, err)
-		}
-	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -56,7 +131,7 @@ func atMost(ctx context.Context, archive, dir string, want func(name string) boo
 	ahead, end := io.Pipe()
 	defer ahead.Close()
 	go func() {
-		_, err := io.CopyBuffer(end, struct{ io.Reader }{unzipped}, make([]byte, 1<<20))
+		_, err := io.CopyBuffer(end, struct{ io.Reader }{f}, make([]byte, 1<<20))
 		end.CloseWithError(err)
 	}()
 	u := &unpacker{root: root}
@@ -84,29 +159,20 @@ func RootFilesystem(ctx context.Context, stream io.Reader, dir string) error {
 
 // read writes the wanted members of a tar stream.
 func (u *unpacker) read(stream io.Reader, want func(name string) bool, entries int64) error {
-	members := tar.NewReader(stream)
-	for ; ; entries-- {
-		h, err := members.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && entries == 0 {
-			err = ErrTooLarge
-		}
-		if err != nil {
-			return err
-		}
-		name := path.Clean(h.Name)
+	for m, err := range members(stream, entries) {
 		switch {
-		case !filepath.IsLocal(filepath.FromSlash(name)):
+		case err != nil:
+			return err
+		case !filepath.IsLocal(filepath.FromSlash(m.Name)):
 			err = ErrUnsafe
-		case want(name):
-			err = u.add(name, h, members)
+		case want(m.Name):
+			err = u.add(m)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
+			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
+	return nil
 }
 
 type unpacker struct {
@@ -114,21 +180,21 @@ type unpacker struct {
 	links []string
 }
 
-func (u *unpacker) add(name string, h *tar.Header, content io.Reader) error {
-	file := filepath.FromSlash(name)
+func (u *unpacker) add(m Member) error {
+	file := filepath.FromSlash(m.Name)
 	if err := u.root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	switch h.Typeflag {
+	switch m.Typeflag {
 	case tar.TypeDir:
 		return u.root.MkdirAll(file, 0o755)
 	case tar.TypeReg:
-		return u.write(file, os.FileMode(0o644|h.Mode&0o111), content)
+		return u.write(file, os.FileMode(0o644|m.Mode&0o111), m)
 	case tar.TypeSymlink:
 		u.links = append(u.links, file)
-		return u.root.Symlink(h.Linkname, file)
+		return u.root.Symlink(m.Linkname, file)
 	}
-	return fmt.Errorf("%w: its type is %q, and not a file, a folder or a symbolic link", ErrUnsafe, h.Typeflag)
+	return fmt.Errorf("%w: its type is %q, and not a file, a folder or a symbolic link", ErrUnsafe, m.Typeflag)
 }
 
 func (u *unpacker) write(file string, mode os.FileMode, content io.Reader) error {

@@ -4,10 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -18,6 +16,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"slipway.build/pkg/mechanism/unpack"
 )
 
 // A sum is the SHA-256 of a file's content.
@@ -82,52 +82,29 @@ func (c *walker) unpack(m member, dir string) (*unpacked, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	in, err := decompress(r)
+	in, err := unpack.Decompress(r)
 	if err != nil {
 		return nil, err
 	}
-	t := tar.NewReader(in)
-	for i := 0; ; i++ {
-		h, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = c.ctx.Err()
-		}
+	for h, err := range unpack.Members(c.ctx, in) {
 		if err != nil {
 			return nil, err
 		}
-		name := path.Clean(h.Name)
-		if u.members[name].header != "" {
-			return nil, fmt.Errorf("%s exists twice", name)
+		if u.members[h.Name].header != "" {
+			return nil, fmt.Errorf("%s exists twice", h.Name)
 		}
 		n := member{header: fmt.Sprintf("%c %s %d:%d %s:%s %s %q %v", h.Typeflag, h.FileInfo().Mode(), h.Uid, h.Gid, h.Uname, h.Gname,
 			h.ModTime.UTC().Format("2006-01-02T15:04:05Z"), h.Linkname, h.PAXRecords)}
 		if h.Typeflag == tar.TypeReg {
-			if n, err = keep(n, t, fmt.Sprintf("%s/%d", dir, i)); err != nil {
+			if n, err = keep(n, h, fmt.Sprintf("%s/%d", dir, len(u.order))); err != nil {
 				return nil, err
 			}
 		}
-		u.order = append(u.order, name)
-		u.members[name] = n
+		u.order = append(u.order, h.Name)
+		u.members[h.Name] = n
 	}
 	_, err = io.Copy(io.Discard, in) // what follows the last member must be readable, too
 	return u, err
-}
-
-// decompress returns a reader of the content of r, which may be compressed by gzip.
-func decompress(r io.Reader) (io.Reader, error) {
-	var magic [2]byte
-	n, err := io.ReadFull(r, magic[:])
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	r = io.MultiReader(bytes.NewReader(magic[:n]), r)
-	if magic == [2]byte{0x1F, 0x8B} {
-		return gzip.NewReader(r)
-	}
-	return r, nil
 }
 
 // keep writes the content of m to a file.

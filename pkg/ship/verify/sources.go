@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-
+	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 	tree "slipway.build/pkg/tree/folder"
 )
@@ -63,14 +61,10 @@ func Sources(ctx context.Context, dir string) error {
 func dirty(version string) bool { return strings.HasSuffix(version, ".dirty") }
 
 func sourceFiles(ctx context.Context, name string) ([]tree.File, error) {
-	f, err := os.Open(name)
+	f, err := unpack.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	return tree.Members(ctx, z)
+	return tree.Members(ctx, f)
 }

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/govulns"
+	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/module"
 )
@@ -140,184 +140,147 @@ func (r *Report) except(exceptions []Exception, now time.Time) {
 	}
 }
 
+// A scan looks at the binaries of a release.
+type scan struct {
+	*Report
+	Options
+	modules map[string]release.Input    // by package URL
+	wanted  map[string]release.Artifact // binaries that were not found yet, by name
+}
+
 // binaries looks at each binary, in the first tarball that has it.
 func (r *Report) binaries(ctx context.Context, o Options) error {
-	wanted := map[string]bool{}
+	s := scan{r, o, map[string]release.Input{}, map[string]release.Artifact{}}
 	for _, a := range o.Release.Artifacts {
 		if a.Kind == release.Binary {
-			wanted[a.Name] = true
+			s.wanted[a.Name] = a
 		}
 	}
-	modules := map[string]release.Input{}
 	for _, in := range o.Release.Inputs {
 		if in.Kind == release.Module {
-			modules[in.PURL()] = in
+			s.modules[in.PURL()] = in
 		}
 	}
+	inTarballs := map[string]bool{}
 	for _, t := range o.Release.Artifacts {
+		for _, m := range t.Members {
+			inTarballs[m.Artifact] = true
+		}
+	}
+	isWanted := func(artifact string) bool { _, ok := s.wanted[artifact]; return ok }
+	if err := s.tarballs(ctx, isWanted, s.look); err != nil {
+		return err
+	}
+	for name := range s.wanted {
+		if inTarballs[name] {
+			return fmt.Errorf("no tarball in %s holds %s, so nobody knows what it links", o.Dir, name)
+		}
+	}
+	// The others are in images alone: in the archives of these in the tarballs.
+	err := s.tarballs(ctx, func(artifact string) bool {
+		archive := r.artifacts[artifact]
+		return archive.Kind == release.Archive && slices.ContainsFunc(archive.Of, func(image string) bool {
+			return slices.ContainsFunc(r.artifacts[image].Of, isWanted)
+		})
+	}, s.archive)
+	if err != nil {
+		return err
+	}
+	for name := range s.wanted {
+		return fmt.Errorf("no tarball in %s holds an image with %s, so nobody knows what it links", o.Dir, name)
+	}
+	return nil
+}
+
+// tarballs calls see for the wanted artifacts in the tarballs that are in the folder.
+func (s *scan) tarballs(ctx context.Context, want func(artifact string) bool, see func(context.Context, unpack.Member, string) error) error {
+	for _, t := range s.Options.Release.Artifacts {
 		members := map[string]string{}
 		for _, m := range t.Members {
-			if wanted[m.Artifact] && t.Kind == release.Tarball {
+			if t.Kind == release.Tarball && want(m.Artifact) {
 				members[m.Path] = m.Artifact
 			}
 		}
 		if len(members) == 0 {
 			continue
 		}
-		file := filepath.Join(o.Dir, filepath.FromSlash(t.Path))
-		err := programs(ctx, file, func(name string, content io.Reader) error {
-			artifact, ok := members[name]
-			if !ok || !wanted[artifact] {
-				return nil
+		file := filepath.Join(s.Dir, filepath.FromSlash(t.Path))
+		for m, err := range unpack.MembersOf(ctx, file) {
+			if errors.Is(err, fs.ErrNotExist) {
+				break
 			}
-			delete(wanted, artifact)
-			a := r.artifacts[artifact]
-			if err := r.binary(ctx, o, a, modules, content); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	for _, a := range o.Release.Artifacts {
-		if wanted[a.Name] && !r.inImageOnly(a) {
-			return fmt.Errorf("no tarball in %s holds %s, so nobody knows what it links", o.Dir, a.Name)
-		}
-	}
-	return r.imaged(ctx, o, wanted, modules)
-}
-
-// inImageOnly reports whether a binary is in images, and in no tarball.
-func (r *Report) inImageOnly(a release.Artifact) bool {
-	for _, t := range r.artifacts {
-		if slices.ContainsFunc(t.Members, func(m release.Member) bool { return m.Artifact == a.Name }) {
-			return false
-		}
-	}
-	return true
-}
-
-// imaged looks at binaries that are in images alone, in the archives of these in the tarballs.
-func (r *Report) imaged(ctx context.Context, o Options, wanted map[string]bool, modules map[string]release.Input) error {
-	sums := map[string]release.Artifact{}
-	for name := range wanted {
-		sums[r.artifacts[name].SHA256] = r.artifacts[name]
-	}
-	for _, t := range o.Release.Artifacts {
-		archives := map[string]bool{}
-		for _, m := range t.Members {
-			image := r.artifacts[m.Artifact]
-			if image.Kind != release.Archive || t.Kind != release.Tarball {
-				continue
-			}
-			for _, of := range image.Of {
-				if slices.ContainsFunc(r.artifacts[of].Of, func(name string) bool { return wanted[name] }) {
-					archives[m.Path] = true
+			if artifact, ok := members[m.Name]; ok && want(artifact) && m.Typeflag == tar.TypeReg {
+				if err := see(ctx, m, artifact); err != nil {
+					return fmt.Errorf("%s: %s: %w", file, m.Name, err)
 				}
 			}
 		}
-		if len(archives) == 0 {
-			continue
-		}
-		file := filepath.Join(o.Dir, filepath.FromSlash(t.Path))
-		err := programs(ctx, file, func(name string, content io.Reader) error {
-			if !archives[name] {
-				return nil
-			}
-			return members(ctx, content, func(layer string, content io.Reader) error {
-				if !strings.HasSuffix(layer, ".tar") {
-					return nil
-				}
-				return members(ctx, content, func(name string, content io.Reader) error {
-					spooled, sum, err := spool(content)
-					if err != nil {
-						return err
-					}
-					defer spooled.close()
-					a, ok := sums[sum]
-					if !ok || !wanted[a.Name] {
-						return nil
-					}
-					delete(wanted, a.Name)
-					return r.ask(ctx, o, a, modules, spooled)
-				})
-			})
-		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	for name := range wanted {
-		return fmt.Errorf("no tarball in %s holds an image with %s, so nobody knows what it links", o.Dir, name)
 	}
 	return nil
 }
 
-// programs calls see for each file in a .tar.gz.
-func programs(ctx context.Context, file string, see func(name string, content io.Reader) error) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	return members(ctx, z, see)
-}
-
-// maxMembers is how many members are read of a tar.
-const maxMembers = 1 << 20
-
-// members calls see for each file in a tar.
-func members(ctx context.Context, from io.Reader, see func(name string, content io.Reader) error) error {
-	t := tar.NewReader(from)
-	for range maxMembers {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		h, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+// archive looks at the wanted binaries in the layers of an image's archive.
+func (s *scan) archive(ctx context.Context, from unpack.Member, _ string) error {
+	for layer, err := range unpack.Members(ctx, from) {
 		if err != nil {
 			return err
 		}
-		if h.Typeflag == tar.TypeReg {
-			if err := see(path.Clean(h.Name), t); err != nil {
+		if layer.Typeflag != tar.TypeReg || !strings.HasSuffix(layer.Name, ".tar") {
+			continue
+		}
+		for m, err := range unpack.Members(ctx, layer) {
+			if err == nil && m.Typeflag == tar.TypeReg {
+				err = s.look(ctx, m, "")
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
-	return fmt.Errorf("it has more than %d members", maxMembers)
+	return nil
 }
 
-// binary looks at a binary in a tarball.
-func (r *Report) binary(ctx context.Context, o Options, a release.Artifact, modules map[string]release.Input, content io.Reader) error {
-	spooled, sum, err := spool(content)
+// look asks about a file if it is a wanted binary. One that is named must be that.
+func (s *scan) look(ctx context.Context, content unpack.Member, artifact string) error {
+	f, err := os.CreateTemp("", "slipway-vulns-") // since a program is read at random places
 	if err != nil {
 		return err
 	}
-	defer spooled.close()
-	if sum != a.SHA256 {
-		return fmt.Errorf("it is not the %s of release.json: its SHA-256 is %s, want %s", a.Name, sum, a.SHA256)
+	defer os.Remove(f.Name())
+	defer f.Close()
+	sum, size, err := checksum.SHA256(io.TeeReader(io.LimitReader(content, maxProgram+1), f))
+	if err == nil && size > maxProgram {
+		err = fmt.Errorf("it has more than %d bytes", maxProgram)
 	}
-	return r.ask(ctx, o, a, modules, spooled)
+	if err != nil {
+		return err
+	}
+	for name, a := range s.wanted {
+		if a.SHA256 == sum && (artifact == "" || artifact == name) {
+			delete(s.wanted, name)
+			return s.ask(ctx, a, f)
+		}
+	}
+	if artifact != "" {
+		return fmt.Errorf("it is not the %s of release.json: its SHA-256 is %s, want %s", artifact, sum, s.wanted[artifact].SHA256)
+	}
+	return nil
 }
 
 // ask asks the database about a binary.
-func (r *Report) ask(ctx context.Context, o Options, a release.Artifact, modules map[string]release.Input, program io.ReaderAt) error {
+func (s *scan) ask(ctx context.Context, a release.Artifact, program io.ReaderAt) error {
 	packages, err := module.Packages(program)
 	if err != nil {
 		return err
 	}
-	b := govulns.Binary{Package: a.Package, Go: o.Release.Go, OS: a.Platform.OS, Arch: a.Platform.Arch, Packages: packages}
+	described := s.Options.Release
+	b := govulns.Binary{Package: a.Package, Go: described.Go, OS: a.Platform.OS, Arch: a.Platform.Arch, Packages: packages}
 	inputs := map[string]release.Input{} // by module path and version, as the database is asked about
 	for _, purl := range a.Inputs {
-		in := modules[purl]
+		in := s.modules[purl]
 		m := asked(in)
 		b.Modules = append(b.Modules, m)
 		if m.Replace != nil {
@@ -325,22 +288,22 @@ func (r *Report) ask(ctx context.Context, o Options, a release.Artifact, modules
 		}
 		inputs[m.Path+"@"+m.Version] = in
 	}
-	found, known, err := govulns.Scan(ctx, o.DB, b)
+	found, known, err := govulns.Scan(ctx, s.DB, b)
 	if err != nil {
 		return err
 	}
-	r.Binaries++
+	s.Binaries++
 	for _, f := range found {
 		in := inputs[f.Module+"@"+f.Version]
 		purl, component, version := in.PURL(), in.Name, in.Version
 		if in.Kind == "" {
-			purl, component, version = o.Release.StandardLibrary(), f.Module, o.Release.Go
+			purl, component, version = described.StandardLibrary(), f.Module, described.Go
 		}
 		v := known[f.ID]
-		r.add(Found{
+		s.add(Found{
 			ID: f.ID, Aliases: v.Aliases, Summary: v.Summary, Component: component, Version: version, PURL: purl, Fixed: f.Fixed,
-			Linked: []string{f.Package}, Mend: mend(o.Bump, a, f),
-		}, r.places(o.Release, a))
+			Linked: []string{f.Package}, Mend: mend(s.Bump, a, f),
+		}, s.places(described, a))
 	}
 	return nil
 }

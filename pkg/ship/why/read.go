@@ -2,113 +2,47 @@ package why
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 )
 
-// Bounds of what is read of other people's tarballs.
-const (
-	maxMembers = 1 << 20
-	maxSums    = 16 << 20 // bytes of all lists of packages' files in an image
-)
+// maxSums bounds, in bytes, all lists of packages' files in an image.
+const maxSums = 16 << 20
 
-// errEnough says that nothing more of a tarball need be read.
-var errEnough = errors.New("it is found")
+// isFile reports whether a member is a file or a symbolic link.
+func isFile(m unpack.Member) bool { return m.Typeflag == tar.TypeReg || m.Typeflag == tar.TypeSymlink }
 
-// errAbsent says that a tarball is not in the release's folder.
-var errAbsent = errors.New("it is not there")
-
-// An entry is a file or link of a tarball.
-type entry struct {
-	name, link string
-	content    io.Reader // of a file
-}
-
-// A file is one that is looked for in a tarball.
-type file struct {
-	name   string
-	others []string // names of the other members
-	there  bool
-	sum    string // SHA-256 of a file
-	link   string // where a symbolic link leads
-}
-
-func (f *file) look(e entry) error {
-	if e.name != f.name {
-		f.others = append(f.others, e.name)
-		return nil
-	}
-	f.there, f.link = true, e.link
-	if e.link == "" {
-		var err error
-		if f.sum, _, err = checksum.SHA256(e.content); err != nil {
-			return err
-		}
-	}
-	return errEnough
-}
-
-// inTarball calls see for each file and symbolic link of a tarball in the release's folder. The error is errAbsent if it is not there.
-func (w *world) inTarball(ctx context.Context, a release.Artifact, see func(entry) error) error {
-	f, err := os.Open(w.path(a))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w", w.path(a), errAbsent)
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.Path, err)
-	}
-	if err := members(ctx, z, see); err != nil {
-		return fmt.Errorf("%s: %w", a.Path, err)
-	}
-	return nil
-}
-
-// members calls see for each file and symbolic link of a tar.
-func members(ctx context.Context, from io.Reader, see func(entry) error) error {
-	t := tar.NewReader(from)
-	for range maxMembers {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		h, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+// read returns the SHA-256 of a file in a tarball, or, of a symbolic link, where it leads.
+func (w *world) read(ctx context.Context, a release.Artifact, member string) (sum, link string, err error) {
+	var others []string
+	for m, err := range unpack.MembersOf(ctx, w.path(a)) {
 		if err != nil {
-			return err
+			return "", "", err
 		}
-		e := entry{name: clean(h.Name), content: t}
-		switch h.Typeflag {
-		case tar.TypeReg:
-		case tar.TypeSymlink:
-			e.link = h.Linkname
+		switch name := clean(m.Name); {
+		case !isFile(m):
+		case name != member:
+			others = append(others, name)
+		case m.Linkname != "":
+			return "", m.Linkname, nil
 		default:
-			continue
-		}
-		if err := see(e); err != nil {
-			return err
+			sum, _, err = checksum.SHA256(m)
+			return sum, "", err
 		}
 	}
-	return fmt.Errorf("it has more than %d members", maxMembers)
+	return "", "", fmt.Errorf("%s has no member %s%s", a.Name, member, suggest.DidYouMean(suggest.Near(member, others)))
 }
 
 // An imaged file is in a layer of an image.
@@ -120,12 +54,6 @@ type contents struct {
 	files  map[string]imaged // those looked for, and links
 	owners map[string]string // package, by file
 	sums   int               // bytes of lists read
-}
-
-// at returns a file of an image.
-func (c *contents) at(name string) (imaged, bool) {
-	f, ok := c.files[name]
-	return f, ok
 }
 
 // owner returns the package that a file is of, or "". Of a link that no package lists, as it was chosen among alternatives, it is that of
@@ -158,67 +86,84 @@ func (w *world) inImage(ctx context.Context, image release.Artifact, member stri
 				if m.Artifact != archive.Name {
 					continue
 				}
-				c := &contents{files: map[string]imaged{}, owners: map[string]string{}}
-				err := w.inTarball(ctx, t, func(e entry) error {
-					if e.name != m.Path {
-						return nil
-					}
-					return cmp.Or(c.archive(ctx, e.content, image, member), errEnough)
-				})
-				switch {
-				case errors.Is(err, errAbsent):
-					continue
-				case errors.Is(err, errEnough):
-					return c, nil
-				case err == nil:
-					err = fmt.Errorf("%s lacks %s, which release.json names", t.Name, m.Path)
+				c, err := w.readImage(ctx, t, m.Path, image, member)
+				if !errors.Is(err, fs.ErrNotExist) {
+					return c, err
 				}
-				return nil, err
 			}
 		}
 	}
 	return nil, fmt.Errorf("no tarball that is here holds the image %s", image.Name)
 }
 
+// readImage reads an image from its archive, which is a file in a tarball.
+func (w *world) readImage(ctx context.Context, t release.Artifact, archive string, image release.Artifact, member string) (*contents, error) {
+	for m, err := range unpack.MembersOf(ctx, w.path(t)) {
+		if err != nil {
+			return nil, err
+		}
+		if clean(m.Name) == archive && m.Typeflag == tar.TypeReg {
+			c := &contents{files: map[string]imaged{}, owners: map[string]string{}}
+			return c, c.archive(ctx, m, image, member)
+		}
+	}
+	return nil, fmt.Errorf("%s lacks %s, which release.json names", t.Name, archive)
+}
+
 // archive reads the layers in an image's archive, lowest first, as docker save writes them: tars, of the digests' names.
 func (c *contents) archive(ctx context.Context, from io.Reader, image release.Artifact, member string) error {
-	return members(ctx, from, func(e entry) error {
-		hex, _, _ := strings.Cut(path.Base(e.name), ".")
+	for m, err := range unpack.Members(ctx, from) {
+		if err != nil {
+			return err
+		}
+		hex, _, _ := strings.Cut(path.Base(m.Name), ".")
 		i := slices.IndexFunc(image.Layers, func(l release.Layer) bool { return l.DiffID == "sha256:"+hex || l.Digest == "sha256:"+hex })
-		if i < 0 || e.link != "" || strings.HasSuffix(e.name, ".json") {
-			return nil
+		if i < 0 || m.Typeflag != tar.TypeReg || strings.HasSuffix(m.Name, ".json") {
+			continue
 		}
-		content := e.content
-		if strings.HasSuffix(e.name, ".gz") {
-			z, err := gzip.NewReader(content)
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.name, err)
-			}
-			content = z
+		layer, err := unpack.Decompress(m)
+		if err == nil {
+			err = c.layer(ctx, layer, image.Layers[i].Digest, member)
 		}
-		return members(ctx, content, func(e entry) error { return c.look(e, image.Layers[i].Digest, member) })
-	})
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
+	return nil
+}
+
+func (c *contents) layer(ctx context.Context, from io.Reader, digest, member string) error {
+	for m, err := range unpack.Members(ctx, from) {
+		if err == nil && isFile(m) {
+			err = c.look(m, digest, member)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // look looks at a file or link in a layer.
-func (c *contents) look(e entry, layer, member string) error {
-	c.names = append(c.names, e.name)
+func (c *contents) look(m unpack.Member, layer, member string) error {
+	name := clean(m.Name)
+	c.names = append(c.names, name)
+	owner, listed := strings.CutSuffix(strings.TrimPrefix(name, debian.StatusFolder), debian.SumsSuffix)
 	switch {
-	case e.link != "":
-		c.files[e.name] = imaged{link: e.link, layer: layer}
-	case e.name == member:
-		sum, _, err := checksum.SHA256(e.content)
-		c.files[e.name] = imaged{sum: sum, layer: layer}
+	case m.Linkname != "":
+		c.files[name] = imaged{link: m.Linkname, layer: layer}
+	case name == member:
+		sum, _, err := checksum.SHA256(m)
+		c.files[name] = imaged{sum: sum, layer: layer}
 		return err
-	case strings.HasPrefix(e.name, debian.StatusFolder) && strings.HasSuffix(e.name, debian.SumsSuffix):
-		owner := strings.TrimSuffix(strings.TrimPrefix(e.name, debian.StatusFolder), debian.SumsSuffix)
-		data, err := io.ReadAll(io.LimitReader(e.content, maxSums))
+	case listed && strings.HasPrefix(name, debian.StatusFolder):
+		data, err := io.ReadAll(io.LimitReader(m, maxSums))
 		if c.sums += len(data); c.sums >= maxSums {
 			return errors.New("the lists of its packages' files are too long")
 		}
 		for line := range strings.Lines(string(data)) {
-			if _, name, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
-				c.owners[clean(name)] = owner
+			if _, file, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+				c.owners[clean(file)] = owner
 			}
 		}
 		return err

@@ -1,25 +1,12 @@
 package why
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"slipway.build/pkg/release"
 )
-
-// JSON writes an answer as JSON.
-func (a *Answer) JSON(w io.Writer) error { return writeJSON(w, a) }
-
-// JSON writes an answer as JSON.
-func (a *ModuleAnswer) JSON(w io.Writer) error { return writeJSON(w, a) }
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
 
 // Text writes an answer for people.
 func (a *Answer) Text(w io.Writer) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 )
 
@@ -163,27 +165,22 @@ func (w *world) member(ctx context.Context, a release.Artifact, member string) (
 			return answer, nil
 		}
 	}
-	found := &file{name: member}
-	if err := w.inTarball(ctx, a, found.look); err != nil && !errors.Is(err, errEnough) {
+	sum, link, err := w.read(ctx, a, member)
+	if err != nil {
 		return nil, err
 	}
-	if !found.there {
-		return nil, fmt.Errorf("%s has no member %s%s", a.Name, member, suggest.DidYouMean(suggest.Near(member, found.others)))
-	}
 	answer := &Answer{
-		Release: w.Version, Commit: w.Commit, Name: a.Name, Member: member, Platform: a.Platform,
-		SHA256: found.sum, Link: found.link, Action: a.Action,
+		Release: w.Version, Commit: w.Commit, Name: a.Name, Member: member, Platform: a.Platform, SHA256: sum, Link: link, Action: a.Action,
 	}
 	for _, in := range w.Inputs {
 		if in.Kind == release.Source {
 			answer.Inputs = append(answer.Inputs, in)
 		}
 	}
-	if answer.License = w.licensed(member); answer.License != "" || found.sum == "" {
+	if answer.License = w.licensed(member); answer.License != "" || sum == "" {
 		return answer, nil
 	}
-	var err error
-	answer.Source, err = w.source(ctx, a, found.sum, member)
+	answer.Source, err = w.source(ctx, a, sum, member)
 	return answer, err
 }
 
@@ -229,18 +226,18 @@ func (w *world) source(ctx context.Context, of release.Artifact, sum, member str
 			continue
 		}
 		var same []string
-		err := w.inTarball(ctx, a, func(e entry) error {
-			got, _, err := checksum.SHA256(e.content)
-			if got == sum {
-				same = append(same, e.name)
+		for m, err := range unpack.MembersOf(ctx, w.path(a)) {
+			if errors.Is(err, fs.ErrNotExist) {
+				break
 			}
-			return err
-		})
-		if errors.Is(err, errAbsent) {
-			continue
-		}
-		if err != nil {
-			return "", err
+			if err != nil {
+				return "", err
+			}
+			if got, _, err := checksum.SHA256(m); err != nil {
+				return "", err
+			} else if got == sum && isFile(m) {
+				same = append(same, clean(m.Name))
+			}
 		}
 		slices.SortStableFunc(same, func(x, y string) int { return cmp.Compare(common(y, member), common(x, member)) })
 		if len(same) > 0 {
@@ -273,7 +270,7 @@ func (w *world) layered(ctx context.Context, a release.Artifact, member string) 
 	if err != nil {
 		return nil, err
 	}
-	found, ok := files.at(member)
+	found, ok := files.files[member]
 	if !ok {
 		return nil, fmt.Errorf("%s has no file %s%s", image.Name, member, suggest.DidYouMean(suggest.Near(member, files.names)))
 	}
