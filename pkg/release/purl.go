@@ -100,10 +100,7 @@ func golang(module, version string) string {
 
 // ProductPURL returns the package URL of an artifact of a release, for documents about what a release has.
 func ProductPURL(a Artifact, version string) string {
-	name := path.Base(a.Name)
-	if at := strings.IndexByte(name, ':'); at >= 0 { // an image's tag
-		name = name[:at]
-	}
+	name, _, _ := strings.Cut(path.Base(a.Name), ":") // without an image's tag
 	qualifiers := packageurl.Qualifiers{{Key: "checksum", Value: "sha256:" + a.SHA256}}
 	if (a.Platform != platform.Platform{}) {
 		qualifiers = append(qualifiers, packageurl.Qualifier{Key: "platform", Value: a.Platform.String()})

@@ -89,8 +89,12 @@ func TestKeysAreLowerCamelCase(t *testing.T) {
 
 func TestTheSchemaAcceptsADescriptionAndRefusesOthers(t *testing.T) {
 	t.Parallel()
-	schema, err := Schema()
+	text, err := MarshalSchema()
 	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
 	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})

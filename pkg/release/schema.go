@@ -13,8 +13,8 @@ import (
 // SchemaID identifies the JSON schema of release.json.
 const SchemaID = "https://slipway.build/schema/release-1.json"
 
-// Schema returns the JSON schema of release.json, made from the Go types.
-func Schema() (*jsonschema.Schema, error) {
+// MarshalSchema returns the JSON schema of release.json, made from the Go types.
+func MarshalSchema() ([]byte, error) {
 	schema, err := jsonschema.For[Release](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[platform.Platform](): {Type: "string", Pattern: "^[a-z0-9]+/[a-z0-9]+$"},
 		reflect.TypeFor[time.Time]():         {Type: "string", Format: "date-time"},
@@ -26,15 +26,6 @@ func Schema() (*jsonschema.Schema, error) {
 	}
 	schema.ID, schema.Schema = SchemaID, "https://json-schema.org/draft/2020-12/schema"
 	schema.Title = "A release of a Kubernetes cluster, by content"
-	return schema, nil
-}
-
-// MarshalSchema returns the content of the schema's file.
-func MarshalSchema() ([]byte, error) {
-	schema, err := Schema()
-	if err != nil {
-		return nil, err
-	}
 	data, err := json.MarshalIndent(schema, "", "  ")
 	return append(data, '\n'), err
 }

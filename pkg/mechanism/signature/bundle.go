@@ -3,6 +3,7 @@ package signature
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -69,6 +70,25 @@ const algorithm = "SHA2_256"
 // Sign signs data.
 func Sign(ctx context.Context, key PrivateKey, data []byte) (*Bundle, error) {
 	digest := sha256.Sum256(data)
+	b := &Bundle{Message: &message{}}
+	b.Message.Digest.Algorithm, b.Message.Digest.Digest = algorithm, digest[:]
+	signature, err := b.sign(ctx, key, data)
+	b.Message.Signature = signature
+	return b, err
+}
+
+// Attest signs an in-toto statement.
+func Attest(ctx context.Context, key PrivateKey, statement []byte) (*Bundle, error) {
+	e := &envelope{Payload: statement, PayloadType: StatementType}
+	b := &Bundle{Envelope: e}
+	signature, err := b.sign(ctx, key, e.encode())
+	e.Signatures = []envelopeSign{{signature}}
+	return b, err
+}
+
+// sign returns the signature of data, and names the key in the bundle.
+func (b *Bundle) sign(ctx context.Context, key PrivateKey, data []byte) ([]byte, error) {
+	b.MediaType, b.Verification.PublicKey.Hint = BundleType, key.Public().Hint()
 	signature, err := key.signer.sign(ctx, data)
 	if err != nil {
 		return nil, err
@@ -77,26 +97,7 @@ func Sign(ctx context.Context, key PrivateKey, data []byte) (*Bundle, error) {
 	if err := verify(key.Public(), data, signature); err != nil {
 		return nil, fmt.Errorf("the signature that was made is wrong: %w", err)
 	}
-	b := &Bundle{MediaType: BundleType, Message: &message{Signature: signature}}
-	b.Verification.PublicKey.Hint = key.Public().Hint()
-	b.Message.Digest.Algorithm, b.Message.Digest.Digest = algorithm, digest[:]
-	return b, nil
-}
-
-// Attest signs an in-toto statement.
-func Attest(ctx context.Context, key PrivateKey, statement []byte) (*Bundle, error) {
-	e := &envelope{Payload: statement, PayloadType: StatementType}
-	signature, err := key.signer.sign(ctx, e.encode())
-	if err != nil {
-		return nil, err
-	}
-	if err := verify(key.Public(), e.encode(), signature); err != nil {
-		return nil, fmt.Errorf("the signature that was made is wrong: %w", err)
-	}
-	e.Signatures = []envelopeSign{{signature}}
-	b := &Bundle{MediaType: BundleType, Envelope: e}
-	b.Verification.PublicKey.Hint = key.Public().Hint()
-	return b, nil
+	return signature, nil
 }
 
 // Statement returns the statement that the bundle holds, or nil if it is of a message. Only Verify knows whether anybody signed it.
@@ -161,12 +162,11 @@ func (b *Bundle) Hint() string { return b.Verification.PublicKey.Hint }
 
 // Verify returns an error if the signature is not the key's, of the message or statement.
 func (b *Bundle) Verify(key PublicKey, data []byte) error {
-	hint := b.Verification.PublicKey.Hint
 	switch {
 	case !b.Of(data):
 		return errors.New("it is of another content")
-	case hint != key.Hint():
-		return fmt.Errorf("it is by the key %s, want %s", hint, key.Hint())
+	case b.Hint() != key.Hint():
+		return fmt.Errorf("it is by the key %s, want %s", b.Hint(), key.Hint())
 	}
 	if b.Envelope != nil {
 		data = b.Envelope.encode()
@@ -186,7 +186,7 @@ func VerifyBase64(key PublicKey, data, signature []byte) error {
 
 func verify(key PublicKey, data, signature []byte) error {
 	digest := sha256.Sum256(data)
-	if !key.verify(digest[:], signature) {
+	if !ecdsa.VerifyASN1(key.key, digest[:], signature) {
 		return fmt.Errorf("it is not by the key %s, or not of this content", key.Hint())
 	}
 	return nil

@@ -61,11 +61,6 @@ func (p PublicKey) der() []byte {
 	return der
 }
 
-// verify reports whether a signature is the key's, of a message with a digest.
-func (p PublicKey) verify(digest, signature []byte) bool {
-	return ecdsa.VerifyASN1(p.key, digest, signature)
-}
-
 // A PrivateKey signs.
 type PrivateKey struct {
 	public PublicKey

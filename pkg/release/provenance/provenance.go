@@ -163,11 +163,12 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	short, long := sha256.Sum256(description), sha512.Sum512(description)
-	whole.Subject = append(whole.Subject, Subject{release.File, digests(hex.EncodeToString(short[:]), hex.EncodeToString(long[:]))})
+	whole.Subject = append(whole.Subject, Subject{release.File, map[string]string{
+		"sha256": fmt.Sprintf("%x", sha256.Sum256(description)), "sha512": fmt.Sprintf("%x", sha512.Sum512(description)),
+	}})
 	for _, a := range r.Artifacts {
 		if a.Path != "" || a.Kind == release.Image || a.Kind == release.Index {
-			whole.Subject = append(whole.Subject, Subject{a.Name, digests(a.SHA256, a.SHA512)})
+			whole.Subject = append(whole.Subject, Subject{a.Name, map[string]string{"sha256": a.SHA256, "sha512": a.SHA512}})
 		}
 	}
 	if len(whole.Subject) > MaxSubjects {
@@ -194,7 +195,7 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 		// Of an image or index, clients compare the digest alone, and some refuse others beside it.
 		digest := map[string]string{"sha256": about.artifact.SHA256}
 		if about.artifact.Path != "" {
-			digest = digests(about.artifact.SHA256, about.artifact.SHA512)
+			digest["sha512"] = about.artifact.SHA512
 		}
 		s.Subject = []Subject{{about.artifact.Name, digest}}
 		if content, err = marshal(s); err != nil {
@@ -208,17 +209,17 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 	return all, nil
 }
 
-func digests(short, long string) map[string]string {
-	return map[string]string{"sha256": short, "sha512": long}
-}
-
 func marshal(s *Statement) ([]byte, error) {
 	slices.SortFunc(s.Subject, func(a, b Subject) int { return strings.Compare(a.Name, b.Name) })
+	return encode(s)
+}
+
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	err := e.Encode(s)
+	err := e.Encode(v)
 	return b.Bytes(), err
 }
 
@@ -270,20 +271,28 @@ func digestOf(in release.Input) (map[string]string, error) {
 
 // Unmarshal reads a statement, strictly: what is not known in it is an error.
 func Unmarshal(data []byte) (*Statement, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
 	var s Statement
-	if err := d.Decode(&s); err != nil {
+	if err := decode(data, &s); err != nil {
 		return nil, fmt.Errorf("not a statement of slipway's: %w", err)
-	}
-	if _, err := d.Token(); err == nil {
-		return nil, errors.New("not a statement of slipway's: more data follows it")
 	}
 	if s.Type != StatementType || s.PredicateType != PredicateType || !strings.HasPrefix(s.Predicate.Definition.BuildType, Page+"#") {
 		return nil, fmt.Errorf("not a statement of slipway's: it is of %s, %s, and the build type %s", s.Type, s.PredicateType,
 			s.Predicate.Definition.BuildType)
 	}
 	return &s, nil
+}
+
+// decode reads JSON strictly.
+func decode(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err == nil {
+		return errors.New("more data follows it")
+	}
+	return nil
 }
 
 // Check returns an error if the statement is one that nobody should trust, whoever signed it: if it is of a build type that is not known,

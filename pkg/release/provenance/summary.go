@@ -3,8 +3,6 @@ package provenance
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,20 +62,10 @@ func Summarize(statement []byte, at time.Time) ([]byte, error) {
 	p := &v.Predicate
 	p.Verifier.ID, p.Policy.URI = Verifier, Verifier
 	p.TimeVerified = at.UTC().Format(time.RFC3339)
-	p.ResourceURI = resource(s)
-	sum := sha256.Sum256(statement)
-	p.InputAttestations = []Attestation{{map[string]string{"sha256": hex.EncodeToString(sum[:])}}}
+	p.ResourceURI = "pkg:generic/kubernetes@" + s.Predicate.Definition.Parameters.Version
+	p.InputAttestations = []Attestation{{map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(statement))}}}
 	p.Result, p.Levels, p.SLSAVersion = Passed, []string{BuildLevel}, "1.1"
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	err = e.Encode(v)
-	return b.Bytes(), err
-}
-
-func resource(s *Statement) string {
-	return "pkg:generic/kubernetes@" + s.Predicate.Definition.Parameters.Version
+	return encode(v)
 }
 
 // CheckSummary returns an error if a summary does not state that what a statement is about was made again with the same bytes, in the form
@@ -87,10 +75,8 @@ func CheckSummary(summary, statement []byte) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(summary))
-	d.DisallowUnknownFields()
 	var v Summary
-	if err := d.Decode(&v); err != nil {
+	if err := decode(summary, &v); err != nil {
 		return fmt.Errorf("it is no summary of a rebuild: %w", err)
 	}
 	if v.PredicateType != SummaryType || v.Predicate.Verifier.ID != Verifier {

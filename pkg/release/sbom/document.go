@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/package-url/packageurl-go"
+
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/recipe"
@@ -236,7 +238,7 @@ func (b *builder) artifact(name string) (*Component, error) {
 	b.made[name] = c
 	if a.Kind == release.Image || a.Kind == release.Index {
 		c.PURL = imagePURL(a)
-		_, c.Version, _ = cutLast(name, ":")
+		_, c.Version = splitTag(name)
 	}
 	for _, l := range a.Layers {
 		b.relate(c, b.layer(l), Contains)
@@ -342,18 +344,21 @@ func id(c *Component) string {
 
 // imagePURL returns the package URL of an image or index, as https://github.com/package-url/purl-spec has them for the type oci.
 func imagePURL(a release.Artifact) string {
-	repository, tag, _ := cutLast(a.Name, ":")
-	arch := ""
+	repository, tag := splitTag(a.Name)
+	var qualifiers packageurl.Qualifiers
 	if (a.Platform != platform.Platform{}) {
-		arch = a.Platform.Arch
+		qualifiers = append(qualifiers, packageurl.Qualifier{Key: "arch", Value: a.Platform.Arch})
 	}
-	return ociPURL(repository, tag, "sha256:"+a.SHA256, arch)
+	qualifiers = append(qualifiers, packageurl.Qualifier{Key: "repository_url", Value: repository},
+		packageurl.Qualifier{Key: "tag", Value: tag})
+	return packageurl.NewPackageURL(packageurl.TypeOCI, "", path.Base(repository), "sha256:"+a.SHA256, qualifiers, "").ToString()
 }
 
-// cutLast is like strings.Cut at the last separator.
-func cutLast(s, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, separator); i >= 0 {
-		return s[:i], s[i+len(separator):], true
+// splitTag splits an image's name at its last colon.
+func splitTag(name string) (repository, tag string) {
+	i := strings.LastIndex(name, ":")
+	if i < 0 {
+		return name, ""
 	}
-	return s, "", false
+	return name[:i], name[i+1:]
 }

@@ -3,7 +3,6 @@ package sign
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"slipway.build/pkg/mechanism/atomicdir"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
 )
@@ -47,11 +47,7 @@ type referrer struct {
 
 // HasImages returns an error unless an OCI image layout has all images of the release in a folder.
 func HasImages(dir, layout string) error {
-	data, err := os.ReadFile(filepath.Join(dir, release.File))
-	if err != nil {
-		return err
-	}
-	r, err := release.Unmarshal(data)
+	r, err := release.Read(dir)
 	if err != nil {
 		return err
 	}
@@ -78,16 +74,7 @@ func blobFile(layout, sum string) string { return filepath.Join(layout, "blobs",
 // Layout makes the OCI image layout to: all of the layout from, which a release's images are in, and the bundles in the release's folder
 // as referrers of each image and index. Files of from are linked, not copied, if they can be. It replaces a layout that is there.
 func Layout(dir, from, to string) error {
-	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
-	description, err := read(release.File)
-	if err != nil {
-		return err
-	}
-	r, err := release.Unmarshal(description)
-	if err != nil {
-		return err
-	}
-	statements, err := Statements(r, description, read)
+	r, statements, err := folder(dir).statements()
 	if err != nil {
 		return err
 	}
@@ -101,7 +88,7 @@ func Layout(dir, from, to string) error {
 	w := layoutWriter{tmp, r.Date}
 	err = errors.Join(os.Chmod(tmp, 0o755), w.link(from))
 	if err == nil {
-		err = w.refer(dir, statements)
+		err = w.refer(folder(dir), statements)
 	}
 	if err == nil {
 		err = atomicdir.Replace(tmp, to)
@@ -116,36 +103,24 @@ type layoutWriter struct {
 
 // link links the blobs of a layout.
 func (w layoutWriter) link(from string) error {
-	from, err := filepath.EvalSymlinks(from) // the walk would not follow it
-	if err != nil {
-		return err
-	}
-	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+	return fs.WalkDir(os.DirFS(from), ".", func(rel string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", from, err)
 		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(w.dir, rel)
+		name, to := filepath.Join(from, filepath.FromSlash(rel)), filepath.Join(w.dir, filepath.FromSlash(rel))
 		if d.IsDir() {
 			return os.MkdirAll(to, 0o755)
 		}
-		if err := os.Link(name, to); err == nil {
+		if os.Link(name, to) == nil {
 			return nil
 		}
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(to, data, 0o644)
+		return errors.Join(atomicfile.Copy(name, to), os.Chmod(to, 0o644))
 	})
 }
 
 // refer adds referrers, and names them in the index: as they are, and by the tag under which registries without an interface for
 // referrers have them, sha256-HEX. See https://github.com/opencontainers/distribution-spec.
-func (w layoutWriter) refer(dir string, statements []Statement) error {
+func (w layoutWriter) refer(dir folder, statements []Statement) error {
 	file := filepath.Join(w.dir, "index.json")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -172,8 +147,7 @@ func (w layoutWriter) refer(dir string, statements []Statement) error {
 		by[digest] = append(by[digest], d)
 	}
 	for _, digest := range order {
-		fallback := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: by[digest]}
-		data, err := json.Marshal(fallback)
+		data, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: by[digest]})
 		if err != nil {
 			return err
 		}
@@ -195,8 +169,8 @@ func (w layoutWriter) refer(dir string, statements []Statement) error {
 }
 
 // referrer writes the referrer for a statement.
-func (w layoutWriter) referrer(dir string, s Statement) (v1.Descriptor, error) {
-	bundle, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(s.File)))
+func (w layoutWriter) referrer(dir folder, s Statement) (v1.Descriptor, error) {
+	bundle, err := dir.read(s.File)
 	if err != nil {
 		return v1.Descriptor{}, fmt.Errorf("%w: sign the release first", err)
 	}
@@ -241,8 +215,7 @@ func (w layoutWriter) subject(a release.Artifact) (v1.Descriptor, error) {
 
 // blob writes a blob, and describes it.
 func (w layoutWriter) blob(kind types.MediaType, data []byte) (v1.Descriptor, error) {
-	sum := sha256.Sum256(data)
-	hash := hex.EncodeToString(sum[:])
+	hash := fmt.Sprintf("%x", sha256.Sum256(data))
 	file := blobFile(w.dir, hash)
 	_, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) { // one that is there may be a link to a file of the other layout

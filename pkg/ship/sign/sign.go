@@ -29,35 +29,48 @@ func (e *SignedError) Error() string {
 	return fmt.Sprintf("%s is a signature by %s: who has that key alone could not verify the release any longer", e.File, by)
 }
 
+// A folder has a release.
+type folder string
+
+func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
+
+func (f folder) read(name string) ([]byte, error) { return os.ReadFile(f.path(name)) }
+
+// statements returns the release, and what is said about it.
+func (f folder) statements() (*release.Release, []Statement, error) {
+	description, err := f.read(release.File)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := release.Unmarshal(description)
+	if err != nil {
+		return nil, nil, err
+	}
+	statements, err := Statements(r, description, f.read)
+	return r, statements, err
+}
+
 // Folder signs the release in a folder, and returns the names of the files that it wrote. Each of them is whole or not there. The caller
 // has checked that the folder holds what its release.json says. The error is a *SignedError if the release is signed by another key,
 // unless these signatures are to be replaced. Those of another content are always replaced.
 func Folder(ctx context.Context, dir string, key signature.PrivateKey, replace bool) ([]string, error) {
-	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))) }
-	description, err := read(release.File)
-	if err != nil {
-		return nil, err
-	}
-	r, err := release.Unmarshal(description)
-	if err != nil {
-		return nil, err
-	}
-	statements, err := Statements(r, description, read)
+	f := folder(dir)
+	_, statements, err := f.statements()
 	if err != nil {
 		return nil, err
 	}
 	if !replace {
-		if err := otherKey(key.Public(), read); err != nil {
+		if err := f.otherKey(key.Public()); err != nil {
 			return nil, err
 		}
 	}
 	var written []string
 	write := func(name string, data []byte) error {
 		written = append(written, name)
-		return atomicfile.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), data, 0o644)
+		return atomicfile.WriteFile(f.path(name), data, 0o644)
 	}
 	for _, name := range release.Signed() {
-		data, err := read(name)
+		data, err := f.read(name)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +89,7 @@ func Folder(ctx context.Context, dir string, key signature.PrivateKey, replace b
 	if err := write(release.RootFile, []byte(signature.TrustedRoot)); err != nil {
 		return nil, err
 	}
-	if err := sweep(dir, statements); err != nil {
+	if err := f.sweep(statements); err != nil {
 		return nil, err
 	}
 	for _, s := range statements {
@@ -96,13 +109,13 @@ func Folder(ctx context.Context, dir string, key signature.PrivateKey, replace b
 }
 
 // otherKey returns a *SignedError if a file that is signed as it is has a signature that is not by a key.
-func otherKey(key signature.PublicKey, read func(name string) ([]byte, error)) error {
+func (f folder) otherKey(key signature.PublicKey) error {
 	for _, name := range release.Signed() {
-		content, err := read(name)
+		content, err := f.read(name)
 		if err != nil {
 			return err
 		}
-		data, err := read(name + release.BundleSuffix)
+		data, err := f.read(name + release.BundleSuffix)
 		switch {
 		case err == nil:
 			b, err := signature.Unmarshal(data)
@@ -113,7 +126,7 @@ func otherKey(key signature.PublicKey, read func(name string) ([]byte, error)) e
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		data, err = read(name + release.SignatureSuffix) // alone, as openssl makes it
+		data, err = f.read(name + release.SignatureSuffix) // alone, as openssl makes it
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -130,18 +143,18 @@ func Sweep(dir string) error {
 }
 
 // sweep makes the folder of attestations, and removes those of an earlier release from it.
-func sweep(dir string, statements []Statement) error {
-	if err := os.MkdirAll(filepath.Join(dir, release.Attestations), 0o755); err != nil {
+func (f folder) sweep(statements []Statement) error {
+	if err := os.MkdirAll(f.path(release.Attestations), 0o755); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, release.Attestations))
+	entries, err := os.ReadDir(f.path(release.Attestations))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		name := release.Attestations + "/" + e.Name()
 		if !slices.ContainsFunc(statements, func(s Statement) bool { return s.File == name }) {
-			if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			if err := os.Remove(f.path(name)); err != nil {
 				return err
 			}
 		}

@@ -3,7 +3,6 @@ package sign
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -62,7 +61,7 @@ func Statements(r *release.Release, description []byte, read func(name string) (
 		if err != nil {
 			return nil, err
 		}
-		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != document.SHA256 {
+		if fmt.Sprintf("%x", sha256.Sum256(data)) != document.SHA256 {
 			return nil, fmt.Errorf("%s is not what %s says", document.Path, release.File)
 		}
 		spdx, err := about(m.Artifact, SPDXDocument, data)

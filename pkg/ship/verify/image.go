@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release/provenance"
@@ -138,8 +138,7 @@ func (c *imageChecker) read(ctx context.Context, d v1.Descriptor, limit int64) (
 	if err != nil {
 		return nil, "", err
 	}
-	sum := sha256.Sum256(data)
-	if int64(len(data)) > limit || d.Digest.Algorithm != "sha256" || hex.EncodeToString(sum[:]) != d.Digest.Hex {
+	if int64(len(data)) > limit || d.Digest.String() != fmt.Sprintf("sha256:%x", sha256.Sum256(data)) {
 		return nil, Changed, nil
 	}
 	return data, OK, nil
@@ -156,15 +155,14 @@ func (c *imageChecker) content(ctx context.Context, d v1.Descriptor, name string
 		return err
 	}
 	defer r.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(reader{ctx, r}, d.Size+1))
+	sum, n, err := checksum.SHA256(io.LimitReader(reader{ctx, r}, d.Size+1))
 	if err != nil {
 		return fmt.Errorf("read %s of %s: %w", d.Digest, c, err)
 	}
 	switch {
 	case n < d.Size:
 		c.add(name, Short, fmt.Sprintf("has %d bytes of %d", n, d.Size))
-	case n > d.Size || d.Digest.Algorithm != "sha256" || hex.EncodeToString(h.Sum(nil)) != d.Digest.Hex:
+	case n > d.Size || d.Digest.String() != "sha256:"+sum:
 		c.add(name, Changed, "")
 	default:
 		c.add(name, OK, "")

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -142,11 +141,4 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	_, err := fmt.Fprintln(w, sum)
 	return err
-}
-
-// JSON writes the report as JSON.
-func (r *Report) JSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }

@@ -9,14 +9,13 @@
 package verify
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -27,6 +26,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
@@ -254,10 +254,8 @@ func (c *content) contents(ctx context.Context, names []string) (*Report, error)
 			return nil, fmt.Errorf("%s: %w", c.place.name(release.File), err)
 		}
 		for _, m := range made {
-			short, long := sha256.Sum256(m.Content), sha512.Sum512(m.Content)
-			checks = append(checks, release.Artifact{
-				Path: m.File, Size: int64(len(m.Content)), SHA256: hex.EncodeToString(short[:]), SHA512: hex.EncodeToString(long[:]),
-			})
+			sum, size, _ := checksum.Of(bytes.NewReader(m.Content)) // which cannot fail
+			checks = append(checks, release.Artifact{Path: m.File, Size: size, SHA256: sum.SHA256, SHA512: sum.SHA512})
 		}
 	}
 	report.Files = make([]File, len(checks))
@@ -320,19 +318,16 @@ func check(ctx context.Context, at place, a release.Artifact) (File, error) {
 	if size >= 0 && size != a.Size {
 		return differs(a, size), nil
 	}
-	short, long := sha256.New(), sha512.New()
-	n, err := io.Copy(io.MultiWriter(short, long), io.LimitReader(reader{ctx, f}, a.Size+1))
-	if err != nil {
+	sum, n, err := checksum.Of(io.LimitReader(reader{ctx, f}, a.Size+1))
+	switch {
+	case err != nil:
 		return File{}, fmt.Errorf("read %s: %w", at.name(a.Path), err)
-	}
-	if n != a.Size {
+	case n != a.Size:
 		return differs(a, n), nil
-	}
-	if sum := hex.EncodeToString(short.Sum(nil)); sum != a.SHA256 {
-		return File{a.Path, Changed, fmt.Sprintf("its SHA-256 is %s, want %s", sum, a.SHA256)}, nil
-	}
-	if sum := hex.EncodeToString(long.Sum(nil)); sum != a.SHA512 {
-		return File{a.Path, Changed, fmt.Sprintf("its SHA-512 is %s, want %s", sum, a.SHA512)}, nil
+	case sum.SHA256 != a.SHA256:
+		return File{a.Path, Changed, fmt.Sprintf("its SHA-256 is %s, want %s", sum.SHA256, a.SHA256)}, nil
+	case sum.SHA512 != a.SHA512:
+		return File{a.Path, Changed, fmt.Sprintf("its SHA-512 is %s, want %s", sum.SHA512, a.SHA512)}, nil
 	}
 	return File{a.Path, OK, ""}, nil
 }
@@ -359,23 +354,15 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 	}
 	var found []File
 	rebuilds := 0
-	dir, err := filepath.EvalSymlinks(dir) // the walk would not follow it
-	if err != nil {
-		return nil, err
-	}
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, name)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(rel string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", dir, err)
 		}
-		switch rel = filepath.ToSlash(rel); {
-		case known[rel]:
+		switch {
+		case d.IsDir() || known[rel]:
 		case path.Dir(rel) == release.Rebuilds && strings.HasSuffix(rel, release.BundleSuffix):
 			if rebuilds++; rebuilds > maxRebuilds {
-				return fmt.Errorf("%s has more than %d files: nobody can tell what they are for", filepath.Dir(name), maxRebuilds)
+				return fmt.Errorf("%s has more than %d files: nobody can tell what they are for", filepath.Join(dir, release.Rebuilds), maxRebuilds)
 			}
 			f, err := unchecked(rel, d)
 			if err != nil {
