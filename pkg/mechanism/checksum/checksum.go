@@ -285,7 +285,7 @@ func line(sum, name string) string {
 	return sum + "  " + escaped + "\n"
 }
 
-// Parse reads a file for sha256sum -c: sums in hex by name.
+// Parse reads a file for sha256sum -c or sha512sum -c: sums in hex by name.
 func Parse(data []byte) (map[string]string, error) {
 	sums := map[string]string{}
 	n := 0
@@ -293,11 +293,14 @@ func Parse(data []byte) (map[string]string, error) {
 		n++
 		rest, escaped := strings.CutPrefix(strings.TrimSuffix(text, "\n"), `\`)
 		sum, name, ok := strings.Cut(rest, "  ")
-		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size {
+		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size && len(raw) != sha512.Size {
 			return nil, fmt.Errorf("line %d is not SUM  NAME", n)
 		}
 		if escaped {
 			name = unescape.Replace(name)
+		}
+		if sums[name] != "" {
+			return nil, fmt.Errorf("line %d: duplicate name %q", n, name)
 		}
 		sums[name] = sum
 	}

@@ -4,11 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -17,27 +15,22 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/unpack"
 )
 
-// A sum is the SHA-256 of a file's content.
-type sum [sha256.Size]byte
-
-// sumOf returns the sum of a member, which it computes if it is not known.
-func sumOf(m member) (sum, error) {
-	if m.sum != (sum{}) || m.open == nil {
+// sumOf returns the SHA-256 of a member, in hex, which it computes if it is not known.
+func sumOf(m member) (string, error) {
+	if m.sum != "" || m.open == nil {
 		return m.sum, nil
 	}
 	r, err := m.open()
 	if err != nil {
-		return sum{}, err
+		return "", err
 	}
 	defer r.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, r); err != nil {
-		return sum{}, err
-	}
-	return sum(h.Sum(nil)), nil
+	sum, _, err := checksum.SHA256(r)
+	return sum, err
 }
 
 func isArchive(name string) bool {
@@ -113,24 +106,15 @@ func keep(m member, r io.Reader, file string) (member, error) {
 	if err != nil {
 		return m, err
 	}
-	h := sha256.New()
-	_, err = io.Copy(io.MultiWriter(f, h), r)
-	m.sum = sum(h.Sum(nil))
+	m.sum, _, err = checksum.SHA256(io.TeeReader(r, f))
 	m.open = func() (io.ReadCloser, error) { return os.Open(file) }
 	return m, cmp.Or(err, f.Close())
 }
 
 // members compares the members of two archives.
 func (c *walker) members(x, y *unpacked, f File) error {
-	names := slices.Sorted(maps.Keys(x.members))
-	for name := range y.members {
-		if _, ok := x.members[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
 	before := len(c.report.Files)
-	for _, name := range names {
+	for _, name := range names(x.members, y.members) {
 		m, inA := x.members[name]
 		n, inB := y.members[name]
 		g := File{Name: f.Name + ":" + name}

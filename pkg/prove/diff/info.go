@@ -1,9 +1,10 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,32 +13,19 @@ func compareInfo(x, y *debug.BuildInfo, f *File) {
 	if x.GoVersion != y.GoVersion {
 		f.add("Go", "%s and %s", x.GoVersion, y.GoVersion)
 	}
-	var differ []string
-	compare := func(what string, m, n *debug.Module) {
-		if v, w := moduleText(m), moduleText(n); v != w {
-			differ = append(differ, fmt.Sprintf("%s: %s and %s", what, v, w))
-		}
-	}
-	modules := func(i *debug.BuildInfo) map[string]*debug.Module {
-		l := map[string]*debug.Module{}
+	modules := func(i *debug.BuildInfo) map[string]string {
+		texts := map[string]string{}
 		for _, m := range i.Deps {
-			l[m.Path] = m
+			texts[m.Path] = moduleText(m)
 		}
-		return l
+		return texts
 	}
+	var differ []string
 	deps, others := modules(x), modules(y)
-	var paths []string
-	for p := range deps {
-		paths = append(paths, p)
-	}
-	for p := range others {
-		if deps[p] == nil {
-			paths = append(paths, p)
+	for _, p := range names(deps, others) {
+		if v, w := cmp.Or(deps[p], "missing"), cmp.Or(others[p], "missing"); v != w {
+			differ = append(differ, fmt.Sprintf("%s: %s and %s", p, v, w))
 		}
-	}
-	slices.Sort(paths)
-	for _, p := range paths {
-		compare(p, deps[p], others[p])
 	}
 	f.addAll("modules", "%d differ", differ)
 	if x.Path != y.Path {
@@ -47,33 +35,26 @@ func compareInfo(x, y *debug.BuildInfo, f *File) {
 		f.add("modules", "main module: %s and %s", v, w)
 	}
 
-	var settings []string
-	value := func(i *debug.BuildInfo, key string) string {
+	settings := func(i *debug.BuildInfo) map[string]string {
+		values := map[string]string{}
 		for _, s := range i.Settings {
-			if s.Key == key {
-				return s.Value
-			}
+			values[s.Key] = strconv.Quote(s.Value)
 		}
-		return "unset"
+		return values
 	}
-	var keys []string
-	for _, s := range slices.Concat(x.Settings, y.Settings) {
-		keys = append(keys, s.Key)
-	}
-	slices.Sort(keys)
-	for _, k := range slices.Compact(keys) {
-		if v, w := value(x, k), value(y, k); v != w {
-			settings = append(settings, fmt.Sprintf("%s: %q and %q", k, v, w))
+	const unset = `"unset"`
+	differ = nil
+	v, w := settings(x), settings(y)
+	for _, k := range names(v, w) {
+		if v[k] != w[k] {
+			differ = append(differ, fmt.Sprintf("%s: %s and %s", k, cmp.Or(v[k], unset), cmp.Or(w[k], unset)))
 		}
 	}
-	f.addAll("build settings", "%d differ", settings)
+	f.addAll("build settings", "%d differ", differ)
 }
 
 // moduleText returns all that is recorded about a module.
 func moduleText(m *debug.Module) string {
-	if m == nil {
-		return "missing"
-	}
 	text := strings.TrimSpace(m.Path + " " + m.Version + " " + m.Sum)
 	if m.Replace != nil {
 		text += ", replaced by " + moduleText(m.Replace)

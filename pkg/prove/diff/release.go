@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/release"
 )
 
@@ -26,7 +25,7 @@ func Compare(ctx context.Context, a, b string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &walker{ctx: ctx, report: r, programs: map[[2]sum]File{}}
+	c := &walker{ctx: ctx, report: r, programs: map[[2]string]File{}}
 	switch {
 	case x.IsDir() != y.IsDir():
 		return nil, fmt.Errorf("compare %s and %s: one is a folder, the other a file", a, b)
@@ -46,13 +45,13 @@ func Compare(ctx context.Context, a, b string) (*Report, error) {
 type walker struct {
 	ctx      context.Context
 	report   *Report
-	programs map[[2]sum]File
+	programs map[[2]string]File
 }
 
 // A member is a file in a folder or an archive: its metadata, and where its content is.
 type member struct {
 	header string // metadata that must be the same, as text; empty for files outside archives
-	sum    sum
+	sum    string // SHA-256 in hex; "" if it is not known
 	open   func() (io.ReadCloser, error)
 }
 
@@ -66,14 +65,7 @@ func (c *walker) folders(a, b string) error {
 	if err != nil {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(listA))
-	for name := range listB {
-		if _, ok := listA[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range names(listA, listB) {
 		f := File{Name: name}
 		x, inA := listA[name]
 		y, inB := listB[name]
@@ -107,6 +99,13 @@ func (c *walker) folders(a, b string) error {
 	return nil
 }
 
+// names returns the names in one of two maps, sorted.
+func names[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
 // differs reports whether one of the files from a place of the report on is different.
 func (c *walker) differs(from int) bool {
 	return slices.ContainsFunc(c.report.Files[from:], func(f File) bool { return f.Verdict == Different })
@@ -120,20 +119,11 @@ func (c *walker) done(f File) {
 // list lists the files in a folder and those below it.
 func list(dir string) (map[string]fs.FileInfo, error) {
 	files := map[string]fs.FileInfo{}
-	dir, err := filepath.EvalSymlinks(dir) // the walk would not follow it
-	if err != nil {
-		return nil, err
-	}
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		name, err = filepath.Rel(dir, name)
-		files[filepath.ToSlash(name)] = info
+		files[name], err = d.Info()
 		return err
 	})
 	return files, err
@@ -169,7 +159,7 @@ func (c *walker) files(name string, a, b member, reasons []Reason) error {
 	switch {
 	case a.sum == b.sum:
 	case isSums(name):
-		err = c.sums(a, b, &f)
+		err = compareSums(a, b, &f)
 	case name == release.File:
 		err = descriptions(a, b, &f)
 	case isArchive(name):
@@ -177,9 +167,9 @@ func (c *walker) files(name string, a, b member, reasons []Reason) error {
 	default:
 		var known bool
 		var old File
-		if old, known = c.programs[[2]sum{a.sum, b.sum}]; !known {
+		if old, known = c.programs[[2]string{a.sum, b.sum}]; !known {
 			old, err = c.contents(a, b)
-			c.programs[[2]sum{a.sum, b.sum}] = old
+			c.programs[[2]string{a.sum, b.sum}] = old
 		}
 		f.Reasons = append(f.Reasons, old.Reasons...)
 	}
@@ -206,28 +196,25 @@ func (c *walker) contents(a, b member) (File, error) {
 
 func isSums(name string) bool { return name == "SHA256SUMS" || name == "SHA512SUMS" }
 
-// sums compares checksum files.
-func (c *walker) sums(a, b member, f *File) error {
-	x, err := c.claims(a)
+// compareSums compares checksum files.
+func compareSums(a, b member, f *File) error {
+	x, err := claims(a)
 	if err != nil {
 		return err
 	}
-	y, err := c.claims(b)
+	y, err := claims(b)
 	if err != nil {
 		return err
 	}
 	var differ []string
-	for _, name := range slices.Sorted(maps.Keys(x)) {
+	for _, name := range names(x, y) {
 		switch {
 		case y[name] == "":
 			differ = append(differ, name+" only in A")
+		case x[name] == "":
+			differ = append(differ, name+" only in B")
 		case x[name] != y[name]:
 			differ = append(differ, name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(y)) {
-		if x[name] == "" {
-			differ = append(differ, name+" only in B")
 		}
 	}
 	f.addAll("sums", "%d lines differ", differ)
@@ -238,18 +225,10 @@ func (c *walker) sums(a, b member, f *File) error {
 }
 
 // claims reads the lines of a checksum file: sums by name.
-func (c *walker) claims(m member) (map[string]string, error) {
+func claims(m member) (map[string]string, error) {
 	text, err := m.read()
 	if err != nil {
 		return nil, err
 	}
-	l := map[string]string{}
-	for line := range bytes.Lines(text) {
-		sum, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "  ")
-		if !ok || l[name] != "" {
-			return nil, fmt.Errorf("line %q: want a sum, two blanks and a unique name", line)
-		}
-		l[name] = sum
-	}
-	return l, nil
+	return checksum.Parse(text)
 }

@@ -251,38 +251,26 @@ func (c *checker) version() error {
 		return fmt.Errorf("the tree's version: %w", err)
 	}
 	p := c.parameters()
-	if v.Version != p.Version {
-		c.problem("the tree is of version %s, and the release of %s", v.Version, p.Version)
-	}
-	if v.Commit != p.Commit {
-		c.problem("the tree is of commit %s, and the release of %s", v.Commit, p.Commit)
-	}
-	if v.TreeState != p.TreeState {
-		c.problem("the tree is %s, and the release is of one that was %s", v.TreeState, p.TreeState)
-	}
-	if date := v.Date.UTC().Format(time.RFC3339); date != p.Date {
-		c.problem("the tree is of the time %s, and the release of %s", date, p.Date)
+	for _, of := range []struct{ what, tree, release string }{
+		{"version", v.Version, p.Version}, {"commit", v.Commit, p.Commit}, {"state", v.TreeState, p.TreeState},
+		{"time", v.Date.UTC().Format(time.RFC3339), p.Date},
+	} {
+		if of.tree != of.release {
+			c.problem("the %s is %s in the tree, and %s in the release", of.what, of.tree, of.release)
+		}
 	}
 	c.stamp = v
 	return nil
 }
 
-// of returns the resources of a kind, by their names.
-func (c *checker) of(is func(provenance.Resource) bool) map[string]provenance.Resource {
-	found := map[string]provenance.Resource{}
-	for _, r := range c.Statement.Predicate.Definition.Dependencies {
-		if is(r) {
-			found[r.Name] = r
-		}
-	}
-	return found
-}
-
 // patches compares the tree's patches with those that the release has.
 func (c *checker) patches() error {
-	stated := c.of(func(r provenance.Resource) bool {
-		return r.URI == "" && r.Name != catalog.SourceTarball && r.Digest["gitCommit"] == "" && strings.HasSuffix(r.Name, patch.Suffix)
-	})
+	stated := map[string]string{} // SHA-256 by name
+	for _, r := range c.Statement.Predicate.Definition.Dependencies {
+		if r.URI == "" && r.Digest["gitCommit"] == "" && strings.HasSuffix(r.Name, patch.Suffix) {
+			stated[r.Name] = r.Digest["sha256"]
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(stated)) {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
 			c.problem("the patch %s is outside of the tree", name)
@@ -293,21 +281,17 @@ func (c *checker) patches() error {
 			c.problem("the patch %s is missing", name)
 		case err != nil:
 			return err
-		case sum != stated[name].Digest["sha256"]:
-			c.problem("the patch %s is another one: its SHA-256 is %s, want %s", name, sum, stated[name].Digest["sha256"])
+		case sum != stated[name]:
+			c.problem("the patch %s is another one: its SHA-256 is %s, want %s", name, sum, stated[name])
 		}
 	}
 	for _, pattern := range []string{patch.Folder, "images/*/" + patch.Folder} {
-		files, err := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern), "*"+patch.Suffix))
+		names, err := fs.Glob(os.DirFS(c.Dir), pattern+"/*"+patch.Suffix)
 		if err != nil {
 			return err
 		}
-		for _, file := range files {
-			rel, err := filepath.Rel(c.Dir, file)
-			if err != nil {
-				return err
-			}
-			if name := filepath.ToSlash(rel); patch.Is(name) && stated[name].Name == "" {
+		for _, name := range names {
+			if _, ok := stated[name]; patch.Is(name) && !ok {
 				c.problem("the release was made without the patch %s", name)
 			}
 		}

@@ -113,8 +113,8 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 				r.Version, r.Commit, r.TreeState, r.Date = r.Version+"0", strings.Repeat("a", 40), "dirty", r.Date.Add(time.Second)
 			},
 			want: []string{
-				"the tree is of version ", "the tree is of commit ", "the tree is clean, and the release is of one that was dirty",
-				"the tree is of the time ",
+				"the version is v1.36.3+acme.1 in the tree, and v1.36.3+acme.10 in the release", "the commit is ",
+				"the state is clean in the tree, and dirty in the release", "the time is ",
 			},
 		},
 		"another toolchain": {

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/git"
 	"slipway.build/pkg/mechanism/unpack"
@@ -67,15 +69,7 @@ func pack(ctx context.Context, tree *source.Tree, s stamp.Stamp, to string) erro
 	}
 	version := stamp.VersionFile{Stamp: s, Sources: sources}
 	entries = append(entries, archive.Entry{Name: stamp.File, Mode: 0o644, Data: version.Marshal()})
-	f, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := (&archive.Packer{Time: s.Date}).TarGz(ctx, f, entries); err != nil {
-		return err
-	}
-	return f.Close()
+	return atomicfile.Write(to, 0o644, func(w io.Writer) error { return (&archive.Packer{Time: s.Date}).TarGz(ctx, w, entries) })
 }
 
 // sameSources compares the files of the tree with the sources that the release was made of. If slipway packs them in another way by now,
@@ -128,15 +122,9 @@ func (c *checker) compareSources(ctx context.Context, tree *source.Tree, dir str
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(want, func(name, content string) bool {
-		same := got[name] == content
-		if same {
-			delete(got, name)
-		}
-		return same
-	})
 	differ := maps.Clone(want)
 	maps.Copy(differ, got)
+	maps.DeleteFunc(differ, func(name, _ string) bool { return got[name] == want[name] })
 	for i, name := range slices.Sorted(maps.Keys(differ)) {
 		switch {
 		case i == maxListed:
@@ -183,15 +171,10 @@ func (t *Tree) strangers(ctx context.Context) (Problems, error) {
 		known[name] = true
 	}
 	var problems Problems
-	err = filepath.WalkDir(t.Dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(t.Dir, file)
-		if err != nil {
-			return err
-		}
-		switch rel = filepath.ToSlash(rel); {
+	err = fs.WalkDir(os.DirFS(t.Dir), ".", func(rel string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", t.Dir, err)
 		case known[rel]:
 		case d.IsDir() && rel == input.Dir:
 			return fs.SkipDir
