@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 
 	"slipway.build/pkg/mechanism/platform"
@@ -81,7 +82,7 @@ func (e *Engine) ask(ctx context.Context) error {
 		return fmt.Errorf("%w: start it (systemctl start docker), or name another one with DOCKER_HOST", err)
 	}
 	e.Version, e.CPUs, e.Memory = info.ServerVersion, info.NCPU, info.MemTotal
-	if api := e.Client.ClientVersion(); versionLess(api, oldestAPI) {
+	if api := e.Client.ClientVersion(); versions.LessThan(api, oldestAPI) {
 		return fmt.Errorf("version %s has API %s, and %s is needed: update it to 20.10 or newer", e.Version, api, oldestAPI)
 	}
 	if info.OSType != "linux" {
@@ -93,15 +94,6 @@ func (e *Engine) ask(ctx context.Context) error {
 	}
 	e.Platform = platform.Platform{OS: "linux", Arch: arch}
 	return nil
-}
-
-// versionLess compares versions of the Engine API, "1.41".
-func versionLess(a, b string) bool {
-	var major, minor [2]int
-	for i, v := range []string{a, b} {
-		_, _ = fmt.Sscanf(v, "%d.%d", &major[i], &minor[i]) // an unreadable one counts as the oldest
-	}
-	return major[0] < major[1] || major[0] == major[1] && minor[0] < minor[1]
 }
 
 // String describes the engine for the user.

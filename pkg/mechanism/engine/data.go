@@ -31,11 +31,17 @@ func (e *Engine) Data(ctx context.Context, owner Owner, role, image string, volu
 		return false, false, fmt.Errorf("look for container %s: %w", name, err)
 	}
 	// A volume is filled while the container is created. So if there is no container, it may be half full.
-	kept, err := e.removeVolumes(ctx, owner, func(name string) bool {
-		return !slices.ContainsFunc(volumes, func(v Volume) bool { return owner.Name(v.Name) == name && !v.Filled })
-	})
+	all, err := e.volumes(ctx, owner)
 	if err != nil {
 		return false, false, err
+	}
+	kept := 0
+	for _, name := range all {
+		if slices.ContainsFunc(volumes, func(v Volume) bool { return owner.Name(v.Name) == name && !v.Filled }) {
+			kept++
+		} else if err := e.removeVolume(ctx, name); err != nil && !errdefs.IsConflict(err) { // a container uses it
+			return false, false, err
+		}
 	}
 	host := hostConfig(owner, Spec{})
 	for _, v := range volumes {
@@ -101,30 +107,19 @@ func (e *Engine) RemoveVolumes(ctx context.Context, owner Owner) (removed []stri
 		return nil, err
 	}
 	for _, name := range all {
-		if err := e.Client.VolumeRemove(ctx, name, false); err != nil && !errdefs.IsNotFound(err) {
-			return removed, fmt.Errorf("remove volume %s: %w", name, err)
+		if err := e.removeVolume(ctx, name); err != nil {
+			return removed, err
 		}
 		removed = append(removed, name)
 	}
 	return removed, nil
 }
 
-// removeVolumes removes the owner's obsolete volumes, except those that a container uses, and returns how many others there are.
-func (e *Engine) removeVolumes(ctx context.Context, owner Owner, obsolete func(name string) bool) (left int, err error) {
-	all, err := e.volumes(ctx, owner)
-	if err != nil {
-		return 0, err
+func (e *Engine) removeVolume(ctx context.Context, name string) error {
+	if err := e.Client.VolumeRemove(ctx, name, false); err != nil && !errdefs.IsNotFound(err) {
+		return fmt.Errorf("remove volume %s: %w", name, err)
 	}
-	for _, name := range all {
-		if !obsolete(name) {
-			left++
-			continue
-		}
-		if err := e.Client.VolumeRemove(ctx, name, false); err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
-			return left, fmt.Errorf("remove volume %s: %w", name, err)
-		}
-	}
-	return left, nil
+	return nil
 }
 
 func (e *Engine) volumes(ctx context.Context, owner Owner) (names []string, err error) {

@@ -19,17 +19,13 @@ type Terminal struct {
 // Do runs a command in the container to its end, with input and output, at terminal unless that is nil. The error is an Exit if the
 // command failed. When ctx ends first, Do returns; the process ends with the container.
 func (c *Container) Do(ctx context.Context, command []string, streams Streams, terminal *Terminal) error {
-	options := container.ExecOptions{Cmd: command, AttachStdin: true, AttachStdout: true, AttachStderr: true}
+	options := container.ExecOptions{Cmd: command}
 	if terminal != nil {
 		options.Tty = true
 		width, height := terminal.Size()
 		options.ConsoleSize = &[2]uint{uint(height), uint(width)}
 	}
-	created, err := c.engine.Client.ContainerExecCreate(ctx, c.ID, options)
-	if err != nil {
-		return fmt.Errorf("exec in container %s: %w", c.Name, err)
-	}
-	conn, err := c.attachExec(ctx, created.ID, container.ExecAttachOptions{Tty: options.Tty, ConsoleSize: options.ConsoleSize})
+	id, conn, err := c.exec(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -37,7 +33,7 @@ func (c *Container) Do(ctx context.Context, command []string, streams Streams, t
 	if terminal != nil {
 		size := func(width, height int) {
 			// An error means that the process has ended.
-			_ = c.engine.Client.ContainerExecResize(ctx, created.ID, container.ResizeOptions{Width: uint(width), Height: uint(height)})
+			_ = c.engine.Client.ContainerExecResize(ctx, id, container.ResizeOptions{Width: uint(width), Height: uint(height)})
 		}
 		size(terminal.Size())
 		defer terminal.Resized(size)()
@@ -68,7 +64,7 @@ func (c *Container) Do(ctx context.Context, command []string, streams Streams, t
 			return c.engine.Lost(err)
 		}
 	}
-	return c.execExit(ctx, created.ID)
+	return c.execExit(ctx, id)
 }
 
 // execExit returns the Exit of a process whose output has ended, or nil for success.

@@ -45,18 +45,6 @@ func TestUnusableAddressIsRefused(t *testing.T) {
 	}
 }
 
-func TestVersionsOfTheAPIAreCompared(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		a, b string
-		less bool
-	}{{"1.40", "1.41", true}, {"1.41", "1.41", false}, {"1.9", "1.10", true}, {"2.0", "1.41", false}, {"", "1.41", true}} {
-		if got := versionLess(test.a, test.b); got != test.less {
-			t.Errorf("%q < %q: %v", test.a, test.b, got)
-		}
-	}
-}
-
 func TestTreesHaveDifferentOwners(t *testing.T) {
 	t.Parallel()
 	a, b := t.TempDir(), t.TempDir()

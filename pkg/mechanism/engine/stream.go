@@ -25,13 +25,7 @@ type Stream struct {
 
 // Exec starts a process in the container.
 func (c *Container) Exec(ctx context.Context, command ...string) (*Stream, error) {
-	created, err := c.engine.Client.ContainerExecCreate(ctx, c.ID, container.ExecOptions{
-		Cmd: command, AttachStdin: true, AttachStdout: true, AttachStderr: true,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("exec in container %s: %w", c.Name, err)
-	}
-	conn, err := c.attachExec(ctx, created.ID, container.ExecAttachOptions{})
+	_, conn, err := c.exec(ctx, container.ExecOptions{Cmd: command})
 	if err != nil {
 		return nil, err
 	}
@@ -44,14 +38,20 @@ func (c *Container) Exec(ctx context.Context, command ...string) (*Stream, error
 	return s, nil
 }
 
-func (c *Container) attachExec(ctx context.Context, id string, options container.ExecAttachOptions) (types.HijackedResponse, error) {
-	conn, err := await(ctx, func() (types.HijackedResponse, error) {
-		return c.engine.Client.ContainerExecAttach(ctx, id, options)
-	}, func(late types.HijackedResponse) { late.Close() })
-	if err != nil {
-		return conn, fmt.Errorf("exec in container %s: %w", c.Name, err)
+// exec starts a process with input and output. It returns its ID, and the connection to it.
+func (c *Container) exec(ctx context.Context, options container.ExecOptions) (id string, conn types.HijackedResponse, err error) {
+	options.AttachStdin, options.AttachStdout, options.AttachStderr = true, true, true
+	created, err := c.engine.Client.ContainerExecCreate(ctx, c.ID, options)
+	if err == nil {
+		conn, err = await(ctx, func() (types.HijackedResponse, error) {
+			return c.engine.Client.ContainerExecAttach(ctx, created.ID,
+				container.ExecAttachOptions{Tty: options.Tty, ConsoleSize: options.ConsoleSize})
+		}, func(late types.HijackedResponse) { late.Close() })
 	}
-	return conn, nil
+	if err != nil {
+		err = fmt.Errorf("exec in container %s: %w", c.Name, err)
+	}
+	return created.ID, conn, err
 }
 
 // An errorOutput keeps the beginning of a process's error output.
