@@ -28,24 +28,24 @@ func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, from de
 		archs = append(archs, p.Arch)
 	}
 	var locks []DebianLock
-	var wishes []*debian.Wish
+	var requests []*debian.PackageRequest
 	done := map[string]bool{"": true}
 	for _, im := range c.Images {
 		if done[im.Base] {
 			continue
 		}
 		done[im.Base] = true
-		wish, err := debian.ReadWish(filepath.Join(root, "images", im.Base, "packages.txt"))
+		request, err := debian.ReadRequest(filepath.Join(root, "images", im.Base, "packages.txt"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		wishes = append(wishes, wish)
+		requests = append(requests, request)
 		locks = append(locks, DebianLock{File: path.Join("images", im.Base, "debian.lock")})
 	}
-	resolved, err := debian.Resolve(ctx, from, wishes, archs)
+	resolved, err := debian.Resolve(ctx, from, requests, archs)
 	if err != nil {
 		return nil, err
 	}

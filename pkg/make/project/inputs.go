@@ -46,7 +46,7 @@ func (p *Project) HasPackages(base string) bool {
 	if base == "" {
 		return false
 	}
-	_, err := os.Stat(p.Abs(path.Join("images", base, debian.WishFile)))
+	_, err := os.Stat(p.Abs(path.Join("images", base, debian.RequestFile)))
 	return err == nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/recipe"
 )
 
@@ -24,8 +26,8 @@ var code = recipe.Of("mechanism/debian", sources)
 
 // Files beside a base's rootfs: what it needs of Debian, and the exact packages whose files it has.
 const (
-	WishFile = "packages.txt"
-	LockFile = "debian.lock"
+	RequestFile = "packages.txt"
+	LockFile    = "debian.lock"
 )
 
 // ErrLock is in the errors about a lock that no longer fits: it must be made again, or used with a mirror that keeps
@@ -85,19 +87,10 @@ func (s Spec) lock(root string) (*Lock, error) {
 }
 
 func writeTar(name string, entries []archive.Entry) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := archive.Tar(w, entries, time.Time{}); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return f.Close()
+	return atomicfile.Write(name, 0o644, func(f io.Writer) error {
+		w := bufio.NewWriterSize(f, 1<<20)
+		return errors.Join(archive.Tar(w, entries, time.Time{}), w.Flush())
+	})
 }
 
 // A CopyrightSpec describes a folder with the copyright files of packages.

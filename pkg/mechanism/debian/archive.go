@@ -35,11 +35,7 @@ func findArchive(mirror, suite, root string) (origin, error) {
 	if mirror != "" {
 		return fromMirror(mirror, cmp.Or(suite, mirrored), root)
 	}
-	codename, err := codename(filepath.Join(root, "etc", "os-release"))
-	if err != nil {
-		return origin{}, fmt.Errorf("%w: %w", err, ErrSources)
-	}
-	entries, err := readSources(filepath.Join(root, "etc", "apt"))
+	codename, entries, err := aptSources(root)
 	if err != nil {
 		return origin{}, fmt.Errorf("%w: %w", err, ErrSources)
 	}
@@ -47,9 +43,6 @@ func findArchive(mirror, suite, root string) (origin, error) {
 	complete := false
 	var text []string
 	for _, e := range entries {
-		if !e.restrict(codename) {
-			continue
-		}
 		own := slices.Contains(strings.Fields(e.get("Suites")), codename)
 		complete = complete || own
 		if d.suite != codename { // its updates and security fixes may have other names, or none
@@ -77,6 +70,16 @@ func fromMirror(mirror, suite, root string) (origin, error) {
 	}
 	e := source{{"Types", "deb"}, {"URIs", mirror}, {"Suites", suite}, {"Components", "main"}, {"Signed-By", keys}}
 	return origin{suite: suite, sources: e.String(), proxies: aptProxies()}, nil
+}
+
+// aptSources returns which release of Debian the machine at root has, and from where its apt has that.
+func aptSources(root string) (string, []source, error) {
+	codename, err := codename(filepath.Join(root, "etc", "os-release"))
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := readSources(filepath.Join(root, "etc", "apt"))
+	return codename, slices.DeleteFunc(entries, func(e source) bool { return !e.restrict(codename) }), err
 }
 
 // codename reads which release of Debian a machine has.

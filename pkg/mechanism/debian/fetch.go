@@ -2,8 +2,6 @@ package debian
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -161,14 +159,11 @@ func (p Package) copyFrom(folder, cache string) (found bool, err error) {
 func (p Package) keep(r io.Reader, cache string) error {
 	to := filepath.Join(cache, p.FileName())
 	err := atomicfile.Write(to, 0o600, func(w io.Writer) error {
-		sum := sha256.New()
-		if _, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(r, p.Size+1)); err != nil {
-			return err
+		got, _, err := checksum.SHA256(io.TeeReader(io.LimitReader(r, p.Size+1), w))
+		if err == nil && got != p.SHA256 {
+			err = fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
 		}
-		if got := hex.EncodeToString(sum.Sum(nil)); got != p.SHA256 {
-			return fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
-		}
-		return nil
+		return err
 	})
 	if err != nil && runtime.GOOS == "windows" {
 		if sum, _ := checksum.File(to); sum == p.SHA256 {

@@ -76,7 +76,7 @@ func TestBrokenLocksAreNamedByLine(t *testing.T) {
 	}
 }
 
-// The locks of this repository have what is wished for, for every architecture alike.
+// The locks of this repository have what is requested, for every architecture alike.
 func TestLocksOfThisRepository(t *testing.T) {
 	t.Parallel()
 	locks, err := filepath.Glob(filepath.Join("..", "..", "..", "images", "*", "debian.lock"))
@@ -88,24 +88,24 @@ func TestLocksOfThisRepository(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wish, err := ReadWish(filepath.Join(filepath.Dir(name), "packages.txt"))
+		request, err := ReadRequest(filepath.Join(filepath.Dir(name), "packages.txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lock.Suite != wish.Suite {
-			t.Errorf("%s is of %s, packages.txt says %s", name, lock.Suite, wish.Suite)
+		if lock.Suite != request.Suite {
+			t.Errorf("%s is of %s, packages.txt says %s", name, lock.Suite, request.Suite)
 		}
 		for _, goarch := range []string{"amd64", "arm64", "s390x", "ppc64le"} {
 			have := map[string]bool{}
 			for _, p := range lock.For(goarch) {
 				have[p.Name] = true
 			}
-			for _, p := range wish.Packages {
+			for _, p := range request.Packages {
 				if !have[p] {
 					t.Errorf("%s has no %s for %s", name, p, goarch)
 				}
 			}
-			for _, p := range wish.Without {
+			for _, p := range request.Without {
 				if have[p] {
 					t.Errorf("%s has %s for %s, which packages.txt leaves out", name, p, goarch)
 				}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -86,18 +85,11 @@ func (s Sources) findMirrors(root string) (*mirrors, error) {
 
 // fromApt adds the addresses from which the apt of the machine at root has its own suite, and fixes to it.
 func (m *mirrors) fromApt(root string) error {
-	codename, err := codename(filepath.Join(root, "etc", "os-release"))
-	if err != nil {
-		return err
-	}
-	entries, err := readSources(filepath.Join(root, "etc", "apt"))
+	codename, entries, err := aptSources(root)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if !e.restrict(codename) {
-			continue
-		}
 		suites := strings.Fields(e.get("Suites"))
 		for archive, suite := range map[string]string{Main: codename, Security: codename + "-security"} {
 			for _, address := range strings.Fields(e.get("URIs")) {

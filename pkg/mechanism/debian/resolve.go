@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Resolve asks Debian's archives for the packages of wishes and their dependencies, for some architectures by Go's names. It returns a
-// lock for each wish.
+// Resolve asks Debian's archives for the packages of requests and their dependencies, for some architectures by Go's names. It returns a
+// lock for each request.
 //
 // A suite is asked for in the main archive and, as SUITE-security, in that of security fixes; of each package, the newest version counts.
 // The archives' indexes are checked against their Release files, and these by the keys of Debian's archive. What cannot be checked, or
 // asked for fixes, is an error, unless [Sources] say otherwise.
-func Resolve(ctx context.Context, from Sources, wishes []*Wish, goarchs []string) ([]*Lock, error) {
-	return resolve(ctx, from, wishes, goarchs, "/")
+func Resolve(ctx context.Context, from Sources, requests []*PackageRequest, goarchs []string) ([]*Lock, error) {
+	return resolve(ctx, from, requests, goarchs, "/")
 }
 
-func resolve(ctx context.Context, from Sources, wishes []*Wish, goarchs []string, root string) ([]*Lock, error) {
+func resolve(ctx context.Context, from Sources, requests []*PackageRequest, goarchs []string, root string) ([]*Lock, error) {
 	m, err := from.findMirrors(root)
 	if err != nil {
 		return nil, err
@@ -38,19 +38,19 @@ func resolve(ctx context.Context, from Sources, wishes []*Wish, goarchs []string
 	}
 	at := time.Now().UTC()
 	r := resolver{mirrors: m, keys: keys, at: at, fixes: from.Security != Off}
-	locks := make([]*Lock, len(wishes))
-	for _, suite := range suitesOf(wishes) {
+	locks := make([]*Lock, len(requests))
+	for _, suite := range suitesOf(requests) {
 		indexes, err := r.indexes(ctx, suite, goarchs)
 		if err != nil {
 			return nil, err
 		}
-		for i, w := range wishes {
-			if w.Suite != suite {
+		for i, request := range requests {
+			if request.Suite != suite {
 				continue
 			}
 			locks[i] = &Lock{Suite: suite, Time: at.Format(timeFormat)}
 			for j, in := range indexes {
-				packages, err := w.closure(in)
+				packages, err := request.closure(in)
 				if err != nil {
 					return nil, fmt.Errorf("%s of %s: %w", Arch(goarchs[j]), suite, err)
 				}
@@ -61,10 +61,10 @@ func resolve(ctx context.Context, from Sources, wishes []*Wish, goarchs []string
 	return locks, nil
 }
 
-func suitesOf(wishes []*Wish) []string {
+func suitesOf(requests []*PackageRequest) []string {
 	var suites []string
-	for _, w := range wishes {
-		suites = append(suites, w.Suite)
+	for _, request := range requests {
+		suites = append(suites, request.Suite)
 	}
 	slices.Sort(suites)
 	return slices.Compact(suites)

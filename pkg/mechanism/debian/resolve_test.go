@@ -93,9 +93,9 @@ func archives(t *testing.T, edit func(main, fixes map[string]string)) Sources {
 	return Sources{Mirror: mirror, Security: security, Keyring: debiantest.Keyring(t)}
 }
 
-func TestWishesResolveToAllThatTheyNeed(t *testing.T) {
+func TestRequestsResolveToAllThatTheyNeed(t *testing.T) {
 	t.Parallel()
-	w, err := ReadWish(file(t, "packages.txt", "# why\nsuite trixie\niptables # for this\n\n-awk\n"))
+	w, err := ReadRequest(file(t, "packages.txt", "# why\nsuite trixie\niptables # for this\n\n-awk\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestWishesResolveToAllThatTheyNeed(t *testing.T) {
 		of(Main, "libxt12", "1.8", 7, "0c", "pool/libxt12.deb"),
 	}
 	from := archives(t, nil)
-	locks, err := resolve(t.Context(), from, []*Wish{w, {Suite: "trixie", Packages: []string{"libmnl1"}}}, []string{"ppc64le"}, "/")
+	locks, err := resolve(t.Context(), from, []*PackageRequest{w, {Suite: "trixie", Packages: []string{"libmnl1"}}}, []string{"ppc64le"}, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestWishesResolveToAllThatTheyNeed(t *testing.T) {
 		t.Error(diff)
 	}
 	from.Security = Off
-	if locks, err = resolve(t.Context(), from, []*Wish{w}, []string{"ppc64le"}, "/"); err != nil {
+	if locks, err = resolve(t.Context(), from, []*PackageRequest{w}, []string{"ppc64le"}, "/"); err != nil {
 		t.Fatal(err)
 	}
 	fixed[1] = of(Main, "libc6", "2.41", 6, "0b", "pool/libc6.deb")
@@ -192,7 +192,7 @@ func TestArchivesAreChecked(t *testing.T) {
 		if tt.from != nil {
 			tt.from(&from)
 		}
-		_, err := resolve(t.Context(), from, []*Wish{{Suite: "trixie", Packages: []string{"libc6"}}}, []string{"ppc64le"}, machine(t, nil))
+		_, err := resolve(t.Context(), from, []*PackageRequest{{Suite: "trixie", Packages: []string{"libc6"}}}, []string{"ppc64le"}, machine(t, nil))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -202,17 +202,17 @@ func TestArchivesAreChecked(t *testing.T) {
 	}
 }
 
-func TestWishesThatCannotBeFulfilled(t *testing.T) {
+func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 	t.Parallel()
-	ok := Wish{Suite: "trixie", Packages: []string{"iptables"}, Without: []string{"awk"}}
+	ok := PackageRequest{Suite: "trixie", Packages: []string{"iptables"}, Without: []string{"awk"}}
 	for name, tt := range map[string]struct {
-		wish Wish
-		edit func(main, fixes map[string]string)
-		want string
+		request PackageRequest
+		edit    func(main, fixes map[string]string)
+		want    string
 	}{
-		"unknown package": {Wish{Suite: "trixie", Packages: []string{"iptable"}}, nil, "ppc64el of trixie: there is no package iptable"},
-		"unmet need":      {Wish{Suite: "trixie", Packages: []string{"iptables"}}, nil, "iptables depends on awk, which nothing is or provides"},
-		"unknown suite":   {Wish{Suite: "sid", Packages: []string{"iptables"}}, nil, "dists/sid/InRelease: not found (404)"},
+		"unknown package": {PackageRequest{Suite: "trixie", Packages: []string{"iptable"}}, nil, "ppc64el of trixie: there is no package iptable"},
+		"unmet need":      {PackageRequest{Suite: "trixie", Packages: []string{"iptables"}}, nil, "iptables depends on awk, which nothing is or provides"},
+		"unknown suite":   {PackageRequest{Suite: "sid", Packages: []string{"iptables"}}, nil, "dists/sid/InRelease: not found (404)"},
 		"another index":   {ok, func(f, _ map[string]string) { f["dists/trixie/"+indexName] += " " }, "and that in InRelease is"},
 		"no index": {ok, func(f, _ map[string]string) {
 			f["dists/trixie/InRelease"] = debiantest.Sign(t, "Codename: trixie\nSHA256:\n")
@@ -223,7 +223,7 @@ func TestWishesThatCannotBeFulfilled(t *testing.T) {
 			}
 		}, "package libc6 x: "},
 	} {
-		_, err := resolve(t.Context(), archives(t, tt.edit), []*Wish{&tt.wish}, []string{"ppc64le"}, "/")
+		_, err := resolve(t.Context(), archives(t, tt.edit), []*PackageRequest{&tt.request}, []string{"ppc64le"}, "/")
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
@@ -234,7 +234,7 @@ func TestWishesThatCannotBeFulfilled(t *testing.T) {
 		"suite trixie\nsuite sid\na1": ":2: \"suite sid\" is neither",
 		"suite trixie\nip tables\n":   ":2: \"ip tables\" is neither",
 	} {
-		if _, err := ReadWish(file(t, "packages.txt", text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadRequest(file(t, "packages.txt", text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 // NewKey makes a key.
 func NewKey(t *testing.T) *openpgp.Entity {
 	t.Helper()
-	e, err := openpgp.NewEntity("test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
+	e, err := newKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +32,11 @@ func NewKey(t *testing.T) *openpgp.Entity {
 }
 
 // signer is the key of all archives.
-var signer = sync.OnceValues(func() (*openpgp.Entity, error) {
+var signer = sync.OnceValues(newKey)
+
+func newKey() (*openpgp.Entity, error) {
 	return openpgp.NewEntity("test", "", "test@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
-})
+}
 
 // Keyring returns a file of the key of all archives.
 func Keyring(t *testing.T) string {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A Wish is the Debian packages that an image needs: its packages.txt.
-type Wish struct {
+// A PackageRequest is the Debian packages that an image needs: its packages.txt.
+type PackageRequest struct {
 	Suite    string
 	Packages []string // with their dependencies
 	Without  []string // dependencies to leave out, written with a minus
 }
 
-// ReadWish reads a packages.txt: a line like "suite trixie", then a package on each line.
-func ReadWish(file string) (*Wish, error) {
+// ReadRequest reads a packages.txt: a line like "suite trixie", then a package on each line.
+func ReadRequest(file string) (*PackageRequest, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	w := &Wish{}
+	r := &PackageRequest{}
 	n := 0
 	for line := range strings.Lines(string(data)) {
 		n++
@@ -32,26 +32,26 @@ func ReadWish(file string) (*Wish, error) {
 		suite, isSuite := strings.CutPrefix(line, "suite ")
 		without, isWithout := strings.CutPrefix(line, "-")
 		switch {
-		case isSuite && w.Suite == "" && suiteName.MatchString(strings.TrimSpace(suite)):
-			w.Suite = strings.TrimSpace(suite)
+		case isSuite && r.Suite == "" && suiteName.MatchString(strings.TrimSpace(suite)):
+			r.Suite = strings.TrimSpace(suite)
 		case isWithout && packageName.MatchString(without):
-			w.Without = append(w.Without, without)
+			r.Without = append(r.Without, without)
 		case !isSuite && packageName.MatchString(line):
-			w.Packages = append(w.Packages, line)
+			r.Packages = append(r.Packages, line)
 		default:
 			return nil, fmt.Errorf("%s:%d: %q is neither a package nor, once, a suite like \"suite trixie\"", file, n, line)
 		}
 	}
-	if w.Suite == "" || len(w.Packages) == 0 {
+	if r.Suite == "" || len(r.Packages) == 0 {
 		return nil, fmt.Errorf("%s: it needs a line like \"suite trixie\", and packages", file)
 	}
-	return w, nil
+	return r, nil
 }
 
-// closure finds the wish's packages in an index, and their dependencies. Of alternatives, it takes the first that exists.
-func (w *Wish) closure(in *index) ([]Package, error) {
+// closure finds the request's packages in an index, and their dependencies. Of alternatives, it takes the first that exists.
+func (r *PackageRequest) closure(in *index) ([]Package, error) {
 	found := map[string]Package{}
-	todo := slices.Clone(w.Packages)
+	todo := slices.Clone(r.Packages)
 	for len(todo) > 0 {
 		p, ok := in.packages[todo[0]]
 		if !ok {
@@ -63,11 +63,11 @@ func (w *Wish) closure(in *index) ([]Package, error) {
 		}
 		found[p.Name] = p.Package
 		for _, need := range p.needs {
-			name := w.choose(need, in)
+			name := r.choose(need, in)
 			switch {
 			case name == "":
 				return nil, fmt.Errorf("%s depends on %s, which nothing is or provides", p.Name, need)
-			case !slices.Contains(w.Without, name):
+			case !slices.Contains(r.Without, name):
 				todo = append(todo, name)
 			}
 		}
@@ -80,10 +80,10 @@ func (w *Wish) closure(in *index) ([]Package, error) {
 }
 
 // choose returns the package for a dependency, or "".
-func (w *Wish) choose(need string, in *index) string {
+func (r *PackageRequest) choose(need string, in *index) string {
 	for alternative := range strings.SplitSeq(need, "|") {
 		name := nameIn(alternative)
-		if _, ok := in.packages[name]; ok || slices.Contains(w.Without, name) {
+		if _, ok := in.packages[name]; ok || slices.Contains(r.Without, name) {
 			return name
 		}
 		if provider := in.provided[name]; provider != "" {
