@@ -38,7 +38,7 @@ func TestUnpackedSourcesAreTheSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(packed, tree); err != nil {
+	if err := unpackTar(t.Context(), packed, tree); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
@@ -96,7 +96,7 @@ func TestThirdPartyPartsAreUnpackedOverTheSources(t *testing.T) {
 	if err := write(packed, func(w io.Writer) error { return archive.Tar(w, entries, time.Time{}) }); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(packed, tree); err != nil {
+	if err := unpackTar(t.Context(), packed, tree); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -226,7 +226,7 @@ func TestUnpackRefusesWhatIsNoSource(t *testing.T) {
 			if err := gz.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := unpack(name, filepath.Join(dir, "tree")); err == nil {
+			if err := unpackTar(t.Context(), name, filepath.Join(dir, "tree")); err == nil {
 				t.Error("it was unpacked")
 			}
 			if _, err := os.Stat(filepath.Join(dir, "escaped")); err == nil {

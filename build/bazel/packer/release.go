@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/tree/catalog"
@@ -31,14 +32,14 @@ func makeRelease(ctx context.Context, a arguments) error {
 		return err
 	}
 	tree := filepath.Join(scratch, "tree")
-	if err := unpack(a.sources, tree); err != nil {
+	if err := unpackTar(ctx, a.sources, tree); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.sources, err)
 	}
-	if err := unpack(a.thirdParty, tree); err != nil {
+	if err := unpackTar(ctx, a.thirdParty, tree); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.thirdParty, err)
 	}
 	licenses := filepath.Join(scratch, "licenses")
-	if err := unpack(a.licenses, licenses); err != nil {
+	if err := unpackTar(ctx, a.licenses, licenses); err != nil {
 		return fmt.Errorf("unpack %s: %w", a.licenses, err)
 	}
 	from, err := a.prebuilt(licenses)
@@ -102,6 +103,19 @@ func same(given, packed string) error {
 		return fmt.Errorf("%s, unpacked and packed again, differs: this is a bug in slipway", given)
 	}
 	return nil
+}
+
+// unpackTar unpacks a tar file, compressed or not, into a folder. Its links may lead anywhere, as those of sources do.
+func unpackTar(ctx context.Context, name, dir string) error {
+	f, err := unpack.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return unpack.RootFilesystem(ctx, f, dir)
 }
 
 // take moves a release's files to where Bazel expects them, if they are those that it expects.
