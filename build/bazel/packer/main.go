@@ -26,6 +26,7 @@ import (
 	"syscall"
 
 	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/stamp"
 )
@@ -133,19 +134,13 @@ func getenv(key string) string {
 	return ""
 }
 
-// write makes a file with the output of a function. Bazel removes the file if that fails.
+// write makes a file with the output of a function.
 func write(name string, to func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := to(w); err != nil {
-		return err
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return f.Close()
+	return atomicfile.Write(name, 0o644, func(f io.Writer) error {
+		w := bufio.NewWriterSize(f, 1<<20)
+		if err := to(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
 }

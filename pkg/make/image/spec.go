@@ -18,6 +18,7 @@ import (
 	"slipway.build/pkg/make/license"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/recipe"
 )
@@ -166,18 +167,13 @@ func BaseName(base string) string { return "slipway.build/images/" + base }
 
 // writeFile makes a file of what a function writes, and returns its digest.
 func writeFile(name string, write func(io.Writer) error) (v1.Hash, error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return v1.Hash{}, err
-	}
-	defer func() { _ = f.Close() }()
 	sum := sha256.New()
-	w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
-	if err := write(w); err != nil {
-		return v1.Hash{}, err
-	}
-	if err := w.Flush(); err != nil {
-		return v1.Hash{}, err
-	}
-	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}, f.Close()
+	err := atomicfile.Write(name, 0o644, func(f io.Writer) error {
+		w := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
+	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}, err
 }

@@ -246,14 +246,10 @@ func Create(name string, write func(io.Writer) error) (Digest, error) {
 	if err != nil {
 		return Digest{}, err
 	}
-	defer func() { _ = f.Close() }()
 	d := NewDigester(f)
 	err = write(d)
 	digest, failed := d.Digest()
-	if err := cmp.Or(err, failed); err != nil {
-		return Digest{}, err
-	}
-	return digest, f.Close()
+	return digest, cmp.Or(err, failed, f.Close())
 }
 
 // SHA256SUMS returns the content of a file for sha256sum -c, sorted by name.

@@ -42,10 +42,7 @@ const maxNamed = 10
 // returns the version in it.
 func members(ctx context.Context, dir string, f *File) (stamp.Stamp, error) {
 	contents, err := input.Check(ctx, filepath.Join(dir, filepath.FromSlash(f.Path)))
-	var differ []string
-	for _, e := range memberErrors(err) {
-		differ = append(differ, e.Error())
-	}
+	differ, _ := errors.AsType[input.MembersError](err)
 	var unreadable *fs.PathError
 	switch {
 	case ctx.Err() != nil:
@@ -78,21 +75,4 @@ func detail(known, more string) string {
 		return more
 	}
 	return known + "; " + more
-}
-
-// memberErrors returns the errors of single members that an error joins or wraps.
-func memberErrors(err error) []*input.MemberError {
-	switch e := err.(type) {
-	case nil:
-		return nil
-	case *input.MemberError:
-		return []*input.MemberError{e}
-	case interface{ Unwrap() []error }:
-		var all []*input.MemberError
-		for _, one := range e.Unwrap() {
-			all = append(all, memberErrors(one)...)
-		}
-		return all
-	}
-	return memberErrors(errors.Unwrap(err))
 }

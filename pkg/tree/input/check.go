@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/mechanism/checksum"
 )
@@ -21,10 +22,10 @@ type Contents struct {
 	Version []byte // the file with the version of the tree: see package stamp
 }
 
-// A MemberError says what is wrong with a member of a tarball.
-type MemberError struct{ Member, Problem string }
+// A MembersError says what is wrong with members of a tarball, one after the other.
+type MembersError []string
 
-func (e *MemberError) Error() string { return e.Member + " " + e.Problem }
+func (e MembersError) Error() string { return strings.Join(e, "\n") }
 
 // ErrCutShort says that the end of a tarball is missing.
 var ErrCutShort = errors.New("cut short")
@@ -32,8 +33,8 @@ var ErrCutShort = errors.New("cut short")
 // versionFile is the name of the file with a tree's version, which package stamp reads.
 const versionFile = "version"
 
-// Check compares the members of a tarball with the sums in it. Its error joins a *MemberError for each that differs; what it found
-// is not nil even so. Errors do not name the file.
+// Check compares the members of a tarball with the sums in it. The error is a MembersError if some differ; what it found is not nil even
+// so. Errors do not name the file.
 func Check(ctx context.Context, file string) (*Contents, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -64,7 +65,7 @@ func check(ctx context.Context, from io.Reader) (*Contents, error) {
 			continue
 		}
 		if _, twice := got[h.Name]; twice {
-			return nil, &MemberError{h.Name, "is in it twice"}
+			return nil, MembersError{h.Name + " is in it twice"}
 		}
 		sum := sha256.New()
 		var kept bytes.Buffer
@@ -107,21 +108,24 @@ func damaged(err error, member string) error {
 }
 
 func compare(got, want map[string]string) error {
-	var errs []error
+	var differ MembersError
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		switch sum, ok := got[name]; {
 		case !ok:
-			errs = append(errs, &MemberError{name, "is missing"})
+			differ = append(differ, name+" is missing")
 		case sum != want[name]:
-			errs = append(errs, &MemberError{name, "has changed: its SHA-256 is " + sum + ", want " + want[name]})
+			differ = append(differ, name+" has changed: its SHA-256 is "+sum+", want "+want[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if _, ok := want[name]; !ok {
-			errs = append(errs, &MemberError{name, "is not in " + Sums})
+			differ = append(differ, name+" is not in "+Sums)
 		}
 	}
-	return errors.Join(errs...)
+	if differ == nil {
+		return nil
+	}
+	return differ
 }
 
 // Version returns the file with the version of the tree in a tarball, without reading more than it has to.

@@ -146,7 +146,7 @@ func TestMembersAreComparedWithTheSums(t *testing.T) {
 		"README.md is in it twice":               {readme, readme, list, version},
 	} {
 		_, err := check(t.Context(), tarball(t, members...))
-		if _, ok := errors.AsType[*MemberError](err); !ok || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[MembersError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
