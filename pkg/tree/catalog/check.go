@@ -97,6 +97,13 @@ func once[T comparable](c *checker, kind string, list []T) {
 	}
 }
 
+// match reports a text that is not empty and not of a form.
+func (c *checker) match(text *string, form *regexp.Regexp, want string) {
+	if *text != "" && !form.MatchString(*text) {
+		c.add(c.line(text), "%q is not %s", *text, want)
+	}
+}
+
 func (c *checker) checkModule() {
 	folder := c.Module
 	c.Module = ""
@@ -145,10 +152,7 @@ func (c *checker) checkToolchain() {
 
 // checkGo checks a version with its sums, and reports whether there is one.
 func (c *checker) checkGo(t *Toolchain) bool {
-	valid := releasedGo.MatchString(t.Version)
-	if t.Version != "" && !valid {
-		c.add(c.line(&t.Version), "%q is not a Go version like go1.26.8", t.Version)
-	}
+	c.match(&t.Version, releasedGo, "a Go version like go1.26.8")
 	var hosts []string
 	for _, p := range platform.All() {
 		hosts = append(hosts, p.Dash())
@@ -163,7 +167,7 @@ func (c *checker) checkGo(t *Toolchain) bool {
 			c.add(line, "%q is not a sum: h1: and the base64 of %d bytes", sum, sha256.Size)
 		}
 	}
-	return valid
+	return releasedGo.MatchString(t.Version)
 }
 
 // isSum reports whether s is a sum as go.sum has it.
@@ -180,10 +184,8 @@ var buildTag = regexp.MustCompile(`^[\pL\pN_.]+$`)
 
 func (c *checker) checkTags() {
 	once(c, "tag", c.Tags)
-	for i, tag := range c.Tags {
-		if !buildTag.MatchString(tag) {
-			c.add(c.line(&c.Tags[i]), "%q is not a build tag: letters, digits, underscores and dots", tag)
-		}
+	for i := range c.Tags {
+		c.match(&c.Tags[i], buildTag, "a build tag: letters, digits, underscores and dots")
 	}
 }
 
@@ -248,9 +250,7 @@ func (c *checker) checkGoNames() {
 var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
 func (c *checker) checkBinary(b *Binary) {
-	if b.Name != "" && !fileName.MatchString(b.Name) {
-		c.add(c.line(&b.Name), "%q is not a name for a binary: letters, digits, and .-_ between them", b.Name)
-	}
+	c.match(&b.Name, fileName, "a name for a binary: letters, digits, and .-_ between them")
 	m := c.modules[c.Module]
 	if b.Module != "" {
 		m = c.module(b.Module, c.line(&b.Module))
@@ -379,9 +379,7 @@ func (c *checker) checkImage(im *Image) {
 	if bases := folders(filepath.Join(c.root, "images")); im.Base != "" && !slices.Contains(bases, im.Base) {
 		c.add(c.line(&im.Base), "there is no folder images/%s for the base%s", im.Base, suggest.DidYouMean(suggest.Near(im.Base, bases)))
 	}
-	if im.User != "" && !userAndGroup.MatchString(im.User) {
-		c.add(c.line(&im.User), "%q is not a user and a group by number, like 65532:65532", im.User)
-	}
+	c.match(&im.User, userAndGroup, "a user and a group by number, like 65532:65532")
 	switch hasBinary := c.has(&im.Binary); {
 	case !hasBinary && (!c.has(&im.Base) || !c.has(&im.Entrypoint) && !c.has(&im.Arguments)):
 		c.add(c.line(im), "image %s has neither a binary nor a base with something to start", im.Name)
@@ -464,9 +462,7 @@ func (c *checker) checkOrigin(im *Image) {
 	if !c.has(&im.Created) {
 		c.add(c.line(im), "image %s: a version needs %q: the time when it was made", im.Name, "created")
 	}
-	if im.Revision != "" && !commit.MatchString(im.Revision) {
-		c.add(c.line(&im.Revision), "%q is not a commit: 40 hexadecimal digits in lower case", im.Revision)
-	}
+	c.match(&im.Revision, commit, "a commit: 40 hexadecimal digits in lower case")
 	if u, err := url.Parse(im.Source); im.Source != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		u.RawQuery+u.Fragment != "") {
 		c.add(c.line(&im.Source), "%q is not the URL of a repository like https://github.com/etcd-io/etcd", im.Source)

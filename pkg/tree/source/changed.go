@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"slipway.build/pkg/tree/worktree"
@@ -40,13 +41,8 @@ func (t *Tree) Changed(ctx context.Context, open worktree.Opener) (string, error
 	case t.ID == "" && now.ID != "":
 		return "it is now what its commit is", nil
 	}
-	for name, s := range now.seen {
-		if t.seen[name] != s {
-			return name, nil
-		}
-	}
-	for name := range t.seen {
-		if _, ok := now.seen[name]; !ok {
+	for _, name := range slices.Concat(now.Files, t.Files) {
+		if t.seen[name] != now.seen[name] {
 			return name, nil
 		}
 	}
