@@ -10,18 +10,15 @@ import (
 	"strings"
 )
 
-// A Project has API groups and, for them, clients and OpenAPI definitions of its own. Its paths are slash-separated and relative
-// to its folder.
+// A Project has API groups below pkg/apis, clients for them, and perhaps OpenAPI definitions of its own.
 type Project struct {
 	Dir      string // relative to the repository
-	Package  string // its import path
-	APIs     string // the folder of the API groups' packages
 	Register bool   // all packages with a group's name get a zz_generated.register.go
 
-	OpenAPI      string   // the folder of the OpenAPI definitions; empty: there are none
-	Extra        []string // packages besides the API groups' that OpenAPI definitions speak of
-	Exceptions   string   // upstream's list of API rules that the types break
-	ModelsSchema string   // the package of a program that prints the OpenAPI definitions
+	OpenAPI    bool     // it has OpenAPI definitions, in openAPIFolder
+	Models     bool     // it has a program that prints them, in modelsFolder
+	Extra      []string // packages besides the API groups' that OpenAPI definitions cover
+	Exceptions string   // upstream's list of API rules that the types break
 
 	Client                  string // the folder of clients
 	Clientset, Versioned    string // names of folders; empty: "clientset", "versioned"
@@ -29,27 +26,26 @@ type Project struct {
 	PrefersProtobuf, Linted bool
 }
 
+// Folders of a project.
+const (
+	apisFolder    = "pkg/apis"
+	openAPIFolder = "pkg/generated/openapi"
+	modelsFolder  = openAPIFolder + "/cmd/models-schema"
+)
+
 // projects are those in upstream's repository.
 var projects = []*Project{
-	{Dir: staging + "/k8s.io/kube-aggregator", Package: "k8s.io/kube-aggregator", APIs: "pkg/apis",
-		OpenAPI: "pkg/generated/openapi", Exceptions: "aggregator_violation_exceptions.list",
-		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
-		Client:       "pkg/client", Clientset: "clientset_generated", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true},
-	{Dir: staging + "/k8s.io/sample-apiserver", Package: "k8s.io/sample-apiserver", APIs: "pkg/apis",
-		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_apiserver_violation_exceptions.list",
-		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
-		Client:       "pkg/generated", Watch: true, ApplyConfigs: true},
-	{Dir: staging + "/k8s.io/sample-controller", Package: "k8s.io/sample-controller", APIs: "pkg/apis", Register: true,
-		OpenAPI: "pkg/generated/openapi", Exceptions: "sample_controller_violation_exceptions.list",
-		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
-		Client:       "pkg/generated", Watch: true, ApplyConfigs: true, Linted: true},
-	{Dir: staging + "/k8s.io/metrics", Package: "k8s.io/metrics", APIs: "pkg/apis", Client: "pkg/client", PrefersProtobuf: true, Linted: true},
-	{Dir: staging + "/k8s.io/apiextensions-apiserver", Package: "k8s.io/apiextensions-apiserver", APIs: "pkg/apis",
-		OpenAPI: "pkg/generated/openapi", Extra: []string{"k8s.io/api/autoscaling/v1"}, Exceptions: "apiextensions_violation_exceptions.list",
-		ModelsSchema: "pkg/generated/openapi/cmd/models-schema",
-		Client:       "pkg/client", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true, Linted: true},
-	{Dir: staging + "/k8s.io/apiextensions-apiserver/examples/client-go", Package: "k8s.io/apiextensions-apiserver/examples/client-go",
-		APIs: "pkg/apis", Client: "pkg/client", Watch: true, ApplyConfigs: true, Linted: true},
+	{Dir: staging + "/k8s.io/kube-aggregator", OpenAPI: true, Exceptions: "aggregator_violation_exceptions.list",
+		Client: "pkg/client", Clientset: "clientset_generated", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true},
+	{Dir: staging + "/k8s.io/sample-apiserver", OpenAPI: true, Exceptions: "sample_apiserver_violation_exceptions.list",
+		Client: "pkg/generated", Watch: true, ApplyConfigs: true},
+	{Dir: staging + "/k8s.io/sample-controller", Register: true, OpenAPI: true, Exceptions: "sample_controller_violation_exceptions.list",
+		Client: "pkg/generated", Watch: true, ApplyConfigs: true, Linted: true},
+	{Dir: staging + "/k8s.io/metrics", Client: "pkg/client", PrefersProtobuf: true, Linted: true},
+	{Dir: staging + "/k8s.io/apiextensions-apiserver", OpenAPI: true, Extra: []string{"k8s.io/api/autoscaling/v1"},
+		Exceptions: "apiextensions_violation_exceptions.list",
+		Client:     "pkg/client", Versioned: "clientset", Watch: true, ApplyConfigs: true, PrefersProtobuf: true, Linted: true},
+	{Dir: staging + "/k8s.io/apiextensions-apiserver/examples/client-go", Client: "pkg/client", Watch: true, ApplyConfigs: true, Linted: true},
 }
 
 // project returns the project that a folder or file is in: of two, one of which is in the other, the inner one.
@@ -63,7 +59,7 @@ func (r *Repository) project(name string) *Project {
 	return found
 }
 
-func (p *Project) hasAPI(dir string) bool { return below(dir, path.Join(p.Dir, p.APIs)) }
+func (p *Project) hasAPI(dir string) bool { return below(dir, path.Join(p.Dir, apisFolder)) }
 
 // version matches the names of folders that hold a version of an API group.
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
@@ -71,12 +67,8 @@ var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 // in returns a project as it is in a repository: not all versions of Kubernetes have OpenAPI definitions, apply configurations and
 // programs that print definitions in all of them. Where a folder is not there, upstream makes nothing for it.
 func (p Project) in(has func(dir string) bool) Project {
-	if !has(path.Join(p.Dir, p.OpenAPI)) {
-		p.OpenAPI = ""
-	}
-	if !has(path.Join(p.Dir, p.ModelsSchema)) {
-		p.ModelsSchema = ""
-	}
+	p.Models = p.OpenAPI && has(path.Join(p.Dir, modelsFolder))
+	p.OpenAPI = p.OpenAPI && has(path.Join(p.Dir, openAPIFolder))
 	p.ApplyConfigs = p.ApplyConfigs && has(path.Join(p.Dir, p.Client, "applyconfiguration"))
 	return p
 }
@@ -115,15 +107,15 @@ func (r *Repository) subprojects(ctx context.Context) error {
 }
 
 func (r *Repository) projectOpenAPI(ctx context.Context, p Project, dirs []string) error {
-	if p.OpenAPI == "" || len(dirs) == 0 {
+	if !p.OpenAPI || len(dirs) == 0 {
 		return nil
 	}
 	packages := slices.Clone(p.Extra)
 	for _, d := range dirs {
 		packages = append(packages, importPath(d))
 	}
-	report, err := r.Tools.projectOpenAPI(ctx, r.placeOf(p), r.tmp, r.path(path.Join(p.Dir, p.OpenAPI)),
-		path.Join(p.Package, p.OpenAPI), packages)
+	report, err := r.Tools.projectOpenAPI(ctx, r.placeOf(p), r.tmp, r.path(path.Join(p.Dir, openAPIFolder)),
+		path.Join(importPath(p.Dir), openAPIFolder), packages)
 	if err != nil {
 		return err
 	}
@@ -145,9 +137,9 @@ func (r *Repository) projectClients(ctx context.Context, p Project) error {
 		}
 	}
 	schema := ""
-	if p.ApplyConfigs && p.ModelsSchema != "" {
+	if p.ApplyConfigs && p.Models {
 		var err error
-		if schema, err = r.schema(ctx, path.Join(p.Package, p.ModelsSchema)); err != nil {
+		if schema, err = r.schema(ctx, path.Join(importPath(p.Dir), modelsFolder)); err != nil {
 			return err
 		}
 	}
@@ -156,7 +148,7 @@ func (r *Repository) projectClients(ctx context.Context, p Project) error {
 		lints = []string{lint}
 	}
 	c := clientset{tools: r.Tools, place: r.placeOf(p), lints: lints, schema: schema,
-		dir: r.path(path.Join(p.Dir, p.Client)), pkg: path.Join(p.Package, p.Client), base: path.Join(p.Package, p.APIs),
+		dir: r.path(path.Join(p.Dir, p.Client)), pkg: path.Join(importPath(p.Dir), p.Client), base: path.Join(importPath(p.Dir), apisFolder),
 		name: p.Clientset, versioned: p.Versioned, watch: p.Watch, applyConfigs: p.ApplyConfigs, protobuf: p.PrefersProtobuf}
 	return c.run(ctx, inputs)
 }

@@ -103,7 +103,7 @@ func (r *Repository) isOpenAPI(file string) bool {
 }
 
 // hasOpenAPI reports whether a project has OpenAPI definitions of its own. Those of other projects are among Kubernetes'.
-func (p *Project) hasOpenAPI() bool { return p != nil && p.OpenAPI != "" }
+func (p *Project) hasOpenAPI() bool { return p != nil && p.OpenAPI }
 
 func named(names ...string) func(*Repository, string, func() []byte) bool {
 	return func(_ *Repository, file string, _ func() []byte) bool { return slices.Contains(names, path.Base(file)) }

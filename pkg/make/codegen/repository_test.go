@@ -192,10 +192,10 @@ func TestProjectsAreAsTheRepositoryHasThem(t *testing.T) {
 		dirs []string
 		want func(p *Project)
 	}{
-		{[]string{"pkg/generated/openapi", "pkg/generated/openapi/cmd/models-schema", "pkg/client/applyconfiguration"}, func(*Project) {}},
-		{[]string{"pkg/generated/openapi", "pkg/client/applyconfiguration"}, func(p *Project) { p.ModelsSchema = "" }},
-		{[]string{"pkg/generated/openapi"}, func(p *Project) { p.ModelsSchema, p.ApplyConfigs = "", false }},
-		{nil, func(p *Project) { p.OpenAPI, p.ModelsSchema, p.ApplyConfigs = "", "", false }},
+		{[]string{"pkg/generated/openapi", "pkg/generated/openapi/cmd/models-schema", "pkg/client/applyconfiguration"}, func(p *Project) { p.Models = true }},
+		{[]string{"pkg/generated/openapi", "pkg/client/applyconfiguration"}, func(*Project) {}},
+		{[]string{"pkg/generated/openapi"}, func(p *Project) { p.ApplyConfigs = false }},
+		{nil, func(p *Project) { p.OpenAPI, p.ApplyConfigs = false, false }},
 	} {
 		want := whole
 		test.want(&want)

@@ -58,7 +58,12 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, what, each string) bool {
 	switch target := address.(type) {
 	case *time.Time:
 		if s, ok := d.scalar(n, what); ok {
-			d.time(n.Line, s, target, what)
+			parsed, err := time.Parse(time.RFC3339, s)
+			if err != nil {
+				d.add(n.Line, "%s: %q is not a time like 2006-01-02T15:04:05Z", what, s)
+			} else {
+				*target = parsed.UTC()
+			}
 		}
 	case encoding.TextUnmarshaler:
 		if s, ok := d.scalar(n, what); ok {
@@ -200,15 +205,6 @@ func (d *decoder) scalar(n *yaml.Node, what string) (s string, ok bool) {
 		return "", false
 	}
 	return resolve(n).Value, true
-}
-
-func (d *decoder) time(line int, s string, t *time.Time, what string) {
-	parsed, err := time.Parse(time.RFC3339, s)
-	if err != nil {
-		d.add(line, "%s: %q is not a time like 2006-01-02T15:04:05Z", what, s)
-		return
-	}
-	*t = parsed.UTC()
 }
 
 // is reports whether n is something of that kind, with something in it.
