@@ -40,7 +40,7 @@ published. Groups of generators have upstream's names, and run in upstream's ord
 			case compare && (check || dryRun):
 				return badrequest.Mark(errors.New("--compare changes nothing: leave out --check and --dry-run"))
 			case compare:
-				if err := codegen.Known(args); err != nil {
+				if err := codegen.CheckGroups(args); err != nil {
 					return badrequest.Mark(err)
 				}
 				return o.compareGenerated(c.Context(), args)

@@ -42,7 +42,7 @@ func (r *Repository) client(ctx context.Context, group, tool, folder string, arg
 	if err := r.remove(group, nil); err != nil {
 		return err
 	}
-	return r.Tools.generate(ctx, r.place(), tool, slices.Concat([]string{"--output-dir=" + r.path(path.Join(clientGo, folder)),
+	return r.Tools.generate(ctx, r.workdir(), tool, slices.Concat([]string{"--output-dir=" + r.path(path.Join(clientGo, folder)),
 		"--output-pkg=" + path.Join("k8s.io/client-go", folder)}, args)...)
 }
 
@@ -59,7 +59,7 @@ func (r *Repository) schema(ctx context.Context, pkg string) (file string, err e
 	if err != nil {
 		return "", err
 	}
-	program, err := r.Tools.build(ctx, r.place(), dir, pkg)
+	program, err := r.Tools.build(ctx, r.workdir(), dir, pkg)
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +68,7 @@ func (r *Repository) schema(ctx context.Context, pkg string) (file string, err e
 		return "", err
 	}
 	defer f.Close()
-	if err := r.Tools.output(ctx, r.place(), f, program); err != nil {
+	if err := r.Tools.output(ctx, r.workdir(), f, program); err != nil {
 		return "", err
 	}
 	return f.Name(), f.Close()

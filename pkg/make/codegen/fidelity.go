@@ -21,7 +21,7 @@ type Fidelity struct {
 
 // Compare generates the files of groups, all if none is named, and compares them with those that upstream published.
 func (f Fidelity) Compare(ctx context.Context, groups []string) (*Comparison, error) {
-	if err := Known(groups); err != nil {
+	if err := CheckGroups(groups); err != nil {
 		return nil, err
 	}
 	tools, err := NewTools(ctx, f.Root, f.Go, f.Progress)

@@ -37,7 +37,7 @@ var (
 )
 
 // run gives packages to the generator.
-func (h helper) run(ctx context.Context, t *Tools, in place, packages []string) error {
+func (h helper) run(ctx context.Context, t *Tools, in workdir, packages []string) error {
 	if len(packages) == 0 {
 		return nil
 	}
@@ -48,8 +48,8 @@ func (h helper) run(ctx context.Context, t *Tools, in place, packages []string) 
 	return t.generate(ctx, in, h.tool, slices.Concat([]string{"--output-file=" + h.output}, known, h.args, packages)...)
 }
 
-// as returns the group of upstream's repository that the generator is.
-func (h helper) as() group {
+// asGroup returns the group of upstream's repository that the generator is.
+func (h helper) asGroup() group {
 	return group{h.group, func(r *Repository, ctx context.Context) error { return r.helper(ctx, h) }, named(h.output)}
 }
 
@@ -80,14 +80,14 @@ func each(flag string, values []string) []string {
 }
 
 // openapi runs openapi-gen for packages. It returns the file with the API rules that types break.
-func (t *Tools) openapi(ctx context.Context, in place, tmp, dir, pkg string, packages []string) (violations string, err error) {
+func (t *Tools) openapi(ctx context.Context, in workdir, tmp, dir, pkg string, packages []string) (violations string, err error) {
 	violations = filepath.Join(tmp, "api_violations.report")
 	return violations, t.generate(ctx, in, "openapi-gen", slices.Concat([]string{"--output-file=" + openapiFile, "--output-dir=" + dir,
 		"--output-pkg=" + pkg, "--report-filename=" + violations, "--output-model-name-file=" + modelNameFile}, packages)...)
 }
 
 // projectOpenAPI does so for the packages of a project, whose types hold Kubernetes'.
-func (t *Tools) projectOpenAPI(ctx context.Context, in place, tmp, dir, pkg string, packages []string) (violations string, err error) {
+func (t *Tools) projectOpenAPI(ctx context.Context, in workdir, tmp, dir, pkg string, packages []string) (violations string, err error) {
 	known, err := t.known(ctx, "openapi-gen", each("--readonly-pkg", readOnly)...)
 	if err != nil {
 		return "", err

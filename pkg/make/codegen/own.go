@@ -55,7 +55,7 @@ var generatedBy = regexp.MustCompile(
 // Load reads the API packages.
 func (o Own) Load(goVersion string) (*Own, error) {
 	o.sources, o.files, o.version = sources{}, map[string][]string{}, goVersion
-	files, err := filesBelow(o.Module.Dir, notOurs)
+	files, err := filesBelow(o.Module.Dir, otherModule)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 			if h.all {
 				of = dirs
 			}
-			return h.run(ctx, w.tools, w.place, dotted(of))
+			return h.run(ctx, w.tools, w.workdir, dotted(of))
 		})
 		if h.all { // it is unsafe to run it for some packages only
 			add(h.group, o.Module.Name, dirs, h.args, batch)
@@ -183,7 +183,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 		if len(dirs) > 0 {
 			add("openapi", o.named(apis), dirs, nil, o.batch("openapi "+apis, func(ctx context.Context, w *workspace, _ []string) error {
 				out := path.Join(path.Dir(apis), generatedFolder, "openapi")
-				_, err := w.tools.projectOpenAPI(ctx, w.place, w.tmp, w.path(out), o.importPath(out), o.importPaths(dirs))
+				_, err := w.tools.projectOpenAPI(ctx, w.workdir, w.tmp, w.path(out), o.importPath(out), o.importPaths(dirs))
 				return err
 			}))
 		}
@@ -196,7 +196,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 		if len(of) > 0 {
 			add("clients", o.named(apis), of, nil, o.batch("clients "+apis, func(ctx context.Context, w *workspace, _ []string) error {
 				out := path.Join(path.Dir(apis), generatedFolder)
-				return clientset{tools: w.tools, place: w.place, dir: w.path(out), pkg: o.importPath(out),
+				return clientset{tools: w.tools, workdir: w.workdir, dir: w.path(out), pkg: o.importPath(out),
 					base: o.importPath(apis), watch: true, applyConfigs: true}.run(ctx, o.importPaths(of))
 			}))
 		}

@@ -114,7 +114,7 @@ func (r *Repository) projectOpenAPI(ctx context.Context, p Project, dirs []strin
 	for _, d := range dirs {
 		packages = append(packages, importPath(d))
 	}
-	report, err := r.Tools.projectOpenAPI(ctx, r.placeOf(p), r.tmp, r.path(path.Join(p.Dir, openAPIFolder)),
+	report, err := r.Tools.projectOpenAPI(ctx, r.workdirOf(p), r.tmp, r.path(path.Join(p.Dir, openAPIFolder)),
 		path.Join(importPath(p.Dir), openAPIFolder), packages)
 	if err != nil {
 		return err
@@ -122,9 +122,9 @@ func (r *Repository) projectOpenAPI(ctx context.Context, p Project, dirs []strin
 	return r.violations(report, p.Exceptions)
 }
 
-// placeOf is where generators of a project run: it has a header of its own.
-func (r *Repository) placeOf(p Project) place {
-	at := r.place()
+// workdirOf is where generators of a project run: it has a header of its own.
+func (r *Repository) workdirOf(p Project) workdir {
+	at := r.workdir()
 	at.header = r.path(p.Dir + "/hack/boilerplate.go.txt")
 	return at
 }
@@ -147,7 +147,7 @@ func (r *Repository) projectClients(ctx context.Context, p Project) error {
 	if p.Linted {
 		lints = []string{lint}
 	}
-	c := clientset{tools: r.Tools, place: r.placeOf(p), lints: lints, schema: schema,
+	c := clientset{tools: r.Tools, workdir: r.workdirOf(p), lints: lints, schema: schema,
 		dir: r.path(path.Join(p.Dir, p.Client)), pkg: path.Join(importPath(p.Dir), p.Client), base: path.Join(importPath(p.Dir), apisFolder),
 		name: p.Clientset, versioned: p.Versioned, watch: p.Watch, applyConfigs: p.ApplyConfigs, protobuf: p.PrefersProtobuf}
 	return c.run(ctx, inputs)
@@ -156,7 +156,7 @@ func (r *Repository) projectClients(ctx context.Context, p Project) error {
 // A clientset makes clients and what belongs to them for the API groups of a project.
 type clientset struct {
 	tools                         *Tools
-	place                         place
+	workdir                       workdir
 	lints                         []string
 	schema                        string // the file with the OpenAPI definitions, for apply configurations
 	dir, pkg                      string // where clients go
@@ -202,5 +202,5 @@ func (c clientset) generate(ctx context.Context, tool, dir, pkg string, args []s
 	if err != nil {
 		return err
 	}
-	return c.tools.generate(ctx, c.place, tool, slices.Concat(known, []string{"--output-dir=" + dir, "--output-pkg=" + pkg}, args)...)
+	return c.tools.generate(ctx, c.workdir, tool, slices.Concat(known, []string{"--output-dir=" + dir, "--output-pkg=" + pkg}, args)...)
 }

@@ -35,7 +35,7 @@ func (r *Repository) protobuf(ctx context.Context) error {
 	}
 	args := slices.Concat([]string{"--output-dir=" + r.path(staging), "--packages=" + strings.Join(packages, ",")},
 		each("--proto-import", []string{r.path(staging), filepath.Join(r.Tools.Dir, "include"), r.path("third_party/protobuf")}))
-	return r.Tools.generate(ctx, r.place(), "go-to-protobuf", args...)
+	return r.Tools.generate(ctx, r.workdir(), "go-to-protobuf", args...)
 }
 
 // protoFile is the name of files with messages that people write.
@@ -52,7 +52,7 @@ func (r *Repository) protobindings(ctx context.Context) error {
 			return err
 		}
 	}
-	license, err := os.ReadFile(r.place().header)
+	license, err := os.ReadFile(r.workdir().header)
 	if err != nil {
 		return err
 	}
@@ -64,13 +64,13 @@ func (r *Repository) protobindings(ctx context.Context) error {
 	return nil
 }
 
-// bindings generates the Go code of the api.proto in one folder, in place of the earlier one.
+// bindings generates the Go code of the api.proto in one folder, in workdir of the earlier one.
 func (r *Repository) bindings(ctx context.Context, dir string, license []byte) error {
 	out, err := os.MkdirTemp(r.tmp, "bindings-")
 	if err != nil {
 		return err
 	}
-	err = r.Tools.run(ctx, r.place(), "protoc", "--proto_path="+r.Dir, "--proto_path="+r.path(staging),
+	err = r.Tools.run(ctx, r.workdir(), "protoc", "--proto_path="+r.Dir, "--proto_path="+r.path(staging),
 		"--go_out="+out, "--go_opt=paths=source_relative", "--go-grpc_out="+out, "--go-grpc_opt=paths=source_relative", path.Join(dir, protoFile))
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *Repository) bindings(ctx context.Context, dir string, license []byte) e
 		if err != nil {
 			return err
 		}
-		formatted, err := r.Tools.gofmt(ctx, r.place(), slices.Concat(license, data))
+		formatted, err := r.Tools.gofmt(ctx, r.workdir(), slices.Concat(license, data))
 		if err != nil {
 			return fmt.Errorf("%s/%s: %w", dir, filepath.Base(f), err)
 		}
@@ -99,7 +99,7 @@ func (r *Repository) bindings(ctx context.Context, dir string, license []byte) e
 }
 
 // gofmt formats and simplifies Go code.
-func (t *Tools) gofmt(ctx context.Context, in place, code []byte) ([]byte, error) {
+func (t *Tools) gofmt(ctx context.Context, in workdir, code []byte) ([]byte, error) {
 	var out bytes.Buffer
 	c := t.command(ctx, in, filepath.Join(t.Go.Root, "bin", "gofmt"), "-s")
 	c.Stdin, c.Stdout = bytes.NewReader(code), &out

@@ -42,15 +42,15 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"protobuf", (*Repository).protobuf, named("generated.proto", "generated.pb.go", "generated.protomessage.pb.go")},
-		deepcopy.as(),
+		deepcopy.asGroup(),
 		{"swagger", (*Repository).swagger, named(swaggerFile)},
-		prerelease.as(),
-		defaults.as(),
+		prerelease.asGroup(),
+		defaults.asGroup(),
 		{"validation", (*Repository).validation, func(_ *Repository, file string, _ func() []byte) bool {
 			return strings.HasPrefix(path.Base(file), validationPrefix)
 		}},
 		conversions.with(each("--extra-peer-dirs", []string{
-			"k8s.io/kubernetes/pkg/apis/core", "k8s.io/kubernetes/pkg/apis/core/v1", "k8s.io/api/core/v1"})...).as(),
+			"k8s.io/kubernetes/pkg/apis/core", "k8s.io/kubernetes/pkg/apis/core/v1", "k8s.io/api/core/v1"})...).asGroup(),
 		{"register", (*Repository).register, named(register.output)},
 		{"openapi", (*Repository).openapi, func(r *Repository, file string, _ func() []byte) bool {
 			return r.isOpenAPI(file) && !r.project(file).hasOpenAPI()
@@ -123,7 +123,7 @@ func generatedIn(tool string) func(*Repository, string, func() []byte) bool {
 // Generate runs groups of generators, in their order: all if none is named. If only is not nil, the packages in other folders
 // (slash-separated, relative) did not change, and neither did what these import, since their files were generated.
 func (r *Repository) Generate(ctx context.Context, names []string, only map[string]bool) error {
-	if err := Known(names); err != nil {
+	if err := CheckGroups(names); err != nil {
 		return err
 	}
 	var err error
@@ -150,8 +150,8 @@ func (r *Repository) Generate(ctx context.Context, names []string, only map[stri
 	return nil
 }
 
-// Known returns an error if a name is not that of a group.
-func Known(names []string) error {
+// CheckGroups returns an error if a name is not that of a group.
+func CheckGroups(names []string) error {
 	for _, n := range names {
 		if !slices.Contains(Groups(), n) {
 			return fmt.Errorf("no group of generators is called %q: there are %s", n, strings.Join(Groups(), ", "))
@@ -160,9 +160,9 @@ func Known(names []string) error {
 	return nil
 }
 
-// place is where generators of the repository run. go.work joins its modules. The header has the license that upstream's files begin with.
-func (r *Repository) place() place {
-	return place{dir: r.Dir, env: []string{"GOWORK=" + filepath.Join(r.Dir, "go.work")},
+// workdir is where generators of the repository run. go.work joins its modules. The header has the license of upstream's files.
+func (r *Repository) workdir() workdir {
+	return workdir{dir: r.Dir, env: []string{"GOWORK=" + filepath.Join(r.Dir, "go.work")},
 		header: r.path("hack/boilerplate/boilerplate.generatego.txt")}
 }
 
@@ -230,7 +230,7 @@ func (r *Repository) helper(ctx context.Context, h helper) error {
 	if err := r.remove(h.group, stale); err != nil {
 		return err
 	}
-	return h.run(ctx, r.Tools, r.place(), dotted(dirs))
+	return h.run(ctx, r.Tools, r.workdir(), dotted(dirs))
 }
 
 // dotted returns folders in the go command's form, which differs from import paths.
@@ -273,7 +273,7 @@ func (r *Repository) register(ctx context.Context) error {
 	if err := r.remove(register.group, nil); err != nil {
 		return err
 	}
-	return register.run(ctx, r.Tools, r.place(), dotted(dirs))
+	return register.run(ctx, r.Tools, r.workdir(), dotted(dirs))
 }
 
 func (r *Repository) openapi(ctx context.Context) error {
@@ -288,7 +288,7 @@ func (r *Repository) openapi(ctx context.Context) error {
 	if err := r.remove("openapi", nil); err != nil {
 		return err
 	}
-	report, err := r.Tools.openapi(ctx, r.place(), r.tmp, into, "k8s.io/kubernetes/"+into, dotted(dirs))
+	report, err := r.Tools.openapi(ctx, r.workdir(), r.tmp, into, "k8s.io/kubernetes/"+into, dotted(dirs))
 	if err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func TestFailedGeneratorSaysWhy(t *testing.T) {
 
 func TestUnknownGroupIsRefused(t *testing.T) {
 	t.Parallel()
-	if err := Known([]string{"deepcopies"}); err == nil || !strings.Contains(err.Error(), "there are protobuf, deepcopy") {
+	if err := CheckGroups([]string{"deepcopies"}); err == nil || !strings.Contains(err.Error(), "there are protobuf, deepcopy") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -192,7 +192,8 @@ func TestProjectsAreAsTheRepositoryHasThem(t *testing.T) {
 		dirs []string
 		want func(p *Project)
 	}{
-		{[]string{"pkg/generated/openapi", "pkg/generated/openapi/cmd/models-schema", "pkg/client/applyconfiguration"}, func(p *Project) { p.Models = true }},
+		{[]string{"pkg/generated/openapi", "pkg/generated/openapi/cmd/models-schema", "pkg/client/applyconfiguration"},
+			func(p *Project) { p.Models = true }},
 		{[]string{"pkg/generated/openapi", "pkg/client/applyconfiguration"}, func(*Project) {}},
 		{[]string{"pkg/generated/openapi"}, func(p *Project) { p.ApplyConfigs = false }},
 		{nil, func(p *Project) { p.OpenAPI, p.ApplyConfigs = false, false }},

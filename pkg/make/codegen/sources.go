@@ -70,8 +70,8 @@ func filesBelow(dir string, skip func(folder, base string) bool) (files []string
 	return files, err
 }
 
-// notOurs reports whether a folder of a module holds no packages of it.
-func notOurs(folder, base string) bool {
+// otherModule reports whether a folder of a module holds no packages of it.
+func otherModule(folder, base string) bool {
 	_, err := os.Stat(filepath.Join(folder, "go.mod"))
 	return ignored(base) || err == nil
 }

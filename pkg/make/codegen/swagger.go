@@ -41,7 +41,7 @@ func (r *Repository) swagger(ctx context.Context) error {
 			return err
 		}
 	}
-	program, err := r.Tools.build(ctx, r.place(), r.tmp, "k8s.io/kubernetes/cmd/genswaggertypedocs")
+	program, err := r.Tools.build(ctx, r.workdir(), r.tmp, "k8s.io/kubernetes/cmd/genswaggertypedocs")
 	if err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func (r *Repository) swagger(ctx context.Context) error {
 		}
 		var out bytes.Buffer
 		out.Write(packageClause.ReplaceAll(template, []byte("package "+path.Base(dir))))
-		if err := r.Tools.output(ctx, r.place(), &out, program, "-s", r.path(dir+"/types.go"), "-f", "-"); err != nil {
+		if err := r.Tools.output(ctx, r.workdir(), &out, program, "-s", r.path(dir+"/types.go"), "-f", "-"); err != nil {
 			return err
 		}
 		out.Write(swaggerEnd)
-		formatted, err := r.Tools.gofmt(ctx, r.place(), out.Bytes())
+		formatted, err := r.Tools.gofmt(ctx, r.workdir(), out.Bytes())
 		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}

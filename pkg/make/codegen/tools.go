@@ -169,15 +169,15 @@ func runChild(c *exec.Cmd) error {
 	return nil
 }
 
-// A place is where generators run: the folder that they start in, and the environment in which they ask the go command for packages.
-type place struct {
+// A workdir is where generators run: the folder that they start in, and the environment in which they ask the go command for packages.
+type workdir struct {
 	dir    string
 	env    []string // besides the toolchain's
 	header string   // the file with the comment that generated files begin with; empty: none
 }
 
-// command prepares a run of a program in a place. A name without a separator is that of a tool.
-func (t *Tools) command(ctx context.Context, in place, name string, args ...string) *exec.Cmd {
+// command prepares a run of a program in a folder. A name without a separator is that of a tool.
+func (t *Tools) command(ctx context.Context, in workdir, name string, args ...string) *exec.Cmd {
 	if !strings.ContainsRune(name, filepath.Separator) {
 		name = filepath.Join(t.Dir, "bin", name)
 	}
@@ -191,7 +191,7 @@ func (t *Tools) command(ctx context.Context, in place, name string, args ...stri
 }
 
 // generate runs a generator, which gets the header.
-func (t *Tools) generate(ctx context.Context, in place, name string, args ...string) error {
+func (t *Tools) generate(ctx context.Context, in workdir, name string, args ...string) error {
 	if in.header != "" {
 		args = append([]string{"--go-header-file=" + in.header}, args...)
 	}
@@ -199,12 +199,12 @@ func (t *Tools) generate(ctx context.Context, in place, name string, args ...str
 }
 
 // run runs a program.
-func (t *Tools) run(ctx context.Context, in place, name string, args ...string) error {
+func (t *Tools) run(ctx context.Context, in workdir, name string, args ...string) error {
 	return t.output(ctx, in, nil, name, args...)
 }
 
 // output runs a program and writes what it prints to w, unless that is nil.
-func (t *Tools) output(ctx context.Context, in place, w io.Writer, name string, args ...string) error {
+func (t *Tools) output(ctx context.Context, in workdir, w io.Writer, name string, args ...string) error {
 	c := t.command(ctx, in, name, args...)
 	c.Stdout = w
 	if err := runChild(c); err != nil {
@@ -218,7 +218,7 @@ func (t *Tools) gocmd() string { return filepath.Join(t.Go.Root, "bin", "go") }
 
 // build compiles a program of the code that is generated, such as one that prints the generated OpenAPI definitions. It returns
 // the program's name.
-func (t *Tools) build(ctx context.Context, in place, into, pkg string) (string, error) {
+func (t *Tools) build(ctx context.Context, in workdir, into, pkg string) (string, error) {
 	program := filepath.Join(into, filepath.Base(pkg))
 	err := t.run(ctx, in, t.gocmd(), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, pkg)
 	return program, err
@@ -230,7 +230,7 @@ func (t *Tools) known(ctx context.Context, name string, flags ...string) ([]stri
 	defer t.mu.Unlock()
 	if t.help[name] == "" {
 		var out bytes.Buffer
-		c := t.command(ctx, place{dir: t.Dir}, name, "--help")
+		c := t.command(ctx, workdir{dir: t.Dir}, name, "--help")
 		c.Stdout, c.Stderr = &out, &out
 		if err := c.Run(); err != nil && out.Len() == 0 { // --help may end with an exit code
 			return nil, fmt.Errorf("%s --help: %w", name, err)

@@ -18,12 +18,12 @@ import (
 
 // A workspace is a copy of a module without generated code, to which generators write.
 type workspace struct {
-	own    *Own
-	dir    string
-	tmp    string
-	tools  *Tools
-	place  place
-	before map[string][]byte // by path in the module
+	own     *Own
+	dir     string
+	tmp     string
+	tools   *Tools
+	workdir workdir
+	before  map[string][]byte // by path in the module
 }
 
 // workspace creates one among the temporary files of a task.
@@ -42,9 +42,9 @@ func (o *Own) workspace(ctx context.Context, t *action.Task) (*workspace, error)
 			return nil, err
 		}
 	}
-	w.place = place{dir: w.dir, env: []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}}
+	w.workdir = workdir{dir: w.dir, env: []string{"GOFLAGS=-mod=readonly", "GOWORK=off"}}
 	if o.Header != "" {
-		w.place.header = filepath.Join(o.Root, filepath.FromSlash(o.Header))
+		w.workdir.header = filepath.Join(o.Root, filepath.FromSlash(o.Header))
 	}
 	from := map[string]string{"go.mod": o.file("go.mod"), "go.sum": o.file("go.sum")} // by name in the copy
 	if o.ModFile != "" {
@@ -83,7 +83,7 @@ func (w *workspace) replaceFolders(ctx context.Context) error {
 		if r.Old.Version != "" {
 			old += "@" + r.Old.Version
 		}
-		if err := w.tools.run(ctx, w.place, w.tools.gocmd(), "mod", "edit", "-replace="+old+"="+folder); err != nil {
+		if err := w.tools.run(ctx, w.workdir, w.tools.gocmd(), "mod", "edit", "-replace="+old+"="+folder); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (o *Own) Differences(actions []*action.Action) ([]Difference, error) {
 
 // leftovers lists the generated files of the module that are not wanted.
 func (o *Own) leftovers(wanted map[string][]byte) ([]string, error) {
-	files, err := filesBelow(o.Module.Dir, notOurs)
+	files, err := filesBelow(o.Module.Dir, otherModule)
 	if err != nil {
 		return nil, err
 	}

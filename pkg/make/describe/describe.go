@@ -393,7 +393,7 @@ func (d *describer) absAll(paths []string) []string {
 }
 
 // modules names the modules that binaries link. Each must have a license that has a name.
-func (d *describer) modules(licenses license.Known, has func(*release.Artifact, release.Input) error) error {
+func (d *describer) modules(licenses license.Licenses, has func(*release.Artifact, release.Input) error) error {
 	unnamed := map[string]bool{}
 	for i := range d.Release.Artifacts {
 		a := &d.Release.Artifacts[i]

@@ -185,16 +185,16 @@ func (n Names) write(file string) error {
 }
 
 // ReadNames reads files that NamesAction makes, and joins them.
-func ReadNames(files ...string) (Known, error) {
-	k := Known{modules: map[string]ModuleNames{}}
+func ReadNames(files ...string) (Licenses, error) {
+	k := Licenses{modules: map[string]ModuleNames{}}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return Known{}, fmt.Errorf("license: %w", err)
+			return Licenses{}, fmt.Errorf("license: %w", err)
 		}
 		var n Names
 		if err := json.Unmarshal(data, &n); err != nil {
-			return Known{}, fmt.Errorf("license %s: %w", file, err)
+			return Licenses{}, fmt.Errorf("license %s: %w", file, err)
 		}
 		k.own, k.golang = append(k.own, n.Own...), append(k.golang, n.Go...)
 		for path, m := range n.Modules {
@@ -204,19 +204,19 @@ func ReadNames(files ...string) (Known, error) {
 	return k, nil
 }
 
-// Known are the licenses of modules, of the repository and of Go.
-type Known struct {
+// Licenses are the licenses of modules, of the repository and of Go.
+type Licenses struct {
 	own, golang []string
 	modules     map[string]ModuleNames // by module and revision
 }
 
 // Own returns the SPDX expression of the repository's own code, and Go that of Go's standard library. They are empty if nothing is known.
-func (k Known) Own() string { return joined(k.own) }
-func (k Known) Go() string  { return joined(k.golang) }
+func (l Licenses) Own() string { return joined(l.own) }
+func (l Licenses) Go() string  { return joined(l.golang) }
 
 // Module returns the SPDX expression of a module's licenses, and whether they are known.
-func (k Known) Module(d module.Dependency) (string, bool) {
-	n, ok := k.modules[Module{Dependency: d}.String()]
+func (l Licenses) Module(d module.Dependency) (string, bool) {
+	n, ok := l.modules[Module{Dependency: d}.String()]
 	return joined(n.Licenses), ok
 }
 

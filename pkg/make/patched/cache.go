@@ -19,8 +19,8 @@ func (w *work) codeDir(v module.Version) (string, error) {
 }
 
 // stage writes the code of a patched version to a temporary folder of the module cache, which the caller removes with removeStaged. Files
-// that did not change become hard links to those of the original: copying, hashing and unpacking all of Kubernetes takes the go command longer
-// than compiling what a patch changes. It returns "" if the module cache has the version.
+// that did not change become hard links to those of the original: copying, hashing and unpacking all of Kubernetes takes the go command
+// longer than compiling what a patch changes. It returns "" if the module cache has the version.
 func (w *work) stage(b *base, v module.Version, changes map[string]patch.Change) (tmp string, err error) {
 	dir, err := w.codeDir(v)
 	if err != nil {
@@ -59,9 +59,9 @@ func removeStaged(tmp string) error {
 	return errors.Join(writable(tmp), os.RemoveAll(tmp))
 }
 
-// place puts a patched module into the module cache, as `go mod download` would: its files from a proxy, and the staged code. Bazel
+// install puts a patched module into the module cache, as `go mod download` would: its files from a proxy, and the staged code. Bazel
 // gets modules from nowhere else.
-func (w *work) place(b *base, m *Module, staged, proxy string) error {
+func (w *work) install(b *base, m *Module, staged, proxy string) error {
 	at, err := m.Patched.ProxyPath()
 	if err != nil {
 		return err

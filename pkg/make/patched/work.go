@@ -199,7 +199,7 @@ func (w *work) patch(ctx context.Context, path string, changes map[string]patch.
 	if err != nil {
 		return nil, err
 	}
-	return m, w.place(b, m, staged, proxy)
+	return m, w.install(b, m, staged, proxy)
 }
 
 // publish writes the files of a patched module for a proxy, and fills in the sums.

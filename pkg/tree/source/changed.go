@@ -17,8 +17,8 @@ type state struct {
 	written time.Time
 }
 
-// look records the states of the files of a tree that is not a commit.
-func (t *Tree) look() {
+// recordStates records the states of the files of a tree that is not a commit.
+func (t *Tree) recordStates() {
 	t.seen = make(map[string]state, len(t.Files))
 	for _, name := range t.Files {
 		if info, err := os.Lstat(t.path(name)); err == nil {

@@ -47,7 +47,7 @@ func Find(ctx context.Context, root string, open worktree.Opener) (*Tree, error)
 	if err != nil {
 		return nil, fmt.Errorf("find sources %s: %w", root, err)
 	}
-	t.look()
+	t.recordStates()
 	return t, nil
 }
 

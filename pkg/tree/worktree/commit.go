@@ -130,8 +130,8 @@ func (c *commit) outside(root, name string) string {
 	return to
 }
 
-// beside lists the files in the folder at root that are not in the commit, and folders that have files, with a final slash.
-func (c *commit) beside(root string) ([]string, error) {
+// extra lists the files in the folder at root that are not in the commit, and folders that have files, with a final slash.
+func (c *commit) extra(root string) ([]string, error) {
 	var found []string
 	var walk func(dir string) error
 	walk = func(dir string) error {
@@ -169,11 +169,11 @@ func hasFile(dir string) bool {
 	}) != nil
 }
 
-// read returns those of the names beside a commit that a build may read. Whether git ignores a file says nothing about that, with two
-// exceptions: hidden files and folders at the top other than Bazel's, such as those of editors, and Bazel's settings of this machine.
-func (r *Repo) read(ctx context.Context, beside []string) ([]string, error) {
+// relevant returns those of the names that a build may read. Whether git ignores a file says nothing about that, with two exceptions: hidden
+// files and folders at the top other than Bazel's, such as those of editors, and Bazel's settings of this machine.
+func (r *Repo) relevant(ctx context.Context, extra []string) ([]string, error) {
 	var read, personal []string
-	for _, name := range beside {
+	for _, name := range extra {
 		top := !strings.Contains(strings.TrimSuffix(name, "/"), "/")
 		if top && (strings.HasPrefix(name, ".") && !strings.HasPrefix(name, ".bazel") || name == "user.bazelrc") {
 			personal = append(personal, name)

@@ -59,11 +59,11 @@ func (r *Repo) look(ctx context.Context) (State, error) {
 	if s.Files, err = r.files(ctx, slices.Sorted(maps.Keys(commit.files)), blobs(s.Commit)); err != nil {
 		return State{}, err
 	}
-	beside, err := commit.beside(r.Root)
+	extra, err := commit.extra(r.Root)
 	if err != nil {
 		return State{}, err
 	}
-	if s.Extra, err = r.read(ctx, beside); err != nil {
+	if s.Extra, err = r.relevant(ctx, extra); err != nil {
 		return State{}, err
 	}
 	if s.Why = commit.differs(r.Root, s.Files); s.Why == "" && len(s.Extra) > 0 {
