@@ -7,9 +7,11 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
+	"slipway.build/pkg/make/relink"
 )
 
 func main() {
+	relink.Main()
 	s := cli.Std()
 	s.UpdateBazel, s.StaleForBazel = generate.UpdateBazel, generate.StaleForBazel
 	os.Exit(cli.Main(s))

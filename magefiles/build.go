@@ -12,10 +12,12 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
+	"slipway.build/pkg/make/relink"
 )
 
-// A variable with a value that means nothing stops every target before it begins.
+// Mage writes main, so what comes first in it is here. A variable with a value that means nothing stops every target before it begins.
 func init() {
+	relink.Main()
 	if err := cli.CheckVariables(os.Getenv); err != nil {
 		fmt.Fprintln(os.Stderr, "slipway:", err)
 		os.Exit(2)

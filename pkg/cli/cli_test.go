@@ -24,11 +24,13 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/make/license"
+	"slipway.build/pkg/make/relink"
 	"slipway.build/pkg/mechanism/reapi/standin"
 	"slipway.build/pkg/tree/catalog"
 )
 
 func TestMain(m *testing.M) {
+	relink.Main()
 	slipway := func() {
 		license.Scan = scanFew()
 		s := cli.Std()

@@ -12,9 +12,11 @@ import (
 	"syscall"
 
 	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/relink"
 )
 
 func main() {
+	relink.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {

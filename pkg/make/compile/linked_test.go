@@ -19,6 +19,12 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
+// TestMain is also the linker.
+func TestMain(m *testing.M) {
+	relink.Main()
+	os.Exit(m.Run())
+}
+
 // caching is a cache in memory that has no results of actions.
 type caching struct{ *cachetest.Memory }
 

@@ -24,7 +24,7 @@
 //
 // Links are kept on this machine, and in a cache that machines share.
 //
-// A program that imports this package is called by the go command under its own name, with [argument] first, and handles that before main.
+// The go command starts the program that is running as its linker. Such a program calls [Main] first; in others, [Flag] is an error.
 //
 // What must never be in here: what a version is, which programs there are, how a road compiles them, and how results travel.
 package relink

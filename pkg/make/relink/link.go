@@ -28,9 +28,12 @@ const argument = "slipway-link"
 // program was removed while it runs, the linker is called.
 const script = `case $2 in */link) [ ! -x "$0" ] || exec "$0" ` + argument + ` "$@";; esac; shift; exec "$@"`
 
-// Flag returns the flag by which a go build links as this package does, and writes the records of its links into a folder. The error says
-// why that is not possible on this machine.
+// Flag returns the flag that makes a go build link as this package does, and write records of its links into a folder. The error says why
+// that is impossible.
 func Flag(records string) (string, error) {
+	if !linker {
+		return "", errors.New("this program cannot be started as a linker")
+	}
 	if runtime.GOOS == "windows" {
 		return "", errors.New("no POSIX shell on Windows")
 	}
@@ -77,14 +80,20 @@ func Unknown(folder string) string {
 	return string(text)
 }
 
-func init() {
+// linker reports whether this program has called Main.
+var linker bool
+
+// Main links and exits if the go command started this program as its linker. Otherwise it returns, and [Flag] works from then on. A program
+// calls it first in main.
+func Main() {
+	linker = true
 	if len(os.Args) > 3 && os.Args[1] == argument {
-		os.Exit(called(os.Args[2], os.Args[3], os.Args[4:]))
+		os.Exit(runLinker(os.Args[2], os.Args[3], os.Args[4:]))
 	}
 }
 
-// called does what the go command wants from its linker, and returns the exit code.
-func called(records, linker string, args []string) int {
+// runLinker does what the go command expects of its linker, and returns the exit code.
+func runLinker(records, linker string, args []string) int {
 	k, err := parse(linker, args)
 	if err == nil {
 		err = k.run(records)

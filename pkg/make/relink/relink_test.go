@@ -22,6 +22,12 @@ import (
 	"slipway.build/pkg/mechanism/needs"
 )
 
+// TestMain is also the linker.
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
+
 // Versions of one length, and a longer one.
 const (
 	one    = "v1.37.1+acme.20261126182614.0123456789ab"

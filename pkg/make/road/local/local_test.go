@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway.build/pkg/make/relink"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/action"
@@ -20,6 +21,12 @@ import (
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/catalog"
 )
+
+// TestMain is also the linker.
+func TestMain(m *testing.M) {
+	relink.Main()
+	os.Exit(m.Run())
+}
 
 func TestRecipeNamesPathsInDebugBuildsOnly(t *testing.T) {
 	t.Parallel()
