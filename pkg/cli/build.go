@@ -120,7 +120,7 @@ func (o *options) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 		return err
 	}
 	if f.dryRun {
-		return o.printPlan(c.Context(), planned.Graph, action.Options{Wanted: planned.Wanted(), Own: f.cache.none})
+		return o.printPlan(c.Context(), planned.Graph, action.Options{Wanted: planned.Wanted(), NoCachedResults: f.cache.none})
 	}
 	return o.carryOut(c.Context(), f, req, p, planned)
 }
@@ -142,7 +142,7 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 		view.Event(e)
 	})
 	cache.serve(ctx, p)
-	_, fetched := runsTargets(p.Root)
+	_, program := runsTargets(p.Root)
 	out, err := execute.Run(ctx, execute.Options{
 		Root: p.Root,
 		Plan: func(ctx context.Context) (_ *project.Project, _ *plan.Plan, err error) {
@@ -155,8 +155,9 @@ func (o *options) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 		Budget:  action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
 		Events:  show,
 		Cache:   cache.results(),
-		Own:     f.cache.none,
-		Foreign: fetched,
+		Program: program,
+
+		NoCachedResults: f.cache.none,
 	}, p, planned)
 	if _, failed := errors.AsType[execute.FailedError](err); failed {
 		return shownError{err}

@@ -135,17 +135,19 @@ func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
 	return os.Rename(name, filepath.Join(root, targetsProgram))
 }
 
-// runsTargets reports whether this program is the one with the targets of make, and whether a cache had it.
-func runsTargets(root string) (runs, fetched bool) {
+// runsTargets reports whether this program is the one with the targets of make, and returns its origin.
+func runsTargets(root string) (runs bool, program action.Origin) {
 	self, err := os.Executable()
 	if err != nil {
-		return false, false
+		return false, action.Built
 	}
 	if here, err := filepath.EvalSymlinks(filepath.Join(root, targetsProgram)); err != nil || here != self {
-		return false, false // it is slipway, or another tree's
+		return false, action.Built // it is slipway, or another tree's
 	}
-	_, err = os.Stat(filepath.Join(root, targetsFetched))
-	return true, err == nil
+	if _, err = os.Stat(filepath.Join(root, targetsFetched)); err == nil {
+		return true, action.Cached
+	}
+	return true, action.Built
 }
 
 // keepTargets stores this program, if it is the one with the targets of make and was compiled here.
@@ -153,7 +155,7 @@ func (u *cacheUse) keepTargets(ctx context.Context, root string) error {
 	if u == nil || !u.Stores() {
 		return nil
 	}
-	if runs, fetched := runsTargets(root); !runs || fetched {
+	if runs, program := runsTargets(root); !runs || !program.MadeHere() {
 		return nil
 	}
 	name := filepath.Join(root, targetsProgram)

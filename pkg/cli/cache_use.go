@@ -226,7 +226,7 @@ func (o *options) audit(ctx context.Context, n int, p *project.Project, graph *a
 	if err != nil {
 		return err
 	}
-	keys = slices.DeleteFunc(keys, func(k action.Keyed) bool { return !k.Cached })
+	keys = slices.DeleteFunc(keys, func(k action.Keyed) bool { return k.Origin != action.Cached })
 	if len(keys) == 0 {
 		return errors.New("the cache has no results of this commit to compare with")
 	}
@@ -246,7 +246,7 @@ func (o *options) audit(ctx context.Context, n int, p *project.Project, graph *a
 	}
 	var different []string
 	made := 0
-	err = o.runCached(ctx, p, part, use, action.Options{Again: ids, Wanted: []string{}}, func(e action.Event) {
+	err = o.runCached(ctx, p, part, use, action.Options{Audit: ids, Wanted: []string{}}, func(e action.Event) {
 		if !slices.Contains(ids, e.Action) {
 			return
 		}

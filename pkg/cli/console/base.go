@@ -53,7 +53,7 @@ func stepped(ev action.Event) string {
 
 // untouched returns a line about an action without any work on it.
 func untouched(ev action.Event) string {
-	what := map[action.EventKind]string{action.Skipped: "unchanged", action.Cached: "known by the cache", action.Fetched: "fetched"}
+	what := map[action.EventKind]string{action.Skipped: "unchanged", action.Hit: "known by the cache", action.Fetched: "fetched"}
 	return oneLine(ev.Action) + " " + what[ev.Kind]
 }
 

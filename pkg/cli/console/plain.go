@@ -33,7 +33,7 @@ func (p *plain) Event(ev action.Event) {
 		p.write(p.Err, withNewline(ev.Text))
 	case action.Step:
 		p.print(stepped(ev))
-	case action.Skipped, action.Cached, action.Fetched:
+	case action.Skipped, action.Hit, action.Fetched:
 		if p.Verbose > 0 {
 			p.print(untouched(ev))
 		}

@@ -74,7 +74,7 @@ func (r *run) add(ev action.Event) (ended *job) {
 		r.planned = int(ev.Total)
 	case action.Skipped:
 		r.skipped++
-	case action.Cached:
+	case action.Hit:
 		r.cached[ev.Action] = true
 	case action.Started:
 		j := &job{id: ev.Action, phase: ev.Phase, why: oneLine(ev.Text), by: ev.By, start: ev.Time, batch: ev.Stale}

@@ -47,7 +47,7 @@ func (t *terminal) Event(ev action.Event) {
 		t.draw("")
 	case action.Step:
 		t.draw(t.paint(dim, "· "+stepped(ev)) + "\n")
-	case action.Skipped, action.Cached, action.Fetched:
+	case action.Skipped, action.Hit, action.Fetched:
 		if t.Verbose > 0 {
 			t.draw(t.paint(dim, "· "+untouched(ev)) + "\n")
 			return

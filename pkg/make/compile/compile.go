@@ -162,7 +162,7 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 		return nil
 	}
 	if borrows(by) {
-		t.Foreign()
+		t.Use(action.Derived)
 	}
 	if err := by.Compile(ctx, made, report); err != nil {
 		return err

@@ -58,10 +58,10 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 
 // copy makes those of the targets that were linked before, here or where the cache has it from, and returns the others.
 func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report) []road.Target {
-	if l.task.Again() {
+	if l.task.IsAudit() {
 		return targets
 	}
-	start, foreign := time.Now(), l.task.IsForeign()
+	start, before := time.Now(), l.task.Origin()
 	copied := make([]bool, len(targets))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -71,17 +71,16 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report)
 			continue
 		}
 		g.Go(func() error {
-			record, fetched := l.make(ctx, p, target.Output, r)
+			record, origin := l.make(ctx, p, target.Output, r)
 			if record == nil {
 				_ = os.Remove(target.Output) // what a failed copy has left
 				return nil
 			}
 			copied[i] = true
-			if l.task.Helped(); fetched {
-				l.task.Foreign()
-			}
+			origin = action.Reused.With(origin)
+			l.task.Use(origin)
 			l.ahead.pack(ctx, target.Output)
-			l.keep(ctx, p, *record, foreign || fetched, r)
+			l.keep(ctx, p, *record, before.With(origin), r)
 			return nil
 		})
 	}
@@ -98,24 +97,23 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report)
 	return rest
 }
 
-// make makes a binary of what was linked before, and reports whether a cache had a part in it. It returns nil if there is nothing to make
-// it of.
-func (l *linked) make(ctx context.Context, p program, file string, r road.Report) (record *relink.Record, foreign bool) {
+// make copies a binary that was linked before, and returns the origin of that one. The record is nil if there is none.
+func (l *linked) make(ctx context.Context, p program, file string, r road.Report) (record *relink.Record, origin action.Origin) {
 	if ctx.Err() != nil {
-		return nil, false
+		return nil, ""
 	}
 	cache := l.task.Cache()
-	if record, foreign = l.links.Copy(p.Program, file, cache == nil); record != nil || cache == nil {
-		return record, foreign
+	if record, origin = l.links.Copy(p.Program, file, cache == nil); record != nil || cache == nil {
+		return record, origin
 	}
 	record, err := relink.Share{Cache: cache, Scratch: l.task.Dir()}.Copy(ctx, p.Program, file)
 	if err != nil && ctx.Err() == nil {
 		r.Output(fmt.Sprintf("%s is linked here: %v", p.Name, err))
 	}
 	if err != nil {
-		return nil, false
+		return nil, ""
 	}
-	return record, true
+	return record, action.Cached
 }
 
 // keepLinked keeps what the road has linked.
@@ -125,15 +123,15 @@ func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r road.R
 			continue
 		}
 		if record, err := relink.ReadRecord(target.Record); err == nil { // otherwise, the road has linked as usual
-			l.keep(ctx, l.programs[target.Output], record, l.task.IsForeign(), r)
+			l.keep(ctx, l.programs[target.Output], record, l.task.Origin(), r)
 		}
 	}
 }
 
 // keep keeps a binary for other versions once it is in its place, here and in the cache. Errors cost time then, and are shown.
-func (l *linked) keep(ctx context.Context, p program, record relink.Record, foreign bool, r road.Report) {
+func (l *linked) keep(ctx context.Context, p program, record relink.Record, origin action.Origin, r road.Report) {
 	l.task.WhenDone(p.output, func(file string) {
-		if err := l.links.Keep(p.Program, file, record, foreign); err != nil {
+		if err := l.links.Keep(p.Program, file, record, origin); err != nil {
 			r.Output(fmt.Sprintf("%s was not kept, so its next version is linked again: %v", p.Name, err))
 		}
 		if cache := l.task.Cache(); cache != nil && cache.Stores() {

@@ -161,20 +161,20 @@ func TestWhatMustBeLinkedIsNotCopied(t *testing.T) {
 		t.Error("what was linked while an input was edited was copied")
 	}
 
-	m.options.Again = []string{"compile hello"}
+	m.options.Audit = []string{"compile hello"}
 	if _, copied := m.make(t, third, nil); copied {
 		t.Error("what is made again to be compared was copied")
 	}
-	m.options.Again = nil
+	m.options.Audit = nil
 	if _, copied := m.make(t, first, nil); !copied {
 		t.Error("then it was not copied")
 	}
 
-	m.options.Foreign = true // slipway itself is from a cache
+	m.options.Program = action.Cached // slipway itself is from a cache
 	if _, copied := m.make(t, second, caching{cachetest.New()}); !copied {
 		t.Error("it was not copied by a slipway from a cache")
 	}
-	m.options.Foreign = false
+	m.options.Program = action.Built
 	if _, copied := m.make(t, third, nil); copied {
 		t.Error("without a cache, what a slipway from a cache has made was copied")
 	}

@@ -32,12 +32,13 @@ type Options struct {
 	// meanwhile.
 	Plan func(ctx context.Context) (*project.Project, *plan.Plan, error)
 
-	Output  string       // a folder that gets copies of the results; may be empty
-	Cache   action.Cache // may be nil
-	Own     bool         // results of caches do not count
-	Foreign bool         // this program came from a cache, so what it makes counts as such
-	Budget  action.Budget
-	Events  func(action.Event) // may be nil
+	Output string       // a folder that gets copies of the results; may be empty
+	Cache  action.Cache // may be nil
+	Budget action.Budget
+	Events func(action.Event) // may be nil
+
+	NoCachedResults bool          // see action.Options
+	Program         action.Origin // of this program
 }
 
 // A FailedError says that an action failed. The events said why.
@@ -72,8 +73,8 @@ func Run(ctx context.Context, o Options, p *project.Project, planned *plan.Plan)
 		if err := linkEarly(p.Root, p.HostBinaries(), out.Plan.Graph.Actions); err != nil {
 			return err
 		}
-		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Own: o.Own, Foreign: o.Foreign,
-			Wanted: out.Plan.Wanted()}
+		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Program: o.Program,
+			NoCachedResults: o.NoCachedResults, Wanted: out.Plan.Wanted()}
 		if err := out.Plan.Graph.Run(ctx, run); err != nil {
 			return FailedError{err}
 		}

@@ -54,7 +54,7 @@ func Key(parts ...string) string {
 // A Share shares objects between caches of Go and a cache of results.
 type Share struct {
 	Cache    action.Cache
-	Foreign  string // a cache of Go for objects that were compiled elsewhere; it may not exist yet
+	Folder   string // a cache of Go for objects that were compiled elsewhere; it may not exist yet
 	Scratch  string // an empty folder for temporary files
 	Progress func(done, total int64)
 
@@ -129,19 +129,19 @@ func (all List) Files(dir string) []string {
 
 // Fetched says what was fetched.
 type Fetched struct {
-	Ready   bool // the foreign cache can be used
+	Ready   bool // the folder can be used
 	Objects int
 	Bytes   int64 // compressed
 }
 
-// Fetch fetches objects into the foreign cache, which then has those that it had before and those that could be fetched. The go command
+// Fetch fetches objects into the folder, which then has those that it had before and those that could be fetched. The go command
 // compiles the others; the error says why they are missing.
 func (s *Share) Fetch(ctx context.Context, known List) (Fetched, error) {
-	to, err := newPlacer(s.Foreign, s.Scratch)
+	to, err := newPlacer(s.Folder, s.Scratch)
 	if err != nil {
 		return Fetched{}, err
 	}
-	wanted := known.Missing(InFolder(s.Foreign))
+	wanted := known.Missing(InFolder(s.Folder))
 	var total int64
 	for _, o := range wanted {
 		total += o.packed
@@ -246,7 +246,7 @@ func parts(all []object) [][]object {
 	return cut
 }
 
-// fetch fetches objects into the foreign cache. It returns those that are there now.
+// fetch fetches objects into the folder. It returns those that are there now.
 func (s *Share) fetch(ctx context.Context, part []object, to *placer) (placed []object, err error) {
 	var mu sync.Mutex
 	contents := make([]action.Content, len(part))

@@ -56,7 +56,7 @@ func program(t *testing.T) string {
 }
 
 func share(t *testing.T, m *cachetest.Memory, foreign string) *Share {
-	return &Share{Cache: m, Foreign: foreign, Scratch: t.TempDir(), Progress: func(int64, int64) {},
+	return &Share{Cache: m, Folder: foreign, Scratch: t.TempDir(), Progress: func(int64, int64) {},
 		Compile: func(int) time.Duration { return time.Hour }}
 }
 

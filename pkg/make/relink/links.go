@@ -69,7 +69,7 @@ const (
 type state struct {
 	Record   Record
 	Modified time.Time // when the program was last written to
-	Foreign  bool      // a cache of other machines had a part in it
+	Origin   action.Origin
 }
 
 // A Program is one that is to be made, or was.
@@ -79,28 +79,28 @@ type Program struct {
 	Values map[string]string // by the names of variables
 }
 
-// Copy makes a new file of a program that is kept. It returns the record of what it has made, and whether a cache of other machines had a
-// part in that, or nil if there is none that can be copied. With own set, a cache must have no part in it.
-func (l Links) Copy(p Program, file string, own bool) (made *Record, foreign bool) {
+// Copy makes a new file of a program that is kept. It returns the record of the new file and the origin of the kept one, or nil if none can
+// be copied. With own set, it copies only what is [action.Origin.Own].
+func (l Links) Copy(p Program, file string, own bool) (made *Record, origin action.Origin) {
 	dir := l.dir(p)
 	var s state
 	data, err := os.ReadFile(filepath.Join(dir, stateFile))
-	if err != nil || json.Unmarshal(data, &s) != nil || s.Foreign && own {
-		return nil, false
+	if err != nil || json.Unmarshal(data, &s) != nil || own && !s.Origin.Own() {
+		return nil, ""
 	}
 	base := filepath.Join(dir, programFile)
 	info, err := os.Stat(base)
 	if err != nil || !info.ModTime().Equal(s.Modified) {
-		return nil, false
+		return nil, ""
 	}
 	if made, err = s.Record.copy(base, file, p.Values); err != nil {
-		return nil, false // if it is the disk, the compile says so
+		return nil, "" // if it is the disk, the compile says so
 	}
-	return made, s.Foreign
+	return made, s.Origin
 }
 
 // Keep keeps a program. If its file changes afterwards, it is not used.
-func (l Links) Keep(p Program, file string, r Record, foreign bool) error {
+func (l Links) Keep(p Program, file string, r Record, origin action.Origin) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (l Links) Keep(p Program, file string, r Record, foreign bool) error {
 	if err := os.Link(file, filepath.Join(dir, programFile)); err != nil {
 		return nil // the file system has no hard links, and copies would take too much of it
 	}
-	data, err := json.Marshal(state{r, info.ModTime(), foreign})
+	data, err := json.Marshal(state{r, info.ModTime(), origin})
 	if err != nil {
 		return err
 	}

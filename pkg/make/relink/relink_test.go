@@ -151,7 +151,7 @@ func (tr *tree) get(t *testing.T, flags string) (file string, copied bool) {
 		made = new(Record)
 		file, *made = tr.link(t, flags)
 	}
-	if err := tr.links.Keep(p, file, *made, false); err != nil {
+	if err := tr.links.Keep(p, file, *made, action.Built); err != nil {
 		t.Fatal(err)
 	}
 	return file, copied
@@ -286,15 +286,15 @@ func TestProgramsAreShared(t *testing.T) {
 	if r, err := (Share{m, t.TempDir()}).Copy(t.Context(), p, made); r == nil || err != nil ||
 		!bytes.Equal(content(t, made), tr.usual(t, stamped(two))) {
 		t.Errorf("made %v, %v; or not the program that the linker makes", r, err)
-	} else if err := tr.links.Keep(p, made, *r, true); err != nil {
+	} else if err := tr.links.Keep(p, made, *r, action.Derived); err != nil {
 		t.Fatal(err)
 	}
 	again := filepath.Join(t.TempDir(), "program")
-	if r, foreign := tr.links.Copy(p, again, true); r != nil {
-		t.Errorf("what a cache had a part in (%v) is copied for what must be made here", foreign)
+	if r, origin := tr.links.Copy(p, again, true); r != nil {
+		t.Errorf("what a cache had a part in (%q) is copied for what must be made here", origin)
 	}
-	if r, foreign := tr.links.Copy(p, again, false); r == nil || !foreign || !bytes.Equal(content(t, again), content(t, made)) {
-		t.Errorf("copied %v, foreign %v, or not the program", r != nil, foreign)
+	if r, origin := tr.links.Copy(p, again, false); r == nil || origin != action.Derived || !bytes.Equal(content(t, again), content(t, made)) {
+		t.Errorf("copied %v, origin %q, or not the program", r != nil, origin)
 	}
 
 	// The cache compares contents with their digests. Here they are wrong all the same.
@@ -336,7 +336,7 @@ func TestTheNewestLinksAreKept(t *testing.T) {
 	for i := range programs {
 		programs[i] = tr.program(t, stamped(one))
 		programs[i].Key = fmt.Sprint(i)
-		if err := tr.links.Keep(programs[i], file, r, false); err != nil {
+		if err := tr.links.Keep(programs[i], file, r, action.Built); err != nil {
 			t.Fatal(err)
 		}
 		old := time.Now().Add(time.Duration(i-len(programs)) * time.Hour)

@@ -129,7 +129,7 @@ type Compilation struct {
 // A Sharing gives a compile access to a cache that machines share. An action.Task is one.
 type Sharing interface {
 	Cache() action.Cache
-	Foreign()                                                                 // reports that parts of the binaries come from the cache
+	Use(origin action.Origin)                                                 // reports that the binaries have parts with an origin
 	Later(ctx context.Context, f func(ctx context.Context, dir string) error) // runs f, which stores something in the cache
 }
 

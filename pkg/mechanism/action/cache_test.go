@@ -130,7 +130,7 @@ func (b *cachedBench) did(ran, hit, fetched string) {
 	if err := b.try(); err != nil {
 		b.t.Fatal(err)
 	}
-	got := []string{strings.Join(b.ids(Done), " "), strings.Join(b.ids(Cached), " "), strings.Join(b.ids(Fetched), " ")}
+	got := []string{strings.Join(b.ids(Done), " "), strings.Join(b.ids(Hit), " "), strings.Join(b.ids(Fetched), " ")}
 	if diff := cmp.Diff([]string{ran, hit, fetched}, got); diff != "" {
 		b.t.Fatalf("done, cached and fetched (-want +got):\n%s", diff)
 	}

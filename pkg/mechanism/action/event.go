@@ -18,7 +18,7 @@ const (
 	Output   EventKind = "output"   // Text is output of the tool that runs, for the user, as the tool printed it
 	Step     EventKind = "step"     // a part of an action is done: Text names it, Duration is how long it took
 	Skipped  EventKind = "skipped"  // key and outputs are unchanged
-	Cached   EventKind = "cached"   // a cache has the result; it is fetched when it is needed
+	Hit      EventKind = "cached"   // a cache has the result; it is fetched when it is needed
 	Fetched  EventKind = "fetched"  // outputs from a cache have their final names
 	Done     EventKind = "done"     // the outputs have their final names
 	Failed   EventKind = "failed"   // Text is the error
@@ -54,7 +54,8 @@ type Event struct {
 	// with Done: peak resident memory of the processes an action started, bytes; 0 if not measured; for an action in a batch, that of the
 	// batch
 	Memory int64  `json:"memory,omitempty"`
-	Files  []File `json:"files,omitempty"` // with Done, Skipped and Cached: the outputs; with Fetched: those that were
+	Origin Origin `json:"origin,omitempty"` // with Done, Skipped and Hit: of the outputs
+	Files  []File `json:"files,omitempty"`  // with Done, Skipped and Hit: the outputs; with Fetched: those that were
 }
 
 // A File is an output of an action.
@@ -79,7 +80,7 @@ func (e *emitter) emit(ev Event) {
 		return
 	}
 	switch ev.Kind {
-	case Skipped, Cached:
+	case Skipped, Hit:
 		if e.over[ev.Action] { // it is judged again, since other results are lost
 			return
 		}

@@ -23,8 +23,8 @@ type judge struct {
 	ledger ledger
 
 	cache      Cache           // nil if there is none
-	own        bool            // results of caches do not count
-	remade     []string        // actions of which they do not count
+	own        bool            // cached results do not count
+	audit      []string        // actions whose cached results do not count
 	lost       map[string]bool // actions whose results the cache no longer has
 	fetched    string          // absolute; folder for what is being fetched
 	fetchCount *atomic.Int64
@@ -90,7 +90,7 @@ func (j *judge) again(gone map[string]bool) *judge {
 	lost := maps.Clone(j.lost)
 	maps.Copy(lost, gone)
 	return &judge{
-		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, remade: j.remade, lost: lost, fetched: j.fetched,
+		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, audit: j.audit, lost: lost, fetched: j.fetched,
 		fetchCount: j.fetchCount, tell: j.tell,
 		patience: j.patience, slow: j.slow,
 		inputs: make(map[string]*inputContent), absent: make(map[string]*absent),
@@ -172,7 +172,7 @@ func (j *judge) examine(ctx context.Context, m *member) (*verdict, error) {
 
 // known reports whether the result is that of a cache, so that outputs need not be here.
 func (j *judge) known(v *verdict) bool {
-	if !v.record.Cached || j.lost[v.ID] {
+	if v.record.Origin != Cached || j.lost[v.ID] {
 		return false
 	}
 	kept := j.kept(v.record)
@@ -185,7 +185,7 @@ func (j *judge) known(v *verdict) bool {
 
 // lookup asks the cache for the result of a stale action.
 func (j *judge) lookup(ctx context.Context, v *verdict) {
-	if j.cache == nil || j.own || slices.Contains(j.remade, v.ID) || !v.shared() || j.lost[v.ID] || j.slow.Load() {
+	if j.cache == nil || j.own || slices.Contains(j.audit, v.ID) || !v.shared() || j.lost[v.ID] || j.slow.Load() {
 		return
 	}
 	r := j.cache.Lookup(ctx, v.commonKey())
@@ -211,7 +211,7 @@ func (j *judge) recall(m *member) (*record, Reason) {
 		return nil, Reason{Kind: RecordOutdated}
 	case r.Edited != "":
 		return r, Reason{Kind: InputEdited, Path: r.Edited}
-	case (r.Cached || r.Foreign) && (j.own || slices.Contains(j.remade, r.ID)):
+	case !r.Origin.Own() && (j.own || slices.Contains(j.audit, r.ID)):
 		return r, Reason{Kind: FromCache}
 	}
 	return r, Reason{}

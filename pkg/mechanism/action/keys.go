@@ -14,7 +14,7 @@ type Keyed struct {
 	State  KeyState
 	Recipe []string
 	Inputs []string // if the key is known: digest, space, path
-	Cached bool     // the result is, or was, a cache's
+	Origin Origin   // of the result, if there is one
 	Files  []File   // the outputs, unless they are unmade
 }
 
@@ -83,7 +83,7 @@ func (j *judge) keyed(ctx context.Context, m *member, unmade map[*member]bool) (
 		k.State = Here
 	}
 	if v.reason.Kind == "" {
-		k.Cached, k.Files = v.record.Cached, v.record.files()
+		k.Origin, k.Files = v.record.Origin, v.record.files()
 	}
 	return k, nil
 }

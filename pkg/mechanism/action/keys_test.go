@@ -22,7 +22,7 @@ func TestOwnResultsAreMadeAgain(t *testing.T) {
 	own := func(want string) {
 		t.Helper()
 		b.events = nil
-		if err := b.Run(t.Context(), Options{Events: func(e Event) { b.events = append(b.events, e) }, Own: true, Cache: c}); err != nil {
+		if err := b.Run(t.Context(), Options{Events: func(e Event) { b.events = append(b.events, e) }, NoCachedResults: true, Cache: c}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(b.ids(Done), " "); got != want {
@@ -97,7 +97,7 @@ func TestActionsRunAgain(t *testing.T) {
 	b.events = nil
 	for _, id := range []string{"program", "package"} {
 		b.events = nil
-		if err := b.Run(t.Context(), Options{Cache: c, Wanted: b.wanted, Again: []string{id},
+		if err := b.Run(t.Context(), Options{Cache: c, Wanted: b.wanted, Audit: []string{id},
 			Events: func(e Event) { b.events = append(b.events, e) }}); err != nil {
 			t.Fatal(err)
 		}
@@ -112,12 +112,12 @@ func TestPartsOfTheCacheAreNotForWhatIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	c := newMemory()
 	c.readOnly = true
-	for _, again := range []Options{{Cache: c, Own: true}, {Cache: c, Again: []string{"program"}}} {
+	for _, again := range []Options{{Cache: c, NoCachedResults: true}, {Cache: c, Audit: []string{"program"}}} {
 		b := newBench(t)
 		b.Actions = []*Action{{ID: "program", Outputs: []string{"out/program"}, Run: func(_ context.Context, task *Task) error {
 			text := "made here"
 			if task.Cache() != nil {
-				task.Foreign()
+				task.Use(Derived)
 				text = "made of parts"
 			}
 			return os.WriteFile(task.Path("out/program"), []byte(text), 0o644)
@@ -147,7 +147,7 @@ func TestProgramOfACacheMakesNothingOfItsOwn(t *testing.T) {
 		ran     string
 		taken   int
 	}{
-		{Options{Foreign: true}, "program", 1}, {Options{}, "", 1}, {Options{Own: true}, "program", 0}, {Options{Own: true}, "", 0},
+		{Options{Program: Cached}, "program", 1}, {Options{}, "", 1}, {Options{NoCachedResults: true}, "program", 0}, {Options{NoCachedResults: true}, "", 0},
 	} {
 		b.events = nil
 		step.options.Events = func(e Event) { b.events = append(b.events, e) }

@@ -296,7 +296,7 @@ func TestOutputsOfACacheAreNoPreviousOnes(t *testing.T) {
 		b.Actions = []*Action{{ID: "a", Inputs: []string{"in"}, Outputs: []string{"out"}, Run: func(_ context.Context, t *Task) error {
 			previous = t.Previous("out")
 			if foreign && t.Cache() != nil {
-				t.Foreign()
+				t.Use(Derived)
 			}
 			return os.WriteFile(t.Path("out"), []byte("made"), 0o644)
 		}}}

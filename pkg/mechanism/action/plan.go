@@ -14,13 +14,13 @@ type Decision struct {
 }
 
 // Plan returns the actions that Run would run without a cache, in the order it prefers, and why. It runs nothing, does not wait for other
-// runs and writes nothing. Of the options, Wanted and Own count.
+// runs and writes nothing. Of the options, Wanted and NoCachedResults count.
 func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
 	units, j, err := g.prepared()
 	if err != nil {
 		return nil, err
 	}
-	j.own = opts.Own
+	j.own = opts.NoCachedResults
 	var plan []Decision
 	decided := make(map[*member]Decision)
 	for _, u := range units {
@@ -101,7 +101,7 @@ func (j *judge) foresee(ctx context.Context, m *member, decided map[*member]Deci
 	if reason.Kind == "" {
 		reason = j.explain(v, pending)
 	}
-	if reason.Kind == "" && !(v.record.Cached && j.kept(v.record) != nil) {
+	if reason.Kind == "" && !(v.record.Origin == Cached && j.kept(v.record) != nil) {
 		reason = j.damage(v.record)
 	}
 	if reason.Kind != "" {

@@ -163,11 +163,11 @@ func (u *unit) started(stale []*verdict) Event {
 	return e
 }
 
-// shownDigest is how many characters an origin keeps of the digests inside of directories: enough to see that a file
+// shownDigest is how many characters are kept of the digests inside of directories: enough to see that a file
 // changed.
 const shownDigest = 16
 
-// lines lists the inputs for an origin.
+// lines lists the inputs for keyParts.
 func (v *verdict) lines() []string {
 	var lines []string
 	for i, c := range v.inputs {
@@ -190,8 +190,8 @@ func (j *judge) explain(v *verdict, pending map[string]ReasonKind) Reason {
 	if len(pending) > 0 {
 		unknown = Reason{}
 	}
-	var was origin
-	// The run that wrote an origin of another key ended before it wrote the record.
+	var was keyParts
+	// The run that wrote the parts of another key ended before it wrote the record.
 	if err := j.ledger.read(v.ID, ".from", &was); err != nil || was.Key != v.record.Key {
 		return unknown
 	}

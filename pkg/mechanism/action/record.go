@@ -16,27 +16,25 @@ import (
 )
 
 // recordFormat is part of every key and record. Raising it makes everything run once.
-const recordFormat = 1
+const recordFormat = 2
 
 // A record of every finished action is kept, to find out whether it must run again.
 type record struct {
-	Format   int           `json:"format"`
-	ID       string        `json:"id"`
-	Key      string        `json:"key"`
-	Outputs  []output      `json:"outputs,omitempty"`
-	Edited   string        `json:"edited,omitempty"`   // an input that was edited while the action ran
-	Cached   bool          `json:"cached,omitempty"`   // the result is a cache's: an output may be known without being here
-	Foreign  bool          `json:"foreign,omitempty"`  // it was made here, with parts that a cache had
-	Helped   bool          `json:"helped,omitempty"`   // something from an earlier run made it faster
-	Duration time.Duration `json:"duration"`           // nanoseconds, of all actions of a batch that ran together
-	Together int           `json:"together,omitempty"` // how many these were
-	Memory   int64         `json:"memory,omitempty"`   // peak, bytes
+	Format    int           `json:"format"`
+	ID        string        `json:"id"`
+	Key       string        `json:"key"`
+	Outputs   []output      `json:"outputs,omitempty"`
+	Edited    string        `json:"edited,omitempty"` // an input that was edited while the action ran
+	Origin    Origin        `json:"origin,omitempty"`
+	Duration  time.Duration `json:"duration"`             // nanoseconds, of all actions of a batch that ran together
+	BatchSize int           `json:"batch_size,omitempty"` // how many these were
+	Memory    int64         `json:"memory,omitempty"`     // peak, bytes
 }
 
 // writeHit writes what a later run has to know of a result that a cache has.
 func (l ledger) writeHit(v *verdict, tmp string) error {
 	return errors.Join(
-		l.write(v.ID, ".from", tmp, origin{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}),
+		l.write(v.ID, ".from", tmp, keyParts{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}),
 		l.write(v.ID, ".result", tmp, resultRecord{v.key, *v.hit}),
 		l.write(v.ID, ".json", tmp, v.record))
 }
@@ -53,13 +51,13 @@ func newOutput(p string, c content) output {
 
 func (o output) is(c content) bool { return o.Kind == string(rune(c.kind)) && o.SHA256 == c.hex() }
 
-// took returns how long the action ran: its share of the time of its batch. It returns 0 if parts of a cache, or
-// of an earlier run, have made it faster.
+// took returns how long the action ran: its share of the time of its batch. It returns 0 if the action takes longer where it has only its
+// inputs.
 func (r *record) took() time.Duration {
-	if r.Foreign || r.Helped {
+	if r.Origin != Built {
 		return 0
 	}
-	return r.Duration / time.Duration(max(r.Together, 1))
+	return r.Duration / time.Duration(max(r.BatchSize, 1))
 }
 
 func (r *record) files() []File {
@@ -70,9 +68,9 @@ func (r *record) files() []File {
 	return files
 }
 
-// An origin is what a record's key was computed from. It has a file of its own because it may list thousands of inputs, and
+// A keyParts is what a record's key was computed from. It has a file of its own because it may list thousands of inputs, and
 // a no-op does not need it.
-type origin struct {
+type keyParts struct {
 	Key    string   `json:"key"`
 	Recipe []string `json:"recipe"`
 	Inputs []string `json:"inputs"` // digest, space, path; inside of directories, only the beginning of the digest

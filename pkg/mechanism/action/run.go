@@ -28,18 +28,17 @@ type Options struct {
 	Cache  Cache
 	Wanted []string
 
-	// Again lists actions, by ID, that run even if a cache has, or had, their results.
-	Again []string
+	// Audit lists actions, by ID, that run even if a cache has, or had, their results, so that both can be compared.
+	Audit []string
 
 	// FetchOnly runs no action: those without a result from a cache, and those that need their outputs, stay as they are. That is no error.
 	FetchOnly bool
 
-	// Own makes results count only if they were made in this tree: what earlier runs took from a cache is made again. It goes without
-	// a Cache.
-	Own bool
+	// NoCachedResults makes only results count that are [Origin.Own]: what earlier runs took from a cache is made again. Cache is not used.
+	NoCachedResults bool
 
-	// Foreign makes all that runs count as made with parts of a cache, since the program that runs it came from one.
-	Foreign bool
+	// Program is the origin of the program that runs. If it is from a cache, all that it makes is Derived.
+	Program Origin
 
 	patience time.Duration // if not 0, instead of the constant
 }
@@ -50,7 +49,7 @@ type run struct {
 	*emitter
 	state   string // absolute
 	tmp     string // absolute; this run's own
-	foreign bool   // what runs counts as made with parts of a cache
+	program Origin // of what calls Run
 
 	uploads *uploader
 }
@@ -84,7 +83,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		if err := j.present(units); err != nil {
 			return err
 		}
-		r := &run{judge: j, emitter: e, state: g.state(), foreign: opts.Foreign, uploads: &uploader{slots: make(chan struct{}, stores)}}
+		r := &run{judge: j, emitter: e, state: g.state(), program: opts.Program, uploads: &uploader{slots: make(chan struct{}, stores)}}
 		// Remove what killed runs left behind. A tool that outlived its run may still be writing, so this run's folder has a
 		// name of its own.
 		tmp := filepath.Join(r.state, "tmp")
@@ -92,7 +91,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		r.remove(tmp)
 		defer r.remove(tmp)
 		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
-		j.own, j.remade = opts.Own, opts.Again
+		j.own, j.audit = opts.NoCachedResults, opts.Audit
 		if j.patience = cmp.Or(opts.patience, patience); opts.FetchOnly {
 			j.patience = 0
 		}

@@ -142,7 +142,7 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 }
 
 func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
-	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{foreign: s.foreign, known: make(map[string][32]byte),
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{origin: Built.With(s.program), known: make(map[string][32]byte),
 		linked: make(map[string]linked)}}
 	t.all = make([]*verdict, len(u.members))
 	var g errgroup.Group
@@ -171,8 +171,8 @@ func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 	if len(t.stale) == 0 {
 		return report{stage: judged, unit: u}
 	}
-	t.again = slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.remade, v.ID) })
-	if !s.own && !t.again {
+	t.audit = slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.audit, v.ID) })
+	if !s.own && !t.audit {
 		t.cache = s.cache
 	}
 	return report{stage: judged, unit: u, task: t}
@@ -180,15 +180,15 @@ func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 
 // skip reports an action that does not run.
 func (s *scheduler) skip(ctx context.Context, v *verdict) error {
-	e := Event{Kind: Skipped, Action: v.ID, Phase: v.Phase, Files: v.record.files()}
+	e := Event{Kind: Skipped, Action: v.ID, Phase: v.Phase, Origin: v.record.Origin, Files: v.record.files()}
 	if v.hit != nil {
-		e.Kind = Cached
+		e.Kind = Hit
 		if err := s.ledger.writeHit(v, s.tmp); err != nil {
 			return err
 		}
 	}
 	s.emit(e)
-	if v.record.Cached || s.cache == nil || !s.cache.Stores() {
+	if !v.record.Origin.MadeHere() || s.cache == nil || !s.cache.Stores() {
 		return nil
 	}
 	outputs, err := s.outputs(v.member)

@@ -228,8 +228,8 @@ func (t *Task) edited(v *verdict, looked map[string]digest) string {
 }
 
 func (t *Task) record(v *verdict, facts facts, outputs []content, edited string) (*record, error) {
-	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Foreign: facts.foreign, Helped: facts.helped,
-		Duration: time.Since(t.start), Together: len(t.stale)}
+	r := &record{Format: recordFormat, ID: v.ID, Key: v.key, Edited: edited, Origin: facts.origin,
+		Duration: time.Since(t.start), BatchSize: len(t.stale)}
 	for i, c := range outputs {
 		r.Outputs = append(r.Outputs, newOutput(v.outputs[i], c))
 	}
@@ -239,7 +239,7 @@ func (t *Task) record(v *verdict, facts facts, outputs []content, edited string)
 			r.Memory = v.record.Memory
 		}
 	}
-	from := origin{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}
+	from := keyParts{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}
 	if err := t.run.ledger.write(v.ID, ".from", t.run.tmp, from); err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (t *Task) record(v *verdict, facts facts, outputs []content, edited string)
 		t.run.emit(Event{Kind: Output, Action: t.unit.id, Phase: t.unit.phase,
 			Text: fmt.Sprintf("input %s was edited while %s was made; the next run makes it again", edited, v.ID)})
 	}
-	done := Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: facts.by, Duration: r.Duration, Memory: facts.memory, Files: r.files()}
+	done := Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: facts.by, Duration: r.Duration, Memory: facts.memory, Origin: r.Origin, Files: r.files()}
 	if t.unit.batch != nil {
 		done.Batch = t.unit.id
 	}

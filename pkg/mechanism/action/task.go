@@ -30,7 +30,7 @@ type Task struct {
 	folder string     // absolute; holds everything temporary of this task
 	start  time.Time
 
-	again bool // they are made again, to be compared with what a cache has
+	audit bool // they are made to be compared with what a cache has
 
 	mu    sync.Mutex
 	facts facts
@@ -39,14 +39,13 @@ type Task struct {
 
 // facts are what an action has reported to its task.
 type facts struct {
-	known   map[string][sha256.Size]byte // by path: outputs, and files in output directories
-	linked  map[string]linked            // by path: inputs that have one more link now
-	memory  int64                        // peak, bytes
-	by      string
-	foreign bool
-	helped  bool
-	unit    Unit
-	err     error // why a temporary folder could not be made
+	known  map[string][sha256.Size]byte // by path: outputs, and files in output directories
+	linked map[string]linked            // by path: inputs that have one more link now
+	memory int64                        // peak, bytes
+	by     string
+	origin Origin
+	unit   Unit
+	err    error // why a temporary folder could not be made
 }
 
 // A linked file is an input as it was before it got one more link.
@@ -77,7 +76,7 @@ func (t *Task) temporary(out string) string {
 // write to it, not even through a hard link.
 func (t *Task) Previous(output string) string {
 	out := t.declared(output)
-	if v := t.maker(out); v.record == nil || v.record.Cached || v.record.Foreign || !t.run.intact(v.record, out) {
+	if v := t.maker(out); v.record == nil || !v.record.Origin.Own() || !t.run.intact(v.record, out) {
 		return ""
 	}
 	return t.run.absolute(out)
@@ -165,25 +164,18 @@ func (t *Task) Step(text string, took time.Duration) {
 // take any.
 func (t *Task) Cache() Cache { return t.cache }
 
-// Foreign reports that the action has taken parts from the cache. With [Options.Own], it is made again without them.
-func (t *Task) Foreign() {
+// Use reports that the action uses bytes with an origin besides its inputs.
+func (t *Task) Use(o Origin) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.facts.foreign = true
+	t.facts.origin = t.facts.origin.With(o)
 }
 
-// IsForeign reports whether parts of what the action makes came from the cache, as far as is known.
-func (t *Task) IsForeign() bool { return t.snapshot().foreign }
+// Origin returns the origin of what the action makes, by what it has used until now.
+func (t *Task) Origin() Origin { return t.snapshot().origin }
 
-// Again reports whether something is made again, to be compared with a cache's result. It should be made of nothing that was made before.
-func (t *Task) Again() bool { return t.again }
-
-// Helped reports that the action was faster than it will be elsewhere, since it had something from an earlier run.
-func (t *Task) Helped() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.facts.helped = true
-}
+// IsAudit reports whether a result is made to be compared with that of a cache. It must be made of inputs alone.
+func (t *Task) IsAudit() bool { return t.audit }
 
 // WhenDone has f called with the absolute path of an output when that is in its final place. It is not called if an input was edited
 // meanwhile: then the output may not be what the key says. F may make links to the output, which the runner does not take for changes.

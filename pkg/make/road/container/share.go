@@ -9,6 +9,7 @@ import (
 	"slipway.build/pkg/make/objects"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/road/prebuilt"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 )
 
@@ -58,7 +59,7 @@ func (s *session) share(ctx context.Context, h *host, p *prebuilt.Packages, comm
 		p.Failed(ctx, err)
 	}
 	if shared {
-		p.Compilation.Shared.Foreign()
+		p.Compilation.Shared.Use(action.Derived)
 		place = sharedPlace(p.Compilation.Spec)
 	}
 	return place, h, nil

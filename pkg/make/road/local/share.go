@@ -17,6 +17,7 @@ import (
 	"slipway.build/pkg/make/objects"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/road/prebuilt"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/child"
 )
 
@@ -46,7 +47,7 @@ func (r *run) share(ctx context.Context, command road.GoCommand) {
 		r.cache = r.own
 		return
 	}
-	r.c.Shared.Foreign()
+	r.c.Shared.Use(action.Derived)
 }
 
 // downloads is how many modules a go command downloads at the same time, which it would do by the number of processors otherwise: most of

@@ -42,7 +42,7 @@ func (s *sharing) Progress(_, _ int64, text string) {
 }
 func (s *sharing) Output(text string)  { s.Progress(0, 0, text) }
 func (s *sharing) Cache() action.Cache { return s.cache }
-func (s *sharing) Foreign()            { s.foreign.Store(true) }
+func (s *sharing) Use(o action.Origin) { s.foreign.Store(!o.Own()) }
 
 func (*sharing) Later(context.Context, func(context.Context, string) error) {}
 

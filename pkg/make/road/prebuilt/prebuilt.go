@@ -67,7 +67,7 @@ func Folder() (string, error) {
 func (p *Packages) Fetch(ctx context.Context, folder string, found objects.List) bool {
 	start := time.Now()
 	s := objects.Share{
-		Cache: p.Compilation.Shared.Cache(), Foreign: folder, Scratch: p.Compilation.Scratch,
+		Cache: p.Compilation.Shared.Cache(), Folder: folder, Scratch: p.Compilation.Scratch,
 		Compile: p.compileTime,
 		Progress: func(done, total int64) {
 			p.Report.Progress(0, 0, fmt.Sprintf("fetching compiled packages: %d of %d MiB", done>>20, total>>20))

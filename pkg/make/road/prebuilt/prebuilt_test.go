@@ -31,7 +31,7 @@ func (*report) Counts(action.Unit)                                         {}
 func (*report) Progress(int64, int64, string)                              {}
 func (*report) Memory(int64)                                               {}
 func (r *report) Cache() action.Cache                                      { return r.cache }
-func (*report) Foreign()                                                   {}
+func (*report) Use(action.Origin)                                          {}
 func (*report) Later(context.Context, func(context.Context, string) error) {}
 
 // packages returns those of a compilation in a new tree, whose module has files.

@@ -55,7 +55,7 @@ func (j *judge) adopt(m *member, key string, r *Result) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := &record{Format: recordFormat, ID: m.ID, Key: key, Cached: true}
+	rec := &record{Format: recordFormat, ID: m.ID, Key: key, Origin: Cached}
 	for i, out := range m.outputs {
 		rec.Outputs = append(rec.Outputs, newOutput(out, contents[i]))
 		have, err := j.output(out)
