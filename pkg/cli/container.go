@@ -75,7 +75,7 @@ func (o *options) inContainer(ctx context.Context, cmd container.Command, fetch 
 	road := p.Roads.Containers(modules...)
 	road.Work = true
 	alone := func(do func() error) error { return action.Locked(ctx, p.Root, project.State, view.Event, do) }
-	rep := &notices{to: o.Err, quiet: time.Now()}
+	rep := (&notices{to: o.Err, quiet: time.Now()}).event
 	err = alone(func() error { return road.Open(ctx, rep) })
 	if err == nil {
 		err = road.Run(ctx, cmd, rep)
@@ -97,27 +97,19 @@ type notices struct {
 	quiet time.Time // when something was last printed
 }
 
-func (*notices) By(string)            {}
-func (*notices) Counts(action.Unit)   {}
-func (*notices) Memory(int64)         {}
-func (s *notices) Output(line string) { s.say(line) }
-func (s *notices) Step(text string, took time.Duration) {
-	s.say(fmt.Sprintf("slipway: %s, in %v", text, took.Round(time.Millisecond)))
-}
-
-// Progress prints only if nothing was printed for some time: an image takes minutes.
-func (s *notices) Progress(_, _ int64, text string) {
-	s.mu.Lock()
-	long := time.Since(s.quiet) > 5*time.Second
-	s.mu.Unlock()
-	if long {
-		s.say("slipway: " + text)
-	}
-}
-
-func (s *notices) say(line string) {
+// event prints an event. It prints progress only if nothing was printed for some time: an image takes minutes.
+func (s *notices) event(e action.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	line := e.Text
+	switch {
+	case e.Kind == action.Step:
+		line = fmt.Sprintf("slipway: %s, in %v", e.Text, e.Duration.Round(time.Millisecond))
+	case e.Kind == action.Progress && time.Since(s.quiet) > 5*time.Second:
+		line = "slipway: " + e.Text
+	case e.Kind != action.Output:
+		return
+	}
 	s.quiet = time.Now()
 	fmt.Fprintln(s.to, strings.ReplaceAll(line, "\n", " "))
 }

@@ -222,7 +222,7 @@ func containerSync(ctx context.Context, b *bench, row *Row) error {
 		}
 		var found syncs
 		sample, err := b.time(ctx, "engine, image, data container, sources and modules looked at", func() error {
-			return project.Roads.Containers(project.Catalog.Module).Open(ctx, &found)
+			return project.Roads.Containers(project.Catalog.Module).Open(ctx, found.event)
 		})
 		if err != nil {
 			return err
@@ -247,17 +247,11 @@ type syncs struct {
 	longest   time.Duration
 }
 
-func (*syncs) By(string)                     {}
-func (*syncs) Counts(action.Unit)            {}
-func (*syncs) Progress(int64, int64, string) {}
-func (*syncs) Output(string)                 {}
-func (*syncs) Memory(int64)                  {}
-
-func (s *syncs) Step(text string, took time.Duration) {
+func (s *syncs) event(e action.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if strings.HasSuffix(text, " are up to date") {
+	if e.Kind == action.Step && strings.HasSuffix(e.Text, " are up to date") {
 		s.unchanged++
-		s.longest = max(s.longest, took)
+		s.longest = max(s.longest, e.Duration)
 	}
 }

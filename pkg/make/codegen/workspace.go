@@ -33,12 +33,11 @@ func (o *Own) workspace(ctx context.Context, t *action.Task) (*workspace, error)
 	}
 	w := &workspace{own: o, dir: filepath.Join(t.Dir(), "module"), tmp: t.Dir(), tools: o.tools, before: map[string][]byte{}}
 	if w.tools == nil {
-		say := func(text string) { t.Progress(0, 0, text) }
-		g, err := o.Go(ctx, say)
+		g, err := o.Go(ctx, t.Report.Progress)
 		if err != nil {
 			return nil, err
 		}
-		if w.tools, err = NewTools(ctx, o.Root, g, say); err != nil {
+		if w.tools, err = NewTools(ctx, o.Root, g, t.Report.Progress); err != nil {
 			return nil, err
 		}
 	}

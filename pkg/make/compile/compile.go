@@ -136,7 +136,7 @@ func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec
 	}
 	for _, a := range stale {
 		if sum := p.sum(t.Path(a.Outputs[0])); sum != "" {
-			t.Known(a.Outputs[0], sum)
+			t.SetDigest(a.Outputs[0], sum)
 		}
 	}
 	return nil
@@ -152,9 +152,9 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 	for i, a := range stale {
 		made.Targets[i].Previous = t.Previous(a.Outputs[0])
 	}
-	var report road.Report = t
+	report := t.Report
 	if s.Elsewhere {
-		report = elsewhere{t, by.Info().Name}
+		report = named("the "+by.Info().Name+" road: ", report)
 	}
 	l := c.linked(t, by, made, stale, p)
 	made.Targets = l.copy(ctx, made.Targets, report)
@@ -176,10 +176,12 @@ func borrows(by road.Road) bool {
 	return ok && b.Borrows()
 }
 
-// An elsewhere reports a compile by a road that is not the request's, with the road's name.
-type elsewhere struct {
-	road.Report
-	road string
+// named returns a report in which the names of workers have a prefix.
+func named(prefix string, report action.Report) action.Report {
+	return func(e action.Event) {
+		if e.By != "" {
+			e.By = prefix + e.By
+		}
+		report(e)
+	}
 }
-
-func (e elsewhere) By(process string) { e.Report.By("the " + e.road + " road: " + process) }

@@ -34,8 +34,8 @@ func (f fake) Ready(context.Context) error { *f.looked++; return f.ready }
 func (fake) Commands(c road.Compilation) []string {
 	return []string{"fake " + c.Targets[0].Package + " " + c.Targets[0].Output}
 }
-func (f fake) Compile(_ context.Context, c road.Compilation, r road.Report) error {
-	r.By("fake")
+func (f fake) Compile(_ context.Context, c road.Compilation, r action.Report) error {
+	r.SetWorker("fake")
 	for _, t := range c.Targets {
 		*f.compiled = append(*f.compiled, t.Package)
 		if err := os.WriteFile(t.Output, []byte(t.Package), 0o755); err != nil {
@@ -227,7 +227,7 @@ type watched struct {
 	built func(file string) error
 }
 
-func (w *watched) Compile(_ context.Context, c road.Compilation, _ road.Report) error {
+func (w *watched) Compile(_ context.Context, c road.Compilation, _ action.Report) error {
 	for _, t := range c.Targets {
 		if err := os.WriteFile(t.Output, bytes.Repeat([]byte(t.Package+"\n"), 20_000), 0o755); err != nil {
 			return err

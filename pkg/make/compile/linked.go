@@ -48,7 +48,7 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 		l.programs[target.Output] = program{relink.Program{
 			// With the road's name, what one road has linked here is not copied for another one.
 			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
-			Key:    t.KeyWith(output, recipeOf(by, masked, target.Binary)),
+			Key:    t.CacheKeyFor(output, recipeOf(by, masked, target.Binary)),
 			Values: values,
 		}, output}
 		target.Record = filepath.Join(t.Dir(), made.File(target.Binary)+".link.json")
@@ -57,8 +57,8 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 }
 
 // copy makes those of the targets that were linked before, here or where the cache has it from, and returns the others.
-func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report) []road.Target {
-	if l.task.IsAudit() {
+func (l *linked) copy(ctx context.Context, targets []road.Target, r action.Report) []road.Target {
+	if l.task.Audit {
 		return targets
 	}
 	start, before := time.Now(), l.task.Origin()
@@ -98,7 +98,7 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r road.Report)
 }
 
 // make copies a binary that was linked before, and returns the origin of that one. The record is nil if there is none.
-func (l *linked) make(ctx context.Context, p program, file string, r road.Report) (record *relink.Record, origin action.Origin) {
+func (l *linked) make(ctx context.Context, p program, file string, r action.Report) (record *relink.Record, origin action.Origin) {
 	if ctx.Err() != nil {
 		return nil, ""
 	}
@@ -117,7 +117,7 @@ func (l *linked) make(ctx context.Context, p program, file string, r road.Report
 }
 
 // keepLinked keeps what the road has linked.
-func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r road.Report) {
+func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r action.Report) {
 	for _, target := range targets {
 		if target.Record == "" {
 			continue
@@ -129,13 +129,13 @@ func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r road.R
 }
 
 // keep keeps a binary for other versions once it is in its place, here and in the cache. Errors cost time then, and are shown.
-func (l *linked) keep(ctx context.Context, p program, record relink.Record, origin action.Origin, r road.Report) {
+func (l *linked) keep(ctx context.Context, p program, record relink.Record, origin action.Origin, r action.Report) {
 	l.task.WhenDone(p.output, func(file string) {
 		if err := l.links.Keep(p.Program, file, record, origin); err != nil {
 			r.Output(fmt.Sprintf("%s was not kept, so its next version is linked again: %v", p.Name, err))
 		}
 		if cache := l.task.Cache(); cache != nil && cache.Stores() {
-			l.task.Later(ctx, func(ctx context.Context, dir string) error {
+			l.task.UploadAsync(ctx, func(ctx context.Context, dir string) error {
 				return relink.Share{Cache: cache, Scratch: dir}.Store(ctx, p.Program, file, record)
 			})
 		}

@@ -40,7 +40,7 @@ type module struct {
 // edits is a road that is so slow that an input is edited meanwhile.
 type edits struct{ road.Road }
 
-func (e edits) Compile(ctx context.Context, c road.Compilation, r road.Report) error {
+func (e edits) Compile(ctx context.Context, c road.Compilation, r action.Report) error {
 	if err := e.Road.Compile(ctx, c, r); err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (s Spec) run(ctx context.Context, t *action.Task, root, cache string) error
 		return err
 	}
 	for _, blob := range written.blobs() {
-		t.Known(path.Join(s.Part, blobPath(blob)), blob.Hex)
+		t.SetDigest(path.Join(s.Part, blobPath(blob)), blob.Hex)
 	}
 	var crc uint32
 	var parts []archive.Part
@@ -121,7 +121,7 @@ func (s Spec) run(ctx context.Context, t *action.Task, root, cache string) error
 	if err != nil {
 		return err
 	}
-	t.Known(s.Archive, sum.SHA256)
+	t.SetDigest(s.Archive, sum.SHA256)
 	if err := packer.Remember(ctx, t.Path(s.Archive), sum.SHA256, crc, parts); err != nil {
 		return err
 	}

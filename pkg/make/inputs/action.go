@@ -54,7 +54,7 @@ func Action(s Spec, at Place) *action.Action {
 				return err
 			}
 			entries = append(entries, more...)
-			if more, err = s.packages(ctx, at.Debian, func(text string) { t.Progress(0, 0, text) }); err != nil {
+			if more, err = s.packages(ctx, at.Debian, t.Report.Progress); err != nil {
 				return err
 			}
 			if entries, err = withSums(append(entries, more...)); err != nil {
@@ -64,7 +64,7 @@ func Action(s Spec, at Place) *action.Action {
 			if err != nil {
 				return err
 			}
-			t.Known(tar, digest.SHA256)
+			t.SetDigest(tar, digest.SHA256)
 			return os.WriteFile(t.Path(sum), []byte(digest.SHA512+"\n"), 0o644)
 		},
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 
 	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/input"
@@ -140,7 +141,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-func quiet(int64, int64, string) {}
+func quiet(action.Event) {}
 
 func TestModulesAreLaidOutAsAProxyHasThem(t *testing.T) {
 	t.Parallel()

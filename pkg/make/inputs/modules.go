@@ -51,25 +51,25 @@ func ModulesAction(find Go, s ModulesSpec) *action.Action {
 		Recipe:  code.Recipe(s),
 		Outputs: []string{out},
 		Run: func(ctx context.Context, t *action.Task) error {
-			g, err := find(ctx, func(text string) { t.Progress(0, 0, text) })
+			g, err := find(ctx, t.Report.Progress)
 			if err != nil {
 				return err
 			}
-			t.By(fmt.Sprintf("%d modules", len(s.Modules)))
-			return s.write(ctx, g, t.Path(out), t.Progress)
+			t.Report.SetWorker(fmt.Sprintf("%d modules", len(s.Modules)))
+			return s.write(ctx, g, t.Path(out), t.Report)
 		},
 	}
 }
 
 // write fills dir.
-func (s ModulesSpec) write(ctx context.Context, g *toolchain.Go, dir string, progress func(done, total int64, text string)) error {
+func (s ModulesSpec) write(ctx context.Context, g *toolchain.Go, dir string, report action.Report) error {
 	cache := filepath.Join(g.ModCache, "cache", "download")
 	missing, err := s.missing(cache)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		progress(0, 0, fmt.Sprintf("fetching %d modules", len(missing)))
+		report.Progress(fmt.Sprintf("fetching %d modules", len(missing)))
 		if err := g.Fetch(ctx, missing); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s ModulesSpec) write(ctx context.Context, g *toolchain.Go, dir string, pro
 			if err := writeModule(ctx, cache, dir, m); err != nil {
 				return err
 			}
-			progress(done.Add(1), int64(len(s.Modules)), m.String())
+			report.Count("", done.Add(1), int64(len(s.Modules)), m.String())
 			return nil
 		})
 	}

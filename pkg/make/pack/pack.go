@@ -94,7 +94,7 @@ func Action(s Spec, at Place) *action.Action {
 			if err != nil {
 				return err
 			}
-			t.Known(tar, digest.SHA256)
+			t.SetDigest(tar, digest.SHA256)
 			return os.WriteFile(t.Path(sum), []byte(digest.SHA512+"\n"), 0o644)
 		},
 	}

@@ -191,13 +191,13 @@ func Action(root string, find Go, gen Generator, s Spec, m *module.Module, input
 		Inputs:  in,
 		Outputs: []string{s.file(ModFile), s.file(SumFile), s.file(ListFile), s.file(Proxy) + "/"},
 		Run: func(ctx context.Context, t *action.Task) error {
-			w, err := prepare(ctx, root, find, gen, s, m, func(text string) { t.Progress(0, 0, text) })
+			w, err := prepare(ctx, root, find, gen, s, m, t.Report.Progress)
 			if err != nil {
 				return err
 			}
 			for _, r := range w.reports {
 				for _, line := range notes(r) {
-					t.Output(line)
+					t.Report.Output(line)
 				}
 			}
 			if err := w.generate(ctx, t.Dir()); err != nil {
@@ -208,7 +208,7 @@ func Action(root string, find Go, gen Generator, s Spec, m *module.Module, input
 				return err
 			}
 			if m, stale := list.missingIn(filepath.Join(root, filepath.FromSlash(BazelConfig))); stale && s.Project == "" {
-				t.Output(fmt.Sprintf("%s does not have %s as the patches change it: the generated files of Bazel are out of date", BazelConfig, m))
+				t.Report.Output(fmt.Sprintf("%s does not have %s as the patches change it: the generated files of Bazel are out of date", BazelConfig, m))
 			}
 			return nil
 		},

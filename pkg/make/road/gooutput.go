@@ -14,7 +14,7 @@ import (
 // A GoOutput receives the output of `go build -v`, and separates package names, which are progress, from messages for the user.
 // Only one goroutine at a time may write to it.
 type GoOutput struct {
-	Report Report
+	Report action.Report
 
 	line     []byte       // the last one, not ended yet
 	packages atomic.Int64 // compiled so far
@@ -48,15 +48,14 @@ func (o *GoOutput) Flush() {
 func (o *GoOutput) sort(text string) {
 	switch {
 	case strings.HasPrefix(text, "go: downloading "):
-		o.Report.Progress(o.packages.Load(), 0, strings.TrimPrefix(text, "go: "))
+		o.Report.Count(action.Packages, o.packages.Load(), 0, strings.TrimPrefix(text, "go: "))
 	case text != "" && !strings.ContainsAny(text, " \t:#") && !strings.HasPrefix(text, "-"):
 		done := o.packages.Add(1)
 		total := o.total.Load()
 		if total > 0 {
 			total = max(total, done) // the total is an estimate: packages were being compiled while it was counted
 		}
-		o.Report.Counts(action.Packages)
-		o.Report.Progress(done, total, text)
+		o.Report.Count(action.Packages, done, total, text)
 	default:
 		o.Report.Output(text)
 	}

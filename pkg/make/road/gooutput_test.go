@@ -5,32 +5,31 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/mechanism/action"
 )
 
-// A recorder is a Report that keeps what it receives.
+// A recorder keeps what is reported.
 type recorder struct {
 	lines []string
 	unit  action.Unit
 }
 
-func (*recorder) By(string)                  {}
-func (*recorder) Memory(int64)               {}
-func (*recorder) Step(string, time.Duration) {}
-func (r *recorder) Output(line string)       { r.lines = append(r.lines, "output "+line) }
-func (r *recorder) Counts(unit action.Unit)  { r.unit = unit }
-func (r *recorder) Progress(done, total int64, text string) {
-	r.lines = append(r.lines, fmt.Sprintf("%d of %d %s", done, total, text))
+func (r *recorder) event(e action.Event) {
+	switch e.Kind {
+	case action.Progress:
+		r.lines, r.unit = append(r.lines, fmt.Sprintf("%d of %d %s", e.Done, e.Total, e.Text)), e.Unit
+	case action.Output:
+		r.lines = append(r.lines, "output "+e.Text)
+	}
 }
 
 func TestPackageNamesAreProgressAndOtherLinesAreOutput(t *testing.T) {
 	t.Parallel()
 	var r recorder
-	o := &GoOutput{Report: &r}
+	o := &GoOutput{Report: r.event}
 	// However it is cut into writes.
 	for _, part := range []string{
 		"go: downloading k8s.io/api v0.36.3\nruntime/", "internal\nk8s.io/api/core/v1\n", "\n# k8s.io/x\n./a.go:1:2: unde", "fined: b\r\n",
@@ -57,7 +56,7 @@ func TestPackageNamesAreProgressAndOtherLinesAreOutput(t *testing.T) {
 func TestEndlessLineIsCut(t *testing.T) {
 	t.Parallel()
 	var r recorder
-	o := &GoOutput{Report: &r}
+	o := &GoOutput{Report: r.event}
 	for range 3 {
 		_, _ = o.Write([]byte(strings.Repeat("x ", maxLine/2)))
 	}
@@ -81,7 +80,7 @@ func TestPackagesOfTestsAreNotCounted(t *testing.T) {
 
 func TestWatchEndsWithTheCompile(t *testing.T) {
 	t.Parallel()
-	stop := (&GoOutput{Report: &recorder{}}).WatchTotal(t.Context(), Compilation{}, nil, func(context.Context, []string) ([]byte, error) {
+	stop := (&GoOutput{Report: (&recorder{}).event}).WatchTotal(t.Context(), Compilation{}, nil, func(context.Context, []string) ([]byte, error) {
 		t.Error("packages are counted at once")
 		return nil, nil
 	})

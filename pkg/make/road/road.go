@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/action"
@@ -25,7 +24,7 @@ type Road interface {
 	// and more only where the road cannot promise the bytes of the others.
 	Recipe(spec Spec, bin Binary) []string
 	// Compile makes every target's Output, or returns an error. Messages of the Go command go to r.Output unchanged.
-	Compile(ctx context.Context, c Compilation, r Report) error
+	Compile(ctx context.Context, c Compilation, r action.Report) error
 }
 
 // An Info describes a road.
@@ -126,11 +125,11 @@ type Compilation struct {
 	Shared Sharing
 }
 
-// A Sharing gives a compile access to a cache that machines share. An action.Task is one.
+// A Sharing gives a compile access to a cache that machines share: see [action.Task], which is one.
 type Sharing interface {
 	Cache() action.Cache
-	Use(origin action.Origin)                                                 // reports that the binaries have parts with an origin
-	Later(ctx context.Context, f func(ctx context.Context, dir string) error) // runs f, which stores something in the cache
+	Use(o action.Origin) // reports that the binaries have parts with an origin
+	UploadAsync(ctx context.Context, f func(ctx context.Context, dir string) error)
 }
 
 // Options are what a user may change about a compile, with Kubernetes' variables of these names.
@@ -148,16 +147,6 @@ type Target struct {
 
 	// Record, if not empty, is where a road may write how it has linked the binary: see package relink.
 	Record string
-}
-
-// A Report receives what happens while a road compiles. An action.Task is one.
-type Report interface {
-	By(process string)                       // which process, container or invocation does the work
-	Counts(unit action.Unit)                 // what Progress counts from now on
-	Progress(done, total int64, text string) // total 0 is unknown
-	Output(line string)                      // for the user, as the Go command printed it
-	Step(text string, took time.Duration)    // a part of the work is done
-	Memory(peak int64)                       // peak resident memory of all processes together, bytes
 }
 
 // A GoCommand is a run of the Go command that makes some of a compilation's targets.

@@ -32,7 +32,7 @@ func letters(root string) (actions []*Action, got *[]string) {
 			if err := os.WriteFile(t.Path(a.Outputs[0]), data, 0o666); err != nil {
 				return err
 			}
-			t.Memory(int64(len(stale)) * 100)
+			t.Report.Memory(int64(len(stale)) * 100)
 		}
 		return nil
 	}}

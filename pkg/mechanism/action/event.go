@@ -58,6 +58,31 @@ type Event struct {
 	Files  []File `json:"files,omitempty"`  // with Done, Skipped and Hit: the outputs; with Fetched: those that were
 }
 
+// A Report receives events of a running action. It adds which action it is, and may be called from several goroutines.
+type Report func(Event)
+
+// Progress reports what is done now.
+func (r Report) Progress(text string) { r(Event{Kind: Progress, Text: text}) }
+
+// Count reports that done of total (0: unknown) units are done; text names the latest.
+func (r Report) Count(unit Unit, done, total int64, text string) {
+	r(Event{Kind: Progress, Unit: unit, Done: done, Total: total, Text: text})
+}
+
+// Output reports a line of a tool's output.
+func (r Report) Output(line string) { r(Event{Kind: Output, Text: line}) }
+
+// Step reports that a part of the work is done, and how long it took.
+func (r Report) Step(text string, took time.Duration) {
+	r(Event{Kind: Step, Text: text, Duration: took})
+}
+
+// SetWorker sets what does the work from now on, for all events of the action: "go build, pid 4711".
+func (r Report) SetWorker(name string) { r(Event{By: name}) }
+
+// Memory reports the peak resident memory, in bytes, of the processes that the action started. The highest of several reports counts.
+func (r Report) Memory(peak int64) { r(Event{Memory: peak}) }
+
 // A File is an output of an action.
 type File struct {
 	Path   string `json:"path"` // relative to the graph's root, slash-separated

@@ -66,7 +66,7 @@ func TestKeyWithAnotherRecipeIsThatOfSuchAnAction(t *testing.T) {
 		run := program.Run
 		program.Recipe = recipe
 		program.Run = func(ctx context.Context, t *Task) error {
-			key = t.KeyWith(output, asked)
+			key = t.CacheKeyFor(output, asked)
 			return run(ctx, t)
 		}
 		b.Actions = []*Action{program}

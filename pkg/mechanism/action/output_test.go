@@ -113,7 +113,7 @@ func TestOutputsAreNotReadAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, join("read", "out/read", "src"), &Action{
 		ID: "known", Outputs: []string{"out/known"}, Run: func(_ context.Context, t *Task) error {
-			t.Known("out/known", strings.Repeat("12", 32)) // wrong, so that reading the file would show
+			t.SetDigest("out/known", strings.Repeat("12", 32)) // wrong, so that reading the file would show
 			return os.WriteFile(t.Path("out/known"), []byte("text"), 0o666)
 		},
 	})
@@ -201,7 +201,7 @@ func (b *bench) sum(t *testing.T, name string) string {
 func TestSumsOfFilesInAnOutputDirectoryAreTrusted(t *testing.T) {
 	t.Parallel()
 	a := &Action{ID: "a", Inputs: []string{"src"}, Outputs: []string{"out/"}, Run: func(_ context.Context, task *Task) error {
-		task.Known("out/deep/file", sumOf("another text"))
+		task.SetDigest("out/deep/file", sumOf("another text"))
 		return writeFile(filepath.Join(task.Path("out/"), "deep", "file"), "text")
 	}}
 	b := newBench(t, a)

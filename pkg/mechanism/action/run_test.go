@@ -26,13 +26,12 @@ func TestEventsReportTheWholeRun(t *testing.T) {
 	a.Phase = "join"
 	run := a.Run
 	a.Run = func(ctx context.Context, t *Task) error {
-		t.By("test")
-		t.Progress(1, 2, "half")
-		t.Counts(Packages)
-		t.Progress(2, 2, "whole")
-		t.Output("a line")
-		t.Memory(3)
-		t.Memory(2)
+		t.Report.SetWorker("test")
+		t.Report.Count("", 1, 2, "half")
+		t.Report.Count(Packages, 2, 2, "whole")
+		t.Report.Output("a line")
+		t.Report.Memory(3)
+		t.Report.Memory(2)
 		return run(ctx, t)
 	}
 	b := newBench(t, a)
@@ -146,7 +145,7 @@ func TestMistakesOfAnActionAreErrors(t *testing.T) {
 			"a: made out/a, but not as a file"},
 		"undeclared path": {func(_ context.Context, t *Task) error { t.Path("out/b"); return nil },
 			`a: panic: a: "out/b" is not among its outputs`},
-		"not a sum": {func(_ context.Context, t *Task) error { t.Known("out/a", "12"); return nil },
+		"not a sum": {func(_ context.Context, t *Task) error { t.SetDigest("out/a", "12"); return nil },
 			`a: panic: a: "12" is not a SHA-256 of out/a`},
 		"full disk": {func(context.Context, *Task) error { return &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC} },
 			"a: write x: no space left on device: free some and run the same command again; finished work is kept"},
@@ -351,7 +350,7 @@ func TestNoEventComesAfterFinished(t *testing.T) {
 	b := newBench(t, &Action{ID: "a", Run: func(_ context.Context, t *Task) error { task = t; return nil }})
 	b.run()
 	before := len(b.events)
-	task.Output("late")
+	task.Report.Output("late")
 	if len(b.events) != before {
 		t.Error("an event after Finished")
 	}

@@ -142,8 +142,9 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 }
 
 func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
-	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{origin: Built.With(s.program), known: make(map[string][32]byte),
-		linked: make(map[string]linked)}}
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{origin: Built.With(s.program),
+		digests: make(map[string][32]byte), linked: make(map[string]linked)}}
+	t.Report = t.emit
 	t.all = make([]*verdict, len(u.members))
 	var g errgroup.Group
 	_, most := s.judgers()
@@ -171,8 +172,8 @@ func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 	if len(t.stale) == 0 {
 		return report{stage: judged, unit: u}
 	}
-	t.audit = slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.audit, v.ID) })
-	if !s.own && !t.audit {
+	t.Audit = slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.audit, v.ID) })
+	if !s.own && !t.Audit {
 		t.cache = s.cache
 	}
 	return report{stage: judged, unit: u, task: t}

@@ -167,7 +167,7 @@ func (t *Task) callDone(v *verdict) {
 // to, unless they differ from what they were before the link in more than the change time.
 func (t *Task) statuses(facts facts) map[string]statcache.Status {
 	statuses := make(map[string]statcache.Status)
-	for out := range facts.known {
+	for out := range facts.digests {
 		if st, err := statcache.Lstat(t.run.absolute(out)); err == nil && st.Regular() {
 			statuses[out] = st
 		}
@@ -189,7 +189,7 @@ func (t *Task) remember(facts facts, before map[string]statcache.Status) {
 		if after, err := statcache.Lstat(t.run.absolute(p)); err != nil || after != st {
 			continue
 		}
-		sum, ok := facts.known[p]
+		sum, ok := facts.digests[p]
 		if !ok {
 			sum = facts.linked[p].sum
 		}

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,10 +19,12 @@ import (
 	"slipway.build/pkg/mechanism/statcache"
 )
 
-// A Task is what a running action, or batch, works with: places to write to, digests that are known already, and ways to
-// report. Its methods may be called from several goroutines. Paths are those that the action declares; for a batch, those
+// A Task is what a running action, or batch, works with: paths, digests, and the cache. Its methods may be called from several goroutines. Paths are those that the action declares; for a batch, those
 // that any member declares. A path that is not declared is a mistake in the program and panics.
 type Task struct {
+	Report Report // of what happens, for the user
+	Audit  bool   // the results are compared with those of a cache, and so must be made of inputs alone
+
 	run    *run
 	unit   *unit
 	all    []*verdict // of all members
@@ -30,8 +33,6 @@ type Task struct {
 	folder string     // absolute; holds everything temporary of this task
 	start  time.Time
 
-	audit bool // they are made to be compared with what a cache has
-
 	mu    sync.Mutex
 	facts facts
 	done  map[string]func(file string) // by output: see WhenDone
@@ -39,13 +40,13 @@ type Task struct {
 
 // facts are what an action has reported to its task.
 type facts struct {
-	known  map[string][sha256.Size]byte // by path: outputs, and files in output directories
-	linked map[string]linked            // by path: inputs that have one more link now
-	memory int64                        // peak, bytes
-	by     string
-	origin Origin
-	unit   Unit
-	err    error // why a temporary folder could not be made
+	digests map[string][sha256.Size]byte // by path: outputs, and files in output directories
+	linked  map[string]linked            // by path: inputs that have one more link now
+	memory  int64                        // peak, bytes
+	by      string
+	origin  Origin
+	unit    Unit
+	err     error // why a temporary folder could not be made
 }
 
 // A linked file is an input as it was before it got one more link.
@@ -82,17 +83,17 @@ func (t *Task) Previous(output string) string {
 	return t.run.absolute(out)
 }
 
-// Known reports the SHA-256, in hexadecimal, of an output that is a file, or of a file in an output directory, as
-// the action computed it. The runner trusts it and does not read the file again.
-func (t *Task) Known(output, sum string) {
+// SetDigest sets the SHA-256, in hexadecimal, of an output that is a file, or of a file in an output directory. The runner trusts it and
+// does not read the file.
+func (t *Task) SetDigest(output, digest string) {
 	out := t.within(output)
-	var known [sha256.Size]byte
-	if n, err := hex.Decode(known[:], []byte(sum)); err != nil || n != len(known) || len(sum) != 2*len(known) {
-		panic(fmt.Sprintf("%s: %q is not a SHA-256 of %s", t.unit.id, sum, output))
+	var sum [sha256.Size]byte
+	if n, err := hex.Decode(sum[:], []byte(digest)); err != nil || n != len(sum) || len(digest) != 2*len(sum) {
+		panic(fmt.Sprintf("%s: %q is not a SHA-256 of %s", t.unit.id, digest, output))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.facts.known[out] = known
+	t.facts.digests[out] = sum
 }
 
 // Link makes an input file, or a file in an input directory, a file in an output directory by a hard link, or by a
@@ -117,7 +118,7 @@ func (t *Task) Link(input, output string) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.facts.known[out], t.facts.linked[in] = sum, linked{before, sum}
+	t.facts.digests[out], t.facts.linked[in] = sum, linked{before, sum}
 	return nil
 }
 
@@ -140,26 +141,6 @@ func (t *Task) Dir() string {
 	return dir
 }
 
-// Progress reports that done of total (0: unknown) units of work are done; text names the latest.
-func (t *Task) Progress(done, total int64, text string) {
-	t.emit(Event{Kind: Progress, Done: done, Total: total, Text: text})
-}
-
-// Counts sets what Progress counts from now on.
-func (t *Task) Counts(unit Unit) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.facts.unit = unit
-}
-
-// Output reports a line of a tool's output.
-func (t *Task) Output(line string) { t.emit(Event{Kind: Output, Text: line}) }
-
-// Step reports that a part of the work is done, and how long it took.
-func (t *Task) Step(text string, took time.Duration) {
-	t.emit(Event{Kind: Step, Text: text, Duration: took})
-}
-
 // Cache returns the cache that the action may take parts from, or nil. What is made again, to be compared with a cache's result, must not
 // take any.
 func (t *Task) Cache() Cache { return t.cache }
@@ -174,9 +155,6 @@ func (t *Task) Use(o Origin) {
 // Origin returns the origin of what the action makes, by what it has used until now.
 func (t *Task) Origin() Origin { return t.snapshot().origin }
 
-// IsAudit reports whether a result is made to be compared with that of a cache. It must be made of inputs alone.
-func (t *Task) IsAudit() bool { return t.audit }
-
 // WhenDone has f called with the absolute path of an output when that is in its final place. It is not called if an input was edited
 // meanwhile: then the output may not be what the key says. F may make links to the output, which the runner does not take for changes.
 func (t *Task) WhenDone(output string, f func(file string)) {
@@ -189,8 +167,8 @@ func (t *Task) WhenDone(output string, f func(file string)) {
 	t.done[out] = f
 }
 
-// KeyWith returns the key in caches of the stale action that makes an output, as it would be with another recipe.
-func (t *Task) KeyWith(output string, recipe []string) string {
+// CacheKeyFor returns the key in caches that the action of an output would have with another recipe.
+func (t *Task) CacheKeyFor(output string, recipe []string) string {
 	other := *t.maker(t.declared(output))
 	member := *other.member
 	changed := *member.Action
@@ -199,10 +177,10 @@ func (t *Task) KeyWith(output string, recipe []string) string {
 	return other.commonKey()
 }
 
-// Later has f store something in the cache while other actions run. Dir is an empty folder for temporary files.
-func (t *Task) Later(ctx context.Context, f func(ctx context.Context, dir string) error) {
+// UploadAsync calls f, which uploads something to the cache, while other actions run. Dir is an empty folder for temporary files.
+func (t *Task) UploadAsync(ctx context.Context, f func(ctx context.Context, dir string) error) {
 	t.run.later(ctx, t.unit.id, func() error {
-		dir, err := os.MkdirTemp(t.run.tmp, "later")
+		dir, err := os.MkdirTemp(t.run.tmp, "upload")
 		if err != nil {
 			return err
 		}
@@ -210,28 +188,15 @@ func (t *Task) Later(ctx context.Context, f func(ctx context.Context, dir string
 	})
 }
 
-// By sets what does the work from now on, for every event of the task: "go build, pid 4711".
-func (t *Task) By(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.facts.by = text
-}
-
-// Memory reports the peak resident memory, in bytes, of the processes that the action started. The highest of several
-// reports counts.
-func (t *Task) Memory(peak int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.facts.memory = max(t.facts.memory, peak)
-}
-
+// emit keeps what an event says of the action, and passes the event on if it is one for the user.
 func (t *Task) emit(e Event) {
-	e.Action, e.Phase = t.unit.id, t.unit.phase
-	facts := t.snapshot()
-	if e.By = facts.by; e.Kind == Progress {
-		e.Unit = facts.unit
+	t.mu.Lock()
+	t.facts.by, t.facts.memory = cmp.Or(e.By, t.facts.by), max(e.Memory, t.facts.memory)
+	e.Action, e.Phase, e.By = t.unit.id, t.unit.phase, t.facts.by
+	t.mu.Unlock()
+	if e.Kind != "" {
+		t.run.emit(e)
 	}
-	t.run.emit(e)
 }
 
 // mkdir keeps its error for later: the action's own attempt to write fails, too, with a less clear one.
@@ -250,7 +215,7 @@ func (t *Task) snapshot() facts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	copied := t.facts
-	copied.known, copied.linked = maps.Clone(t.facts.known), maps.Clone(t.facts.linked)
+	copied.digests, copied.linked = maps.Clone(t.facts.digests), maps.Clone(t.facts.linked)
 	return copied
 }
 

@@ -55,8 +55,8 @@ func Action(root string, from Sources, s Spec) *action.Action {
 			if err != nil {
 				return err
 			}
-			t.By(fmt.Sprintf("%d packages of Debian's %s", len(lock.Packages), lock.Suite))
-			files, err := Fetch(ctx, from, lock, func(text string) { t.Progress(0, 0, text) })
+			t.Report.SetWorker(fmt.Sprintf("%d packages of Debian's %s", len(lock.Packages), lock.Suite))
+			files, err := Fetch(ctx, from, lock, t.Report.Progress)
 			if err != nil {
 				return err
 			}

@@ -6,13 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/mechanism/action"
 )
 
 // An output receives what Bazel writes, and separates progress from messages for the user. One goroutine writes to it.
 type output struct {
-	report road.Report
+	report action.Report
 	line   []byte // the last one, not ended yet
 }
 
@@ -44,12 +43,11 @@ var transient = regexp.MustCompile(
 
 func (o *output) sort(line string) {
 	if m := actions.FindStringSubmatch(line); m != nil {
-		o.report.Counts(action.Steps)
-		o.report.Progress(number(m[1]), number(m[2]), strings.TrimSpace(m[3]))
+		o.report.Count(action.Steps, number(m[1]), number(m[2]), strings.TrimSpace(m[3]))
 		return
 	}
 	if transient.MatchString(line) {
-		o.report.Progress(0, 0, strings.TrimSpace(strings.TrimPrefix(line, "INFO: ")))
+		o.report.Progress(strings.TrimSpace(strings.TrimPrefix(line, "INFO: ")))
 		return
 	}
 	o.report.Output(line)

@@ -20,6 +20,7 @@ import (
 
 	"slipway.build/pkg/make/buildid"
 	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
@@ -147,7 +148,7 @@ func labels(c road.Compilation) []string {
 }
 
 // Compile runs bazel build for all targets, and copies what it made.
-func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report) error {
+func (r *Road) Compile(ctx context.Context, c road.Compilation, rep action.Report) error {
 	for _, t := range c.Targets {
 		if err := r.CheckBinary(t.Binary); err != nil {
 			return err
@@ -163,7 +164,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b, err := r.Bazel(ctx, func(text string) { rep.Progress(0, 0, text) })
+	b, err := r.Bazel(ctx, rep.Progress)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func (m *Made) Recipe(spec road.Spec, bin road.Binary) []string {
 }
 
 // Compile copies the files, after the same checks as in the Bazel road.
-func (m *Made) Compile(_ context.Context, c road.Compilation, _ road.Report) error {
+func (m *Made) Compile(_ context.Context, c road.Compilation, _ action.Report) error {
 	files := make([]string, len(c.Targets))
 	for i, label := range labels(c) {
 		if files[i] = m.Files[label]; files[i] == "" {
@@ -285,7 +286,7 @@ func buildArgs(platform catalog.Platform) []string {
 }
 
 // build builds the targets, and returns the file that was made for each.
-func build(ctx context.Context, b Bazel, c road.Compilation, rep road.Report) ([]string, error) {
+func build(ctx context.Context, b Bazel, c road.Compilation, rep action.Report) ([]string, error) {
 	labels, events := labels(c), filepath.Join(c.Scratch, "events.json")
 	args := append(buildArgs(c.Platform),
 		"--color=no", "--curses=no", "--show_progress_rate_limit=1", "--show_result=0", "--noshow_loading_progress")
@@ -294,7 +295,7 @@ func build(ctx context.Context, b Bazel, c road.Compilation, rep road.Report) ([
 	output := &output{report: rep}
 	cmd.Stdout, cmd.Stderr = output, output // the same value, so that one goroutine writes to it
 	child.Interrupt(cmd, time.Minute)       // Bazel's client then makes the server stop the build, which keeps what is done
-	rep.By(fmt.Sprintf("%s: bazel build", b))
+	rep.SetWorker(fmt.Sprintf("%s: bazel build", b))
 	err := child.Run(cmd, syscall.SIGINT, nil)
 	output.flush()
 	if ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package bazel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/mechanism/action"
@@ -31,7 +31,7 @@ func (f fake) Command(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "/bin/sh", append([]string{"-euc", string(f), "bazel"}, args...)...)
 }
 
-// A recorder is a Report that keeps what it receives.
+// A recorder keeps what is reported.
 type recorder struct {
 	by       string
 	lines    []string
@@ -39,14 +39,14 @@ type recorder struct {
 	unit     action.Unit
 }
 
-func (r *recorder) By(process string)       { r.by = process }
-func (r *recorder) Counts(unit action.Unit) { r.unit = unit }
-func (r *recorder) Progress(done, total int64, text string) {
-	r.progress = append(r.progress, fmt.Sprintf("%d of %d %s", done, total, text))
+func (r *recorder) event(e action.Event) {
+	switch r.by = cmp.Or(e.By, r.by); e.Kind {
+	case action.Progress:
+		r.progress, r.unit = append(r.progress, fmt.Sprintf("%d of %d %s", e.Done, e.Total, e.Text)), cmp.Or(e.Unit, r.unit)
+	case action.Output:
+		r.lines = append(r.lines, e.Text)
+	}
 }
-func (r *recorder) Output(line string)         { r.lines = append(r.lines, line) }
-func (r *recorder) Step(string, time.Duration) {}
-func (r *recorder) Memory(int64)               {}
 
 func notStale(context.Context) (string, error) { return "", nil }
 
@@ -81,7 +81,7 @@ made() { echo '{"id":{"targetCompleted":{"label":"'$1'"}},"completed":{"success"
 self=` + binary + "\n" + script
 	find := func(context.Context, func(string)) (Bazel, error) { return fake(script), nil }
 	r := &Road{Root: root, Version: runtime.Version(), Stale: notStale, Bazel: find}
-	err = r.Compile(t.Context(), c, rep)
+	err = r.Compile(t.Context(), c, rep.event)
 	return root, c, rep, err
 }
 
@@ -299,7 +299,7 @@ func TestMadeChecksBinariesLikeTheBazelRoad(t *testing.T) {
 			for i := range into.Targets {
 				into.Targets[i].Output = filepath.Join(dir, fmt.Sprint(i))
 			}
-			err := (&Made{Root: root, Version: test.goIs, Files: test.files}).Compile(t.Context(), into, &recorder{})
+			err := (&Made{Root: root, Version: test.goIs, Files: test.files}).Compile(t.Context(), into, (&recorder{}).event)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the error is %v, want %q in it", err, test.want)
@@ -407,13 +407,13 @@ func TestStaleFilesAreRefusedBeforeBazelRuns(t *testing.T) {
 		return nil, errors.New("none")
 	}}
 	r.Stale = func(context.Context) (string, error) { return "build/bazel/generated/config.bzl", nil }
-	err := r.Compile(t.Context(), road.Compilation{}, &recorder{})
+	err := r.Compile(t.Context(), road.Compilation{}, (&recorder{}).event)
 	if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "config.bzl") {
 		t.Errorf("error %v", err)
 	}
 	unknown := errors.New("no go command")
 	r.Stale = func(context.Context) (string, error) { return "", unknown }
-	if err := r.Compile(t.Context(), road.Compilation{}, &recorder{}); !errors.Is(err, unknown) {
+	if err := r.Compile(t.Context(), road.Compilation{}, (&recorder{}).event); !errors.Is(err, unknown) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 )
 
@@ -25,7 +25,7 @@ func (e *CommandError) Error() string { return e.Exit.Error() }
 
 // Run runs a command in a container, at the top of its copy of the tree. What it writes into _output stays in the engine. The
 // error is a *CommandError if the command itself failed. The road must be one for commands, see Road.Work.
-func (r *Road) Run(ctx context.Context, cmd Command, rep road.Report) (err error) {
+func (r *Road) Run(ctx context.Context, cmd Command, rep action.Report) (err error) {
 	var later background
 	defer func() { err = errors.Join(err, later.wait()) }()
 	s, h, err := r.open(ctx, rep)
@@ -50,7 +50,7 @@ func (r *Road) Run(ctx context.Context, cmd Command, rep road.Report) (err error
 	if err != nil {
 		return s.cause(ctx, err)
 	}
-	rep.By(fmt.Sprintf("container %s of %s", c.Name, s.image))
+	rep.SetWorker(fmt.Sprintf("container %s of %s", c.Name, s.image))
 	defer later.do(c.Remove)
 	// Temporary files of builds do not fit into memory.
 	temporary := cacheFolder + "/tmp/" + c.Name
@@ -67,7 +67,7 @@ func (r *Road) Run(ctx context.Context, cmd Command, rep road.Report) (err error
 }
 
 // Fetch copies folders that commands made in _output into the tree's own _output.
-func (r *Road) Fetch(ctx context.Context, folders []string, rep road.Report) (err error) {
+func (r *Road) Fetch(ctx context.Context, folders []string, rep action.Report) (err error) {
 	var later background
 	defer func() { err = errors.Join(err, later.wait()) }()
 	s, h, err := r.open(ctx, rep)

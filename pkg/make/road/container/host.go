@@ -12,7 +12,7 @@ import (
 
 	"github.com/docker/go-units"
 
-	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/transfer"
 )
@@ -72,7 +72,7 @@ func (h *host) dial(ctx context.Context) (io.ReadWriteCloser, error) {
 }
 
 // fetchFrom fetches files from the engine.
-func (h *host) fetchFrom(ctx context.Context, rep road.Report, module, from string, names []string, to, basis string) error {
+func (h *host) fetchFrom(ctx context.Context, rep action.Report, module, from string, names []string, to, basis string) error {
 	return step(rep, "fetching results", func() (string, error) {
 		stats, err := h.Fetch(ctx, module, from, names, to, basis)
 		return fmt.Sprintf("fetched %d files, %s", stats.Files, units.HumanSize(float64(stats.Received))), err

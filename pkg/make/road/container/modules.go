@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/transfer"
 	"slipway.build/pkg/tree/module"
 )
@@ -131,8 +132,8 @@ type downloaded struct {
 }
 
 // downloads finds the files, and makes the Go command download missing ones.
-func (r *Road) downloads(ctx context.Context, rep road.Report) (*downloaded, error) {
-	g, err := r.Go(ctx, func(text string) { rep.Progress(0, 0, text) })
+func (r *Road) downloads(ctx context.Context, rep action.Report) (*downloaded, error) {
+	g, err := r.Go(ctx, rep.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func TestOnlyWhatIsMissingIsDownloaded(t *testing.T) {
 		write(t, filepath.Join(cache, "cache", "download", filepath.FromSlash(name)), "there")
 	}
 	for range 2 {
-		d, err := r.downloads(t.Context(), silent{})
+		d, err := r.downloads(t.Context(), silent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,8 +107,6 @@ func TestOnlyWhatIsMissingIsDownloaded(t *testing.T) {
 		t.Errorf("the Go command ran %q (%v), want once", ran, err)
 	}
 }
-
-var _ road.Report = silent{}
 
 func TestGeneratedModFileIsNamedByContent(t *testing.T) {
 	t.Parallel()

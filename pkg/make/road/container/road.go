@@ -17,6 +17,7 @@ import (
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/road/prebuilt"
 	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/transfer"
 	"slipway.build/pkg/tree/catalog"
@@ -91,7 +92,7 @@ func (r *Road) Commands(c road.Compilation) []string {
 }
 
 // Compile runs go build for all main packages at once, then go test -c for the test packages, and fetches the results.
-func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report) (err error) {
+func (r *Road) Compile(ctx context.Context, c road.Compilation, rep action.Report) (err error) {
 	var later background
 	defer func() { err = errors.Join(err, later.wait()) }()
 	s, first, err := r.open(ctx, rep)
@@ -134,7 +135,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report)
 
 // generate sends the go.mod that a spec names instead of the module's own, once in a run, and returns the spec as it is in containers.
 // First may be nil.
-func (r *Road) generate(ctx context.Context, s *session, first *host, spec road.Spec, rep road.Report) (inside road.Spec, err error) {
+func (r *Road) generate(ctx context.Context, s *session, first *host, spec road.Spec, rep action.Report) (inside road.Spec, err error) {
 	g, err := r.generatedFor(spec)
 	if g == nil || err != nil {
 		return spec, err
@@ -206,7 +207,7 @@ func buildContainer(image string, spec road.Spec, at workplace) engine.Spec {
 // does not cache links, can skip those that would make the same again. A binary whose output is missing here, or was changed, is
 // linked again.
 func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, at workplace, output *road.GoOutput,
-	rep road.Report, later *background) error {
+	rep action.Report, later *background) error {
 	folder := at.out
 	var again []string
 	for _, t := range command.Targets {
@@ -221,7 +222,7 @@ func (s *session) compile(ctx context.Context, c road.Compilation, command road.
 	if err != nil {
 		return s.cause(ctx, err)
 	}
-	rep.By(fmt.Sprintf("container %s of %s: go %s", build.Name, s.image, command.Verb[0]))
+	rep.SetWorker(fmt.Sprintf("container %s of %s: go %s", build.Name, s.image, command.Verb[0]))
 	stopTotal := output.WatchTotal(ctx, c, command.Targets, func(ctx context.Context, args []string) ([]byte, error) {
 		return build.Run(ctx, append([]string{"go"}, args...)...)
 	})
@@ -255,7 +256,7 @@ done
 exec "$@"`
 
 // fetch fetches the binaries of a command from the engine.
-func fetch(ctx context.Context, h *host, c road.Compilation, command road.GoCommand, at workplace, rep road.Report) error {
+func fetch(ctx context.Context, h *host, c road.Compilation, command road.GoCommand, at workplace, rep action.Report) error {
 	to, err := os.MkdirTemp(c.Scratch, "bin")
 	if err != nil {
 		return err

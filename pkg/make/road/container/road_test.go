@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/road"
@@ -17,14 +16,7 @@ import (
 )
 
 // silent is a Report that ignores everything.
-type silent struct{}
-
-func (silent) By(string)                     {}
-func (silent) Counts(action.Unit)            {}
-func (silent) Progress(int64, int64, string) {}
-func (silent) Output(string)                 {}
-func (silent) Step(string, time.Duration)    {}
-func (silent) Memory(int64)                  {}
+func silent(action.Event) {}
 
 var spec = road.Spec{Platform: catalog.Platform{OS: "windows", Arch: "amd64"}, Tags: []string{"selinux"}}
 

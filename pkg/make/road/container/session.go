@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/make/kubecross"
-	"slipway.build/pkg/make/road"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 	"slipway.build/pkg/mechanism/transfer"
 )
@@ -32,7 +32,7 @@ type session struct {
 
 // open makes the engine ready at the first call of a run; later calls return the same session, unless the first failed. The
 // first caller also gets the rsync container that received the sources; it may fetch files from it, and must remove it.
-func (r *Road) open(ctx context.Context, rep road.Report) (*session, *host, error) {
+func (r *Road) open(ctx context.Context, rep action.Report) (*session, *host, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.session != nil {
@@ -53,7 +53,7 @@ func (r *Road) open(ctx context.Context, rep road.Report) (*session, *host, erro
 }
 
 // Open makes the engine ready before the first command, for callers that must do so while they hold a lock.
-func (r *Road) Open(ctx context.Context, rep road.Report) error {
+func (r *Road) Open(ctx context.Context, rep action.Report) error {
 	_, h, err := r.open(ctx, rep)
 	return errors.Join(err, h.remove())
 }
@@ -78,7 +78,7 @@ func dial(ctx context.Context) (*engine.Engine, error) {
 }
 
 // connect connects to the engine, removes what killed runs left there, and makes the image and the data container.
-func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
+func (r *Road) connect(ctx context.Context, rep action.Report) (*session, error) {
 	s := &session{owner: engine.OwnerOf(r.Root)}
 	err := step(rep, "looking for a container engine", func() (text string, err error) {
 		if s.engine, err = dial(ctx); err != nil {
@@ -109,7 +109,7 @@ func (r *Road) connect(ctx context.Context, rep road.Report) (*session, error) {
 		}
 	}
 	err = step(rep, "looking for the build image", func() (string, error) {
-		ref, built, err := r.Image.Ensure(ctx, s.engine, s.owner, func(text string) { rep.Progress(0, 0, text) })
+		ref, built, err := r.Image.Ensure(ctx, s.engine, s.owner, rep.Progress)
 		s.image = ref
 		if built {
 			return "built image " + ref, err
@@ -150,8 +150,8 @@ func Clean(ctx context.Context, root string) (removed []string, err error) {
 }
 
 // step does a part of the work, and reports what was done unless that is empty.
-func step(rep road.Report, doing string, do func() (done string, err error)) error {
-	rep.Progress(0, 0, doing)
+func step(rep action.Report, doing string, do func() (done string, err error)) error {
+	rep.Progress(doing)
 	start := time.Now()
 	done, err := do()
 	if err == nil && done != "" {
@@ -180,7 +180,7 @@ const (
 )
 
 // send updates the engine's copies of the tree and of the modules, and returns the running rsync container that it used.
-func (r *Road) send(ctx context.Context, s *session, rep road.Report) (h *host, err error) {
+func (r *Road) send(ctx context.Context, s *session, rep action.Report) (h *host, err error) {
 	if err := r.checkModules(); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/road/prebuilt"
 	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/child"
 )
 
@@ -80,8 +81,8 @@ func (r *Road) dir(spec road.Spec) string {
 // The Go command does not cache links; it skips one only if the output exists and is current. So it writes into a private
 // folder that holds hard links to the previous outputs. It replaces a file there by rename, so the previous output itself does
 // not change.
-func (r *Road) Compile(ctx context.Context, c road.Compilation, rep road.Report) error {
-	g, err := r.Go(ctx, func(text string) { rep.Progress(0, 0, text) })
+func (r *Road) Compile(ctx context.Context, c road.Compilation, rep action.Report) error {
+	g, err := r.Go(ctx, rep.Progress)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ type run struct {
 	dir        string // of the module
 	own, cache string // GOCACHE of the user, and the one in use
 	packages   *prebuilt.Packages
-	rep        road.Report
+	rep        action.Report
 	output     road.GoOutput
 }
 
@@ -203,7 +204,7 @@ func (r *run) stream(cmd *exec.Cmd) error {
 	cmd.WaitDelay = 5 * time.Second
 	stop := func() int64 { return 0 }
 	err := child.Run(cmd, syscall.SIGKILL, func(pid int) {
-		r.rep.By(fmt.Sprintf("%s, pid %d", strings.Join(cmd.Args[:2], " "), pid))
+		r.rep.SetWorker(fmt.Sprintf("%s, pid %d", strings.Join(cmd.Args[:2], " "), pid))
 		stop = WatchMemory(pid)
 	})
 	r.rep.Memory(stop())

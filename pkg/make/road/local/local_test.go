@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway.build/pkg/make/relink"
 	"slipway.build/pkg/make/road"
@@ -97,14 +96,7 @@ func TestCommandsAreThoseOfACompile(t *testing.T) {
 }
 
 // silent is a Report that ignores everything.
-type silent struct{}
-
-func (silent) By(string)                     {}
-func (silent) Counts(action.Unit)            {}
-func (silent) Progress(int64, int64, string) {}
-func (silent) Output(string)                 {}
-func (silent) Step(string, time.Duration)    {}
-func (silent) Memory(int64)                  {}
+func silent(action.Event) {}
 
 // The binary must be that of the command line that users are shown, which links as usual.
 func TestRecordedLinkIsTheUsualOne(t *testing.T) {
@@ -136,7 +128,7 @@ func TestRecordedLinkIsTheUsualOne(t *testing.T) {
 		Targets: []road.Target{{Binary: road.Binary{Package: "./hello"}, Output: filepath.Join(out, "hello"),
 			Record: filepath.Join(out, "record")}},
 	}
-	if err := r.Compile(t.Context(), c, silent{}); err != nil {
+	if err := r.Compile(t.Context(), c, silent); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(c.Targets[0].Output)
@@ -180,7 +172,7 @@ echo compiled >"$2/kubectl"
 		Spec: road.Spec{Module: ".", Platform: catalog.Platform{OS: "linux", Arch: "amd64"}}, Scratch: scratch,
 		// The previous output cannot be linked, as on file systems without hard links.
 		Targets: []road.Target{{Binary: road.Binary{Package: "./kubectl"}, Output: output, Previous: filepath.Join(scratch, "missing")}},
-	}, silent{})
+	}, silent)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,17 +55,21 @@ func (r *run) share(ctx context.Context, command road.GoCommand) {
 const downloads = 8
 
 // load starts a go list of the targets, so that modules which are not on this machine are downloaded while packages are fetched. The caller
-// must call wait before it changes r.cache. Errors do not matter: the compile reports its own.
+// must call wait before it changes r.cache.
 func (r *run) load(ctx context.Context, command road.GoCommand) (wait func()) {
 	args := r.listArgs(command.Targets)
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache,
 		"GOMAXPROCS="+strconv.Itoa(max(downloads, runtime.GOMAXPROCS(0))))
-	cmd.Stderr = &road.GoOutput{Report: progressOnly{r.rep}}
+	cmd.Stderr = &road.GoOutput{Report: func(e action.Event) {
+		if e.Kind == action.Progress { // the compile reports errors
+			r.rep(e)
+		}
+	}}
 	var loading sync.WaitGroup
 	loading.Go(func() { _ = child.Run(cmd, syscall.SIGKILL, nil) })
 	return func() {
-		r.rep.Progress(0, 0, "loading packages")
+		r.rep.Progress("loading packages")
 		loading.Wait()
 	}
 }
@@ -83,17 +87,12 @@ func (r *run) listArgs(targets []road.Target, flags ...string) []string {
 	return args
 }
 
-// progressOnly is a Report without what a command prints.
-type progressOnly struct{ road.Report }
-
-func (progressOnly) Output(string) {}
-
 // keep stores the compiled packages of binaries that the cache has no list for.
 func (r *run) keep(ctx context.Context, command road.GoCommand) {
 	if !r.c.Shared.Cache().Stores() {
 		return
 	}
-	r.c.Shared.Later(ctx, func(ctx context.Context, dir string) error {
+	r.c.Shared.UploadAsync(ctx, func(ctx context.Context, dir string) error {
 		s := &objects.Share{Cache: r.c.Shared.Cache(), Scratch: dir}
 		byKey := map[string]road.Target{}
 		var keys []string

@@ -25,9 +25,8 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// sharing is a Report of progress, and gives access to a cache.
+// sharing keeps what is reported, and gives access to a cache.
 type sharing struct {
-	silent
 	cache   action.Cache
 	foreign atomic.Bool
 
@@ -35,16 +34,17 @@ type sharing struct {
 	said []string
 }
 
-func (s *sharing) Progress(_, _ int64, text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.said = append(s.said, text)
+func (s *sharing) event(e action.Event) {
+	if e.Kind == action.Progress || e.Kind == action.Output {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.said = append(s.said, e.Text)
+	}
 }
-func (s *sharing) Output(text string)  { s.Progress(0, 0, text) }
 func (s *sharing) Cache() action.Cache { return s.cache }
 func (s *sharing) Use(o action.Origin) { s.foreign.Store(!o.Own()) }
 
-func (*sharing) Later(context.Context, func(context.Context, string) error) {}
+func (*sharing) UploadAsync(context.Context, func(context.Context, string) error) {}
 
 // Modules are downloaded while packages are fetched, and the user sees it. If nothing has to be fetched, the go command runs only to
 // compile.
@@ -70,8 +70,8 @@ func TestModulesAreDownloadedWhilePackagesAreFetched(t *testing.T) {
 	c := road.Compilation{Spec: road.Spec{Module: ".", Platform: catalog.Platform{OS: "linux", Arch: "amd64"}},
 		Scratch: t.TempDir(), Shared: s}
 	r := &run{
-		g: &toolchain.Go{Root: goroot}, c: c, dir: root, own: t.TempDir(), rep: s,
-		packages: &prebuilt.Packages{Root: root, Go: "go1.26.8", Compilation: c, Report: s, Slow: new(atomic.Bool)},
+		g: &toolchain.Go{Root: goroot}, c: c, dir: root, own: t.TempDir(), rep: s.event,
+		packages: &prebuilt.Packages{Root: root, Go: "go1.26.8", Compilation: c, Report: s.event, Slow: new(atomic.Bool)},
 	}
 	command := road.GoCommand{Targets: []road.Target{{Binary: road.Binary{Package: "./kubectl"}}}}
 	keys, err := r.packages.Keys(command.Targets[0].Binary)

@@ -21,6 +21,7 @@ import (
 	"slipway.build/pkg/make/objects"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/action"
 )
 
 // Packages are those of one compilation.
@@ -29,7 +30,7 @@ type Packages struct {
 	Go          string // version of the compiler
 	CPUs        int    // of the machine that compiles
 	Compilation road.Compilation
-	Report      road.Report
+	Report      action.Report
 	Slow        *atomic.Bool // fetching takes longer than compiling; it is not tried again in this run
 }
 
@@ -70,7 +71,7 @@ func (p *Packages) Fetch(ctx context.Context, folder string, found objects.List)
 		Cache: p.Compilation.Shared.Cache(), Folder: folder, Scratch: p.Compilation.Scratch,
 		Compile: p.compileTime,
 		Progress: func(done, total int64) {
-			p.Report.Progress(0, 0, fmt.Sprintf("fetching compiled packages: %d of %d MiB", done>>20, total>>20))
+			p.Report.Progress(fmt.Sprintf("fetching compiled packages: %d of %d MiB", done>>20, total>>20))
 		},
 	}
 	fetched, err := s.Fetch(ctx, found)

@@ -18,21 +18,20 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A report keeps what users see. It is a road.Report and a road.Sharing.
+// A report keeps what users see. It is a road.Sharing.
 type report struct {
 	cache action.Cache
 	lines []string
 }
 
-func (r *report) Output(line string)                                       { r.lines = append(r.lines, line) }
-func (r *report) Step(text string, _ time.Duration)                        { r.lines = append(r.lines, text) }
-func (*report) By(string)                                                  {}
-func (*report) Counts(action.Unit)                                         {}
-func (*report) Progress(int64, int64, string)                              {}
-func (*report) Memory(int64)                                               {}
-func (r *report) Cache() action.Cache                                      { return r.cache }
-func (*report) Use(action.Origin)                                          {}
-func (*report) Later(context.Context, func(context.Context, string) error) {}
+func (r *report) event(e action.Event) {
+	if e.Kind == action.Output || e.Kind == action.Step {
+		r.lines = append(r.lines, e.Text)
+	}
+}
+func (r *report) Cache() action.Cache                                            { return r.cache }
+func (*report) Use(action.Origin)                                                {}
+func (*report) UploadAsync(context.Context, func(context.Context, string) error) {}
 
 // packages returns those of a compilation in a new tree, whose module has files.
 func packages(t *testing.T, files map[string]string, change func(*Packages)) (*Packages, *report) {
@@ -45,7 +44,7 @@ func packages(t *testing.T, files map[string]string, change func(*Packages)) (*P
 		}
 	}
 	r := &report{cache: cachetest.New()}
-	p := &Packages{Root: root, Go: "go1.26.8", Report: r, Slow: new(atomic.Bool), Compilation: road.Compilation{
+	p := &Packages{Root: root, Go: "go1.26.8", Report: r.event, Slow: new(atomic.Bool), Compilation: road.Compilation{
 		Spec:    road.Spec{Module: "cmd", Platform: catalog.Platform{OS: "linux", Arch: "amd64"}, Tags: []string{"selinux"}},
 		Scratch: t.TempDir(), Shared: r,
 	}}
