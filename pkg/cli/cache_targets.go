@@ -100,7 +100,7 @@ func targetsKey(root string) (key string, newest time.Time, err error) {
 			return "", newest, err
 		}
 	}
-	return action.FindKey(parts...), newest, nil
+	return action.BlobKey(parts...), newest, nil
 }
 
 // fetchTargets fetches the program with the targets of make.
@@ -109,7 +109,7 @@ func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
 	if err != nil {
 		return err
 	}
-	r := u.Find(ctx, key)
+	r := u.LookupBlob(ctx, key)
 	if r == nil || len(r.Entries) != 1 || r.Entries[0].Kind != action.ExecutableFile {
 		return errors.New("the cache has no compiled targets of make for these sources")
 	}
@@ -164,7 +164,7 @@ func (u *cacheUse) keepTargets(ctx context.Context, root string) error {
 		return err
 	}
 	key, newest, err := targetsKey(root)
-	if err != nil || newest.After(st.ModTime()) || u.Find(ctx, key) != nil { // sources newer than the program did not make it
+	if err != nil || newest.After(st.ModTime()) || u.LookupBlob(ctx, key) != nil { // sources newer than the program did not make it
 		return err
 	}
 	data, err := os.ReadFile(name)

@@ -35,7 +35,7 @@ import (
 )
 
 // key returns the key of a module's files.
-func key(v module.Version) string { return action.FindKey("module 1", v.String()) }
+func key(v module.Version) string { return action.BlobKey("module 1", v.String()) }
 
 // A Server is a module proxy on loopback.
 type Server struct {
@@ -145,7 +145,7 @@ func (s *Server) lookup(v module.Version) *lookup {
 	known, _ := s.known.LoadOrStore(v, &lookup{fetched: make(chan struct{})})
 	l := known.(*lookup)
 	l.once.Do(func() {
-		if r := s.cache.Find(s.ctx, key(v)); r != nil {
+		if r := s.cache.LookupBlob(s.ctx, key(v)); r != nil {
 			l.files = map[string]action.Entry{}
 			for _, e := range r.Entries {
 				if suffix, ok := strings.CutPrefix(e.Path, "module"); ok && e.Kind == action.RegularFile {
@@ -189,8 +189,8 @@ func Store(ctx context.Context, cache action.Cache, modCache string, modules []m
 	for _, m := range modules {
 		names = append(names, m.String(), m.Sum)
 	}
-	all := action.FindKey(names...)
-	if cache.Find(ctx, all) != nil {
+	all := action.BlobKey(names...)
+	if cache.LookupBlob(ctx, all) != nil {
 		return nil
 	}
 	var lacks atomic.Bool // the module cache lacks some
@@ -206,7 +206,7 @@ func Store(ctx context.Context, cache action.Cache, modCache string, modules []m
 				lacks.Store(true)
 				return nil
 			}
-			if err != nil || cache.Find(limited, key(m.Version)) != nil {
+			if err != nil || cache.LookupBlob(limited, key(m.Version)) != nil {
 				return err
 			}
 			return cache.Store(limited, key(m.Version), r, open)

@@ -183,14 +183,14 @@ func TestSmallFilesComeInOneRequest(t *testing.T) {
 	files := []string{".zip", ".mod", ".info"}
 	c := &counting{Memory: m}
 	url := start(t, c)
-	m.Finds = 0
+	m.Lookups = 0
 	for _, file := range files {
 		if got := ask(t, url, "/example.com/!part/@v/v1.2.3"+file); got != http.StatusOK {
 			t.Errorf("%s: %d", file, got)
 		}
 	}
-	if got := c.requests.Load(); got != 1 || m.Finds != 1 {
-		t.Errorf("%d keys and %d times contents were asked for", m.Finds, got)
+	if got := c.requests.Load(); got != 1 || m.Lookups != 1 {
+		t.Errorf("%d keys and %d times contents were asked for", m.Lookups, got)
 	}
 	for _, lost := range m.Results[key(pinned.Version)].Entries {
 		kept := m.Contents[lost.SHA256]
@@ -224,12 +224,12 @@ func TestOnlyWholeModulesAreStored(t *testing.T) {
 	}
 	goModOnly := module.Pinned{Version: other.Version, GoModSum: pinned.GoModSum}
 	for range 2 {
-		m.Finds = 0
+		m.Lookups = 0
 		if err := Store(t.Context(), m, cached, []module.Pinned{pinned, goModOnly}); err != nil || len(m.Results) != 2 {
 			t.Fatalf("%v, %v", err, m.Results)
 		}
 	}
-	if m.Finds != 1 {
-		t.Errorf("the second time, %d keys were asked for", m.Finds)
+	if m.Lookups != 1 {
+		t.Errorf("the second time, %d keys were asked for", m.Lookups)
 	}
 }

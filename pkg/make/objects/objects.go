@@ -48,7 +48,7 @@ const format = "objects of go 2"
 
 // Key returns the key of a binary's list: the digest of what decides which objects a compile can use.
 func Key(parts ...string) string {
-	return action.FindKey(append([]string{format}, parts...)...)
+	return action.BlobKey(append([]string{format}, parts...)...)
 }
 
 // A Share shares objects between caches of Go and a cache of results.
@@ -200,7 +200,7 @@ func (s *Share) Find(ctx context.Context, binaries [][]string) (List, error) {
 	for i, keys := range binaries {
 		g.Go(func() error {
 			for _, key := range keys {
-				if r := s.Cache.Find(ctx, key); r != nil {
+				if r := s.Cache.LookupBlob(ctx, key); r != nil {
 					var err error
 					lists[i], err = read(r)
 					return err

@@ -41,7 +41,7 @@ func decodeID(id string) (string, error) {
 func (s *Share) Unknown(ctx context.Context, keys []string) []string {
 	var unknown []string
 	for _, key := range keys {
-		if s.Cache.Find(ctx, key) == nil {
+		if s.Cache.LookupBlob(ctx, key) == nil {
 			unknown = append(unknown, key)
 		}
 	}

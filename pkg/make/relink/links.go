@@ -215,11 +215,11 @@ type Share struct {
 	Scratch string // a folder for temporary files
 }
 
-func shareKey(p Program) string { return action.FindKey("link", p.Key) }
+func shareKey(p Program) string { return action.BlobKey("link", p.Key) }
 
 // Copy makes a new file of a program that the cache has. It returns the record of what it has made, or nil if the cache has none.
 func (s Share) Copy(ctx context.Context, p Program, file string) (*Record, error) {
-	found := s.Cache.Find(ctx, shareKey(p))
+	found := s.Cache.LookupBlob(ctx, shareKey(p))
 	if found == nil {
 		return nil, nil
 	}
@@ -252,7 +252,7 @@ func (s Share) Copy(ctx context.Context, p Program, file string) (*Record, error
 
 // Store keeps a program in the cache, unless the cache has one with that key, or the program is not what its record says.
 func (s Share) Store(ctx context.Context, p Program, file string, r Record) error {
-	if s.Cache.Find(ctx, shareKey(p)) != nil {
+	if s.Cache.LookupBlob(ctx, shareKey(p)) != nil {
 		return nil
 	}
 	f, err := os.Open(file)

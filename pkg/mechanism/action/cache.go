@@ -20,8 +20,8 @@ type Cache interface {
 	// has none.
 	Lookup(ctx context.Context, key string) *Result
 
-	// Find is Lookup for what actions work with, which is kept under a key that FindKey returns.
-	Find(ctx context.Context, key string) *Result
+	// LookupBlob is Lookup for other things than results of actions. Their keys are those of BlobKey.
+	LookupBlob(ctx context.Context, key string) *Result
 
 	// Fetch writes contents to new files, or hands them over. After an error at least one of them is not whole, or was not taken.
 	Fetch(ctx context.Context, contents []Content) error
@@ -33,8 +33,8 @@ type Cache interface {
 	Store(ctx context.Context, key string, r *Result, open func(path string) (io.ReadCloser, error)) error
 }
 
-// FindKey returns the key of something that is no result of an action: the digest of all that tells it apart.
-func FindKey(parts ...string) string {
+// BlobKey returns the key of something that is not the result of an action: a digest of what identifies it.
+func BlobKey(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d %s\n", len(p), p)

@@ -34,7 +34,7 @@ type memory struct {
 
 func newMemory() *memory { return &memory{results: map[string]string{}, files: map[string]string{}} }
 
-func (c *memory) Find(ctx context.Context, key string) *Result { return c.Lookup(ctx, key) }
+func (c *memory) LookupBlob(ctx context.Context, key string) *Result { return c.Lookup(ctx, key) }
 
 func (c *memory) Lookup(_ context.Context, key string) *Result {
 	c.mu.Lock()
@@ -473,9 +473,9 @@ func useAtRandom(t *testing.T, random *rand.Rand) {
 	}
 }
 
-func TestFindKeyTellsPartsApart(t *testing.T) {
+func TestBlobKeyTellsPartsApart(t *testing.T) {
 	t.Parallel()
-	if FindKey("a", "b") == FindKey("ab") || FindKey("a", "b") == FindKey("a", "b", "") {
+	if BlobKey("a", "b") == BlobKey("ab") || BlobKey("a", "b") == BlobKey("a", "b", "") {
 		t.Error("different parts have the same key")
 	}
 }

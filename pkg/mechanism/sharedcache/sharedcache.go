@@ -188,8 +188,8 @@ func (c *Cache) Lookup(ctx context.Context, key string) *action.Result {
 	return r
 }
 
-// Find is Lookup for what is no result of an action, and is not counted as one.
-func (c *Cache) Find(ctx context.Context, key string) *action.Result {
+// LookupBlob returns something else that is kept under a key, if a trusted key signed it. It does not count as a hit or a miss.
+func (c *Cache) LookupBlob(ctx context.Context, key string) *action.Result {
 	r, _ := c.lookup(ctx, key)
 	return r
 }

@@ -21,7 +21,7 @@ import (
 type Memory struct {
 	Results  map[string]*action.Result // by key
 	Contents map[string][]byte         // by their digests
-	Finds    int                       // how many keys were looked up
+	Lookups  int                       // how many keys were looked up
 	Fetches  int                       // how many contents were asked for
 
 	Change  func([]byte) []byte // if not nil, changes what Fetch writes
@@ -41,11 +41,11 @@ func (m *Memory) Lookup(context.Context, string) *action.Result {
 	panic("Lookup of something that is no result of an action")
 }
 
-// Find returns a result that was stored.
-func (m *Memory) Find(_ context.Context, key string) *action.Result {
+// LookupBlob returns what was stored.
+func (m *Memory) LookupBlob(_ context.Context, key string) *action.Result {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.Finds++
+	m.Lookups++
 	return m.Results[key]
 }
 
