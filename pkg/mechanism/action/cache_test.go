@@ -482,11 +482,11 @@ func TestBlobKeyTellsPartsApart(t *testing.T) {
 
 func TestLargestResultsAreFetchedFirst(t *testing.T) {
 	t.Parallel()
-	makers := map[*member][]*absent{}
+	makers := map[*member][]*remoteOutput{}
 	add := func(id string, sizes ...int64) {
 		m := &member{Action: &Action{ID: id}}
 		for _, size := range sizes {
-			makers[m] = append(makers[m], &absent{content: content{size: size}})
+			makers[m] = append(makers[m], &remoteOutput{content: content{size: size}})
 		}
 	}
 	add("small", 1, 1)

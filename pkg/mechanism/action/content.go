@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,6 +57,16 @@ type reader struct {
 	root  string
 	stats *statcache.Cache
 	slots chan struct{} // as many as files may be read at the same time
+
+	memo   sync.Mutex
+	inputs map[string]*inputContent
+}
+
+// An inputContent is read once per run, however many actions share it, and only after its makers are done.
+type inputContent struct {
+	once sync.Once
+	content
+	err error
 }
 
 func (r *reader) absolute(p string) string {
@@ -72,6 +83,21 @@ func (r *reader) input(p string) (content, error) { return r.look(p, true) }
 // output returns the content of a path that an action wrote. That of a symbolic link is its target alone, because the file
 // it leads to is another action's.
 func (r *reader) output(p string) (content, error) { return r.look(p, false) }
+
+// know keeps the content of an output for the actions that read it, unless they see more of it: where its links lead to.
+func (r *reader) know(out string, c content) {
+	isLink := func(e entry) bool { return e.kind == symlink }
+	if c.kind == symlink || slices.ContainsFunc(c.entries, isLink) {
+		return
+	}
+	known := &inputContent{content: c}
+	known.once.Do(func() {})
+	r.memo.Lock()
+	defer r.memo.Unlock()
+	if r.inputs[out] == nil {
+		r.inputs[out] = known
+	}
+}
 
 // look returns the content of a path. Its errors name the path as it is given, relative to the root.
 func (r *reader) look(p string, follow bool) (content, error) {

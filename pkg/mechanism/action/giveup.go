@@ -24,30 +24,6 @@ func (e *slowError) Error() string {
 	return fmt.Sprintf("fetching the rest would take %v, and making it about %v", e.fetch.Round(time.Second), e.make.Round(time.Second))
 }
 
-// makingTime returns how long the actions of outputs ran elsewhere, together with those whose absent outputs they need. It is 0 if one of
-// the times is unknown.
-func (j *judge) makingTime(outputs []*absent) time.Duration {
-	total, known := time.Duration(0), true
-	seen := map[*member]bool{}
-	var visit func([]*absent)
-	visit = func(outputs []*absent) {
-		for _, a := range outputs {
-			if seen[a.member] || a.here.Load() {
-				continue
-			}
-			seen[a.member] = true
-			total += a.took
-			known = known && a.took > 0
-			visit(j.needed(a.member, false))
-		}
-	}
-	visit(outputs)
-	if !known {
-		return 0
-	}
-	return total
-}
-
 // A fetching counts the bytes that one call fetches.
 type fetching struct {
 	mu    sync.Mutex

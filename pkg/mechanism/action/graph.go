@@ -360,3 +360,22 @@ func firstNeed(u, maker *unit) string {
 	}
 	return fmt.Sprintf("%s needs %s", u.id, maker.id)
 }
+
+// Measured returns the peak memory, in bytes, that an action or a batch reported through Task.Memory the last time it ran.
+// A run of some members of a batch does not lower the peak of all. Only Root and State of the graph must be set.
+func (g *Graph) Measured(id string) (peak int64, ok bool) {
+	l := g.ledger()
+	var r record
+	if err := l.read(id, ".json", &r); err == nil && r.Memory > 0 {
+		return r.Memory, true
+	}
+	var b batchRecord
+	if err := l.read(id, ".batch", &b); err == nil && b.Memory > 0 {
+		return b.Memory, true
+	}
+	return 0, false
+}
+
+func (g *Graph) ledger() ledger { return ledger{filepath.Join(g.state(), "actions")} }
+
+func (g *Graph) state() string { return filepath.Join(g.Root, filepath.FromSlash(g.State)) }

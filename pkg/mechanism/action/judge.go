@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,38 +11,16 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"slipway.build/pkg/mechanism/statcache"
 )
 
 // A judge decides whether an action must run.
 type judge struct {
-	reader
-	ledger ledger
-
-	cache      Cache           // nil if there is none
-	own        bool            // cached results do not count
-	audit      []string        // actions whose cached results do not count
-	lost       map[string]bool // actions whose results the cache no longer has
-	fetched    string          // absolute; folder for what is being fetched
-	fetchCount *atomic.Int64
-	patience   time.Duration // until fetching may be given up; 0 if it never is
-	slow       *atomic.Bool  // the cache is not used any more in this run
-	tell       func(Event)
-
-	mu     sync.Mutex
-	inputs map[string]*inputContent
-	absent map[string]*absent // by output
-}
-
-// An inputContent is read once per run, however many actions share it, and only after its makers are done.
-type inputContent struct {
-	once sync.Once
-	content
-	err error
+	remote
+	own   bool            // cached results do not count
+	audit []string        // actions whose cached results do not count
+	lost  map[string]bool // actions whose results the cache no longer has
 }
 
 // A verdict is what a judge found out about an action.
@@ -54,47 +33,22 @@ type verdict struct {
 	hit    *Result   // if a cache has it
 }
 
-func (g *Graph) judge() (*judge, error) {
+// judge returns a judge of the graph's units. It is an error if an input neither exists nor will be made.
+func (g *Graph) judge(units []*unit) (*judge, error) {
 	stats, err := statcache.Load(filepath.Join(g.state(), "stat"))
 	if err != nil {
 		return nil, err
 	}
-	return &judge{
-		reader: reader{root: filepath.Clean(g.Root), stats: stats, slots: make(chan struct{}, runtime.GOMAXPROCS(0))},
-		ledger: g.ledger(),
-		lost:   make(map[string]bool),
-		tell:   func(Event) {},
-		inputs: make(map[string]*inputContent),
-		absent: make(map[string]*absent),
-
-		fetchCount: new(atomic.Int64),
-		slow:       new(atomic.Bool),
-	}, nil
+	j := &judge{lost: map[string]bool{}, remote: remote{ledger: g.ledger(), report: func(Event) {}}}
+	j.reader = reader{root: filepath.Clean(g.Root), stats: stats, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	j.forget(nil)
+	return j, j.present(units)
 }
 
-// prepared returns the units of the graph and a judge of them, if all inputs are there or will be made.
-func (g *Graph) prepared() ([]*unit, *judge, error) {
-	units, err := g.arrange()
-	if err != nil {
-		return nil, nil, err
-	}
-	j, err := g.judge()
-	if err == nil {
-		err = j.present(units)
-	}
-	return units, j, err
-}
-
-// again returns a judge for another pass over the graph, since more results are lost.
-func (j *judge) again(gone map[string]bool) *judge {
-	lost := maps.Clone(j.lost)
-	maps.Copy(lost, gone)
-	return &judge{
-		reader: j.reader, ledger: j.ledger, cache: j.cache, own: j.own, audit: j.audit, lost: lost, fetched: j.fetched,
-		fetchCount: j.fetchCount, tell: j.tell,
-		patience: j.patience, slow: j.slow,
-		inputs: make(map[string]*inputContent), absent: make(map[string]*absent),
-	}
+// forget prepares another pass over the graph, after results of actions were lost.
+func (j *judge) forget(lost map[string]bool) {
+	maps.Copy(j.lost, lost)
+	j.inputs, j.outputs = map[string]*inputContent{}, map[string]*remoteOutput{}
 }
 
 // present returns an error for inputs that neither exist nor are made by an action, before anything runs.
@@ -125,27 +79,25 @@ func (j *judge) present(units []*unit) error {
 }
 
 func (j *judge) content(input string) (content, error) {
-	j.mu.Lock()
+	j.memo.Lock()
 	c := j.inputs[input]
 	if c == nil {
 		c = new(inputContent)
 		j.inputs[input] = c
 	}
-	j.mu.Unlock()
+	j.memo.Unlock()
 	c.once.Do(func() {
-		known, ok := j.foreseen(input)
-		if ok {
-			c.content = known
-			return
+		var ok bool
+		if c.content, ok = j.contentOf(input); !ok {
+			c.content, c.err = j.input(input)
 		}
-		c.content, c.err = j.input(input)
 	})
 	return c.content, c.err
 }
 
 // examine judges an action whose inputs exist, or are known.
 func (j *judge) examine(ctx context.Context, m *member) (*verdict, error) {
-	if err := j.bring(ctx, j.needed(m, true)); err != nil {
+	if err := j.fetchAll(ctx, j.needed(m, true)); err != nil {
 		return nil, err
 	}
 	v := &verdict{member: m, inputs: make([]content, len(m.inputs))}
@@ -175,11 +127,11 @@ func (j *judge) known(v *verdict) bool {
 	if v.record.Origin != Cached || j.lost[v.ID] {
 		return false
 	}
-	kept := j.kept(v.record)
-	if kept == nil {
+	stored := j.storedResult(v.record)
+	if stored == nil {
 		return false
 	}
-	_, err := j.adopt(v.member, v.key, kept)
+	_, err := j.adopt(v.member, v.key, stored)
 	return err == nil
 }
 
@@ -192,7 +144,7 @@ func (j *judge) lookup(ctx context.Context, v *verdict) {
 	if r == nil {
 		return
 	}
-	r = v.fromCommon(r)
+	r = v.names.fromCommon(r, v.outputs)
 	if rec, err := j.adopt(v.member, v.key, r); err == nil {
 		v.record, v.reason, v.hit = rec, Reason{}, r
 	}
@@ -236,21 +188,6 @@ func (j *judge) damage(r *record) Reason {
 	return Reason{}
 }
 
-// know keeps the content of an output for the actions that read it, unless they see more of it: where its links lead to.
-func (j *judge) know(out string, c content) {
-	isLink := func(e entry) bool { return e.kind == symlink }
-	if c.kind == symlink || slices.ContainsFunc(c.entries, isLink) {
-		return
-	}
-	known := &inputContent{content: c}
-	known.once.Do(func() {})
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.inputs[out] == nil {
-		j.inputs[out] = known
-	}
-}
-
 // intact reports whether an output is as the action's record says.
 func (j *judge) intact(r *record, out string) bool {
 	if r == nil {
@@ -282,4 +219,86 @@ func (v *verdict) sum(p string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// explain returns what differs from the time of the record. It leaves out inputs that are still to be made; if there are
+// any, nothing else may differ, and the reason may be zero.
+func (j *judge) explain(v *verdict, pending map[string]ReasonKind) Reason {
+	if slices.IndexFunc(v.record.Outputs, func(o output) bool { return !slices.Contains(v.outputs, o.Path) }) >= 0 ||
+		len(v.record.Outputs) != len(v.outputs) {
+		return Reason{Kind: OutputsChanged}
+	}
+	unknown := Reason{Kind: KeyChanged}
+	if len(pending) > 0 {
+		unknown = Reason{}
+	}
+	var was keyParts
+	// The run that wrote the parts of another key ended before it wrote the record.
+	if err := j.ledger.read(v.ID, ".from", &was); err != nil || was.Key != v.record.Key {
+		return unknown
+	}
+	if !slices.Equal(was.Recipe, v.Recipe) {
+		return changed(RecipeChanged, recipeChanges(was.Recipe, v.Recipe))
+	}
+	isPending := func(p string) bool {
+		for in := range pending {
+			if p == in || (strings.HasSuffix(in, "/") && strings.HasPrefix(p, in)) {
+				return true
+			}
+		}
+		return false
+	}
+	changes := slices.DeleteFunc(inputChanges(was.Inputs, v.lines()), func(c Change) bool { return isPending(c.Name) })
+	if len(changes) > 0 {
+		return changed(InputsChanged, changes)
+	}
+	return unknown
+}
+
+// lines lists the inputs for keyParts.
+func (v *verdict) lines() []string {
+	var lines []string
+	for i, c := range v.inputs {
+		lines = append(lines, c.String()+" "+v.member.inputs[i])
+		for _, e := range c.entries {
+			lines = append(lines, e.String()[:shownDigest]+" "+e.path)
+		}
+	}
+	return lines
+}
+
+// commonKey returns the key in caches: the digest of all that decides the outputs, whatever the action is called, with the names of folders
+// there.
+func (v *verdict) commonKey() string {
+	type input struct {
+		name string
+		content
+	}
+	all := make([]input, len(v.inputs))
+	for i, c := range v.inputs {
+		all[i] = input{v.names.path(v.member.inputs[i]), c}
+	}
+	slices.SortStableFunc(all, func(a, b input) int { return cmp.Compare(a.name, b.name) })
+	var inputs []string
+	var contents []content
+	for _, in := range all {
+		inputs, contents = append(inputs, in.name), append(contents, in.content)
+	}
+	var outputs []string
+	for _, out := range v.outputs {
+		outputs = append(outputs, v.names.path(out))
+	}
+	slices.Sort(outputs)
+	return keyOf("", v.names.recipe(v.Recipe), outputs, inputs, contents)
+}
+
+// commonLines lists the inputs as lines does, with the names that they have in caches.
+func (v *verdict) commonLines() []string {
+	lines := v.lines()
+	for i, line := range lines {
+		if digest, p, ok := strings.Cut(line, " "); ok {
+			lines[i] = digest + " " + v.names.path(p)
+		}
+	}
+	return lines
 }

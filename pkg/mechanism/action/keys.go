@@ -31,7 +31,11 @@ const (
 
 // Keys returns the key of every action, and where its result is. It asks the cache, runs nothing and writes nothing.
 func (g *Graph) Keys(ctx context.Context, opts Options) ([]Keyed, error) {
-	units, j, err := g.prepared()
+	units, err := g.arrange()
+	if err != nil {
+		return nil, err
+	}
+	j, err := g.judge(units)
 	if err != nil {
 		return nil, err
 	}

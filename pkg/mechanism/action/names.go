@@ -1,7 +1,6 @@
 package action
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -44,47 +43,11 @@ func (n names) recipe(recipe []string) []string {
 	return common
 }
 
-// commonKey returns the key in caches: the digest of all that decides the outputs, whatever the action is called, with the names of folders
-// there.
-func (v *verdict) commonKey() string {
-	type input struct {
-		name string
-		content
-	}
-	all := make([]input, len(v.inputs))
-	for i, c := range v.inputs {
-		all[i] = input{v.names.path(v.member.inputs[i]), c}
-	}
-	slices.SortStableFunc(all, func(a, b input) int { return cmp.Compare(a.name, b.name) })
-	var inputs []string
-	var contents []content
-	for _, in := range all {
-		inputs, contents = append(inputs, in.name), append(contents, in.content)
-	}
-	var outputs []string
-	for _, out := range v.outputs {
-		outputs = append(outputs, v.names.path(out))
-	}
-	slices.Sort(outputs)
-	return keyOf("", v.names.recipe(v.Recipe), outputs, inputs, contents)
-}
-
-// commonLines lists the inputs as lines does, with the names that they have in caches.
-func (v *verdict) commonLines() []string {
-	lines := v.lines()
-	for i, line := range lines {
-		if digest, p, ok := strings.Cut(line, " "); ok {
-			lines[i] = digest + " " + v.names.path(p)
-		}
-	}
-	return lines
-}
-
 // toCommon returns a result with the names in caches, and the name here of each of them.
-func (m *member) toCommon(r *Result) (common *Result, here map[string]string) {
+func (n names) toCommon(r *Result) (common *Result, here map[string]string) {
 	here = make(map[string]string, len(r.Entries))
 	common = r.renamed(func(p string) string {
-		to := m.names.path(p)
+		to := n.path(p)
 		here[to] = p
 		return to
 	})
@@ -92,10 +55,10 @@ func (m *member) toCommon(r *Result) (common *Result, here map[string]string) {
 }
 
 // fromCommon returns a result from a cache with the names here. Names of no output stay as they are.
-func (m *member) fromCommon(r *Result) *Result {
+func (n names) fromCommon(r *Result, outputs []string) *Result {
 	return r.renamed(func(p string) string {
-		for _, out := range m.outputs {
-			common := m.names.path(out)
+		for _, out := range outputs {
+			common := n.path(out)
 			if p == common {
 				return out
 			}

@@ -16,7 +16,11 @@ type Decision struct {
 // Plan returns the actions that Run would run without a cache, in the order it prefers, and why. It runs nothing, does not wait for other
 // runs and writes nothing. Of the options, Wanted and NoCachedResults count.
 func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
-	units, j, err := g.prepared()
+	units, err := g.arrange()
+	if err != nil {
+		return nil, err
+	}
+	j, err := g.judge(units)
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +44,6 @@ func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
 		}
 	}
 	return plan, nil
-}
-
-// missing returns which wanted output is known from an earlier run, but not here.
-func (j *judge) missing(m *member, wanted []string) Reason {
-	for _, out := range m.outputs {
-		if a := j.absent[out]; a != nil && (a.other || wants(wanted, out)) {
-			return Reason{Kind: OutputMissing, Path: out}
-		}
-	}
-	return Reason{}
 }
 
 // foresee judges an action whose inputs may be made again first.
@@ -101,11 +95,21 @@ func (j *judge) foresee(ctx context.Context, m *member, decided map[*member]Deci
 	if reason.Kind == "" {
 		reason = j.explain(v, pending)
 	}
-	if reason.Kind == "" && !(v.record.Origin == Cached && j.kept(v.record) != nil) {
+	if reason.Kind == "" && !(v.record.Origin == Cached && j.storedResult(v.record) != nil) {
 		reason = j.damage(v.record)
 	}
 	if reason.Kind != "" {
 		return Decision{m.Action, true, reason}, nil
 	}
 	return Decision{m.Action, false, Reason{Kind: pending[first], Path: first}}, nil
+}
+
+// missing returns which wanted output is known from an earlier run, but not here.
+func (j *judge) missing(m *member, wanted []string) Reason {
+	for _, out := range m.outputs {
+		if a := j.outputs[out]; a != nil && (a.occupied || wants(wanted, out)) {
+			return Reason{Kind: OutputMissing, Path: out}
+		}
+	}
+	return Reason{}
 }

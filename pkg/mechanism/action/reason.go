@@ -129,89 +129,9 @@ func (c Change) String() string {
 	return value
 }
 
-// why returns in words why an action runs; for a batch, how many of its actions run and why.
-func (e Event) why() string {
-	const shown = 2
-	var words []string
-	for _, r := range e.Reasons[:min(shown, len(e.Reasons))] {
-		words = append(words, r.String())
-	}
-	if more := len(e.Reasons) - shown; more > 0 {
-		words = append(words, fmt.Sprintf("%d other reasons", more))
-	}
-	text := strings.Join(words, "; ")
-	if e.Members > 0 {
-		text = fmt.Sprintf("%d of %d: %s", e.Stale, e.Members, text)
-	}
-	return text
-}
-
-// started returns the event of a unit that starts.
-func (u *unit) started(stale []*verdict) Event {
-	e := Event{Kind: Started, Action: u.id, Phase: u.phase}
-	if u.batch != nil {
-		e.Stale, e.Members = len(stale), len(u.members)
-	}
-	seen := make(map[string]bool)
-	for _, v := range stale {
-		if text := v.reason.String(); !seen[text] {
-			seen[text] = true
-			e.Reasons = append(e.Reasons, v.reason)
-		}
-	}
-	e.Text = e.why()
-	return e
-}
-
 // shownDigest is how many characters are kept of the digests inside of directories: enough to see that a file
 // changed.
 const shownDigest = 16
-
-// lines lists the inputs for keyParts.
-func (v *verdict) lines() []string {
-	var lines []string
-	for i, c := range v.inputs {
-		lines = append(lines, c.String()+" "+v.member.inputs[i])
-		for _, e := range c.entries {
-			lines = append(lines, e.String()[:shownDigest]+" "+e.path)
-		}
-	}
-	return lines
-}
-
-// explain returns what differs from the time of the record. It leaves out inputs that are still to be made; if there are
-// any, nothing else may differ, and the reason may be zero.
-func (j *judge) explain(v *verdict, pending map[string]ReasonKind) Reason {
-	if slices.IndexFunc(v.record.Outputs, func(o output) bool { return !slices.Contains(v.outputs, o.Path) }) >= 0 ||
-		len(v.record.Outputs) != len(v.outputs) {
-		return Reason{Kind: OutputsChanged}
-	}
-	unknown := Reason{Kind: KeyChanged}
-	if len(pending) > 0 {
-		unknown = Reason{}
-	}
-	var was keyParts
-	// The run that wrote the parts of another key ended before it wrote the record.
-	if err := j.ledger.read(v.ID, ".from", &was); err != nil || was.Key != v.record.Key {
-		return unknown
-	}
-	if !slices.Equal(was.Recipe, v.Recipe) {
-		return changed(RecipeChanged, recipeChanges(was.Recipe, v.Recipe))
-	}
-	isPending := func(p string) bool {
-		for in := range pending {
-			if p == in || (strings.HasSuffix(in, "/") && strings.HasPrefix(p, in)) {
-				return true
-			}
-		}
-		return false
-	}
-	changes := slices.DeleteFunc(inputChanges(was.Inputs, v.lines()), func(c Change) bool { return isPending(c.Name) })
-	if len(changes) > 0 {
-		return changed(InputsChanged, changes)
-	}
-	return unknown
-}
 
 // recipeChanges compares two recipes: elements of the form field=value by field, and the others as a set. Of the latter,
 // which have no names (a digest of code, say), it returns a change only if it is one short element.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,14 +28,6 @@ type record struct {
 	Duration  time.Duration `json:"duration"`             // nanoseconds, of all actions of a batch that ran together
 	BatchSize int           `json:"batch_size,omitempty"` // how many these were
 	Memory    int64         `json:"memory,omitempty"`     // peak, bytes
-}
-
-// writeHit writes what a later run has to know of a result that a cache has.
-func (l ledger) writeHit(v *verdict, tmp string) error {
-	return errors.Join(
-		l.write(v.ID, ".from", tmp, keyParts{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}),
-		l.write(v.ID, ".result", tmp, resultRecord{v.key, *v.hit}),
-		l.write(v.ID, ".json", tmp, v.record))
 }
 
 // An output is a File and its kind.
@@ -150,22 +141,3 @@ func keyOf(id string, recipe, outputs, inputs []string, contents []content) stri
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
-
-// Measured returns the peak memory, in bytes, that an action or a batch reported through Task.Memory the last time it ran.
-// A run of some members of a batch does not lower the peak of all. Only Root and State of the graph must be set.
-func (g *Graph) Measured(id string) (peak int64, ok bool) {
-	l := g.ledger()
-	var r record
-	if err := l.read(id, ".json", &r); err == nil && r.Memory > 0 {
-		return r.Memory, true
-	}
-	var b batchRecord
-	if err := l.read(id, ".batch", &b); err == nil && b.Memory > 0 {
-		return b.Memory, true
-	}
-	return 0, false
-}
-
-func (g *Graph) ledger() ledger { return ledger{filepath.Join(g.state(), "actions")} }
-
-func (g *Graph) state() string { return filepath.Join(g.Root, filepath.FromSlash(g.State)) }

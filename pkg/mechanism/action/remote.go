@@ -21,23 +21,36 @@ import (
 	"slipway.build/pkg/mechanism/statcache"
 )
 
-// Outputs that a cache knows need not be here. Their contents are known, so that the keys of actions that read them are, and their
-// bytes are fetched if an action that reads them runs, or if the caller wants them.
+// A remote keeps track of outputs that a cache has and this tree has not. Their digests are enough for the keys of actions that read them.
+// Their bytes are fetched if such an action runs, or if the caller wants them.
+type remote struct {
+	reader
+	ledger   ledger
+	cache    Cache         // nil if there is none
+	staging  string        // absolute; folder for what is being fetched
+	patience time.Duration // until fetching may be given up; 0 if it never is
+	report   func(Event)
+	fetches  atomic.Int64 // names of folders in staging
+	slow     atomic.Bool  // nothing more is fetched in this run
 
-// An absent output is known, but not here.
-type absent struct {
+	mu      sync.Mutex
+	outputs map[string]*remoteOutput // by path
+}
+
+// A remoteOutput is an output of a cached result, in full only in the cache.
+type remoteOutput struct {
 	*member
-	output  string
-	content content
-	entries []Entry
-	other   bool          // other bytes have its name
-	took    time.Duration // how long the action ran elsewhere, or 0
+	output   string
+	content  content
+	entries  []Entry
+	occupied bool          // something else has its name here
+	took     time.Duration // how long the action ran elsewhere, or 0
 
 	mu   sync.Mutex  // held while it is fetched
 	here atomic.Bool // it was fetched
 }
 
-// A lostError says that outputs, which were known, cannot be had. Their actions have to run.
+// A lostError reports that outputs cannot be fetched. Their actions have to run.
 type lostError struct {
 	ids map[string]bool // of actions
 	err error
@@ -49,55 +62,56 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// adopt takes a result for the outputs of an action, and returns its record.
-func (j *judge) adopt(m *member, key string, r *Result) (*record, error) {
-	contents, parts, err := r.contents(m.outputs)
+// adopt takes a result as that of an action, and returns its record.
+func (r *remote) adopt(m *member, key string, result *Result) (*record, error) {
+	contents, parts, err := result.contents(m.outputs)
 	if err != nil {
 		return nil, err
 	}
 	rec := &record{Format: recordFormat, ID: m.ID, Key: key, Origin: Cached}
 	for i, out := range m.outputs {
 		rec.Outputs = append(rec.Outputs, newOutput(out, contents[i]))
-		have, err := j.output(out)
+		have, err := r.output(out)
 		if err == nil && have.digest == contents[i].digest {
-			j.know(out, have)
+			r.know(out, have)
 			continue
 		}
-		a := &absent{member: m, output: out, content: contents[i], entries: parts[i], other: !errors.Is(err, fs.ErrNotExist), took: r.Took}
-		j.mu.Lock()
-		j.absent[out] = a
-		j.mu.Unlock()
+		a := &remoteOutput{member: m, output: out, content: contents[i], entries: parts[i], occupied: !errors.Is(err, fs.ErrNotExist),
+			took: result.Took}
+		r.mu.Lock()
+		r.outputs[out] = a
+		r.mu.Unlock()
 	}
 	return rec, nil
 }
 
-// kept returns the result that belongs to a record.
-func (j *judge) kept(r *record) *Result {
-	var kept resultRecord
-	if err := j.ledger.read(r.ID, ".result", &kept); err != nil || kept.Key != r.Key {
+// storedResult returns the cached result that belongs to a record.
+func (r *remote) storedResult(rec *record) *Result {
+	var stored resultRecord
+	if err := r.ledger.read(rec.ID, ".result", &stored); err != nil || stored.Key != rec.Key {
 		return nil
 	}
-	return &kept.Result
+	return &stored.Result
 }
 
-// absentOf returns the absent output that an input is, or lies in.
-func (j *judge) absentOf(input string) *absent {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if a := j.absent[input]; a != nil {
+// outputOf returns the remote output that an input is, or lies in.
+func (r *remote) outputOf(input string) *remoteOutput {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.outputs[input]; a != nil {
 		return a
 	}
 	for p := range parents(input) {
-		if a := j.absent[p+"/"]; a != nil {
+		if a := r.outputs[p+"/"]; a != nil {
 			return a
 		}
 	}
 	return nil
 }
 
-// foreseen returns the content of an input that is not here but known. Links would be followed, so that it is not known with them.
-func (j *judge) foreseen(input string) (content, bool) {
-	a := j.absentOf(input)
+// contentOf returns the content of an input that is, or lies in, a remote output. It cannot for links, since it would have to follow them.
+func (r *remote) contentOf(input string) (content, bool) {
+	a := r.outputOf(input)
 	if a == nil {
 		return content{}, false
 	}
@@ -112,8 +126,8 @@ func (j *judge) foreseen(input string) (content, bool) {
 	return c, true
 }
 
-// part returns the content of what lies in an absent directory.
-func (a *absent) part(p string) (c content, ok bool) {
+// part returns the content of what lies in a remote directory.
+func (a *remoteOutput) part(p string) (c content, ok bool) {
 	for i, e := range a.content.entries {
 		size := a.entries[i+1].Size // the first one is the directory itself
 		switch {
@@ -130,23 +144,23 @@ func (a *absent) part(p string) (c content, ok bool) {
 	return c, ok
 }
 
-// needed returns the absent outputs that are, hold or lie in what an action reads, or only those whose contents cannot be told without
-// them.
-func (j *judge) needed(m *member, untold bool) []*absent {
-	var all []*absent
+// needed returns the remote outputs that are, hold or lie in what an action reads. With links set, it returns only those that must be fetched
+// to follow links.
+func (r *remote) needed(m *member, links bool) []*remoteOutput {
+	var all []*remoteOutput
 	for _, n := range m.needs {
-		if untold {
-			if _, ok := j.foreseen(n.input); ok {
+		if links {
+			if _, ok := r.contentOf(n.input); ok {
 				continue
 			}
 		}
-		j.mu.Lock()
+		r.mu.Lock()
 		for _, out := range n.maker.outputs {
-			if a := j.absent[out]; a != nil && touches(out, n.input) {
+			if a := r.outputs[out]; a != nil && touches(out, n.input) {
 				all = append(all, a)
 			}
 		}
-		j.mu.Unlock()
+		r.mu.Unlock()
 	}
 	return all
 }
@@ -157,12 +171,12 @@ func touches(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
-// fetches is how many actions' outputs are fetched at the same time.
-const fetches = 8
+// maxFetches is how many actions' outputs are fetched at the same time.
+const maxFetches = 8
 
-// bring fetches absent outputs. Its error is a lostError if the cache does not have them.
-func (j *judge) bring(ctx context.Context, outputs []*absent) error {
-	makers := map[*member][]*absent{}
+// fetchAll fetches remote outputs. Its error is a lostError if the cache does not have them.
+func (r *remote) fetchAll(ctx context.Context, outputs []*remoteOutput) error {
+	makers := map[*member][]*remoteOutput{}
 	progress := &fetching{files: map[string]bool{}}
 	for _, a := range outputs {
 		if !a.here.Load() && !slices.Contains(makers[a.member], a) {
@@ -173,18 +187,18 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	lost := &lostError{ids: map[string]bool{}}
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	if making := j.makingTime(outputs); making > 0 && j.patience > 0 {
-		go progress.watch(ctx, j.patience, making, giveUp)
+	if build := r.buildTime(outputs); build > 0 && r.patience > 0 {
+		go progress.watch(ctx, r.patience, build, giveUp)
 	}
 	var mu sync.Mutex
 	var g errgroup.Group
-	g.SetLimit(fetches)
+	g.SetLimit(maxFetches)
 	for _, m := range largestFirst(makers) {
 		of := makers[m]
 		// one order, or two fetches could wait for each other
-		slices.SortFunc(of, func(a, b *absent) int { return cmp.Compare(a.output, b.output) })
+		slices.SortFunc(of, func(a, b *remoteOutput) int { return cmp.Compare(a.output, b.output) })
 		g.Go(func() error {
-			gone, err := j.fetch(ctx, m, of, progress)
+			gone, err := r.fetch(ctx, m, of, progress)
 			if !gone {
 				return err
 			}
@@ -198,8 +212,8 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if slow := slowness(ctx); slow != nil && !j.slow.Swap(true) {
-		j.tell(Event{Kind: Output, Text: fmt.Sprintf("no more results are fetched from the cache in this run: %v", slow)})
+	if slow := slowness(ctx); slow != nil && !r.slow.Swap(true) {
+		r.report(Event{Kind: Output, Text: fmt.Sprintf("no more results are fetched from the cache in this run: %v", slow)})
 	}
 	if len(lost.ids) > 0 {
 		return lost
@@ -207,8 +221,32 @@ func (j *judge) bring(ctx context.Context, outputs []*absent) error {
 	return nil
 }
 
-// largestFirst sorts actions by the size of their absent outputs. If a large one came last, it would be fetched alone, which is slower.
-func largestFirst(makers map[*member][]*absent) []*member {
+// buildTime returns how long the actions of outputs ran elsewhere, together with those whose absent outputs they need. It is 0 if one of
+// the times is unknown.
+func (r *remote) buildTime(outputs []*remoteOutput) time.Duration {
+	total, known := time.Duration(0), true
+	seen := map[*member]bool{}
+	var visit func([]*remoteOutput)
+	visit = func(outputs []*remoteOutput) {
+		for _, a := range outputs {
+			if seen[a.member] || a.here.Load() {
+				continue
+			}
+			seen[a.member] = true
+			total += a.took
+			known = known && a.took > 0
+			visit(r.needed(a.member, false))
+		}
+	}
+	visit(outputs)
+	if !known {
+		return 0
+	}
+	return total
+}
+
+// largestFirst sorts actions by the size of their remote outputs. If a large one came last, it would be fetched alone, which is slower.
+func largestFirst(makers map[*member][]*remoteOutput) []*member {
 	size := func(m *member) (total int64) {
 		for _, a := range makers[m] {
 			total += a.content.size
@@ -230,12 +268,12 @@ var (
 )
 
 // fetch fetches outputs of one action and gives them their names. It reports whether the cache no longer has them.
-func (j *judge) fetch(ctx context.Context, m *member, outputs []*absent, progress *fetching) (gone bool, err error) {
+func (r *remote) fetch(ctx context.Context, m *member, outputs []*remoteOutput, progress *fetching) (gone bool, err error) {
 	for _, a := range outputs {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 	}
-	outputs = slices.DeleteFunc(outputs, func(a *absent) bool {
+	outputs = slices.DeleteFunc(outputs, func(a *remoteOutput) bool {
 		if a.here.Load() {
 			progress.expect(-a.content.size)
 		}
@@ -244,22 +282,22 @@ func (j *judge) fetch(ctx context.Context, m *member, outputs []*absent, progres
 	if len(outputs) == 0 {
 		return false, nil
 	}
-	if j.cache == nil {
+	if r.cache == nil {
 		return true, errNoCache
 	}
-	if j.slow.Load() {
+	if r.slow.Load() {
 		return true, errSlow
 	}
-	tmp := filepath.Join(j.fetched, strconv.FormatInt(j.fetchCount.Add(1), 10))
-	contents, err := lay(tmp, outputs)
+	tmp := filepath.Join(r.staging, strconv.FormatInt(r.fetches.Add(1), 10))
+	contents, err := prepareStaging(tmp, outputs)
 	if err == nil {
 		progress.begin(contents)
-		err = j.cache.Fetch(ctx, contents)
+		err = r.cache.Fetch(ctx, contents)
 		progress.end(contents, err == nil)
 		if err != nil {
 			return (ctx.Err() == nil || slowness(ctx) != nil) && !full(err), fmt.Errorf("%s: %w", m.ID, err)
 		}
-		err = j.placeFetched(tmp, outputs)
+		err = r.placeFetched(tmp, outputs)
 	}
 	if err = errors.Join(err, removeAll(tmp)); err != nil {
 		return false, fmt.Errorf("%s: fetch from the cache: %w", m.ID, err)
@@ -269,12 +307,12 @@ func (j *judge) fetch(ctx context.Context, m *member, outputs []*absent, progres
 		a.here.Store(true)
 		e.Files = append(e.Files, newOutput(a.output, a.content).File)
 	}
-	j.tell(e)
+	r.report(e)
 	return false, nil
 }
 
-// lay makes the folders and links of outputs in a temporary folder, and returns the files that are missing.
-func lay(tmp string, outputs []*absent) (contents []Content, err error) {
+// prepareStaging makes the folders and links of outputs in a temporary folder, and returns the files to fetch.
+func prepareStaging(tmp string, outputs []*remoteOutput) (contents []Content, err error) {
 	for _, a := range outputs {
 		for _, e := range a.entries {
 			name := filepath.Join(tmp, filepath.FromSlash(e.Path))
@@ -298,7 +336,7 @@ func lay(tmp string, outputs []*absent) (contents []Content, err error) {
 }
 
 // placeFetched gives outputs their final names, and remembers what their files hold.
-func (j *judge) placeFetched(tmp string, outputs []*absent) error {
+func (r *remote) placeFetched(tmp string, outputs []*remoteOutput) error {
 	for i, a := range outputs {
 		for _, e := range a.entries {
 			if e.Kind != ExecutableFile {
@@ -314,7 +352,7 @@ func (j *judge) placeFetched(tmp string, outputs []*absent) error {
 				return err
 			}
 		}
-		if err := replace(j.root+"/"+a.output, filepath.Join(tmp, filepath.FromSlash(a.output)),
+		if err := replace(r.root+"/"+a.output, filepath.Join(tmp, filepath.FromSlash(a.output)),
 			filepath.Join(tmp, "old", strconv.Itoa(i))); err != nil {
 			return err
 		}
@@ -323,13 +361,13 @@ func (j *judge) placeFetched(tmp string, outputs []*absent) error {
 	now := time.Now().UnixNano()
 	for _, a := range outputs {
 		for _, e := range a.entries {
-			st, err := statcache.Lstat(j.root + "/" + e.Path)
+			st, err := statcache.Lstat(r.root + "/" + e.Path)
 			if err != nil || st.Size != e.Size || st.Kind != kinds[e.Kind] || !st.Regular() {
 				continue
 			}
 			d, err := e.digest()
 			if err == nil {
-				j.remember(e.Path, st, d.sum, now)
+				r.remember(e.Path, st, d.sum, now)
 			}
 		}
 	}
@@ -337,14 +375,14 @@ func (j *judge) placeFetched(tmp string, outputs []*absent) error {
 }
 
 // deliver fetches what the caller wants, and what has other bytes under its name.
-func (j *judge) deliver(ctx context.Context, wanted []string) error {
-	var all []*absent
-	for _, a := range j.absent {
-		if a.other || wants(wanted, a.output) {
+func (r *remote) deliver(ctx context.Context, wanted []string) error {
+	var all []*remoteOutput
+	for _, a := range r.outputs {
+		if a.occupied || wants(wanted, a.output) {
 			all = append(all, a)
 		}
 	}
-	return j.bring(ctx, all)
+	return r.fetchAll(ctx, all)
 }
 
 // wants reports whether an output is wanted. Without a list, everything is.

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -194,9 +197,17 @@ func (s *scheduler) skip(ctx context.Context, v *verdict) error {
 	}
 	outputs, err := s.outputs(v.member)
 	if err == nil {
-		s.offer(ctx, v, v.record, outputs)
+		s.uploads.offer(ctx, v, v.record, outputs)
 	}
 	return err
+}
+
+// writeHit writes what a later run has to know of a result that a cache has.
+func (l ledger) writeHit(v *verdict, tmp string) error {
+	return errors.Join(
+		l.write(v.ID, ".from", tmp, keyParts{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}),
+		l.write(v.ID, ".result", tmp, resultRecord{v.key, *v.hit}),
+		l.write(v.ID, ".json", tmp, v.record))
 }
 
 // maxPassed is how many smaller jobs may start before one that does not fit, so that it starts eventually.
@@ -252,7 +263,7 @@ func (s *scheduler) start(ctx context.Context, j *job) {
 	t := j.task
 	t.start = time.Now()
 	go func() {
-		err := t.bring(ctx)
+		err := t.fetchInputs(ctx)
 		if err == nil {
 			t.start = time.Now()
 			s.emit(j.started(t.stale))
@@ -263,6 +274,40 @@ func (s *scheduler) start(ctx context.Context, j *job) {
 			s.reports <- report{stage: settled, unit: j.unit, task: t, err: t.settle(ctx)}
 		}
 	}()
+}
+
+// started returns the event of a unit that starts.
+func (u *unit) started(stale []*verdict) Event {
+	e := Event{Kind: Started, Action: u.id, Phase: u.phase}
+	if u.batch != nil {
+		e.Stale, e.Members = len(stale), len(u.members)
+	}
+	seen := make(map[string]bool)
+	for _, v := range stale {
+		if text := v.reason.String(); !seen[text] {
+			seen[text] = true
+			e.Reasons = append(e.Reasons, v.reason)
+		}
+	}
+	e.Text = e.why()
+	return e
+}
+
+// why returns in words why an action runs; for a batch, how many of its actions run and why.
+func (e Event) why() string {
+	const shown = 2
+	var words []string
+	for _, r := range e.Reasons[:min(shown, len(e.Reasons))] {
+		words = append(words, r.String())
+	}
+	if more := len(e.Reasons) - shown; more > 0 {
+		words = append(words, fmt.Sprintf("%d other reasons", more))
+	}
+	text := strings.Join(words, "; ")
+	if e.Members > 0 {
+		text = fmt.Sprintf("%d of %d: %s", e.Stale, e.Members, text)
+	}
+	return text
 }
 
 func (s *scheduler) take(ctx context.Context, r report) {
@@ -306,6 +351,13 @@ func (s *scheduler) finish(u *unit) {
 			s.errs = append(s.errs, advise(err))
 		}
 	}
+}
+
+func (r *run) saveStats() error {
+	if err := os.MkdirAll(r.tmp, 0o777); err != nil {
+		return err
+	}
+	return r.stats.Save(filepath.Join(r.state, "stat"), r.tmp)
 }
 
 func (s *scheduler) fail(ctx context.Context, r report) {

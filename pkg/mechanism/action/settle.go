@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -17,13 +17,13 @@ import (
 	"slipway.build/pkg/mechanism/statcache"
 )
 
-// bring fetches what the action reads, and is not here.
-func (t *Task) bring(ctx context.Context) error {
-	var absent []*absent
+// fetchInputs fetches what the action reads and is not here.
+func (t *Task) fetchInputs(ctx context.Context) error {
+	var missing []*remoteOutput
 	for _, v := range t.stale {
-		absent = append(absent, t.run.needed(v.member, false)...)
+		missing = append(missing, t.run.needed(v.member, false)...)
 	}
-	return t.run.bring(ctx, absent)
+	return t.run.fetchAll(ctx, missing)
 }
 
 // work runs the action and renames its outputs into place.
@@ -47,6 +47,29 @@ func (t *Task) work(ctx context.Context) error {
 		err = errors.Join(t.snapshot().err, err)
 	}
 	return err
+}
+
+// remove removes a temporary folder. An error is reported but does not fail the run: the next one tries again.
+func (r *run) remove(dir string) {
+	if err := removeAll(dir); err != nil {
+		r.emit(Event{Kind: Output, Text: fmt.Sprintf("temporary files stay behind: %v", err)})
+	}
+}
+
+// guard calls f and turns a panic, or the end of its goroutine, into an error.
+func guard(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		err := errors.New("ended its goroutine")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			result <- err
+		}()
+		err = f()
+	}()
+	return <-result
 }
 
 // place checks that all outputs exist and gives them their final names.
@@ -88,33 +111,6 @@ func (t *Task) made(v *verdict, out string) error {
 	return nil
 }
 
-// replace renames fresh to final. If either is a directory, it first moves what has the final name to old.
-func replace(final, fresh, old string) error {
-	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
-		return err
-	}
-	was, wasErr := statcache.Lstat(final)
-	is, err := statcache.Lstat(fresh)
-	if err != nil {
-		return err
-	}
-	if wasErr == nil && (was.Kind == directory || is.Kind == directory) {
-		if err := os.MkdirAll(filepath.Dir(old), 0o777); err != nil {
-			return err
-		}
-		if err := os.Rename(final, old); err != nil {
-			return err
-		}
-	}
-	if wasErr == nil && max(was.Size, is.Size) >= largeFile && was.Kind != directory && is.Kind != directory {
-		return replaceLarge(final, fresh)
-	}
-	return os.Rename(fresh, final)
-}
-
-// largeFile is the size, in bytes, of a file that takes long to replace, and to free.
-const largeFile = 16 << 20
-
 // settle reads the outputs in their final place and records the actions.
 func (t *Task) settle(ctx context.Context) error {
 	facts := t.snapshot()
@@ -145,7 +141,7 @@ func (t *Task) settle(ctx context.Context) error {
 			return err
 		}
 		if edited[i] == "" {
-			t.run.offer(ctx, v, rec, outputs[i])
+			t.run.uploads.offer(ctx, v, rec, outputs[i])
 		}
 	}
 	return t.recordBatch(facts)

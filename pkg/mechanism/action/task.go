@@ -55,6 +55,17 @@ type linked struct {
 	sum [sha256.Size]byte
 }
 
+// A run is one call of Graph.Run.
+type run struct {
+	*judge
+	*emitter
+	state   string // absolute
+	tmp     string // absolute; this run's own
+	program Origin // of what calls Run
+
+	uploads *uploader
+}
+
 // Path returns the absolute path at which the action writes an output. It is on the file system of the output's final place
 // and has its base name. Its parent folders exist; an output that is a directory exists itself, and is empty.
 func (t *Task) Path(output string) string {
@@ -179,7 +190,7 @@ func (t *Task) CacheKeyFor(output string, recipe []string) string {
 
 // UploadAsync calls f, which uploads something to the cache, while other actions run. Dir is an empty folder for temporary files.
 func (t *Task) UploadAsync(ctx context.Context, f func(ctx context.Context, dir string) error) {
-	t.run.later(ctx, t.unit.id, func() error {
+	t.run.uploads.start(ctx, t.unit.id, func() error {
 		dir, err := os.MkdirTemp(t.run.tmp, "upload")
 		if err != nil {
 			return err
