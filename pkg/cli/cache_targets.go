@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -103,15 +101,14 @@ func targetsKey(root string) (key string, newest time.Time, err error) {
 	return action.BlobKey(parts...), newest, nil
 }
 
+// targetsFile is the program's name in the cache.
+const targetsFile = "mage"
+
 // fetchTargets fetches the program with the targets of make.
 func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
 	key, _, err := targetsKey(root)
 	if err != nil {
 		return err
-	}
-	r := u.LookupBlob(ctx, key)
-	if r == nil || len(r.Entries) != 1 || r.Entries[0].Kind != action.ExecutableFile {
-		return errors.New("the cache has no compiled targets of make for these sources")
 	}
 	state := filepath.Join(root, project.State)
 	if err := os.MkdirAll(state, 0o777); err != nil {
@@ -122,10 +119,14 @@ func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	name := filepath.Join(dir, "mage")
-	if err := u.Fetch(ctx, []action.Content{{SHA256: r.Entries[0].SHA256, Size: r.Entries[0].Size, File: name}}); err != nil {
+	found, err := action.FetchFiles(ctx, u.Cache, key, dir, targetsFile)
+	if err == nil && !found {
+		err = errors.New("the cache has no compiled targets of make for these sources")
+	}
+	if err != nil {
 		return err
 	}
+	name := filepath.Join(dir, targetsFile)
 	if err := os.Chmod(name, 0o755); err != nil {
 		return err
 	}
@@ -164,14 +165,8 @@ func (u *cacheUse) keepTargets(ctx context.Context, root string) error {
 		return err
 	}
 	key, newest, err := targetsKey(root)
-	if err != nil || newest.After(st.ModTime()) || u.LookupBlob(ctx, key) != nil { // sources newer than the program did not make it
+	if err != nil || newest.After(st.ModTime()) { // sources newer than the program did not make it
 		return err
 	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	d := reapi.DigestOf(data)
-	r := &action.Result{Entries: []action.Entry{{Path: "mage", Kind: action.ExecutableFile, SHA256: d.SHA256, Size: d.Size}}}
-	return u.Store(ctx, key, r, func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+	return action.StoreFiles(ctx, u.Cache, key, map[string]string{targetsFile: name})
 }

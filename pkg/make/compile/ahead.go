@@ -8,7 +8,7 @@ import (
 	"slipway.build/pkg/mechanism/archive"
 )
 
-// A packedAhead takes binaries that are finished, and has the sums of those that were packed. Nil takes and has none.
+// A packedAhead compresses finished binaries and keeps their digests. A nil one does nothing.
 type packedAhead struct {
 	files  chan string
 	cancel context.CancelFunc
@@ -25,9 +25,8 @@ type digested struct {
 	sum  string
 }
 
-// ahead compresses finished binaries for tarballs and images, one after the other, while others are linked: links leave processors
-// idle, and packing would have to compress all binaries at once. It only saves time: packing compresses what is missing when the
-// compile ends, and reports errors, which ahead ignores.
+// ahead compresses finished binaries for tarballs and images, one after another, while others are linked: links leave processors idle. It
+// only saves time. Packing compresses what is still missing when the compile ends, and reports the errors that ahead ignores.
 func (c *Compiler) ahead(ctx context.Context) *packedAhead {
 	if c.Cache == "" {
 		return nil
@@ -61,7 +60,7 @@ func (p *packedAhead) pack(ctx context.Context, file string) {
 	}
 }
 
-// built returns the function that takes a file to be packed while others are linked, or nil.
+// built returns a function that queues a file for compression, or nil.
 func (p *packedAhead) built() func(file string) {
 	if p == nil {
 		return nil
@@ -77,7 +76,7 @@ func (p *packedAhead) stop() {
 	}
 }
 
-// sum returns the SHA-256 of a file that was packed, perhaps under another name, or "" if it was not, or was changed since. It is for use
+// sum returns the SHA-256 of a file that was compressed, perhaps under another name, or "" if it was not or has changed. It must be called
 // after stop.
 func (p *packedAhead) sum(file string) string {
 	info, err := os.Stat(file)

@@ -36,7 +36,7 @@ type Spec struct {
 type Compiler struct {
 	Root     string                                    // absolute
 	Cache    string                                    // where compressed contents are kept; if empty, nothing is compressed ahead of packing
-	Links    relink.Links                              // what was linked before; without a folder, all is linked
+	Links    relink.Links                              // earlier links; without a folder, everything is linked
 	Measured func(batch string) (int64, bool)          // peak memory of a batch the last time, bytes
 	batches  map[string]*action.Batch                  // by ID
 	binaries map[string]road.Binary                    // by ID of the action
@@ -58,13 +58,13 @@ func (c *Compiler) Action(by road.Road, s Spec) (*action.Action, error) {
 		Recipe:  recipeOf(by, s.Spec, s.Binary),
 		Inputs:  s.Inputs,
 		Outputs: []string{s.Output},
-		Local:   s.Options.Debug || borrows(by), // a debug build names the tree's folder, and nobody has signed what was borrowed
+		Local:   s.Options.Debug || borrows(by), // a debug build names the tree's folder, and borrowed parts are not signed
 		Batch:   c.batch(by, s),
 	}, nil
 }
 
 // recipeOf returns the recipe of a compile. What the go command or Bazel is run with is in a road's recipe, as data. The code of package
-// relink is in all of them, since it writes into binaries, and roads share results.
+// relink is in all recipes, since it writes into binaries, and roads share results.
 func recipeOf(by road.Road, s road.Spec, bin road.Binary) []string {
 	return append(by.Recipe(s, bin), relink.Code.String())
 }
@@ -142,7 +142,7 @@ func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec
 	return nil
 }
 
-// make copies what was linked before with another version, and has the road compile the rest.
+// make copies binaries that were linked before with another version, and lets the road compile the rest.
 func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spec, stale []*action.Action, p *packedAhead) error {
 	made := c.compilation(s.Spec, stale, t.Path)
 	made.Scratch, made.Built = t.Dir(), p.built()
@@ -156,7 +156,7 @@ func (c *Compiler) make(ctx context.Context, t *action.Task, by road.Road, s Spe
 	if s.Elsewhere {
 		report = named("the "+by.Info().Name+" road: ", report)
 	}
-	l := c.linked(t, by, made, stale, p)
+	l := c.relinker(t, by, made, stale, p)
 	made.Targets = l.copy(ctx, made.Targets, report)
 	if len(made.Targets) == 0 {
 		return nil

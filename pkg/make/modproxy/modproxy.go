@@ -30,7 +30,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -201,58 +200,47 @@ func Store(ctx context.Context, cache action.Cache, modCache string, modules []m
 			continue // only its go.mod counts, and that only for `go mod tidy`
 		}
 		g.Go(func() error {
-			r, open, err := read(modCache, m)
+			files, err := files(modCache, m)
 			if errors.Is(err, fs.ErrNotExist) {
 				lacks.Store(true)
 				return nil
 			}
-			if err != nil || cache.LookupBlob(limited, key(m.Version)) != nil {
+			if err != nil {
 				return err
 			}
-			return cache.Store(limited, key(m.Version), r, open)
+			return action.StoreFiles(limited, cache, key(m.Version), files)
 		})
 	}
 	if err := g.Wait(); err != nil || lacks.Load() {
 		return err
 	}
-	return cache.Store(ctx, all, &action.Result{}, nil)
+	return action.StoreFiles(ctx, cache, all, nil)
 }
 
-// read returns a module's files in a module cache. The go command has compared them with the sum.
-func read(modCache string, m module.Pinned) (*action.Result, func(string) (io.ReadCloser, error), error) {
+// files returns a module's files in a module cache, by their names in a cache of results. The go command has compared them with the sum.
+func files(modCache string, m module.Pinned) (map[string]string, error) {
 	at, err := m.ProxyPath()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	name := filepath.Join(modCache, "cache", "download", filepath.FromSlash(at))
 	sum, err := os.ReadFile(name + ".ziphash")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if strings.TrimSpace(string(sum)) != m.Sum {
-		return nil, nil, fmt.Errorf("%s: %w with the sum %s", m.Version, fs.ErrNotExist, m.Sum)
+		return nil, fmt.Errorf("%s: %w with the sum %s", m.Version, fs.ErrNotExist, m.Sum)
 	}
-	r := &action.Result{}
-	files := map[string]string{}
+	all := map[string]string{}
 	for _, suffix := range []string{".info", ".mod", ".zip"} {
-		e, err := entry("module"+suffix, name+suffix)
+		_, err := os.Stat(name + suffix)
 		if suffix == ".info" && errors.Is(err, fs.ErrNotExist) {
 			continue // a go command that only compiles needs none
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		r.Entries, files[e.Path] = append(r.Entries, e), name+suffix
+		all["module"+suffix] = name + suffix
 	}
-	return r, func(p string) (io.ReadCloser, error) { return os.Open(files[p]) }, nil
-}
-
-func entry(p, file string) (action.Entry, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return action.Entry{}, err
-	}
-	defer func() { _ = f.Close() }()
-	sum, n, err := checksum.SHA256(f)
-	return action.Entry{Path: p, Kind: action.RegularFile, SHA256: sum, Size: n}, err
+	return all, nil
 }

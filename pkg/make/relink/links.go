@@ -1,14 +1,10 @@
 package relink
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -19,7 +15,6 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
-	"slipway.build/pkg/mechanism/checksum"
 )
 
 // Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program. A version such
@@ -217,42 +212,27 @@ type Share struct {
 
 func shareKey(p Program) string { return action.BlobKey("link", p.Key) }
 
-// Copy makes a new file of a program that the cache has. It returns the record of what it has made, or nil if the cache has none.
+// Copy makes a new file of a program that the cache has. It returns the record of the new file, or nil if the cache has none.
 func (s Share) Copy(ctx context.Context, p Program, file string) (*Record, error) {
-	found := s.Cache.LookupBlob(ctx, shareKey(p))
-	if found == nil {
-		return nil, nil
-	}
 	dir, err := os.MkdirTemp(s.Scratch, "link")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files := map[string]string{}
-	var contents []action.Content
-	for _, e := range found.Entries {
-		if e.Path != sharedRecord && e.Path != sharedProgram || files[e.Path] != "" {
-			return nil, fmt.Errorf("a link in the cache has a file %s", e.Path)
-		}
-		files[e.Path] = filepath.Join(dir, e.Path)
-		contents = append(contents, action.Content{SHA256: e.SHA256, Size: e.Size, File: files[e.Path]})
-	}
-	if len(files) != 2 {
-		return nil, errors.New("a link in the cache lacks a file")
-	}
-	if err := s.Cache.Fetch(ctx, contents); err != nil {
+	found, err := action.FetchFiles(ctx, s.Cache, shareKey(p), dir, sharedRecord, sharedProgram)
+	if !found || err != nil {
 		return nil, err
 	}
-	r, err := ReadRecord(files[sharedRecord])
+	r, err := ReadRecord(filepath.Join(dir, sharedRecord))
 	if err != nil {
 		return nil, err
 	}
-	return r.copy(files[sharedProgram], file, p.Values)
+	return r.copy(filepath.Join(dir, sharedProgram), file, p.Values)
 }
 
 // Store keeps a program in the cache, unless the cache has one with that key, or the program is not what its record says.
 func (s Share) Store(ctx context.Context, p Program, file string, r Record) error {
-	if s.Cache.LookupBlob(ctx, shareKey(p)) != nil {
+	if s.Cache.LookupBlob(ctx, shareKey(p)) != nil { // then nothing has to be read
 		return nil
 	}
 	f, err := os.Open(file)
@@ -265,22 +245,9 @@ func (s Share) Store(ctx context.Context, p Program, file string, r Record) erro
 	} else if err != nil {
 		return err
 	}
-	program, size, err := checksum.SHA256(f)
-	if err != nil {
+	record := filepath.Join(s.Scratch, p.Key+recordSuffix)
+	if err := r.write(record); err != nil {
 		return err
 	}
-	record, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	digest := sha256.Sum256(record)
-	return s.Cache.Store(ctx, shareKey(p), &action.Result{Entries: []action.Entry{
-		{Path: sharedProgram, Kind: action.ExecutableFile, SHA256: program, Size: size},
-		{Path: sharedRecord, Kind: action.RegularFile, SHA256: hex.EncodeToString(digest[:]), Size: int64(len(record))},
-	}}, func(path string) (io.ReadCloser, error) {
-		if path == sharedRecord {
-			return io.NopCloser(bytes.NewReader(record)), nil
-		}
-		return os.Open(file)
-	})
+	return action.StoreFiles(ctx, s.Cache, shareKey(p), map[string]string{sharedProgram: file, sharedRecord: record})
 }

@@ -80,7 +80,8 @@ func TestPackagesOfTestsAreNotCounted(t *testing.T) {
 
 func TestWatchEndsWithTheCompile(t *testing.T) {
 	t.Parallel()
-	stop := (&GoOutput{Report: (&recorder{}).event}).WatchTotal(t.Context(), Compilation{}, nil, func(context.Context, []string) ([]byte, error) {
+	o := &GoOutput{Report: func(action.Event) {}}
+	stop := o.WatchTotal(t.Context(), Compilation{}, nil, func(context.Context, []string) ([]byte, error) {
 		t.Error("packages are counted at once")
 		return nil, nil
 	})

@@ -16,8 +16,8 @@ import (
 
 // A Cache keeps the results of actions for other trees and other machines. Its methods may be called from several goroutines.
 type Cache interface {
-	// Lookup returns the result of the action with this key, or nil if the cache has none that counts. A cache that cannot be asked
-	// has none.
+	// Lookup returns the result of the action with this key, or nil for a miss. A result that is not trusted, and a cache that does not
+	// answer, are misses.
 	Lookup(ctx context.Context, key string) *Result
 
 	// LookupBlob is Lookup for other things than results of actions. Their keys are those of BlobKey.
@@ -31,15 +31,6 @@ type Cache interface {
 
 	// Store keeps a result. Open opens one of its files, by its path in the result.
 	Store(ctx context.Context, key string, r *Result, open func(path string) (io.ReadCloser, error)) error
-}
-
-// BlobKey returns the key of something that is not the result of an action: a digest of what identifies it.
-func BlobKey(parts ...string) string {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d %s\n", len(p), p)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // A Result is what an action made: every file, link and folder of its outputs, with the names that [Graph.Folders] gives them in caches.

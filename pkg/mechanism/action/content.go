@@ -46,6 +46,11 @@ type content struct {
 	entries []entry           // for a directory: everything below it, in a fixed order
 }
 
+// links reports whether the content is or has a symbolic link.
+func (c content) links() bool {
+	return c.kind == symlink || slices.ContainsFunc(c.entries, func(e entry) bool { return e.kind == symlink })
+}
+
 // An entry is a file, link or folder below a directory.
 type entry struct {
 	path string // begins with the directory's path
@@ -86,8 +91,7 @@ func (r *reader) output(p string) (content, error) { return r.look(p, false) }
 
 // know keeps the content of an output for the actions that read it, unless they see more of it: where its links lead to.
 func (r *reader) know(out string, c content) {
-	isLink := func(e entry) bool { return e.kind == symlink }
-	if c.kind == symlink || slices.ContainsFunc(c.entries, isLink) {
+	if c.links() {
 		return
 	}
 	known := &inputContent{content: c}
@@ -120,7 +124,7 @@ func (r *reader) look(p string, follow bool) (content, error) {
 	case st.Kind == directory:
 		return content{}, fmt.Errorf("%s: is a directory: declare it as %s/", p, p)
 	case st.Kind == symlink && follow:
-		return r.linked(p, abs)
+		return r.follow(p, abs)
 	case st.Kind == other:
 		return content{}, fmt.Errorf("%s: is neither a file nor a directory nor a symbolic link", p)
 	}
@@ -128,8 +132,8 @@ func (r *reader) look(p string, follow bool) (content, error) {
 	return content{digest: d, file: d.sum, size: st.Size}, err
 }
 
-// linked returns the content of a symbolic link, including the file it leads to, if any.
-func (r *reader) linked(p, abs string) (content, error) {
+// follow returns the content of a symbolic link, including the file it leads to, if any.
+func (r *reader) follow(p, abs string) (content, error) {
 	d, err := r.leaf(p, abs, statcache.Status{Kind: symlink})
 	if err != nil {
 		return content{}, err
@@ -200,7 +204,7 @@ func (r *reader) walk(p, abs string, follow bool, c *content) error {
 
 func (r *reader) entry(p, abs string, st statcache.Status, follow bool) (digest, error) {
 	if st.Kind == symlink && follow {
-		c, err := r.linked(p, abs)
+		c, err := r.follow(p, abs)
 		return c.digest, err
 	}
 	return r.leaf(p, abs, st)

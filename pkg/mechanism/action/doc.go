@@ -26,16 +26,17 @@
 //
 // # Results from a cache
 //
-// A [Cache] keeps results by the keys of their actions. A run with one asks it for the result of every stale action, and takes the
-// action as done if there is one: the digests of its outputs are known then, and with them the keys of actions that read these. The
-// bytes are fetched only for an action that runs, or if the caller wants them. So a run may end with outputs that are known but not
-// here; later runs know them from the record, with a cache or without. If their bytes turn out to be lost when they are needed, their
-// actions run. Other bytes never stay under the name of an output that is known.
+// A [Cache] keeps results by the keys of their actions. A run with a cache looks up every stale action, and does not run it after a hit:
+// the result has the digests of its outputs, from which the keys of the actions that read them follow. The bytes are fetched only for an
+// action that runs, or if the caller wants them. So after a run, outputs may still be remote. Their record says so, and later runs need no
+// cache for it. If their bytes are lost when they are needed, their actions run. Nothing else may keep the name of a remote output.
 //
 // A key in a cache does not depend on the action's ID, and has the names that [Graph.Folders] gives to folders.
 //
-// What a cache answers is checked only in form: its outputs are those of the action, and lie where these do. Whose results count, and
-// whether bytes are those of their digests, is for the implementation to check.
+// The runner checks that a result has the action's outputs, and nothing outside of them. The implementation of the cache checks who has
+// signed a result, and the digests of bytes.
+//
+// Each result has an [Origin]. It says whether a cache had a part in it, and so who may sign it.
 //
 // # What an interruption leaves behind
 //
@@ -52,7 +53,7 @@
 //	stat                remembered contents of files
 //	actions/<id>.json   an action's record; <id> is the SHA-256 of the action's ID
 //	actions/<id>.from   its recipe and inputs at that time, read only to explain why an action runs
-//	actions/<id>.result the result that a cache has, if the record says that the outputs are known by it
+//	actions/<id>.result the result in a cache, if the record is of one
 //	actions/<id>.batch  the memory that a batch needed the last time it ran
 //	tmp/                files that running actions write; emptied when a run starts
 //

@@ -95,7 +95,7 @@ func (j *judge) content(input string) (content, error) {
 	return c.content, c.err
 }
 
-// examine judges an action whose inputs exist, or are known.
+// examine judges an action whose inputs exist, or are remote.
 func (j *judge) examine(ctx context.Context, m *member) (*verdict, error) {
 	if err := j.fetchAll(ctx, j.needed(m, true)); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (j *judge) examine(ctx context.Context, m *member) (*verdict, error) {
 	if v.reason.Kind == "" && v.record.Key != v.key {
 		v.reason = j.explain(v, nil)
 	}
-	if v.reason.Kind == "" && !j.known(v) {
+	if v.reason.Kind == "" && !j.cached(v) {
 		v.reason = j.damage(v.record)
 	}
 	if v.reason.Kind != "" {
@@ -122,8 +122,8 @@ func (j *judge) examine(ctx context.Context, m *member) (*verdict, error) {
 	return v, nil
 }
 
-// known reports whether the result is that of a cache, so that outputs need not be here.
-func (j *judge) known(v *verdict) bool {
+// cached reports whether the result is that of a cache, so that outputs need not be here.
+func (j *judge) cached(v *verdict) bool {
 	if v.record.Origin != Cached || j.lost[v.ID] {
 		return false
 	}
@@ -190,16 +190,12 @@ func (j *judge) damage(r *record) Reason {
 
 // intact reports whether an output is as the action's record says.
 func (j *judge) intact(r *record, out string) bool {
-	if r == nil {
+	i := slices.IndexFunc(r.Outputs, func(o output) bool { return o.Path == out })
+	if i < 0 {
 		return false
 	}
-	for _, o := range r.Outputs {
-		if o.Path == out {
-			c, err := j.output(out)
-			return err == nil && o.is(c)
-		}
-	}
-	return false
+	c, err := j.output(out)
+	return err == nil && r.Outputs[i].is(c)
 }
 
 // sum returns the SHA-256 of a file that is an input or lies in one.

@@ -22,7 +22,8 @@ func TestOwnResultsAreMadeAgain(t *testing.T) {
 	own := func(want string) {
 		t.Helper()
 		b.events = nil
-		if err := b.Run(t.Context(), Options{Events: func(e Event) { b.events = append(b.events, e) }, NoCachedResults: true, Cache: c}); err != nil {
+		events := func(e Event) { b.events = append(b.events, e) }
+		if err := b.Run(t.Context(), Options{Events: events, NoCachedResults: true, Cache: c}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(b.ids(Done), " "); got != want {
@@ -147,7 +148,8 @@ func TestProgramOfACacheMakesNothingOfItsOwn(t *testing.T) {
 		ran     string
 		taken   int
 	}{
-		{Options{Program: Cached}, "program", 1}, {Options{}, "", 1}, {Options{NoCachedResults: true}, "program", 0}, {Options{NoCachedResults: true}, "", 0},
+		{Options{Program: Cached}, "program", 1}, {Options{}, "", 1},
+		{Options{NoCachedResults: true}, "program", 0}, {Options{NoCachedResults: true}, "", 0},
 	} {
 		b.events = nil
 		step.options.Events = func(e Event) { b.events = append(b.events, e) }

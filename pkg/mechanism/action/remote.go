@@ -119,11 +119,7 @@ func (r *remote) contentOf(input string) (content, bool) {
 	if a.output != input {
 		c, ok = a.part(input)
 	}
-	isLink := func(e entry) bool { return e.kind == symlink }
-	if !ok || c.kind == symlink || slices.ContainsFunc(c.entries, isLink) {
-		return content{}, false
-	}
-	return c, true
+	return c, ok && !c.links()
 }
 
 // part returns the content of what lies in a remote directory.
@@ -144,8 +140,8 @@ func (a *remoteOutput) part(p string) (c content, ok bool) {
 	return c, ok
 }
 
-// needed returns the remote outputs that are, hold or lie in what an action reads. With links set, it returns only those that must be fetched
-// to follow links.
+// needed returns the remote outputs that are, hold or lie in what an action reads, or with links set, only those that must be fetched to
+// follow links.
 func (r *remote) needed(m *member, links bool) []*remoteOutput {
 	var all []*remoteOutput
 	for _, n := range m.needs {
@@ -221,10 +217,10 @@ func (r *remote) fetchAll(ctx context.Context, outputs []*remoteOutput) error {
 	return nil
 }
 
-// buildTime returns how long the actions of outputs ran elsewhere, together with those whose absent outputs they need. It is 0 if one of
+// buildTime returns how long the actions of outputs ran elsewhere, with the actions whose remote outputs they need. It is 0 if one of
 // the times is unknown.
 func (r *remote) buildTime(outputs []*remoteOutput) time.Duration {
-	total, known := time.Duration(0), true
+	total, unknown := time.Duration(0), false
 	seen := map[*member]bool{}
 	var visit func([]*remoteOutput)
 	visit = func(outputs []*remoteOutput) {
@@ -234,12 +230,12 @@ func (r *remote) buildTime(outputs []*remoteOutput) time.Duration {
 			}
 			seen[a.member] = true
 			total += a.took
-			known = known && a.took > 0
+			unknown = unknown || a.took == 0
 			visit(r.needed(a.member, false))
 		}
 	}
 	visit(outputs)
-	if !known {
+	if unknown {
 		return 0
 	}
 	return total
@@ -254,8 +250,7 @@ func largestFirst(makers map[*member][]*remoteOutput) []*member {
 		return total
 	}
 	return slices.SortedFunc(maps.Keys(makers), func(a, b *member) int {
-		return cmp.Or(
-			cmp.Compare(size(b), size(a)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a.ID, b.ID))
 	})
 }
 

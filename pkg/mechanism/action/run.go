@@ -17,8 +17,8 @@ type Options struct {
 	Events func(Event) // called from one goroutine at a time, in order; nil if nobody listens
 	Locked bool        // the caller holds the tree's lock, because it calls Run within Locked
 
-	// Cache, if not nil, has and gets results. Then only those outputs are here after the run that were here before, that an action
-	// has read, or that are, hold or lie in one of Wanted. If Wanted is nil, all are.
+	// Cache, if not nil, has and gets results. After the run, an output from it may not be here, unless an action has read it, or it is,
+	// holds or lies in one of Wanted. If Wanted is nil, all outputs are here.
 	Cache  Cache
 	Wanted []string
 
@@ -28,7 +28,7 @@ type Options struct {
 	// FetchOnly runs no action: those without a result from a cache, and those that need their outputs, stay as they are. That is no error.
 	FetchOnly bool
 
-	// NoCachedResults makes only results count that are [Origin.Own]: what earlier runs took from a cache is made again. Cache is not used.
+	// NoCachedResults runs all actions whose results are not [Origin.Own], and does not use the Cache.
 	NoCachedResults bool
 
 	// Program is the origin of the program that runs. If it is from a cache, all that it makes is Derived.
@@ -90,7 +90,7 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 	return locked(ctx, g.state(), e, work)
 }
 
-// passes works on the graph until all is made. It begins anew when results are lost that were known: their actions have to run.
+// passes works on the graph until all is made. It begins anew when results of a cache are lost: their actions have to run.
 func (r *run) passes(ctx context.Context, g *Graph, units []*unit, opts Options) error {
 	for {
 		s := newScheduler(r, opts.Budget, len(units))

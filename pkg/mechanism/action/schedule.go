@@ -146,7 +146,7 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 
 func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{origin: Built.With(s.program),
-		digests: make(map[string][32]byte), linked: make(map[string]linked)}}
+		digests: make(map[string][32]byte), linked: make(map[string]hardlink)}}
 	t.Report = t.emit
 	t.all = make([]*verdict, len(u.members))
 	var g errgroup.Group
@@ -187,7 +187,8 @@ func (s *scheduler) skip(ctx context.Context, v *verdict) error {
 	e := Event{Kind: Skipped, Action: v.ID, Phase: v.Phase, Origin: v.record.Origin, Files: v.record.files()}
 	if v.hit != nil {
 		e.Kind = Hit
-		if err := s.ledger.writeHit(v, s.tmp); err != nil {
+		err := errors.Join(s.ledger.write(v.ID, ".result", s.tmp, resultRecord{v.key, *v.hit}), s.save(v, v.record))
+		if err != nil {
 			return err
 		}
 	}
@@ -200,14 +201,6 @@ func (s *scheduler) skip(ctx context.Context, v *verdict) error {
 		s.uploads.offer(ctx, v, v.record, outputs)
 	}
 	return err
-}
-
-// writeHit writes what a later run has to know of a result that a cache has.
-func (l ledger) writeHit(v *verdict, tmp string) error {
-	return errors.Join(
-		l.write(v.ID, ".from", tmp, keyParts{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}),
-		l.write(v.ID, ".result", tmp, resultRecord{v.key, *v.hit}),
-		l.write(v.ID, ".json", tmp, v.record))
 }
 
 // maxPassed is how many smaller jobs may start before one that does not fit, so that it starts eventually.

@@ -147,7 +147,7 @@ func (t *Task) settle(ctx context.Context) error {
 	return t.recordBatch(facts)
 }
 
-// callDone calls what waits for the outputs of an action: see WhenDone.
+// callDone calls the functions of WhenDone for the outputs of an action.
 func (t *Task) callDone(v *verdict) {
 	t.mu.Lock()
 	waiting := maps.Clone(t.done)
@@ -159,8 +159,8 @@ func (t *Task) callDone(v *verdict) {
 	}
 }
 
-// statuses has the status of each file with known content: outputs that the action reported, and inputs that it linked
-// to, unless they differ from what they were before the link in more than the change time.
+// statuses returns the status of each file whose content the action has reported: outputs with a digest, and inputs with a new hard link,
+// unless these differ in more than the change time.
 func (t *Task) statuses(facts facts) map[string]statcache.Status {
 	statuses := make(map[string]statcache.Status)
 	for out := range facts.digests {
@@ -178,7 +178,7 @@ func (t *Task) statuses(facts facts) map[string]statcache.Status {
 	return statuses
 }
 
-// remember keeps the contents of known files that stayed as they were for a tick.
+// remember keeps the digests of these files if they have not changed for a tick.
 func (t *Task) remember(facts facts, before map[string]statcache.Status) {
 	now := time.Now().UnixNano()
 	for p, st := range before {
@@ -235,23 +235,29 @@ func (t *Task) record(v *verdict, facts facts, outputs []content, edited string)
 			r.Memory = v.record.Memory
 		}
 	}
-	from := keyParts{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}
-	if err := t.run.ledger.write(v.ID, ".from", t.run.tmp, from); err != nil {
-		return nil, err
-	}
-	if err := t.run.ledger.write(v.ID, ".json", t.run.tmp, r); err != nil {
+	if err := t.run.save(v, r); err != nil {
 		return nil, err
 	}
 	if edited != "" {
 		t.run.emit(Event{Kind: Output, Action: t.unit.id, Phase: t.unit.phase,
 			Text: fmt.Sprintf("input %s was edited while %s was made; the next run makes it again", edited, v.ID)})
 	}
-	done := Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: facts.by, Duration: r.Duration, Memory: facts.memory, Origin: r.Origin, Files: r.files()}
+	done := Event{Kind: Done, Action: v.ID, Phase: v.Phase, By: facts.by, Duration: r.Duration, Memory: facts.memory, Origin: r.Origin,
+		Files: r.files()}
 	if t.unit.batch != nil {
 		done.Batch = t.unit.id
 	}
 	t.run.emit(done)
 	return r, nil
+}
+
+// save writes a record, and before it what its key was computed from.
+func (r *run) save(v *verdict, rec *record) error {
+	parts := keyParts{Key: v.key, Recipe: v.Recipe, Inputs: v.lines()}
+	if err := r.ledger.write(v.ID, ".from", r.tmp, parts); err != nil {
+		return err
+	}
+	return r.ledger.write(v.ID, ".json", r.tmp, rec)
 }
 
 func (t *Task) recordBatch(facts facts) error {

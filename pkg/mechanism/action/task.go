@@ -19,8 +19,8 @@ import (
 	"slipway.build/pkg/mechanism/statcache"
 )
 
-// A Task is what a running action, or batch, works with: paths, digests, and the cache. Its methods may be called from several goroutines. Paths are those that the action declares; for a batch, those
-// that any member declares. A path that is not declared is a mistake in the program and panics.
+// A Task is what a running action or batch works with: paths, digests and the cache. Its methods may be called from several goroutines.
+// Paths are those that the action declares, or any member of the batch. A path that is not declared is a mistake in the program and panics.
 type Task struct {
 	Report Report // of what happens, for the user
 	Audit  bool   // the results are compared with those of a cache, and so must be made of inputs alone
@@ -41,7 +41,7 @@ type Task struct {
 // facts are what an action has reported to its task.
 type facts struct {
 	digests map[string][sha256.Size]byte // by path: outputs, and files in output directories
-	linked  map[string]linked            // by path: inputs that have one more link now
+	linked  map[string]hardlink          // by path: inputs that have one more link now
 	memory  int64                        // peak, bytes
 	by      string
 	origin  Origin
@@ -49,8 +49,8 @@ type facts struct {
 	err     error // why a temporary folder could not be made
 }
 
-// A linked file is an input as it was before it got one more link.
-type linked struct {
+// A hardlink is an input as it was before it got one more link.
+type hardlink struct {
 	statcache.Status
 	sum [sha256.Size]byte
 }
@@ -83,9 +83,8 @@ func (t *Task) temporary(out string) string {
 	return filepath.Join(t.folder, "out", filepath.FromSlash(out))
 }
 
-// Previous returns the absolute path of an output that is still as the last run left it, and "" if it is not, or if a cache had a part in
-// it: what is made with the help of such an output would be a cache's, too. The file stays until the action has returned, and nobody may
-// write to it, not even through a hard link.
+// Previous returns the absolute path of an output that is still as the last run left it and is [Origin.Own], or else "". The file stays until
+// the action has returned. Nobody may write to it, not even through a hard link.
 func (t *Task) Previous(output string) string {
 	out := t.declared(output)
 	if v := t.maker(out); v.record == nil || !v.record.Origin.Own() || !t.run.intact(v.record, out) {
@@ -107,9 +106,8 @@ func (t *Task) SetDigest(output, digest string) {
 	t.facts.digests[out] = sum
 }
 
-// Link makes an input file, or a file in an input directory, a file in an output directory by a hard link, or by a
-// copy where the file system has no links. A linked file is not read or written, neither now nor by the next run. Its
-// parent folders are made.
+// Link makes a hard link to an input file, or to a file in an input directory, in an output directory, or a copy where the file system has
+// no links. It makes the parent folders. A file with a hard link is not read, neither now nor by the next run.
 func (t *Task) Link(input, output string) error {
 	in, out := normalPath(t.run.root, input), t.within(output)
 	from, to := t.run.absolute(in), t.temporary(out)
@@ -129,12 +127,12 @@ func (t *Task) Link(input, output string) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.facts.digests[out], t.facts.linked[in] = sum, linked{before, sum}
+	t.facts.digests[out], t.facts.linked[in] = sum, hardlink{before, sum}
 	return nil
 }
 
-// Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, as it is
-// known without reading it. It is "" if the input leads to no file.
+// Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, without reading it. It is "" if the input
+// leads to no file.
 func (t *Task) Sum(input string) string {
 	p := normalPath(t.run.root, input)
 	for _, v := range t.all {
@@ -152,8 +150,7 @@ func (t *Task) Dir() string {
 	return dir
 }
 
-// Cache returns the cache that the action may take parts from, or nil. What is made again, to be compared with a cache's result, must not
-// take any.
+// Cache returns the cache that the action may take parts from, or nil.
 func (t *Task) Cache() Cache { return t.cache }
 
 // Use reports that the action uses bytes with an origin besides its inputs.
@@ -166,8 +163,8 @@ func (t *Task) Use(o Origin) {
 // Origin returns the origin of what the action makes, by what it has used until now.
 func (t *Task) Origin() Origin { return t.snapshot().origin }
 
-// WhenDone has f called with the absolute path of an output when that is in its final place. It is not called if an input was edited
-// meanwhile: then the output may not be what the key says. F may make links to the output, which the runner does not take for changes.
+// WhenDone sets a function that is called with the absolute path of an output when that has its final name, unless an input was edited
+// meanwhile: then the output may not be what the key says. The function may make hard links to the output.
 func (t *Task) WhenDone(output string, f func(file string)) {
 	out := t.declared(output)
 	t.mu.Lock()

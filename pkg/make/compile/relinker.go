@@ -16,8 +16,8 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// A linked has what is known of those of a batch's targets that need no linker if they were linked before with another version.
-type linked struct {
+// A relinker copies the targets of a batch that were linked before with another version, and keeps what is linked.
+type relinker struct {
 	links    relink.Links
 	task     *action.Task
 	ahead    *packedAhead
@@ -29,9 +29,9 @@ type program struct {
 	output string // as the action declares it
 }
 
-// linked returns what is known of a compilation's targets, and sets their Record.
-func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, stale []*action.Action, p *packedAhead) *linked {
-	l := &linked{links: c.Links, task: t, ahead: p, programs: map[string]program{}}
+// relinker returns the relinker of a compilation, and sets the Record of its targets.
+func (c *Compiler) relinker(t *action.Task, by road.Road, made road.Compilation, stale []*action.Action, p *packedAhead) *relinker {
+	l := &relinker{links: c.Links, task: t, ahead: p, programs: map[string]program{}}
 	if c.Links.Folder == "" || made.Options.Debug || made.Options.LDFlags != "" {
 		return l
 	}
@@ -46,7 +46,7 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 			continue
 		}
 		l.programs[target.Output] = program{relink.Program{
-			// With the road's name, what one road has linked here is not copied for another one.
+			// The road's name keeps a road from copying what another one has linked here.
 			Name:   path.Join(by.Info().Name, made.Platform.OS, made.Platform.Arch, made.File(target.Binary)),
 			Key:    t.CacheKeyFor(output, recipeOf(by, masked, target.Binary)),
 			Values: values,
@@ -56,8 +56,8 @@ func (c *Compiler) linked(t *action.Task, by road.Road, made road.Compilation, s
 	return l
 }
 
-// copy makes those of the targets that were linked before, here or where the cache has it from, and returns the others.
-func (l *linked) copy(ctx context.Context, targets []road.Target, r action.Report) []road.Target {
+// copy copies the targets that were linked before, here or for the cache, and returns the others.
+func (l *relinker) copy(ctx context.Context, targets []road.Target, r action.Report) []road.Target {
 	if l.task.Audit {
 		return targets
 	}
@@ -73,7 +73,7 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r action.Repor
 		g.Go(func() error {
 			record, origin := l.make(ctx, p, target.Output, r)
 			if record == nil {
-				_ = os.Remove(target.Output) // what a failed copy has left
+				_ = os.Remove(target.Output) // of a copy that failed
 				return nil
 			}
 			copied[i] = true
@@ -98,7 +98,7 @@ func (l *linked) copy(ctx context.Context, targets []road.Target, r action.Repor
 }
 
 // make copies a binary that was linked before, and returns the origin of that one. The record is nil if there is none.
-func (l *linked) make(ctx context.Context, p program, file string, r action.Report) (record *relink.Record, origin action.Origin) {
+func (l *relinker) make(ctx context.Context, p program, file string, r action.Report) (record *relink.Record, origin action.Origin) {
 	if ctx.Err() != nil {
 		return nil, ""
 	}
@@ -116,20 +116,20 @@ func (l *linked) make(ctx context.Context, p program, file string, r action.Repo
 	return record, action.Cached
 }
 
-// keepLinked keeps what the road has linked.
-func (l *linked) keepLinked(ctx context.Context, targets []road.Target, r action.Report) {
+// keepLinked keeps the binaries that the road has linked.
+func (l *relinker) keepLinked(ctx context.Context, targets []road.Target, r action.Report) {
 	for _, target := range targets {
 		if target.Record == "" {
 			continue
 		}
-		if record, err := relink.ReadRecord(target.Record); err == nil { // otherwise, the road has linked as usual
+		if record, err := relink.ReadRecord(target.Record); err == nil { // otherwise, it was linked as usual
 			l.keep(ctx, l.programs[target.Output], record, l.task.Origin(), r)
 		}
 	}
 }
 
-// keep keeps a binary for other versions once it is in its place, here and in the cache. Errors cost time then, and are shown.
-func (l *linked) keep(ctx context.Context, p program, record relink.Record, origin action.Origin, r action.Report) {
+// keep keeps a binary for other versions when it has its final name, here and in the cache. An error costs only time, and is shown.
+func (l *relinker) keep(ctx context.Context, p program, record relink.Record, origin action.Origin, r action.Report) {
 	l.task.WhenDone(p.output, func(file string) {
 		if err := l.links.Keep(p.Program, file, record, origin); err != nil {
 			r.Output(fmt.Sprintf("%s was not kept, so its next version is linked again: %v", p.Name, err))
