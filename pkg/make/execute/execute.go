@@ -53,7 +53,7 @@ type Outcome struct {
 	Untidy error // why the cache could not be trimmed; the results are complete all the same
 }
 
-// Run carries out a request. P and planned are the results of the first call of Options.Plan, by the caller.
+// Run carries out a request. P and planned are what the caller's first call of Options.Plan returned.
 func Run(ctx context.Context, o Options, p *project.Project, planned *plan.Plan) (*Outcome, error) {
 	out := &Outcome{Plan: planned}
 	waited := false

@@ -5,20 +5,20 @@
 //
 // # Lists
 //
-// For each binary the cache has a list, under a key of its own: entries of Go's build cache, one for each package, each with the digest
-// of its compressed bytes. It is signed and stored like a result of an action. The key holds all that the go command reads but the
-// sources of the tree: so a list can be found after any edit of them, and what has changed is not in it.
+// The cache has a list for each binary, under a key of its own: entries of Go's build cache, one for each package, each with the digest
+// of its compressed bytes. It is signed and stored like a result of an action. The key covers everything that the go command reads except
+// the tree's sources. So a list is a hit after any edit of them, and lacks only the packages that have changed.
 //
 // # Go's build cache
 //
-// In DIR/ab/, the file abcd…-a says which output an action has, "v1 ACTION OUTPUT SIZE TIME\n", and the file of the OUTPUT, ….-d, holds its
-// bytes. An OUTPUT is the SHA-256 of the bytes. What a compiler printed is an output, too, whose action is derived from that of the
+// In DIR/ab/, the file abcd…-a says which output an action has, "v1 ACTION OUTPUT SIZE TIME\n", and the file of the OUTPUT, ….-d, holds
+// its bytes. An OUTPUT is the SHA-256 of the bytes. What a compiler printed is an output, too, whose action is derived from that of the
 // package. This is the layout since Go 1.10 (cmd/go/internal/cache). The go command does not compare bytes with their digest, so
 // [Share.Store] does so before it signs them. What is fetched is compared with the digest of its compressed bytes, which the list has.
 //
 // # What must never be in here
 //
-// How packages are compiled. How results travel, and whose count: see package sharedcache.
+// How packages are compiled. How results travel, and which are trusted: see package sharedcache.
 package objects
 
 import (
@@ -51,7 +51,7 @@ func Key(parts ...string) string {
 	return action.BlobKey(append([]string{format}, parts...)...)
 }
 
-// A Share shares objects between caches of Go and a cache of results.
+// A Share copies objects between caches of Go and a cache of results.
 type Share struct {
 	Cache    action.Cache
 	Folder   string // a cache of Go for objects that were compiled elsewhere; it may not exist yet
@@ -109,8 +109,8 @@ func (all List) MostlyIn(has Holder) bool {
 	return float64(len(all.Missing(has))) <= (1-enough)*float64(len(all))
 }
 
-// Files returns the files that objects have in a cache of Go, relative to it and slash-separated. It leaves out objects that the cache does
-// not have.
+// Files returns the files that objects have in a cache of Go, relative to it and slash-separated. It leaves out objects that the cache
+// does not have.
 func (all List) Files(dir string) []string {
 	var files []string
 	for _, o := range all {
@@ -134,14 +134,13 @@ type Fetched struct {
 	Bytes   int64 // compressed
 }
 
-// Fetch fetches objects into the folder, which then has those that it had before and those that could be fetched. The go command
-// compiles the others; the error says why they are missing.
-func (s *Share) Fetch(ctx context.Context, known List) (Fetched, error) {
+// Fetch fetches objects that Folder lacks into it. The go command compiles those that are missing afterwards; the error says why.
+func (s *Share) Fetch(ctx context.Context, list List) (Fetched, error) {
 	to, err := newPlacer(s.Folder, s.Scratch)
 	if err != nil {
 		return Fetched{}, err
 	}
-	wanted := known.Missing(InFolder(s.Folder))
+	wanted := list.Missing(InFolder(s.Folder))
 	var total int64
 	for _, o := range wanted {
 		total += o.packed
@@ -173,10 +172,10 @@ func (s *Share) Fetch(ctx context.Context, known List) (Fetched, error) {
 	return Fetched{Ready: true, Objects: int(count.Load()), Bytes: done.Load()}, err
 }
 
-// patience is how long objects are fetched until the speed counts, and how often it is looked at.
+// patience is the time until the speed of fetching is first judged, and between two judgments.
 const patience = 3 * time.Second
 
-// watch gives fetching up when it turns out that the compiler is faster. It returns when the context ends.
+// watch gives up fetching when compiling is faster. It returns when the context ends.
 func (s *Share) watch(ctx context.Context, giveUp context.CancelCauseFunc, done *atomic.Int64, total int64, count int) {
 	for elapsed := patience; ctx.Err() == nil; elapsed += patience {
 		share := float64(done.Load()) / float64(max(total, 1))

@@ -37,20 +37,19 @@ func decodeID(id string) (string, error) {
 	return hex.EncodeToString(sum), nil
 }
 
-// Unknown returns those of the keys that the cache has no list for.
-func (s *Share) Unknown(ctx context.Context, keys []string) []string {
-	var unknown []string
+// Missing returns the keys for which the cache has no list.
+func (s *Share) Missing(ctx context.Context, keys []string) []string {
+	var missing []string
 	for _, key := range keys {
 		if s.Cache.LookupBlob(ctx, key) == nil {
-			unknown = append(unknown, key)
+			missing = append(missing, key)
 		}
 	}
-	return unknown
+	return missing
 }
 
-// Store keeps the objects of binaries that are in a cache of Go. It leaves out a package that is not there, one for which the compiler has
-// printed something, one that is too large, and one whose bytes do not have the digest that the cache of Go says: nobody compares them
-// later.
+// Store uploads the objects of binaries from a cache of Go. It leaves out packages that are missing there, are too large, or made the
+// compiler print something. It compares the bytes with the digest in the cache of Go, since the go command does not, and leaves out others.
 func (s *Share) Store(ctx context.Context, dir string, binaries []Binary) error {
 	f := &finder{dir: dir, known: map[string][]string{}}
 	lists := make([][]object, len(binaries))

@@ -11,16 +11,15 @@
 // linker with values of the same lengths that no other part of a program contains, finds them in the result, and writes the real ones
 // there. The result is what the linker makes of the real ones. A record says where they are, and what the build ID is a digest of.
 //
-// What cannot be done so is linked as usual, without a record: programs that an external linker links, for example. Values shorter than
-// [Shortest] are not replaced.
+// Other programs are linked as usual, without a record: those that an external linker links, for example. Values shorter than [Shortest]
+// are not replaced.
 //
 // # Copying
 //
-// [Links] keep programs that were linked, with their records, under keys of all that decides their bytes, with [Mask] instead of the
-// values. With other values, a program is a copy with other bytes in a few places. Its build ID and its signature are computed here as the
-// go command and the linker compute them. Before that, the program is compared with its record: they must give the build ID and the
-// signature that it has, and so every byte of it counts. So if another version of Go computes something differently, programs are linked as
-// usual.
+// [Links] keep programs that were linked, with their records. Their keys cover everything that decides the bytes except the values: see
+// [Mask]. For other values, a program is copied, and a few places are overwritten. The build ID and the signature of the copy are
+// computed as the go command and the linker do. Before that, those of the program itself are computed in the same way, and must be the
+// ones that it has, which covers every byte. So if another version of Go computes them differently, programs are linked as usual.
 //
 // Links are kept on this machine, and in a cache that machines share.
 //

@@ -19,13 +19,13 @@ import (
 	"slipway.build/pkg/mechanism/goflag"
 )
 
-// argument is the first argument of this program where the go command calls it for a link. The others are the folder for records, and the
-// linker with its arguments.
+// argument is the first argument of this program when the go command calls it as its linker. The others are the folder for records, and
+// the linker with its arguments.
 const argument = "slipway-link"
 
-// The go command calls a shell for each tool, since a shell starts faster than this program, and all tools but the linker are started
-// thousands of times. The words that follow the script are this program, the folder for records, and the tool with its arguments. If this
-// program was removed while it runs, the linker is called.
+// The go command calls a shell for each tool: a shell starts faster than this program, and other tools than the linker are started
+// thousands of times. The words after the script are this program, the folder for records, and the tool with its arguments. If this
+// program was removed while it runs, the shell calls the linker.
 const script = `case $2 in */link) [ ! -x "$0" ] || exec "$0" ` + argument + ` "$@";; esac; shift; exec "$@"`
 
 // Flag returns the flag that makes a go build link as this package does, and write records of its links into a folder. The error says why
@@ -54,10 +54,9 @@ func Flag(records string) (string, error) {
 	return "-toolexec=" + strings.Join(words, " "), nil
 }
 
-// Records returns the files in a folder of records, by the import paths of main packages. A program that was linked as usual has none, and
-// all are if the folder cannot be read.
+// Records returns the files in a folder of records, by the import paths of main packages. Programs that were linked as usual have none.
 func Records(folder string) map[string]string {
-	entries, _ := os.ReadDir(folder)
+	entries, _ := os.ReadDir(folder) // without records, programs are linked again
 	files := map[string]string{}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), recordSuffix)
@@ -73,8 +72,7 @@ const recordSuffix = ".json"
 // newWay is the file in a folder of records that says that the go command computes build IDs in a new way.
 const newWay = "new-way"
 
-// Unknown returns why the programs of a folder of records were linked as usual, if that is because this package does not know the go
-// command, or "".
+// Unknown returns why programs were linked as usual, if this package does not support the version of Go, or else "".
 func Unknown(folder string) string {
 	text, _ := os.ReadFile(filepath.Join(folder, newWay))
 	return string(text)
@@ -83,8 +81,8 @@ func Unknown(folder string) string {
 // linker reports whether this program has called Main.
 var linker bool
 
-// Main links and exits if the go command started this program as its linker. Otherwise it returns, and [Flag] works from then on. A program
-// calls it first in main.
+// Main links and exits if the go command started this program as its linker. Otherwise it returns, and [Flag] works from then on. A
+// program calls it first in main.
 func Main() {
 	linker = true
 	if len(os.Args) > 3 && os.Args[1] == argument {
@@ -185,8 +183,8 @@ func parse(linker string, args []string) (link, error) {
 	return k, nil
 }
 
-// run calls the linker with other values, writes the real ones into the output, and records where they are. It returns errUsual before it
-// has done anything.
+// run calls the linker with placeholders, writes the real values into the output, and records where they are. It returns errUsual only
+// before it has done anything.
 func (k link) run(records string) error {
 	name := os.Getenv("TOOLEXEC_IMPORTPATH")
 	if name == "" {
@@ -201,11 +199,11 @@ func (k link) run(records string) error {
 	}
 	args := slices.Clone(k.args)
 	seed := action.ActionID()
-	others := make([]string, len(k.values)) // what the linker gets instead of the values
+	placeholders := make([]string, len(k.values)) // for the linker
 	for i, at := range k.values {
 		name, value, _ := strings.Cut(args[at], "=")
-		others[i] = random(seed+name, len(value))
-		args[at] = name + "=" + others[i]
+		placeholders[i] = random(seed+name, len(value))
+		args[at] = name + "=" + placeholders[i]
 	}
 	if err := run(k.linker, args); err != nil {
 		return err
@@ -220,7 +218,7 @@ func (k link) run(records string) error {
 		return err
 	}
 	for i, at := range k.values {
-		v := Value{Offsets: buildid.Offsets(data, others[i])}
+		v := Value{Offsets: buildid.Offsets(data, placeholders[i])}
 		v.Name, v.Text, _ = strings.Cut(k.args[at], "=")
 		r.Values = append(r.Values, v)
 		for _, at := range v.Offsets {

@@ -17,12 +17,12 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program. A version such
-// as v1.37.1+acme.1 is long enough: twelve random letters have 72 bits.
+// Shortest is the length of a value, in bytes, from which it can be replaced. A shorter one might be anywhere in a program. A version
+// such as v1.37.1+acme.1 is long enough: twelve random letters have 72 bits.
 const Shortest = 12
 
-// Mask returns flags of the linker with the lengths of long values instead of these, for keys, and the values, by the names of their
-// variables. There are no values if nothing can be replaced.
+// Mask replaces long values in flags of the linker by their lengths, for keys, and returns the values, by the names of their variables.
+// There are no values if nothing can be replaced.
 func Mask(ldflags string) (masked string, values map[string]string) {
 	if strings.ContainsAny(ldflags, `'"`) {
 		return ldflags, nil // rare, and split in another way
@@ -60,22 +60,22 @@ const (
 	programFile = "program" // a hard link
 )
 
-// A state is what is known of a program that was kept.
+// A state describes a program that was kept.
 type state struct {
 	Record   Record
 	Modified time.Time // when the program was last written to
 	Origin   action.Origin
 }
 
-// A Program is one that is to be made, or was.
+// A Program identifies a program.
 type Program struct {
 	Name   string            // the same for all versions: linux/amd64/kubectl
-	Key    string            // of all that decides its bytes, but values
+	Key    string            // covers everything that decides its bytes except the values
 	Values map[string]string // by the names of variables
 }
 
-// Copy makes a new file of a program that is kept. It returns the record of the new file and the origin of the kept one, or nil if none can
-// be copied. With own set, it copies only what is [action.Origin.Own].
+// Copy makes a new file of a program that is kept. It returns the record of the new file and the origin of the kept one, or nil if none
+// can be copied. With own set, it copies only what is [action.Origin.Own].
 func (l Links) Copy(p Program, file string, own bool) (made *Record, origin action.Origin) {
 	dir := l.dir(p)
 	var s state
@@ -94,7 +94,7 @@ func (l Links) Copy(p Program, file string, own bool) (made *Record, origin acti
 	return made, s.Origin
 }
 
-// Keep keeps a program. If its file changes afterwards, it is not used.
+// Keep keeps a program with its origin. If its file changes afterwards, it is not used.
 func (l Links) Keep(p Program, file string, r Record, origin action.Origin) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -198,13 +198,13 @@ func (r Record) rewrite(in, out *os.File, other Record) error {
 	return l.Identify(out, other.Link.BuildID(), otherContent)
 }
 
-// The files of a link in a cache that machines share.
+// The files of a link in a shared cache.
 const (
 	sharedRecord  = "record.json"
 	sharedProgram = "program"
 )
 
-// A Share is a cache that machines share.
+// A Share keeps programs in a shared cache.
 type Share struct {
 	Cache   action.Cache
 	Scratch string // a folder for temporary files

@@ -25,8 +25,8 @@ func BlobKey(parts ...string) string {
 // errBlob says that a cache has other files under a key than those that were asked for.
 var errBlob = errors.New("the cache has other files under this key")
 
-// FetchFiles fetches what StoreFiles has stored under a key into a folder. Names are those of all its files. It reports whether the cache has
-// them.
+// FetchFiles fetches what StoreFiles has stored under a key into a folder. Names are those of all its files. It reports whether the cache
+// has them.
 func FetchFiles(ctx context.Context, c Cache, key, dir string, names ...string) (bool, error) {
 	r := c.LookupBlob(ctx, key)
 	if r == nil {

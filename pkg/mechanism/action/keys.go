@@ -10,7 +10,7 @@ import (
 // A Keyed is an action with the key that a cache has its result under. Recipe and Inputs have the names of [Graph.Folders].
 type Keyed struct {
 	Action *Action
-	Key    string // "" if an input is not known, because nobody has made it yet
+	Key    string // "" if it depends on an input that is unmade
 	State  KeyState
 	Recipe []string
 	Inputs []string // if the key is known: digest, space, path

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Taken returns the IDs of actions whose results are not [Origin.Own], among those that made outputs and the inputs of these, by the records
-// of the last runs. Only Root and State of the graph must be set.
+// Taken returns the IDs of actions whose results are not [Origin.Own], among those that made outputs and the inputs of these, by the
+// records of the last runs. Only Root and State of the graph must be set.
 func (g *Graph) Taken(outputs []string) ([]string, error) {
 	records, err := g.ledger().all()
 	if err != nil {

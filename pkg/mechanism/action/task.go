@@ -20,7 +20,8 @@ import (
 )
 
 // A Task is what a running action or batch works with: paths, digests and the cache. Its methods may be called from several goroutines.
-// Paths are those that the action declares, or any member of the batch. A path that is not declared is a mistake in the program and panics.
+// Paths are those that the action declares, or any member of the batch. A path that is not declared is a mistake in the program and
+// panics.
 type Task struct {
 	Report Report // of what happens, for the user
 	Audit  bool   // the results are compared with those of a cache, and so must be made of inputs alone
@@ -83,8 +84,8 @@ func (t *Task) temporary(out string) string {
 	return filepath.Join(t.folder, "out", filepath.FromSlash(out))
 }
 
-// Previous returns the absolute path of an output that is still as the last run left it and is [Origin.Own], or else "". The file stays until
-// the action has returned. Nobody may write to it, not even through a hard link.
+// Previous returns the absolute path of an output that is still as the last run left it and is [Origin.Own], or else "". The file stays
+// until the action has returned. Nobody may write to it, not even through a hard link.
 func (t *Task) Previous(output string) string {
 	out := t.declared(output)
 	if v := t.maker(out); v.record == nil || !v.record.Origin.Own() || !t.run.intact(v.record, out) {
@@ -106,8 +107,8 @@ func (t *Task) SetDigest(output, digest string) {
 	t.facts.digests[out] = sum
 }
 
-// Link makes a hard link to an input file, or to a file in an input directory, in an output directory, or a copy where the file system has
-// no links. It makes the parent folders. A file with a hard link is not read, neither now nor by the next run.
+// Link makes a hard link to an input file, or to a file in an input directory, in an output directory, or a copy where the file system
+// has no links. It makes the parent folders. A file with a hard link is not read, neither now nor by the next run.
 func (t *Task) Link(input, output string) error {
 	in, out := normalPath(t.run.root, input), t.within(output)
 	from, to := t.run.absolute(in), t.temporary(out)
@@ -131,8 +132,8 @@ func (t *Task) Link(input, output string) error {
 	return nil
 }
 
-// Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, without reading it. It is "" if the input
-// leads to no file.
+// Sum returns the SHA-256, in hexadecimal, of an input file, or of a file in an input directory, without reading it. It is "" if the
+// input leads to no file.
 func (t *Task) Sum(input string) string {
 	p := normalPath(t.run.root, input)
 	for _, v := range t.all {

@@ -1,15 +1,15 @@
 // Package sharedcache keeps results of actions in a server of the Remote Execution API, for many trees and machines.
 //
-// # Whose results count
+// # Trusted results
 //
-// A server checks bytes, but not who says that an action made them. So a result is an in-toto statement in a sigstore bundle, which
-// travels as the standard output of the action's result. It counts only if one of the keys that the caller trusts signed it, for this
-// very action. Any other is a miss, and counted.
+// A server checks digests, but not who says that an action made these bytes. So a result is an in-toto statement in a sigstore bundle, in
+// the standard output of the action's result. It is a hit only if a key that the caller trusts signed it for this action. Other results
+// are misses, with a count of their own.
 //
 // # When the server fails
 //
-// A cache saves time and decides nothing: what cannot be had is a miss. After some requests in a row without an answer, or the first
-// one, the cache says so once, and the server is not asked any more.
+// A cache only saves time, so an error is a miss. If the first request fails, or several in a row, the cache reports it once and sends no
+// more requests.
 //
 // # What must never be in here
 //
@@ -35,25 +35,25 @@ import (
 	"slipway.build/pkg/mechanism/signature"
 )
 
-// Options say what a cache works with.
+// Options configure a cache.
 type Options struct {
 	Client *reapi.Client
 	Name   string                // of the server, for messages
-	Keys   []signature.PublicKey // whose results count
-	Sign   *signature.PrivateKey // signs results that are stored; nil stores nothing. Its results count, too
-	Notify func(text string)     // says what the user should know; each message comes once
+	Keys   []signature.PublicKey // that are trusted
+	Sign   *signature.PrivateKey // signs uploads, and is trusted; nil uploads nothing
+	Notify func(text string)     // tells the user; each message comes once
 }
 
 // A Cache is an [action.Cache].
 type Cache struct {
 	Options
 	counts counts
-	slots  chan struct{} // requests at the same time
+	slots  chan struct{} // for concurrent requests
 
 	failures atomic.Int32 // in a row
-	answered atomic.Bool  // it has, once
-	gone     atomic.Bool
-	refused  atomic.Bool // it takes no results
+	answered atomic.Bool  // the server has, once
+	gone     atomic.Bool  // no more requests are sent
+	readOnly atomic.Bool  // the server takes no uploads
 	capable  sync.Once
 	notified sync.Map
 }
@@ -62,28 +62,28 @@ type counts struct {
 	hits, misses, untrusted, stored, fetched, uploaded atomic.Int64
 }
 
-// Counts are what a cache was good for until now.
+// Counts are the statistics of a cache.
 type Counts struct {
 	Hits      int64
 	Misses    int64 // without Untrusted
-	Untrusted int64 // results that nobody has signed who counts
+	Untrusted int64 // results without the signature of a trusted key
 	Fetched   int64 // bytes
 	Stored    int64 // results
 	Uploaded  int64 // bytes
 }
 
-// requests is how many requests there are at the same time.
-const requests = 32
+// maxRequests is how many requests are sent at the same time.
+const maxRequests = 32
 
 // New returns a cache.
 func New(o Options) *Cache {
 	if o.Sign != nil {
 		o.Keys = append(o.Keys[:len(o.Keys):len(o.Keys)], o.Sign.Public())
 	}
-	return &Cache{Options: o, slots: make(chan struct{}, requests)}
+	return &Cache{Options: o, slots: make(chan struct{}, maxRequests)}
 }
 
-// Counts returns what the cache was good for until now.
+// Counts returns the statistics until now.
 func (c *Cache) Counts() Counts {
 	return Counts{
 		Hits: c.counts.hits.Load(), Misses: c.counts.misses.Load(), Untrusted: c.counts.untrusted.Load(),
@@ -91,14 +91,14 @@ func (c *Cache) Counts() Counts {
 	}
 }
 
-// maxFailures is how many requests in a row may fail until the server counts as gone, if it has answered before.
+// maxFailures is how many requests in a row may fail before no more are sent, if the server has answered before.
 const maxFailures = 3
 
-// errGone says that the server is not asked any more.
+// errGone is the error of requests that are not sent.
 var errGone = errors.New("the server does not answer")
 
-// ask makes requests of one kind, unless the server is gone.
-func (c *Cache) ask(ctx context.Context, f func() error) error {
+// request calls f, which sends requests, unless the server is gone.
+func (c *Cache) request(ctx context.Context, f func() error) error {
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
@@ -126,10 +126,10 @@ func denies(err error) bool {
 	return reapi.IsCode(err, reapi.PermissionDenied) || reapi.IsCode(err, reapi.Unauthenticated)
 }
 
-// tell makes a request that stores something. A server may take it from others only.
-func (c *Cache) tell(ctx context.Context, f func() error) error {
+// upload calls f, which sends an upload. If the server denies it, no more are sent.
+func (c *Cache) upload(ctx context.Context, f func() error) error {
 	var denied error
-	err := c.ask(ctx, func() error {
+	err := c.request(ctx, func() error {
 		err := f()
 		if denies(err) {
 			denied, err = err, nil
@@ -137,32 +137,32 @@ func (c *Cache) tell(ctx context.Context, f func() error) error {
 		return err
 	})
 	if denied != nil {
-		c.refuse(denied)
+		c.setReadOnly(denied)
 		return denied
 	}
 	return err
 }
 
-func (c *Cache) refuse(err error) {
-	c.refused.Store(true)
+func (c *Cache) setReadOnly(err error) {
+	c.readOnly.Store(true)
 	c.notify(fmt.Sprintf("the cache %s takes no results from here: %v", c.Name, err))
 }
 
-// errReadOnly says that the server takes no results.
+// errReadOnly is the capability of a server that takes no uploads.
 var errReadOnly = errors.New("it lets this client only read")
 
-// mayStore asks the server, once, whether it takes results.
-func (c *Cache) mayStore(ctx context.Context) bool {
+// canUpload asks the server, once, whether it takes uploads.
+func (c *Cache) canUpload(ctx context.Context) bool {
 	c.capable.Do(func() {
-		err := c.ask(ctx, func() error {
+		err := c.request(ctx, func() error {
 			caps, err := c.Client.Capabilities(ctx)
 			if err == nil && !caps.Update {
-				c.refuse(errReadOnly)
+				c.setReadOnly(errReadOnly)
 			}
 			return err
 		})
 		if err != nil && !c.gone.Load() {
-			c.refuse(err)
+			c.setReadOnly(err)
 		}
 	})
 	return c.Stores()
@@ -174,7 +174,7 @@ func (c *Cache) notify(text string) {
 	}
 }
 
-// Lookup returns the result of an action by its key, if somebody signed it who counts.
+// Lookup returns the result of an action by its key, if a trusted key signed it.
 func (c *Cache) Lookup(ctx context.Context, key string) *action.Result {
 	r, found := c.lookup(ctx, key)
 	switch {
@@ -197,7 +197,7 @@ func (c *Cache) LookupBlob(ctx context.Context, key string) *action.Result {
 func (c *Cache) lookup(ctx context.Context, key string) (r *action.Result, found bool) {
 	digest, _ := reapi.Action(command(key)...)
 	var result *reapi.Result
-	err := c.ask(ctx, func() (err error) {
+	err := c.request(ctx, func() (err error) {
 		result, err = c.Client.Result(ctx, digest)
 		return err
 	})
@@ -211,18 +211,18 @@ func (c *Cache) lookup(ctx context.Context, key string) (r *action.Result, found
 	return r, true
 }
 
-// command is what an action runs, for those who look at the server.
+// command is the command line of an action, for people who look at the server.
 func command(key string) []string { return []string{"slipway", "action", key} }
 
 // Stores reports whether results are stored.
-func (c *Cache) Stores() bool { return c.Sign != nil && !c.gone.Load() && !c.refused.Load() }
+func (c *Cache) Stores() bool { return c.Sign != nil && !c.gone.Load() && !c.readOnly.Load() }
 
-// Store keeps a result, unless the server has one that counts.
+// Store uploads a result, unless the server has a trusted one.
 func (c *Cache) Store(ctx context.Context, key string, r *action.Result, open func(path string) (io.ReadCloser, error)) error {
-	if !c.mayStore(ctx) {
+	if !c.canUpload(ctx) {
 		return nil
 	}
-	if known, _ := c.lookup(ctx, key); known != nil {
+	if r, _ := c.lookup(ctx, key); r != nil {
 		return nil
 	}
 	paths := map[reapi.Digest]string{}
@@ -245,38 +245,38 @@ func (c *Cache) Store(ctx context.Context, key string, r *action.Result, open fu
 		described = append(described, reapi.DigestOf(data))
 	}
 	var missing []reapi.Digest
-	err := c.ask(ctx, func() (err error) {
+	err := c.request(ctx, func() (err error) {
 		missing, err = c.Client.Missing(ctx, append(described, digests...))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := c.upload(ctx, missing, descriptions, paths, open); err != nil {
+	if err := c.uploadContents(ctx, missing, descriptions, paths, open); err != nil {
 		return err
 	}
 	if result.Stdout, err = c.signed(ctx, key, r); err != nil {
 		return err
 	}
-	if err := c.tell(ctx, func() error { return c.Client.StoreResult(ctx, id, result) }); err != nil {
+	if err := c.upload(ctx, func() error { return c.Client.StoreResult(ctx, id, result) }); err != nil {
 		return err
 	}
 	c.counts.stored.Add(1)
 	return nil
 }
 
-// upload stores the contents that the server does not have.
-func (c *Cache) upload(ctx context.Context, missing []reapi.Digest, descriptions [][]byte, paths map[reapi.Digest]string,
+// uploadContents uploads the contents that the server does not have.
+func (c *Cache) uploadContents(ctx context.Context, missing []reapi.Digest, descriptions [][]byte, paths map[reapi.Digest]string,
 	open func(path string) (io.ReadCloser, error)) error {
-	known := map[reapi.Digest][]byte{}
+	descriptionOf := map[reapi.Digest][]byte{}
 	for _, data := range descriptions {
-		known[reapi.DigestOf(data)] = data
+		descriptionOf[reapi.DigestOf(data)] = data
 	}
 	small, large := reapi.Batches(missing, func(d reapi.Digest) int64 { return d.Size })
 	for _, batch := range small {
 		var contents [][]byte
 		for _, d := range batch {
-			data, ok := known[d]
+			data, ok := descriptionOf[d]
 			if !ok {
 				var err error
 				if data, err = readWhole(open, paths[d], d); err != nil {
@@ -286,12 +286,12 @@ func (c *Cache) upload(ctx context.Context, missing []reapi.Digest, descriptions
 			contents = append(contents, data)
 			c.counts.uploaded.Add(d.Size)
 		}
-		if err := c.tell(ctx, func() error { return c.Client.WriteBatch(ctx, contents) }); err != nil {
+		if err := c.upload(ctx, func() error { return c.Client.WriteBatch(ctx, contents) }); err != nil {
 			return err
 		}
 	}
 	for _, d := range large {
-		err := c.tell(ctx, func() error { return c.Client.Write(ctx, d, func() (io.ReadCloser, error) { return open(paths[d]) }) })
+		err := c.upload(ctx, func() error { return c.Client.Write(ctx, d, func() (io.ReadCloser, error) { return open(paths[d]) }) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", paths[d], err)
 		}
@@ -337,8 +337,8 @@ func (c *Cache) Fetch(ctx context.Context, contents []action.Content) error {
 	return g.Wait()
 }
 
-// give hands a content over to those who want it.
-func give(data []byte, to []action.Content) error {
+// put writes a content to all its destinations.
+func put(data []byte, to []action.Content) error {
 	for _, content := range to {
 		if err := content.Put(data); err != nil {
 			return err
@@ -347,12 +347,12 @@ func give(data []byte, to []action.Content) error {
 	return nil
 }
 
-// errAbsent says that the server no longer has a content.
-var errAbsent = errors.New("the cache no longer has a content")
+// errMissing says that the server no longer has a content.
+var errMissing = errors.New("the cache no longer has a content")
 
 func (c *Cache) fetchBatch(ctx context.Context, digests []reapi.Digest, wanted map[reapi.Digest][]action.Content) error {
 	var contents map[reapi.Digest][]byte
-	err := c.ask(ctx, func() (err error) {
+	err := c.request(ctx, func() (err error) {
 		contents, err = c.Client.ReadBatch(ctx, digests)
 		return err
 	})
@@ -362,17 +362,17 @@ func (c *Cache) fetchBatch(ctx context.Context, digests []reapi.Digest, wanted m
 	for _, d := range digests {
 		data, ok := contents[d]
 		if !ok {
-			return fmt.Errorf("%w: %v", errAbsent, d)
+			return fmt.Errorf("%w: %v", errMissing, d)
 		}
 		c.counts.fetched.Add(d.Size)
-		if err := give(data, wanted[d]); err != nil {
+		if err := put(data, wanted[d]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// attempts is how often a large content is asked for: its connection may break.
+// attempts is how often a large content is requested: the connection may break.
 const attempts = 2
 
 func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, wanted []action.Content) error {
@@ -390,7 +390,7 @@ func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, wanted []action.
 	}
 	var err error
 	for range attempts {
-		err = c.ask(ctx, read)
+		err = c.request(ctx, read)
 		if err == nil || ctx.Err() != nil || reapi.IsCode(err, reapi.NotFound) {
 			break
 		}
@@ -400,7 +400,7 @@ func (c *Cache) fetchLarge(ctx context.Context, d reapi.Digest, wanted []action.
 	}
 	c.counts.fetched.Add(d.Size)
 	if inMemory {
-		return give(data.Bytes(), wanted)
+		return put(data.Bytes(), wanted)
 	}
 	for _, content := range wanted[1:] {
 		if err := atomicfile.Copy(wanted[0].File, content.File); err != nil {

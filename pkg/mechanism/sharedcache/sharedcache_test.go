@@ -202,7 +202,7 @@ func TestOtherResultsDoNotCount(t *testing.T) {
 		stdout []byte
 		says   string
 	}{
-		"unsigned":             {nil, "nobody has signed them"},
+		"unsigned":             {nil, "they are not signed"},
 		"by another key":       {signed(other, key), "it is by the key"},
 		"of another action":    {signed(mine, strings.Repeat("0b", 32)), "the statement is of something else"},
 		"changed":              {bytes.Replace(right, []byte(`"payload":"`), []byte(`"payload":"ICAg`), 1), "or not of this content"},

@@ -45,17 +45,17 @@ func (c *Cache) signed(ctx context.Context, key string, r *action.Result) ([]byt
 	return b.Marshal()
 }
 
-// verified returns the result of an action from a signed statement, or why it does not count.
+// verified returns the result in a signed statement, if it is of this action and a trusted key signed it.
 func (c *Cache) verified(key string, bundle []byte) (*action.Result, error) {
 	if len(bundle) == 0 {
-		return nil, errors.New("nobody has signed them")
+		return nil, errors.New("they are not signed")
 	}
 	b, err := signature.Unmarshal(bundle)
 	if err != nil {
 		return nil, err
 	}
 	text := b.Statement()
-	err = errors.New("nobody's results count: there are no keys")
+	err = errors.New("there are no trusted keys")
 	for _, k := range c.Keys {
 		if err = b.Verify(k, text); err == nil {
 			break
@@ -64,7 +64,7 @@ func (c *Cache) verified(key string, bundle []byte) (*action.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s statement // fields that a later slipway has added are ignored
+	var s statement // fields of a later version are ignored
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("the statement cannot be read: %w", err)
 	}

@@ -87,7 +87,7 @@ func (r *run) listArgs(targets []road.Target, flags ...string) []string {
 	return args
 }
 
-// keep stores the compiled packages of binaries that the cache has no list for.
+// keep uploads the compiled packages of binaries for which the cache has no list.
 func (r *run) keep(ctx context.Context, command road.GoCommand) {
 	if !r.c.Shared.Cache().Stores() {
 		return
@@ -104,12 +104,12 @@ func (r *run) keep(ctx context.Context, command road.GoCommand) {
 			byKey[all[0]] = t
 			keys = append(keys, all[0])
 		}
-		unknown := s.Unknown(ctx, keys)
-		if len(unknown) == 0 {
+		missing := s.Missing(ctx, keys)
+		if len(missing) == 0 {
 			return nil
 		}
 		var targets []road.Target
-		for _, key := range unknown {
+		for _, key := range missing {
 			targets = append(targets, byKey[key])
 		}
 		ids, err := r.buildIDs(ctx, targets)
@@ -117,7 +117,7 @@ func (r *run) keep(ctx context.Context, command road.GoCommand) {
 			return err
 		}
 		var wanted []objects.Binary
-		for i, key := range unknown {
+		for i, key := range missing {
 			wanted = append(wanted, objects.Binary{Key: key, BuildIDs: ids[i]})
 		}
 		return s.Store(ctx, r.cache, wanted)
