@@ -34,6 +34,7 @@ require (
 	github.com/knqyf263/go-deb-version v0.0.0-20241115132648-6f4aee6ccd23
 	github.com/magefile/mage v1.17.2
 	github.com/mattn/go-shellwords v1.0.12
+	github.com/moby/sys/mountinfo v0.7.3
 	github.com/package-url/packageurl-go v0.1.7
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/secure-systems-lab/go-securesystemslib v0.11.1

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/kubeadm"
 )
 
 // A cluster can be made of programs in a folder, which make has compiled, instead of those of a release. What the folder lacks comes from
@@ -64,7 +65,7 @@ func (o Options) fromBin() (has, lacks []string, err error) {
 
 // source returns the release that a cluster is made from, or nil if a folder has all of its programs, and the names of the programs that
 // come from the folder.
-func (o Options) source() (b *bundle, fromBin []string, err error) {
+func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
 	has, lacks, err := o.fromBin()
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +73,7 @@ func (o Options) source() (b *bundle, fromBin []string, err error) {
 	if len(lacks) == 0 && o.ControlPlaneOnly {
 		return nil, has, nil
 	}
-	b, err = openBundle(o.Tarballs, apiServer)
+	b, err = bundle.Open(o.Tarballs, apiServer)
 	if missing := new(MissingError); len(has) > 0 && o.ControlPlaneOnly && errors.As(err, missing) {
 		err = NoProgramsError{lacks, o.Bin, err}
 	}
@@ -132,13 +133,21 @@ var staticPods = []string{apiServer, "kube-controller-manager", "kube-scheduler"
 
 // publishPrograms pushes images with the programs of static Pods.
 func (s *State) publishPrograms(ctx context.Context, registry string) error {
-	for _, name := range staticPods {
+	return s.eachProgram(staticPods, func(name string, p *Program) error {
+		_, err := s.imageFor(ctx, name, registry+"/"+name+":any", p)
+		return err
+	})
+}
+
+// eachProgram calls f for those programs that the cluster was made with instead of the release's, and keeps what f changes in them.
+func (s *State) eachProgram(names []string, f func(name string, p *Program) error) error {
+	for _, name := range names {
 		p := s.first(name)
 		if p == nil {
 			continue
 		}
-		if _, err := s.imageFor(ctx, name, registry+"/"+name+":any", p); err != nil {
-			return err
+		if err := f(name, p); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err := s.change(func() { s.Programs = append(without(s.Programs, name), *p) }); err != nil {
 			return err
@@ -147,13 +156,9 @@ func (s *State) publishPrograms(ctx context.Context, registry string) error {
 	return nil
 }
 
-// patchesInNode is the folder in which kubeadm finds changes to the manifests of static Pods: to their images.
-const patchesInNode = "/run/slipway/node/patches"
-
-// writePatches writes those changes for a node, and reports whether there are any.
+// writePatches writes, for kubeadm in a node, changes to the manifests of static Pods: to their images. It reports whether there are any.
 func (s *State) writePatches(n node) (bool, error) {
-	dir := filepath.Join(s.nodeDir(n), "patches")
-	any := false
+	patched := false
 	for _, name := range staticPods {
 		p := s.first(name)
 		if p == nil {
@@ -163,30 +168,15 @@ func (s *State) writePatches(n node) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := s.writeInNode(n, 0o644, text, kubeadm.Patches, name+"+json.json"); err != nil {
 			return false, err
 		}
-		if err := atomicfile.WriteFile(filepath.Join(dir, name+"+json.json"), text, 0o644); err != nil {
-			return false, err
-		}
-		any = true
+		patched = true
 	}
-	return any, nil
+	return patched, nil
 }
 
 // rollOutPrograms has DaemonSets and Deployments run the programs that the cluster is made with.
 func (s *State) rollOutPrograms(ctx context.Context) error {
-	for _, name := range slices.Sorted(maps.Keys(workloads)) {
-		p := s.first(name)
-		if p == nil {
-			continue
-		}
-		if err := s.putWorkload(ctx, name, p); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err := s.change(func() { s.Programs = append(without(s.Programs, name), *p) }); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.eachProgram(slices.Sorted(maps.Keys(workloads)), func(name string, p *Program) error { return s.putWorkload(ctx, name, p) })
 }

@@ -23,9 +23,15 @@
 // Anything that outlives this process is written to state.json before it is made, and a new process waits for that before it does
 // anything. So Down can remove everything, whenever any process was killed.
 //
+// # Rooms
+//
+// This package has the life of clusters: Up, Down, [Upgrade], [State.Replace], and questions about those that run. What these need and what
+// is no cluster's matter is in packages below: machine, bundle (the release), images (and the registry), kubeadm (its configuration),
+// controlplane (one without nodes) and logs. None of them knows a [State] or another one.
+//
 // # What must never be in here
 //
 // How tarballs are made, where they hold what, and which images there are. Names of files and paths in tarballs come from
 // release.json, of which a copy is beside what was unpacked. Kubeadm says which images it wants, and the archives of images have
-// their names. The artifacts that a cluster uses are named once, in release.go.
+// their names. The artifacts that a cluster uses are named once, in artifacts.go.
 package cluster

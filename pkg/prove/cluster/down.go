@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 // Down removes a cluster and everything that was made for it. Without a cluster it does nothing. It can be repeated after any failure.
@@ -33,18 +35,18 @@ func Down(ctx context.Context, dir, name string) error {
 	if err := s.endProcesses(limit); err != nil {
 		return err
 	}
-	if !s.ControlPlaneOnly && s.Boot == bootID() {
+	if !s.ControlPlaneOnly && s.Boot == machine.BootID() {
 		if err := s.unplug(limit); err != nil {
 			return err
 		}
-		groups, err := machineCgroups()
+		groups, err := machine.FindCgroups()
 		if err != nil {
 			return err
 		}
-		if err := groups.remove(limit, s.clusterCgroup()); err != nil {
+		if err := groups.Remove(limit, s.clusterCgroup()); err != nil {
 			return err
 		}
-		if err := groups.revoke(s.Controllers); err != nil {
+		if err := groups.Revoke(s.Controllers); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -38,15 +36,14 @@ func (u *upgrade) checkDrain(ctx context.Context) error {
 // it: kubeadm has kube-proxy replaced on all nodes and does not wait for it, and the controllers are new.
 func (u *upgrade) drain(ctx context.Context, n node) error {
 	for _, workload := range []string{"daemonset/kube-proxy", "deployment/coredns"} {
-		err := u.persist(ctx, "-n", "kube-system", "rollout", "status", workload, u.timeout())
-		if err != nil {
+		if err := u.retryUnreachable(ctx, func() error { return u.rolledOut(ctx, workload) }); err != nil {
 			return err
 		}
 	}
 	if err := u.changesArrive(ctx); err != nil {
 		return err
 	}
-	return u.persist(ctx, u.drainCommand(n, "--timeout="+(5*u.patience).String())...)
+	return u.kubectlRetry(ctx, u.drainCommand(n, "--timeout="+(5*u.patience).String())...)
 }
 
 // probe is a Service that shows whether changes arrive.
@@ -56,24 +53,17 @@ const probe = "slipway-upgrade"
 // process of theirs begins to lead, and a kube-proxy whose API server was away may wait before it asks again. Meanwhile nodes would go
 // on sending requests to Pods that a drain has ended.
 func (u *upgrade) changesArrive(ctx context.Context) error {
-	manifest, err := documents(object{
-		"apiVersion": "v1", "kind": "Service", "metadata": object{"name": probe, "namespace": "kube-system"},
-		"spec": object{"selector": object{"k8s-app": "kube-dns"}, "ports": []object{{"port": 53}}},
-	})
-	if err != nil {
-		return err
-	}
 	endpoints := func(there bool) error {
-		return u.eventually(ctx, func(ctx context.Context) (bool, error) {
-			names, err := u.kubectl(ctx, "-n", "kube-system", "get", "endpointslices", "--selector=kubernetes.io/service-name="+probe, "-o", "name")
-			if err == nil && (strings.TrimSpace(names) != "") != there {
+		return u.eventually(ctx, longPause, func(ctx context.Context) error {
+			names, err := u.get(ctx, "{.items[*].metadata.name}", "endpointslices", "--selector=kubernetes.io/service-name="+probe)
+			if err == nil && (names != "") != there {
 				err = errors.New("the endpoints of a Service do not follow it: kube-controller-manager does not work")
 			}
-			return err == nil, err
+			return err
 		})
 	}
 	remove := func() error {
-		return u.persist(ctx, "-n", "kube-system", "delete", "service", probe, "--ignore-not-found")
+		return u.kubectlRetry(ctx, "--namespace=kube-system", "delete", "service", probe, "--ignore-not-found")
 	}
 	if err := remove(); err != nil { // an upgrade that was killed may have left one
 		return err
@@ -82,9 +72,11 @@ func (u *upgrade) changesArrive(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	err = u.outlast(ctx, func() error {
-		_, err := u.kubectlWith(ctx, string(manifest), "apply", "-f", "-")
-		return err
+	err := u.retryUnreachable(ctx, func() error {
+		return u.apply(ctx, object{
+			"apiVersion": "v1", "kind": "Service", "metadata": object{"name": probe, "namespace": "kube-system"},
+			"spec": object{"selector": object{"k8s-app": "kube-dns"}, "ports": []object{{"port": 53}}},
+		})
 	})
 	if err != nil {
 		return err
@@ -93,7 +85,7 @@ func (u *upgrade) changesArrive(ctx context.Context) error {
 		return err
 	}
 	for _, n := range u.nodes {
-		err := u.eventually(ctx, func(ctx context.Context) (bool, error) { return u.proxyHasRules(ctx, n, start) })
+		err := u.eventually(ctx, longPause, func(ctx context.Context) error { return u.proxyHasRules(ctx, n, start) })
 		if err != nil {
 			return fmt.Errorf("kube-proxy of %s: %w", n.name, err)
 		}
@@ -102,20 +94,19 @@ func (u *upgrade) changesArrive(ctx context.Context) error {
 }
 
 // proxyPort is where kube-proxy reports its health.
-const proxyPort = 10256
+const proxyPort = "10256"
 
-// proxyHasRules reports whether the kube-proxy of a node has written its rules since a time.
-func (u *upgrade) proxyHasRules(ctx context.Context, n node, since time.Time) (bool, error) {
-	p, _ := u.process(n.name)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(p.Address,
-		strconv.Itoa(proxyPort))+"/healthz", nil)
+// proxyHasRules returns an error unless the kube-proxy of a node has written its rules since a time.
+func (u *upgrade) proxyHasRules(ctx context.Context, n node, since time.Time) error {
+	address := "http://" + net.JoinHostPort(u.address(n), proxyPort) + "/healthz"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return false, err
+		return err
 	}
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}} // no proxy
 	answer, err := client.Do(request)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer answer.Body.Close()
 	return hasRules(answer, since)
@@ -123,23 +114,23 @@ func (u *upgrade) proxyHasRules(ctx context.Context, n node, since time.Time) (b
 
 // hasRules reads kube-proxy's answer. Being healthy is not enough: kube-proxy is so before it has written any rules. The answer has an
 // entry for each IP family whose rules were written. An earlier version of Kubernetes has none, and is believed.
-func hasRules(answer *http.Response, since time.Time) (bool, error) {
+func hasRules(answer *http.Response, since time.Time) error {
 	var health struct {
 		Status *map[string]struct{ LastUpdated time.Time }
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&health); err != nil {
-		return false, err
+		return err
 	}
 	switch {
 	case answer.StatusCode != http.StatusOK:
-		return false, fmt.Errorf("it says %s", answer.Status)
+		return fmt.Errorf("it says %s", answer.Status)
 	case health.Status == nil:
-		return true, nil
+		return nil
 	}
 	for _, family := range *health.Status {
 		if family.LastUpdated.After(since) {
-			return true, nil
+			return nil
 		}
 	}
-	return false, fmt.Errorf("it has written no rules since %s", since.Format(time.TimeOnly))
+	return fmt.Errorf("it has written no rules since %s", since.Format(time.TimeOnly))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/prove/cluster/logs"
 )
 
 // withNode returns the state of a cluster with nodes, of which nothing runs, and a function that writes a file below /var/log of a node.
@@ -65,11 +67,11 @@ func TestLogsAreThoseOfTheNewestContainers(t *testing.T) {
 		o         LogOptions
 		want      []string
 	}{
-		{"kubelet", LogOptions{Last: -1}, []string{"x-1: one", "x-1: two", "x-1: three", "x-2: other"}},
-		{"kubelet", LogOptions{Last: 2}, []string{"x-1: two", "x-1: three", "x-2: other"}},
-		{"kubelet", LogOptions{Last: 1, Node: "x-1"}, []string{": three"}},
-		{"etcd", LogOptions{Last: -1}, []string{"x-1: a long line"}},
-		{"coredns", LogOptions{Last: -1}, []string{"x-2 coredns-1-a: a", "x-2 coredns-1-b: b"}},
+		{"kubelet", LogOptions{Options: logs.Options{Last: -1}}, []string{"x-1: one", "x-1: two", "x-1: three", "x-2: other"}},
+		{"kubelet", LogOptions{Options: logs.Options{Last: 2}}, []string{"x-1: two", "x-1: three", "x-2: other"}},
+		{"kubelet", LogOptions{"x-1", logs.Options{Last: 1}}, []string{": three"}},
+		{"etcd", LogOptions{Options: logs.Options{Last: -1}}, []string{"x-1: a long line"}},
+		{"coredns", LogOptions{Options: logs.Options{Last: -1}}, []string{"x-2 coredns-1-a: a", "x-2 coredns-1-b: b"}},
 	} {
 		if got := logged(t, s, tt.component, tt.o); !slices.Equal(got, tt.want) {
 			t.Errorf("%s %+v: got %q, want %q", tt.component, tt.o, got, tt.want)
@@ -106,7 +108,7 @@ func TestLogsAreFollowedThroughRotationAndRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var got []string
-	err := s.Logs(ctx, "etcd", LogOptions{Last: 1, Follow: true}, func(_, line string) error {
+	err := s.Logs(ctx, "etcd", LogOptions{Options: logs.Options{Last: 1, Follow: true}}, func(_, line string) error {
 		got = append(got, line)
 		if line == "cut" {
 			cancel()

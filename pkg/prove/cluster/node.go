@@ -6,11 +6,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/kubeadm"
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 //go:embed node.sh
@@ -24,22 +32,48 @@ type node struct {
 
 func (s *State) node(number int) node { return node{fmt.Sprintf("%s-%d", s.Name, number), number} }
 
-// releaseInNode is where a node sees what was unpacked of its release: a link to one of the folders in releasesInNode.
-const (
-	releaseInNode  = "/run/slipway/release"
-	releasesInNode = "/run/slipway/" + releases
-)
+// allNodes returns the nodes whose inits were started.
+func (s *State) allNodes() []node {
+	var all []node
+	for range s.Nodes() {
+		all = append(all, s.node(len(all)+1))
+	}
+	return all
+}
+
+// eachNode calls f for all nodes at once.
+func (s *State) eachNode(ctx context.Context, f func(context.Context, node) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, n := range s.allNodes() {
+		g.Go(func() error {
+			if err := f(ctx, n); err != nil {
+				return fmt.Errorf("node %s: %w", n.name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// releaseInNode is where a node sees what was unpacked of its release: a link to one of the folders beside it.
+const releaseInNode = "/run/slipway/release"
 
 // diskSize is the size of a node's disk, which holds images, containers and volumes. The file takes only what is written.
 const diskSize = "16G"
-
-// nodeDir returns the folder that a node writes to. In the node it is /run/slipway/node.
-func (s *State) nodeDir(n node) string { return s.path("nodes", n.name) }
 
 // cgroup returns the control group of a node's containers, which is below that of the cluster.
 func (s *State) cgroup(n node) string { return s.clusterCgroup() + "/" + n.name }
 
 func (s *State) clusterCgroup() string { return "slipway-" + s.ID }
+
+// writeInNode writes a file in the folder of a node.
+func (s *State) writeInNode(n node, perm os.FileMode, text []byte, parts ...string) error {
+	file := s.NodeFile(n.name, parts...)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(file, text, perm)
+}
 
 // startNode starts a node, and waits until its container runtime answers.
 func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
@@ -47,26 +81,18 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err != nil {
 		return err
 	}
-	dir := s.nodeDir(n)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	address, err := s.address(n.number)
+	groups, err := machine.FindCgroups()
 	if err != nil {
 		return err
 	}
-	groups, err := machineCgroups()
-	if err != nil {
-		return err
-	}
-	added, err := groups.toDelegate()
+	added, err := groups.Undelegated()
 	if err != nil {
 		return err
 	}
 	if err := s.change(func() { s.Controllers = slices.Compact(slices.Sorted(slices.Values(append(s.Controllers, added...)))) }); err != nil {
 		return err
 	}
-	if err := groups.add(s.cgroup(n)); err != nil {
+	if err := groups.Add(s.cgroup(n)); err != nil {
 		return err
 	}
 	if err := s.configureRuntime(n, b, sandbox); err != nil {
@@ -78,93 +104,36 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err := s.placePrograms(n); err != nil {
 		return err
 	}
-	p := Process{Name: n.name, Address: address.Addr().String(), Release: s.Release}
-	if err := s.start(p, nodeNamespaces, dir, "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, b.nodePath(), diskSize,
-		folderOf(s.Release)); err != nil {
+	p := Process{Name: n.name, Address: s.address(n), Release: s.Release}
+	if err := s.start(p, machine.AllNamespaces, s.NodeFile(n.name), "/bin/sh", "-c", nodeInit, "node.sh", n.name, p.Address, nodePath(b),
+		diskSize, folderOf(s.Release)); err != nil {
 		return err
 	}
-	p, _ = s.process(n.name)
-	if err := s.plug(ctx, p, n.number); err != nil {
+	if err := s.plug(ctx, n); err != nil {
 		return err
 	}
 	return s.waitForRuntime(ctx, n)
 }
 
-// configureRuntime writes the configuration of a node's container runtime.
-func (s *State) configureRuntime(n node, b *bundle, sandbox string) error {
-	text := containerdConfig(sandbox, b.foldersInNode(networkPlugins)[0])
-	return atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "containerd.toml"), []byte(text), 0o644)
-}
-
-// waitForRuntime waits until a node's container runtime serves kubelets. It does so a moment after it answers other clients.
-func (s *State) waitForRuntime(ctx context.Context, n node) error {
-	err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
-		_, err := s.crictl(ctx, n, "--timeout=1s", "images", "--quiet")
-		return err == nil, err
-	})
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("containerd does not answer: %w; see %s", err, filepath.Join(s.nodeDir(n), "var-log", "containerd.log"))
+// foldersInNode returns the folders of unpacked artifacts as a node sees them.
+func foldersInNode(b *bundle.Bundle, names []string) []string {
+	var folders []string
+	for _, name := range names {
+		if folder := path.Join(releaseInNode, path.Dir(b.Member(name))); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
 	}
-	return err
-}
-
-// inNode runs a command in a node.
-func (s *State) inNode(ctx context.Context, n node, command ...string) (string, error) {
-	line, err := s.enter(n.name, command...)
-	if err != nil {
-		return "", err
-	}
-	return output(ctx, "", line...)
+	return folders
 }
 
 // nodePath returns the PATH of a node's programs: those of its own before those of the release.
-func (b *bundle) nodePath() string {
-	return strings.Join(slices.Concat([]string{ownProgramsInNode}, b.foldersInNode(nodePrograms), []string{systemPath}), ":")
+func nodePath(b *bundle.Bundle) string {
+	return strings.Join(slices.Concat([]string{ownProgramsInNode}, foldersInNode(b, nodePrograms), []string{machine.Path}), ":")
 }
 
-// connectPods adds routes to the Pods of other nodes, and configures the network of each node's Pods, which makes the node ready.
-func (s *State) connectPods(ctx context.Context, nodes []node) error {
-	ranges := make([]string, len(nodes))
-	for i, n := range nodes {
-		err := s.eventually(ctx, func(ctx context.Context) (bool, error) {
-			out, err := s.kubectl(ctx, "get", "node", n.name, "--ignore-not-found", "-o", "jsonpath={.spec.podCIDR}")
-			ranges[i] = strings.TrimSpace(out)
-			return ranges[i] != "", err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for i, n := range nodes {
-		p, ok := s.process(n.name)
-		if !ok {
-			return fmt.Errorf("node %s does not run", n.name)
-		}
-		var routes []string
-		for j, other := range nodes {
-			if to, ok := s.process(other.name); ok && j != i {
-				routes = append(routes, "route replace "+ranges[j]+" via "+to.Address+" dev eth0")
-			}
-		}
-		if len(routes) > 0 {
-			if err := ipIn(ctx, p, routes...); err != nil {
-				return err
-			}
-		}
-		config, err := podNetworkConfig(ranges[i])
-		if err != nil {
-			return err
-		}
-		if err := atomicfile.WriteFile(filepath.Join(s.nodeDir(n), "cni", cniConfig), config, 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// containerdConfig returns the configuration of a node's container runtime, containerd 2.
-func containerdConfig(sandbox, plugins string) string {
-	return fmt.Sprintf(`version = 3
+// configureRuntime writes the configuration of a node's container runtime, containerd 2.
+func (s *State) configureRuntime(n node, b *bundle.Bundle, sandbox string) error {
+	text := fmt.Sprintf(`version = 3
 
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = %q
@@ -182,16 +151,26 @@ func containerdConfig(sandbox, plugins string) string {
 
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-`, sandbox, plugins)
+`, sandbox, foldersInNode(b, networkPlugins)[0])
+	return s.writeInNode(n, 0o644, []byte(text), "containerd.toml")
 }
 
-// cniConfig is the file with the configuration of a node's network plugins.
-const cniConfig = "10-slipway.conflist"
+// waitForRuntime waits until a node's container runtime serves kubelets. It does so a moment after it answers other clients.
+func (s *State) waitForRuntime(ctx context.Context, n node) error {
+	err := s.eventually(ctx, longPause, func(ctx context.Context) error {
+		_, err := s.crictl(ctx, n, "--timeout=1s", "images", "--quiet")
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("containerd does not answer: %w; see %s", err, s.NodeFile(n.name, "var-log", "containerd.log"))
+	}
+	return err
+}
 
-// podNetworkConfig returns the configuration of a node's network plugins. Each Pod has a link to the node, which routes between them.
+// configurePods writes the configuration of a node's network plugins. Each Pod has a link to the node, which routes between them.
 // With a bridge instead, packets between Pods would pass kube-proxy's rules only where the kernel has br_netfilter.
-func podNetworkConfig(podRange string) ([]byte, error) {
-	return json.MarshalIndent(object{
+func (s *State) configurePods(n node, addresses string) error {
+	text, err := json.MarshalIndent(object{
 		"cniVersion": "1.0.0",
 		"name":       "slipway",
 		"plugins": []object{
@@ -199,11 +178,84 @@ func podNetworkConfig(podRange string) ([]byte, error) {
 				"type": "ptp",
 				"ipam": object{
 					"type":   "host-local",
-					"ranges": [][]object{{{"subnet": podRange}}},
+					"ranges": [][]object{{{"subnet": addresses}}},
 					"routes": []object{{"dst": "0.0.0.0/0"}},
 				},
 			},
 			{"type": "portmap", "capabilities": object{"portMappings": true}},
 		},
 	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return s.writeInNode(n, 0o644, text, "cni", "10-slipway.conflist")
+}
+
+// Enter returns a command line, for this machine, that runs a command in a node: in its namespaces, at the root of its files, with the
+// PATH of its programs. It needs root.
+func (s *State) Enter(node string, command ...string) ([]string, error) {
+	if s.ControlPlaneOnly {
+		return nil, s.because(ErrNoNodes)
+	}
+	if _, err := s.chooseNodes(node); err != nil {
+		return nil, err
+	}
+	return s.enter(node, command...)
+}
+
+// enter returns the command line of a command in a node.
+func (s *State) enter(node string, command ...string) ([]string, error) {
+	p, ok := s.process(node)
+	if !ok || s.Boot != machine.BootID() || !p.Alive() {
+		return nil, fmt.Errorf("node %s does not run", node)
+	}
+	b, err := s.server()
+	if err != nil {
+		return nil, err
+	}
+	line := []string{"nsenter", "--target", strconv.Itoa(p.PID), "--mount", "--net", "--uts", "--ipc", "--pid", "env", "PATH=" + nodePath(b),
+		"CONTAINER_RUNTIME_ENDPOINT=" + kubeadm.RuntimeEndpoint, "CONTAINERD_NAMESPACE=k8s.io", // for crictl and ctr
+		"sh", "-c", `cd / && exec "$@"`, "sh"} // nsenter's own flag means a folder of this machine
+	return append(line, command...), nil
+}
+
+// chooseNodes returns the node with a name, or all nodes if the name is empty.
+func (s *State) chooseNodes(name string) ([]string, error) {
+	var names []string
+	for _, n := range s.Nodes() {
+		names = append(names, n.Name)
+	}
+	switch {
+	case name == "":
+		return names, nil
+	case slices.Contains(names, name):
+		return []string{name}, nil
+	}
+	return nil, suggest.Unknown("node", name, names)
+}
+
+// inNode runs a command in a node.
+func (s *State) inNode(ctx context.Context, n node, command ...string) (string, error) {
+	line, err := s.enter(n.name, command...)
+	if err != nil {
+		return "", err
+	}
+	return machine.Output(ctx, "", line...)
+}
+
+// crictl runs a command of crictl in a node.
+func (s *State) crictl(ctx context.Context, n node, command ...string) (string, error) {
+	return s.inNode(ctx, n, append([]string{"crictl", "--runtime-endpoint=" + kubeadm.RuntimeEndpoint}, command...)...)
+}
+
+// crictlInto runs a command of crictl in a node and decodes what it prints.
+func (s *State) crictlInto(ctx context.Context, n node, into any, command ...string) error {
+	text, err := s.crictl(ctx, n, append(command, "--output=json")...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("crictl %s in node %s: %w", command[0], n.name, err)
+	}
+	return nil
 }

@@ -2,129 +2,261 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/prove/cluster/images"
+	"slipway.build/pkg/prove/cluster/kubeadm"
 )
 
 // nodes returns the steps to a cluster with nodes.
 func (s *State) nodes(count int) []step {
-	var images []imageFile
-	var sandbox string
-	nodes := make([]node, count)
-	for i := range nodes {
-		nodes[i] = s.node(i + 1)
-	}
-	first := nodes[0]
-	c := setup{cluster: s.Name, token: newToken(), secret: newSecret(), wait: s.patience}
+	var own imageSet
+	c := kubeadm.Config{Cluster: s.Name, Token: kubeadm.NewToken(), Wait: s.patience}
+	secret := kubeadm.NewSecret()
 	if s.ControlPlanes > 1 {
-		c.key = newKey()
+		c.Key = kubeadm.NewKey()
 	}
-	of := func(n node) setup { // the setup of a node
-		c := c
-		own, _ := s.process(n.name)
-		c.name, c.address, c.cgroupRoot = n.name, own.Address, s.cgroup(n)
-		return c
+	// The control plane's images come first: kubeadm pulls them before it does anything else.
+	publish := func(ctx context.Context, controlPlane bool) error {
+		return s.registry().Push(ctx, slices.DeleteFunc(slices.Clone(own.images), func(i images.Image) bool {
+			return isControlPlane(i) != controlPlane
+		}))
 	}
+	const early, late = "publish the control plane's images", "publish other images"
 	steps := []step{
-		{"images", []string{"unpack"}, func(ctx context.Context) error {
-			b, err := s.server()
-			if err != nil {
-				return err
-			}
-			if images, err = b.images(); err != nil {
-				return err
-			}
-			c.version = s.Version
-			c.registry, sandbox, err = chooseRegistry(ctx, b, images)
+		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
+			own, err = s.imageSet(ctx)
+			c.Version, c.Registry = s.Version, own.registry
 			return err
 		}},
-		{"network", []string{"images"}, func(ctx context.Context) (err error) {
-			if err := s.makeSwitch(ctx); err != nil {
-				return err
-			}
-			c.endpoint, err = s.endpoint()
+		{"network", []string{"images"}, func(ctx context.Context) error {
+			err := s.makeSwitch(ctx)
+			c.Endpoint = s.endpoint()
 			return err
 		}},
 		{"root of nodes", []string{"unpack"}, s.unpackRoot},
-	}
-	// The control plane's images come first: kubeadm pulls them before it does anything else.
-	split := func(controlPlane bool) []imageFile {
-		return slices.DeleteFunc(slices.Clone(images), func(i imageFile) bool { return i.controlPlane() != controlPlane })
-	}
-	const early, late = "publish the control plane's images", "publish other images"
-	steps = append(steps,
-		step{early, []string{"network"}, func(ctx context.Context) error {
-			if err := s.publish(ctx, split(true)); err != nil {
+		{early, []string{"network"}, func(ctx context.Context) error {
+			if err := publish(ctx, true); err != nil {
 				return err
 			}
-			return s.publishPrograms(ctx, c.registry)
+			return s.publishPrograms(ctx, own.registry)
 		}},
-		step{late, []string{early}, func(ctx context.Context) error { return s.publish(ctx, split(false)) }})
+		{late, []string{early}, func(ctx context.Context) error { return publish(ctx, false) }},
+	}
 	before := []string{late} // kubeadm init
 	if s.ControlPlanes > 1 {
 		const balancer = "load balancer"
 		steps = append(steps, step{balancer, []string{"network", "root of nodes"}, s.startBalancer})
 		before = append(before, balancer)
 	}
+	const initialize = "kubeadm init"
+	var nodes []node
 	var joined []string
-	for _, n := range nodes {
-		start, join := "start "+n.name, "kubeadm join "+n.name
-		steps = append(steps, step{start, []string{"network", "root of nodes"},
-			func(ctx context.Context) error { return s.startNode(ctx, n, sandbox) }})
-		if n == first {
-			join = "kubeadm init"
-			steps = append(steps, step{join, append(before, start), func(ctx context.Context) error { return s.initialize(ctx, n, of(n)) }})
-		} else {
-			after := "kubeadm init"
-			if n.number <= s.ControlPlanes {
-				after = joined[len(joined)-1] // members join etcd one after the other
-			}
-			steps = append(steps, step{join, []string{start, after}, func(ctx context.Context) error { return s.join(ctx, n, first, of(n)) }})
+	for i := range count {
+		n := s.node(i + 1)
+		start, join, after := "start "+n.name, "kubeadm join "+n.name, []string{initialize}
+		switch {
+		case i == 0:
+			join, after = initialize, before
+		case n.number <= s.ControlPlanes:
+			after = joined[i-1:] // members join etcd one after the other
 		}
-		joined = append(joined, join)
+		steps = append(steps,
+			step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, own.sandbox) }},
+			step{join, append([]string{start}, after...), func(ctx context.Context) error { return s.join(ctx, n, c, secret) }})
+		nodes, joined = append(nodes, n), append(joined, join)
 	}
 	return append(steps,
 		step{"connect Pods", joined, func(ctx context.Context) error { return s.connectPods(ctx, nodes) }},
 		step{"approve kubelets", joined, func(ctx context.Context) error { return s.approveKubelets(ctx, nodes) }},
-		step{"addons", []string{"kubeadm init"}, func(ctx context.Context) error { return s.addAddons(ctx, images) }},
+		step{"addons", []string{initialize}, func(ctx context.Context) error { return s.addAddons(ctx, own.images) }},
 		step{"nodes ready", []string{"connect Pods"}, func(ctx context.Context) error {
-			return s.wait(ctx, "wait", "--for=condition=Ready", "nodes", "--all", s.timeout())
+			_, err := s.kubectl(ctx, "wait", "--for=condition=Ready", "nodes", "--all", s.timeout())
+			return s.explained(ctx, err)
 		}},
 		step{"CoreDNS ready", []string{"nodes ready"}, func(ctx context.Context) error {
-			return s.wait(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", s.timeout())
+			return s.explained(ctx, s.rolledOut(ctx, "deployment/coredns"))
 		}},
 		step{"metrics-server running", []string{"nodes ready", "addons", "approve kubelets"}, func(ctx context.Context) error {
-			if !hasImage(images, "metrics-server") {
+			if !hasImage(own.images, "metrics-server") {
 				return nil
 			}
-			return s.eventually(ctx, func(ctx context.Context) (bool, error) {
-				phase, err := s.kubectl(ctx, "-n", "kube-system", "get", "pods", "-l", "k8s-app=metrics-server", "-o",
-					"jsonpath={.items[*].status.phase}")
-				return phase == "Running", err
+			return s.eventually(ctx, longPause, func(ctx context.Context) error {
+				phase, err := s.get(ctx, "{.items[*].status.phase}", "pods", "--selector=k8s-app=metrics-server")
+				if err == nil && phase != "Running" {
+					err = fmt.Errorf("the phase of its Pod is %q", phase)
+				}
+				return err
 			})
 		}},
 	)
 }
 
+// imageSet finds the images of the cluster's release.
+func (s *State) imageSet(ctx context.Context) (imageSet, error) {
+	b, err := s.server()
+	if err != nil {
+		return imageSet{}, err
+	}
+	return imageSetOf(ctx, b)
+}
+
+// join adds a node to the cluster by kubeadm. The first one makes the cluster, and has the administrator's kubeconfig.
+func (s *State) join(ctx context.Context, n node, c kubeadm.Config, secret []byte) error {
+	patched, err := s.writePatches(n)
+	if err != nil {
+		return err
+	}
+	c.Node = kubeadm.Node{Name: n.name, Address: s.address(n), CgroupRoot: s.cgroup(n), Patched: patched}
+	controlPlane := n.number <= s.ControlPlanes
+	if controlPlane {
+		if err := kubeadm.WriteAPIServerFiles(s.NodeFile(n.name, "kubernetes"), secret); err != nil {
+			return err
+		}
+	}
+	if n.number > 1 {
+		if err := s.writeDiscovery(n, c); err != nil {
+			return err
+		}
+		config, err := c.Join(controlPlane)
+		if err != nil {
+			return err
+		}
+		return s.kubeadm(ctx, n, "kubeadm", config, "join")
+	}
+	config, err := c.Init()
+	if err != nil {
+		return err
+	}
+	command := []string{"init"}
+	if c.Key != "" {
+		command = append(command, "--upload-certs")
+	}
+	if err := s.kubeadm(ctx, n, "kubeadm", config, command...); err != nil {
+		return err
+	}
+	return s.copyKubeconfig()
+}
+
+// writeDiscovery writes where a node that joins finds the API, and the CA by which it knows it.
+func (s *State) writeDiscovery(n node, c kubeadm.Config) error {
+	ca, err := os.ReadFile(s.NodeFile(s.node(1).name, "kubernetes", "pki", "ca.crt"))
+	if err != nil {
+		return err
+	}
+	text, err := c.Discovery(ca)
+	if err != nil {
+		return err
+	}
+	return s.writeInNode(n, 0o644, text, kubeadm.DiscoveryFile)
+}
+
+// copyKubeconfig copies the administrator's kubeconfig from the first node.
+func (s *State) copyKubeconfig() error {
+	text, err := os.ReadFile(s.NodeFile(s.node(1).name, "kubernetes", "admin.conf"))
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(s.Kubeconfig(), text, 0o600)
+}
+
+// ignoredChecks are kubeadm's checks of what does not matter here: known kernels, a service manager, no swap, the size of the
+// machine.
+const ignoredChecks = "--ignore-preflight-errors=SystemVerification,Service-kubelet,Swap,NumCPU,Mem"
+
+// kubeadm runs a command of a kubeadm in a node, with its output in a log. It waits for one there that an earlier process has left.
+func (s *State) kubeadm(ctx context.Context, n node, program string, config []byte, command ...string) error {
+	const name = "kubeadm.yaml"
+	if err := s.writeInNode(n, 0o600, config, name); err != nil {
+		return err
+	}
+	said, err := s.inNode(ctx, n, slices.Concat([]string{"flock", "/run/slipway/kubeadm.lock", program}, command,
+		[]string{"--config=" + kubeadm.Folder + "/" + name, ignoredChecks})...)
+	if written := s.writeInNode(n, 0o644, []byte(said), "var-log", "kubeadm.log"); err == nil {
+		return written
+	}
+	return fmt.Errorf("%w; see %s", err, s.NodeFile(n.name, "var-log"))
+}
+
+// connectPods adds routes to the Pods of other nodes, and configures the network of each node's Pods, which makes the node ready.
+func (s *State) connectPods(ctx context.Context, nodes []node) error {
+	ranges := make([]string, len(nodes))
+	for i, n := range nodes {
+		err := s.eventually(ctx, longPause, func(ctx context.Context) (err error) {
+			ranges[i], err = s.get(ctx, "{.spec.podCIDR}", "node/"+n.name, "--ignore-not-found")
+			if err == nil && ranges[i] == "" {
+				err = fmt.Errorf("node %s has no addresses for Pods", n.name)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for i, n := range nodes {
+		var routes []string
+		for j, other := range nodes {
+			if j != i {
+				routes = append(routes, "route replace "+ranges[j]+" via "+s.address(other)+" dev eth0")
+			}
+		}
+		p, _ := s.process(n.name)
+		if len(routes) > 0 {
+			if err := p.IP(ctx, routes...); err != nil {
+				return err
+			}
+		}
+		if err := s.configurePods(n, ranges[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// approveKubelets approves the certificates of the kubelets' servers, as an administrator does who knows the nodes.
+func (s *State) approveKubelets(ctx context.Context, nodes []node) error {
+	left := map[string]bool{}
+	for _, n := range nodes {
+		left["system:node:"+n.name] = true
+	}
+	return s.eventually(ctx, longPause, func(ctx context.Context) error {
+		out, err := s.get(ctx, `{range .items[?(@.spec.signerName=="kubernetes.io/kubelet-serving")]}{.metadata.name} {.spec.username}{"\n"}{end}`,
+			"csr")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(out) {
+			request, user, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if !left[user] {
+				continue
+			}
+			if _, err := s.kubectl(ctx, "certificate", "approve", request); err != nil {
+				return err
+			}
+			delete(left, user)
+		}
+		if len(left) > 0 {
+			return errors.New("not every kubelet has asked for a certificate")
+		}
+		return nil
+	})
+}
+
 // addAddons installs the addons that kubeadm does not install.
-func (s *State) addAddons(ctx context.Context, images []imageFile) error {
-	first, err := s.onSwitch(serviceHosts.first)
-	if err != nil {
-		return err
-	}
-	last, err := s.onSwitch(serviceHosts.last)
-	if err != nil {
-		return err
-	}
+func (s *State) addAddons(ctx context.Context, all []images.Image) error {
+	addresses := s.onSwitch(serviceFirst) + "-" + s.onSwitch(serviceLast)
 	var manifests strings.Builder
-	for _, a := range addons {
-		if !hasImage(images, a.name) {
+	for _, name := range addons {
+		if !hasImage(all, name) {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(s.releaseDir(), filepath.FromSlash(a.dir), "*.yaml"))
+		files, err := filepath.Glob(filepath.Join(s.releaseDir(), filepath.FromSlash(addonFolder(name)), "*.yaml"))
 		if err != nil {
 			return err
 		}
@@ -133,27 +265,57 @@ func (s *State) addAddons(ctx context.Context, images []imageFile) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&manifests, "---\n%s\n", strings.ReplaceAll(string(text), "__ADDRESSES__", first+"-"+last))
+			fmt.Fprintf(&manifests, "---\n%s\n", strings.ReplaceAll(string(text), "__ADDRESSES__", addresses))
 		}
 	}
 	if manifests.Len() == 0 {
 		return nil
 	}
-	return s.eventually(ctx, func(ctx context.Context) (bool, error) {
+	return s.eventually(ctx, longPause, func(ctx context.Context) error {
 		_, err := s.kubectlWith(ctx, manifests.String(), "apply", "-f", "-")
-		return err == nil, err
+		return err
 	})
 }
 
-// timeout returns kubectl's flag for how long to wait.
-func (s *State) timeout() string { return "--timeout=" + s.patience.String() }
+// podsAlone are the addresses of Pods on a node without a cluster.
+const podsAlone = "10.100.0.0/24"
 
-// wait runs a kubectl command that waits. If that fails, the error lists nodes and Pods.
-func (s *State) wait(ctx context.Context, args ...string) error {
-	_, err := s.kubectl(ctx, args...)
-	if err == nil || ctx.Err() != nil {
-		return err
+// nodeAlone returns the steps to a node with a container runtime, a network for Pods and a registry, on which something else starts a
+// kubelet.
+func (s *State) nodeAlone() []step {
+	var own imageSet
+	n := s.node(1)
+	return []step{
+		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
+			own, err = s.imageSet(ctx)
+			return err
+		}},
+		{"network", []string{"images"}, s.makeSwitch},
+		{"root of nodes", []string{"unpack"}, s.unpackRoot},
+		{"publish images", []string{"network"}, func(ctx context.Context) error { return s.registry().Push(ctx, own.images) }},
+		{"start " + n.name, []string{"network", "root of nodes"}, func(ctx context.Context) error {
+			if err := s.startNode(ctx, n, own.sandbox); err != nil {
+				return err
+			}
+			// An API server that starts there takes the address of the interface with the default route. It leads nowhere.
+			p, _ := s.process(n.name)
+			if err := p.IP(ctx, "route replace default dev eth0"); err != nil {
+				return err
+			}
+			return s.configurePods(n, podsAlone)
+		}},
 	}
-	pods, _ := s.kubectl(ctx, "get", "nodes,pods", "--all-namespaces")
-	return fmt.Errorf("%w\n%s", err, pods)
+}
+
+// KubeletConfiguration returns a configuration for a kubelet that something starts on a node without Kubernetes, and flags for it.
+func (s *State) KubeletConfiguration() (config []byte, flags []string, err error) {
+	group := "/" + s.cgroup(s.node(1))
+	config, err = kubeadm.Kubelet(object{
+		"cgroupRoot": group, "podCIDR": podsAlone, "serializeImagePulls": false,
+		"fileCheckFrequency": "10s", "volumeStatsAggPeriod": "10s",
+		"clusterDomain":      "cluster.local",
+		"serverTLSBootstrap": false, // nothing would sign it
+	})
+	// Groups outside of the node's own would be those of the whole machine.
+	return config, []string{"--kubelet-cgroups=" + group + "/kubelet", "--system-cgroups=", "--runtime-cgroups=" + group + "/runtime"}, err
 }

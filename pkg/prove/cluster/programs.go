@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/child"
+	"slipway.build/pkg/prove/cluster/kubeadm"
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 // A Program is a program of a cluster that is not the release's. A copy of it is in the cluster's folder.
@@ -62,9 +64,16 @@ func without(programs []Program, name string) []Program {
 // stored returns the path of a program's copy.
 func (s *State) stored(p Program) string { return s.path("programs", p.SHA256[:12], p.Name) }
 
-// programPath returns the path of a program on this machine: of its copy, or of what was unpacked of the release.
-func (s *State) programPath(name string) (string, error) {
-	return s.fileOf(name, s.current(name))
+// fileOf returns the path, on this machine, of a program, or of the release's with that name if it is nil.
+func (s *State) fileOf(name string, p *Program) (string, error) {
+	if p != nil {
+		return s.stored(*p), nil
+	}
+	b, err := s.server()
+	if err != nil {
+		return "", err
+	}
+	return b.File(name)
 }
 
 // A NoProgramError is a program that a folder lacks.
@@ -82,7 +91,7 @@ var versionArguments = map[string][]string{
 // versionOf returns the version of a program. The error says so if the program is for another platform.
 func versionOf(ctx context.Context, name, file string) (string, error) {
 	if ask, ok := versionArguments[name]; ok {
-		said, err := output(ctx, "", append([]string{file}, ask...)...)
+		said, err := machine.Output(ctx, "", append([]string{file}, ask...)...)
 		if err != nil {
 			return "", fmt.Errorf("it cannot say its version: %w", err)
 		}
@@ -115,14 +124,9 @@ func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
 	if err != nil {
 		return Program{}, err
 	}
-	in, err := os.Open(from)
-	if errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(from); errors.Is(err, os.ErrNotExist) {
 		return Program{}, NoProgramError{name, dir}
 	}
-	if err != nil {
-		return Program{}, err
-	}
-	defer in.Close()
 	if err := os.MkdirAll(s.path("programs"), 0o755); err != nil {
 		return Program{}, err
 	}
@@ -131,28 +135,39 @@ func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
 		return Program{}, err
 	}
 	defer os.RemoveAll(tmp)
-	to := filepath.Join(tmp, name)
-	sum := sha256.New()
+	to, sum := filepath.Join(tmp, name), ""
 	err = child.WithoutStarts(func() error { // since it is run at once
 		out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(io.MultiWriter(out, sum), in)
+		sum, err = copySum(out, from)
 		return errors.Join(err, out.Close())
 	})
 	if err := errors.Join(err, os.Chmod(tmp, 0o755)); err != nil {
 		return Program{}, fmt.Errorf("copy %s: %w", from, err)
 	}
-	p := Program{Name: name, SHA256: hex.EncodeToString(sum.Sum(nil)), From: from, Since: time.Now().Round(time.Second)}
+	p := Program{Name: name, SHA256: sum, From: from, Since: time.Now().Round(time.Second)}
 	if p.Version, err = versionOf(ctx, name, to); err != nil {
 		return Program{}, fmt.Errorf("%s: %w", from, err)
 	}
 	kept := filepath.Dir(s.stored(p))
-	if _, err := os.Stat(kept); err == nil {
+	if exists(kept) {
 		return p, nil // as it was built before
 	}
 	return p, os.Rename(tmp, kept)
+}
+
+// copySum copies a file, and returns its SHA-256.
+func copySum(to io.Writer, file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(io.MultiWriter(to, sum), f)
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // sweepPrograms removes the copies of programs that the cluster no longer runs, and could not go back to.
@@ -173,28 +188,20 @@ func (s *State) sweepPrograms() error {
 // ownPrograms is the folder of a node with programs that come before the release's, in its folder.
 const (
 	ownPrograms       = "bin"
-	ownProgramsInNode = "/run/slipway/node/" + ownPrograms
+	ownProgramsInNode = kubeadm.Folder + "/" + ownPrograms
 )
 
 // placeProgram makes a node find a program, or that of the release if it is nil, when it is started next.
 func (s *State) placeProgram(n node, name string, p *Program) error {
-	dir := filepath.Join(s.nodeDir(n), ownPrograms)
-	to := filepath.Join(dir, name)
+	to := s.NodeFile(n.name, ownPrograms, name)
 	if p == nil {
 		if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	next := to + ".new"
-	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := os.Link(s.stored(*p), next); err != nil {
-		return err
-	}
-	return os.Rename(next, to)
+	return replaceBy(to, func(next string) error { return os.Link(s.stored(*p), next) })
 }

@@ -3,67 +3,46 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
-	"path/filepath"
-	"strconv"
+	"path"
+	"slices"
 	"strings"
-	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
-	"golang.org/x/sync/errgroup"
-
-	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/images"
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 // A cluster has a registry of its own on the switch: the release's olareg, in whose folder each repository is an OCI image layout. The
 // container runtime of each node asks it for every image, whichever registry's name the image has, and asks no other.
 const (
 	registryProgram = "olareg"
-	registryPort    = 5000
-	registryHost    = 254 // the last byte of its address
+	registryPort    = "5000"
 )
 
-// Registry returns the address of the cluster's registry, which this machine and the nodes reach: host and port, without TLS.
-func (s *State) Registry() (string, error) {
-	address, err := s.onSwitch(registryHost)
-	return net.JoinHostPort(address, strconv.Itoa(registryPort)), err
+// registry returns the cluster's registry, which this machine and the nodes reach. It is empty if the cluster has no switch.
+func (s *State) registry() images.Registry {
+	if s.Subnet == "" {
+		return ""
+	}
+	return images.Registry(net.JoinHostPort(s.onSwitch(registryHost), registryPort))
 }
 
 // registryCommand returns the command that serves the folder of the registry.
 func (s *State) registryCommand() ([]string, error) {
-	b, err := s.server()
-	if err != nil {
-		return nil, err
-	}
-	program, err := b.path(registryProgram)
+	program, err := s.fileOf(registryProgram, nil)
 	if err != nil {
 		return nil, err
 	}
 	dir := s.path("registry")
-	return []string{program, "serve", "--dir", dir, "--port", strconv.Itoa(registryPort), "--gc-frequency", "-1s"}, os.MkdirAll(dir, 0o755)
+	return []string{program, "serve", "--dir", dir, "--port", registryPort, "--gc-frequency", "-1s"}, os.MkdirAll(dir, 0o755)
 }
 
-// configureRegistry tells the container runtime of a node to ask the cluster's registry alone.
+// configureRegistry has the container runtime of a node ask the cluster's registry alone.
 func (s *State) configureRegistry(n node) error {
-	registry, err := s.Registry()
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(s.nodeDir(n), "certs.d", "_default")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("server = \"http://%s\"\n\n[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", registry, registry)
-	return atomicfile.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(text), 0o644)
+	text := fmt.Sprintf("server = \"http://%s\"\n\n[host.\"http://%[1]s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", s.registry())
+	return s.writeInNode(n, 0o644, []byte(text), "certs.d", "_default", "hosts.toml")
 }
 
 // Load pushes the images in an archive, which may have been written by "docker save", to the registry of a cluster. It returns their
@@ -72,123 +51,131 @@ func (s *State) Load(ctx context.Context, archive string) ([]string, error) {
 	if err := s.RequireNodes(); err != nil {
 		return nil, err
 	}
-	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(archive) })
+	all, err := images.Read(archive)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no archive of images: %w", archive, err)
+		return nil, err
 	}
-	var images []imageFile
 	var names []string
-	for _, d := range manifest {
-		if len(d.RepoTags) == 0 {
-			return nil, fmt.Errorf("%s: an image in it has no name", archive)
-		}
-		images, names = append(images, imageFile{archive, d.RepoTags}), append(names, d.RepoTags...)
+	for _, i := range all {
+		names = append(names, i.Names...)
 	}
-	return names, s.publish(ctx, images)
+	return names, s.registry().Push(ctx, all)
 }
 
-// publish pushes images to the cluster's registry under all of their names.
-func (s *State) publish(ctx context.Context, images []imageFile) error {
-	address, err := s.Registry()
+// Image returns the name of an image by the name of its archive in release.json, without the platform.
+func (s *State) Image(archive string) (string, error) {
+	i, err := s.image(archive)
 	if err != nil {
-		return err
+		return "", err
 	}
-	registry, err := name.NewRegistry(address, name.Insecure)
-	if err != nil {
-		return err
-	}
-	transport := &http.Transport{} // without the proxy that the environment may name
-	defer transport.CloseIdleConnections()
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(2)
-	for _, i := range images {
-		g.Go(func() error {
-			image, err := plainImage(i.file, i.names[0])
-			if err != nil {
-				return fmt.Errorf("image %s: %w", i.file, err)
-			}
-			for _, known := range i.names {
-				to, err := inRegistry(registry, known)
-				if err == nil {
-					err = remote.Write(to, image, remote.WithContext(ctx), remote.WithTransport(transport), remote.WithJobs(1))
-				}
-				if err != nil {
-					return fmt.Errorf("push image %s: %w", known, err)
-				}
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return i.Name(), nil
 }
 
-// awaitRegistry waits until the registry, which was just started, answers.
-func (s *State) awaitRegistry(ctx context.Context, address string) error {
-	transport := &http.Transport{} // without the proxy that the environment may name
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 5 * time.Second}
-	return s.eventuallyEvery(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v2/", nil)
+// image returns an image of the cluster's release.
+func (s *State) image(archive string) (images.Image, error) {
+	b, err := s.server()
+	if err != nil {
+		return images.Image{}, err
+	}
+	return imageOf(b, archive)
+}
+
+// imageOf returns the image in an unpacked archive.
+func imageOf(b *bundle.Bundle, archive string) (images.Image, error) {
+	file, err := b.File(archive)
+	if err != nil {
+		return images.Image{}, err
+	}
+	all, err := images.Read(file)
+	if err != nil {
+		return images.Image{}, err
+	}
+	return all[0], nil
+}
+
+// podImages returns the unpacked images that Pods may run.
+func podImages(b *bundle.Bundle) ([]images.Image, error) {
+	var all []images.Image
+	for _, name := range removed(b.Archives(), nodeImage) {
+		i, err := imageOf(b, name)
 		if err != nil {
-			return false, err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return false, err
-		}
-		return response.StatusCode == http.StatusOK, response.Body.Close()
-	})
-}
-
-// inRegistry returns the name by which a container runtime asks a registry for an image of another registry.
-func inRegistry(registry name.Registry, image string) (name.Tag, error) {
-	tag, err := name.NewTag(image)
-	if err != nil {
-		return tag, err
-	}
-	return registry.Repo(strings.Split(tag.RepositoryStr(), "/")...).Tag(tag.TagStr()), nil
-}
-
-// plainImage returns an image in an archive with its layers as they are in there: to zip them would take longer than to send them.
-func plainImage(file, known string) (v1.Image, error) {
-	tag, err := name.NewTag(known)
-	if err != nil {
-		return nil, err
-	}
-	image, err := tarball.ImageFromPath(file, &tag)
-	if err != nil {
-		return nil, err
-	}
-	config, err := image.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	layers, err := image.Layers()
-	if err != nil {
-		return nil, err
-	}
-	plain := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, l := range layers {
-		if plain, err = mutate.AppendLayers(plain, plainLayer{l}); err != nil {
 			return nil, err
 		}
+		all = append(all, i)
 	}
-	return mutate.ConfigFile(plain, config)
+	return all, nil
 }
 
-// A plainLayer is a layer that is not compressed.
-type plainLayer struct{ v1.Layer }
-
-func (l plainLayer) Digest() (v1.Hash, error)            { return l.DiffID() }
-func (l plainLayer) Compressed() (io.ReadCloser, error)  { return l.Uncompressed() }
-func (l plainLayer) MediaType() (types.MediaType, error) { return types.OCIUncompressedLayer, nil }
-
-// Size reads the layer, whose archive does not say how long it is.
-func (l plainLayer) Size() (int64, error) {
-	r, err := l.Uncompressed()
+// unpackRoot unpacks the root file system of nodes, on which each node has a layer of its own.
+func (s *State) unpackRoot(ctx context.Context) error {
+	i, err := s.image(nodeImage)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer r.Close()
-	return io.Copy(io.Discard, r)
+	return i.Extract(ctx, s.path("root"))
+}
+
+// isControlPlane reports whether only nodes with a control plane run an image.
+func isControlPlane(i images.Image) bool {
+	return i.IsAny("etcd", apiServer, "kube-controller-manager", "kube-scheduler")
+}
+
+// hasImage reports whether an image has a short name.
+func hasImage(all []images.Image, short string) bool {
+	return slices.ContainsFunc(all, func(i images.Image) bool { return i.IsAny(short) })
+}
+
+// An imageSet is the images of a release.
+type imageSet struct {
+	images   []images.Image // that Pods may run
+	registry string         // under whose name the release has all images that kubeadm wants
+	sandbox  string         // the image for the containers that hold Pods' namespaces
+}
+
+// imageSetOf finds the images of an unpacked release. They may have the names of several registries.
+func imageSetOf(ctx context.Context, b *bundle.Bundle) (imageSet, error) {
+	all, err := podImages(b)
+	if err != nil {
+		return imageSet{}, err
+	}
+	err = fmt.Errorf("%s has no image named %s", b.Tarball.Path, apiServer)
+	for _, i := range all {
+		for _, registry := range i.Repositories(apiServer) {
+			var wanted []string
+			if wanted, err = wantedImages(ctx, b, registry); err != nil {
+				return imageSet{}, err
+			}
+			if err = requireImages(b, all, wanted); err != nil {
+				continue
+			}
+			at := slices.IndexFunc(wanted, func(name string) bool { return strings.HasPrefix(path.Base(name), "pause:") })
+			if at < 0 {
+				return imageSet{}, fmt.Errorf("kubeadm wants no pause image among %q", wanted)
+			}
+			return imageSet{all, registry, wanted[at]}, nil
+		}
+	}
+	return imageSet{}, err
+}
+
+// wantedImages returns the images that kubeadm has the nodes run.
+func wantedImages(ctx context.Context, b *bundle.Bundle, registry string) ([]string, error) {
+	kubeadm, err := b.File("kubeadm")
+	if err != nil {
+		return nil, err
+	}
+	out, err := machine.Output(ctx, "", kubeadm, "config", "images", "list",
+		"--kubernetes-version="+b.Release.Version, "--image-repository="+registry)
+	return strings.Fields(out), err
+}
+
+// requireImages returns an error that names the images that the tarball lacks.
+func requireImages(b *bundle.Bundle, all []images.Image, names []string) error {
+	lacks := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(all, func(i images.Image) bool { return slices.Contains(i.Names, name) })
+	})
+	if len(lacks) > 0 {
+		return fmt.Errorf("%s lacks images that kubeadm wants: %s: its release cannot boot", b.Tarball.Path, strings.Join(lacks, ", "))
+	}
+	return nil
 }

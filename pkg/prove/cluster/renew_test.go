@@ -8,7 +8,7 @@ import (
 
 func TestContainersOfImagesThatMovedAreSuperseded(t *testing.T) {
 	t.Parallel()
-	var list containerList
+	var list struct{ Containers []nodeContainer }
 	// As crictl ps --output=json prints it.
 	err := json.Unmarshal([]byte(`{"containers": [
 		{"id": "dns", "image": {"image": "sha256:1", "userSpecifiedImage": "r/coredns:v1"}},
@@ -22,10 +22,10 @@ func TestContainersOfImagesThatMovedAreSuperseded(t *testing.T) {
 	before := map[string]string{"r/coredns:v1": "sha256:1", "r/etcd:v3": "sha256:3", "example.com/web:1": "sha256:4"}
 	after := map[string]string{"r/coredns:v1": "sha256:2", "r/etcd:v3": "sha256:3", "example.com/web:1": "sha256:4",
 		"r/kube-proxy:v2": "sha256:5"}
-	if got := list.superseded(before, after); !slices.Equal(got, []string{"dns", "old"}) {
+	if got := superseded(list.Containers, before, after); !slices.Equal(got, []string{"dns", "old"}) {
 		t.Errorf("superseded are %q", got)
 	}
-	if got := list.superseded(after, after); got != nil {
+	if got := superseded(list.Containers, after, after); got != nil {
 		t.Errorf("%q are superseded by nothing", got)
 	}
 }

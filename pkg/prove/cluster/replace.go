@@ -12,6 +12,8 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/tail"
+	"slipway.build/pkg/prove/cluster/logs"
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 // ReplaceOptions say which programs of a cluster to replace, and by what.
@@ -55,15 +57,18 @@ var ErrReplaced = errors.New("runs programs that are not of its release")
 
 // Replaceable returns the names of the components that can be replaced.
 func (s *State) Replaceable() []string {
-	known := components
-	if s.ControlPlaneOnly {
-		known = processes
-	}
 	var names []string
-	for _, c := range known {
+	for _, c := range s.components() {
 		names = append(names, c.name)
 	}
 	return names
+}
+
+func (s *State) components() []component {
+	if s.ControlPlaneOnly {
+		return processes
+	}
+	return components
 }
 
 // A NotReplaceableError is a component that cannot be replaced.
@@ -86,14 +91,9 @@ func (NotReplaceableError) BadRequest() {}
 
 // component returns a component by its name.
 func (s *State) component(name string) (component, error) {
-	known := components
-	if s.ControlPlaneOnly {
-		known = processes
-	}
-	for _, c := range known {
-		if c.name == name {
-			return c, nil
-		}
+	all := s.components()
+	if i := slices.IndexFunc(all, func(c component) bool { return c.name == name }); i >= 0 {
+		return all[i], nil
 	}
 	e := NotReplaceableError{Name: name, Known: s.Replaceable()}
 	if name == "etcd" {
@@ -118,10 +118,10 @@ func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
 	switch {
 	case s.RuntimeOnly:
 		return s.RequireNodes()
-	case !s.Ready || s.Boot != bootID():
-		return fmt.Errorf("cluster %s %w", s.Name, ErrUnfinished)
+	case !s.Ready || s.Boot != machine.BootID():
+		return s.because(ErrUnfinished)
 	case s.Upgrade != nil:
-		return fmt.Errorf("cluster %s %w, %s", s.Name, ErrUpgrading, s.Upgrade.Version)
+		return fmt.Errorf("%w, %s", s.because(ErrUpgrading), s.Upgrade.Version)
 	case !s.ControlPlaneOnly:
 		if err := requireMachine(); err != nil {
 			return err
@@ -132,12 +132,8 @@ func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
 	}
 	s.patience = cmp.Or(o.Wait, DefaultWait)
 	var steps []step
-	for i, c := range chosen {
-		var after []string
-		if i > 0 {
-			after = []string{chosen[i-1].name}
-		}
-		steps = append(steps, step{c.name, after, func(ctx context.Context) error {
+	for _, c := range chosen {
+		steps = append(steps, step{c.name, nil, func(ctx context.Context) error {
 			next := s.first(c.name)
 			if !o.Back {
 				p, err := s.store(ctx, o.Dir, c.name)
@@ -149,7 +145,7 @@ func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
 			return s.replace(ctx, c, next)
 		}})
 	}
-	return errors.Join(take(ctx, steps, o.Events), s.sweepPrograms())
+	return errors.Join(take(ctx, inOrder(steps), o.Events), s.sweepPrograms())
 }
 
 // replace makes a cluster run a program, or that of its release if it is nil.
@@ -180,7 +176,7 @@ func (s *State) replace(ctx context.Context, c component, next *Program) error {
 func (s *State) restore(ctx context.Context, c component, before *Program, failed error) error {
 	if ctx.Err() == nil && !s.ControlPlaneOnly { // there, the error has the lines
 		var said tail.Lines
-		_ = s.Logs(ctx, c.name, LogOptions{Last: 10}, func(from, line string) error { // it may have none
+		_ = s.Logs(ctx, c.name, LogOptions{Options: logs.Options{Last: 10}}, func(from, line string) error { // it may have none
 			_, err := fmt.Fprintln(&said, strings.TrimSpace(from+" "+line))
 			return err
 		})

@@ -13,6 +13,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/child/childtest"
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 const schedulerManifest = `apiVersion: v1
@@ -79,10 +80,7 @@ func TestComponentsThatCannotBeReplacedAreNamed(t *testing.T) {
 // is ready when it has written a file.
 func TestProgramIsReplacedAndBack(t *testing.T) {
 	t.Parallel()
-	s, err := newState(t.TempDir(), "a", "", true, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := created(t, t.TempDir(), "a")
 	t.Cleanup(func() { _ = s.endProcesses(t.Context()) })
 	ready := s.path("ready")
 	// script writes a program to a folder of its own.
@@ -102,16 +100,25 @@ func TestProgramIsReplacedAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.startProgram("kube-scheduler", "https://127.0.0.1:1", "--flag=a b"); err != nil {
+	program, err := s.fileOf("kube-scheduler", s.first("kube-scheduler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.patience = time.Minute
+	p := Process{Name: "kube-scheduler", Address: "https://127.0.0.1:1", Flags: []string{"--flag=a b"}}
+	if err := s.startProgram(t.Context(), program, p); err != nil {
 		t.Fatal(err)
 	}
 	isReady := func(want string) {
 		t.Helper()
 		limit, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := until(limit, time.Millisecond, func() (bool, error) {
-			got, _ := os.ReadFile(ready)
-			return string(got) == want+" --flag=a b\n", nil
+		err := machine.Retry(limit, time.Millisecond, func() error {
+			got, err := os.ReadFile(ready)
+			if err == nil && string(got) != want+" --flag=a b\n" {
+				err = errors.New(string(got))
+			}
+			return err
 		})
 		if err != nil {
 			t.Errorf("not %s: %v", want, err)
@@ -189,8 +196,8 @@ func TestReplacedProgramIsOfNoRelease(t *testing.T) {
 
 func TestProcessTakesThePlaceOfOneWithItsName(t *testing.T) {
 	t.Parallel()
-	before := []Process{{Name: "a", PID: 1}, {Name: "b", PID: 2}}
-	after := put(before, Process{Name: "a", PID: 3})
+	before := []Process{{Name: "a", Process: machine.Process{PID: 1}}, {Name: "b", Process: machine.Process{PID: 2}}}
+	after := put(before, Process{Name: "a", Process: machine.Process{PID: 3}})
 	if after[0].PID != 3 || len(after) != 2 || before[0].PID != 1 {
 		t.Errorf("got %+v", after)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 // A State describes a cluster. It is written before anything is made that outlives the process, so that a reader can remove
@@ -40,16 +42,15 @@ type State struct {
 	Unsettled        []string  `json:"unsettled,omitempty"`   // components whose replacement has begun and not ended
 
 	dir      string
-	patience time.Duration // how long Up waits for each part
-	mu       sync.Mutex    // held while the state is changed and written
-	unpacked *bundle       // the server tarball, once it was opened
+	patience time.Duration  // how long Up waits for each part
+	mu       sync.Mutex     // held while the state is changed and written
+	unpacked *bundle.Bundle // the server tarball, once it was opened
 }
 
 // A Process is a process of a cluster.
 type Process struct {
-	Name    string   `json:"name"`
-	PID     int      `json:"pid"`
-	Start   uint64   `json:"start"` // in ticks since boot; tells the process from a later one with its PID
+	Name string `json:"name"`
+	machine.Process
 	Address string   `json:"address,omitempty"`
 	Flags   []string `json:"flags,omitempty"`   // of a program of a control plane without nodes
 	Release string   `json:"release,omitempty"` // for a node, that whose kubelet runs there; empty while an upgrade changes it
@@ -75,25 +76,23 @@ var (
 )
 
 // A MissingError is a tarball, or the description of a release, that a folder lacks.
-type MissingError struct {
-	File, Dir string
-	Tests     bool // it is the test tarball, or its description
-}
-
-func (e MissingError) Error() string { return fmt.Sprintf("there is no %s in %s", e.File, e.Dir) }
+type MissingError = bundle.MissingError
 
 // RequireNodes returns an error unless the cluster is up and has nodes.
 func (s *State) RequireNodes() error {
 	switch {
 	case s.RuntimeOnly:
-		return fmt.Errorf("cluster %s %w", s.Name, ErrNoKubelet)
+		return s.because(ErrNoKubelet)
 	case s.ControlPlaneOnly:
-		return fmt.Errorf("cluster %s %w", s.Name, ErrNoNodes)
+		return s.because(ErrNoNodes)
 	case !s.Ready:
-		return fmt.Errorf("cluster %s %w", s.Name, ErrUnfinished)
+		return s.because(ErrUnfinished)
 	}
 	return nil
 }
+
+// because returns an error that says something about the cluster.
+func (s *State) because(err error) error { return fmt.Errorf("cluster %s %w", s.Name, err) }
 
 const stateFile = "state.json"
 
@@ -137,32 +136,24 @@ func Load(dir, name string) (*State, error) {
 
 // Names lists the clusters in a folder.
 func Names(dir string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*", stateFile))
-	if err != nil {
-		return nil, err
+	names, err := filepath.Glob(filepath.Join(dir, "*", stateFile))
+	for i, file := range names {
+		names[i] = filepath.Base(filepath.Dir(file))
 	}
-	var names []string
-	for _, file := range files {
-		names = append(names, filepath.Base(filepath.Dir(file)))
-	}
-	slices.Sort(names)
-	return names, nil
+	return names, err
 }
 
-// newState makes the folder and the first state of a cluster. From then on, there may be something to remove.
-func newState(dir, name, release string, controlPlaneOnly bool, controlPlanes int) (*State, error) {
-	where, err := folder(dir, name)
-	if err != nil {
-		return nil, err
+// create makes the folder of a cluster and writes its first state. From then on, there may be something to remove.
+func (s *State) create(dir string) (err error) {
+	if s.dir, err = folder(dir, s.Name); err != nil {
+		return err
 	}
-	// No other cluster on this machine has the folder's path.
-	sum := sha256.Sum256([]byte(where))
-	s := &State{Name: name, Release: release, ControlPlaneOnly: controlPlaneOnly, ControlPlanes: controlPlanes,
-		ID: hex.EncodeToString(sum[:4]), dir: where, Boot: bootID(), Made: time.Now()}
-	if err := os.MkdirAll(where, 0o755); err != nil {
-		return nil, err
+	sum := sha256.Sum256([]byte(s.dir)) // no other cluster on this machine has the folder's path
+	s.ID, s.Boot, s.Made = hex.EncodeToString(sum[:4]), machine.BootID(), time.Now()
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return err
 	}
-	return s, s.change(func() {})
+	return s.change(func() {})
 }
 
 // change changes the state and writes it.
@@ -205,47 +196,34 @@ func (s *State) use(sum string) error {
 
 // relink makes a name a symbolic link, or changes where it leads, in one step.
 func relink(to, name string) error {
+	return replaceBy(name, func(next string) error { return os.Symlink(to, next) })
+}
+
+// replaceBy has a new file take the place of one, in one step.
+func replaceBy(name string, create func(next string) error) error {
 	next := name + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := os.Symlink(to, next); err != nil {
+	if err := create(next); err != nil {
 		return err
 	}
 	return os.Rename(next, name)
 }
 
 // server returns what was unpacked of the server tarball.
-func (s *State) server() (*bundle, error) {
+func (s *State) server() (*bundle.Bundle, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unpacked != nil {
 		return s.unpacked, nil
 	}
-	b, err := openBundle(s.releaseDir(), apiServer)
+	b, err := bundle.Open(s.releaseDir(), apiServer)
 	if errors.As(err, new(MissingError)) {
 		return nil, fmt.Errorf("cluster %s %w: %v", s.Name, ErrUnfinished, err) // not the folder that Up takes tarballs from
 	}
 	s.unpacked = b
 	return b, err
-}
-
-// Kubectl returns the path of the release's kubectl.
-func (s *State) Kubectl() (string, error) {
-	return s.programPath("kubectl")
-}
-
-// Image returns the name of an image by the name of its archive in release.json, without the platform.
-func (s *State) Image(archive string) (string, error) {
-	b, err := s.server()
-	if err != nil {
-		return "", err
-	}
-	i, err := b.image(archive)
-	if err != nil {
-		return "", err
-	}
-	return i.name(), nil
 }
 
 // NodeFile returns the path, on this machine, of a file that a node writes: in var-log, kubernetes or tmp.
@@ -269,9 +247,6 @@ func (s *State) process(name string) (Process, bool) {
 	}
 	return s.Processes[i], true
 }
-
-// running reports whether the cluster was ready and none of its processes has ended since.
-func (s *State) running() bool { return s.Ready && s.Boot == bootID() && s.checkAlive() == nil }
 
 // Nodes returns the processes that are the inits of nodes.
 func (s *State) Nodes() []Process {

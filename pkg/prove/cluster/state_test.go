@@ -6,7 +6,19 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"slipway.build/pkg/prove/cluster/machine"
 )
+
+// created returns the state of a new control plane without nodes.
+func created(t *testing.T, dir, name string) *State {
+	t.Helper()
+	s := &State{Name: name, ControlPlaneOnly: true, ControlPlanes: 1}
+	if err := s.create(dir); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 func TestLoadReadsWhatWasWritten(t *testing.T) {
 	t.Parallel()
@@ -14,11 +26,8 @@ func TestLoadReadsWhatWasWritten(t *testing.T) {
 	if _, err := Load(dir, "a"); !errors.Is(err, ErrNone) {
 		t.Errorf("before there is one: %v", err)
 	}
-	s, err := newState(dir, "a", "", false, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Process{{Name: "a-1", PID: 4711, Start: 42, Address: "198.18.0.2"}}
+	s := created(t, dir, "a")
+	want := []Process{{Name: "a-1", Process: machine.Process{PID: 4711, Start: 42}, Address: "198.18.0.2"}}
 	if err := s.change(func() { s.Processes, s.Subnet = want, "198.18.0.0/24" }); err != nil {
 		t.Fatal(err)
 	}
@@ -26,9 +35,7 @@ func TestLoadReadsWhatWasWritten(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got.Processes, want) || got.Subnet != s.Subnet || got.ID != s.ID || got.dir != s.dir {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := newState(dir, "b", "", false, 1); err != nil {
-		t.Fatal(err)
-	}
+	created(t, dir, "b")
 	if names, err := Names(dir); err != nil || !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("clusters are %q, %v", names, err)
 	}
@@ -36,15 +43,7 @@ func TestLoadReadsWhatWasWritten(t *testing.T) {
 
 func TestClustersInTwoFoldersHaveDifferentIDs(t *testing.T) {
 	t.Parallel()
-	a, err := newState(t.TempDir(), "a", "", false, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := newState(t.TempDir(), "a", "", false, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.ID == b.ID {
+	if a, b := created(t, t.TempDir(), "a"), created(t, t.TempDir(), "a"); a.ID == b.ID {
 		t.Error("both have", a.ID)
 	}
 }

@@ -3,16 +3,18 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/prove/cluster/kubeadm"
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 // A static Pod's program is replaced in place: the Pod keeps its UID, so the kubelet restarts the container at once. A Pod with another UID
@@ -57,24 +59,26 @@ type nodeContainer struct {
 		Name string `json:"name"`
 	} `json:"metadata"`
 	Image struct {
+		Image     string `json:"image"`
 		Specified string `json:"userSpecifiedImage"`
 	} `json:"image"`
 }
 
 const running, exited = "CONTAINER_RUNNING", "CONTAINER_EXITED"
 
-// nodeContainers returns a component's containers in a node, the newest first.
-func (s *State) nodeContainers(ctx context.Context, n node, component string) ([]nodeContainer, error) {
-	text, err := s.crictl(ctx, n, "ps", "--all", "--output=json", "--label=io.kubernetes.pod.namespace=kube-system", "--name=^"+component+"$")
-	if err != nil {
-		return nil, err
-	}
+// nodeContainers returns containers in a node, the newest first. Flags of crictl ps say which ones.
+func (s *State) nodeContainers(ctx context.Context, n node, flags ...string) ([]nodeContainer, error) {
 	var list struct{ Containers []nodeContainer }
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return nil, fmt.Errorf("crictl ps in node %s: %w", n.name, err)
+	if err := s.crictlInto(ctx, n, &list, append([]string{"ps"}, flags...)...); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(list.Containers, func(a, b nodeContainer) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
 	return list.Containers, nil
+}
+
+// componentContainers returns a component's containers in a node, the newest first.
+func (s *State) componentContainers(ctx context.Context, n node, component string) ([]nodeContainer, error) {
+	return s.nodeContainers(ctx, n, "--all", "--label=io.kubernetes.pod.namespace=kube-system", "--name=^"+component+"$")
 }
 
 // putStaticPod has the kubelets of the control plane run a program in the image of a static Pod, and waits until it is ready and, if such
@@ -89,7 +93,7 @@ func (s *State) putStaticPod(ctx context.Context, component string, p *Program) 
 		}
 	}
 	changed := true
-	for i := range max(s.ControlPlanes, 1) { // one after the other: other API servers stay
+	for i := range s.ControlPlanes { // one after the other: other API servers stay
 		n := s.node(i + 1)
 		restarted, err := s.putStaticPodIn(ctx, n, component, leader, p)
 		if err != nil {
@@ -121,7 +125,7 @@ func (s *State) putStaticPodIn(ctx context.Context, n node, component, leader st
 	if _, err := s.crictl(ctx, n, "pull", image); err != nil {
 		return false, err
 	}
-	before, err := s.nodeContainers(ctx, n, component)
+	before, err := s.componentContainers(ctx, n, component)
 	if err != nil {
 		return false, err
 	}
@@ -130,7 +134,7 @@ func (s *State) putStaticPodIn(ctx context.Context, n node, component, leader st
 		uid = before[0].Labels["io.kubernetes.pod.uid"]
 	}
 	// The kubelet reads every file in the folder, so the temporary one is elsewhere.
-	err = atomicfile.WriteVia(s.nodeDir(n), file, 0o600, func(w io.Writer) error {
+	err = atomicfile.WriteVia(s.NodeFile(n.name), file, 0o600, func(w io.Writer) error {
 		_, err := io.WriteString(w, string(manifest(text).with(image, uid)))
 		return err
 	})
@@ -162,71 +166,57 @@ func (s *State) hurry(ctx context.Context, n node, containers []nodeContainer) {
 // staticPodRuns waits until a container of an image runs, one that was not there before if it was restarted, and the program is ready. The
 // kubelet would say so ten seconds later.
 func (s *State) staticPodRuns(ctx context.Context, n node, component, image string, before []nodeContainer, restarted bool) error {
-	var ended error
-	err := s.eventuallyEvery(ctx, soon, func(ctx context.Context) (bool, error) {
-		now, err := s.nodeContainers(ctx, n, component)
+	return s.eventually(ctx, shortPause, func(ctx context.Context) error {
+		now, err := s.componentContainers(ctx, n, component)
 		if err != nil {
-			return false, err
+			return err
 		}
 		for _, c := range now {
 			known := slices.ContainsFunc(before, func(b nodeContainer) bool { return b.ID == c.ID })
-			if c.Image.Specified != image || restarted && known {
-				continue
-			}
-			if c.State == exited && !known {
-				ended = fmt.Errorf("%s has ended", component)
-				return true, nil
-			}
-			if c.State == running {
-				err := s.staticPodAnswers(ctx, n, component)
-				return err == nil, err
+			switch {
+			case c.Image.Specified != image || restarted && known:
+			case c.State == exited && !known:
+				return machine.Stop(fmt.Errorf("%s has ended", component))
+			case c.State == running:
+				return s.staticPodAnswers(ctx, n, component)
 			}
 		}
-		return false, fmt.Errorf("no container of %s runs", image)
+		return fmt.Errorf("no container of %s runs", image)
 	})
-	return errors.Join(ended, err)
 }
 
 // staticPodAnswers returns an error unless the program of a static Pod says that it is ready.
 func (s *State) staticPodAnswers(ctx context.Context, n node, component string) error {
-	at, path := map[string]string{
-		apiServer: "6443", "kube-controller-manager": "10257", "kube-scheduler": "10259",
-	}[component], "/readyz"
-	if component == "kube-controller-manager" {
-		path = "/healthz"
-	}
-	host := "127.0.0.1"
+	host, port := "127.0.0.1", map[string]string{"kube-controller-manager": "10257", "kube-scheduler": "10259"}[component]
 	if component == apiServer {
-		p, _ := s.process(n.name)
-		host = p.Address
+		host, port = s.address(n), strconv.Itoa(kubeadm.APIPort)
 	}
-	_, err := s.inNode(ctx, n, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--server=https://"+host+":"+at,
-		"--insecure-skip-tls-verify", "--request-timeout=5s", "get", "--raw="+path)
+	_, err := s.inNode(ctx, n, "kubectl", "--kubeconfig=/etc/kubernetes/admin.conf", "--server=https://"+host+":"+port,
+		"--insecure-skip-tls-verify", "--request-timeout=5s", "get", "--raw="+readyPath(component))
 	return err
 }
 
 // renewMirror writes the image of a static Pod to its mirror in the API. By the Pod's UID, the kubelet sees no need to.
 func (s *State) renewMirror(ctx context.Context, n node, component, image string) error {
-	return s.eventuallyEvery(ctx, soon, func(ctx context.Context) (bool, error) {
-		_, err := s.kubectl(ctx, "-n", "kube-system", "set", "image", "pod/"+component+"-"+n.name, component+"="+image)
-		return err == nil, err
+	return s.eventually(ctx, shortPause, func(ctx context.Context) error {
+		_, err := s.system(ctx, "set", "image", "pod/"+component+"-"+n.name, component+"="+image)
+		return err
 	})
 }
 
 // leader returns the holder of a component's lease.
 func (s *State) leader(ctx context.Context, component string) (string, error) {
-	out, err := s.kubectl(ctx, "-n", "kube-system", "get", "lease/"+component, "-o", "jsonpath={.spec.holderIdentity}", "--ignore-not-found")
-	return strings.TrimSpace(out), err
+	return s.get(ctx, "{.spec.holderIdentity}", "lease/"+component, "--ignore-not-found")
 }
 
 // succeed waits until a component has another leader than the one that has ended.
 func (s *State) succeed(ctx context.Context, component, ended string) error {
-	return s.eventuallyEvery(ctx, soon, func(ctx context.Context) (bool, error) {
+	return s.eventually(ctx, shortPause, func(ctx context.Context) error {
 		now, err := s.leader(ctx, component)
 		if err == nil && (now == ended || now == "") {
 			err = errors.Join(fmt.Errorf("no %s leads", component), s.release(ctx, component, ended))
 		}
-		return err == nil, err
+		return err
 	})
 }
 
@@ -236,13 +226,8 @@ func (s *State) release(ctx context.Context, component, ended string) error {
 	if err != nil || ended == "" || now != ended {
 		return err
 	}
-	patch, err := json.Marshal([]object{
+	return s.patch(ctx, "lease/"+component, "json", []object{
 		{"op": "test", "path": "/spec/holderIdentity", "value": ended},
 		{"op": "replace", "path": "/spec/holderIdentity", "value": ""},
 	})
-	if err != nil {
-		return err
-	}
-	_, err = s.kubectl(ctx, "-n", "kube-system", "patch", "lease/"+component, "--type=json", "--patch="+string(patch))
-	return err
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"slipway.build/pkg/prove/cluster/machine"
 )
 
 // A Status is the condition of a cluster at one moment.
@@ -34,10 +37,8 @@ type Part struct {
 
 // Status returns the status of a cluster.
 func (s *State) Status(ctx context.Context) Status {
-	st := Status{Name: s.Name, Version: s.Version, State: "unfinished", Kubeconfig: s.Kubeconfig()}
-	if s.Subnet != "" {
-		st.Registry, _ = s.Registry() // a subnet that cannot be read has no registry
-	}
+	st := Status{Name: s.Name, Version: s.Version, State: "unfinished", Kubeconfig: s.Kubeconfig(), Registry: string(s.registry()),
+		Unsettled: s.Unsettled}
 	switch {
 	case !s.Ready:
 	case !s.running():
@@ -50,14 +51,13 @@ func (s *State) Status(ctx context.Context) Status {
 	for _, p := range slices.Concat(s.Programs, s.Replaced) {
 		st.Programs = append(without(st.Programs, p.Name), p)
 	}
-	st.Unsettled = s.Unsettled
 	ready := s.nodesReady(ctx)
 	for _, p := range s.Processes {
 		part := Part{Name: p.Name, Address: p.Address, PID: p.PID, State: "ended"}
 		if p.Name == switchName {
 			part.Address = st.Registry // which runs there
 		}
-		if s.Boot == bootID() && p.alive() {
+		if s.Boot == machine.BootID() && p.Alive() {
 			part.State = "running"
 			if of, ok := ready[p.Name]; ok {
 				part.State = of
@@ -79,8 +79,7 @@ func (s *State) nodesReady(ctx context.Context) map[string]string {
 	}
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := s.kubectl(limit, "get", "nodes", "-o",
-		`jsonpath={range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+	out, err := s.get(limit, `{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`, "nodes")
 	if err != nil {
 		return ready
 	}
@@ -99,11 +98,7 @@ func (s Status) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "CLUSTER\tSTATE\tPART\tADDRESS\tPID\tSTATE OF PART")
 	for _, p := range s.Parts {
-		address := p.Address
-		if address == "" {
-			address = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, p.Name, address, p.PID, p.State)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", s.Name, s.State, p.Name, cmp.Or(p.Address, "-"), p.PID, p.State)
 	}
 	if err := t.Flush(); err != nil {
 		return err

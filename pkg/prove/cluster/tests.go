@@ -9,13 +9,13 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"slipway.build/pkg/prove/cluster/bundle"
 )
 
 // Tests are the programs of a release's test tarball, and the images that they run in Pods.
 type Tests struct {
 	state  *State
-	bundle *bundle // unpacked
+	bundle *bundle.Bundle // unpacked
 	suite  string
 }
 
@@ -25,28 +25,24 @@ const (
 	NodeSuite    = "e2e_node.test"
 )
 
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
-}
-
 // UnpackTests unpacks the test tarball in a folder after comparing it with release.json, and its version with the cluster's. An
 // empty name means the folder that the cluster was made from. A tarball that was unpacked before is not unpacked again. Of the
 // suites, it unpacks one.
 func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, error) {
-	b, err := openBundle(cmp.Or(tars, s.Tarballs), suite)
+	tars = cmp.Or(tars, s.Tarballs)
+	b, err := bundle.Open(tars, suite)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.verify(ctx); err != nil {
+	if err := b.Verify(ctx); err != nil {
 		return nil, err
 	}
-	if got := b.release.Version; got != s.Version {
-		return nil, fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(b.dir, b.tarball.Path), got, s.Name, s.Version)
+	if got := b.Release.Version; got != s.Version {
+		return nil, fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Tarball.Path), got, s.Name, s.Version)
 	}
 	dir := filepath.Join(s.releaseDir(), "tests") // nodes see it there
-	if known, err := openBundle(dir, suite); err == nil && known.tarball.SHA256 == b.tarball.SHA256 {
-		if program, err := known.path(suite); err == nil && exists(program) {
+	if known, err := bundle.Open(dir, suite); err == nil && known.Tarball.SHA256 == b.Tarball.SHA256 {
+		if program, err := known.File(suite); err == nil && exists(program) {
 			return &Tests{s, known, suite}, nil
 		}
 	}
@@ -54,27 +50,27 @@ func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, er
 	if err := errors.Join(os.RemoveAll(tmp), os.RemoveAll(dir)); err != nil {
 		return nil, err
 	}
-	if err := b.unpack(ctx, tmp, append(b.archives(), suite, ginkgo)); err != nil {
+	if err := b.Unpack(ctx, tmp, append(b.Archives(), suite, ginkgo)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(tmp))
 	}
 	if err := os.Rename(tmp, dir); err != nil {
 		return nil, err
 	}
-	unpacked, err := openBundle(dir, suite)
+	unpacked, err := bundle.Open(dir, suite)
 	return &Tests{s, unpacked, suite}, err
 }
 
 // Programs returns the paths of the suite and of ginkgo.
 func (t *Tests) Programs() (suite, runner string, err error) {
-	suite, noSuite := t.bundle.path(t.suite)
-	runner, noRunner := t.bundle.path(ginkgo)
+	suite, noSuite := t.bundle.File(t.suite)
+	runner, noRunner := t.bundle.File(ginkgo)
 	return suite, runner, errors.Join(noSuite, noRunner)
 }
 
 // ProgramsInNode returns the same paths as a node sees them. Beside the suite, it puts the release's kubelet, which e2e_node.test looks
 // for there.
 func (t *Tests) ProgramsInNode() (suite, runner string, err error) {
-	program, err := t.bundle.path(t.suite)
+	program, err := t.bundle.File(t.suite)
 	if err != nil {
 		return "", "", err
 	}
@@ -82,10 +78,10 @@ func (t *Tests) ProgramsInNode() (suite, runner string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if err := relink(path.Join(releaseInNode, b.members["kubelet"]), filepath.Join(filepath.Dir(program), "kubelet")); err != nil {
+	if err := relink(path.Join(releaseInNode, b.Member("kubelet")), filepath.Join(filepath.Dir(program), "kubelet")); err != nil {
 		return "", "", err
 	}
-	at := func(name string) string { return path.Join(releaseInNode, "tests", t.bundle.members[name]) }
+	at := func(name string) string { return path.Join(releaseInNode, "tests", t.bundle.Member(name)) }
 	return at(t.suite), at(ginkgo), nil
 }
 
@@ -98,33 +94,20 @@ type TestImage struct {
 
 // Publish pushes the tarball's images to the cluster's registry under their upstream names, and returns them.
 func (t *Tests) Publish(ctx context.Context) ([]TestImage, error) {
-	images, err := t.bundle.images()
-	if err == nil && len(images) == 0 {
-		err = fmt.Errorf("%s has no images for tests: the release was made by a version of slipway that had none", t.bundle.tarball.Path)
+	all, err := podImages(t.bundle)
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("%s has no images for tests: the release was made by a version of slipway that had none", t.bundle.Tarball.Path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	substitutes, err := describe(images)
-	if err != nil {
-		return nil, err
-	}
-	return substitutes, t.state.publish(ctx, images)
-}
-
-// describe returns the names and titles of images.
-func describe(images []imageFile) ([]TestImage, error) {
-	var all []TestImage
-	for _, i := range images {
-		image, err := tarball.ImageFromPath(i.file, nil)
+	var substitutes []TestImage
+	for _, i := range all {
+		title, err := i.Title()
 		if err != nil {
-			return nil, fmt.Errorf("image %s: %w", i.file, err)
+			return nil, err
 		}
-		config, err := image.ConfigFile()
-		if err != nil {
-			return nil, fmt.Errorf("image %s: %w", i.file, err)
-		}
-		all = append(all, TestImage{i.name(), config.Config.Labels["org.opencontainers.image.title"]})
+		substitutes = append(substitutes, TestImage{i.Name(), title})
 	}
-	return all, nil
+	return substitutes, t.state.registry().Push(ctx, all)
 }

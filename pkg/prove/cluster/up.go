@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/machine"
 	"slipway.build/pkg/release"
 )
 
@@ -46,58 +47,52 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := ""
+	s := &State{Name: o.Name, ControlPlaneOnly: o.ControlPlaneOnly, RuntimeOnly: o.RuntimeOnly, ControlPlanes: max(o.ControlPlanes, 1),
+		patience: cmp.Or(o.Wait, DefaultWait)}
 	if b != nil {
-		sum = b.sum()
+		s.Release, s.Version = b.Sum(), b.Release.Version
+		if s.Tarballs, err = filepath.Abs(o.Tarballs); err != nil {
+			return nil, err
+		}
 	}
-	o.ControlPlanes = max(o.ControlPlanes, 1)
-	switch s, err := Load(o.Dir, o.Name); {
+	switch before, err := Load(o.Dir, o.Name); {
 	case errors.Is(err, ErrNone):
 	case err != nil:
 		return nil, err
-	case s.running():
-		if s.Upgrade != nil {
-			return nil, fmt.Errorf("cluster %s %w, %s", o.Name, ErrUpgrading, s.Upgrade.Version)
-		}
-		same, err := s.madeOf(o.Bin, fromBin)
-		if err != nil {
-			return nil, err
-		}
-		if !same || s.Release != sum || s.ControlPlaneOnly != o.ControlPlaneOnly || s.RuntimeOnly != o.RuntimeOnly || !o.ControlPlaneOnly &&
-			(len(s.Nodes()) != o.Nodes || s.ControlPlanes != o.ControlPlanes) {
-			return nil, fmt.Errorf("cluster %s %w", o.Name, ErrOther)
-		}
-		return s, nil
+	case before.running():
+		return before, before.check(s, o, fromBin)
 	}
 	if b != nil {
-		if err := b.verify(ctx); err != nil {
+		if err := b.Verify(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if err := Down(ctx, o.Dir, o.Name); err != nil {
 		return nil, err
 	}
-	s, err := newState(o.Dir, o.Name, sum, o.ControlPlaneOnly, o.ControlPlanes)
-	if err != nil {
+	if err := s.create(o.Dir); err != nil {
 		return nil, err
-	}
-	s.patience = cmp.Or(o.Wait, DefaultWait)
-	tarballs, err := filepath.Abs(o.Tarballs)
-	if err == nil {
-		err = s.change(func() {
-			s.RuntimeOnly = o.RuntimeOnly
-			if b != nil {
-				s.Tarballs, s.Version = tarballs, b.release.Version
-			}
-		})
-	}
-	if err != nil {
-		return s, err
 	}
 	if err := take(ctx, s.steps(b, o, fromBin), o.Events); err != nil {
 		return s, err
 	}
 	return s, s.change(func() { s.Ready = true })
+}
+
+// check returns an error unless a cluster that runs is as a new one would be.
+func (s *State) check(next *State, o Options, fromBin []string) error {
+	if s.Upgrade != nil {
+		return fmt.Errorf("%w, %s", s.because(ErrUpgrading), s.Upgrade.Version)
+	}
+	same, err := s.madeOf(o.Bin, fromBin)
+	if err != nil {
+		return err
+	}
+	if !same || s.Release != next.Release || s.ControlPlaneOnly != next.ControlPlaneOnly || s.RuntimeOnly != next.RuntimeOnly ||
+		!s.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != next.ControlPlanes) {
+		return s.because(ErrOther)
+	}
+	return nil
 }
 
 // Require returns an error if this machine or this user cannot have such a cluster. Up calls it first.
@@ -115,19 +110,22 @@ func (o Options) Require() error {
 }
 
 // steps returns the steps to a cluster. The first ones copy the programs, and unpack the artifacts, that it uses.
-func (s *State) steps(b *bundle, o Options, fromBin []string) []step {
-	steps := []step{{"unpack", nil, func(ctx context.Context) error {
-		if b == nil {
-			return nil // there is nothing of a release
-		}
-		if err := s.unpack(ctx, b); err != nil {
-			return err
-		}
-		return s.use(b.sum())
-	}}}
-	if len(fromBin) > 0 {
-		steps = append(steps, step{"copy programs", nil, func(ctx context.Context) error { return s.copyPrograms(ctx, o.Bin, fromBin) }})
-		steps[0].after = []string{"copy programs"}
+func (s *State) steps(b *bundle.Bundle, o Options, fromBin []string) []step {
+	steps := inOrder([]step{
+		{"copy programs", nil, func(ctx context.Context) error { return s.copyPrograms(ctx, o.Bin, fromBin) }},
+		{"unpack", nil, func(ctx context.Context) error {
+			if b == nil {
+				return nil // there is nothing of a release
+			}
+			if err := s.unpack(ctx, b); err != nil {
+				return err
+			}
+			return s.use(b.Sum())
+		}},
+	})
+	if len(fromBin) == 0 {
+		steps = steps[1:]
+		steps[0].after = nil
 	}
 	switch {
 	case o.ControlPlaneOnly:
@@ -143,15 +141,19 @@ func (s *State) steps(b *bundle, o Options, fromBin []string) []step {
 }
 
 // unpack unpacks what the cluster uses of a release, unless that was done before.
-func (s *State) unpack(ctx context.Context, b *bundle) error {
-	dir := s.path(folderOf(b.sum()))
-	if _, err := os.Stat(filepath.Join(dir, release.File)); err == nil {
+func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
+	dir := s.path(folderOf(b.Sum()))
+	if exists(filepath.Join(dir, release.File)) {
 		return nil
 	}
 	if s.ControlPlaneOnly {
-		return b.unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), func(name string) bool { return s.first(name) != nil }))
+		return b.Unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), func(name string) bool { return s.first(name) != nil }))
 	}
-	return b.unpack(ctx, dir, slices.Concat(nodePrograms, networkPlugins, nodeImages, b.archives()), addonFolders()...)
+	var folders []string
+	for _, name := range addons {
+		folders = append(folders, addonFolder(name))
+	}
+	return b.Unpack(ctx, dir, slices.Concat(nodePrograms, networkPlugins, nodeImages, b.Archives()), folders...)
 }
 
 // programs are those by which this machine makes nodes, with their Debian packages. What runs in nodes is the release's.
@@ -171,7 +173,8 @@ func requireMachine() error {
 	}
 	var lacks, packages []string
 	for _, p := range programs {
-		if !findProgram(p.name) {
+		// In the PATH of a cluster's commands, and not in that of this process.
+		if !slices.ContainsFunc(filepath.SplitList(machine.Path), func(dir string) bool { return exists(filepath.Join(dir, p.name)) }) {
 			lacks, packages = append(lacks, p.name), append(packages, p.debian)
 		}
 	}
@@ -183,10 +186,7 @@ func requireMachine() error {
 	return nil
 }
 
-// findProgram looks in the PATH of a cluster's commands, and not in that of this process.
-func findProgram(name string) bool {
-	return slices.ContainsFunc(filepath.SplitList(systemPath), func(dir string) bool {
-		_, err := exec.LookPath(filepath.Join(dir, name))
-		return err == nil
-	})
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

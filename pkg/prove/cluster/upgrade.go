@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -15,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/kubeadm"
 )
 
 // UpgradeOptions say which cluster to upgrade, and to what.
@@ -56,32 +55,29 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (*State, error) {
 		return nil, fmt.Errorf("cluster %s does not run: %w", s.Name, cmp.Or(s.checkAlive(), errors.New("the machine was booted since")))
 	}
 	if len(s.Programs)+len(s.Replaced)+len(s.Unsettled) > 0 {
-		return nil, fmt.Errorf("cluster %s %w", s.Name, ErrReplaced)
+		return nil, s.because(ErrReplaced)
 	}
-	b, err := openBundle(o.Tarballs, apiServer)
+	b, err := bundle.Open(o.Tarballs, apiServer)
 	if err != nil {
 		return nil, err
 	}
-	if s.Upgrade == nil && s.Release == b.sum() {
+	if s.Upgrade == nil && s.Release == b.Sum() {
 		return s, nil
 	}
-	if err := s.allows(b.sum(), b.release.Version); err != nil {
+	if err := s.allows(b.Sum(), b.Release.Version); err != nil {
 		return nil, err
 	}
-	if err := b.verify(ctx); err != nil {
+	if err := b.Verify(ctx); err != nil {
 		return nil, err
 	}
 	s.patience = cmp.Or(o.Wait, DefaultWait)
-	u := &upgrade{State: s, to: b, force: o.Force}
-	for range s.Nodes() {
-		u.nodes = append(u.nodes, s.node(len(u.nodes)+1))
-	}
+	u := &upgrade{State: s, to: b, nodes: s.allNodes(), force: o.Force}
 	if err := u.checkDrain(ctx); err != nil {
 		return nil, err
 	}
 	tarballs, err := filepath.Abs(o.Tarballs)
 	if err == nil {
-		err = s.change(func() { s.Upgrade = &Target{b.release.Version, b.sum(), tarballs} })
+		err = s.change(func() { s.Upgrade = &Target{b.Release.Version, b.Sum(), tarballs} })
 	}
 	if err != nil {
 		return s, err
@@ -105,23 +101,21 @@ func (s *State) allows(sum, version string) error {
 // An upgrade is an upgrade that is under way.
 type upgrade struct {
 	*State
-	to       *bundle // first packed, then unpacked
-	nodes    []node
-	images   []imageFile
-	registry string
-	sandbox  string
-	force    bool
+	to    *bundle.Bundle // first packed, then unpacked
+	own   imageSet       // of the target
+	nodes []node
+	force bool
 }
 
-// steps returns the steps of the upgrade that are left.
+// steps returns the steps of the upgrade that are left, one after the other.
 func (u *upgrade) steps() []step {
 	steps := []step{
 		{"unpack", nil, u.unpackTarget},
-		{"publish images", nil, func(ctx context.Context) error { return u.publish(ctx, u.images) }},
+		{"publish images", nil, func(ctx context.Context) error { return u.registry().Push(ctx, u.own.images) }},
 		{"configure kubeadm", nil, u.configure},
 	}
 	for _, n := range u.nodes {
-		if p, _ := u.process(n.name); p.Release == u.to.sum() {
+		if p, _ := u.process(n.name); p.Release == u.to.Sum() {
 			continue
 		}
 		steps = append(steps, step{"kubeadm upgrade " + n.name, nil, func(ctx context.Context) error { return u.kubeadmUpgrade(ctx, n) }})
@@ -132,21 +126,17 @@ func (u *upgrade) steps() []step {
 			step{"restart " + n.name, nil, func(ctx context.Context) error { return u.restart(ctx, n) }},
 			step{"return " + n.name, nil, func(ctx context.Context) error { return u.comeBack(ctx, n) }})
 	}
-	steps = append(steps,
+	return inOrder(append(steps,
 		step{"addons", nil, func(ctx context.Context) error {
-			if err := u.use(u.to.sum()); err != nil {
+			if err := u.use(u.to.Sum()); err != nil {
 				return err
 			}
-			return u.outlast(ctx, func() error { return u.addAddons(ctx, u.images) })
+			return u.retryUnreachable(ctx, func() error { return u.addAddons(ctx, u.own.images) })
 		}},
 		step{"CoreDNS ready", nil, func(ctx context.Context) error {
-			return u.persist(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", u.timeout())
+			return u.retryUnreachable(ctx, func() error { return u.rolledOut(ctx, "deployment/coredns") })
 		}},
-		step{"remove the earlier release", nil, u.finish})
-	for i := range steps[1:] { // one after the other
-		steps[i+1].after = []string{steps[i].name}
-	}
-	return steps
+		step{"remove the earlier release", nil, u.finish}))
 }
 
 // unpackTarget unpacks the release beside the cluster's own, and looks at its images.
@@ -154,15 +144,12 @@ func (u *upgrade) unpackTarget(ctx context.Context) error {
 	if err := u.unpack(ctx, u.to); err != nil {
 		return err
 	}
-	b, err := openBundle(u.path(folderOf(u.to.sum())), apiServer)
+	b, err := bundle.Open(u.path(folderOf(u.to.Sum())), apiServer)
 	if err != nil {
 		return err
 	}
 	u.to = b
-	if u.images, err = b.images(); err != nil {
-		return err
-	}
-	u.registry, u.sandbox, err = chooseRegistry(ctx, b, u.images)
+	u.own, err = imageSetOf(ctx, b)
 	return err
 }
 
@@ -172,60 +159,32 @@ const (
 	clusterConfiguration = "ClusterConfiguration"
 )
 
+// dnsBudget is the disruption budget of CoreDNS during an upgrade.
+const dnsBudget = "slipway-upgrade-dns"
+
 // configure prepares the cluster: kubeadm takes the name of the registry from it, and DNS must answer while a node is drained.
 func (u *upgrade) configure(ctx context.Context) error {
-	text, err := u.kubectl(ctx, "-n", "kube-system", "get", kubeadmConfig, "-o", "jsonpath={.data."+clusterConfiguration+"}")
+	text, err := u.get(ctx, "{.data."+clusterConfiguration+"}", kubeadmConfig)
 	if err != nil {
 		return err
 	}
-	changed, err := withRegistry(text, u.registry)
+	changed, err := kubeadm.WithRegistry(text, u.own.registry)
 	if err != nil {
 		return fmt.Errorf("%s: %w", kubeadmConfig, err)
 	}
 	if changed != text {
-		patch, err := json.Marshal(object{"data": object{clusterConfiguration: changed}})
-		if err != nil {
-			return err
-		}
-		if _, err := u.kubectl(ctx, "-n", "kube-system", "patch", kubeadmConfig, "--type=merge", "--patch="+string(patch)); err != nil {
+		if err := u.patch(ctx, kubeadmConfig, "merge", object{"data": object{clusterConfiguration: changed}}); err != nil {
 			return err
 		}
 	}
 	if len(u.nodes) < 2 {
 		return nil
 	}
-	budget, err := documents(object{
+	return u.apply(ctx, object{
 		"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
 		"metadata": object{"name": dnsBudget, "namespace": "kube-system"},
 		"spec":     object{"minAvailable": 1, "selector": object{"matchLabels": object{"k8s-app": "kube-dns"}}},
 	})
-	if err != nil {
-		return err
-	}
-	_, err = u.kubectlWith(ctx, string(budget), "apply", "-f", "-")
-	return err
-}
-
-// dnsBudget is the disruption budget of CoreDNS during an upgrade.
-const dnsBudget = "slipway-upgrade-dns"
-
-// withRegistry returns kubeadm's configuration of a cluster with another registry.
-func withRegistry(config, registry string) (string, error) {
-	var c object
-	if err := yaml.Unmarshal([]byte(config), &c); err != nil {
-		return "", err
-	}
-	if c["imageRepository"] == registry {
-		return config, nil
-	}
-	c["imageRepository"] = registry
-	text, err := yaml.Marshal(c)
-	return string(text), err
-}
-
-// program returns the path of a program of the target in nodes.
-func (u *upgrade) program(name string) string {
-	return path.Join("/run/slipway", filepath.ToSlash(folderOf(u.to.sum())), u.to.members[name])
 }
 
 // kubeadmUpgrade has the target's kubeadm upgrade the control plane, if the node has one, and the kubelet's configuration. From here on,
@@ -234,7 +193,7 @@ func (u *upgrade) kubeadmUpgrade(ctx context.Context, n node) error {
 	if err := u.mark(n, ""); err != nil {
 		return err
 	}
-	config, err := setup{version: u.to.release.Version, wait: u.patience}.upgradeConfig()
+	config, err := kubeadm.Config{Version: u.to.Release.Version, Wait: u.patience}.Upgrade()
 	if err != nil {
 		return err
 	}
@@ -242,69 +201,50 @@ func (u *upgrade) kubeadmUpgrade(ctx context.Context, n node) error {
 	if n.number == 1 {
 		command = []string{"upgrade", "apply", "--yes"}
 	}
-	err = u.outlast(ctx, func() error { return u.kubeadm(ctx, n, u.program("kubeadm"), config, command...) })
+	program := path.Join("/run/slipway", filepath.ToSlash(folderOf(u.to.Sum())), u.to.Member("kubeadm"))
+	err = u.retryUnreachable(ctx, func() error { return u.kubeadm(ctx, n, program, config, command...) })
 	if err != nil || n.number > 1 {
 		return err
 	}
-	return u.copyKubeconfig(n) // kubeadm renews the certificate
+	return u.copyKubeconfig() // kubeadm renews the certificate
 }
 
-// upgradeConfig returns the file for kubeadm upgrade.
-func (c setup) upgradeConfig() ([]byte, error) {
-	timeouts := c.timeouts()
-	timeouts["upgradeManifests"] = (5 * c.wait).String()
-	return documents(object{
-		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "UpgradeConfiguration",
-		"apply": object{
-			"kubernetesVersion": c.version, "imagePullSerial": false,
-			"allowExperimentalUpgrades": true, "allowRCUpgrades": true, // a release may be of any version
-		},
-		"node":     object{"imagePullSerial": false},
-		"timeouts": timeouts,
-	})
-}
-
-// persist runs a command of kubectl, and again if it could not reach the API server.
-func (u *upgrade) persist(ctx context.Context, args ...string) error {
-	return u.outlast(ctx, func() error {
-		_, err := u.kubectl(ctx, args...)
-		return err
-	})
-}
-
-// outlast does something that can be repeated, and again if it could not reach the API server: that of the only control plane is away for
-// some seconds, when a kubelet of another minor version starts it anew.
-func (u *upgrade) outlast(ctx context.Context, do func() error) error {
+// retryUnreachable does something that can be repeated, and again if it could not reach the API server: that of the only control plane is
+// away for some seconds, when a kubelet of another minor version starts it anew.
+func (u *upgrade) retryUnreachable(ctx context.Context, do func() error) error {
 	limit := time.Now().Add(u.patience)
 	for {
 		err := do()
 		if err == nil || !unreachable(err) || time.Now().After(limit) {
 			return err
 		}
-		if err := u.eventually(ctx, func(ctx context.Context) (bool, error) {
-			_, err := u.kubectl(ctx, "get", "--raw=/readyz")
-			return err == nil, err
-		}); err != nil {
+		if err := u.eventually(ctx, longPause, func(ctx context.Context) error { return u.apiReady(ctx) }); err != nil {
 			return err
 		}
 	}
 }
 
+// kubectlRetry runs a command of kubectl that can be repeated.
+func (u *upgrade) kubectlRetry(ctx context.Context, args ...string) error {
+	return u.retryUnreachable(ctx, func() error {
+		_, err := u.kubectl(ctx, args...)
+		return err
+	})
+}
+
 // unreachable reports whether kubectl or kubeadm failed because no API server answered. Their exit codes do not say so.
 func unreachable(err error) bool {
 	return slices.ContainsFunc([]string{"connection refused", "connection reset by peer", "EOF", "i/o timeout", "TLS handshake timeout"},
-		func(words string) bool {
-			return strings.Contains(err.Error(), words)
-		})
+		func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
 // restart restarts a node's container runtime and kubelet, as those of the target. Containers run on, except those whose images were made
 // anew under the same name.
 func (u *upgrade) restart(ctx context.Context, n node) error {
-	if err := u.configureRuntime(n, u.to, u.sandbox); err != nil {
+	if err := u.configureRuntime(n, u.to, u.own.sandbox); err != nil {
 		return err
 	}
-	if err := relink(folderOf(u.to.sum()), u.InNode(n.name, releaseInNode)); err != nil {
+	if err := relink(folderOf(u.to.Sum()), u.InNode(n.name, releaseInNode)); err != nil {
 		return err
 	}
 	if err := u.restartProgram(ctx, n, "containerd"); err != nil {
@@ -321,33 +261,40 @@ func (u *upgrade) restart(ctx context.Context, n node) error {
 
 // restartProgram ends a program that the init of a node starts again, and waits until it was started.
 func (s *State) restartProgram(ctx context.Context, n node, name string) error {
-	file := s.InNode(n.name, "/run/slipway/"+name+".pid")
-	before, err := os.ReadFile(file)
+	before, err := s.keptProcess(n, name)
 	if err != nil {
 		return err
 	}
-	if _, err := s.inNode(ctx, n, "sh", "-c", `kill "$1" || true # it may have ended`, "sh", strings.TrimSpace(string(before))); err != nil {
+	if _, err := s.inNode(ctx, n, "sh", "-c", `kill "$1" || true # it may have ended`, "sh", before); err != nil {
 		return err
 	}
-	return s.eventually(ctx, func(context.Context) (bool, error) {
-		now, err := os.ReadFile(file)
-		return err == nil && len(now) > 0 && string(now) != string(before), err
+	return s.eventually(ctx, longPause, func(context.Context) error {
+		now, err := s.keptProcess(n, name)
+		if err == nil && (now == "" || now == before) {
+			err = fmt.Errorf("%s has not ended", name)
+		}
+		return err
 	})
+}
+
+// keptProcess returns the process, in the node's own numbers, of a program that the init of a node keeps running.
+func (s *State) keptProcess(n node, name string) (string, error) {
+	pid, err := os.ReadFile(s.InNode(n.name, "/run/slipway/"+name+".pid"))
+	return strings.TrimSpace(string(pid)), err
 }
 
 // comeBack waits until the node's new kubelet is ready, and lets Pods come to the node again.
 func (u *upgrade) comeBack(ctx context.Context, n node) error {
-	want := u.to.release.Version + " True"
-	err := u.eventually(ctx, func(ctx context.Context) (bool, error) {
-		got, err := u.kubectl(ctx, "get", "node", n.name, "-o",
-			`jsonpath={.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}`)
+	want := u.to.Release.Version + " True"
+	err := u.eventually(ctx, longPause, func(ctx context.Context) error {
+		got, err := u.get(ctx, `{.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}`, "node/"+n.name)
 		if err == nil && got != want {
 			err = fmt.Errorf("its kubelet's version and readiness are %q, want %q", got, want)
 		}
-		return err == nil, err
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("node %s: %w; see %s", n.name, err, filepath.Join(u.nodeDir(n), "var-log", "kubelet.log"))
+		return fmt.Errorf("node %s: %w; see %s", n.name, err, u.NodeFile(n.name, "var-log", "kubelet.log"))
 	}
 	if n.number <= u.ControlPlanes {
 		if err := u.settles(ctx, n); err != nil {
@@ -355,11 +302,11 @@ func (u *upgrade) comeBack(ctx context.Context, n node) error {
 		}
 	}
 	if len(u.nodes) > 1 {
-		if err := u.persist(ctx, "uncordon", n.name); err != nil {
+		if err := u.kubectlRetry(ctx, "uncordon", n.name); err != nil {
 			return err
 		}
 	}
-	return u.mark(n, u.to.sum())
+	return u.mark(n, u.to.Sum())
 }
 
 // calm is how long an API server has to answer without a break until it counts as settled.
@@ -368,18 +315,20 @@ const calm = 10 * time.Second
 // settles waits until the API server of a node stays. Seconds after it is ready, a kubelet of another minor version starts it anew, and
 // nobody would hear of the Pods that a drain of the next node ends at that time.
 func (u *upgrade) settles(ctx context.Context, n node) error {
-	p, _ := u.process(n.name)
-	server := "--server=https://" + net.JoinHostPort(p.Address, strconv.Itoa(apiPort))
+	server := "--server=https://" + net.JoinHostPort(u.address(n), strconv.Itoa(kubeadm.APIPort))
 	var since time.Time
-	return u.eventually(ctx, func(ctx context.Context) (bool, error) {
-		if _, err := u.kubectl(ctx, "get", "--raw=/readyz", server); err != nil {
+	return u.eventually(ctx, longPause, func(ctx context.Context) error {
+		if err := u.apiReady(ctx, server); err != nil {
 			since = time.Time{}
-			return false, err
+			return err
 		}
 		if since.IsZero() {
 			since = time.Now()
 		}
-		return time.Since(since) >= calm, nil
+		if time.Since(since) < calm {
+			return errors.New("it has just become ready")
+		}
+		return nil
 	})
 }
 
@@ -397,7 +346,7 @@ func (u *upgrade) mark(n node, release string) error {
 // finish makes the target the cluster's release, and removes the others.
 func (u *upgrade) finish(ctx context.Context) error {
 	if len(u.nodes) > 1 {
-		if err := u.persist(ctx, "-n", "kube-system", "delete", "poddisruptionbudget", dnsBudget, "--ignore-not-found"); err != nil {
+		if err := u.kubectlRetry(ctx, "--namespace=kube-system", "delete", "poddisruptionbudget", dnsBudget, "--ignore-not-found"); err != nil {
 			return err
 		}
 	}

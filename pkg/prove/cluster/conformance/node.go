@@ -10,6 +10,7 @@ import (
 
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/prove/cluster"
+	"slipway.build/pkg/prove/cluster/kubeadm"
 )
 
 // RunNode runs the [NodeConformance] specs of e2e_node.test, on a node with a container runtime and
@@ -50,7 +51,7 @@ func RunNode(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 		suite: suite{
 			title: "node-conformance", program: program, ginkgo: ginkgo, label: "NodeConformance", dir: seen, enter: enter,
 			flags: []string{
-				"--node-name=" + node, "--container-runtime-endpoint=" + cluster.RuntimeEndpoint, "--prepull-images=false",
+				"--node-name=" + node, "--container-runtime-endpoint=" + kubeadm.RuntimeEndpoint, "--prepull-images=false",
 				"--kubelet-config-file=" + path.Join(seen, kubeletFile), "--kubelet-flags=" + strings.Join(flags, " "),
 				"--system-spec-file=" + path.Join(seen, systemFile), "--dns-domain=cluster.local", "--report-dir=" + path.Join(seen, "report"),
 			},

@@ -1,4 +1,4 @@
-package cluster
+package controlplane
 
 import (
 	"crypto"
@@ -7,7 +7,9 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -60,6 +62,27 @@ func (a *authority) client(name, user string, groups ...string) error {
 	})
 }
 
+// user makes a certificate for a user and its groups, and a kubeconfig with it.
+func (a *authority) user(kubeconfig, cluster, server, name, user string, groups ...string) error {
+	if err := a.client(name, user, groups...); err != nil {
+		return err
+	}
+	ca, noCA := os.ReadFile(a.file("ca.crt"))
+	cert, noCert := os.ReadFile(a.file(name + ".crt"))
+	key, noKey := os.ReadFile(a.file(name + ".key"))
+	type object = map[string]any
+	config, err := json.MarshalIndent(object{ // JSON is YAML
+		"apiVersion": "v1", "kind": "Config", "current-context": cluster,
+		"clusters": []object{{"name": cluster, "cluster": object{"server": server, "certificate-authority-data": ca}}},
+		"users":    []object{{"name": name, "user": object{"client-certificate-data": cert, "client-key-data": key}}},
+		"contexts": []object{{"name": cluster, "context": object{"cluster": cluster, "user": name}}},
+	}, "", "  ")
+	if err := errors.Join(noCA, noCert, noKey, err); err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(kubeconfig, config, 0o600)
+}
+
 // sign makes a key and its certificate. The first one is the authority's own.
 func (a *authority) sign(name string, c *x509.Certificate) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -82,20 +105,15 @@ func (a *authority) sign(name string, c *x509.Certificate) error {
 			return err
 		}
 	}
-	if err := writeKey(filepath.Join(a.dir, name+".key"), key); err != nil {
-		return err
-	}
-	return writePEM(filepath.Join(a.dir, name+".crt"), "CERTIFICATE", der)
-}
-
-func writeKey(file string, key *ecdsa.PrivateKey) error {
-	der, err := x509.MarshalECPrivateKey(key) // the key that signs service accounts' tokens must not be PKCS #8
+	keyDER, err := x509.MarshalECPrivateKey(key) // the key that signs service accounts' tokens must not be PKCS #8
 	if err != nil {
 		return err
 	}
-	return writePEM(file, "EC PRIVATE KEY", der)
+	return errors.Join(a.write(name+".key", "EC PRIVATE KEY", keyDER), a.write(name+".crt", "CERTIFICATE", der))
 }
 
-func writePEM(file, kind string, der []byte) error {
-	return atomicfile.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+func (a *authority) write(name, kind string, der []byte) error {
+	return atomicfile.WriteFile(a.file(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
+
+func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }

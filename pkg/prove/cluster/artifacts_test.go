@@ -17,9 +17,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/unpack"
+	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/images"
 	"slipway.build/pkg/release"
 )
 
@@ -35,7 +41,7 @@ type testRelease struct {
 
 // servers returns a release whose server tarball holds some programs.
 func servers(programs ...string) testRelease {
-	r := testRelease{version: "v1.37.0+acme.1", on: host, tarball: "a-server.tgz", members: map[string]string{}}
+	r := testRelease{version: "v1.37.0+acme.1", on: bundle.Host, tarball: "a-server.tgz", members: map[string]string{}}
 	for _, name := range programs {
 		r.members[name] = "odd/" + name + "/program"
 	}
@@ -54,7 +60,7 @@ func (r testRelease) publish(t *testing.T) string {
 			SHA512: hex.EncodeToString(long[:]),
 		}
 	}
-	packed := map[string]string{"unwanted": "x", addons[0].dir + "/deployment.yaml": "kind: Deployment"}
+	packed := map[string]string{"unwanted": "x", addonFolder(addons[0]) + "/deployment.yaml": "kind: Deployment"}
 	var members []release.Member
 	for kind, paths := range map[release.Kind]map[string]string{release.Binary: r.members, release.Archive: r.images,
 		release.Sums: r.claimed} {
@@ -142,17 +148,17 @@ func TestMissingFilesAreNamed(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
-			b, err := openBundle(dir, program)
+			b, err := bundle.Open(dir, program)
 			if err == nil {
-				err = b.verify(t.Context())
+				err = b.Verify(t.Context())
 			}
-			if want := (MissingError{name, dir, program == testSuite}); !errors.Is(err, want) {
+			if want := (MissingError{File: name, Dir: dir, Tests: program == testSuite}); !errors.Is(err, want) {
 				t.Errorf("error %v, want %v", err, want)
 			}
 		}
 	}
 	dir := servers("kubelet").publish(t)
-	if _, err := openBundle(dir, apiServer); !errors.Is(err, MissingError{"tarball with kube-apiserver", dir, false}) {
+	if _, err := bundle.Open(dir, apiServer); !errors.Is(err, MissingError{File: "tarball with kube-apiserver", Dir: dir}) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -161,8 +167,8 @@ func TestReleaseOfAnotherPlatformIsRefused(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer)
 	r.on = platform.Platform{OS: "linux", Arch: "mips"}
-	if _, err := openBundle(r.publish(t), apiServer); err == nil || !strings.Contains(err.Error(),
-		"release v1.37.0+acme.1 is for linux/mips, and not for "+host.String()) {
+	if _, err := bundle.Open(r.publish(t), apiServer); err == nil || !strings.Contains(err.Error(),
+		"release v1.37.0+acme.1 is for linux/mips, and not for "+bundle.Host.String()) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -174,11 +180,11 @@ func TestMalformedDescriptionsAreRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, release.File), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openBundle(dir, apiServer); !errors.Is(err, release.ErrInvalid) || !strings.Contains(err.Error(), dir) {
+	if _, err := bundle.Open(dir, apiServer); !errors.Is(err, release.ErrInvalid) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error %v", err)
 	}
 	r.claimed = map[string]string{"kubectl": "../../kubectl"}
-	if _, err := openBundle(r.publish(t), apiServer); !errors.Is(err, unpack.ErrUnsafe) {
+	if _, err := bundle.Open(r.publish(t), apiServer); !errors.Is(err, unpack.ErrUnsafe) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -188,28 +194,28 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	r := servers(apiServer, "kubeadm", "kubelet", "kubectl", "unused")
 	r.images = map[string]string{"pause.tar": "some/pause", nodeImage: "some/node"}
 	from, to := r.publish(t), filepath.Join(t.TempDir(), "to")
-	packed, err := openBundle(from, apiServer)
+	packed, err := bundle.Open(from, apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := packed.archives(); !slices.Equal(got, []string{"pause.tar"}) {
+	if got := slices.Sorted(slices.Values(packed.Archives())); !slices.Equal(got, []string{nodeImage, "pause.tar"}) {
 		t.Errorf("archives are %q", got)
 	}
-	if err := packed.unpack(t.Context(), to, append(packed.archives(), apiServer, "kubectl"), addonFolders()...); err != nil {
+	if err := packed.Unpack(t.Context(), to, append(removed(packed.Archives(), nodeImage), apiServer, "kubectl"), addonFolder(addons[0])); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
 	}
-	b, err := openBundle(to, apiServer)
+	b, err := bundle.Open(to, apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.sum() != packed.sum() {
+	if b.Sum() != packed.Sum() {
 		t.Error("its release.json differs from the release's")
 	}
 	for name, want := range map[string]bool{apiServer: true, "kubectl": true, "pause.tar": true, "unused": false, nodeImage: false} {
-		file, err := b.path(name)
+		file, err := b.File(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,18 +223,17 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, content, err)
 		}
 	}
-	for name, want := range map[string]bool{addons[0].dir + "/deployment.yaml": true, "unwanted": false} {
+	for name, want := range map[string]bool{addonFolder(addons[0]) + "/deployment.yaml": true, "unwanted": false} {
 		if _, err := os.Stat(filepath.Join(to, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	const folders = ownProgramsInNode + ":/run/slipway/release/odd/kubeadm:/run/slipway/release/odd/kubelet:/run/slipway/release/odd/kubectl:"
-	if got := b.nodePath(); !strings.HasPrefix(got, folders) {
+	if got := nodePath(b); !strings.HasPrefix(got, folders) {
 		t.Errorf("PATH is %s", got)
 	}
-	if got := containerdConfig("pause", b.foldersInNode([]string{"kubectl", apiServer})[0]); !strings.Contains(got,
-		`bin_dirs = ["/run/slipway/release/odd/kubectl"`) {
-		t.Errorf("containerd's configuration is %s", got)
+	if got := foldersInNode(b, []string{"kubectl", apiServer})[0]; got != "/run/slipway/release/odd/kubectl" {
+		t.Errorf("a node has kubectl in %s", got)
 	}
 	s := &State{Name: "c", dir: filepath.Dir(to)}
 	if _, err := s.Kubectl(); !errors.Is(err, ErrUnfinished) || errors.As(err, new(MissingError)) {
@@ -246,21 +251,21 @@ func TestErrorNamesWhatATarballLacks(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer, "kubectl")
 	_, s, err := up(t, r.publish(t))
-	if want := fmt.Sprintf("lacks %s/etcd, %[1]s/kube-controller-manager, %[1]s/kube-scheduler", host); err == nil ||
+	if want := fmt.Sprintf("lacks %s/etcd, %[1]s/kube-controller-manager, %[1]s/kube-scheduler", bundle.Host); err == nil ||
 		!strings.Contains(err.Error(), want) || s == nil {
 		t.Errorf("%v, error %v", s, err)
 	}
 	r.claimed = map[string]string{"etcd": "bin/etcd"}
-	b, err := openBundle(r.publish(t), apiServer)
+	b, err := bundle.Open(r.publish(t), apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.unpack(t.Context(), t.TempDir(), []string{"etcd"}); err == nil ||
+	if err := b.Unpack(t.Context(), t.TempDir(), []string{"etcd"}); err == nil ||
 		!strings.Contains(err.Error(), "lacks bin/etcd, which release.json names") {
 		t.Errorf("error %v", err)
 	}
-	images := []imageFile{{"pause.tar", []string{"registry.k8s.io/pause:3.10.2"}}}
-	if err := b.requireImages(images, []string{"registry.k8s.io/pause:3.10.2", "registry.k8s.io/etcd:3.6.8-0"}); err == nil ||
+	all := []images.Image{{Archive: "pause.tar", Names: []string{"registry.k8s.io/pause:3.10.2"}}}
+	if err := requireImages(b, all, []string{"registry.k8s.io/pause:3.10.2", "registry.k8s.io/etcd:3.6.8-0"}); err == nil ||
 		!strings.Contains(err.Error(), ": registry.k8s.io/etcd:3.6.8-0:") {
 		t.Errorf("error %v", err)
 	}
@@ -297,26 +302,33 @@ func TestTestTarballIsUnpackedOnceAndOnlyOfTheClustersVersion(t *testing.T) {
 	}
 }
 
-func TestImagesHaveShortNames(t *testing.T) {
+func TestPodsRunAllImagesButTheNodes(t *testing.T) {
 	t.Parallel()
-	images := []imageFile{
-		{"a", []string{"registry.example:5000/kube-apiserver-amd64:v1", "registry.example:5000/kube-apiserver:v1"}},
-		{"b", []string{"registry.example:5000/coredns/coredns:v2"}},
-	}
-	for i, want := range map[int]map[string]string{
-		0: {"kube-apiserver": "registry.example:5000", "kube-apiserver-amd64": "registry.example:5000", "kube": ""},
-		1: {"coredns": "registry.example:5000/coredns", "etcd": ""},
-	} {
-		for short, repository := range want {
-			if got := strings.Join(images[i].repositories(short), " "); got != repository {
-				t.Errorf("of %s it is %q, want %q", short, got, repository)
-			}
+	r := servers(apiServer)
+	r.images = map[string]string{"pause.tar": "pause.tar", nodeImage: nodeImage}
+	dir := r.publish(t)
+	for _, short := range []string{"pause", "node"} {
+		tag, err := name.NewTag("registry.example/" + short + ":1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := random.Image(1000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tarball.WriteToFile(filepath.Join(dir, short+".tar"), tag, image); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if !hasImage(images, "coredns") || hasImage(images, "etcd") {
-		t.Error("there is CoreDNS, and no etcd")
+	b, err := bundle.Open(dir, apiServer)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !images[0].controlPlane() || images[1].controlPlane() {
-		t.Error("the API server alone is of the control plane here")
+	all, err := podImages(b)
+	if err != nil || len(all) != 1 || all[0].Name() != "registry.example/pause:1" {
+		t.Errorf("Pods may run %v, %v", all, err)
+	}
+	if i, err := imageOf(b, nodeImage); err != nil || i.Name() != "registry.example/node:1" {
+		t.Errorf("nodes have %v, %v", i, err)
 	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package kubeadm
 
 import (
 	"crypto/rand"
@@ -11,8 +11,9 @@ import (
 
 // What API servers write down: Secrets only encrypted, and who has changed what in an audit log. kubeadm does neither by itself.
 const (
-	protectFolder = "/etc/kubernetes/slipway" // in a node with a control plane
-	auditFolder   = "/var/log/audit"
+	kubernetesFolder = "/etc/kubernetes" // in a node with a control plane
+	apiServerFolder  = "slipway"
+	auditFolder      = "/var/log/audit"
 
 	encryptionFile = "encryption.yaml"
 	auditFile      = "audit.yaml"
@@ -20,28 +21,30 @@ const (
 
 // apiServerSettings returns the part of kubeadm's configuration that is about API servers.
 func apiServerSettings() object {
+	const folder = kubernetesFolder + "/" + apiServerFolder
 	return object{
 		"extraArgs": arguments(
-			"encryption-provider-config", protectFolder+"/"+encryptionFile,
-			"audit-policy-file", protectFolder+"/"+auditFile,
+			"encryption-provider-config", folder+"/"+encryptionFile,
+			"audit-policy-file", folder+"/"+auditFile,
 			"audit-log-path", auditFolder+"/audit.log", "audit-log-maxsize", "50", "audit-log-maxbackup", "1",
 		),
 		"extraVolumes": []object{
-			{"name": "slipway", "hostPath": protectFolder, "mountPath": protectFolder, "readOnly": true, "pathType": "Directory"},
+			{"name": "slipway", "hostPath": folder, "mountPath": folder, "readOnly": true, "pathType": "Directory"},
 			{"name": "audit", "hostPath": auditFolder, "mountPath": auditFolder, "pathType": "DirectoryOrCreate"},
 		},
 	}
 }
 
-// newSecret returns a key for Secrets, which all API servers of a cluster share.
-func newSecret() []byte {
+// NewSecret returns a key for Secrets, which all API servers of a cluster share.
+func NewSecret() []byte {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	return key
 }
 
-// protect writes the files that the API server of a node reads.
-func (s *State) protect(n node, secret []byte) error {
+// WriteAPIServerFiles writes the files that the API server of a node reads to the folder, on this machine, that is the node's
+// /etc/kubernetes.
+func WriteAPIServerFiles(kubernetes string, secret []byte) error {
 	encryption, noEncryption := documents(object{
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
 		"resources": []object{{
@@ -59,11 +62,8 @@ func (s *State) protect(n node, secret []byte) error {
 			{"level": "Metadata"},
 		},
 	})
-	if err := errors.Join(noEncryption, noAudit); err != nil {
-		return err
-	}
-	dir := filepath.Join(s.nodeDir(n), "kubernetes", filepath.Base(protectFolder))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir := filepath.Join(kubernetes, apiServerFolder)
+	if err := errors.Join(noEncryption, noAudit, os.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
 	return errors.Join(

@@ -1,16 +1,13 @@
-package cluster
+package images
 
 import (
-	"errors"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -23,44 +20,40 @@ import (
 
 func TestImagesHaveTheirNamesInTheRegistry(t *testing.T) {
 	t.Parallel()
-	r, err := name.NewRegistry("198.18.0.254:5000", name.Insecure)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := Registry("198.18.0.254:5000")
 	for image, want := range map[string]string{
 		"registry.k8s.io/pause:3.10.2":            "198.18.0.254:5000/pause:3.10.2",
 		"registry.k8s.io/coredns/coredns:v1.14.6": "198.18.0.254:5000/coredns/coredns:v1.14.6",
 		"web:1": "198.18.0.254:5000/library/web:1", // on Docker Hub
 	} {
-		if got, err := inRegistry(r, image); err != nil || got.Name() != want {
+		if got, err := r.tag(image); err != nil || got.Name() != want {
 			t.Errorf("%s is %v there (%v), want %s", image, got, err, want)
 		}
 	}
-	if _, err := inRegistry(r, "a b"); err == nil {
+	if _, err := r.tag("a b"); err == nil {
 		t.Error("what is no name of an image is taken for one")
 	}
 }
 
-func TestRegistryThatBeginsLateIsAwaited(t *testing.T) {
+func TestRegistryAnswers(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int32
+	ready := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) < 3 || r.URL.Path != "/v2/" {
+		if !ready || r.URL.Path != "/v2/" {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	t.Cleanup(server.Close)
-	s, err := newState(t.TempDir(), "test", "", true, 1)
-	if err != nil {
-		t.Fatal(err)
+	r := Registry(strings.TrimPrefix(server.URL, "http://"))
+	if err := r.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("before it is ready: %v", err)
 	}
-	s.patience = time.Minute
-	if err := s.awaitRegistry(t.Context(), strings.TrimPrefix(server.URL, "http://")); err != nil || asked.Load() != 3 {
-		t.Errorf("asked %d times: %v", asked.Load(), err)
+	ready = true
+	if err := r.Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
-	s.patience = 10 * time.Millisecond
-	if err := s.awaitRegistry(t.Context(), "127.0.0.1:1"); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("a registry that never answers: %v", err)
+	if err := Registry("127.0.0.1:1").Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("a registry that does not run: %v", err)
 	}
 }
 
@@ -88,7 +81,7 @@ func TestPushedImageIsThatOfTheArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	for tag, image := range images {
-		plain, err := plainImage(archive, tag.Name())
+		plain, err := Image{archive, []string{tag.Name()}}.uncompressed()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,5 +112,26 @@ func TestPushedImageIsThatOfTheArchive(t *testing.T) {
 				t.Errorf("layer %d of %s is %+v, want %s without compression", i, tag, l, config.RootFS.DiffIDs[i])
 			}
 		}
+	}
+}
+
+func TestImagesHaveShortNames(t *testing.T) {
+	t.Parallel()
+	images := []Image{
+		{"a", []string{"registry.example:5000/kube-apiserver-amd64:v1", "registry.example:5000/kube-apiserver:v1"}},
+		{"b", []string{"registry.example:5000/coredns/coredns:v2"}},
+	}
+	for i, want := range map[int]map[string]string{
+		0: {"kube-apiserver": "registry.example:5000", "kube-apiserver-amd64": "registry.example:5000", "kube": ""},
+		1: {"coredns": "registry.example:5000/coredns", "etcd": ""},
+	} {
+		for short, repository := range want {
+			if got := strings.Join(images[i].Repositories(short), " "); got != repository {
+				t.Errorf("of %s it is %q, want %q", short, got, repository)
+			}
+		}
+	}
+	if !images[1].IsAny("etcd", "coredns") || images[0].IsAny("etcd", "coredns") {
+		t.Error("the second is CoreDNS, and no etcd")
 	}
 }
