@@ -32,59 +32,36 @@ func (e NoProgramsError) Error() string {
 
 func (e NoProgramsError) Unwrap() error { return e.Release }
 
-// binNames returns the names of the programs that a cluster takes from a folder, if that has them.
-func (o Options) binNames() []string {
-	if o.ControlPlaneOnly {
-		return controlPlanePrograms
+// source returns the release that a cluster is made from, or nil if a folder has all of its programs, and the names of the programs that
+// come from the folder.
+func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
+	names := controlPlanePrograms
+	if !o.ControlPlaneOnly {
+		names = append(removed(nodePrograms, registryProgram), new(State).components()...)
 	}
-	names := removed(nodePrograms, registryProgram)
-	for _, c := range components {
-		names = append(names, c.name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// fromBin returns the names of the programs that a folder has and lacks.
-func (o Options) fromBin() (has, lacks []string, err error) {
-	if o.Bin == "" {
-		return nil, o.binNames(), nil
-	}
-	for _, name := range o.binNames() {
-		if info, err := os.Stat(filepath.Join(o.Bin, name)); err == nil && info.Mode().IsRegular() {
-			has = append(has, name)
+	var lacks []string
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if info, err := os.Stat(filepath.Join(o.Bin, name)); o.Bin != "" && err == nil && info.Mode().IsRegular() {
+			fromBin = append(fromBin, name)
 		} else {
 			lacks = append(lacks, name)
 		}
 	}
-	if len(has) == 0 {
+	if o.Bin != "" && len(fromBin) == 0 {
 		return nil, nil, fmt.Errorf("%s has no program of a cluster", o.Bin)
 	}
-	return has, lacks, nil
-}
-
-// source returns the release that a cluster is made from, or nil if a folder has all of its programs, and the names of the programs that
-// come from the folder.
-func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
-	has, lacks, err := o.fromBin()
-	if err != nil {
-		return nil, nil, err
-	}
 	if len(lacks) == 0 && o.ControlPlaneOnly {
-		return nil, has, nil
+		return nil, fromBin, nil
 	}
 	b, err = bundle.Open(o.Tarballs, apiServer)
-	if missing := new(MissingError); len(has) > 0 && o.ControlPlaneOnly && errors.As(err, missing) {
+	if len(fromBin) > 0 && o.ControlPlaneOnly && errors.As(err, new(MissingError)) {
 		err = NoProgramsError{lacks, o.Bin, err}
 	}
-	return b, has, err
+	return b, fromBin, err
 }
 
 // madeOf reports whether a cluster was made with the programs in a folder.
 func (s *State) madeOf(dir string, names []string) (bool, error) {
-	if len(s.Programs) != len(names) {
-		return false, nil
-	}
 	for _, name := range names {
 		p := s.first(name)
 		if p == nil {
@@ -95,7 +72,7 @@ func (s *State) madeOf(dir string, names []string) (bool, error) {
 			return false, err
 		}
 	}
-	return true, nil
+	return len(s.Programs) == len(names), nil
 }
 
 // copyPrograms copies programs from a folder into that of the cluster. Without a release, the version is that of the API server.
@@ -114,18 +91,6 @@ func (s *State) copyPrograms(ctx context.Context, dir string, names []string) er
 			s.Version = strings.TrimPrefix(api.Version, "Kubernetes ")
 		}
 	})
-}
-
-// placePrograms makes a node find the programs that the cluster was made with.
-func (s *State) placePrograms(n node) error {
-	for _, p := range s.Programs {
-		if slices.Contains(nodePrograms, p.Name) {
-			if err := s.placeProgram(n, p.Name, &p); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // staticPods are the components that kubeadm runs as static Pods, and that can be of a folder.

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -92,16 +94,7 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 	if err := s.change(func() { s.Controllers = slices.Compact(slices.Sorted(slices.Values(append(s.Controllers, added...)))) }); err != nil {
 		return err
 	}
-	if err := groups.Add(s.cgroup(n)); err != nil {
-		return err
-	}
-	if err := s.configureRuntime(n, b, sandbox); err != nil {
-		return err
-	}
-	if err := s.configureRegistry(n); err != nil {
-		return err
-	}
-	if err := s.placePrograms(n); err != nil {
+	if err := errors.Join(groups.Add(s.cgroup(n)), s.configureRuntime(n, b, sandbox), s.configureRegistry(n), s.placePrograms(n)); err != nil {
 		return err
 	}
 	p := Process{Name: n.name, Address: s.address(n), Release: s.Release}
@@ -258,4 +251,53 @@ func (s *State) crictlInto(ctx context.Context, n node, into any, command ...str
 		return fmt.Errorf("crictl %s in node %s: %w", command[0], n.name, err)
 	}
 	return nil
+}
+
+// restartProgram ends a program that the init of a node starts again, and waits until it was started.
+func (s *State) restartProgram(ctx context.Context, n node, name string) error {
+	before, err := s.keptProcess(n, name)
+	if err != nil {
+		return err
+	}
+	if _, err := s.inNode(ctx, n, "sh", "-c", `kill "$1" || true # it may have ended`, "sh", before); err != nil {
+		return err
+	}
+	return s.eventually(ctx, longPause, func(context.Context) error {
+		now, err := s.keptProcess(n, name)
+		if err == nil && (now == "" || now == before) {
+			err = fmt.Errorf("%s has not ended", name)
+		}
+		return err
+	})
+}
+
+// keptProcess returns the process, in the node's own numbers, of a program that the init of a node keeps running.
+func (s *State) keptProcess(n node, name string) (string, error) {
+	pid, err := os.ReadFile(s.InNode(n.name, "/run/slipway/"+name+".pid"))
+	return strings.TrimSpace(string(pid)), err
+}
+
+// A nodeContainer is a container as crictl describes it.
+type nodeContainer struct {
+	ID        string            `json:"id"`
+	State     string            `json:"state"`
+	CreatedAt string            `json:"createdAt"` // in nanoseconds
+	Labels    map[string]string `json:"labels"`
+	Metadata  struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Image struct {
+		Image     string `json:"image"`
+		Specified string `json:"userSpecifiedImage"`
+	} `json:"image"`
+}
+
+// nodeContainers returns containers in a node, the newest first. Flags of crictl ps say which ones.
+func (s *State) nodeContainers(ctx context.Context, n node, flags ...string) ([]nodeContainer, error) {
+	var list struct{ Containers []nodeContainer }
+	if err := s.crictlInto(ctx, n, &list, append([]string{"ps"}, flags...)...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Containers, func(a, b nodeContainer) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	return list.Containers, nil
 }

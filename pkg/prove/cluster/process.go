@@ -16,7 +16,7 @@ import (
 func (s *State) start(p Process, namespaces uintptr, dir string, command ...string) error {
 	err := machine.Start(dir, s.log(p.Name), namespaces, func(started machine.Process) error {
 		p.Process = started
-		return s.change(func() { s.Processes = put(s.Processes, p) })
+		return s.change(func() { s.Processes = withProcess(s.Processes, p) })
 	}, command...)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
@@ -26,8 +26,8 @@ func (s *State) start(p Process, namespaces uintptr, dir string, command ...stri
 
 func (s *State) log(name string) string { return s.path("log", name+".log") }
 
-// put adds a process, in the place of an ended one of that name.
-func put(all []Process, p Process) []Process {
+// withProcess adds a process, in the place of an ended one of that name.
+func withProcess(all []Process, p Process) []Process {
 	i := slices.IndexFunc(all, func(other Process) bool { return other.Name == p.Name })
 	if i < 0 {
 		return append(all, p)

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"slipway.build/pkg/prove/cluster/machine"
 )
@@ -93,6 +96,24 @@ func TestErrorHasTheLastLinesOfAProgram(t *testing.T) {
 	err := s.checkAlive()
 	if !strings.Contains(err.Error(), "program has ended") || !strings.Contains(err.Error(), "address already in use") ||
 		!strings.Contains(err.Error(), s.log("program")) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWaitEndsWithPatienceOrAProcess(t *testing.T) {
+	t.Parallel()
+	s := created(t, t.TempDir(), "test")
+	s.patience = 10 * time.Millisecond
+	broken := errors.New("connection refused")
+	try := func(context.Context) error { return broken }
+	if err := s.eventually(t.Context(), time.Millisecond, try); !errors.Is(err, ErrNotReady) || !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+	if err := s.start(Process{Name: "program"}, 0, "/", "false"); err != nil {
+		t.Fatal(err)
+	}
+	s.patience = time.Hour
+	if err := s.eventually(t.Context(), time.Millisecond, try); err == nil || !strings.Contains(err.Error(), "program has ended") {
 		t.Errorf("error %v", err)
 	}
 }

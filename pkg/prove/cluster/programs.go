@@ -34,10 +34,7 @@ type Program struct {
 func (s *State) current(name string) *Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := find(s.Replaced, name); p != nil {
-		return p
-	}
-	return find(s.Programs, name)
+	return find(slices.Concat(s.Replaced, s.Programs), name)
 }
 
 // first returns the program that a cluster was made with instead of the release's, or nil.
@@ -59,6 +56,16 @@ func find(programs []Program, name string) *Program {
 // without returns programs without that of a name.
 func without(programs []Program, name string) []Program {
 	return slices.DeleteFunc(slices.Clone(programs), func(p Program) bool { return p.Name == name })
+}
+
+// same reports whether two programs are the same, or both the release's.
+func same(a, b *Program) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.SHA256 == b.SHA256
+}
+
+// removed returns names without one of them.
+func removed(names []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
 }
 
 // stored returns the path of a program's copy.
@@ -204,4 +211,15 @@ func (s *State) placeProgram(n node, name string, p *Program) error {
 		return err
 	}
 	return replaceBy(to, func(next string) error { return os.Link(s.stored(*p), next) })
+}
+
+// placePrograms makes a node find the programs that the cluster was made with.
+func (s *State) placePrograms(n node) error {
+	var err error
+	for _, p := range s.Programs {
+		if slices.Contains(nodePrograms, p.Name) {
+			err = errors.Join(err, s.placeProgram(n, p.Name, &p))
+		}
+	}
+	return err
 }

@@ -29,12 +29,12 @@ func TestOnlyKubernetesProgramsAreAskedForTheirVersion(t *testing.T) {
 		}
 	}
 	s := &State{Name: "c", dir: t.TempDir()}
-	for _, c := range components {
-		put(c.name, program)
-		_, asked := versionArguments[c.name]
-		if _, err := s.store(t.Context(), dir, c.name); (err != nil) != asked || asked &&
+	for _, name := range s.components() {
+		put(name, program)
+		_, asked := versionArguments[name]
+		if _, err := s.store(t.Context(), dir, name); (err != nil) != asked || asked &&
 			!strings.Contains(err.Error(), "it cannot say its version") {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for name := range workloads {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/tail"
 	"slipway.build/pkg/prove/cluster/logs"
@@ -25,94 +27,43 @@ type ReplaceOptions struct {
 	Events     func(action.Event) // receives what happens; not nil
 }
 
-// A component is a program of a cluster that can be replaced while the cluster runs.
-type component struct {
-	name string
-	put  func(s *State, ctx context.Context, name string, p *Program) error // returns when p runs, or the release's program if it is nil
-}
-
-// components are those of a cluster with nodes.
-var components = []component{
-	{"kubelet", (*State).putNodeProgram},
-	{"containerd", (*State).putNodeProgram},
-	{apiServer, (*State).putStaticPod},
-	{"kube-controller-manager", (*State).putStaticPod},
-	{"kube-scheduler", (*State).putStaticPod},
-	{"kube-proxy", (*State).putWorkload},
-	{"coredns", (*State).putWorkload},
-	{"metrics-server", (*State).putWorkload},
-	{"cloud-controller-manager", (*State).putWorkload},
-	{"traefik", (*State).putWorkload},
-}
-
-// processes are the components of a control plane without nodes.
-var processes = []component{
-	{apiServer, (*State).putProcess},
-	{"kube-controller-manager", (*State).putProcess},
-	{"kube-scheduler", (*State).putProcess},
-}
-
 // ErrReplaced says that a cluster does not run a release's programs alone.
 var ErrReplaced = errors.New("runs programs that are not of its release")
 
-// Replaceable returns the names of the components that can be replaced.
-func (s *State) Replaceable() []string {
-	var names []string
-	for _, c := range s.components() {
-		names = append(names, c.name)
-	}
-	return names
-}
-
-func (s *State) components() []component {
+// components returns the names of the programs of a cluster that can be replaced while the cluster runs.
+func (s *State) components() []string {
 	if s.ControlPlaneOnly {
-		return processes
+		return staticPods
 	}
-	return components
+	return slices.Concat([]string{"kubelet", "containerd"}, staticPods, slices.Sorted(maps.Keys(workloads)))
 }
 
-// A NotReplaceableError is a component that cannot be replaced.
-type NotReplaceableError struct {
-	Name   string
-	Reason string // may be empty
-	Known  []string
-}
-
-func (e NotReplaceableError) Error() string {
-	if e.Reason != "" {
-		return fmt.Sprintf("%s cannot be replaced: %s", e.Name, e.Reason)
+// put has the cluster run a program in the place of a component, or the release's program if it is nil. It returns when that is ready.
+func (s *State) put(ctx context.Context, component string, p *Program) error {
+	switch {
+	case s.ControlPlaneOnly:
+		return s.putProcess(ctx, component, p)
+	case slices.Contains(staticPods, component):
+		return s.putStaticPod(ctx, component, p)
+	case workloads[component] != "":
+		return s.putWorkload(ctx, component, p)
 	}
-	return fmt.Sprintf("unknown component %q%s; those that can be replaced are %s",
-		e.Name, suggest.DidYouMean(suggest.Near(e.Name, e.Known)), suggest.Enumerate(e.Known, "and"))
-}
-
-// BadRequest marks the error as the request's fault.
-func (NotReplaceableError) BadRequest() {}
-
-// component returns a component by its name.
-func (s *State) component(name string) (component, error) {
-	all := s.components()
-	if i := slices.IndexFunc(all, func(c component) bool { return c.name == name }); i >= 0 {
-		return all[i], nil
-	}
-	e := NotReplaceableError{Name: name, Known: s.Replaceable()}
-	if name == "etcd" {
-		e.Reason = "another version may write data that the first one cannot read, so there would be no way back"
-	}
-	return component{}, e
+	return s.putNodeProgram(ctx, component, p)
 }
 
 // Replace replaces programs of a cluster that runs, one after the other, on all nodes. If one does not become ready in time, it puts the
 // earlier one back, and the error has the last lines of the new one's log. The caller makes sure that nothing else changes the cluster.
 func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
-	var chosen []component
+	var chosen []string
 	for _, name := range o.Components {
-		c, err := s.component(name)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(chosen, func(other component) bool { return other.name == name }) {
-			chosen = append(chosen, c)
+		switch {
+		case name == "etcd":
+			return badrequest.Mark(errors.New(
+				"etcd cannot be replaced: another version may write data that the first one cannot read, so there would be no way back"))
+		case !slices.Contains(s.components(), name):
+			return suggest.Unknown("component", name, s.components())
+		case !slices.Contains(chosen, name):
+			chosen = append(chosen, name)
 		}
 	}
 	switch {
@@ -132,51 +83,51 @@ func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
 	}
 	s.patience = cmp.Or(o.Wait, DefaultWait)
 	var steps []step
-	for _, c := range chosen {
-		steps = append(steps, step{c.name, nil, func(ctx context.Context) error {
-			next := s.first(c.name)
+	for _, name := range chosen {
+		steps = append(steps, step{name, nil, func(ctx context.Context) error {
+			next := s.first(name)
 			if !o.Back {
-				p, err := s.store(ctx, o.Dir, c.name)
+				p, err := s.store(ctx, o.Dir, name)
 				if err != nil {
 					return err
 				}
 				next = &p
 			}
-			return s.replace(ctx, c, next)
+			return s.replace(ctx, name, next)
 		}})
 	}
 	return errors.Join(take(ctx, inOrder(steps), o.Events), s.sweepPrograms())
 }
 
 // replace makes a cluster run a program, or that of its release if it is nil.
-func (s *State) replace(ctx context.Context, c component, next *Program) error {
-	before := s.current(c.name)
-	if same(before, next) && !slices.Contains(s.Unsettled, c.name) {
+func (s *State) replace(ctx context.Context, component string, next *Program) error {
+	before := s.current(component)
+	if same(before, next) && !slices.Contains(s.Unsettled, component) {
 		return nil
 	}
-	if err := s.change(func() { s.Unsettled = append(removed(s.Unsettled, c.name), c.name) }); err != nil {
+	if err := s.change(func() { s.Unsettled = append(removed(s.Unsettled, component), component) }); err != nil {
 		return err
 	}
 	if next != nil {
 		next.Since = time.Now().Round(time.Second)
 	}
-	if err := c.put(s, ctx, c.name, next); err != nil {
-		return s.restore(ctx, c, before, err)
+	if err := s.put(ctx, component, next); err != nil {
+		return s.restore(ctx, component, before, err)
 	}
 	return s.change(func() {
-		s.Unsettled = removed(s.Unsettled, c.name)
-		s.Replaced = without(s.Replaced, c.name)
-		if next != nil && !same(find(s.Programs, c.name), next) {
+		s.Unsettled = removed(s.Unsettled, component)
+		s.Replaced = without(s.Replaced, component)
+		if next != nil && !same(find(s.Programs, component), next) {
 			s.Replaced = append(s.Replaced, *next)
 		}
 	})
 }
 
 // restore puts the earlier program back, and returns the error of the one that failed with the last lines of its log.
-func (s *State) restore(ctx context.Context, c component, before *Program, failed error) error {
+func (s *State) restore(ctx context.Context, component string, before *Program, failed error) error {
 	if ctx.Err() == nil && !s.ControlPlaneOnly { // there, the error has the lines
 		var said tail.Lines
-		_ = s.Logs(ctx, c.name, LogOptions{Options: logs.Options{Last: 10}}, func(from, line string) error { // it may have none
+		_ = s.Logs(ctx, component, LogOptions{Options: logs.Options{Last: 10}}, func(from, line string) error { // it may have none
 			_, err := fmt.Fprintln(&said, strings.TrimSpace(from+" "+line))
 			return err
 		})
@@ -184,21 +135,11 @@ func (s *State) restore(ctx context.Context, c component, before *Program, faile
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.patience)
 	defer cancel()
-	if err := c.put(s, limit, c.name, before); err != nil {
+	if err := s.put(limit, component, before); err != nil {
 		return fmt.Errorf("%w\nthe earlier one could not be put back: %w", failed, err)
 	}
-	if err := s.change(func() { s.Unsettled = removed(s.Unsettled, c.name) }); err != nil {
+	if err := s.change(func() { s.Unsettled = removed(s.Unsettled, component) }); err != nil {
 		return err
 	}
 	return fmt.Errorf("the earlier one was put back: %w", failed)
-}
-
-// same reports whether two programs are the same, or both the release's.
-func same(a, b *Program) bool {
-	return a == nil && b == nil || a != nil && b != nil && a.SHA256 == b.SHA256
-}
-
-// removed returns names without one of them.
-func removed(names []string, name string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
 }

@@ -63,8 +63,8 @@ func TestComponentsThatCannotBeReplacedAreNamed(t *testing.T) {
 		name, want string
 	}{
 		{nodes, "etcd", "etcd cannot be replaced: another version may write data"},
-		{nodes, "kublet", `unknown component "kublet"; did you mean kubelet?; those that can be replaced are kubelet, containerd,`},
-		{alone, "kubelet", `unknown component "kubelet"; those that can be replaced are kube-apiserver, kube-controller-manager and kube-scheduler`},
+		{nodes, "kublet", `unknown component "kublet"; did you mean kubelet?`},
+		{alone, "kubelet", `unknown component "kubelet"; it can be kube-apiserver, kube-controller-manager or kube-scheduler`},
 	} {
 		err := tt.s.Replace(t.Context(), ReplaceOptions{Components: []string{tt.name}})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !badrequest.Is(err) {
@@ -197,11 +197,11 @@ func TestReplacedProgramIsOfNoRelease(t *testing.T) {
 func TestProcessTakesThePlaceOfOneWithItsName(t *testing.T) {
 	t.Parallel()
 	before := []Process{{Name: "a", Process: machine.Process{PID: 1}}, {Name: "b", Process: machine.Process{PID: 2}}}
-	after := put(before, Process{Name: "a", Process: machine.Process{PID: 3}})
+	after := withProcess(before, Process{Name: "a", Process: machine.Process{PID: 3}})
 	if after[0].PID != 3 || len(after) != 2 || before[0].PID != 1 {
 		t.Errorf("got %+v", after)
 	}
-	if after = put(before, Process{Name: "c"}); len(after) != 3 || !slices.EqualFunc(after[:2], before,
+	if after = withProcess(before, Process{Name: "c"}); len(after) != 3 || !slices.EqualFunc(after[:2], before,
 		func(a, b Process) bool { return a.Name == b.Name }) {
 		t.Errorf("got %+v", after)
 	}

@@ -194,6 +194,12 @@ func (s *State) use(sum string) error {
 	return relink(folderOf(sum), s.releaseDir())
 }
 
+// exists reports whether there is a file.
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
 // relink makes a name a symbolic link, or changes where it leads, in one step.
 func relink(to, name string) error {
 	return replaceBy(name, func(next string) error { return os.Symlink(to, next) })

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,32 +48,7 @@ func (m manifest) with(image, uid string) manifest {
 	return manifest(text)
 }
 
-// A nodeContainer is a container as crictl describes it.
-type nodeContainer struct {
-	ID        string            `json:"id"`
-	State     string            `json:"state"`
-	CreatedAt string            `json:"createdAt"` // in nanoseconds
-	Labels    map[string]string `json:"labels"`
-	Metadata  struct {
-		Name string `json:"name"`
-	} `json:"metadata"`
-	Image struct {
-		Image     string `json:"image"`
-		Specified string `json:"userSpecifiedImage"`
-	} `json:"image"`
-}
-
 const running, exited = "CONTAINER_RUNNING", "CONTAINER_EXITED"
-
-// nodeContainers returns containers in a node, the newest first. Flags of crictl ps say which ones.
-func (s *State) nodeContainers(ctx context.Context, n node, flags ...string) ([]nodeContainer, error) {
-	var list struct{ Containers []nodeContainer }
-	if err := s.crictlInto(ctx, n, &list, append([]string{"ps"}, flags...)...); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(list.Containers, func(a, b nodeContainer) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
-	return list.Containers, nil
-}
 
 // componentContainers returns a component's containers in a node, the newest first.
 func (s *State) componentContainers(ctx context.Context, n node, component string) ([]nodeContainer, error) {

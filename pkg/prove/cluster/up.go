@@ -60,7 +60,10 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	case err != nil:
 		return nil, err
 	case before.running():
-		return before, before.check(s, o, fromBin)
+		if err := before.check(s, o, fromBin); err != nil {
+			return nil, err
+		}
+		return before, nil
 	}
 	if b != nil {
 		if err := b.Verify(ctx); err != nil {
@@ -184,9 +187,4 @@ func requireMachine() error {
 			strings.Join(slices.Compact(packages), " "))
 	}
 	return nil
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
 }

@@ -33,7 +33,7 @@ type UpgradeOptions struct {
 var ErrBarePods = errors.New("a drain would lose Pods")
 
 // Upgrade takes a running cluster to another release by kubeadm, node by node: the control plane first, then the kubelet and the container
-// runtime of each node, which is drained meanwhile if there are others. It returns a SkewError for a release that Kubernetes forbids.
+// runtime of each node, which is drained meanwhile if there are others. It refuses an upgrade that Kubernetes forbids.
 //
 // What a node is made of stays: its root file system, and the program of the cluster's registry.
 //
@@ -241,10 +241,8 @@ func unreachable(err error) bool {
 // restart restarts a node's container runtime and kubelet, as those of the target. Containers run on, except those whose images were made
 // anew under the same name.
 func (u *upgrade) restart(ctx context.Context, n node) error {
-	if err := u.configureRuntime(n, u.to, u.own.sandbox); err != nil {
-		return err
-	}
-	if err := relink(folderOf(u.to.Sum()), u.InNode(n.name, releaseInNode)); err != nil {
+	if err := errors.Join(u.configureRuntime(n, u.to, u.own.sandbox),
+		relink(folderOf(u.to.Sum()), u.InNode(n.name, releaseInNode))); err != nil {
 		return err
 	}
 	if err := u.restartProgram(ctx, n, "containerd"); err != nil {
@@ -257,30 +255,6 @@ func (u *upgrade) restart(ctx context.Context, n node) error {
 		return err
 	}
 	return u.restartProgram(ctx, n, "kubelet")
-}
-
-// restartProgram ends a program that the init of a node starts again, and waits until it was started.
-func (s *State) restartProgram(ctx context.Context, n node, name string) error {
-	before, err := s.keptProcess(n, name)
-	if err != nil {
-		return err
-	}
-	if _, err := s.inNode(ctx, n, "sh", "-c", `kill "$1" || true # it may have ended`, "sh", before); err != nil {
-		return err
-	}
-	return s.eventually(ctx, longPause, func(context.Context) error {
-		now, err := s.keptProcess(n, name)
-		if err == nil && (now == "" || now == before) {
-			err = fmt.Errorf("%s has not ended", name)
-		}
-		return err
-	})
-}
-
-// keptProcess returns the process, in the node's own numbers, of a program that the init of a node keeps running.
-func (s *State) keptProcess(n node, name string) (string, error) {
-	pid, err := os.ReadFile(s.InNode(n.name, "/run/slipway/"+name+".pid"))
-	return strings.TrimSpace(string(pid)), err
 }
 
 // comeBack waits until the node's new kubelet is ready, and lets Pods come to the node again.

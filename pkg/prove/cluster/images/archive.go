@@ -157,13 +157,9 @@ func (i Image) withProgram(file string) (v1.Image, error) {
 	w := tar.NewWriter(&layer)
 	header := &tar.Header{Name: strings.TrimPrefix(config.Config.Entrypoint[0], "/"), Mode: 0o755, Size: int64(len(program)),
 		Format: tar.FormatPAX}
-	if err := w.WriteHeader(header); err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(program); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
+	noHeader := w.WriteHeader(header)
+	_, noContent := w.Write(program)
+	if err := errors.Join(noHeader, noContent, w.Close()); err != nil {
 		return nil, err
 	}
 	return mutate.AppendLayers(base, static.NewLayer(layer.Bytes(), types.OCIUncompressedLayer))
