@@ -16,8 +16,8 @@ import (
 	"slipway.build/pkg/prove/cluster/kubeadm"
 )
 
-// A cluster can be made of programs in a folder, which make has compiled, instead of those of a release. What the folder lacks comes from
-// a release, and so does everything that is no program of Kubernetes: the nodes' root file system, and the images below the programs.
+// A cluster can run programs from a folder, where make has compiled them, instead of those of a release. Other programs come from the
+// release, and so do the nodes' root file system and the images that the programs are put into.
 
 // A NoProgramsError is a folder that lacks programs of a control plane, which no release can fill in for.
 type NoProgramsError struct {
@@ -32,12 +32,11 @@ func (e NoProgramsError) Error() string {
 
 func (e NoProgramsError) Unwrap() error { return e.Release }
 
-// source returns the release that a cluster is made from, or nil if a folder has all of its programs, and the names of the programs that
-// come from the folder.
+// source returns a cluster's release, or nil if it needs none, and the names of the programs that come from the folder Bin.
 func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
 	names := controlPlanePrograms
 	if !o.ControlPlaneOnly {
-		names = append(removed(nodePrograms, registryProgram), new(State).components()...)
+		names = append(withoutName(nodePrograms, registryProgram), new(State).components()...)
 	}
 	var lacks []string
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
@@ -60,10 +59,10 @@ func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
 	return b, fromBin, err
 }
 
-// madeOf reports whether a cluster was made with the programs in a folder.
-func (s *State) madeOf(dir string, names []string) (bool, error) {
+// hasPrograms reports whether a cluster was made with the programs that a folder has now.
+func (s *State) hasPrograms(dir string, names []string) (bool, error) {
 	for _, name := range names {
-		p := s.first(name)
+		p := s.original(name)
 		if p == nil {
 			return false, nil
 		}
@@ -104,10 +103,10 @@ func (s *State) publishPrograms(ctx context.Context, registry string) error {
 	})
 }
 
-// eachProgram calls f for those programs that the cluster was made with instead of the release's, and keeps what f changes in them.
+// eachProgram calls f for those of the programs that do not come from the release, and stores what f changes in them.
 func (s *State) eachProgram(names []string, f func(name string, p *Program) error) error {
 	for _, name := range names {
-		p := s.first(name)
+		p := s.original(name)
 		if p == nil {
 			continue
 		}
@@ -125,7 +124,7 @@ func (s *State) eachProgram(names []string, f func(name string, p *Program) erro
 func (s *State) writePatches(n node) (bool, error) {
 	patched := false
 	for _, name := range staticPods {
-		p := s.first(name)
+		p := s.original(name)
 		if p == nil {
 			continue
 		}
@@ -141,7 +140,7 @@ func (s *State) writePatches(n node) (bool, error) {
 	return patched, nil
 }
 
-// rollOutPrograms has DaemonSets and Deployments run the programs that the cluster is made with.
+// rollOutPrograms updates DaemonSets and Deployments whose programs do not come from the release.
 func (s *State) rollOutPrograms(ctx context.Context) error {
-	return s.eachProgram(slices.Sorted(maps.Keys(workloads)), func(name string, p *Program) error { return s.putWorkload(ctx, name, p) })
+	return s.eachProgram(slices.Sorted(maps.Keys(workloads)), func(name string, p *Program) error { return s.installWorkload(ctx, name, p) })
 }

@@ -36,7 +36,7 @@ func Down(ctx context.Context, dir, name string) error {
 		return err
 	}
 	if !s.ControlPlaneOnly && s.Boot == machine.BootID() {
-		if err := s.unplug(limit); err != nil {
+		if err := s.disconnect(limit); err != nil {
 			return err
 		}
 		groups, err := machine.FindCgroups()

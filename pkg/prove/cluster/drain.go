@@ -32,15 +32,15 @@ func (u *upgrade) checkDrain(ctx context.Context) error {
 	return nil
 }
 
-// drain moves the Pods of a node to others, as far as their disruption budgets allow. Before that, all must be back that have to hear of
-// it: kubeadm has kube-proxy replaced on all nodes and does not wait for it, and the controllers are new.
+// drain moves the Pods of a node to other nodes, as far as their disruption budgets allow. Before that, it waits for everything that must
+// notice: kubeadm replaces kube-proxy on all nodes without waiting for it, and the controllers have just started.
 func (u *upgrade) drain(ctx context.Context, n node) error {
 	for _, workload := range []string{"daemonset/kube-proxy", "deployment/coredns"} {
 		if err := u.retryUnreachable(ctx, func() error { return u.rolledOut(ctx, workload) }); err != nil {
 			return err
 		}
 	}
-	if err := u.changesArrive(ctx); err != nil {
+	if err := u.awaitProxies(ctx); err != nil {
 		return err
 	}
 	return u.kubectlRetry(ctx, u.drainCommand(n, "--timeout="+(5*u.patience).String())...)
@@ -49,10 +49,10 @@ func (u *upgrade) drain(ctx context.Context, n node) error {
 // probe is a Service that shows whether changes arrive.
 const probe = "slipway-upgrade"
 
-// changesArrive makes a Service and waits until the kube-proxy of every node has noticed. Controllers do nothing for a while when another
+// awaitProxies makes a Service and waits until the kube-proxy of every node has noticed. Controllers do nothing for a while when another
 // process of theirs begins to lead, and a kube-proxy whose API server was away may wait before it asks again. Meanwhile nodes would go
 // on sending requests to Pods that a drain has ended.
-func (u *upgrade) changesArrive(ctx context.Context) error {
+func (u *upgrade) awaitProxies(ctx context.Context) error {
 	endpoints := func(there bool) error {
 		return u.eventually(ctx, longPause, func(ctx context.Context) error {
 			names, err := u.get(ctx, "{.items[*].metadata.name}", "endpointslices", "--selector=kubernetes.io/service-name="+probe)
@@ -113,7 +113,7 @@ func (u *upgrade) proxyHasRules(ctx context.Context, n node, since time.Time) er
 }
 
 // hasRules reads kube-proxy's answer. Being healthy is not enough: kube-proxy is so before it has written any rules. The answer has an
-// entry for each IP family whose rules were written. An earlier version of Kubernetes has none, and is believed.
+// entry for each IP family whose rules were written. Earlier versions of Kubernetes have none. They are trusted.
 func hasRules(answer *http.Response, since time.Time) error {
 	var health struct {
 		Status *map[string]struct{ LastUpdated time.Time }
@@ -123,7 +123,7 @@ func hasRules(answer *http.Response, since time.Time) error {
 	}
 	switch {
 	case answer.StatusCode != http.StatusOK:
-		return fmt.Errorf("it says %s", answer.Status)
+		return fmt.Errorf("its health is %s", answer.Status)
 	case health.Status == nil:
 		return nil
 	}

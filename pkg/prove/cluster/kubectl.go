@@ -44,9 +44,9 @@ func (s *State) kubectlWith(ctx context.Context, stdin string, args ...string) (
 	if err != nil {
 		return "", err
 	}
-	said, err := machine.Output(ctx, stdin,
+	out, err := machine.Output(ctx, stdin,
 		append([]string{kubectl, "--kubeconfig=" + s.Kubeconfig(), "--cache-dir=" + s.path("kubectl")}, args...)...)
-	return strings.TrimSpace(said), err
+	return strings.TrimSpace(out), err
 }
 
 // system runs kubectl in the namespace kube-system.
@@ -59,7 +59,7 @@ func (s *State) get(ctx context.Context, jsonpath string, objects ...string) (st
 	return s.system(ctx, append([]string{"get", "--output=jsonpath=" + jsonpath}, objects...)...)
 }
 
-// apiReady returns an error unless an API server is ready. More flags may say which one.
+// apiReady returns an error unless an API server is ready. Flags can select one.
 func (s *State) apiReady(ctx context.Context, more ...string) error {
 	_, err := s.kubectl(ctx, append([]string{"get", "--raw=/readyz"}, more...)...)
 	return err
@@ -94,8 +94,8 @@ func (s *State) rolledOut(ctx context.Context, workload string) error {
 // timeout returns kubectl's flag for how long to wait.
 func (s *State) timeout() string { return "--timeout=" + s.patience.String() }
 
-// explained adds the lists of nodes and Pods to an error.
-func (s *State) explained(ctx context.Context, err error) error {
+// explain adds the lists of nodes and Pods to an error.
+func (s *State) explain(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -78,8 +78,8 @@ func (s *State) makeSwitch(ctx context.Context) error {
 	return s.eventually(ctx, shortPause, s.registry().Ping)
 }
 
-// plug connects a node to the switch.
-func (s *State) plug(ctx context.Context, n node) error {
+// connectNode connects a node to the switch.
+func (s *State) connectNode(ctx context.Context, n node) error {
 	hub, _ := s.process(switchName)
 	p, _ := s.process(n.name)
 	port := "node" + strconv.Itoa(n.number)
@@ -92,8 +92,8 @@ func (s *State) plug(ctx context.Context, n node) error {
 		"route add "+kubeadm.ServiceNetwork+" dev eth0")
 }
 
-// unplug removes the machine's interface. The rest of the network goes with its namespaces.
-func (s *State) unplug(ctx context.Context) error {
+// disconnect removes the machine's interface. The rest of the network goes with its namespaces.
+func (s *State) disconnect(ctx context.Context) error {
 	if _, err := net.InterfaceByName(s.hostInterface()); err != nil {
 		return nil
 	}

@@ -102,7 +102,7 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 		diskSize, folderOf(s.Release)); err != nil {
 		return err
 	}
-	if err := s.plug(ctx, n); err != nil {
+	if err := s.connectNode(ctx, n); err != nil {
 		return err
 	}
 	return s.waitForRuntime(ctx, n)
@@ -148,7 +148,7 @@ func (s *State) configureRuntime(n node, b *bundle.Bundle, sandbox string) error
 	return s.writeInNode(n, 0o644, []byte(text), "containerd.toml")
 }
 
-// waitForRuntime waits until a node's container runtime serves kubelets. It does so a moment after it answers other clients.
+// waitForRuntime waits until a node's container runtime serves kubelets. It answers other clients a moment earlier.
 func (s *State) waitForRuntime(ctx context.Context, n node) error {
 	err := s.eventually(ctx, longPause, func(ctx context.Context) error {
 		_, err := s.crictl(ctx, n, "--timeout=1s", "images", "--quiet")
@@ -188,7 +188,7 @@ func (s *State) configurePods(n node, addresses string) error {
 // PATH of its programs. It needs root.
 func (s *State) Enter(node string, command ...string) ([]string, error) {
 	if s.ControlPlaneOnly {
-		return nil, s.because(ErrNoNodes)
+		return nil, s.wrap(ErrNoNodes)
 	}
 	if _, err := s.chooseNodes(node); err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ type nodeContainer struct {
 	} `json:"image"`
 }
 
-// nodeContainers returns containers in a node, the newest first. Flags of crictl ps say which ones.
+// nodeContainers returns containers in a node, the newest first. Flags of crictl ps select them.
 func (s *State) nodeContainers(ctx context.Context, n node, flags ...string) ([]nodeContainer, error) {
 	var list struct{ Containers []nodeContainer }
 	if err := s.crictlInto(ctx, n, &list, append([]string{"ps"}, flags...)...); err != nil {

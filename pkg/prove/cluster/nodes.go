@@ -65,7 +65,7 @@ func (s *State) nodes(count int) []step {
 		case i == 0:
 			join, after = initialize, before
 		case n.number <= s.ControlPlanes:
-			after = joined[i-1:] // members join etcd one after the other
+			after = joined[i-1:] // etcd takes one new member at a time
 		}
 		steps = append(steps,
 			step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, own.sandbox) }},
@@ -78,10 +78,10 @@ func (s *State) nodes(count int) []step {
 		step{"addons", []string{initialize}, func(ctx context.Context) error { return s.addAddons(ctx, own.images) }},
 		step{"nodes ready", []string{"connect Pods"}, func(ctx context.Context) error {
 			_, err := s.kubectl(ctx, "wait", "--for=condition=Ready", "nodes", "--all", s.timeout())
-			return s.explained(ctx, err)
+			return s.explain(ctx, err)
 		}},
 		step{"CoreDNS ready", []string{"nodes ready"}, func(ctx context.Context) error {
-			return s.explained(ctx, s.rolledOut(ctx, "deployment/coredns"))
+			return s.explain(ctx, s.rolledOut(ctx, "deployment/coredns"))
 		}},
 		step{"metrics-server running", []string{"nodes ready", "addons", "approve kubelets"}, func(ctx context.Context) error {
 			if !hasImage(own.images, "metrics-server") {
@@ -166,19 +166,18 @@ func (s *State) copyKubeconfig() error {
 	return atomicfile.WriteFile(s.Kubeconfig(), text, 0o600)
 }
 
-// ignoredChecks are kubeadm's checks of what does not matter here: known kernels, a service manager, no swap, the size of the
-// machine.
+// ignoredChecks are kubeadm's checks that do not matter here: a supported kernel, a service manager, no swap, the size of the machine.
 const ignoredChecks = "--ignore-preflight-errors=SystemVerification,Service-kubelet,Swap,NumCPU,Mem"
 
-// kubeadm runs a command of a kubeadm in a node, with its output in a log. It waits for one there that an earlier process has left.
+// kubeadm runs a kubeadm in a node, with its output in a log. It waits for one that an earlier process has left there.
 func (s *State) kubeadm(ctx context.Context, n node, program string, config []byte, command ...string) error {
 	const name = "kubeadm.yaml"
 	if err := s.writeInNode(n, 0o600, config, name); err != nil {
 		return err
 	}
-	said, err := s.inNode(ctx, n, slices.Concat([]string{"flock", "/run/slipway/kubeadm.lock", program}, command,
+	out, err := s.inNode(ctx, n, slices.Concat([]string{"flock", "/run/slipway/kubeadm.lock", program}, command,
 		[]string{"--config=" + kubeadm.Folder + "/" + name, ignoredChecks})...)
-	if written := s.writeInNode(n, 0o644, []byte(said), "var-log", "kubeadm.log"); err == nil {
+	if written := s.writeInNode(n, 0o644, []byte(out), "var-log", "kubeadm.log"); err == nil {
 		return written
 	}
 	return fmt.Errorf("%w; see %s", err, s.NodeFile(n.name, "var-log"))
@@ -219,7 +218,7 @@ func (s *State) connectPods(ctx context.Context, nodes []node) error {
 	return nil
 }
 
-// approveKubelets approves the certificates of the kubelets' servers, as an administrator does who knows the nodes.
+// approveKubelets approves the serving certificates of kubelets, as an administrator would.
 func (s *State) approveKubelets(ctx context.Context, nodes []node) error {
 	left := map[string]bool{}
 	for _, n := range nodes {
@@ -242,7 +241,7 @@ func (s *State) approveKubelets(ctx context.Context, nodes []node) error {
 			delete(left, user)
 		}
 		if len(left) > 0 {
-			return errors.New("not every kubelet has asked for a certificate")
+			return errors.New("not every kubelet has requested a certificate")
 		}
 		return nil
 	})

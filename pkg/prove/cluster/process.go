@@ -11,8 +11,7 @@ import (
 	"slipway.build/pkg/prove/cluster/machine"
 )
 
-// start starts a command that outlives this process, and writes it to the state before the command does anything. It takes the place of an
-// ended process of that name.
+// start starts a command that outlives this process, and writes it to the state before the command does anything.
 func (s *State) start(p Process, namespaces uintptr, dir string, command ...string) error {
 	err := machine.Start(dir, s.log(p.Name), namespaces, func(started machine.Process) error {
 		p.Process = started
@@ -111,9 +110,9 @@ func (s *State) checkProcess(p Process) error {
 	if p.Alive() {
 		return nil
 	}
-	var said tail.Lines
+	var lines tail.Lines
 	if text, err := os.ReadFile(s.log(p.Name)); err == nil {
-		_, _ = said.Write(text) // never fails
+		_, _ = lines.Write(text) // never fails
 	}
-	return said.Explain(fmt.Errorf("%s has ended: see %s", p.Name, s.log(p.Name)))
+	return lines.Explain(fmt.Errorf("%s has ended: see %s", p.Name, s.log(p.Name)))
 }

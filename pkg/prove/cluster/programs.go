@@ -20,12 +20,12 @@ import (
 	"slipway.build/pkg/prove/cluster/machine"
 )
 
-// A Program is a program of a cluster that is not the release's. A copy of it is in the cluster's folder.
+// A Program is a program of a cluster that does not come from the release. A copy of it is in the cluster's folder.
 type Program struct {
 	Name    string    `json:"name"`
 	SHA256  string    `json:"sha256"`
 	From    string    `json:"from"`    // the file that it was copied from
-	Version string    `json:"version"` // what a program of Kubernetes says itself; of another project, what Go wrote into it
+	Version string    `json:"version"` // what a program of Kubernetes prints; for other projects, what Go wrote into the program
 	Since   time.Time `json:"since"`
 	Image   string    `json:"image,omitempty"` // that has it, if it runs in containers
 }
@@ -37,8 +37,8 @@ func (s *State) current(name string) *Program {
 	return find(slices.Concat(s.Replaced, s.Programs), name)
 }
 
-// first returns the program that a cluster was made with instead of the release's, or nil.
-func (s *State) first(name string) *Program {
+// original returns the program that Up took from a folder instead of the release, or nil.
+func (s *State) original(name string) *Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return find(s.Programs, name)
@@ -63,8 +63,8 @@ func same(a, b *Program) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.SHA256 == b.SHA256
 }
 
-// removed returns names without one of them.
-func removed(names []string, name string) []string {
+// withoutName returns names without one of them.
+func withoutName(names []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
 }
 
@@ -88,21 +88,21 @@ type NoProgramError struct{ Name, Dir string }
 
 func (e NoProgramError) Error() string { return fmt.Sprintf("there is no %s in %s", e.Name, e.Dir) }
 
-// versionArguments are those by which programs of Kubernetes say their version. Programs of other projects have ways of their own, or none.
+// versionArguments make programs of Kubernetes print their version. Programs of other projects have various ways, or none.
 var versionArguments = map[string][]string{
 	apiServer: {"--version"}, "kube-controller-manager": {"--version"}, "kube-scheduler": {"--version"}, "kube-proxy": {"--version"},
 	"kubelet":                  {"--version"},
 	"cloud-controller-manager": {"--version"}, "kubectl": {"version", "--client"}, "kubeadm": {"version", "--output=short"},
 }
 
-// versionOf returns the version of a program. The error says so if the program is for another platform.
+// versionOf returns the version of a program, or an error if the program is for another platform.
 func versionOf(ctx context.Context, name, file string) (string, error) {
 	if ask, ok := versionArguments[name]; ok {
-		said, err := machine.Output(ctx, "", append([]string{file}, ask...)...)
+		text, err := machine.Output(ctx, "", append([]string{file}, ask...)...)
 		if err != nil {
 			return "", fmt.Errorf("it cannot say its version: %w", err)
 		}
-		first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+		first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 		return first, nil
 	}
 	info, err := buildinfo.ReadFile(file)
@@ -192,13 +192,13 @@ func (s *State) sweepPrograms() error {
 	return err
 }
 
-// ownPrograms is the folder of a node with programs that come before the release's, in its folder.
+// ownPrograms is a folder in that of a node, which comes before the release's in the node's PATH.
 const (
 	ownPrograms       = "bin"
 	ownProgramsInNode = kubeadm.Folder + "/" + ownPrograms
 )
 
-// placeProgram makes a node find a program, or that of the release if it is nil, when it is started next.
+// placeProgram has the init of a node start a program, or that of the release if it is nil, from now on.
 func (s *State) placeProgram(n node, name string, p *Program) error {
 	to := s.NodeFile(n.name, ownPrograms, name)
 	if p == nil {
@@ -213,7 +213,7 @@ func (s *State) placeProgram(n node, name string, p *Program) error {
 	return replaceBy(to, func(next string) error { return os.Link(s.stored(*p), next) })
 }
 
-// placePrograms makes a node find the programs that the cluster was made with.
+// placePrograms links the programs of a node that do not come from the release.
 func (s *State) placePrograms(n node) error {
 	var err error
 	for _, p := range s.Programs {

@@ -96,7 +96,7 @@ func imageOf(b *bundle.Bundle, archive string) (images.Image, error) {
 // podImages returns the unpacked images that Pods may run.
 func podImages(b *bundle.Bundle) ([]images.Image, error) {
 	var all []images.Image
-	for _, name := range removed(b.Archives(), nodeImage) {
+	for _, name := range withoutName(b.Archives(), nodeImage) {
 		i, err := imageOf(b, name)
 		if err != nil {
 			return nil, err

@@ -38,17 +38,17 @@ func (s *State) components() []string {
 	return slices.Concat([]string{"kubelet", "containerd"}, staticPods, slices.Sorted(maps.Keys(workloads)))
 }
 
-// put has the cluster run a program in the place of a component, or the release's program if it is nil. It returns when that is ready.
-func (s *State) put(ctx context.Context, component string, p *Program) error {
+// install has the cluster run a program in the place of a component, or the release's program if it is nil. It returns when that is ready.
+func (s *State) install(ctx context.Context, component string, p *Program) error {
 	switch {
 	case s.ControlPlaneOnly:
-		return s.putProcess(ctx, component, p)
+		return s.installProcess(ctx, component, p)
 	case slices.Contains(staticPods, component):
-		return s.putStaticPod(ctx, component, p)
+		return s.installStaticPod(ctx, component, p)
 	case workloads[component] != "":
-		return s.putWorkload(ctx, component, p)
+		return s.installWorkload(ctx, component, p)
 	}
-	return s.putNodeProgram(ctx, component, p)
+	return s.installNodeProgram(ctx, component, p)
 }
 
 // Replace replaces programs of a cluster that runs, one after the other, on all nodes. If one does not become ready in time, it puts the
@@ -70,9 +70,9 @@ func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
 	case s.RuntimeOnly:
 		return s.RequireNodes()
 	case !s.Ready || s.Boot != machine.BootID():
-		return s.because(ErrUnfinished)
+		return s.wrap(ErrUnfinished)
 	case s.Upgrade != nil:
-		return fmt.Errorf("%w, %s", s.because(ErrUpgrading), s.Upgrade.Version)
+		return fmt.Errorf("%w, %s", s.wrap(ErrUpgrading), s.Upgrade.Version)
 	case !s.ControlPlaneOnly:
 		if err := requireMachine(); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
 	var steps []step
 	for _, name := range chosen {
 		steps = append(steps, step{name, nil, func(ctx context.Context) error {
-			next := s.first(name)
+			next := s.original(name)
 			if !o.Back {
 				p, err := s.store(ctx, o.Dir, name)
 				if err != nil {
@@ -96,7 +96,7 @@ func (s *State) Replace(ctx context.Context, o ReplaceOptions) error {
 			return s.replace(ctx, name, next)
 		}})
 	}
-	return errors.Join(take(ctx, inOrder(steps), o.Events), s.sweepPrograms())
+	return errors.Join(runSteps(ctx, inOrder(steps), o.Events), s.sweepPrograms())
 }
 
 // replace makes a cluster run a program, or that of its release if it is nil.
@@ -105,17 +105,17 @@ func (s *State) replace(ctx context.Context, component string, next *Program) er
 	if same(before, next) && !slices.Contains(s.Unsettled, component) {
 		return nil
 	}
-	if err := s.change(func() { s.Unsettled = append(removed(s.Unsettled, component), component) }); err != nil {
+	if err := s.change(func() { s.Unsettled = append(withoutName(s.Unsettled, component), component) }); err != nil {
 		return err
 	}
 	if next != nil {
 		next.Since = time.Now().Round(time.Second)
 	}
-	if err := s.put(ctx, component, next); err != nil {
+	if err := s.install(ctx, component, next); err != nil {
 		return s.restore(ctx, component, before, err)
 	}
 	return s.change(func() {
-		s.Unsettled = removed(s.Unsettled, component)
+		s.Unsettled = withoutName(s.Unsettled, component)
 		s.Replaced = without(s.Replaced, component)
 		if next != nil && !same(find(s.Programs, component), next) {
 			s.Replaced = append(s.Replaced, *next)
@@ -126,19 +126,19 @@ func (s *State) replace(ctx context.Context, component string, next *Program) er
 // restore puts the earlier program back, and returns the error of the one that failed with the last lines of its log.
 func (s *State) restore(ctx context.Context, component string, before *Program, failed error) error {
 	if ctx.Err() == nil && !s.ControlPlaneOnly { // there, the error has the lines
-		var said tail.Lines
+		var lines tail.Lines
 		_ = s.Logs(ctx, component, LogOptions{Options: logs.Options{Last: 10}}, func(from, line string) error { // it may have none
-			_, err := fmt.Fprintln(&said, strings.TrimSpace(from+" "+line))
+			_, err := fmt.Fprintln(&lines, strings.TrimSpace(from+" "+line))
 			return err
 		})
-		failed = said.Explain(failed)
+		failed = lines.Explain(failed)
 	}
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.patience)
 	defer cancel()
-	if err := s.put(limit, component, before); err != nil {
+	if err := s.install(limit, component, before); err != nil {
 		return fmt.Errorf("%w\nthe earlier one could not be put back: %w", failed, err)
 	}
-	if err := s.change(func() { s.Unsettled = removed(s.Unsettled, component) }); err != nil {
+	if err := s.change(func() { s.Unsettled = withoutName(s.Unsettled, component) }); err != nil {
 		return err
 	}
 	return fmt.Errorf("the earlier one was put back: %w", failed)

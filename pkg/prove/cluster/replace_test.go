@@ -100,7 +100,7 @@ func TestProgramIsReplacedAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	program, err := s.fileOf("kube-scheduler", s.first("kube-scheduler"))
+	program, err := s.fileOf("kube-scheduler", s.original("kube-scheduler"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestReplacedProgramIsOfNoRelease(t *testing.T) {
 	}
 	s.Replaced = []Program{{Name: "kubelet", SHA256: strings.Repeat("b", 64), From: "/src/kubelet"}}
 	s.Unsettled = []string{"kube-proxy"}
-	if got := s.current("kubelet"); got.SHA256[0] != 'b' || s.first("kubelet").SHA256[0] != 'a' || s.current("kubectl") != nil {
+	if got := s.current("kubelet"); got.SHA256[0] != 'b' || s.original("kubelet").SHA256[0] != 'a' || s.current("kubectl") != nil {
 		t.Errorf("current is %v", got)
 	}
 	var text strings.Builder

@@ -11,8 +11,8 @@ import (
 	"slipway.build/pkg/prove/cluster/machine"
 )
 
-// putNodeProgram restarts a program that the init of each node keeps running, as another one. Containers run on.
-func (s *State) putNodeProgram(ctx context.Context, name string, p *Program) error {
+// installNodeProgram replaces a program that the init of each node keeps running. Containers continue.
+func (s *State) installNodeProgram(ctx context.Context, name string, p *Program) error {
 	return s.eachNode(ctx, func(ctx context.Context, n node) error {
 		if err := s.placeProgram(n, name, p); err != nil {
 			return err
@@ -43,9 +43,9 @@ func (s *State) putNodeProgram(ctx context.Context, name string, p *Program) err
 				_, err = s.inNode(ctx, n, "ctr", "--connect-timeout=1s", "version")
 				return err
 			}
-			said, err := s.kubectl(ctx, "get", "--raw=/api/v1/nodes/"+n.name+"/proxy/healthz", "--request-timeout=5s")
-			if err == nil && said != "ok" {
-				err = errors.New(said)
+			out, err := s.kubectl(ctx, "get", "--raw=/api/v1/nodes/"+n.name+"/proxy/healthz", "--request-timeout=5s")
+			if err == nil && out != "ok" {
+				err = errors.New(out)
 			}
 			return err
 		})
@@ -65,9 +65,9 @@ func (s *State) runs(n node, pid, file string) error {
 	return err
 }
 
-// putProcess restarts a program of a control plane without nodes, with the same flags, and then others that have ended: without an API
-// server, they may.
-func (s *State) putProcess(ctx context.Context, name string, p *Program) error {
+// installProcess replaces a program of a control plane without nodes, with the same flags. Then it restarts programs that have ended
+// while there was no API server.
+func (s *State) installProcess(ctx context.Context, name string, p *Program) error {
 	if err := s.restartProcess(ctx, name, p); err != nil {
 		return err
 	}

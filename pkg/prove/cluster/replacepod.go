@@ -46,8 +46,8 @@ var workloads = map[string]string{
 	"cloud-controller-manager": "deployment/cloud-controller-manager", "traefik": "deployment/traefik",
 }
 
-// putWorkload has a DaemonSet or a Deployment roll out an image with a program.
-func (s *State) putWorkload(ctx context.Context, component string, p *Program) error {
+// installWorkload has a DaemonSet or a Deployment roll out an image with a program.
+func (s *State) installWorkload(ctx context.Context, component string, p *Program) error {
 	workload := workloads[component]
 	now, err := s.get(ctx, `{.spec.template.spec.containers[?(@.name=="`+component+`")].image}`, workload)
 	if err != nil {

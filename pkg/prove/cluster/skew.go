@@ -6,14 +6,14 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// checkSkew returns an error unless a cluster of one version can become one of the other: of the same minor version, in either
-// direction, or of the next one. See https://kubernetes.io/releases/version-skew-policy.
+// checkSkew returns an error unless Kubernetes allows an upgrade: to a version with the same minor number, in either direction, or to one
+// with the next. See https://kubernetes.io/releases/version-skew-policy.
 func checkSkew(from, to string) error {
 	oldMajor, oldMinor, ok := minor(from)
-	major, next, known := minor(to)
+	major, next, okTo := minor(to)
 	reason := ""
 	switch {
-	case !ok || !known:
+	case !ok || !okTo:
 		reason = "they are not versions of Kubernetes"
 	case from == to:
 		reason = "releases with the same version cannot be told apart"

@@ -19,14 +19,13 @@ import (
 	"slipway.build/pkg/prove/cluster/machine"
 )
 
-// A State describes a cluster. It is written before anything is made that outlives the process, so that a reader can remove
-// everything.
+// A State describes a cluster. It is written before anything is made that outlives this process, so that Down can remove everything.
 type State struct {
 	Name             string    `json:"name"`
 	ID               string    `json:"id"`                 // in the names of the interface and the control groups
 	Version          string    `json:"version"`            // of Kubernetes
 	Release          string    `json:"release"`            // the SHA-256 of its release.json
-	Tarballs         string    `json:"tarballs,omitempty"` // the folder that it was made from
+	Tarballs         string    `json:"tarballs,omitempty"` // the folder of the release
 	Made             time.Time `json:"made"`
 	Boot             string    `json:"boot"` // of the machine; after the next boot nothing of the cluster runs
 	ControlPlaneOnly bool      `json:"controlPlaneOnly"`
@@ -37,8 +36,8 @@ type State struct {
 	Controllers      []string  `json:"controllers,omitempty"` // of cgroup version 2, which the machine's own group did not delegate before Up
 	Processes        []Process `json:"processes"`             // the inits of nodes, or the control plane's programs
 	Upgrade          *Target   `json:"upgrade,omitempty"`     // the release that the cluster is on its way to
-	Programs         []Program `json:"programs,omitempty"`    // those that the cluster was made with instead of the release's
-	Replaced         []Program `json:"replaced,omitempty"`    // those that replaced others since
+	Programs         []Program `json:"programs,omitempty"`    // that Up took from a folder instead of the release
+	Replaced         []Program `json:"replaced,omitempty"`    // that Replace has put in their places since
 	Unsettled        []string  `json:"unsettled,omitempty"`   // components whose replacement has begun and not ended
 
 	dir      string
@@ -82,17 +81,17 @@ type MissingError = bundle.MissingError
 func (s *State) RequireNodes() error {
 	switch {
 	case s.RuntimeOnly:
-		return s.because(ErrNoKubelet)
+		return s.wrap(ErrNoKubelet)
 	case s.ControlPlaneOnly:
-		return s.because(ErrNoNodes)
+		return s.wrap(ErrNoNodes)
 	case !s.Ready:
-		return s.because(ErrUnfinished)
+		return s.wrap(ErrUnfinished)
 	}
 	return nil
 }
 
-// because returns an error that says something about the cluster.
-func (s *State) because(err error) error { return fmt.Errorf("cluster %s %w", s.Name, err) }
+// wrap adds the name of the cluster to an error.
+func (s *State) wrap(err error) error { return fmt.Errorf("cluster %s %w", s.Name, err) }
 
 const stateFile = "state.json"
 

@@ -55,9 +55,9 @@ func (s *State) componentContainers(ctx context.Context, n node, component strin
 	return s.nodeContainers(ctx, n, "--all", "--label=io.kubernetes.pod.namespace=kube-system", "--name=^"+component+"$")
 }
 
-// putStaticPod has the kubelets of the control plane run a program in the image of a static Pod, and waits until it is ready and, if such
-// programs elect a leader, one of the new ones leads.
-func (s *State) putStaticPod(ctx context.Context, component string, p *Program) error {
+// installStaticPod has the kubelets of the control plane run a program in the image of a static Pod. It waits until the program is ready
+// and, if such programs elect a leader, until a new one leads.
+func (s *State) installStaticPod(ctx context.Context, component string, p *Program) error {
 	elected := component != apiServer
 	var leader string
 	if elected {
@@ -67,9 +67,9 @@ func (s *State) putStaticPod(ctx context.Context, component string, p *Program) 
 		}
 	}
 	changed := true
-	for i := range s.ControlPlanes { // one after the other: other API servers stay
+	for i := range s.ControlPlanes { // one by one, so that other API servers stay
 		n := s.node(i + 1)
-		restarted, err := s.putStaticPodIn(ctx, n, component, leader, p)
+		restarted, err := s.installStaticPodIn(ctx, n, component, leader, p)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", n.name, err)
 		}
@@ -78,11 +78,11 @@ func (s *State) putStaticPod(ctx context.Context, component string, p *Program) 
 	if !elected || !changed {
 		return nil
 	}
-	return s.succeed(ctx, component, leader)
+	return s.awaitLeader(ctx, component, leader)
 }
 
-// putStaticPodIn does so in one node. It reports whether it had to restart the container.
-func (s *State) putStaticPodIn(ctx context.Context, n node, component, leader string, p *Program) (restarted bool, err error) {
+// installStaticPodIn does so in one node. It reports whether it had to restart the container.
+func (s *State) installStaticPodIn(ctx context.Context, n node, component, leader string, p *Program) (restarted bool, err error) {
 	file := s.NodeFile(n.name, "kubernetes", "manifests", component+".yaml")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *State) putStaticPodIn(ctx context.Context, n node, component, leader st
 		return false, err
 	}
 	uid := "" // the first image's is that which the kubelet computes
-	if len(before) > 0 && !same(p, s.first(component)) {
+	if len(before) > 0 && !same(p, s.original(component)) {
 		uid = before[0].Labels["io.kubernetes.pod.uid"]
 	}
 	// The kubelet reads every file in the folder, so the temporary one is elsewhere.
@@ -117,10 +117,10 @@ func (s *State) putStaticPodIn(ctx context.Context, n node, component, leader st
 	}
 	restarted = now != image
 	if restarted {
-		s.hurry(ctx, n, before)
+		s.stopContainers(ctx, n, before)
 	}
 	if restarted && strings.HasPrefix(leader, n.name+"_") { // a leader's name begins with that of its machine
-		_ = s.release(ctx, component, leader) // succeed tries again
+		_ = s.releaseLease(ctx, component, leader) // awaitLeader tries again
 	}
 	if err := s.staticPodRuns(ctx, n, component, image, before, restarted); err != nil {
 		return restarted, err
@@ -128,8 +128,8 @@ func (s *State) putStaticPodIn(ctx context.Context, n node, component, leader st
 	return restarted, s.renewMirror(ctx, n, component, image)
 }
 
-// hurry ends containers that the kubelet has asked to end. An API server would take half a minute, in which it answers no new request.
-func (s *State) hurry(ctx context.Context, n node, containers []nodeContainer) {
+// stopContainers ends containers that the kubelet has asked to end. An API server would take half a minute, in which it answers no new request.
+func (s *State) stopContainers(ctx context.Context, n node, containers []nodeContainer) {
 	for _, c := range containers {
 		if c.State == running {
 			_, _ = s.crictl(ctx, n, "stop", "--timeout=3", c.ID) // the kubelet may have removed it
@@ -146,10 +146,10 @@ func (s *State) staticPodRuns(ctx context.Context, n node, component, image stri
 			return err
 		}
 		for _, c := range now {
-			known := slices.ContainsFunc(before, func(b nodeContainer) bool { return b.ID == c.ID })
+			old := slices.ContainsFunc(before, func(b nodeContainer) bool { return b.ID == c.ID })
 			switch {
-			case c.Image.Specified != image || restarted && known:
-			case c.State == exited && !known:
+			case c.Image.Specified != image || restarted && old:
+			case c.State == exited && !old:
 				return machine.Stop(fmt.Errorf("%s has ended", component))
 			case c.State == running:
 				return s.staticPodAnswers(ctx, n, component)
@@ -183,19 +183,19 @@ func (s *State) leader(ctx context.Context, component string) (string, error) {
 	return s.get(ctx, "{.spec.holderIdentity}", "lease/"+component, "--ignore-not-found")
 }
 
-// succeed waits until a component has another leader than the one that has ended.
-func (s *State) succeed(ctx context.Context, component, ended string) error {
+// awaitLeader waits until a component has another leader than the one that has ended.
+func (s *State) awaitLeader(ctx context.Context, component, ended string) error {
 	return s.eventually(ctx, shortPause, func(ctx context.Context) error {
 		now, err := s.leader(ctx, component)
 		if err == nil && (now == ended || now == "") {
-			err = errors.Join(fmt.Errorf("no %s leads", component), s.release(ctx, component, ended))
+			err = errors.Join(fmt.Errorf("no %s leads", component), s.releaseLease(ctx, component, ended))
 		}
 		return err
 	})
 }
 
-// release releases the lease of a leader that has ended, which it would hold for 15 seconds more. Some release it themselves.
-func (s *State) release(ctx context.Context, component, ended string) error {
+// releaseLease releases the lease of a leader that has ended, which it would hold for 15 seconds more. Some release it themselves.
+func (s *State) releaseLease(ctx context.Context, component, ended string) error {
 	now, err := s.leader(ctx, component)
 	if err != nil || ended == "" || now != ended {
 		return err

@@ -44,8 +44,8 @@ func checkOrder(steps []step) error {
 	return nil
 }
 
-// take takes the steps, and reports them as events. The first error ends the others.
-func take(ctx context.Context, steps []step, events func(action.Event)) error {
+// runSteps runs the steps, and reports them as events. The first error ends the others.
+func runSteps(ctx context.Context, steps []step, events func(action.Event)) error {
 	if err := checkOrder(steps); err != nil {
 		return err
 	}

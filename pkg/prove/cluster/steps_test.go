@@ -23,7 +23,7 @@ func TestStepThatWaitsForNoStepIsAnError(t *testing.T) {
 		{"itself", []step{{"a", []string{"a"}, nothing}}, `step "a" comes after "a", which is no step before it`},
 		{"two of a name", []step{{"a", nil, nothing}, {"a", nil, nothing}}, `there are two steps "a"`},
 	} {
-		err := take(t.Context(), tt.steps, func(action.Event) {})
+		err := runSteps(t.Context(), tt.steps, func(action.Event) {})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
@@ -32,11 +32,14 @@ func TestStepThatWaitsForNoStepIsAnError(t *testing.T) {
 
 func TestStepsOfClustersAreInOrder(t *testing.T) {
 	t.Parallel()
-	s := &State{Name: "a", dir: t.TempDir()}
-	for _, steps := range [][]step{s.steps(nil, Options{ControlPlaneOnly: true}, nil), s.steps(nil, Options{Nodes: 1}, nil),
-		s.steps(nil, Options{Nodes: 3}, []string{"kubelet"})} {
-		if err := checkOrder(steps); err != nil {
-			t.Error(err)
+	for _, controlPlanes := range []int{1, 3} {
+		s := &State{Name: "a", dir: t.TempDir(), ControlPlanes: controlPlanes}
+		for _, o := range []Options{{ControlPlaneOnly: true}, {RuntimeOnly: true}, {Nodes: 3}, {Nodes: 5}} {
+			for _, fromBin := range [][]string{nil, {"kubelet"}} {
+				if err := checkOrder(s.steps(nil, o, fromBin)); err != nil {
+					t.Errorf("%+v: %v", o, err)
+				}
+			}
 		}
 	}
 }
@@ -52,7 +55,7 @@ func TestStepsWaitForOthersAndTheFirstErrorEndsThem(t *testing.T) {
 	}
 	one, two, three := note("one", nil), note("two", broken), note("three", nil)
 	two.after, three.after = []string{"one"}, []string{"two"}
-	if err := take(t.Context(), []step{one, two, three}, events); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "two: ") {
+	if err := runSteps(t.Context(), []step{one, two, three}, events); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "two: ") {
 		t.Errorf("error %v", err)
 	}
 	if got := strings.Join(order, " "); got != "one two" {

@@ -25,9 +25,8 @@ const (
 	NodeSuite    = "e2e_node.test"
 )
 
-// UnpackTests unpacks the test tarball in a folder after comparing it with release.json, and its version with the cluster's. An
-// empty name means the folder that the cluster was made from. A tarball that was unpacked before is not unpacked again. Of the
-// suites, it unpacks one.
+// UnpackTests unpacks one suite of the test tarball in a folder, after comparing the tarball with release.json, and its version with the
+// cluster's. The default folder is that of the cluster's release. It does not unpack a tarball again.
 func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, error) {
 	tars = cmp.Or(tars, s.Tarballs)
 	b, err := bundle.Open(tars, suite)
@@ -41,9 +40,9 @@ func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, er
 		return nil, fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Tarball.Path), got, s.Name, s.Version)
 	}
 	dir := filepath.Join(s.releaseDir(), "tests") // nodes see it there
-	if known, err := bundle.Open(dir, suite); err == nil && known.Tarball.SHA256 == b.Tarball.SHA256 {
-		if program, err := known.File(suite); err == nil && exists(program) {
-			return &Tests{s, known, suite}, nil
+	if earlier, err := bundle.Open(dir, suite); err == nil && earlier.Tarball.SHA256 == b.Tarball.SHA256 {
+		if program, err := earlier.File(suite); err == nil && exists(program) {
+			return &Tests{s, earlier, suite}, nil
 		}
 	}
 	tmp := dir + ".tmp"

@@ -76,7 +76,7 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err := s.create(o.Dir); err != nil {
 		return nil, err
 	}
-	if err := take(ctx, s.steps(b, o, fromBin), o.Events); err != nil {
+	if err := runSteps(ctx, s.steps(b, o, fromBin), o.Events); err != nil {
 		return s, err
 	}
 	return s, s.change(func() { s.Ready = true })
@@ -85,15 +85,15 @@ func Up(ctx context.Context, o Options) (*State, error) {
 // check returns an error unless a cluster that runs is as a new one would be.
 func (s *State) check(next *State, o Options, fromBin []string) error {
 	if s.Upgrade != nil {
-		return fmt.Errorf("%w, %s", s.because(ErrUpgrading), s.Upgrade.Version)
+		return fmt.Errorf("%w, %s", s.wrap(ErrUpgrading), s.Upgrade.Version)
 	}
-	same, err := s.madeOf(o.Bin, fromBin)
+	same, err := s.hasPrograms(o.Bin, fromBin)
 	if err != nil {
 		return err
 	}
 	if !same || s.Release != next.Release || s.ControlPlaneOnly != next.ControlPlaneOnly || s.RuntimeOnly != next.RuntimeOnly ||
 		!s.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != next.ControlPlanes) {
-		return s.because(ErrOther)
+		return s.wrap(ErrOther)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
 		return nil
 	}
 	if s.ControlPlaneOnly {
-		return b.Unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), func(name string) bool { return s.first(name) != nil }))
+		return b.Unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), func(name string) bool { return s.original(name) != nil }))
 	}
 	var folders []string
 	for _, name := range addons {

@@ -33,9 +33,8 @@ type UpgradeOptions struct {
 var ErrBarePods = errors.New("a drain would lose Pods")
 
 // Upgrade takes a running cluster to another release by kubeadm, node by node: the control plane first, then the kubelet and the container
-// runtime of each node, which is drained meanwhile if there are others. It refuses an upgrade that Kubernetes forbids.
-//
-// What a node is made of stays: its root file system, and the program of the cluster's registry.
+// runtime of each node, which is drained meanwhile if there are other nodes. It refuses an upgrade that Kubernetes forbids. The root file
+// system of nodes and the program of the cluster's registry stay as they are.
 //
 // An upgrade that failed or was interrupted goes on where it stopped when Upgrade is called for the same release again. It can also be
 // turned back, by an upgrade to the cluster's own release, unless that has an earlier minor version. A cluster that is of the release
@@ -55,7 +54,7 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (*State, error) {
 		return nil, fmt.Errorf("cluster %s does not run: %w", s.Name, cmp.Or(s.checkAlive(), errors.New("the machine was booted since")))
 	}
 	if len(s.Programs)+len(s.Replaced)+len(s.Unsettled) > 0 {
-		return nil, s.because(ErrReplaced)
+		return nil, s.wrap(ErrReplaced)
 	}
 	b, err := bundle.Open(o.Tarballs, apiServer)
 	if err != nil {
@@ -82,7 +81,7 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (*State, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, take(ctx, u.steps(), o.Events)
+	return s, runSteps(ctx, u.steps(), o.Events)
 }
 
 // allows returns an error unless the cluster can be upgraded to a release.
@@ -124,7 +123,7 @@ func (u *upgrade) steps() []step {
 		}
 		steps = append(steps,
 			step{"restart " + n.name, nil, func(ctx context.Context) error { return u.restart(ctx, n) }},
-			step{"return " + n.name, nil, func(ctx context.Context) error { return u.comeBack(ctx, n) }})
+			step{"return " + n.name, nil, func(ctx context.Context) error { return u.rejoin(ctx, n) }})
 	}
 	return inOrder(append(steps,
 		step{"addons", nil, func(ctx context.Context) error {
@@ -209,8 +208,8 @@ func (u *upgrade) kubeadmUpgrade(ctx context.Context, n node) error {
 	return u.copyKubeconfig() // kubeadm renews the certificate
 }
 
-// retryUnreachable does something that can be repeated, and again if it could not reach the API server: that of the only control plane is
-// away for some seconds, when a kubelet of another minor version starts it anew.
+// retryUnreachable calls do until it no longer fails because the API server cannot be reached: that of the only control plane is
+// away for some seconds, when a kubelet of another minor version restarts it.
 func (u *upgrade) retryUnreachable(ctx context.Context, do func() error) error {
 	limit := time.Now().Add(u.patience)
 	for {
@@ -238,8 +237,8 @@ func unreachable(err error) bool {
 		func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
-// restart restarts a node's container runtime and kubelet, as those of the target. Containers run on, except those whose images were made
-// anew under the same name.
+// restart restarts a node's container runtime and kubelet as the target's. Containers continue, except those whose images have changed
+// under the same name.
 func (u *upgrade) restart(ctx context.Context, n node) error {
 	if err := errors.Join(u.configureRuntime(n, u.to, u.own.sandbox),
 		relink(folderOf(u.to.Sum()), u.InNode(n.name, releaseInNode))); err != nil {
@@ -257,8 +256,8 @@ func (u *upgrade) restart(ctx context.Context, n node) error {
 	return u.restartProgram(ctx, n, "kubelet")
 }
 
-// comeBack waits until the node's new kubelet is ready, and lets Pods come to the node again.
-func (u *upgrade) comeBack(ctx context.Context, n node) error {
+// rejoin waits until the node's new kubelet is ready, and lets Pods come to the node again.
+func (u *upgrade) rejoin(ctx context.Context, n node) error {
 	want := u.to.Release.Version + " True"
 	err := u.eventually(ctx, longPause, func(ctx context.Context) error {
 		got, err := u.get(ctx, `{.status.nodeInfo.kubeletVersion} {.status.conditions[?(@.type=="Ready")].status}`, "node/"+n.name)
@@ -271,7 +270,7 @@ func (u *upgrade) comeBack(ctx context.Context, n node) error {
 		return fmt.Errorf("node %s: %w; see %s", n.name, err, u.NodeFile(n.name, "var-log", "kubelet.log"))
 	}
 	if n.number <= u.ControlPlanes {
-		if err := u.settles(ctx, n); err != nil {
+		if err := u.awaitStable(ctx, n); err != nil {
 			return fmt.Errorf("API server of %s: %w", n.name, err)
 		}
 	}
@@ -283,12 +282,12 @@ func (u *upgrade) comeBack(ctx context.Context, n node) error {
 	return u.mark(n, u.to.Sum())
 }
 
-// calm is how long an API server has to answer without a break until it counts as settled.
-const calm = 10 * time.Second
+// stablePeriod is how long an API server has to answer without a break until it counts as settled.
+const stablePeriod = 10 * time.Second
 
-// settles waits until the API server of a node stays. Seconds after it is ready, a kubelet of another minor version starts it anew, and
-// nobody would hear of the Pods that a drain of the next node ends at that time.
-func (u *upgrade) settles(ctx context.Context, n node) error {
+// awaitStable waits until the API server of a node is no longer restarted. Seconds after it is ready, a kubelet of another minor version
+// restarts it once more. A drain of the next node at that time would end Pods without anyone noticing.
+func (u *upgrade) awaitStable(ctx context.Context, n node) error {
 	server := "--server=https://" + net.JoinHostPort(u.address(n), strconv.Itoa(kubeadm.APIPort))
 	var since time.Time
 	return u.eventually(ctx, longPause, func(ctx context.Context) error {
@@ -299,7 +298,7 @@ func (u *upgrade) settles(ctx context.Context, n node) error {
 		if since.IsZero() {
 			since = time.Now()
 		}
-		if time.Since(since) < calm {
+		if time.Since(since) < stablePeriod {
 			return errors.New("it has just become ready")
 		}
 		return nil
@@ -317,7 +316,7 @@ func (u *upgrade) mark(n node, release string) error {
 	})
 }
 
-// finish makes the target the cluster's release, and removes the others.
+// finish makes the target the cluster's release, and removes the earlier one.
 func (u *upgrade) finish(ctx context.Context) error {
 	if len(u.nodes) > 1 {
 		if err := u.kubectlRetry(ctx, "--namespace=kube-system", "delete", "poddisruptionbudget", dnsBudget, "--ignore-not-found"); err != nil {
