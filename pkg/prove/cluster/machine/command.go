@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,8 +78,8 @@ func Start(dir, log string, namespaces uintptr, record func(Process) error, comm
 	return err
 }
 
-// Retry calls try again after each pause, until it returns no error, or one that [Stop] has marked. When ctx ends, the error is its cause
-// with the last error of try.
+// Retry calls try again after each pause, until it returns no error, or one that [Stop] has marked. When the time of ctx is over, the error
+// is the cause that it has for this case, with the last error of try.
 func Retry(ctx context.Context, pause time.Duration, try func() error) error {
 	var last error
 	for {
@@ -91,10 +92,10 @@ func Retry(ctx context.Context, pause time.Duration, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			if cause := context.Cause(ctx); last == nil || errors.Is(cause, context.Canceled) {
-				return cause
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return ctx.Err()
 			}
-			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
+			return fmt.Errorf("%w: %w", context.Cause(ctx), cmp.Or(last, err))
 		case <-time.After(pause):
 		}
 	}

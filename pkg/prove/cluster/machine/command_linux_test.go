@@ -140,6 +140,11 @@ func TestRetryEndsWithItsContextOrAnErrorThatStopsIt(t *testing.T) {
 	if err := Retry(ctx, time.Microsecond, func() error { return broken }); !errors.Is(err, late) || !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
+	canceled, stop := context.WithCancelCause(t.Context())
+	stop(late)
+	if err := Retry(canceled, time.Hour, func() error { return broken }); err != context.Canceled {
+		t.Errorf("error %v", err)
+	}
 	tries := 0
 	err := Retry(t.Context(), time.Microsecond, func() error {
 		if tries++; tries < 3 {
