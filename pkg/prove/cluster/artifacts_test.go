@@ -201,7 +201,8 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	if got := slices.Sorted(slices.Values(packed.Archives())); !slices.Equal(got, []string{nodeImage, "pause.tar"}) {
 		t.Errorf("archives are %q", got)
 	}
-	if err := packed.Unpack(t.Context(), to, append(withoutName(packed.Archives(), nodeImage), apiServer, "kubectl"), addonFolder(addons[0])); err != nil {
+	wanted := append(withoutName(packed.Archives(), nodeImage), apiServer, "kubectl")
+	if err := packed.Unpack(t.Context(), to, wanted, addonFolder(addons[0])); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(from); err != nil {

@@ -225,8 +225,8 @@ func (s *State) approveKubelets(ctx context.Context, nodes []node) error {
 		left["system:node:"+n.name] = true
 	}
 	return s.eventually(ctx, longPause, func(ctx context.Context) error {
-		out, err := s.get(ctx, `{range .items[?(@.spec.signerName=="kubernetes.io/kubelet-serving")]}{.metadata.name} {.spec.username}{"\n"}{end}`,
-			"csr")
+		const serving = `.items[?(@.spec.signerName=="kubernetes.io/kubelet-serving")]`
+		out, err := s.get(ctx, "{range "+serving+`}{.metadata.name} {.spec.username}{"\n"}{end}`, "csr")
 		if err != nil {
 			return err
 		}

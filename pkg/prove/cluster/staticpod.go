@@ -128,7 +128,8 @@ func (s *State) installStaticPodIn(ctx context.Context, n node, component, leade
 	return restarted, s.renewMirror(ctx, n, component, image)
 }
 
-// stopContainers ends containers that the kubelet has asked to end. An API server would take half a minute, in which it answers no new request.
+// stopContainers ends containers that the kubelet has asked to end. An API server would answer no new request for half a minute before it
+// ends.
 func (s *State) stopContainers(ctx context.Context, n node, containers []nodeContainer) {
 	for _, c := range containers {
 		if c.State == running {

@@ -19,7 +19,8 @@ func TestStepThatWaitsForNoStepIsAnError(t *testing.T) {
 	}{
 		{"misspelled", []step{{"unpack", nil, nothing}, {"network", []string{"unpakc"}, nothing}},
 			`step "network" comes after "unpakc", which is no step before it`},
-		{"a circle", []step{{"a", []string{"b"}, nothing}, {"b", []string{"a"}, nothing}}, `step "a" comes after "b", which is no step before it`},
+		{"a circle", []step{{"a", []string{"b"}, nothing}, {"b", []string{"a"}, nothing}},
+			`step "a" comes after "b", which is no step before it`},
 		{"itself", []step{{"a", []string{"a"}, nothing}}, `step "a" comes after "a", which is no step before it`},
 		{"two of a name", []step{{"a", nil, nothing}, {"a", nil, nothing}}, `there are two steps "a"`},
 	} {

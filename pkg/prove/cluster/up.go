@@ -150,7 +150,8 @@ func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
 		return nil
 	}
 	if s.ControlPlaneOnly {
-		return b.Unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), func(name string) bool { return s.original(name) != nil }))
+		fromBin := func(name string) bool { return s.original(name) != nil }
+		return b.Unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), fromBin))
 	}
 	var folders []string
 	for _, name := range addons {

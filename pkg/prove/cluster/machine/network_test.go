@@ -15,7 +15,8 @@ import (
 func TestSubnetHasNoRoute(t *testing.T) {
 	t.Parallel()
 	pool := netip.MustParsePrefix("198.18.0.0/15")
-	taken, err := routePrefixes(`[{"dst":"default","gateway":"192.0.2.1"},{"dst":"198.18.0.0/24","dev":"a"},{"dst":"198.18.1.7","dev":"b"},{"dst":"0.0.0.0/0"}]`)
+	taken, err := routePrefixes(`[{"dst":"default","gateway":"192.0.2.1"},{"dst":"198.18.0.0/24","dev":"a"},` +
+		`{"dst":"198.18.1.7","dev":"b"},{"dst":"0.0.0.0/0"}]`)
 	if err != nil {
 		t.Fatal(err)
 	}
