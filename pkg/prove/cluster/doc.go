@@ -25,9 +25,12 @@
 //
 // # Rooms
 //
-// This package has the life of clusters: Up, Down, [Upgrade], [State.Replace], and questions about those that run. What these need and what
-// is no cluster's matter is in packages below: machine, bundle (the release), images (and the registry), kubeadm (its configuration),
-// controlplane (one without nodes) and logs. None of them knows a [State] or another one.
+// This package has the life of clusters: [Up], [Down], [Upgrade], [State.Replace] and [State.Status]. What does not depend on a [State] is
+// in packages below, which import neither this one nor each other: machine (processes, control groups, the network), bundle (the tarballs
+// of a release), images (and how they are pushed), kubeadm (its configuration), controlplane (one without nodes) and logs.
+//
+// The files of this package build on each other: state, process, kubectl, network, registry, node and programs say what a cluster consists
+// of; nodes and controlplane have the steps that make one; up, upgrade, replace and the rest use them.
 //
 // # What must never be in here
 //
