@@ -16,7 +16,7 @@ import (
 
 // nodes returns the steps to a cluster with nodes.
 func (s *State) nodes(count int) []step {
-	var own imageSet
+	var set imageSet
 	c := kubeadm.Config{Cluster: s.Name, Token: kubeadm.NewToken(), Wait: s.patience}
 	secret := kubeadm.NewSecret()
 	if s.ControlPlanes > 1 {
@@ -24,15 +24,15 @@ func (s *State) nodes(count int) []step {
 	}
 	// The control plane's images come first: kubeadm pulls them before it does anything else.
 	publish := func(ctx context.Context, controlPlane bool) error {
-		return s.registry().Push(ctx, slices.DeleteFunc(slices.Clone(own.images), func(i images.Image) bool {
+		return s.registry().Push(ctx, slices.DeleteFunc(slices.Clone(set.all), func(i images.Image) bool {
 			return isControlPlane(i) != controlPlane
 		}))
 	}
 	const early, late = "publish the control plane's images", "publish other images"
 	steps := []step{
 		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
-			own, err = s.imageSet(ctx)
-			c.Version, c.Registry = s.Version, own.registry
+			set, err = s.imageSet(ctx)
+			c.Version, c.Registry = s.Version, set.registry
 			return err
 		}},
 		{"network", []string{"images"}, func(ctx context.Context) error {
@@ -45,7 +45,7 @@ func (s *State) nodes(count int) []step {
 			if err := publish(ctx, true); err != nil {
 				return err
 			}
-			return s.publishPrograms(ctx, own.registry)
+			return s.publishPrograms(ctx, set.registry)
 		}},
 		{late, []string{early}, func(ctx context.Context) error { return publish(ctx, false) }},
 	}
@@ -68,14 +68,14 @@ func (s *State) nodes(count int) []step {
 			after = joined[i-1:] // etcd takes one new member at a time
 		}
 		steps = append(steps,
-			step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, own.sandbox) }},
+			step{start, []string{"network", "root of nodes"}, func(ctx context.Context) error { return s.startNode(ctx, n, set.sandbox) }},
 			step{join, append([]string{start}, after...), func(ctx context.Context) error { return s.join(ctx, n, c, secret) }})
 		nodes, joined = append(nodes, n), append(joined, join)
 	}
 	return append(steps,
 		step{"connect Pods", joined, func(ctx context.Context) error { return s.connectPods(ctx, nodes) }},
 		step{"approve kubelets", joined, func(ctx context.Context) error { return s.approveKubelets(ctx, nodes) }},
-		step{"addons", []string{initialize}, func(ctx context.Context) error { return s.addAddons(ctx, own.images) }},
+		step{"addons", []string{initialize}, func(ctx context.Context) error { return s.addAddons(ctx, set.all) }},
 		step{"nodes ready", []string{"connect Pods"}, func(ctx context.Context) error {
 			_, err := s.kubectl(ctx, "wait", "--for=condition=Ready", "nodes", "--all", s.timeout())
 			return s.explain(ctx, err)
@@ -84,7 +84,7 @@ func (s *State) nodes(count int) []step {
 			return s.explain(ctx, s.rolledOut(ctx, "deployment/coredns"))
 		}},
 		step{"metrics-server running", []string{"nodes ready", "addons", "approve kubelets"}, func(ctx context.Context) error {
-			if !hasImage(own.images, "metrics-server") {
+			if !hasImage(set.all, "metrics-server") {
 				return nil
 			}
 			return s.eventually(ctx, longPause, func(ctx context.Context) error {
@@ -282,18 +282,18 @@ const podsAlone = "10.100.0.0/24"
 // nodeAlone returns the steps to a node with a container runtime, a network for Pods and a registry, on which something else starts a
 // kubelet.
 func (s *State) nodeAlone() []step {
-	var own imageSet
+	var set imageSet
 	n := s.node(1)
 	return []step{
 		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
-			own, err = s.imageSet(ctx)
+			set, err = s.imageSet(ctx)
 			return err
 		}},
 		{"network", []string{"images"}, s.makeSwitch},
 		{"root of nodes", []string{"unpack"}, s.unpackRoot},
-		{"publish images", []string{"network"}, func(ctx context.Context) error { return s.registry().Push(ctx, own.images) }},
+		{"publish images", []string{"network"}, func(ctx context.Context) error { return s.registry().Push(ctx, set.all) }},
 		{"start " + n.name, []string{"network", "root of nodes"}, func(ctx context.Context) error {
-			if err := s.startNode(ctx, n, own.sandbox); err != nil {
+			if err := s.startNode(ctx, n, set.sandbox); err != nil {
 				return err
 			}
 			// An API server that starts there takes the address of the interface with the default route. It leads nowhere.

@@ -127,7 +127,7 @@ func hasImage(all []images.Image, short string) bool {
 
 // An imageSet is the images of a release.
 type imageSet struct {
-	images   []images.Image // that Pods may run
+	all      []images.Image // that Pods may run
 	registry string         // under whose name the release has all images that kubeadm wants
 	sandbox  string         // the image for the containers that hold Pods' namespaces
 }

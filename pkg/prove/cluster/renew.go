@@ -47,7 +47,7 @@ func (u *upgrade) renewImages(ctx context.Context, n node) error {
 	if err != nil {
 		return err
 	}
-	for _, i := range u.own.images {
+	for _, i := range u.images.all {
 		for _, tag := range i.Names {
 			if before[tag] == "" {
 				continue

@@ -100,17 +100,17 @@ func (s *State) allows(sum, version string) error {
 // An upgrade is an upgrade that is under way.
 type upgrade struct {
 	*State
-	to    *bundle.Bundle // first packed, then unpacked
-	own   imageSet       // of the target
-	nodes []node
-	force bool
+	to     *bundle.Bundle // first packed, then unpacked
+	images imageSet       // of the target
+	nodes  []node
+	force  bool
 }
 
 // steps returns the steps of the upgrade that are left, one after the other.
 func (u *upgrade) steps() []step {
 	steps := []step{
 		{"unpack", nil, u.unpackTarget},
-		{"publish images", nil, func(ctx context.Context) error { return u.registry().Push(ctx, u.own.images) }},
+		{"publish images", nil, func(ctx context.Context) error { return u.registry().Push(ctx, u.images.all) }},
 		{"configure kubeadm", nil, u.configure},
 	}
 	for _, n := range u.nodes {
@@ -130,7 +130,7 @@ func (u *upgrade) steps() []step {
 			if err := u.use(u.to.Sum()); err != nil {
 				return err
 			}
-			return u.retryUnreachable(ctx, func() error { return u.addAddons(ctx, u.own.images) })
+			return u.retryUnreachable(ctx, func() error { return u.addAddons(ctx, u.images.all) })
 		}},
 		step{"CoreDNS ready", nil, func(ctx context.Context) error {
 			return u.retryUnreachable(ctx, func() error { return u.rolledOut(ctx, "deployment/coredns") })
@@ -148,7 +148,7 @@ func (u *upgrade) unpackTarget(ctx context.Context) error {
 		return err
 	}
 	u.to = b
-	u.own, err = imageSetOf(ctx, b)
+	u.images, err = imageSetOf(ctx, b)
 	return err
 }
 
@@ -167,7 +167,7 @@ func (u *upgrade) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed, err := kubeadm.WithRegistry(text, u.own.registry)
+	changed, err := kubeadm.WithRegistry(text, u.images.registry)
 	if err != nil {
 		return fmt.Errorf("%s: %w", kubeadmConfig, err)
 	}
@@ -240,7 +240,7 @@ func unreachable(err error) bool {
 // restart restarts a node's container runtime and kubelet as the target's. Containers continue, except those whose images have changed
 // under the same name.
 func (u *upgrade) restart(ctx context.Context, n node) error {
-	if err := errors.Join(u.configureRuntime(n, u.to, u.own.sandbox),
+	if err := errors.Join(u.configureRuntime(n, u.to, u.images.sandbox),
 		relink(folderOf(u.to.Sum()), u.InNode(n.name, releaseInNode))); err != nil {
 		return err
 	}
