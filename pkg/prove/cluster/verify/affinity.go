@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,11 +18,9 @@ func nodeAffinity(terms ...string) edit {
 
 // Each operator of node affinity matches the nodes that it should. One of several terms is enough, and all expressions of a term and the
 // node selector count.
-func affinityOperators(ctx context.Context, e *env) error {
+func affinityOperators(e *env) {
 	node := e.lastNode()
-	if err := e.labelNode(ctx, node, `3`); err != nil {
-		return err
-	}
+	e.labelNode(node, `3`)
 	here := "{key: kubernetes.io/hostname, operator: In, values: [" + node + "]}"
 	is := func(operator string, values ...string) string {
 		text := "{key: " + e.label() + ", operator: " + operator
@@ -57,70 +54,46 @@ func affinityOperators(ctx context.Context, e *env) error {
 			text += pod(name, "wait", edits...)
 		}
 	}
-	if err := e.apply(ctx, text); err != nil {
-		return err
-	}
+	e.apply(text)
 	for name := range runs {
-		if err := e.on(ctx, name, node); err != nil {
-			return err
-		}
+		e.on(name, node)
 	}
 	for name := range pending {
-		if err := e.waits(ctx, name, "didn't match Pod's node affinity/selector"); err != nil {
-			return err
-		}
+		e.waits(name, "didn't match Pod's node affinity/selector")
 	}
-	return nil
 }
 
 // Pods that prefer to be near another Pod run on its node, and those that prefer to be away from it do not.
-func podAffinityPreferred(ctx context.Context, e *env) error {
-	if err := e.severalNodes("on the only node a Pod is near all others whatever it prefers"); err != nil {
-		return err
-	}
+func podAffinityPreferred(e *env) {
+	e.severalNodes("on the only node a Pod is near all others whatever it prefers")
 	prefers := func(kind string) edit {
 		return spec("affinity: {" + kind + ": {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, podAffinityTerm: " +
 			"{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}}]}}")
 	}
-	if err := e.apply(ctx, pod("cache", "wait", spec("nodeName: "+e.lastNode()))); err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "cache"); err != nil {
-		return err
-	}
+	e.apply(pod("cache", "wait", spec("nodeName: "+e.lastNode())))
+	e.ready("cache")
 	var text string
 	for n := range 4 { // more than chance would put there
 		text += pod(fmt.Sprintf("near-%d", n), "wait", prefers("podAffinity")) +
 			pod(fmt.Sprintf("away-%d", n), "wait", prefers("podAntiAffinity"))
 	}
-	if err := e.apply(ctx, text); err != nil {
-		return err
-	}
+	e.apply(text)
 	for n := range 4 {
-		if err := e.on(ctx, fmt.Sprintf("near-%d", n), e.lastNode()); err != nil {
-			return err
-		}
-		if err := e.elsewhere(ctx, fmt.Sprintf("away-%d", n), e.lastNode()); err != nil {
-			return err
-		}
+		e.on(fmt.Sprintf("near-%d", n), e.lastNode())
+		e.elsewhere(fmt.Sprintf("away-%d", n), e.lastNode())
 	}
-	return nil
 }
 
 // elsewhere requires that a Pod is scheduled, and not to a node.
-func (e *env) elsewhere(ctx context.Context, pod, not string) error {
-	node, err := e.scheduled(ctx, pod)
-	if err == nil && node == not {
-		err = fmt.Errorf("pod %s is on %s, want another node", pod, node)
+func (e *env) elsewhere(pod, not string) {
+	if node := e.scheduled(pod); node == not {
+		fail("pod %s is on %s, want another node", pod, node)
 	}
-	return err
 }
 
 // Pods that have to be spread are as many on one node as on another, and one that would be too many there is pending.
-func topologySpread(ctx context.Context, e *env) error {
-	if err := e.severalNodes("on the only node all Pods are together"); err != nil {
-		return err
-	}
+func topologySpread(e *env) {
+	e.severalNodes("on the only node all Pods are together")
 	spread := spec("topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, " +
 		"nodeAffinityPolicy: Ignore, " +
 		"labelSelector: {matchLabels: {role: spread}}}]")
@@ -130,144 +103,81 @@ func topologySpread(ctx context.Context, e *env) error {
 	for n := range count {
 		text += pod(fmt.Sprintf("web-%d", n), "wait", label("role: spread"), spread)
 	}
-	if err := e.apply(ctx, text); err != nil {
-		return err
-	}
+	e.apply(text)
 	on := map[string]int{}
 	for n := range count {
-		node, err := e.scheduled(ctx, fmt.Sprintf("web-%d", n))
-		if err != nil {
-			return err
-		}
-		on[node]++
+		on[e.scheduled(fmt.Sprintf("web-%d", n))]++
 	}
 	for _, n := range e.nodes {
 		if on[n.Name] != each {
-			return fmt.Errorf("the Pods are spread as %v, want %d on each node", on, each)
+			fail("the Pods are spread as %v, want %d on each node", on, each)
 		}
 	}
 	here := spec("nodeSelector: {kubernetes.io/hostname: " + e.lastNode() + "}")
-	if err := e.apply(ctx, pod("one", "wait", label("role: spread"), spread, here)); err != nil {
-		return err
-	}
-	if err := e.on(ctx, "one", e.lastNode()); err != nil {
-		return err
-	}
-	if err := e.apply(ctx, pod("more", "wait", label("role: spread"), spread, here)); err != nil {
-		return err
-	}
-	return e.waits(ctx, "more", "didn't match pod topology spread constraints")
+	e.apply(pod("one", "wait", label("role: spread"), spread, here))
+	e.on("one", e.lastNode())
+	e.apply(pod("more", "wait", label("role: spread"), spread, here))
+	e.waits("more", "didn't match pod topology spread constraints")
 }
 
 // Of two nodes, the scheduler prefers the one of whose memory less is requested.
-func scoring(ctx context.Context, e *env) error {
-	if err := e.severalNodes("the only node has the highest score"); err != nil {
-		return err
-	}
+func scoring(e *env) {
+	e.severalNodes("the only node has the highest score")
 	for _, full := range []string{e.nodes[0].Name, e.lastNode()} {
 		heavy, light := "heavy-on-"+full, "light-beside-"+full
-		most, err := e.mostMemory(ctx, full)
-		if err != nil {
-			return err
-		}
+		most := e.mostMemory(full)
 		here := spec("nodeSelector: {kubernetes.io/hostname: " + full + "}")
-		if err := e.apply(ctx, pod(heavy, "wait", here, container("resources: {requests: {memory: "+most+"}}"))); err != nil {
-			return err
-		}
-		if err := e.on(ctx, heavy, full); err != nil {
-			return err
-		}
-		if err := e.apply(ctx, pod(light, "wait", container("resources: {requests: {memory: 16Mi}}"))); err != nil {
-			return err
-		}
-		if err := e.elsewhere(ctx, light, full); err != nil {
-			return err
-		}
-		if _, err := e.kubectl(ctx, "delete", "--now", "pod/"+heavy, "pod/"+light); err != nil {
-			return err
-		}
+		e.apply(pod(heavy, "wait", here, container("resources: {requests: {memory: "+most+"}}")))
+		e.on(heavy, full)
+		e.apply(pod(light, "wait", container("resources: {requests: {memory: 16Mi}}")))
+		e.elsewhere(light, full)
+		e.kubectl("delete", "--now", "pod/"+heavy, "pod/"+light)
 	}
-	return nil
 }
 
 // mostMemory returns three quarters of a node's memory.
-func (e *env) mostMemory(ctx context.Context, node string) (string, error) {
-	text, err := e.get(ctx, "node/"+node, "{.status.allocatable.memory}")
-	if err != nil {
-		return "", err
-	}
+func (e *env) mostMemory(node string) string {
+	text := e.get("node/"+node, "{.status.allocatable.memory}")
 	var kib int64
 	if _, err := fmt.Sscanf(text, "%dKi", &kib); err != nil {
-		return "", fmt.Errorf("node %s has memory %q: %w", node, text, err)
+		fail("node %s has memory %q: %w", node, text, err)
 	}
-	return fmt.Sprintf("%dKi", kib*3/4), nil
+	return fmt.Sprintf("%dKi", kib*3/4)
 }
 
 // A Pod that names a node which does not exist is deleted.
-func missingNode(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("lost", "wait", spec("nodeName: missing-"+e.namespace))); err != nil {
-		return err
-	}
-	return e.wait(ctx, "delete", "pod/lost")
+func missingNode(e *env) {
+	e.apply(pod("lost", "wait", spec("nodeName: missing-"+e.namespace)))
+	e.wait("delete", "pod/lost")
 }
 
 // A kubelet refuses a Pod for which its node has not enough: nobody has to ask the scheduler.
-func outOfCPU(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("large", "wait", spec("nodeName: "+e.lastNode()), requests("cpu", "1000"))); err != nil {
-		return err
-	}
-	if err := e.wait(ctx, "jsonpath={.status.phase}=Failed", "pod/large"); err != nil {
-		return err
-	}
-	return e.is(ctx, "pod/large", "{.status.reason}", "OutOfcpu")
+func outOfCPU(e *env) {
+	e.apply(pod("large", "wait", spec("nodeName: "+e.lastNode()), requests("cpu", "1000")))
+	e.wait("jsonpath={.status.phase}=Failed", "pod/large")
+	e.is("pod/large", "{.status.reason}", "OutOfcpu")
 }
 
 // A taint evicts the Pods of a node that do not tolerate it, and those that tolerate it for some seconds after these.
-func taintEviction(ctx context.Context, e *env) error {
+func taintEviction(e *env) {
 	node, key := e.lastNode(), e.label()
 	tolerates := func(seconds string) edit {
 		return spec("tolerations: [{key: " + key + ", operator: Exists, effect: NoExecute" + seconds + "}]")
 	}
 	here := spec("nodeName: " + node)
 	brief := spec("terminationGracePeriodSeconds: 1")
-	err := e.apply(ctx, pod("plain", "wait", here, brief)+pod("patient", "wait", here, brief, tolerates(", tolerationSeconds: 6"))+
+	e.apply(pod("plain", "wait", here, brief) + pod("patient", "wait", here, brief, tolerates(", tolerationSeconds: 6")) +
 		pod("tolerant", "wait", here, brief, tolerates("")))
-	if err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "plain", "patient", "tolerant"); err != nil {
-		return err
-	}
-	path := "/api/v1/namespaces/" + e.namespace + "/pods"
-	version, err := e.version(ctx, path)
-	if err != nil {
-		return err
-	}
-	e.cleanup(func(ctx context.Context) error {
-		if _, err := e.kubectl(ctx, "taint", "node", node, key+"-"); err != nil {
-			return err
-		}
-		_, err := e.kubectl(ctx, "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s") // it may have been there
-		return err
+	e.ready("plain", "patient", "tolerant")
+	pods := e.watch("/api/v1", "pods")
+	e.cleanup(func() {
+		e.kubectl("taint", "node", node, key+"-")
+		e.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s") // it may have been there
 	})
-	if _, err := e.kubectl(ctx, "taint", "node", node, key+"=gone:NoExecute"); err != nil {
-		return err
+	e.kubectl("taint", "node", node, key+"=gone:NoExecute")
+	e.wait("delete", "pod/plain", "pod/patient")
+	if gone := pods.deleted(); !slices.Equal(gone, []string{"plain", "patient"}) {
+		fail("the taint has evicted %q, want plain and later patient", gone)
 	}
-	if err := e.wait(ctx, "delete", "pod/plain", "pod/patient"); err != nil {
-		return err
-	}
-	changes, err := e.since(ctx, path, version)
-	if err != nil {
-		return err
-	}
-	var gone []string
-	for _, c := range changes {
-		if c.Type == "DELETED" {
-			gone = append(gone, c.Object.Metadata.Name)
-		}
-	}
-	if !slices.Equal(gone, []string{"plain", "patient"}) {
-		return fmt.Errorf("the taint has evicted %q, want plain and later patient", gone)
-	}
-	return e.is(ctx, "pod/tolerant", "{.status.phase}", "Running")
+	e.is("pod/tolerant", "{.status.phase}", "Running")
 }

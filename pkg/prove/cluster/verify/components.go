@@ -2,10 +2,6 @@ package verify
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +49,7 @@ var componentChecks = []Check{
 }
 
 // component returns the check of a component. It waits for less time than others: it is about what runs already.
-func component(name string, run func(context.Context, *env) error) Check {
+func component(name string, run func(*env)) Check {
 	c := Check{Group: components, Name: name, Limit: time.Minute, run: run}
 	if name != apiServer {
 		c.Needs = []string{apiServer}
@@ -86,116 +82,74 @@ func withoutAddons(checks []Check, try maker, lacks []string) ([]Check, maker) {
 	}
 }
 
-func apiServerReady(ctx context.Context, e *env) error {
-	return until(ctx, func() error {
-		_, err := e.kubectl(ctx, "get", "--raw", "/readyz?verbose", "--request-timeout=5s")
-		return err
-	})
+func apiServerReady(e *env) {
+	e.until(func() { e.kubectl("get", "--raw", "/readyz?verbose", "--request-timeout=5s") })
 }
 
 // renewsLease requires that a component is elected and renews its lease, which it does every two seconds.
-func renewsLease(name string) func(context.Context, *env) error {
-	return func(ctx context.Context, e *env) error {
+func renewsLease(name string) func(*env) {
+	return func(e *env) {
 		if e.ControlPlaneOnly {
-			return healthy(ctx, e, name)
+			e.healthy(name)
+			return
 		}
-		if _, err := e.leaseField(ctx, name, "holderIdentity", ""); err != nil {
-			return err
-		}
-		before, err := e.leaseField(ctx, name, "renewTime", "")
-		if err != nil {
-			return err
-		}
-		_, err = e.leaseField(ctx, name, "renewTime", before)
-		return err
+		e.leaseField(name, "holderIdentity", "")
+		before := e.leaseField(name, "renewTime", "")
+		e.leaseField(name, "renewTime", before)
 	}
 }
 
 // leaseField returns a field of a component's lease once it is set and differs from its value before.
-func (e *env) leaseField(ctx context.Context, name, field, before string) (now string, err error) {
-	err = until(ctx, func() error {
-		now, err = e.get(ctx, "lease/"+name, "{.spec."+field+"}", "--namespace=kube-system", "--request-timeout=5s")
-		if err == nil && (now == "" || now == before) {
-			err = fmt.Errorf("%s of lease/%s is still %q", field, name, now)
+func (e *env) leaseField(name, field, before string) (now string) {
+	e.until(func() {
+		now = e.get("lease/"+name, "{.spec."+field+"}", "--namespace=kube-system", "--request-timeout=5s")
+		if now == "" || now == before {
+			fail("%s of lease/%s is still %q", field, name, now)
 		}
-		return err
 	})
-	return now, err
+	return now
 }
 
-func kubeletsAnswer(ctx context.Context, e *env) error {
+func kubeletsAnswer(e *env) {
 	for _, n := range e.nodes {
-		err := until(ctx, func() error {
-			said, err := e.kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/healthz", "--request-timeout=5s")
-			if err == nil && strings.TrimSpace(said) != "ok" {
-				err = fmt.Errorf("its health is %q, want ok", said)
-			}
-			return err
+		during("kubelet of "+n.Name, func() {
+			e.until(func() {
+				said := e.kubectl("get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/healthz", "--request-timeout=5s")
+				if strings.TrimSpace(said) != "ok" {
+					fail("its health is %q, want ok", said)
+				}
+			})
 		})
-		if err != nil {
-			return fmt.Errorf("kubelet of %s: %w", n.Name, err)
-		}
 	}
-	return nil
 }
 
-func proxiesAnswer(ctx context.Context, e *env) error {
+func proxiesAnswer(e *env) {
 	for _, n := range e.nodes {
-		err := until(ctx, func() error {
-			_, err := httpGet(ctx, "http://"+n.Address+":10256/livez")
-			return err
+		during("kube-proxy of "+n.Name, func() {
+			e.until(func() { e.httpGet("http://" + n.Address + ":10256/livez") })
 		})
-		if err != nil {
-			return fmt.Errorf("kube-proxy of %s: %w", n.Name, err)
-		}
 	}
-	return nil
 }
 
-func deploymentAvailable(name string) func(context.Context, *env) error {
-	return func(ctx context.Context, e *env) error {
-		return until(ctx, func() error {
-			available, err := e.get(ctx, "deployment/"+name, "{.status.availableReplicas}", "--namespace=kube-system", "--request-timeout=5s")
-			if err == nil && (available == "" || available == "0") {
-				err = fmt.Errorf("deployment/%s has no available Pod", name)
+func deploymentAvailable(name string) func(*env) {
+	return func(e *env) {
+		e.until(func() {
+			available := e.get("deployment/"+name, "{.status.availableReplicas}", "--namespace=kube-system", "--request-timeout=5s")
+			if available == "" || available == "0" {
+				fail("deployment/%s has no available Pod", name)
 			}
-			return err
 		})
 	}
 }
 
-func podsRun(name string) func(context.Context, *env) error {
-	return func(ctx context.Context, e *env) error {
-		return until(ctx, func() error {
-			started, err := e.get(ctx, "pods", "{.items[*].status.containerStatuses[*].state.running.startedAt}",
+func podsRun(name string) func(*env) {
+	return func(e *env) {
+		e.until(func() {
+			started := e.get("pods", "{.items[*].status.containerStatuses[*].state.running.startedAt}",
 				"--namespace=kube-system", "--selector="+podLabels[name], "--request-timeout=5s")
-			if err == nil && started == "" {
-				err = errors.New("no container of it runs")
+			if started == "" {
+				fail("no container of it runs")
 			}
-			return err
 		})
 	}
-}
-
-// httpGet gets a URL from this machine, without the proxy that its environment may name.
-func httpGet(ctx context.Context, url string) (string, error) {
-	return get(ctx, &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, url)
-}
-
-// get returns what a client is answered with status 200, without white space around it.
-func get(ctx context.Context, client *http.Client, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", err
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s: %s", url, answer.Status, body)
-	}
-	return strings.TrimSpace(string(body)), err
 }

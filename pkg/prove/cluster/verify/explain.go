@@ -24,7 +24,7 @@ func (e *env) explain(ctx context.Context, c Check) string {
 	defer cancel()
 	var b strings.Builder
 	show := func(lines int, args ...string) {
-		out, err := e.kubectl(limited, args...)
+		out, err := e.runKubectl(limited, e.Kubeconfig(), "", args...)
 		if err != nil {
 			out += err.Error()
 		}
@@ -37,7 +37,14 @@ func (e *env) explain(ctx context.Context, c Check) string {
 	if c.Group == components {
 		about = []string{c.Name}
 	} else {
-		e.showLogs(limited, show)
+		pods, err := e.runKubectl(limited, e.Kubeconfig(), "", "get", "pods", "-o", "name", "--request-timeout=5s")
+		names := strings.Fields(pods)
+		if err != nil {
+			names = nil
+		}
+		for _, pod := range names[:min(len(names), 5)] {
+			show(8, "logs", pod, "--all-containers", "--prefix", "--tail=8", "--request-timeout=5s")
+		}
 		show(20, "-n", "kube-system", "get", "pods", "--request-timeout=5s")
 	}
 	for _, name := range about {
@@ -47,18 +54,6 @@ func (e *env) explain(ctx context.Context, c Check) string {
 	}
 	fmt.Fprintf(&b, "logs of the nodes: %s\n", e.NodeFile("NODE", "var-log"))
 	return b.String()
-}
-
-// showLogs shows the end of the logs of the check's first Pods.
-func (e *env) showLogs(ctx context.Context, show func(lines int, args ...string)) {
-	pods, err := e.kubectl(ctx, "get", "pods", "-o", "name", "--request-timeout=5s")
-	if err != nil {
-		return
-	}
-	names := strings.Fields(pods)
-	for _, pod := range names[:min(len(names), 5)] {
-		show(8, "logs", pod, "--all-containers", "--prefix", "--tail=8", "--request-timeout=5s")
-	}
 }
 
 func indent(text string) string {

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -13,18 +12,11 @@ import (
 
 // An Ingress of the default class leads requests to Services by their host and path, and is the end of TLS with the certificate of a
 // Secret. Where it leads follows the Ingress, until it is deleted.
-func ingress(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "web"); err != nil {
-		return err
-	}
+func ingress(e *env) {
+	e.web()
+	e.service("web")
 	host, another := "web."+e.namespace+".example", "other."+e.namespace+".example"
-	server, err := selfSigned(host)
-	if err != nil {
-		return err
-	}
+	server := selfSigned(host)
 	text := pod("other", "serve") + `---
 {apiVersion: v1, kind: Service, metadata: {name: other}, spec: {selector: {app: other}, ports: [{port: 8080}]}}
 ---
@@ -39,63 +31,35 @@ spec:
   - {host: $host, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}}
   - {host: $another, http: {paths: [{path: /hostname, pathType: Exact, backend: {service: {name: other, port: {number: 8080}}}}]}}
 `
-	err = e.apply(ctx, text, "host", host, "another", another, "certificate", base64.StdEncoding.EncodeToString(server.certificate),
+	e.apply(text, "host", host, "another", another, "certificate", base64.StdEncoding.EncodeToString(server.certificate),
 		"key", base64.StdEncoding.EncodeToString(server.key))
-	if err != nil {
-		return err
-	}
 	const ip = "{.status.loadBalancer.ingress[0].ip}"
-	if err := e.wait(ctx, "jsonpath="+ip, "ingress/both"); err != nil {
-		return err
+	e.wait("jsonpath="+ip, "ingress/both")
+	address := e.get("ingress/both", ip)
+	ask := e.askAt(address, server)
+	e.reachesBoth(ask, "http://"+host)
+	during("with the certificate of the Secret", func() { e.reachesBoth(ask, "https://"+host) })
+	nowhere := func(url string) {
+		e.until(func() { refused("404", func() string { return ask(url) }) })
 	}
-	address, err := e.get(ctx, "ingress/both", ip)
-	if err != nil {
-		return err
-	}
-	ask := askAt(address, server)
-	if err := reachesBoth(ctx, ask, "http://"+host); err != nil {
-		return err
-	}
-	if err := reachesBoth(ctx, ask, "https://"+host); err != nil {
-		return fmt.Errorf("with the certificate of the Secret: %w", err)
-	}
-	nowhere := func(url string) error {
-		return until(ctx, func() error { return isRefused("404")(ask(ctx, url)) })
-	}
-	if err := until(ctx, func() error { return isAnswer("other")(ask(ctx, "http://"+another+"/hostname")) }); err != nil {
-		return err
-	}
+	e.until(func() {
+		if said := ask("http://" + another + "/hostname"); said != "other" {
+			fail("the answer is %q, want %q", said, "other")
+		}
+	})
 	for _, url := range []string{"http://" + another + "/", "http://" + another + "/hostname/more",
 		"http://nobody." + e.namespace + ".example/hostname"} {
-		if err := nowhere(url); err != nil {
-			return fmt.Errorf("%s, for which there is no rule: %w", url, err)
-		}
+		during(url+", for which there is no rule", func() { nowhere(url) })
 	}
 	const toWeb = `[{"op": "replace", "path": "/spec/rules/1/http/paths/0/backend/service", "value": {"name": "web", "port": {"number": 80}}}]`
-	if _, err := e.kubectl(ctx, "patch", "ingress/both", "--type=json", "--patch="+toWeb); err != nil {
-		return err
-	}
-	if err := reachesBoth(ctx, ask, "http://"+another); err != nil {
-		return fmt.Errorf("after the Ingress has changed: %w", err)
-	}
-	if _, err := e.kubectl(ctx, "delete", "ingress/both"); err != nil {
-		return err
-	}
-	return nowhere("http://" + host + "/hostname")
-}
-
-// isAnswer requires a given answer.
-func isAnswer(want string) func(string, error) error {
-	return func(said string, err error) error {
-		if err == nil && said != want {
-			err = fmt.Errorf("the answer is %q, want %q", said, want)
-		}
-		return err
-	}
+	e.kubectl("patch", "ingress/both", "--type=json", "--patch="+toWeb)
+	during("after the Ingress has changed", func() { e.reachesBoth(ask, "http://"+another) })
+	e.kubectl("delete", "ingress/both")
+	nowhere("http://" + host + "/hostname")
 }
 
 // askAt returns a function that asks for URLs at one address, whatever their host, and trusts one certificate alone.
-func askAt(address string, trusted identity) func(ctx context.Context, url string) (string, error) {
+func (e *env) askAt(address string, trusted identity) func(url string) string {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(trusted.certificate)
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
@@ -109,5 +73,5 @@ func askAt(address string, trusted identity) func(ctx context.Context, url strin
 			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(address, port))
 		},
 	}}
-	return func(ctx context.Context, url string) (string, error) { return get(ctx, client, url) }
+	return func(url string) string { return e.httpGetBy(client, url) }
 }

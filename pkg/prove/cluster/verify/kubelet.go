@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,60 +44,41 @@ var kubeletChecks = group("kubelet", []string{scheduler, kubelet},
 )
 
 // The log has the output of a container, and that of its previous run.
-func logs(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("web", "serve")+pod("again", "read /etc/hostname")); err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "web"); err != nil {
-		return err
-	}
-	says := func(want string, args ...string) error {
-		return until(ctx, func() error {
-			said, err := e.kubectl(ctx, append([]string{"logs"}, args...)...)
-			if err == nil && strings.TrimSpace(said) != want {
-				err = fmt.Errorf("kubectl logs %s prints %q, want %q", strings.Join(args, " "), said, want)
+func logs(e *env) {
+	e.apply(pod("web", "serve") + pod("again", "read /etc/hostname"))
+	e.ready("web")
+	says := func(want string, args ...string) {
+		e.until(func() {
+			said := e.kubectl(append([]string{"logs"}, args...)...)
+			if strings.TrimSpace(said) != want {
+				fail("kubectl logs %s prints %q, want %q", strings.Join(args, " "), said, want)
 			}
-			return err
 		})
 	}
-	if err := says("serving at [::]:8080", "web"); err != nil {
-		return err
-	}
-	return says("again", "--previous", "again")
+	says("serving at [::]:8080", "web")
+	says("again", "--previous", "again")
 }
 
 // A command in a container reads standard input, and its output and exit code come back.
-func execute(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("web", "wait")); err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "web"); err != nil {
-		return err
-	}
-	out, err := e.feed(ctx, "typed", "exec", "--stdin", "web", "--", "/probe", "read", "-")
-	if err != nil {
-		return err
-	}
+func execute(e *env) {
+	e.apply(pod("web", "wait"))
+	e.ready("web")
+	out := e.feed("typed", "exec", "--stdin", "web", "--", "/probe", "read", "-")
 	if out != "typed" {
-		return fmt.Errorf("the command read %q from standard input, want %q", out, "typed")
+		fail("the command read %q from standard input, want %q", out, "typed")
 	}
-	_, err = e.exec(ctx, "web", "exit", "7")
+	err := attempt(func() { e.exec("web", "exit", "7") })
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
-		return fmt.Errorf("a command that exits with 7 ends with %w", err)
+		fail("a command that exits with 7 ends with %w", err)
 	}
-	return nil
 }
 
 // A port of this machine leads to one of a Pod.
-func portForward(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, pod("web", "serve 127.0.0.1:8080")); err != nil { // out of reach for all others
-		return err
-	}
-	if err := e.ready(ctx, "web"); err != nil {
-		return err
-	}
-	limited, cancel := context.WithCancel(ctx)
+func portForward(e *env) {
+	e.apply(pod("web", "serve 127.0.0.1:8080")) // out of reach for all others
+	e.ready("web")
+	limited, cancel := context.WithCancel(e.ctx)
 	defer cancel()
 	c := e.command(limited, e.Kubeconfig(), "port-forward", "pod/web", ":8080", "--address=127.0.0.1")
 	var said bytes.Buffer
@@ -112,18 +92,16 @@ func portForward(ctx context.Context, e *env) error {
 	defer func() { out.Close(); cancel(); <-ended }()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		return fmt.Errorf("kubectl port-forward prints nothing (%v): %s", lines.Err(), said.String())
+		fail("kubectl port-forward prints nothing (%v): %s", lines.Err(), said.String())
 	}
 	found := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
 	if found == "" {
-		return fmt.Errorf("kubectl port-forward does not name the port: %q", lines.Text())
+		fail("kubectl port-forward does not name the port: %q", lines.Text())
 	}
-	return until(ctx, func() error {
-		name, err := httpGet(ctx, "http://"+found+"/hostname")
-		if err == nil && name != "web" {
-			err = fmt.Errorf("%q answers at the port, want web", name)
+	e.until(func() {
+		if name := e.httpGet("http://" + found + "/hostname"); name != "web" {
+			fail("%q answers at the port, want web", name)
 		}
-		return err
 	})
 }
 
@@ -144,60 +122,42 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 `
 
 // A container that fails its liveness probe is restarted.
-func liveness(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, probed, "kind", "livenessProbe", "path", "/healthy"); err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "web"); err != nil {
-		return err
-	}
-	before, err := e.get(ctx, "pod/web", "{.status.containerStatuses[0].containerID}")
-	if err != nil {
-		return err
-	}
-	if _, err := e.exec(ctx, "web", "fetch", "http://127.0.0.1:8080/healthy?set=false"); err != nil {
-		return err
-	}
-	return until(ctx, func() error {
-		after, err := e.get(ctx, "pod/web", "{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} "+
+func liveness(e *env) {
+	e.apply(probed, "kind", "livenessProbe", "path", "/healthy")
+	e.ready("web")
+	before := e.get("pod/web", "{.status.containerStatuses[0].containerID}")
+	e.exec("web", "fetch", "http://127.0.0.1:8080/healthy?set=false")
+	e.until(func() {
+		after := e.get("pod/web", "{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} "+
 			"{.status.containerStatuses[0].containerID}")
-		if err == nil && (!strings.HasPrefix(after, "0 ") && strings.Contains(after, " true ") && !strings.HasSuffix(after, before)) {
-			return nil
+		if strings.HasPrefix(after, "0 ") || !strings.Contains(after, " true ") || strings.HasSuffix(after, before) {
+			fail("the container was not restarted: %s", after)
 		}
-		return errors.Join(err, fmt.Errorf("the container was not restarted: %s", after))
 	})
 }
 
 // A Pod is an endpoint of its Service only while its readiness probe succeeds.
-func readiness(ctx context.Context, e *env) error {
-	if err := e.apply(ctx, probed, "kind", "readinessProbe", "path", "/ready"); err != nil {
-		return err
-	}
+func readiness(e *env) {
+	e.apply(probed, "kind", "readinessProbe", "path", "/ready")
 	for n, want := range []string{"true", "false", "true"} {
 		if n > 0 {
-			if _, err := e.exec(ctx, "web", "fetch", "http://127.0.0.1:8080/ready?set="+want); err != nil {
-				return err
-			}
+			e.exec("web", "fetch", "http://127.0.0.1:8080/ready?set="+want)
 		}
-		err := until(ctx, func() error {
-			ready, err := e.get(ctx, "endpointslices", "{.items[*].endpoints[*].conditions.ready}", "--selector=kubernetes.io/service-name=web")
-			if err == nil && ready != want {
-				err = fmt.Errorf("endpoints are ready: %q, want %q", ready, want)
+		e.until(func() {
+			ready := e.get("endpointslices", "{.items[*].endpoints[*].conditions.ready}", "--selector=kubernetes.io/service-name=web")
+			if ready != want {
+				fail("endpoints are ready: %q, want %q", ready, want)
 			}
-			return err
 		})
-		if err != nil {
-			return err
-		}
 	}
-	return e.is(ctx, "pod/web", "{.status.containerStatuses[0].restartCount}", "0")
+	e.is("pod/web", "{.status.containerStatuses[0].restartCount}", "0")
 }
 
 // Volumes hold what they are declared to hold, and other containers and, in a hostPath, the node see what a container writes.
-func volumes(ctx context.Context, e *env) error {
+func volumes(e *env) {
 	host := e.NodeFile(e.lastNode(), "tmp", e.namespace)
-	e.cleanup(func(context.Context) error { return os.RemoveAll(host) })
-	err := e.apply(ctx, `
+	e.cleanup(func() { noError(os.RemoveAll(host)) })
+	e.apply(`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -216,7 +176,8 @@ spec:
   securityContext: {runAsUser: 0}
   containers:
   - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [wait], volumeMounts: &all
-     [{name: settings, mountPath: /settings}, {name: secret, mountPath: /secret}, {name: empty, mountPath: /empty}, {name: host, mountPath: /host}]}
+     [{name: settings, mountPath: /settings}, {name: secret, mountPath: /secret}, {name: empty, mountPath: /empty},
+      {name: host, mountPath: /host}]}
   - {name: other, image: $image, imagePullPolicy: IfNotPresent, args: [wait], volumeMounts: *all}
   volumes:
   - {name: settings, configMap: {name: settings}}
@@ -224,158 +185,94 @@ spec:
   - {name: empty, emptyDir: {}}
   - {name: host, hostPath: {path: /tmp/$namespace, type: DirectoryOrCreate}}
 `, "node", e.lastNode())
-	if err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "web"); err != nil {
-		return err
-	}
+	e.ready("web")
 	for _, file := range []string{"/empty/note", "/host/note"} {
-		if _, err := e.exec(ctx, "web", "write", file, "hello"); err != nil {
-			return err
-		}
+		e.exec("web", "write", file, "hello")
 	}
 	for file, want := range map[string]string{"/settings/color": "green", "/secret/word": "sesame", "/empty/note": "hello",
 		"/host/note": "hello"} {
-		got, err := e.kubectl(ctx, "exec", "web", "--container=other", "--", "/probe", "read", file)
-		if err != nil {
-			return err
-		}
+		got := e.kubectl("exec", "web", "--container=other", "--", "/probe", "read", file)
 		if strings.TrimSpace(got) != want {
-			return fmt.Errorf("%s holds %q, want %q", file, got, want)
+			fail("%s holds %q, want %q", file, got, want)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(host, "note"))
-	if err == nil && string(text) != "hello\n" {
-		err = fmt.Errorf("on the node, the file in the hostPath holds %q", text)
+	if text := must(os.ReadFile(filepath.Join(host, "note"))); string(text) != "hello\n" {
+		fail("on the node, the file in the hostPath holds %q", text)
 	}
-	return err
 }
 
 // A container that uses more memory than its limit is killed, and one that uses less is not.
-func memoryLimit(ctx context.Context, e *env) error {
+func memoryLimit(e *env) {
 	limited := func(name, args string) string {
 		return pod(name, args, spec("restartPolicy: Never"), container("resources: {limits: {memory: 64Mi}}"))
 	}
-	if err := e.apply(ctx, limited("small", "allocate 8")+limited("large", "allocate 256")); err != nil {
-		return err
-	}
-	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated.reason}=OOMKilled", "pod/large"); err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "small"); err != nil {
-		return err
-	}
-	return e.is(ctx, "pod/small", "{.status.phase}", "Running")
+	e.apply(limited("small", "allocate 8") + limited("large", "allocate 256"))
+	e.wait("jsonpath={.status.containerStatuses[0].state.terminated.reason}=OOMKilled", "pod/large")
+	e.ready("small")
+	e.is("pod/small", "{.status.phase}", "Running")
 }
 
 // A Pod that fills a volume beyond its size limit is evicted, and one that does not is not.
-func eviction(ctx context.Context, e *env) error {
+func eviction(e *env) {
 	filling := func(name, size string) string {
 		return pod(name, "fill /data/file "+size, container("volumeMounts: [{name: data, mountPath: /data}]"),
 			spec("{securityContext: {runAsUser: 0}, volumes: [{name: data, emptyDir: {sizeLimit: 4Mi}}]}"))
 	}
-	if err := e.apply(ctx, filling("large", "16")+filling("small", "1")); err != nil {
-		return err
-	}
-	if err := e.evicted(ctx, "large"); err != nil {
-		return err
-	}
-	return e.is(ctx, "pod/small", "{.status.phase}", "Running")
+	e.apply(filling("large", "16") + filling("small", "1"))
+	e.evicted("large")
+	e.is("pod/small", "{.status.phase}", "Running")
 }
 
 // evicted waits until a Pod is evicted, and requires that no other is. The event says so. The Pod's status may not: a container that ends
 // without an error has succeeded.
-func (e *env) evicted(ctx context.Context, name string) error {
-	if err := e.wait(ctx, "jsonpath={.status.containerStatuses[0].state.terminated}", "pod/"+name); err != nil {
-		return err
-	}
-	return e.is(ctx, "events", `{.items[?(@.reason=="Evicted")].involvedObject.name}`, name)
+func (e *env) evicted(name string) {
+	e.wait("jsonpath={.status.containerStatuses[0].state.terminated}", "pod/"+name)
+	e.is("events", `{.items[?(@.reason=="Evicted")].involvedObject.name}`, name)
 }
 
 // A Pod runs while its manifest is in the node's folder. The API shows a mirror of it, whose deletion does not end it.
-func staticPod(ctx context.Context, e *env) error {
+func staticPod(e *env) {
 	node := e.lastNode()
 	file := e.NodeFile(node, "kubernetes", "manifests", e.namespace+".yaml")
-	remove := func(context.Context) error {
-		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+	remove := func() {
+		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
+			noError(err)
 		}
-		return nil
 	}
 	e.cleanup(remove)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
+	noError(os.MkdirAll(filepath.Dir(file), 0o755))
 	text := e.expand(pod("static", "wait", metadata("namespace: "+e.namespace)))
-	if err := atomicfile.WriteFile(file, []byte(text), 0o644); err != nil { // the kubelet ignores temporary names with a dot
-		return err
-	}
+	noError(atomicfile.WriteFile(file, []byte(text), 0o644)) // the kubelet ignores temporary names with a dot
 	name := "pod/static-" + node
-	if err := e.wait(ctx, "create", name); err != nil {
-		return err
-	}
-	if err := e.wait(ctx, "condition=Ready", name); err != nil {
-		return err
-	}
+	e.wait("create", name)
+	e.wait("condition=Ready", name)
 	const container, uid = "{.status.containerStatuses[0].containerID}", "{.metadata.uid}"
-	before, err := e.get(ctx, name, uid)
-	if err != nil {
-		return err
-	}
-	runs, err := e.get(ctx, name, container)
-	if err != nil {
-		return err
-	}
-	if _, err := e.kubectl(ctx, "delete", name, "--wait=false"); err != nil {
-		return err
-	}
-	err = until(ctx, func() error {
-		after, err := e.get(ctx, name, uid)
-		if err == nil && after == before {
-			err = errors.New("the mirror Pod was not recreated")
+	before := e.get(name, uid)
+	runs := e.get(name, container)
+	e.kubectl("delete", name, "--wait=false")
+	e.until(func() {
+		if e.get(name, uid) == before {
+			fail("the mirror Pod was not recreated")
 		}
-		if err != nil {
-			return err
-		}
-		return e.is(ctx, name, container, runs)
+		e.is(name, container, runs)
 	})
-	if err != nil {
-		return err
-	}
-	if err := remove(ctx); err != nil {
-		return err
-	}
-	return e.wait(ctx, "delete", name)
+	remove()
+	e.wait("delete", name)
 }
 
 // Each kubelet reports, at its endpoint configz, the configuration of its file. What the kubelet does with it is not checked
 // here.
-func configuration(ctx context.Context, e *env) error {
+func configuration(e *env) {
 	for _, n := range e.nodes {
 		file := e.InNode(n.Name, "/var/lib/kubelet/config.yaml")
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
 		var want map[string]any
-		if err := yaml.Unmarshal(text, &want); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		said, err := e.kubectl(ctx, "get", "--raw", "/api/v1/nodes/"+n.Name+"/proxy/configz")
-		if err != nil {
-			return err
-		}
-		var got struct{ KubeletConfig map[string]any }
-		if err := json.Unmarshal([]byte(said), &got); err != nil {
-			return err
-		}
+		during(file, func() { noError(yaml.Unmarshal(must(os.ReadFile(file)), &want)) })
+		got := getJSON[struct{ KubeletConfig map[string]any }](e, "/api/v1/nodes/"+n.Name+"/proxy/configz")
 		for _, field := range []string{"evictionPressureTransitionPeriod", "maxOpenFiles", "cgroupDriver",
 			"serverTLSBootstrap", "staticPodPath"} {
 			if w, g := fmt.Sprint(want[field]), fmt.Sprint(got.KubeletConfig[field]); want[field] == nil || w != g {
-				return fmt.Errorf("kubelet of %s: %s is %s, but its file has %s", n.Name, field, g, w)
+				fail("kubelet of %s: %s is %s, but its file has %s", n.Name, field, g, w)
 			}
 		}
 	}
-	return nil
 }

@@ -9,13 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"slipway.build/pkg/prove/cluster"
 )
 
 // stop stops processes, as if they hung.
-func stop(all []*os.Process) error { return signal(all, syscall.SIGSTOP) }
+func stop(all []*os.Process) { noError(signal(all, syscall.SIGSTOP)) }
 
 // resume continues stopped processes.
-func resume(all []*os.Process) error { return signal(all, syscall.SIGCONT) }
+func resume(all []*os.Process) { noError(signal(all, syscall.SIGCONT)) }
 
 func signal(all []*os.Process, sig syscall.Signal) error {
 	for _, p := range all {
@@ -27,17 +29,16 @@ func signal(all []*os.Process, sig syscall.Signal) error {
 }
 
 // processes returns the processes of a program in a node. They are handles: a later process that gets the PID of one is not meant.
-func (e *env) processes(node, program string) ([]*os.Process, error) {
-	for _, n := range e.nodes {
-		if n.Name == node {
-			found, err := handles(func() ([]int, error) { return descendants(n.PID, program) }, os.FindProcess)
-			if err == nil && len(found) == 0 {
-				err = fmt.Errorf("node %s runs no %s", node, program)
-			}
-			return found, err
-		}
+func (e *env) processes(node, program string) []*os.Process {
+	i := slices.IndexFunc(e.nodes, func(n cluster.Process) bool { return n.Name == node })
+	if i < 0 {
+		fail("there is no node %s", node)
 	}
-	return nil, fmt.Errorf("there is no node %s", node)
+	found := must(handles(func() ([]int, error) { return descendants(e.nodes[i].PID, program) }, os.FindProcess))
+	if len(found) == 0 {
+		fail("node %s runs no %s", node, program)
+	}
+	return found
 }
 
 // handles returns handles of the processes that list returns. Find is [os.FindProcess]. The list is read again once there are handles,

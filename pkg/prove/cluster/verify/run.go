@@ -193,21 +193,17 @@ func (r *runner) down(c Check) string {
 // make makes a check in a namespace of its own, and cleans up after it. Components are looked at where they are: whether a
 // namespace can be made depends on them.
 func (c *target) make(ctx context.Context, check Check) (details string, err error) {
-	e := &env{target: c, namespace: "kube-system"}
-	if check.Group != components {
-		e.namespace = "verify-" + check.Name + "-" + strings.ToLower(rand.Text()[:5])
-	}
-	defer func() {
-		var why skip
-		if err != nil && !errors.As(err, &why) {
-			details = e.explain(ctx, check)
+	e := &env{target: c, ctx: ctx, namespace: "kube-system"}
+	err = attempt(func() {
+		if check.Group != components {
+			e.namespace = "verify-" + check.Name + "-" + strings.ToLower(rand.Text()[:5])
+			e.begin()
 		}
-		err = errors.Join(err, e.cleanUp(ctx))
-	}()
-	if check.Group != components {
-		if err := e.begin(ctx); err != nil {
-			return "", err
-		}
+		check.run(e)
+	})
+	var why skip
+	if err != nil && !errors.As(err, &why) {
+		details = e.explain(ctx, check)
 	}
-	return "", check.run(ctx, e)
+	return details, errors.Join(err, e.cleanUp())
 }

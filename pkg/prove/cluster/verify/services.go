@@ -1,9 +1,7 @@
 package verify
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -29,397 +27,234 @@ var serviceChecks = group("services", []string{scheduler, kubelet, kubeProxy, co
 )
 
 // web makes two Pods that serve, and a client to ask from.
-func (e *env) web(ctx context.Context) error {
+func (e *env) web() {
 	names := []string{"web-0", "web-1"}
 	text := pod("client", "wait")
 	for n, name := range names {
 		text += pod(name, "serve", label("app: web"), spec("{hostname: "+name+", subdomain: web, nodeName: "+e.nodes[n%len(e.nodes)].Name+"}"))
 	}
-	if err := e.apply(ctx, text); err != nil {
-		return err
-	}
-	return e.ready(ctx, append(names, "client")...)
+	e.apply(text)
+	e.ready(append(names, "client")...)
 }
 
 // service makes a Service for the Pods of web.
-func (e *env) service(ctx context.Context, name string, fields ...string) error {
-	return e.apply(ctx, `{apiVersion: v1, kind: Service, metadata: {name: $name},
-  spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}], $fields}}`, "name", name, "fields", strings.Join(fields, ", "))
+func (e *env) service(name string, fields ...string) {
+	e.apply(`{apiVersion: v1, kind: Service, metadata: {name: $name},
+  spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}], $fields}}`,
+		"name", name, "fields", strings.Join(fields, ", "))
 }
 
-// reaches requires that the client gets answers from both Pods, and from no other.
-func (e *env) reaches(ctx context.Context, url string) error {
-	return until(ctx, func() error {
-		said, err := e.exec(ctx, "client", "fetch", url+"/hostname", "20")
-		if err == nil {
-			err = fromBoth(said)
+// reaches waits until the client gets answers from both Pods, and from no other.
+func (e *env) reaches(url string) {
+	e.until(func() { fromBoth(e.exec("client", "fetch", url+"/hostname", "20")) })
+}
+
+// machineReaches waits until this machine gets answers from both Pods, and from no other.
+func (e *env) machineReaches(url string) { e.reachesBoth(e.httpGet, url) }
+
+// reachesBoth waits until answers come from both Pods, and from no other.
+func (e *env) reachesBoth(ask func(url string) string, url string) {
+	e.until(func() {
+		var said []string
+		for range 20 {
+			said = append(said, ask(url+"/hostname"))
 		}
-		return err
+		fromBoth(strings.Join(said, " "))
 	})
 }
 
 // fromBoth requires that the answers are the names of both Pods.
-func fromBoth(said string) error {
+func fromBoth(said string) {
 	names := strings.Fields(said)
 	slices.Sort(names)
 	if names = slices.Compact(names); !slices.Equal(names, []string{"web-0", "web-1"}) {
-		return fmt.Errorf("answers come from %q, want web-0 and web-1", names)
+		fail("answers come from %q, want web-0 and web-1", names)
 	}
-	return nil
 }
 
 // A cluster IP leads to each Pod of the Service, and refuses connections when there is none.
-func clusterIP(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "web"); err != nil {
-		return err
-	}
-	ip, err := e.get(ctx, "service/web", "{.spec.clusterIP}")
-	if err != nil {
-		return err
-	}
-	if err := e.reaches(ctx, "http://"+ip); err != nil {
-		return err
-	}
-	if _, err := e.kubectl(ctx, "delete", "pods", "--selector=app=web", "--now"); err != nil {
-		return err
-	}
-	return until(ctx, func() error {
-		_, err := e.exec(ctx, "client", "fetch", "http://"+ip+"/hostname")
-		return isRefused("connection refused")("an answer", err)
+func clusterIP(e *env) {
+	e.web()
+	e.service("web")
+	ip := e.get("service/web", "{.spec.clusterIP}")
+	e.reaches("http://" + ip)
+	e.kubectl("delete", "pods", "--selector=app=web", "--now")
+	e.until(func() {
+		refused("connection refused", func() string { return e.exec("client", "fetch", "http://"+ip+"/hostname") })
 	})
 }
 
 // A port of each node leads this machine to each Pod.
-func nodePort(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "web", "type: NodePort"); err != nil {
-		return err
-	}
-	port, err := e.get(ctx, "service/web", "{.spec.ports[0].nodePort}")
-	if err != nil {
-		return err
-	}
+func nodePort(e *env) {
+	e.web()
+	e.service("web", "type: NodePort")
+	port := e.get("service/web", "{.spec.ports[0].nodePort}")
 	for _, n := range e.nodes {
-		if err := machineReaches(ctx, "http://"+n.Address+":"+port); err != nil {
-			return fmt.Errorf("node %s: %w", n.Name, err)
-		}
+		during("node "+n.Name, func() { e.machineReaches("http://" + n.Address + ":" + port) })
 	}
-	return nil
-}
-
-// machineReaches requires that this machine gets answers from both Pods, and from no other.
-func machineReaches(ctx context.Context, url string) error {
-	return reachesBoth(ctx, httpGet, url)
-}
-
-// reachesBoth requires answers from both Pods, and from no other.
-func reachesBoth(ctx context.Context, ask func(ctx context.Context, url string) (string, error), url string) error {
-	return until(ctx, func() error {
-		var said []string
-		for range 20 {
-			name, err := ask(ctx, url+"/hostname")
-			if err != nil {
-				return err
-			}
-			said = append(said, name)
-		}
-		return fromBoth(strings.Join(said, " "))
-	})
 }
 
 // Each Service of type LoadBalancer has an address of its own, which leads this machine to each Pod, until the Service is deleted.
-func loadBalancer(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
+func loadBalancer(e *env) {
+	e.web()
 	const ip = "{.status.loadBalancer.ingress[0].ip}"
 	var addresses []string
 	for _, name := range []string{"web", "other"} {
-		if err := e.service(ctx, name, "type: LoadBalancer"); err != nil {
-			return err
-		}
-		if err := e.wait(ctx, "jsonpath="+ip, "service/"+name); err != nil {
-			return err
-		}
-		address, err := e.get(ctx, "service/"+name, ip)
-		if err != nil {
-			return err
-		}
+		e.service(name, "type: LoadBalancer")
+		e.wait("jsonpath="+ip, "service/"+name)
+		address := e.get("service/"+name, ip)
 		if slices.Contains(addresses, address) {
-			return fmt.Errorf("both Services have the address %s", address)
+			fail("both Services have the address %s", address)
 		}
-		if err := machineReaches(ctx, "http://"+address); err != nil {
-			return err
-		}
+		e.machineReaches("http://" + address)
 		addresses = append(addresses, address)
 	}
-	silent := func(address string) error {
-		return until(ctx, func() error {
-			if _, err := httpGet(ctx, "http://"+address+"/hostname"); err == nil {
-				return fmt.Errorf("%s still leads to Pods, though no Service has it", address)
+	silent := func(address string) {
+		e.until(func() {
+			if attempt(func() { e.httpGet("http://" + address + "/hostname") }) == nil {
+				fail("%s still leads to Pods, though no Service has it", address)
 			}
-			return nil
 		})
 	}
-	if _, err := e.kubectl(ctx, "delete", "service/web"); err != nil {
-		return err
-	}
-	if err := silent(addresses[0]); err != nil {
-		return err
-	}
-	if err := machineReaches(ctx, "http://"+addresses[1]); err != nil {
-		return err
-	}
+	e.kubectl("delete", "service/web")
+	silent(addresses[0])
+	e.machineReaches("http://" + addresses[1])
 	// Another Service may want the address that is free now, and then has no other.
-	if err := e.service(ctx, "other", "type: LoadBalancer", "loadBalancerIP: "+addresses[0]); err != nil {
-		return err
-	}
-	if err := machineReaches(ctx, "http://"+addresses[0]); err != nil {
-		return err
-	}
-	return silent(addresses[1])
+	e.service("other", "type: LoadBalancer", "loadBalancerIP: "+addresses[0])
+	e.machineReaches("http://" + addresses[0])
+	silent(addresses[1])
 }
 
-// resolves requires that a name has exactly the wanted addresses; without any, that it does not exist.
-func (e *env) resolves(ctx context.Context, name string, want ...string) error {
+// resolves waits until a name has exactly these addresses.
+func (e *env) resolves(name string, want ...string) {
 	slices.Sort(want)
-	return until(ctx, func() error {
-		said, err := e.exec(ctx, "client", "resolve", name)
-		if len(want) == 0 {
-			return isRefused("no such host")(said, err)
+	e.until(func() {
+		if got := strings.Fields(e.exec("client", "resolve", name)); !slices.Equal(got, want) {
+			fail("%s is %q, want %q", name, got, want)
 		}
-		if got := strings.Fields(said); err == nil && !slices.Equal(got, want) {
-			err = fmt.Errorf("%s is %q, want %q", name, got, want)
-		}
-		return err
 	})
-}
-
-// addresses returns the addresses of the Pods that serve.
-func (e *env) addresses(ctx context.Context) ([]string, error) {
-	all, err := e.get(ctx, "pods", "{.items[*].status.podIP}", "--selector=app=web")
-	return strings.Fields(all), err
 }
 
 // The name of a Service without a cluster IP resolves to its Pods, and each Pod has a name of its own.
-func headless(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "web", "clusterIP: None"); err != nil {
-		return err
-	}
-	all, err := e.addresses(ctx)
-	if err != nil {
-		return err
-	}
-	if err := e.resolves(ctx, "web", all...); err != nil {
-		return err
-	}
-	one, err := e.get(ctx, "pod/web-1", "{.status.podIP}")
-	if err != nil {
-		return err
-	}
-	return e.resolves(ctx, "web-1.web."+e.namespace+".svc.cluster.local", one)
+func headless(e *env) {
+	e.web()
+	e.service("web", "clusterIP: None")
+	e.resolves("web", strings.Fields(e.get("pods", "{.items[*].status.podIP}", "--selector=app=web"))...)
+	e.resolves("web-1.web."+e.namespace+".svc.cluster.local", e.get("pod/web-1", "{.status.podIP}"))
 }
 
 // The name of an ExternalName Service is an alias.
-func externalName(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "web"); err != nil {
-		return err
-	}
+func externalName(e *env) {
+	e.web()
+	e.service("web")
 	target := "web." + e.namespace + ".svc.cluster.local"
-	if err := e.apply(ctx, `{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {type: ExternalName, externalName: $target}}`,
-		"target", target); err != nil {
-		return err
-	}
-	err := until(ctx, func() error {
-		said, err := e.exec(ctx, "client", "alias", "other."+e.namespace+".svc.cluster.local")
-		if err == nil && said != target+"." {
-			err = fmt.Errorf("other is an alias for %q, want %s", said, target)
+	e.apply(`{apiVersion: v1, kind: Service, metadata: {name: other}, spec: {type: ExternalName, externalName: $target}}`,
+		"target", target)
+	e.until(func() {
+		if said := e.exec("client", "alias", "other."+e.namespace+".svc.cluster.local"); said != target+"." {
+			fail("other is an alias for %q, want %s", said, target)
 		}
-		return err
 	})
-	if err != nil {
-		return err
-	}
-	return e.reaches(ctx, "http://other")
+	e.reaches("http://other")
 }
 
 // A Service with session affinity leads a client to the same Pod every time.
-func sessionAffinity(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "web", "sessionAffinity: ClientIP"); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "any"); err != nil { // shows that both can be reached
-		return err
-	}
-	if err := e.reaches(ctx, "http://any"); err != nil {
-		return err
-	}
-	return until(ctx, func() error {
-		said, err := e.exec(ctx, "client", "fetch", "http://web/hostname", "20")
-		if names := strings.Fields(said); err == nil && len(slices.Compact(names)) != 1 {
-			err = fmt.Errorf("one client gets answers from %q", names)
+func sessionAffinity(e *env) {
+	e.web()
+	e.service("web", "sessionAffinity: ClientIP")
+	e.service("any") // shows that both can be reached
+	e.reaches("http://any")
+	e.until(func() {
+		names := strings.Fields(e.exec("client", "fetch", "http://web/hostname", "20"))
+		if len(slices.Compact(names)) != 1 {
+			fail("one client gets answers from %q", names)
 		}
-		return err
 	})
 }
 
 // The short, the qualified and the full name of a Service resolve to its cluster IP, and SRV records have its ports.
-func dns(ctx context.Context, e *env) error {
-	if err := e.web(ctx); err != nil {
-		return err
-	}
-	if err := e.service(ctx, "web"); err != nil {
-		return err
-	}
-	ip, err := e.get(ctx, "service/web", "{.spec.clusterIP}")
-	if err != nil {
-		return err
-	}
+func dns(e *env) {
+	e.web()
+	e.service("web")
+	ip := e.get("service/web", "{.spec.clusterIP}")
 	full := "web." + e.namespace + ".svc.cluster.local"
 	for _, name := range []string{"web", "web." + e.namespace, "web." + e.namespace + ".svc", full} {
-		if err := e.resolves(ctx, name, ip); err != nil {
-			return err
-		}
+		e.resolves(name, ip)
 	}
-	if err := e.resolves(ctx, "nothing."+e.namespace+".svc.cluster.local"); err != nil {
-		return err
-	}
-	return until(ctx, func() error {
-		said, err := e.exec(ctx, "client", "service", "_http._tcp."+full)
-		if err == nil && said != full+". 80" {
-			err = fmt.Errorf("the record of the Service's port is %q, want %q", said, full+". 80")
+	e.until(func() {
+		refused("no such host", func() string {
+			return e.exec("client", "resolve", "nothing."+e.namespace+".svc.cluster.local")
+		})
+	})
+	e.until(func() {
+		if said := e.exec("client", "service", "_http._tcp."+full); said != full+". 80" {
+			fail("the record of the Service's port is %q, want %q", said, full+". 80")
 		}
-		return err
 	})
 }
 
 // The environment of a Pod has the Services that existed before it.
-func environment(ctx context.Context, e *env) error {
-	if err := e.service(ctx, "my-web"); err != nil {
-		return err
-	}
-	ip, err := e.get(ctx, "service/my-web", "{.spec.clusterIP}")
-	if err != nil {
-		return err
-	}
-	if err := e.apply(ctx, pod("client", "serve")); err != nil {
-		return err
-	}
-	if err := e.ready(ctx, "client"); err != nil {
-		return err
-	}
+func environment(e *env) {
+	e.service("my-web")
+	ip := e.get("service/my-web", "{.spec.clusterIP}")
+	e.apply(pod("client", "serve"))
+	e.ready("client")
 	for name, want := range map[string]string{"MY_WEB_SERVICE_HOST": ip, "MY_WEB_SERVICE_PORT_HTTP": "80", "KUBERNETES_SERVICE_PORT": "443"} {
-		got, err := e.exec(ctx, "client", "fetch", "http://127.0.0.1:8080/env?name="+name)
-		if err != nil {
-			return err
-		}
-		if got != want {
-			return fmt.Errorf("%s is %q, want %q", name, got, want)
+		if got := e.exec("client", "fetch", "http://127.0.0.1:8080/env?name="+name); got != want {
+			fail("%s is %q, want %q", name, got, want)
 		}
 	}
-	return nil
 }
 
 const proxyConfig = "configmap/kube-proxy"
 
 // withMode returns a configuration of kube-proxy in another mode, and the mode that it had.
-func withMode(config, mode string) (changed, before string, err error) {
+func withMode(config, mode string) (changed, before string) {
 	var c map[string]any
-	if err := yaml.Unmarshal([]byte(config), &c); err != nil {
-		return "", "", fmt.Errorf("%s: %w", proxyConfig, err)
-	}
+	during(proxyConfig, func() { noError(yaml.Unmarshal([]byte(config), &c)) })
 	before, _ = c["mode"].(string)
 	c["mode"] = mode
-	text, err := yaml.Marshal(c)
-	return string(text), before, err
+	return string(must(yaml.Marshal(c))), before
 }
 
 // In each of kube-proxy's modes, new Services lead to their Pods.
-func proxyMode(mode string) func(context.Context, *env) error {
-	return func(ctx context.Context, e *env) error {
+func proxyMode(mode string) func(*env) {
+	return func(e *env) {
 		if mode == "ipvs" && !kernelHasIPVS() {
-			return skip("needs IPVS in the kernel: there is no /proc/net/ip_vs (try modprobe ip_vs)")
+			noError(skip("needs IPVS in the kernel: there is no /proc/net/ip_vs (try modprobe ip_vs)"))
 		}
-		before, err := e.get(ctx, proxyConfig, `{.data.config\.conf}`, "--namespace=kube-system")
-		if err != nil {
-			return err
-		}
-		changed, now, err := withMode(before, mode)
-		if err != nil {
-			return err
-		}
+		before := e.get(proxyConfig, `{.data.config\.conf}`, "--namespace=kube-system")
+		changed, now := withMode(before, mode)
 		if now != mode {
-			e.cleanup(func(ctx context.Context) error { return e.configureProxy(ctx, before) })
-			if err := e.configureProxy(ctx, changed); err != nil {
-				return err
-			}
+			e.cleanup(func() { e.configureProxy(before) })
+			e.configureProxy(changed)
 		}
-		if err := e.proxiesSay(ctx, mode); err != nil {
-			return err
-		}
-		if err := e.web(ctx); err != nil {
-			return err
-		}
-		if err := e.service(ctx, "web", "type: NodePort"); err != nil {
-			return err
-		}
-		if err := e.reaches(ctx, "http://web"); err != nil {
-			return err
-		}
-		port, err := e.get(ctx, "service/web", "{.spec.ports[0].nodePort}")
-		if err != nil {
-			return err
-		}
-		return until(ctx, func() error {
-			_, err := httpGet(ctx, "http://"+e.nodes[0].Address+":"+port+"/hostname")
-			return err
+		e.proxiesSay(mode)
+		e.web()
+		e.service("web", "type: NodePort")
+		e.reaches("http://web")
+		port := e.get("service/web", "{.spec.ports[0].nodePort}")
+		e.until(func() {
+			e.httpGet("http://" + e.nodes[0].Address + ":" + port + "/hostname")
 		})
 	}
 }
 
 // configureProxy changes the configuration of all kube-proxies, and waits until they run with it.
-func (e *env) configureProxy(ctx context.Context, config string) error {
-	patch, err := json.Marshal(map[string]any{"data": map[string]string{"config.conf": config}})
-	if err != nil {
-		return err
-	}
-	for _, args := range [][]string{
-		{"patch", proxyConfig, "--type=merge", "--patch=" + string(patch)},
-		{"rollout", "restart", "daemonset/kube-proxy"},
-		{"rollout", "status", "daemonset/kube-proxy", patience(ctx)},
-	} {
-		if _, err := e.kubectl(ctx, append([]string{"--namespace=kube-system"}, args...)...); err != nil {
-			return err
-		}
-	}
-	return nil
+func (e *env) configureProxy(config string) {
+	patch := must(json.Marshal(manifest{"data": manifest{"config.conf": config}}))
+	e.kubectl("--namespace=kube-system", "patch", proxyConfig, "--type=merge", "--patch="+string(patch))
+	e.kubectl("--namespace=kube-system", "rollout", "restart", "daemonset/kube-proxy")
+	e.rolledOut("daemonset/kube-proxy", "--namespace=kube-system")
 }
 
 // proxiesSay requires that each kube-proxy logs that it runs in a mode.
-func (e *env) proxiesSay(ctx context.Context, mode string) error {
-	return until(ctx, func() error {
-		said, err := e.kubectl(ctx, "--namespace=kube-system", "logs", "--selector=k8s-app=kube-proxy", "--tail=-1", "--prefix")
-		if err != nil {
-			return err
-		}
+func (e *env) proxiesSay(mode string) {
+	e.until(func() {
+		said := e.kubectl("--namespace=kube-system", "logs", "--selector=k8s-app=kube-proxy", "--tail=-1", "--prefix")
 		if n := strings.Count(said, "Using "+mode+" Proxier"); n != len(e.nodes) {
-			return fmt.Errorf("%d kube-proxies log that they use %s, want %d", n, mode, len(e.nodes))
+			fail("%d kube-proxies log that they use %s, want %d", n, mode, len(e.nodes))
 		}
-		return nil
 	})
 }
 

@@ -56,16 +56,15 @@ func withoutNodes(checks []Check, try maker) ([]Check, maker) {
 	}
 }
 
-// healthy requires that a program of a control plane without nodes says that it is. It holds no lease.
-func healthy(ctx context.Context, e *env, name string) error {
+// healthy waits until a program of a control plane without nodes says that it is. It holds no lease.
+func (e *env) healthy(name string) {
 	i := slices.IndexFunc(e.Processes, func(p cluster.Process) bool { return p.Name == name })
 	if i < 0 {
-		return fmt.Errorf("the cluster has no %s", name)
+		fail("the cluster has no %s", name)
 	}
-	return until(ctx, func() error {
+	e.until(func() {
 		// The program made its certificate itself.
-		_, err := e.kubectl(ctx, "get", "--raw=/healthz", "--server="+e.Processes[i].Address, "--insecure-skip-tls-verify",
+		e.kubectl("get", "--raw=/healthz", "--server="+e.Processes[i].Address, "--insecure-skip-tls-verify",
 			"--request-timeout=5s")
-		return err
 	})
 }
