@@ -41,70 +41,38 @@ func group(name string, needs []string, checks ...Check) []Check {
 func Select(names []string) ([]Check, error) { return selectFrom(All(), names) }
 
 func selectFrom(all []Check, names []string) ([]Check, error) {
-	if len(names) == 0 {
-		return all, nil
-	}
 	var known []string
 	for _, c := range all {
 		known = append(known, c.names()...)
 	}
-	chosen := map[int]bool{}
 	for _, name := range names {
-		found := false
-		for i, c := range all {
-			if slices.Contains(c.names(), name) {
-				chosen[i], found = true, true
-			}
-		}
-		if !found {
+		if !slices.Contains(known, name) {
 			return nil, suggest.Unknown("check or group", name, known)
 		}
 	}
-	var checks []Check
-	for i, c := range all {
-		if chosen[i] {
-			checks = append(checks, c)
-		}
-	}
-	return checks, nil
+	return slices.DeleteFunc(slices.Clone(all), func(c Check) bool {
+		isNamed := func(name string) bool { return slices.Contains(names, name) }
+		return len(names) > 0 && !slices.ContainsFunc(c.names(), isNamed)
+	}), nil
 }
 
 // WithComponents returns checks after those of the components that they need.
 func WithComponents(checks []Check) []Check {
-	wanted := map[string]bool{}
+	needed := map[string]bool{}
 	for _, c := range checks {
 		for _, name := range c.Needs {
-			wanted[name] = true
+			needed[name] = true
 		}
 		if c.Group == components {
-			wanted[c.Name] = true
+			needed[c.Name] = true
 		}
 	}
-	var all []Check
-	for _, c := range componentChecks {
-		if wanted[c.Name] {
-			all = append(all, c)
-		}
-	}
-	for _, c := range checks {
-		if c.Group != components {
-			all = append(all, c)
-		}
-	}
-	return all
+	first := slices.DeleteFunc(slices.Clone(componentChecks), func(c Check) bool { return !needed[c.Name] })
+	return append(first, slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return c.Group == components })...)
 }
+
+// String returns the name of a check with that of its group.
+func (c Check) String() string { return c.Group + "/" + c.Name }
 
 // names returns the names by which a check can be selected.
-func (c Check) names() []string { return []string{c.Group, c.Name, c.Group + "/" + c.Name} }
-
-// A skip is the error of a check that cannot decide anything here. It says what the check needs.
-type skip string
-
-func (s skip) Error() string { return string(s) }
-
-// severalNodes skips a check that one node passes whatever the cluster does.
-func (e *env) severalNodes(why string) {
-	if len(e.nodes) < 2 {
-		noError(skip("needs two nodes: " + why))
-	}
-}
+func (c Check) names() []string { return []string{c.Group, c.Name, c.String()} }

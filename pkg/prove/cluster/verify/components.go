@@ -1,10 +1,11 @@
 package verify
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
+
+	"slipway.build/pkg/prove/cluster"
 )
 
 // components is the group of checks that find out whether the programs of the cluster run.
@@ -57,31 +58,6 @@ func component(name string, run func(*env)) Check {
 	return c
 }
 
-// withoutAddons returns checks, of which those of addons that the cluster's release lacks are skipped.
-func withoutAddons(checks []Check, try maker, lacks []string) ([]Check, maker) {
-	lacking := func(c Check) string {
-		if c.Group == components && slices.Contains(lacks, c.Name) {
-			return c.Name
-		}
-		for _, name := range c.Needs {
-			if slices.Contains(lacks, name) {
-				return name
-			}
-		}
-		return ""
-	}
-	checks = slices.Clone(checks)
-	for i, c := range checks {
-		checks[i].Skips = c.Skips || lacking(c) != ""
-	}
-	return checks, func(ctx context.Context, c Check) (string, error) {
-		if name := lacking(c); name != "" {
-			return "", skip("needs " + name + ", which the cluster's release does not have")
-		}
-		return try(ctx, c)
-	}
-}
-
 func apiServerReady(e *env) {
 	e.until(func() { e.kubectl("get", "--raw", "/readyz?verbose", "--request-timeout=5s") })
 }
@@ -97,6 +73,19 @@ func renewsLease(name string) func(*env) {
 		before := e.leaseField(name, "renewTime", "")
 		e.leaseField(name, "renewTime", before)
 	}
+}
+
+// healthy waits until a program of a control plane without nodes says that it is. It holds no lease.
+func (e *env) healthy(name string) {
+	i := slices.IndexFunc(e.Processes, func(p cluster.Process) bool { return p.Name == name })
+	if i < 0 {
+		fail("the cluster has no %s", name)
+	}
+	e.until(func() {
+		// The program made its certificate itself.
+		e.kubectl("get", "--raw=/healthz", "--server="+e.Processes[i].Address, "--insecure-skip-tls-verify",
+			"--request-timeout=5s")
+	})
 }
 
 // leaseField returns a field of a component's lease once it is set and differs from its value before.

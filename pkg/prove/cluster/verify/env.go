@@ -57,6 +57,15 @@ func open(s *cluster.State) (*target, error) {
 	return t, nil
 }
 
+// openWithoutNodes returns a control plane without nodes.
+func openWithoutNodes(s *cluster.State) (*target, error) {
+	if !s.Ready {
+		return nil, fmt.Errorf("cluster %s %w", s.Name, cluster.ErrUnfinished)
+	}
+	kubectl, err := s.Kubectl()
+	return &target{State: s, kubectl: kubectl, image: "example.invalid/never-pulled"}, err
+}
+
 // lastNode returns a node other than the first, if there are several.
 func (t *target) lastNode() string { return t.nodes[len(t.nodes)-1].Name }
 

@@ -91,7 +91,7 @@ func run(ctx context.Context, o Options, try maker) (Report, error) {
 	}
 	all := Report{Seconds: time.Since(start).Seconds()}
 	for _, c := range o.Checks {
-		if result, ok := r.results[c.Group+"/"+c.Name]; ok {
+		if result, ok := r.results[c.String()]; ok {
 			all.Results = append(all.Results, result)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *runner) one(ctx context.Context, c Check) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.results[c.Group+"/"+c.Name] = result
+	r.results[c.String()] = result
 	if r.Each != nil {
 		r.Each(result)
 	}

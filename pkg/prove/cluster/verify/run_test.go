@@ -29,7 +29,7 @@ var fakes = []Check{
 // ending returns a maker whose checks end with these errors.
 func ending(errs map[string]error) maker {
 	return func(_ context.Context, c Check) (string, error) {
-		err := errs[c.Group+"/"+c.Name]
+		err := errs[c.String()]
 		if err == nil {
 			return "", nil
 		}
@@ -198,7 +198,7 @@ func TestComponentsAreSelectedWithChecks(t *testing.T) {
 		}
 		var got []string
 		for _, c := range WithComponents(checks) {
-			got = append(got, c.Group+"/"+c.Name)
+			got = append(got, c.String())
 		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("for %q got %q, want %s", tt.names, got, tt.want)
@@ -302,7 +302,7 @@ func TestSelectByGroupAndName(t *testing.T) {
 		checks, err := selectFrom(fakes, tt.names)
 		var got []string
 		for _, c := range checks {
-			got = append(got, c.Group+"/"+c.Name)
+			got = append(got, c.String())
 		}
 		if err != nil || strings.Join(got, " ") != tt.want {
 			t.Errorf("%q selects %q, %v, want %s", tt.names, got, err, tt.want)
@@ -324,7 +324,7 @@ func TestChecksHaveUniqueValidNames(t *testing.T) {
 	seen := map[string]bool{}
 	var skips []string
 	for _, c := range All() {
-		id := c.Group + "/" + c.Name
+		id := c.String()
 		if seen[id] || len("verify-"+c.Name+"-xxxxx-more") > 63 || strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz-") != "" || c.run == nil {
 			t.Errorf("check %s", id)
 		}

@@ -1,0 +1,78 @@
+package verify
+
+import (
+	"context"
+	"slices"
+)
+
+// A skip is the error of a check that cannot decide anything here. It says what the check needs.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// severalNodes skips a check that one node passes whatever the cluster does.
+func (e *env) severalNodes(why string) {
+	if len(e.nodes) < 2 {
+		noError(skip("needs two nodes: " + why))
+	}
+}
+
+// nodeless are the checks that a control plane without nodes can decide. They need no Pod that runs.
+var nodeless = []string{
+	components + "/" + apiServer, components + "/" + controllerManager, components + "/" + scheduler,
+	"api/authentication", "api/authorization", "api/admission", "api/validation", "api/storage", "api/conflict", "api/watch",
+	"api/selectors", "api/patch", "api/custom-resource", "api/conversion",
+	"api/open-api", "api/apply-conflict", "api/bookmarks", "api/admission-policy", "api/webhooks",
+	"controllers/garbage-collection", "controllers/namespace-deletion", "controllers/quota", "controllers/certificates",
+}
+
+// nodesFor says what the other checks of a group need nodes for.
+var nodesFor = map[string]string{
+	components:    "it runs in nodes",
+	"api":         "it is about Pods that run",
+	"scheduler":   "Pods have to be placed",
+	"kubelet":     "kubelets run there",
+	"services":    "Services lead to Pods that run",
+	"metrics":     "there is nothing to measure without",
+	"controllers": "its Pods have to run",
+}
+
+// withoutNodes skips the checks that need nodes.
+func withoutNodes(checks []Check, try maker) ([]Check, maker) {
+	return skipping(checks, try, func(c Check) string {
+		if slices.Contains(nodeless, c.String()) {
+			return ""
+		}
+		return "needs nodes: " + nodesFor[c.Group]
+	})
+}
+
+// withoutAddons skips the checks of addons that the cluster's release lacks, and those that need one.
+func withoutAddons(checks []Check, try maker, lacks []string) ([]Check, maker) {
+	return skipping(checks, try, func(c Check) string {
+		needs := c.Needs
+		if c.Group == components {
+			needs = append([]string{c.Name}, needs...)
+		}
+		for _, name := range needs {
+			if slices.Contains(lacks, name) {
+				return "needs " + name + ", which the cluster's release does not have"
+			}
+		}
+		return ""
+	})
+}
+
+// skipping skips the checks for which lack says what they need.
+func skipping(checks []Check, try maker, lack func(Check) string) ([]Check, maker) {
+	checks = slices.Clone(checks)
+	for i, c := range checks {
+		checks[i].Skips = c.Skips || lack(c) != ""
+	}
+	return checks, func(ctx context.Context, c Check) (string, error) {
+		if why := lack(c); why != "" {
+			return "", skip(why)
+		}
+		return try(ctx, c)
+	}
+}
