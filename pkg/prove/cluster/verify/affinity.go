@@ -2,9 +2,44 @@ package verify
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
+
+// A Pod with a node selector is pending until a node has the label, and runs there.
+func nodeSelector(e *env) {
+	e.waitsForLabel("nodeSelector: {" + e.label() + ": ssd}")
+}
+
+// So does a Pod whose node affinity requires the label.
+func nodeAffinityRequired(e *env) {
+	e.waitsForLabel("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: " +
+		"[{matchExpressions: [{key: " + e.label() + ", operator: In, values: [ssd, nvme]}]}]}}}")
+}
+
+func (e *env) waitsForLabel(field string) {
+	e.apply(pod("web", "wait", spec(field)))
+	e.waits("web", "didn't match Pod's node affinity/selector")
+	e.labelNode(e.lastNode(), "ssd")
+	e.on("web", e.lastNode())
+}
+
+// Pods that prefer a node run there although there are others, and a Pod that prefers what no node has runs anyway.
+func nodeAffinityPreferred(e *env) {
+	e.severalNodes("on the only node a Pod runs whatever it prefers")
+	const field = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: " +
+		"[{key: %s, operator: In, values: [%s]}]}}]}}"
+	e.labelNode(e.lastNode(), "ssd")
+	names := []string{"a", "b", "c", "d"} // more than chance would put there
+	text := pod("tape", "wait", spec(fmt.Sprintf(field, e.label(), "tape")))
+	for _, name := range names {
+		text += pod(name, "wait", spec(fmt.Sprintf(field, e.label(), "ssd")))
+	}
+	e.apply(text)
+	for _, name := range names {
+		e.on(name, e.lastNode())
+	}
+	e.scheduled("tape")
+}
 
 // nodeAffinity returns a Pod's field that requires one of several terms, each of several expressions.
 func nodeAffinity(terms ...string) edit {
@@ -63,6 +98,37 @@ func affinityOperators(e *env) {
 	}
 }
 
+// A Pod that requires to be near another is pending until that exists, and runs on its node.
+func podAffinity(e *env) {
+	e.apply(pod("web", "wait", spec("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+		"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}")))
+	e.waits("web", "didn't match pod affinity rules")
+	e.apply(pod("cache", "wait"))
+	e.on("web", e.scheduled("cache"))
+}
+
+// Pods that require to be apart run on different nodes, and one more is pending until one of them is gone.
+func podAntiAffinity(e *env) {
+	apart := func(name string) string {
+		return pod(name, "wait", label("role: single"), spec("affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+			"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {role: single}}}]}}"))
+	}
+	seen := map[string]string{}
+	for n := range e.nodes {
+		name := fmt.Sprintf("web-%d", n)
+		e.apply(apart(name))
+		node := e.scheduled(name)
+		if other := seen[node]; other != "" {
+			fail("pods %s and %s are both on %s", other, name, node)
+		}
+		seen[node] = name
+	}
+	e.apply(apart("more"))
+	e.waits("more", "didn't match pod anti-affinity rules")
+	e.kubectl("delete", "pod/web-0")
+	e.scheduled("more")
+}
+
 // Pods that prefer to be near another Pod run on its node, and those that prefer to be away from it do not.
 func podAffinityPreferred(e *env) {
 	e.severalNodes("on the only node a Pod is near all others whatever it prefers")
@@ -81,13 +147,6 @@ func podAffinityPreferred(e *env) {
 	for n := range 4 {
 		e.on(fmt.Sprintf("near-%d", n), e.lastNode())
 		e.elsewhere(fmt.Sprintf("away-%d", n), e.lastNode())
-	}
-}
-
-// elsewhere requires that a Pod is scheduled, and not to a node.
-func (e *env) elsewhere(pod, not string) {
-	if node := e.scheduled(pod); node == not {
-		fail("pod %s is on %s, want another node", pod, node)
 	}
 }
 
@@ -118,66 +177,4 @@ func topologySpread(e *env) {
 	e.on("one", e.lastNode())
 	e.apply(pod("more", "wait", label("role: spread"), spread, here))
 	e.waits("more", "didn't match pod topology spread constraints")
-}
-
-// Of two nodes, the scheduler prefers the one of whose memory less is requested.
-func scoring(e *env) {
-	e.severalNodes("the only node has the highest score")
-	for _, full := range []string{e.nodes[0].Name, e.lastNode()} {
-		heavy, light := "heavy-on-"+full, "light-beside-"+full
-		most := e.mostMemory(full)
-		here := spec("nodeSelector: {kubernetes.io/hostname: " + full + "}")
-		e.apply(pod(heavy, "wait", here, container("resources: {requests: {memory: "+most+"}}")))
-		e.on(heavy, full)
-		e.apply(pod(light, "wait", container("resources: {requests: {memory: 16Mi}}")))
-		e.elsewhere(light, full)
-		e.kubectl("delete", "--now", "pod/"+heavy, "pod/"+light)
-	}
-}
-
-// mostMemory returns three quarters of a node's memory.
-func (e *env) mostMemory(node string) string {
-	text := e.get("node/"+node, "{.status.allocatable.memory}")
-	var kib int64
-	if _, err := fmt.Sscanf(text, "%dKi", &kib); err != nil {
-		fail("node %s has memory %q: %w", node, text, err)
-	}
-	return fmt.Sprintf("%dKi", kib*3/4)
-}
-
-// A Pod that names a node which does not exist is deleted.
-func missingNode(e *env) {
-	e.apply(pod("lost", "wait", spec("nodeName: missing-"+e.namespace)))
-	e.wait("delete", "pod/lost")
-}
-
-// A kubelet refuses a Pod for which its node has not enough: nobody has to ask the scheduler.
-func outOfCPU(e *env) {
-	e.apply(pod("large", "wait", spec("nodeName: "+e.lastNode()), requests("cpu", "1000")))
-	e.wait("jsonpath={.status.phase}=Failed", "pod/large")
-	e.is("pod/large", "{.status.reason}", "OutOfcpu")
-}
-
-// A taint evicts the Pods of a node that do not tolerate it, and those that tolerate it for some seconds after these.
-func taintEviction(e *env) {
-	node, key := e.lastNode(), e.label()
-	tolerates := func(seconds string) edit {
-		return spec("tolerations: [{key: " + key + ", operator: Exists, effect: NoExecute" + seconds + "}]")
-	}
-	here := spec("nodeName: " + node)
-	brief := spec("terminationGracePeriodSeconds: 1")
-	e.apply(pod("plain", "wait", here, brief) + pod("patient", "wait", here, brief, tolerates(", tolerationSeconds: 6")) +
-		pod("tolerant", "wait", here, brief, tolerates("")))
-	e.ready("plain", "patient", "tolerant")
-	pods := e.watch("/api/v1", "pods")
-	e.cleanup(func() {
-		e.kubectl("taint", "node", node, key+"-")
-		e.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s") // it may have been there
-	})
-	e.kubectl("taint", "node", node, key+"=gone:NoExecute")
-	e.wait("delete", "pod/plain", "pod/patient")
-	if gone := pods.deleted(); !slices.Equal(gone, []string{"plain", "patient"}) {
-		fail("the taint has evicted %q, want plain and later patient", gone)
-	}
-	e.is("pod/tolerant", "{.status.phase}", "Running")
 }

@@ -2,104 +2,34 @@ package verify
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// What the API server does with requests, from authentication to validation, and with objects that it stores.
-var apiChecks = group("api", nil, append([]Check{
-	{Name: "authentication", run: authentication},
-	{Name: "authorization", run: authorization},
-	{Name: "admission", run: admission},
-	{Name: "validation", run: validation},
-	{Name: "storage", run: storage},
-	{Name: "conflict", run: conflict},
-	{Name: "watch", run: watch},
-	{Name: "selectors", run: selectors},
-	{Name: "patch", run: patch},
-	{Name: "custom-resource", run: customResource},
-	{Name: "aggregation", Needs: []string{kubelet, kubeProxy, metricsServer}, run: aggregation},
-	{Name: "conversion", run: conversion},
-	{Name: "open-api", run: openAPI},
-	{Name: "apply-conflict", run: applyConflict},
-	{Name: "bookmarks", run: bookmarks},
-	{Name: "node-authorization", Needs: []string{kubelet}, run: nodeAuthorization},
-	{Name: "admission-policy", run: admissionPolicy},
-	{Name: "webhooks", run: webhooks},
-}, writtenChecks...)...)
-
-// as runs kubectl with a token and no other credentials, in a kubeconfig that only root can read.
-func (e *env) as(token string, args ...string) string {
-	found := e.kubectl("config", "view", "--raw", "-o", "jsonpath={.clusters[0].cluster}")
-	text := document(manifest{
-		"apiVersion": "v1", "kind": "Config", "current-context": "it",
-		"clusters": []any{manifest{"name": "it", "cluster": json.RawMessage(found)}},
-		"users":    []any{manifest{"name": "it", "user": manifest{"token": token}}},
-		"contexts": []any{manifest{"name": "it", "context": manifest{"cluster": "it", "user": "it"}}},
-	})
-	dir := must(os.MkdirTemp("", "slipway-verify-"))
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "kubeconfig")
-	noError(os.WriteFile(file, []byte(text), 0o600))
-	return must(e.runKubectl(e.ctx, file, "", args...))
-}
-
-// token returns a token of the namespace's service account.
-func (e *env) token() string { return strings.TrimSpace(e.kubectl("create", "token", "default")) }
-
-// A service account's token authenticates it, and a token with one letter changed does not.
-func authentication(e *env) {
-	token := e.token()
-	who := e.as(token, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
-	if want := "system:serviceaccount:" + e.namespace + ":default"; who != want {
-		fail("the token belongs to %q, want %q", who, want)
-	}
-	refused("must be logged in", func() string { return e.as(flip(token), "get", "configmaps") })
-}
-
-// flip changes a letter in the signature of a token.
-func flip(token string) string {
-	at := strings.LastIndexByte(token, '.') + 10
-	letter := "A"
-	if token[at] == 'A' {
-		letter = "B"
-	}
-	return token[:at] + letter + token[at+1:]
-}
-
-// A service account may read nothing until a role binding allows it, and then no more than that.
-func authorization(e *env) {
-	token := e.token()
-	refused("is forbidden", func() string { return e.as(token, "get", "configmaps") })
-	e.kubectl("create", "rolebinding", "viewer", "--clusterrole=view", "--serviceaccount="+e.namespace+":default")
-	e.until(func() { e.as(token, "get", "configmaps") })
-	refused("is forbidden", func() string { return e.as(token, "get", "secrets") })
-}
-
-// A LimitRange sets the limit of containers that have none, and refuses higher ones.
-func admission(e *env) {
-	e.apply(`
-apiVersion: v1
-kind: LimitRange
-metadata: {name: limits}
-spec:
-  limits:
-  - {type: Container, default: {memory: 32Mi}, max: {memory: 64Mi}}
-`)
-	e.until(func() {
-		got := e.feed(e.expand(pod("web", "wait")), "create", "--dry-run=server", "-f", "-", "-o",
-			"jsonpath={.spec.containers[0].resources.limits.memory}")
-		if got != "32Mi" {
-			fail("the container's limit is %q, want the LimitRange's 32Mi", got)
-		}
-	})
-	large := pod("web", "wait", container("resources: {limits: {memory: 65Mi}}"))
-	refused("maximum memory usage per Container is 64Mi", func() string {
-		return e.feed(e.expand(large), "create", "--dry-run=server", "-f", "-")
-	})
-}
+// What the API server does with requests, from authentication to validation, with objects, and what it writes to etcd and the audit log.
+var apiChecks = group("api", nil,
+	Check{Name: "authentication", run: authentication},
+	Check{Name: "authorization", run: authorization},
+	Check{Name: "admission", run: admission},
+	Check{Name: "validation", run: validation},
+	Check{Name: "storage", run: storage},
+	Check{Name: "conflict", run: conflict},
+	Check{Name: "watch", run: watch},
+	Check{Name: "selectors", run: selectors},
+	Check{Name: "patch", run: patch},
+	Check{Name: "custom-resource", run: customResource},
+	Check{Name: "aggregation", Needs: []string{kubelet, kubeProxy, metricsServer}, run: aggregation},
+	Check{Name: "conversion", run: conversion},
+	Check{Name: "open-api", run: openAPI},
+	Check{Name: "apply-conflict", run: applyConflict},
+	Check{Name: "bookmarks", run: bookmarks},
+	Check{Name: "node-authorization", Needs: []string{kubelet}, run: nodeAuthorization},
+	Check{Name: "admission-policy", run: admissionPolicy},
+	Check{Name: "webhooks", run: webhooks},
+	Check{Name: "audit", Needs: []string{kubelet}, run: audit},
+	Check{Name: "encryption", Needs: []string{kubelet}, run: encryption},
+	Check{Name: "snapshot", Needs: []string{kubelet}, run: snapshot},
+)
 
 // A value out of range and a field that does not exist are refused.
 func validation(e *env) {
@@ -225,6 +155,21 @@ spec:
 	e.is("configmap/data", "{.data.a}", "2")
 }
 
+// Two managers of the same field conflict when they apply different values, unless one insists.
+func applyConflict(e *env) {
+	apply := func(manager, color string, flags ...string) string {
+		text := e.expand("{apiVersion: v1, kind: ConfigMap, metadata: {name: shared}, data: {color: $color}}", "color", color)
+		return e.feed(text, append([]string{"apply", "--server-side", "--field-manager=" + manager, "-f", "-"}, flags...)...)
+	}
+	apply("first", "green")
+	during("the same value", func() { apply("second", "green") })
+	refused(`conflict with "first"`, func() string { return apply("second", "blue") })
+	e.is("configmap/shared", "{.data.color}", "green")
+	apply("second", "blue", "--force-conflicts")
+	e.is("configmap/shared", "{.data.color}", "blue")
+	refused(`conflict with "second"`, func() string { return apply("first", "green") })
+}
+
 // A custom resource is served with its schema's defaults and limits until its definition is deleted.
 func customResource(e *env) {
 	api := e.namespace + ".example.com"
@@ -292,4 +237,79 @@ func conversion(e *env) {
 	e.apply(now)
 	e.is("horizontalpodautoscalers.v2.autoscaling/old", "{.spec.metrics[0].resource.target.averageUtilization}", "40")
 	e.is("horizontalpodautoscalers.v1.autoscaling/now", "{.spec.targetCPUUtilizationPercentage}", "50")
+}
+
+// The API describes itself: an index of groups, each with a document whose address has its digest, which kubectl explains.
+func openAPI(e *env) {
+	type index struct {
+		Paths map[string]struct{ ServerRelativeURL string }
+	}
+	at := getJSON[index](e, "/openapi/v3").Paths["apis/apps/v1"].ServerRelativeURL
+	if !strings.Contains(at, "?hash=") {
+		fail("the document of apps/v1 is at %q", at)
+	}
+	type document struct {
+		OpenAPI    string
+		Components struct{ Schemas map[string]json.RawMessage }
+	}
+	apps := getJSON[document](e, at)
+	if !strings.HasPrefix(apps.OpenAPI, "3.") || apps.Components.Schemas["io.k8s.api.apps.v1.Deployment"] == nil {
+		fail("the document of apps/v1, of OpenAPI %q, has no Deployment among %d schemas", apps.OpenAPI, len(apps.Components.Schemas))
+	}
+	said := e.kubectl("explain", "deployment.spec.replicas")
+	if !strings.Contains(said, "FIELD: replicas <integer>") {
+		fail("kubectl explain says %q", said)
+	}
+}
+
+// A watch that asks for bookmarks gets them, and another watch can go on from one. A watch from a version that is too old is refused.
+func bookmarks(e *env) {
+	configMaps := e.watch("/api/v1", "configmaps")
+	e.kubectl("create", "configmap", "before")
+	var bookmark string
+	e.until(func() { // the API server sends one two seconds before the end, if it has the time
+		for _, c := range configMaps.read("allowWatchBookmarks=true&timeoutSeconds=6") {
+			if c.Type == "BOOKMARK" {
+				bookmark = c.Object.Metadata.ResourceVersion
+			}
+		}
+		if bookmark == "" {
+			fail("the watch has ended without a bookmark")
+		}
+	})
+	e.kubectl("create", "configmap", "after")
+	configMaps.version = bookmark
+	if changes := configMaps.changes(); len(changes) != 1 || changes[0].Object.Metadata.Name != "after" {
+		fail("after the bookmark there were %d changes, want one", len(changes))
+	}
+	e.expires()
+}
+
+// expires requires that a watch from a version before the API server knew the resource is refused, and that one goes on after a list.
+func (e *env) expires() {
+	definition := "crd/things." + e.namespace + ".example.com"
+	e.cleanup(func() { e.kubectl("delete", definition, "--ignore-not-found", "--wait=false") })
+	e.apply(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.$namespace.example.com}
+spec:
+  group: $namespace.example.com
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`)
+	e.wait("condition=Established", definition)
+	var things watcher
+	e.until(func() { things = e.watch("/apis/"+e.namespace+".example.com/v1", "things") }) // it is served a moment later
+	old := things
+	old.version = "1"
+	said := ""
+	if err := attempt(func() { said = old.text("timeoutSeconds=1") }); err != nil {
+		said = err.Error()
+	}
+	if !strings.Contains(said, `"code":410`) && !strings.Contains(said, "too old resource version") {
+		fail("a watch from version 1 of a new resource is not refused as too old: %q", said)
+	}
+	things.changes()
 }

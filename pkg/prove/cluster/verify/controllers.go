@@ -7,13 +7,110 @@ import (
 	"time"
 )
 
-// What controllers do for workloads, and when objects, nodes or a leader are gone.
-var controllerChecks = group("controllers", nil, slices.Concat(workloadChecks, policyChecks, []Check{
-	{Name: "garbage-collection", run: garbageCollection},
-	{Name: "namespace-deletion", run: namespaceDeletion},
-	{Name: "leader-election", Alone: true, Needs: []string{kubelet}, run: leaderElection},
-	{Name: "node-lifecycle", Alone: true, Needs: []string{kubelet}, Limit: 5 * time.Minute, run: nodeLifecycle},
-})...)
+// podsNeed are the components that Pods need to run.
+var podsNeed = []string{scheduler, kubelet}
+
+// What controllers do for workloads and their limits, and when objects, nodes or a leader are gone.
+var controllerChecks = group("controllers", nil,
+	Check{Name: "deployment-rollout", Needs: podsNeed, run: deploymentRollout},
+	Check{Name: "deployment-pause", Needs: podsNeed, run: deploymentPause},
+	Check{Name: "deployment-recreate", Needs: podsNeed, run: deploymentRecreate},
+	Check{Name: "replicaset", Needs: podsNeed, run: replicaSet},
+	Check{Name: "scale-down", Needs: podsNeed, run: scaleDown},
+	Check{Name: "adoption", Needs: podsNeed, run: adoption},
+	Check{Name: "replication-controller", Needs: podsNeed, run: replicationController},
+	Check{Name: "statefulset-order", Needs: podsNeed, run: statefulSetOrder},
+	Check{Name: "statefulset-partition", Needs: podsNeed, run: statefulSetPartition},
+	Check{Name: "statefulset-on-delete", Needs: podsNeed, run: statefulSetOnDelete},
+	Check{Name: "daemonset", Needs: podsNeed, run: daemonSet},
+	Check{Name: "daemonset-each-node", Skips: true, Needs: podsNeed, run: daemonSetEachNode},
+	Check{Name: "job", Needs: podsNeed, run: job},
+	Check{Name: "job-parallelism", Needs: podsNeed, run: jobParallelism},
+	Check{Name: "cronjob", Long: true, Needs: podsNeed, run: cronJob},
+	Check{Name: "quota", run: quota},
+	Check{Name: "disruption-budget", Needs: podsNeed, run: disruptionBudget},
+	Check{Name: "volume-binding", Needs: podsNeed, run: volumeBinding},
+	Check{Name: "certificates", run: certificates},
+	Check{Name: "ttl-after-finished", Needs: podsNeed, run: ttlAfterFinished},
+	Check{Name: "garbage-collection", run: garbageCollection},
+	Check{Name: "namespace-deletion", run: namespaceDeletion},
+	Check{Name: "leader-election", Alone: true, Needs: []string{kubelet}, run: leaderElection},
+	Check{Name: "node-lifecycle", Alone: true, Needs: []string{kubelet}, Limit: 5 * time.Minute, run: nodeLifecycle},
+)
+
+// A quota counts the objects of a namespace, and refuses one too many until another is gone.
+func quota(e *env) {
+	e.kubectl("create", "quota", "two", "--hard=count/secrets=2")
+	used := func(want string) {
+		e.wait(`jsonpath={.status.used.count/secrets}=`+want, "resourcequota/two")
+	}
+	used("0")
+	for _, name := range []string{"a", "b"} {
+		e.kubectl("create", "secret", "generic", name)
+	}
+	used("2")
+	e.refused("exceeded quota: two", "create", "secret", "generic", "c")
+	e.kubectl("delete", "secret/a")
+	e.until(func() { e.kubectl("create", "secret", "generic", "c") })
+}
+
+// A Pod is not evicted while its disruption budget has none to spare, and is evicted afterwards.
+func disruptionBudget(e *env) {
+	e.workload("ReplicaSet", "replicas: 1", "1")
+	e.kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=1")
+	e.wait("jsonpath={.status.currentHealthy}=1", "poddisruptionbudget/web")
+	name := e.get("pods", "{.items[*].metadata.name}", "--selector=app=web")
+	eviction := e.expand(`{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "$pod", "namespace": "$namespace"}}`,
+		"pod", name)
+	evict := func() string {
+		return e.feed(eviction, "create", "-f", "-", "--raw", "/api/v1/namespaces/"+e.namespace+"/pods/"+name+"/eviction")
+	}
+	refused("would violate the pod's disruption budget", evict)
+	e.kubectl("scale", "replicaset/web", "--replicas=2")
+	e.wait("jsonpath={.status.disruptionsAllowed}=1", "poddisruptionbudget/web")
+	evict()
+	e.wait("delete", "pod/"+name)
+}
+
+// A claim is bound to the volume that fits, keeps it while a Pod uses it, and leaves it with its data.
+func volumeBinding(e *env) {
+	e.cleanup(func() {
+		e.kubectl("delete", "persistentvolume", e.namespace+"-small", e.namespace+"-large", "--ignore-not-found")
+	})
+	const volume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: $namespace-$size}
+spec:
+  storageClassName: $namespace
+  capacity: {storage: $storage}
+  accessModes: [ReadWriteOnce]
+  persistentVolumeReclaimPolicy: Retain
+  hostPath: {path: /tmp/$namespace-$size, type: DirectoryOrCreate}
+`
+	for size, storage := range map[string]string{"small": "1Mi", "large": "8Mi"} {
+		e.apply(volume, "size", size, "storage", storage)
+	}
+	e.apply(`
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: $namespace, accessModes: [ReadWriteOnce], resources: {requests: {storage: 4Mi}}}
+`)
+	e.wait("jsonpath={.status.phase}=Bound", "persistentvolumeclaim/data")
+	large := "persistentvolume/" + e.namespace + "-large"
+	e.is(large, "{.spec.claimRef.namespace}/{.spec.claimRef.name}", e.namespace+"/data")
+	user := pod("web", "wait", container("volumeMounts: [{name: data, mountPath: /data}]"),
+		spec("{nodeName: "+e.lastNode()+", securityContext: {runAsUser: 0}, volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}"))
+	e.apply(user)
+	e.ready("web")
+	e.exec("web", "write", "/data/note", "hello")
+	e.kubectl("delete", "persistentvolumeclaim/data", "--wait=false")
+	during("while a Pod uses it", func() { e.is("persistentvolumeclaim/data", "{.status.phase}", "Bound") })
+	e.kubectl("delete", "pod/web", "--now")
+	e.wait("delete", "persistentvolumeclaim/data")
+	e.wait("jsonpath={.status.phase}=Released", large)
+}
 
 // Dependents of a deleted object go after it, before it or not at all: background, foreground or orphan deletion.
 func garbageCollection(e *env) {

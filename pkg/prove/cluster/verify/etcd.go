@@ -14,6 +14,22 @@ func (e *env) etcdctl(args ...string) string {
 	return e.kubectl(append(command, args...)...)
 }
 
+// etcd has Secrets encrypted, and other objects as they are.
+func encryption(e *env) {
+	const word = "open-sesame"
+	e.kubectl("create", "secret", "generic", "word", "--from-literal=word="+word)
+	e.kubectl("create", "configmap", "word", "--from-literal=word="+word)
+	stored := func(kind string) string {
+		return e.etcdctl("get", "--print-value-only", "/registry/"+kind+"/"+e.namespace+"/word")
+	}
+	if secret := stored("secrets"); !strings.HasPrefix(secret, "k8s:enc:secretbox:v1:") || strings.Contains(secret, word) {
+		fail("etcd has the Secret as %.40q", secret)
+	}
+	if plain := stored("configmaps"); !strings.Contains(plain, word) {
+		fail("etcd has the ConfigMap as %.40q", plain)
+	}
+}
+
 // A snapshot of etcd, restored beside it, has the objects of that time and not those since.
 func snapshot(e *env) {
 	// etcd's folder is the only one that its Pod shares with the node.

@@ -105,52 +105,32 @@ func portForward(e *env) {
 	})
 }
 
-// probed is a Pod with a Service, whose health or readiness can be switched off.
-const probed = `
-apiVersion: v1
-kind: Pod
-metadata: {name: web, labels: {app: web}}
-spec:
-  containers:
-  - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [serve],
-     $kind: {httpGet: {path: $path, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5}}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
-`
-
-// A container that fails its liveness probe is restarted.
-func liveness(e *env) {
-	e.apply(probed, "kind", "livenessProbe", "path", "/healthy")
-	e.ready("web")
-	before := e.get("pod/web", "{.status.containerStatuses[0].containerID}")
-	e.exec("web", "fetch", "http://127.0.0.1:8080/healthy?set=false")
-	e.until(func() {
-		after := e.get("pod/web", "{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} "+
-			"{.status.containerStatuses[0].containerID}")
-		if strings.HasPrefix(after, "0 ") || !strings.Contains(after, " true ") || strings.HasSuffix(after, before) {
-			fail("the container was not restarted: %s", after)
-		}
-	})
-}
-
-// A Pod is an endpoint of its Service only while its readiness probe succeeds.
-func readiness(e *env) {
-	e.apply(probed, "kind", "readinessProbe", "path", "/ready")
-	for n, want := range []string{"true", "false", "true"} {
-		if n > 0 {
-			e.exec("web", "fetch", "http://127.0.0.1:8080/ready?set="+want)
-		}
+// An image that no registry has, or that may not be pulled, keeps a container waiting. One that is there is not pulled again, unless the
+// Pod says so.
+func imagePull(e *env) {
+	here := spec("nodeName: " + e.lastNode())
+	image := func(name, policy string) edit {
+		return container("{image: " + name + ", imagePullPolicy: " + policy + "}")
+	}
+	const missing = "example.invalid/missing:1"
+	e.apply(pod("missing", "wait", here, image(missing, "IfNotPresent")) + pod("never", "wait", here, image(missing, "Never")) +
+		pod("always", "wait", here, image(e.image, "Always")))
+	const waiting = "jsonpath={.status.containerStatuses[0].state.waiting.reason}="
+	for _, state := range [][2]string{{"never", "ErrImageNeverPull"}, {"missing", "ImagePullBackOff"}} {
+		e.wait(waiting+state[1], "pod/"+state[0])
+	}
+	e.ready("always")
+	e.apply(pod("present", "wait", here))
+	e.ready("present")
+	for name, want := range map[string]string{"always": "Successfully pulled image", "present": "already present on machine",
+		"missing": "Failed to pull image"} {
 		e.until(func() {
-			ready := e.get("endpointslices", "{.items[*].endpoints[*].conditions.ready}", "--selector=kubernetes.io/service-name=web")
-			if ready != want {
-				fail("endpoints are ready: %q, want %q", ready, want)
+			said := e.get("events", "{.items[*].message}", "--field-selector=involvedObject.name="+name)
+			if !strings.Contains(said, want) {
+				fail("no event of pod %s says %q: %s", name, want, said)
 			}
 		})
 	}
-	e.is("pod/web", "{.status.containerStatuses[0].restartCount}", "0")
 }
 
 // Volumes hold what they are declared to hold, and other containers and, in a hostPath, the node see what a container writes.
@@ -201,35 +181,6 @@ spec:
 	}
 }
 
-// A container that uses more memory than its limit is killed, and one that uses less is not.
-func memoryLimit(e *env) {
-	limited := func(name, args string) string {
-		return pod(name, args, spec("restartPolicy: Never"), container("resources: {limits: {memory: 64Mi}}"))
-	}
-	e.apply(limited("small", "allocate 8") + limited("large", "allocate 256"))
-	e.wait("jsonpath={.status.containerStatuses[0].state.terminated.reason}=OOMKilled", "pod/large")
-	e.ready("small")
-	e.is("pod/small", "{.status.phase}", "Running")
-}
-
-// A Pod that fills a volume beyond its size limit is evicted, and one that does not is not.
-func eviction(e *env) {
-	filling := func(name, size string) string {
-		return pod(name, "fill /data/file "+size, container("volumeMounts: [{name: data, mountPath: /data}]"),
-			spec("{securityContext: {runAsUser: 0}, volumes: [{name: data, emptyDir: {sizeLimit: 4Mi}}]}"))
-	}
-	e.apply(filling("large", "16") + filling("small", "1"))
-	e.evicted("large")
-	e.is("pod/small", "{.status.phase}", "Running")
-}
-
-// evicted waits until a Pod is evicted, and requires that no other is. The event says so. The Pod's status may not: a container that ends
-// without an error has succeeded.
-func (e *env) evicted(name string) {
-	e.wait("jsonpath={.status.containerStatuses[0].state.terminated}", "pod/"+name)
-	e.is("events", `{.items[?(@.reason=="Evicted")].involvedObject.name}`, name)
-}
-
 // A Pod runs while its manifest is in the node's folder. The API shows a mirror of it, whose deletion does not end it.
 func staticPod(e *env) {
 	node := e.lastNode()
@@ -258,6 +209,34 @@ func staticPod(e *env) {
 	})
 	remove()
 	e.wait("delete", name)
+}
+
+// Each node reports its addresses, versions, resources and conditions, and its kubelet renews a lease.
+func nodeStatus(e *env) {
+	for _, n := range e.nodes {
+		what := "node/" + n.Name
+		for path, want := range map[string]string{
+			`{.status.addresses[?(@.type=="InternalIP")].address}`: n.Address,
+			`{.status.addresses[?(@.type=="Hostname")].address}`:   n.Name,
+			`{.status.nodeInfo.kubeletVersion}`:                    e.Version,
+			`{.status.conditions[?(@.status=="True")].type}`:       "Ready",
+			`{.status.nodeInfo.operatingSystem}`:                   "linux",
+		} {
+			e.is(what, path, want)
+		}
+		runtime := e.get(what, "{.status.nodeInfo.containerRuntimeVersion}")
+		if !strings.HasPrefix(runtime, "containerd://") {
+			fail("%s runs %q, want containerd", what, runtime)
+		}
+		lease := "lease/" + n.Name
+		before := e.get(lease, "{.spec.renewTime}", "--namespace=kube-node-lease")
+		e.until(func() {
+			now := e.get(lease, "{.spec.renewTime}", "--namespace=kube-node-lease")
+			if now == before {
+				fail("the kubelet of %s does not renew its lease", n.Name)
+			}
+		})
+	}
 }
 
 // Each kubelet reports, at its endpoint configz, the configuration of its file. What the kubelet does with it is not checked

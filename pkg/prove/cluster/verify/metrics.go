@@ -51,3 +51,31 @@ func (e *env) top(what string) map[string][]string {
 	}
 	return rows
 }
+
+// An autoscaler adds a Pod when those there are use more than they should.
+func autoscaling(e *env) {
+	e.apply(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [allocate, "64"], resources: {requests: {memory: 32Mi}}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 1
+  maxReplicas: 2
+  metrics: [{type: Resource, resource: {name: memory, target: {type: Utilization, averageUtilization: 50}}}]
+`)
+	e.wait("jsonpath={.spec.replicas}=2", "deployment/web")
+	// It scales first, and says why later.
+	e.becomes("horizontalpodautoscaler/web", `{.status.conditions[?(@.type=="ScalingActive")].reason}`, "ValidMetricFound")
+}

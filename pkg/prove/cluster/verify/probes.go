@@ -1,10 +1,56 @@
 package verify
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 )
+
+// probed is a Pod with a Service, whose health or readiness can be switched off.
+const probed = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  containers:
+  - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [serve],
+     $kind: {httpGet: {path: $path, port: 8080}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+`
+
+// A container that fails its liveness probe is restarted.
+func liveness(e *env) {
+	e.apply(probed, "kind", "livenessProbe", "path", "/healthy")
+	e.ready("web")
+	before := e.get("pod/web", "{.status.containerStatuses[0].containerID}")
+	e.exec("web", "fetch", "http://127.0.0.1:8080/healthy?set=false")
+	e.until(func() {
+		after := e.get("pod/web", "{.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} "+
+			"{.status.containerStatuses[0].containerID}")
+		if strings.HasPrefix(after, "0 ") || !strings.Contains(after, " true ") || strings.HasSuffix(after, before) {
+			fail("the container was not restarted: %s", after)
+		}
+	})
+}
+
+// A Pod is an endpoint of its Service only while its readiness probe succeeds.
+func readiness(e *env) {
+	e.apply(probed, "kind", "readinessProbe", "path", "/ready")
+	for n, want := range []string{"true", "false", "true"} {
+		if n > 0 {
+			e.exec("web", "fetch", "http://127.0.0.1:8080/ready?set="+want)
+		}
+		e.until(func() {
+			ready := e.get("endpointslices", "{.items[*].endpoints[*].conditions.ready}", "--selector=kubernetes.io/service-name=web")
+			if ready != want {
+				fail("endpoints are ready: %q, want %q", ready, want)
+			}
+		})
+	}
+	e.is("pod/web", "{.status.containerStatuses[0].restartCount}", "0")
+}
 
 // Probes by TCP, gRPC and a command decide whether a container is ready, and others wait for a startup probe.
 func probes(e *env) {
@@ -98,108 +144,5 @@ spec:
 	said := e.kubectl("logs", "sidecar", "--container=main")
 	if strings.TrimSpace(said) != "sidecar" {
 		fail("beside the container, %q answers, want sidecar", said)
-	}
-}
-
-// A Pod has the class of service that its requests and limits give it, and a control group with these limits.
-func qualityOfService(e *env) {
-	here := spec("nodeName: " + e.lastNode())
-	classes := []struct{ name, class, folder, resources, memory, cpu string }{
-		{"guaranteed", "Guaranteed", "", "{requests: {cpu: 200m, memory: 32Mi}, limits: {cpu: 200m, memory: 32Mi}}", "33554432", "20000"},
-		{"burstable", "Burstable", "burstable", "{requests: {cpu: 100m, memory: 16Mi}, limits: {memory: 64Mi}}", "67108864", ""},
-		{"best-effort", "BestEffort", "besteffort", "{}", "", ""},
-	}
-	var text string
-	var names []string
-	for _, c := range classes {
-		text, names = text+pod(c.name, "wait", here, container("resources: "+c.resources)), append(names, c.name)
-	}
-	e.apply(text)
-	e.ready(names...)
-	for _, c := range classes {
-		e.is("pod/"+c.name, "{.status.qosClass}", c.class)
-		group := filepath.Join(c.folder, "pod"+e.get("pod/"+c.name, "{.metadata.uid}"))
-		limit := e.controlGroup(group, "memory", "memory.limit_in_bytes", "memory.max").read()
-		if c.memory != "" && limit != c.memory {
-			fail("the control group of pod %s is limited to %s bytes of memory, want %s", c.name, limit, c.memory)
-		}
-		quota := e.controlGroup(group, "cpu", "cpu.cfs_quota_us", "cpu.max").read()
-		if quota, _, _ := strings.Cut(quota, " "); c.cpu != "" && quota != c.cpu {
-			fail("the control group of pod %s has %s µs of processor time in 100 ms, want %s", c.name, quota, c.cpu)
-		}
-	}
-}
-
-// A groupFile is a file of a control group.
-type groupFile string
-
-// controlGroup returns a file of a group below that of all Pods on the last node. In version 1 of control groups, each controller has a
-// folder of its own.
-func (e *env) controlGroup(group, controller, v1, v2 string) groupFile {
-	group = filepath.Join("slipway-"+e.ID, e.lastNode(), "kubepods", group)
-	first := filepath.Join("/sys/fs/cgroup", controller, group, v1)
-	if _, err := os.Stat(first); err == nil {
-		return groupFile(first)
-	}
-	return groupFile(filepath.Join("/sys/fs/cgroup", group, v2))
-}
-
-func (f groupFile) read() string { return strings.TrimSpace(string(must(os.ReadFile(string(f))))) }
-
-func (f groupFile) write(text string) { noError(os.WriteFile(string(f), []byte(text), 0o644)) }
-
-// An image that no registry has, or that may not be pulled, keeps a container waiting. One that is there is not pulled again, unless the
-// Pod says so.
-func imagePull(e *env) {
-	here := spec("nodeName: " + e.lastNode())
-	image := func(name, policy string) edit {
-		return container("{image: " + name + ", imagePullPolicy: " + policy + "}")
-	}
-	const missing = "example.invalid/missing:1"
-	e.apply(pod("missing", "wait", here, image(missing, "IfNotPresent")) + pod("never", "wait", here, image(missing, "Never")) +
-		pod("always", "wait", here, image(e.image, "Always")))
-	const waiting = "jsonpath={.status.containerStatuses[0].state.waiting.reason}="
-	for _, state := range [][2]string{{"never", "ErrImageNeverPull"}, {"missing", "ImagePullBackOff"}} {
-		e.wait(waiting+state[1], "pod/"+state[0])
-	}
-	e.ready("always")
-	e.apply(pod("present", "wait", here))
-	e.ready("present")
-	for name, want := range map[string]string{"always": "Successfully pulled image", "present": "already present on machine",
-		"missing": "Failed to pull image"} {
-		e.until(func() {
-			said := e.get("events", "{.items[*].message}", "--field-selector=involvedObject.name="+name)
-			if !strings.Contains(said, want) {
-				fail("no event of pod %s says %q: %s", name, want, said)
-			}
-		})
-	}
-}
-
-// Each node reports its addresses, versions, resources and conditions, and its kubelet renews a lease.
-func nodeStatus(e *env) {
-	for _, n := range e.nodes {
-		what := "node/" + n.Name
-		for path, want := range map[string]string{
-			`{.status.addresses[?(@.type=="InternalIP")].address}`: n.Address,
-			`{.status.addresses[?(@.type=="Hostname")].address}`:   n.Name,
-			`{.status.nodeInfo.kubeletVersion}`:                    e.Version,
-			`{.status.conditions[?(@.status=="True")].type}`:       "Ready",
-			`{.status.nodeInfo.operatingSystem}`:                   "linux",
-		} {
-			e.is(what, path, want)
-		}
-		runtime := e.get(what, "{.status.nodeInfo.containerRuntimeVersion}")
-		if !strings.HasPrefix(runtime, "containerd://") {
-			fail("%s runs %q, want containerd", what, runtime)
-		}
-		lease := "lease/" + n.Name
-		before := e.get(lease, "{.spec.renewTime}", "--namespace=kube-node-lease")
-		e.until(func() {
-			now := e.get(lease, "{.spec.renewTime}", "--namespace=kube-node-lease")
-			if now == before {
-				fail("the kubelet of %s does not renew its lease", n.Name)
-			}
-		})
 	}
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -56,6 +57,13 @@ func (e *env) on(pod, want string) {
 	}
 }
 
+// elsewhere requires that a Pod is scheduled, and not to a node.
+func (e *env) elsewhere(pod, not string) {
+	if node := e.scheduled(pod); node == not {
+		fail("pod %s is on %s, want another node", pod, node)
+	}
+}
+
 // A Pod that names its node runs there without the scheduler.
 func nodeName(e *env) {
 	e.apply(pod("web", "wait", spec("nodeName: "+e.lastNode()), spec("schedulerName: nobody")))
@@ -63,71 +71,10 @@ func nodeName(e *env) {
 	e.is("events", `{.items[?(@.reason=="Scheduled")].reason}`, "")
 }
 
-// A Pod with a node selector is pending until a node has the label, and runs there.
-func nodeSelector(e *env) {
-	e.waitsForLabel("nodeSelector: {" + e.label() + ": ssd}")
-}
-
-// So does a Pod whose node affinity requires the label.
-func nodeAffinityRequired(e *env) {
-	e.waitsForLabel("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: " +
-		"[{matchExpressions: [{key: " + e.label() + ", operator: In, values: [ssd, nvme]}]}]}}}")
-}
-
-func (e *env) waitsForLabel(field string) {
-	e.apply(pod("web", "wait", spec(field)))
-	e.waits("web", "didn't match Pod's node affinity/selector")
-	e.labelNode(e.lastNode(), "ssd")
-	e.on("web", e.lastNode())
-}
-
-// Pods that prefer a node run there although there are others, and a Pod that prefers what no node has runs anyway.
-func nodeAffinityPreferred(e *env) {
-	e.severalNodes("on the only node a Pod runs whatever it prefers")
-	const field = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: " +
-		"[{key: %s, operator: In, values: [%s]}]}}]}}"
-	e.labelNode(e.lastNode(), "ssd")
-	names := []string{"a", "b", "c", "d"} // more than chance would put there
-	text := pod("tape", "wait", spec(fmt.Sprintf(field, e.label(), "tape")))
-	for _, name := range names {
-		text += pod(name, "wait", spec(fmt.Sprintf(field, e.label(), "ssd")))
-	}
-	e.apply(text)
-	for _, name := range names {
-		e.on(name, e.lastNode())
-	}
-	e.scheduled("tape")
-}
-
-// A Pod that requires to be near another is pending until that exists, and runs on its node.
-func podAffinity(e *env) {
-	e.apply(pod("web", "wait", spec("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
-		"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}")))
-	e.waits("web", "didn't match pod affinity rules")
-	e.apply(pod("cache", "wait"))
-	e.on("web", e.scheduled("cache"))
-}
-
-// Pods that require to be apart run on different nodes, and one more is pending until one of them is gone.
-func podAntiAffinity(e *env) {
-	apart := func(name string) string {
-		return pod(name, "wait", label("role: single"), spec("affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
-			"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {role: single}}}]}}"))
-	}
-	seen := map[string]string{}
-	for n := range e.nodes {
-		name := fmt.Sprintf("web-%d", n)
-		e.apply(apart(name))
-		node := e.scheduled(name)
-		if other := seen[node]; other != "" {
-			fail("pods %s and %s are both on %s", other, name, node)
-		}
-		seen[node] = name
-	}
-	e.apply(apart("more"))
-	e.waits("more", "didn't match pod anti-affinity rules")
-	e.kubectl("delete", "pod/web-0")
-	e.scheduled("more")
+// A Pod that names a node which does not exist is deleted.
+func missingNode(e *env) {
+	e.apply(pod("lost", "wait", spec("nodeName: missing-"+e.namespace)))
+	e.wait("delete", "pod/lost")
 }
 
 // A Pod that requests more than any node has is pending, and the scheduler says which resource is insufficient.
@@ -138,6 +85,38 @@ func resourceFit(e *env) {
 		e.waits(pod, reason)
 	}
 	e.scheduled("small")
+}
+
+// A kubelet refuses a Pod for which its node has not enough: nobody has to ask the scheduler.
+func outOfCPU(e *env) {
+	e.apply(pod("large", "wait", spec("nodeName: "+e.lastNode()), requests("cpu", "1000")))
+	e.wait("jsonpath={.status.phase}=Failed", "pod/large")
+	e.is("pod/large", "{.status.reason}", "OutOfcpu")
+}
+
+// Of two nodes, the scheduler prefers the one of whose memory less is requested.
+func scoring(e *env) {
+	e.severalNodes("the only node has the highest score")
+	for _, full := range []string{e.nodes[0].Name, e.lastNode()} {
+		heavy, light := "heavy-on-"+full, "light-beside-"+full
+		most := e.mostMemory(full)
+		here := spec("nodeSelector: {kubernetes.io/hostname: " + full + "}")
+		e.apply(pod(heavy, "wait", here, container("resources: {requests: {memory: "+most+"}}")))
+		e.on(heavy, full)
+		e.apply(pod(light, "wait", container("resources: {requests: {memory: 16Mi}}")))
+		e.elsewhere(light, full)
+		e.kubectl("delete", "--now", "pod/"+heavy, "pod/"+light)
+	}
+}
+
+// mostMemory returns three quarters of a node's memory.
+func (e *env) mostMemory(node string) string {
+	text := e.get("node/"+node, "{.status.allocatable.memory}")
+	var kib int64
+	if _, err := fmt.Sscanf(text, "%dKi", &kib); err != nil {
+		fail("node %s has memory %q: %w", node, text, err)
+	}
+	return fmt.Sprintf("%dKi", kib*3/4)
 }
 
 // Where no other place is left, a Pod of higher priority replaces one of lower priority, and one of equal priority is pending.
@@ -200,4 +179,28 @@ func taints(e *env) {
 	for _, pod := range []string{"plain", "other"} {
 		e.scheduled(pod)
 	}
+}
+
+// A taint evicts the Pods of a node that do not tolerate it, and those that tolerate it for some seconds after these.
+func taintEviction(e *env) {
+	node, key := e.lastNode(), e.label()
+	tolerates := func(seconds string) edit {
+		return spec("tolerations: [{key: " + key + ", operator: Exists, effect: NoExecute" + seconds + "}]")
+	}
+	here := spec("nodeName: " + node)
+	brief := spec("terminationGracePeriodSeconds: 1")
+	e.apply(pod("plain", "wait", here, brief) + pod("patient", "wait", here, brief, tolerates(", tolerationSeconds: 6")) +
+		pod("tolerant", "wait", here, brief, tolerates("")))
+	e.ready("plain", "patient", "tolerant")
+	pods := e.watch("/api/v1", "pods")
+	e.cleanup(func() {
+		e.kubectl("taint", "node", node, key+"-")
+		e.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s") // it may have been there
+	})
+	e.kubectl("taint", "node", node, key+"=gone:NoExecute")
+	e.wait("delete", "pod/plain", "pod/patient")
+	if gone := pods.deleted(); !slices.Equal(gone, []string{"plain", "patient"}) {
+		fail("the taint has evicted %q, want plain and later patient", gone)
+	}
+	e.is("pod/tolerant", "{.status.phase}", "Running")
 }

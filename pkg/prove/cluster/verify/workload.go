@@ -5,33 +5,6 @@ import (
 	"strings"
 )
 
-// What controllers do for objects that make Pods.
-var workloadChecks = withPods(
-	Check{Name: "deployment-rollout", run: deploymentRollout},
-	Check{Name: "deployment-pause", run: deploymentPause},
-	Check{Name: "deployment-recreate", run: deploymentRecreate},
-	Check{Name: "replicaset", run: replicaSet},
-	Check{Name: "scale-down", run: scaleDown},
-	Check{Name: "adoption", run: adoption},
-	Check{Name: "replication-controller", run: replicationController},
-	Check{Name: "statefulset-order", run: statefulSetOrder},
-	Check{Name: "statefulset-partition", run: statefulSetPartition},
-	Check{Name: "statefulset-on-delete", run: statefulSetOnDelete},
-	Check{Name: "daemonset", run: daemonSet},
-	Check{Name: "daemonset-each-node", Skips: true, run: daemonSetEachNode},
-	Check{Name: "job", run: job},
-	Check{Name: "job-parallelism", run: jobParallelism},
-	Check{Name: "cronjob", Long: true, run: cronJob},
-)
-
-// withPods adds the components that Pods need.
-func withPods(checks ...Check) []Check {
-	for i := range checks {
-		checks[i].Needs = []string{scheduler, kubelet}
-	}
-	return checks
-}
-
 // workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet whose Pods serve. ROUND changes with each update.
 const workload = `
 apiVersion: apps/v1
@@ -109,6 +82,31 @@ func deploymentPause(e *env) {
 	round("1")
 }
 
+// A Deployment that recreates its Pods has no new one before all old ones have ended.
+func deploymentRecreate(e *env) {
+	const spec = "replicas: 2\n  strategy: {type: Recreate}"
+	e.workload("Deployment", spec, "1")
+	e.rolledOut("deployment/web")
+	left := strings.Fields(e.get("pods", "{.items[*].metadata.uid}", "--selector=app=web"))
+	pods := e.watch("/api/v1", "pods")
+	e.workload("Deployment", spec, "2")
+	e.rolledOut("deployment/web")
+	made := 0
+	for _, c := range pods.changes() {
+		switch {
+		case c.Type == "ADDED":
+			if made++; len(left) > 0 {
+				fail("pod %s was made while there were still %d old ones", c.Object.Metadata.Name, len(left))
+			}
+		case c.Type == "DELETED" || c.Object.ended():
+			left = slices.DeleteFunc(left, func(uid string) bool { return uid == c.Object.Metadata.UID })
+		}
+	}
+	if made != 2 {
+		fail("%d Pods were made, want 2", made)
+	}
+}
+
 // A ReplicaSet replaces a Pod that was deleted, and one that has lost its label.
 func replicaSet(e *env) {
 	e.workload("ReplicaSet", "replicas: 2", "1")
@@ -123,6 +121,55 @@ func replicaSet(e *env) {
 		now := strings.Fields(e.get("pods", `{.items[?(@.status.containerStatuses[0].ready==true)].metadata.name}`, "--selector=app=web"))
 		if len(now) != 2 || slices.Contains(now, old[0]) || slices.Contains(now, old[1]) {
 			fail("pods %q are ready, want two that are none of %q", now, old)
+		}
+	})
+}
+
+// A ReplicaSet with too many Pods deletes those that are cheapest to delete.
+func scaleDown(e *env) {
+	e.workload("ReplicaSet", "replicas: 3", "1")
+	e.wait("jsonpath={.status.readyReplicas}=3", "replicaset/web")
+	pods := strings.Fields(e.get("pods", "{.items[*].metadata.name}", "--selector=app=web"))
+	dear := slices.Max(pods)
+	e.kubectl("annotate", "pod/"+dear, "controller.kubernetes.io/pod-deletion-cost=100")
+	e.kubectl("scale", "replicaset/web", "--replicas=1")
+	e.becomes("pods", "{.items[*].metadata.name}", dear)
+}
+
+// Pods that have lost their ReplicaSet run on, and one with the same selector takes them over instead of making others.
+func adoption(e *env) {
+	two := func() {
+		e.workload("ReplicaSet", "replicas: 2", "1")
+		e.wait("jsonpath={.status.readyReplicas}=2", "replicaset/web")
+	}
+	two()
+	const uids, owners = "{.items[*].metadata.uid}", "{.items[*].metadata.ownerReferences[*].uid}"
+	before := e.get("pods", uids)
+	e.kubectl("delete", "replicaset/web", "--cascade=orphan")
+	e.becomes("pods", owners, "")
+	two()
+	uid := e.get("replicaset/web", "{.metadata.uid}")
+	e.becomes("pods", owners, uid+" "+uid)
+	if after := e.get("pods", uids); after != before {
+		fail("the Pods were %s, and are %s", before, after)
+	}
+}
+
+// A ReplicationController, the oldest of the controllers, replaces a Pod that was deleted.
+func replicationController(e *env) {
+	e.apply(strings.NewReplacer("apps/v1", "v1", "{matchLabels: {app: web}}", "{app: web}").Replace(workload),
+		"kind", "ReplicationController", "spec", "replicas: 1", "round", "1", "pod", "")
+	const ready = `{.items[?(@.status.containerStatuses[0].ready==true)].metadata.uid}`
+	var before string
+	e.until(func() {
+		if before = e.get("pods", ready); before == "" {
+			fail("no Pod is ready")
+		}
+	})
+	e.kubectl("delete", "pods", "--now", "--selector=app=web")
+	e.until(func() {
+		if after := e.get("pods", ready); after == "" || after == before {
+			fail("the Pod was not replaced")
 		}
 	})
 }
@@ -154,6 +201,18 @@ func statefulSetPartition(e *env) {
 	e.workload("StatefulSet", partition("0"), "2")
 	e.rolledOut("statefulset/web")
 	pods.inOrder("web-1 gone", "web-1 made", "web-1 ready", "web-0 gone", "web-0 made", "web-0 ready")
+}
+
+// A StatefulSet with OnDelete has a Pod of the new revision only where the old one was deleted.
+func statefulSetOnDelete(e *env) {
+	const spec = "serviceName: web\n  replicas: 2\n  podManagementPolicy: Parallel\n  updateStrategy: {type: OnDelete}"
+	e.workload("StatefulSet", spec, "1")
+	e.wait("jsonpath={.status.readyReplicas}=2", "statefulset/web")
+	e.workload("StatefulSet", spec, "2")
+	e.wait("jsonpath={.status.observedGeneration}=2", "statefulset/web")
+	e.kubectl("delete", "pod/web-1", "--now")
+	const rounds = `{range .items[?(@.status.containerStatuses[0].ready==true)]}{.metadata.name}={.spec.containers[0].env[0].value} {end}`
+	e.becomes("pods", rounds, "web-0=1 web-1=2")
 }
 
 // A DaemonSet has no Pod where its node selector does not match, and exactly one where it does, which is replaced when deleted.
@@ -194,89 +253,5 @@ func (e *env) readyOn(want ...string) {
 	names := strings.Fields(e.get("pods", "{.items[*].metadata.name}", "--selector=app=web"))
 	if !slices.Equal(got, want) || len(names) != len(want) {
 		fail("of Pods %q there are ready ones on %q, want one on each of %q", names, got, want)
-	}
-}
-
-const jobManifest = `
-apiVersion: batch/v1
-kind: Job
-metadata: {name: $name}
-spec:
-  completions: $completions
-  parallelism: 2
-  backoffLimit: 0
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-      - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [$args]}
-`
-
-// A Job completes once as many of its Pods have succeeded as it says, and fails when too many have failed.
-func job(e *env) {
-	e.apply(jobManifest, "name", "good", "completions", "3", "args", `exit, "0"`)
-	e.apply(jobManifest, "name", "bad", "completions", "1", "args", `exit, "3"`)
-	e.wait("condition=Complete", "job/good")
-	e.is("job/good", "{.status.succeeded}", "3")
-	e.wait("condition=Failed", "job/bad")
-	e.is("job/bad", `{.status.conditions[?(@.type=="Failed")].reason}`, "BackoffLimitExceeded")
-}
-
-// A Job runs as many Pods at the same time as its parallelism, never more, and fewer when that is lowered.
-func jobParallelism(e *env) {
-	pods := e.watch("/api/v1", "pods")
-	// None of its four Pods ends by itself, so as many run in the end as the Job allows.
-	e.apply(jobManifest, "name", "long", "completions", "4", "args", "wait")
-	e.wait("jsonpath={.status.ready}=2", "job/long")
-	e.is("pods", `{.items[?(@.status.phase=="Running")].metadata.ownerReferences[0].name}`, "long long")
-	e.kubectl("patch", "job/long", "--type=merge", `--patch={"spec": {"parallelism": 1}}`)
-	e.wait("jsonpath={.status.active}=1", "job/long")
-	// Four Pods that end at once, two at a time.
-	e.apply(jobManifest, "name", "short", "completions", "4", "args", `exit, "0"`)
-	e.wait("condition=Complete", "job/short")
-	changes := pods.changes()
-	for _, name := range []string{"long", "short"} {
-		if got := mostUnfinished(changes, name); got != 2 {
-			fail("job/%s had up to %d unfinished Pods at the same time, want 2", name, got)
-		}
-	}
-}
-
-// mostUnfinished returns how many Pods of a Job were unfinished at the same time.
-func mostUnfinished(changes []change, job string) int {
-	most := 0
-	unfinished := map[string]bool{}
-	for _, c := range changes {
-		if c.Object.Metadata.Labels["job-name"] != job {
-			continue
-		}
-		delete(unfinished, c.Object.Metadata.UID)
-		if c.Type != "DELETED" && !c.Object.ended() {
-			unfinished[c.Object.Metadata.UID] = true
-		}
-		most = max(most, len(unfinished))
-	}
-	return most
-}
-
-// A CronJob creates a Job at the next full minute.
-func cronJob(e *env) {
-	e.apply(`
-apiVersion: batch/v1
-kind: CronJob
-metadata: {name: tick}
-spec:
-  schedule: "* * * * *"
-  jobTemplate:
-    spec:
-      template:
-        spec:
-          restartPolicy: Never
-          containers:
-          - {name: main, image: $image, imagePullPolicy: IfNotPresent, args: [exit, "0"]}
-`)
-	e.wait("jsonpath={.status.lastSuccessfulTime}", "cronjob/tick")
-	if !strings.HasPrefix(e.get("jobs", "{.items[*].metadata.ownerReferences[*].name}"), "tick") {
-		fail("the CronJob reports a Job that does not exist")
 	}
 }
