@@ -54,7 +54,11 @@ func deploymentRollout(e *env) {
 	if len(wanted) != 2 || wanted[before] != 0 {
 		fail("after the update the ReplicaSets want %v, not only Pods of a new one", wanted)
 	}
-	for _, c := range deployments.changes() {
+	states := deployments.changes()
+	if len(states) == 0 {
+		fail("the watch reports no change of the Deployment, so it does not say how many Pods were available")
+	}
+	for _, c := range states {
 		if n := c.Object.Status.AvailableReplicas; n < fewest {
 			fail("%d Pods were available, at least %d are required", n, fewest)
 		}
