@@ -224,6 +224,11 @@ func nodeStatus(e *env) {
 		} {
 			e.is(what, path, want)
 		}
+		for _, resource := range []string{"cpu", "memory", "pods"} {
+			if amount := e.get(what, "{.status.allocatable."+resource+"}"); amount == "" || amount == "0" {
+				fail("%s has %q of %s for Pods", what, amount, resource)
+			}
+		}
 		runtime := e.get(what, "{.status.nodeInfo.containerRuntimeVersion}")
 		if !strings.HasPrefix(runtime, "containerd://") {
 			fail("%s runs %q, want containerd", what, runtime)
