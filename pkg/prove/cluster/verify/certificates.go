@@ -36,15 +36,16 @@ func selfSigned(host string) identity {
 	}
 }
 
-// A request for a certificate is signed once it is approved, and not if it is denied.
+// A request for a certificate is signed once it is approved, and neither before nor if it is denied.
 func certificates(e *env) {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: e.namespace}}
 	request := must(x509.CreateCertificateRequest(rand.Reader, template, key))
 	text := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request}))
-	approved, denied := "certificatesigningrequest/"+e.namespace+"-approved", "certificatesigningrequest/"+e.namespace+"-denied"
-	e.cleanup(func() { e.kubectl("delete", approved, denied, "--ignore-not-found") })
-	for _, name := range []string{"approved", "denied"} {
+	prefix := "certificatesigningrequest/" + e.namespace
+	approved, denied, pending := prefix+"-approved", prefix+"-denied", prefix+"-pending"
+	e.cleanup(func() { e.kubectl("delete", approved, denied, pending, "--ignore-not-found") })
+	for _, name := range []string{"approved", "denied", "pending"} {
 		e.apply(`
 apiVersion: certificates.k8s.io/v1
 kind: CertificateSigningRequest
@@ -66,4 +67,5 @@ spec: {request: $request, signerName: kubernetes.io/kube-apiserver-client, usage
 		fail("the certificate is for %q and another key", got)
 	}
 	e.is(denied, "{.status.certificate}", "")
+	during("without approval", func() { e.is(pending, "{.status.certificate}", "") })
 }
