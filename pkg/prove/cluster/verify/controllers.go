@@ -2,6 +2,8 @@ package verify
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +76,8 @@ func disruptionBudget(e *env) {
 
 // A claim is bound to the volume that fits, keeps it while a Pod uses it, and leaves it with its data.
 func volumeBinding(e *env) {
+	folder := e.NodeFile(e.lastNode(), "tmp", e.namespace+"-large")
+	e.cleanup(func() { noError(os.RemoveAll(folder)) })
 	e.cleanup(func() {
 		e.kubectl("delete", "persistentvolume", e.namespace+"-small", e.namespace+"-large", "--ignore-not-found")
 	})
@@ -110,6 +114,9 @@ spec: {storageClassName: $namespace, accessModes: [ReadWriteOnce], resources: {r
 	e.kubectl("delete", "pod/web", "--now")
 	e.wait("delete", "persistentvolumeclaim/data")
 	e.wait("jsonpath={.status.phase}=Released", large)
+	if text := must(os.ReadFile(filepath.Join(folder, "note"))); string(text) != "hello\n" {
+		fail("the volume holds %q after its claim is gone", text)
+	}
 }
 
 // Dependents of a deleted object go after it, before it or not at all: background, foreground or orphan deletion.
