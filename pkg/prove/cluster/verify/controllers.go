@@ -95,12 +95,14 @@ spec:
 	for size, storage := range map[string]string{"small": "1Mi", "large": "8Mi"} {
 		e.apply(volume, "size", size, "storage", storage)
 	}
-	e.apply(`
+	const claim = `
 apiVersion: v1
 kind: PersistentVolumeClaim
-metadata: {name: data}
-spec: {storageClassName: $namespace, accessModes: [ReadWriteOnce], resources: {requests: {storage: 4Mi}}}
-`)
+metadata: {name: $name}
+spec: {storageClassName: $namespace, accessModes: [ReadWriteOnce], resources: {requests: {storage: $storage}}}
+`
+	e.apply(claim, "name", "data", "storage", "4Mi")
+	e.apply(claim, "name", "idle", "storage", "16Mi") // more than there is
 	e.wait("jsonpath={.status.phase}=Bound", "persistentvolumeclaim/data")
 	large := "persistentvolume/" + e.namespace + "-large"
 	e.is(large, "{.spec.claimRef.namespace}/{.spec.claimRef.name}", e.namespace+"/data")
@@ -110,6 +112,7 @@ spec: {storageClassName: $namespace, accessModes: [ReadWriteOnce], resources: {r
 	e.ready("web")
 	e.exec("web", "write", "/data/note", "hello")
 	e.kubectl("delete", "persistentvolumeclaim/data", "--wait=false")
+	e.kubectl("delete", "persistentvolumeclaim/idle") // the controller that would let the other one go has deleted this one
 	during("while a Pod uses it", func() { e.is("persistentvolumeclaim/data", "{.status.phase}", "Bound") })
 	e.kubectl("delete", "pod/web", "--now")
 	e.wait("delete", "persistentvolumeclaim/data")
