@@ -112,7 +112,7 @@ spec: {storageClassName: $namespace, accessModes: [ReadWriteOnce], resources: {r
 	e.ready("web")
 	e.exec("web", "write", "/data/note", "hello")
 	e.kubectl("delete", "persistentvolumeclaim/data", "--wait=false")
-	e.kubectl("delete", "persistentvolumeclaim/idle") // the controller that would let the other one go has deleted this one
+	e.kubectl("delete", "persistentvolumeclaim/idle") // when it is gone, the controller has had its chance at both
 	during("while a Pod uses it", func() { e.is("persistentvolumeclaim/data", "{.status.phase}", "Bound") })
 	e.kubectl("delete", "pod/web", "--now")
 	e.wait("delete", "persistentvolumeclaim/data")

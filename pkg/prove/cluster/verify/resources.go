@@ -13,8 +13,8 @@ func qualityOfService(e *env) {
 	here := spec("nodeName: " + e.lastNode())
 	classes := []struct{ name, class, folder, resources, memory, cpu string }{
 		{"guaranteed", "Guaranteed", "", "{requests: {cpu: 200m, memory: 32Mi}, limits: {cpu: 200m, memory: 32Mi}}", "33554432", "20000"},
-		{"burstable", "Burstable", "burstable", "{requests: {cpu: 100m, memory: 16Mi}, limits: {memory: 64Mi}}", "67108864", ""},
-		{"best-effort", "BestEffort", "besteffort", "{}", "", ""},
+		{"burstable", "Burstable", "burstable", "{requests: {cpu: 100m, memory: 16Mi}, limits: {memory: 64Mi}}", "67108864", "max"},
+		{"best-effort", "BestEffort", "besteffort", "{}", "max", "max"},
 	}
 	var text string
 	var names []string
@@ -26,12 +26,10 @@ func qualityOfService(e *env) {
 	for _, c := range classes {
 		e.is("pod/"+c.name, "{.status.qosClass}", c.class)
 		group := filepath.Join(c.folder, "pod"+e.get("pod/"+c.name, "{.metadata.uid}"))
-		limit := e.controlGroup(group, "memory", "memory.limit_in_bytes", "memory.max").read()
-		if c.memory != "" && limit != c.memory {
+		if limit := e.controlGroup(group, "memory", "memory.limit_in_bytes", "memory.max").limit(); limit != c.memory {
 			fail("the control group of pod %s is limited to %s bytes of memory, want %s", c.name, limit, c.memory)
 		}
-		quota := e.controlGroup(group, "cpu", "cpu.cfs_quota_us", "cpu.max").read()
-		if quota, _, _ := strings.Cut(quota, " "); c.cpu != "" && quota != c.cpu {
+		if quota := e.controlGroup(group, "cpu", "cpu.cfs_quota_us", "cpu.max").limit(); quota != c.cpu {
 			fail("the control group of pod %s has %s µs of processor time in 100 ms, want %s", c.name, quota, c.cpu)
 		}
 	}
@@ -52,6 +50,16 @@ func (e *env) controlGroup(group, controller, v1, v2 string) groupFile {
 }
 
 func (f groupFile) read() string { return strings.TrimSpace(string(must(os.ReadFile(string(f))))) }
+
+// limit returns the limit that a file has, or max if it has none.
+func (f groupFile) limit() string {
+	limit, _, _ := strings.Cut(f.read(), " ") // cpu.max has the period, too
+	// In version 1, no limit is -1, or as many pages as a signed number can count in bytes.
+	if n, err := strconv.ParseInt(limit, 10, 64); err == nil && (n < 0 || n >= 1<<62) {
+		return "max"
+	}
+	return limit
+}
 
 func (f groupFile) write(text string) { noError(os.WriteFile(string(f), []byte(text), 0o644)) }
 
