@@ -37,11 +37,8 @@ func (e *env) explain(ctx context.Context, c Check) string {
 	if c.Group == components {
 		about = []string{c.Name}
 	} else {
-		pods, err := e.runKubectl(limited, e.Kubeconfig(), "", "get", "pods", "-o", "name", "--request-timeout=5s")
+		pods, _ := e.runKubectl(limited, e.Kubeconfig(), "", "get", "pods", "-o", "name", "--request-timeout=5s")
 		names := strings.Fields(pods)
-		if err != nil {
-			names = nil
-		}
 		for _, pod := range names[:min(len(names), 5)] {
 			show(8, "logs", pod, "--all-containers", "--prefix", "--tail=8", "--request-timeout=5s")
 		}

@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Checks    []Check
 	Limit     time.Duration       // for each check, instead of its own; zero keeps that
-	KeepGoing bool                // make checks even if a component that they need does not run
+	KeepGoing bool                // run checks even if a component that they need does not run
 	Each      func(report.Result) // receives each result as it comes, one at a time; may be nil
 }
 
@@ -50,17 +50,16 @@ func NewTable(w io.Writer, checks []Check, color bool) *report.Table {
 	return report.NewTable(w, planned, color)
 }
 
-// sideBySide is how many checks run at once. They mostly wait, among others for containers to start.
-const sideBySide = 6
+// maxParallel is how many checks run at once. They mostly wait, among others for containers to start.
+const maxParallel = 6
 
-// Run makes checks of a cluster. It returns the error of ctx if that ended before all checks were made, and no error if
-// checks failed.
+// Run runs checks of a cluster. It returns the error of ctx if that ends before all checks have run, and no error if checks fail.
 func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
-	c, err := open(s)
+	t, err := open(s)
 	if err != nil {
 		return Report{}, err
 	}
-	try := c.make
+	try := t.try
 	if s.ControlPlaneOnly {
 		o.Checks, try = withoutNodes(o.Checks, try)
 	} else if lacks := s.LacksAddons(); len(lacks) > 0 {
@@ -71,23 +70,23 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	return r, err
 }
 
-// A maker makes one check. It returns why the check failed, and details that explain the failure.
-type maker func(context.Context, Check) (details string, err error)
+// A tryFunc runs one check. It returns why the check failed, and details that explain the failure.
+type tryFunc func(context.Context, Check) (details string, err error)
 
-// A runner makes checks and collects their results.
+// A runner runs checks and collects their results.
 type runner struct {
 	Options
-	try maker
+	try tryFunc
 
 	mu      sync.Mutex
 	results map[string]report.Result // by GROUP/NAME
 }
 
-func run(ctx context.Context, o Options, try maker) (Report, error) {
+func run(ctx context.Context, o Options, try tryFunc) (Report, error) {
 	start := time.Now()
 	r := &runner{Options: o, try: try, results: map[string]report.Result{}}
 	for _, stage := range stages(o.Checks) {
-		r.sideBySide(ctx, stage)
+		r.parallel(ctx, stage)
 	}
 	all := Report{Seconds: time.Since(start).Seconds()}
 	for _, c := range o.Checks {
@@ -98,7 +97,7 @@ func run(ctx context.Context, o Options, try maker) (Report, error) {
 	return all, ctx.Err()
 }
 
-// stages returns the checks in the order in which they are made: those of a stage side by side. Of the components, the API server comes
+// stages returns the checks in the order in which they run: those of a stage in parallel. Of the components, the API server comes
 // before those that can only be asked through it.
 func stages(checks []Check) [][]Check {
 	var first, others, long, short []Check
@@ -120,15 +119,15 @@ func stages(checks []Check) [][]Check {
 	return append([][]Check{first, others, append(long, short...)}, alone...)
 }
 
-// sideBySide makes checks at the same time.
-func (r *runner) sideBySide(ctx context.Context, checks []Check) {
-	var together sync.WaitGroup
-	free := make(chan struct{}, sideBySide)
+// parallel runs checks at the same time.
+func (r *runner) parallel(ctx context.Context, checks []Check) {
+	var running sync.WaitGroup
+	free := make(chan struct{}, maxParallel)
 	for _, c := range checks {
 		free <- struct{}{}
-		together.Go(func() { defer func() { <-free }(); r.one(ctx, c) })
+		running.Go(func() { defer func() { <-free }(); r.one(ctx, c) })
 	}
-	together.Wait()
+	running.Wait()
 }
 
 func (r *runner) one(ctx context.Context, c Check) {
@@ -147,7 +146,7 @@ func (r *runner) one(ctx context.Context, c Check) {
 	}
 }
 
-// result makes one check within its limit, unless a component that it needs does not run.
+// result runs one check within its limit, unless a component that it needs does not run.
 func (r *runner) result(ctx context.Context, c Check) report.Result {
 	result := report.Result{Group: c.Group, Name: c.Name, Outcome: report.Passed}
 	if down := r.down(c); down != "" {
@@ -190,20 +189,20 @@ func (r *runner) down(c Check) string {
 	return ""
 }
 
-// make makes a check in a namespace of its own, and cleans up after it. Components are looked at where they are: whether a
-// namespace can be made depends on them.
-func (c *target) make(ctx context.Context, check Check) (details string, err error) {
-	e := &env{target: c, ctx: ctx, namespace: "kube-system"}
+// try runs a check in a namespace of its own, and cleans up after it. Checks of components run in theirs, because a namespace can only be
+// created with them.
+func (t *target) try(ctx context.Context, c Check) (details string, err error) {
+	e := &env{target: t, ctx: ctx, namespace: "kube-system"}
 	err = attempt(func() {
-		if check.Group != components {
-			e.namespace = "verify-" + check.Name + "-" + strings.ToLower(rand.Text()[:5])
+		if c.Group != components {
+			e.namespace = "verify-" + c.Name + "-" + strings.ToLower(rand.Text()[:5])
 			e.begin()
 		}
-		check.run(e)
+		c.run(e)
 	})
 	var why skip
 	if err != nil && !errors.As(err, &why) {
-		details = e.explain(ctx, check)
+		details = e.explain(ctx, c)
 	}
 	return details, errors.Join(err, e.cleanUp())
 }

@@ -26,8 +26,8 @@ var fakes = []Check{
 	{Group: "farm", Name: "cow"}, {Group: "farm", Name: "dog"},
 }
 
-// ending returns a maker whose checks end with these errors.
-func ending(errs map[string]error) maker {
+// ending returns a tryFunc whose checks end with these errors.
+func ending(errs map[string]error) tryFunc {
 	return func(_ context.Context, c Check) (string, error) {
 		err := errs[c.String()]
 		if err == nil {
@@ -264,8 +264,8 @@ func TestChecksRunSideBySideExceptThoseAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most.Load() != sideBySide {
-			t.Errorf("%d ran at once, want %d", most.Load(), sideBySide)
+		if most.Load() != maxParallel {
+			t.Errorf("%d ran at once, want %d", most.Load(), maxParallel)
 		}
 		if got, want := order[9:], []string{"0", "1"}; !slices.Equal(got, want) {
 			t.Errorf("the last to run were %q, want %q", got, want)

@@ -38,7 +38,7 @@ var nodesFor = map[string]string{
 }
 
 // withoutNodes skips the checks that need nodes.
-func withoutNodes(checks []Check, try maker) ([]Check, maker) {
+func withoutNodes(checks []Check, try tryFunc) ([]Check, tryFunc) {
 	return skipping(checks, try, func(c Check) string {
 		if slices.Contains(nodeless, c.String()) {
 			return ""
@@ -48,7 +48,7 @@ func withoutNodes(checks []Check, try maker) ([]Check, maker) {
 }
 
 // withoutAddons skips the checks of addons that the cluster's release lacks, and those that need one.
-func withoutAddons(checks []Check, try maker, lacks []string) ([]Check, maker) {
+func withoutAddons(checks []Check, try tryFunc, lacks []string) ([]Check, tryFunc) {
 	return skipping(checks, try, func(c Check) string {
 		needs := c.Needs
 		if c.Group == components {
@@ -64,7 +64,7 @@ func withoutAddons(checks []Check, try maker, lacks []string) ([]Check, maker) {
 }
 
 // skipping skips the checks for which lack says what they need.
-func skipping(checks []Check, try maker, lack func(Check) string) ([]Check, maker) {
+func skipping(checks []Check, try tryFunc, lack func(Check) string) ([]Check, tryFunc) {
 	checks = slices.Clone(checks)
 	for i, c := range checks {
 		checks[i].Skips = c.Skips || lack(c) != ""
