@@ -92,6 +92,9 @@ func deploymentRecreate(e *env) {
 	e.workload("Deployment", spec, "1")
 	e.rolledOut("deployment/web")
 	left := strings.Fields(e.get("pods", "{.items[*].metadata.uid}", "--selector=app=web"))
+	if len(left) != 2 {
+		fail("before the update there are %d Pods, want 2", len(left))
+	}
 	pods := e.watch("/api/v1", "pods")
 	e.workload("Deployment", spec, "2")
 	e.rolledOut("deployment/web")
