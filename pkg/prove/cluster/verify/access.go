@@ -65,7 +65,7 @@ func authorization(e *env) {
 	refused("is forbidden", func() string { return e.as(token, "get", "secrets") })
 }
 
-// A node may read what its own Pods use, and nothing of others.
+// A node may read what its own Pods use, and nothing else.
 func nodeAuthorization(e *env) {
 	e.kubectl("create", "secret", "generic", "own")
 	e.kubectl("create", "secret", "generic", "other")
@@ -80,7 +80,7 @@ func nodeAuthorization(e *env) {
 	refused("(Forbidden)", func() string { return as(nobody, "label", "node", e.lastNode(), e.label()+"=taken") })
 }
 
-// The audit log says who has asked for what, and with what result, and never what was in a Secret.
+// The audit log says who asked for what and with what result, and never what is in a Secret.
 func audit(e *env) {
 	const word = "open-sesame"
 	e.kubectl("create", "secret", "generic", "seen", "--from-literal=word="+word)
@@ -108,12 +108,12 @@ func audit(e *env) {
 	})
 }
 
-// reveals reports whether a text has a word, in the clear or, as the API has the content of Secrets, in base64.
+// reveals reports whether a text contains a word as it is or in base64, as the API has the content of Secrets.
 func reveals(text []byte, word string) bool {
 	return bytes.Contains(text, []byte(word)) || bytes.Contains(text, []byte(base64.StdEncoding.EncodeToString([]byte(word))))
 }
 
-// audited adds what an audit log has about an object.
+// audited adds what an audit log says about an object.
 func audited(log []byte, namespace, name string, to map[string]bool) {
 	lines := bufio.NewScanner(bytes.NewReader(log))
 	lines.Buffer(nil, 1<<20)
@@ -184,7 +184,7 @@ spec:
 	e.kubectl("create", "configmap", "good")
 }
 
-// The API server asks webhooks, which change objects and refuse others.
+// The API server asks webhooks, one of which changes objects and one of which refuses them.
 func webhooks(e *env) {
 	address, ca := e.serveWebhook()
 	e.cleanup(func() {
@@ -209,7 +209,7 @@ webhooks:
 	e.until(func() {
 		e.refused("the webhook says no", "create", "configmap", "bad", "--dry-run=server")
 	})
-	e.until(func() { // the other one may be known a moment later
+	e.until(func() { // the API server may learn of this one a moment later
 		said := e.kubectl("create", "configmap", "good", "--dry-run=server", "-o", "jsonpath={.data.added}")
 		if said != "by the webhook" {
 			fail("the webhook has added %q", said)
@@ -220,7 +220,7 @@ webhooks:
 // serveWebhook answers admission reviews until the check ends. It returns the server's address, which the nodes reach, and the certificate
 // of its authority in base64.
 func (e *env) serveWebhook() (address, ca string) {
-	host := netip.AddrFrom4([4]byte{127, 0, 0, 1}) // of a control plane that is processes of this machine
+	host := netip.AddrFrom4([4]byte{127, 0, 0, 1}) // if the control plane runs as processes of this machine
 	if e.Subnet != "" {
 		host = must(netip.ParsePrefix(e.Subnet)).Masked().Addr().Next()
 	}

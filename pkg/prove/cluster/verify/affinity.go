@@ -10,7 +10,7 @@ func nodeSelector(e *env) {
 	e.waitsForLabel("nodeSelector: {" + e.label() + ": ssd}")
 }
 
-// So does a Pod whose node affinity requires the label.
+// A Pod whose node affinity requires a label is pending until a node has it, and runs there.
 func nodeAffinityRequired(e *env) {
 	e.waitsForLabel("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: " +
 		"[{matchExpressions: [{key: " + e.label() + ", operator: In, values: [ssd, nvme]}]}]}}}")
@@ -23,7 +23,7 @@ func (e *env) waitsForLabel(field string) {
 	e.on("web", e.lastNode())
 }
 
-// Pods that prefer a node run there although there are others, and a Pod that prefers what no node has runs anyway.
+// Pods run on the node that they prefer, and a Pod that prefers what no node has runs anyway.
 func nodeAffinityPreferred(e *env) {
 	e.severalNodes("on the only node a Pod runs whatever it prefers")
 	const field = "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: " +
@@ -51,8 +51,8 @@ func nodeAffinity(terms ...string) edit {
 		strings.Join(all, ", ") + "]}}}")
 }
 
-// Each operator of node affinity matches the nodes that it should. One of several terms is enough, and all expressions of a term and the
-// node selector count.
+// Each operator of node affinity matches the nodes that it should. A node has to match one of several terms, all expressions of a term, and
+// the node selector.
 func affinityOperators(e *env) {
 	node := e.lastNode()
 	e.labelNode(node, `3`)
@@ -98,7 +98,7 @@ func affinityOperators(e *env) {
 	}
 }
 
-// A Pod that requires to be near another is pending until that exists, and runs on its node.
+// A Pod that must be near another is pending until that exists, and runs on its node.
 func podAffinity(e *env) {
 	e.apply(pod("web", "wait", spec("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
 		"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}")))
@@ -107,7 +107,7 @@ func podAffinity(e *env) {
 	e.on("web", e.scheduled("cache"))
 }
 
-// Pods that require to be apart run on different nodes, and one more is pending until one of them is gone.
+// Pods that must be apart run on different nodes, and one more is pending until one of them is deleted.
 func podAntiAffinity(e *env) {
 	apart := func(name string) string {
 		return pod(name, "wait", label("role: single"), spec("affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
@@ -129,7 +129,7 @@ func podAntiAffinity(e *env) {
 	e.scheduled("more")
 }
 
-// Pods that prefer to be near another Pod run on its node, and those that prefer to be away from it do not.
+// Pods that prefer to be near another run on its node, and those that prefer to be away from it do not.
 func podAffinityPreferred(e *env) {
 	e.severalNodes("on the only node a Pod is near all others whatever it prefers")
 	prefers := func(kind string) edit {
@@ -150,7 +150,7 @@ func podAffinityPreferred(e *env) {
 	}
 }
 
-// Pods that have to be spread are as many on one node as on another, and one that would be too many there is pending.
+// Pods that must be spread are spread evenly over the nodes, and one that would be too many on a node is pending.
 func topologySpread(e *env) {
 	e.severalNodes("on the only node all Pods are together")
 	spread := spec("topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, " +

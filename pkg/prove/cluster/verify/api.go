@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What the API server does with requests, from authentication to validation, with objects, and what it writes to etcd and the audit log.
+// What the API server does with requests and objects, from authentication to validation, and what it writes to etcd and the audit log.
 var apiChecks = group("api", nil,
 	Check{Name: "authentication", run: authentication},
 	Check{Name: "authorization", run: authorization},
@@ -70,7 +70,7 @@ func storage(e *env) {
 	e.refused("NotFound", "get", "configmap/data")
 }
 
-// An update of an object that has changed in between is refused, and the other change stays.
+// An update of an object that has changed since it was read is refused, and the change stays.
 func conflict(e *env) {
 	e.kubectl("create", "configmap", "data", "--from-literal=by=nobody")
 	read := e.kubectl("get", "configmap/data", "-o", "json")
@@ -155,7 +155,7 @@ spec:
 	e.is("configmap/data", "{.data.a}", "2")
 }
 
-// Two managers of the same field conflict when they apply different values, unless one insists.
+// Two managers of the same field conflict when they apply different values, unless one forces its own.
 func applyConflict(e *env) {
 	apply := func(manager, color string, flags ...string) string {
 		text := e.expand("{apiVersion: v1, kind: ConfigMap, metadata: {name: shared}, data: {color: $color}}", "color", color)
@@ -239,7 +239,7 @@ func conversion(e *env) {
 	e.is("horizontalpodautoscalers.v1.autoscaling/now", "{.spec.targetCPUUtilizationPercentage}", "50")
 }
 
-// The API describes itself: an index of groups, each with a document whose address has its digest, which kubectl explains.
+// The API describes itself in a document for each group, found through an index by address and digest, and kubectl explains it.
 func openAPI(e *env) {
 	type index struct {
 		Paths map[string]struct{ ServerRelativeURL string }
@@ -285,7 +285,7 @@ func bookmarks(e *env) {
 	e.expires()
 }
 
-// expires requires that a watch from a version before the API server knew the resource is refused, and that one goes on after a list.
+// expires requires that a watch from a version before the resource existed is refused, and that one from the version of a list is not.
 func (e *env) expires() {
 	definition := "crd/things." + e.namespace + ".example.com"
 	e.cleanup(func() { e.kubectl("delete", definition, "--ignore-not-found", "--wait=false") })

@@ -36,7 +36,7 @@ var podLabels = map[string]string{
 	ingressController: "k8s-app=traefik",
 }
 
-// Each asks the program itself, or for what only the program does: a stopped program's Pod still claims to be ready.
+// Each asks the program itself, or for what only the program does, if possible: the Pod of a stopped program still claims to be ready.
 var componentChecks = []Check{
 	component(apiServer, apiServerReady),
 	component(controllerManager, renewsLease(controllerManager)),
@@ -75,14 +75,14 @@ func renewsLease(name string) func(*env) {
 	}
 }
 
-// healthy waits until a program of a control plane without nodes says that it is. It holds no lease.
+// healthy waits until a program of a control plane without nodes, which holds no lease, says that it is healthy.
 func (e *env) healthy(name string) {
 	i := slices.IndexFunc(e.Processes, func(p cluster.Process) bool { return p.Name == name })
 	if i < 0 {
 		fail("the cluster has no %s", name)
 	}
 	e.until(func() {
-		// The program made its certificate itself.
+		// The program has signed its own certificate.
 		e.kubectl("get", "--raw=/healthz", "--server="+e.Processes[i].Address, "--insecure-skip-tls-verify",
 			"--request-timeout=5s")
 	})

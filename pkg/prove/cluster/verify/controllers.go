@@ -12,7 +12,7 @@ import (
 // podsNeed are the components that Pods need to run.
 var podsNeed = []string{scheduler, kubelet}
 
-// What controllers do for workloads and their limits, and when objects, nodes or a leader are gone.
+// What controllers do for workloads and other objects, and when objects, nodes or a leader are gone.
 var controllerChecks = group("controllers", nil,
 	Check{Name: "deployment-rollout", Needs: podsNeed, run: deploymentRollout},
 	Check{Name: "deployment-pause", Needs: podsNeed, run: deploymentPause},
@@ -56,7 +56,7 @@ func quota(e *env) {
 	e.until(func() { e.kubectl("create", "secret", "generic", "c") })
 }
 
-// A Pod is not evicted while its disruption budget has none to spare, and is evicted afterwards.
+// A Pod is evicted only if its disruption budget can spare one.
 func disruptionBudget(e *env) {
 	e.workload("ReplicaSet", "replicas: 1", "1")
 	e.kubectl("create", "poddisruptionbudget", "web", "--selector=app=web", "--min-available=1")
@@ -112,7 +112,7 @@ spec: {storageClassName: $namespace, accessModes: [ReadWriteOnce], resources: {r
 	e.ready("web")
 	e.exec("web", "write", "/data/note", "hello")
 	e.kubectl("delete", "persistentvolumeclaim/data", "--wait=false")
-	e.kubectl("delete", "persistentvolumeclaim/idle") // when it is gone, the controller has had its chance at both
+	e.kubectl("delete", "persistentvolumeclaim/idle") // by then, the controller has had its chance at both
 	during("while a Pod uses it", func() { e.is("persistentvolumeclaim/data", "{.status.phase}", "Bound") })
 	e.kubectl("delete", "pod/web", "--now")
 	e.wait("delete", "persistentvolumeclaim/data")
@@ -170,7 +170,7 @@ func namespaceDeletion(e *env) {
 	e.wait("delete", "namespace/"+name)
 }
 
-// A second controller manager waits as long as the first one renews its lease, and takes over when that stops.
+// A second controller manager waits while the first renews its lease, and takes over when the first stops.
 func leaderElection(e *env) {
 	holder := func(before string) string { return e.leaseField(controllerManager, "holderIdentity", before) }
 	renewed := renewsLease(controllerManager)
@@ -182,18 +182,18 @@ func leaderElection(e *env) {
 	if now := holder(""); now != first {
 		fail("%s took the lease that %s renews", now, first)
 	}
-	e.cleanup(func() { // the first one has lost the lease, so it ends and is restarted
+	e.cleanup(func() { // the first has lost the lease, so it ends and is restarted
 		resume(processes)
 		second := holder("")
 		if second == first {
 			return
 		}
 		e.kubectl("delete", "pod/second", "--now")
-		if e.ControlPlanes > 1 { // any of the others may have taken it
+		if e.ControlPlanes > 1 { // any other controller manager may have taken the lease
 			renewed(e)
 			return
 		}
-		// Without the lease, nobody has to wait until it expires.
+		// If the lease is deleted, the first need not wait until it expires.
 		e.kubectl("delete", "lease/"+controllerManager, "--namespace=kube-system")
 		holder(second)
 	})
@@ -211,7 +211,7 @@ func (e *env) secondManager(node string) {
 	noError(json.Unmarshal([]byte(text), &first))
 	for _, c := range first.Containers {
 		for _, port := range []string{"ports", "livenessProbe", "startupProbe", "readinessProbe"} {
-			delete(c, port) // the first one has these ports
+			delete(c, port) // the first has these ports
 		}
 		command, _ := c["command"].([]any)
 		c["command"] = append(command, "--secure-port=0")

@@ -30,7 +30,7 @@ func encryption(e *env) {
 	}
 }
 
-// A snapshot of etcd, restored beside it, has the objects of that time and not those since.
+// A snapshot of etcd, restored beside it, has the objects of its time and no later ones.
 func snapshot(e *env) {
 	// etcd's folder is the only one that its Pod shares with the node.
 	folder := "/var/lib/etcd/" + e.namespace

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// An Ingress of the default class leads requests to Services by their host and path, and is the end of TLS with the certificate of a
-// Secret. Where it leads follows the Ingress, until it is deleted.
+// An Ingress of the default class leads requests to Services by their host and path, and terminates TLS with the certificate of a Secret.
+// When it changes, requests go elsewhere, and when it is deleted, nowhere.
 func ingress(e *env) {
 	e.web()
 	e.service("web")
@@ -58,7 +58,7 @@ spec:
 	nowhere("http://" + host + "/hostname")
 }
 
-// askAt returns a function that asks for URLs at one address, whatever their host, and trusts one certificate alone.
+// askAt returns a function that gets URLs from one address, whatever their host, and trusts only one certificate.
 func (e *env) askAt(address string, trusted identity) func(url string) string {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(trusted.certificate)

@@ -66,7 +66,7 @@ func mostUnfinished(changes []change, job string) int {
 	return most
 }
 
-// A Job that has finished is deleted after the time that it says.
+// A finished Job is deleted after its time to live, and is kept if it has none.
 func ttlAfterFinished(e *env) {
 	for name, ttl := range map[string]string{"brief": "ttlSecondsAfterFinished: 1", "kept": "suspend: false"} {
 		e.apply(strings.Replace(jobManifest, "parallelism: 2", ttl, 1), "name", name, "completions", "1", "args", `exit, "0"`)

@@ -50,7 +50,7 @@ func NewTable(w io.Writer, checks []Check, color bool) *report.Table {
 	return report.NewTable(w, planned, color)
 }
 
-// maxParallel is how many checks run at once. They mostly wait, among others for containers to start.
+// maxParallel is how many checks run at once. They mostly wait, for example for containers to start.
 const maxParallel = 6
 
 // Run runs checks of a cluster. It returns the error of ctx if that ends before all checks have run, and no error if checks fail.
@@ -62,8 +62,8 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	try := t.try
 	if s.ControlPlaneOnly {
 		o.Checks, try = withoutNodes(o.Checks, try)
-	} else if lacks := s.LacksAddons(); len(lacks) > 0 {
-		o.Checks, try = withoutAddons(o.Checks, try, lacks)
+	} else if missing := s.LacksAddons(); len(missing) > 0 {
+		o.Checks, try = withoutAddons(o.Checks, try, missing)
 	}
 	r, err := run(ctx, o, try)
 	r.Cluster, r.Version = s.Name, s.Version
@@ -100,14 +100,14 @@ func run(ctx context.Context, o Options, try tryFunc) (Report, error) {
 // stages returns the checks in the order in which they run: those of a stage in parallel. Of the components, the API server comes
 // before those that can only be asked through it.
 func stages(checks []Check) [][]Check {
-	var first, others, long, short []Check
+	var first, second, long, short []Check
 	var alone [][]Check
 	for _, c := range checks {
 		switch {
 		case c.Group == components && c.Needs == nil:
 			first = append(first, c)
 		case c.Group == components:
-			others = append(others, c)
+			second = append(second, c)
 		case c.Alone:
 			alone = append(alone, []Check{c})
 		case c.Long:
@@ -116,7 +116,7 @@ func stages(checks []Check) [][]Check {
 			short = append(short, c)
 		}
 	}
-	return append([][]Check{first, others, append(long, short...)}, alone...)
+	return append([][]Check{first, second, append(long, short...)}, alone...)
 }
 
 // parallel runs checks at the same time.

@@ -87,14 +87,14 @@ func resourceFit(e *env) {
 	e.scheduled("small")
 }
 
-// A kubelet refuses a Pod for which its node has not enough: nobody has to ask the scheduler.
+// A kubelet refuses a Pod that its node has no room for, even if the scheduler was not asked.
 func outOfCPU(e *env) {
 	e.apply(pod("large", "wait", spec("nodeName: "+e.lastNode()), requests("cpu", "1000")))
 	e.wait("jsonpath={.status.phase}=Failed", "pod/large")
 	e.is("pod/large", "{.status.reason}", "OutOfcpu")
 }
 
-// Of two nodes, the scheduler prefers the one of whose memory less is requested.
+// The scheduler prefers the node with less memory requested.
 func scoring(e *env) {
 	e.severalNodes("the only node has the highest score")
 	for _, full := range []string{e.nodes[0].Name, e.lastNode()} {
@@ -119,7 +119,7 @@ func (e *env) mostMemory(node string) string {
 	return fmt.Sprintf("%dKi", kib*3/4)
 }
 
-// Where no other place is left, a Pod of higher priority replaces one of lower priority, and one of equal priority is pending.
+// If there is no room left, a Pod of higher priority replaces one of lower priority, and one of equal priority is pending.
 func preemption(e *env) {
 	resource := e.label()
 	e.advertise(e.lastNode(), resource)
@@ -181,7 +181,7 @@ func taints(e *env) {
 	}
 }
 
-// A taint evicts the Pods of a node that do not tolerate it, and those that tolerate it for some seconds after these.
+// A taint evicts the Pods of a node that do not tolerate it, and later those that tolerate it for some seconds.
 func taintEviction(e *env) {
 	node, key := e.lastNode(), e.label()
 	tolerates := func(seconds string) edit {
@@ -195,7 +195,7 @@ func taintEviction(e *env) {
 	pods := e.watch("/api/v1", "pods")
 	e.cleanup(func() {
 		e.kubectl("taint", "node", node, key+"-")
-		e.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s") // it may have been there
+		e.kubectl("-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s") // its Pods may have been evicted
 	})
 	e.kubectl("taint", "node", node, key+"=gone:NoExecute")
 	e.wait("delete", "pod/plain", "pod/patient")

@@ -22,7 +22,7 @@ var serviceChecks = group("services", []string{scheduler, kubelet, kubeProxy, co
 	Check{Name: "proxy-iptables", Alone: true, Limit: 5 * time.Minute, run: proxyMode("iptables")},
 )
 
-// web makes two Pods that serve, and a client to ask from.
+// web creates two Pods that serve, and a client that asks them.
 func (e *env) web() {
 	names := []string{"web-0", "web-1"}
 	text := pod("client", "wait")
@@ -33,22 +33,22 @@ func (e *env) web() {
 	e.ready(append(names, "client")...)
 }
 
-// service makes a Service for the Pods of web.
+// service applies a Service for the Pods of web.
 func (e *env) service(name string, fields ...string) {
 	e.apply(`{apiVersion: v1, kind: Service, metadata: {name: $name},
   spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}], $fields}}`,
 		"name", name, "fields", strings.Join(fields, ", "))
 }
 
-// reaches waits until the client gets answers from both Pods, and from no other.
+// reaches waits until the client gets answers from both Pods and no other.
 func (e *env) reaches(url string) {
 	e.until(func() { fromBoth(e.exec("client", "fetch", url+"/hostname", "20")) })
 }
 
-// machineReaches waits until this machine gets answers from both Pods, and from no other.
+// machineReaches waits until this machine gets answers from both Pods and no other.
 func (e *env) machineReaches(url string) { e.reachesBoth(e.httpGet, url) }
 
-// reachesBoth waits until answers come from both Pods, and from no other.
+// reachesBoth waits until answers come from both Pods and no other.
 func (e *env) reachesBoth(ask func(url string) string, url string) {
 	e.until(func() {
 		var said []string
@@ -115,7 +115,7 @@ func loadBalancer(e *env) {
 	e.kubectl("delete", "service/web")
 	silent(addresses[0])
 	e.machineReaches("http://" + addresses[1])
-	// Another Service may want the address that is free now, and then has no other.
+	// A Service may ask for the address that is free now, and then loses its own.
 	e.service("other", "type: LoadBalancer", "loadBalancerIP: "+addresses[0])
 	e.machineReaches("http://" + addresses[0])
 	silent(addresses[1])
@@ -189,7 +189,7 @@ func dns(e *env) {
 	})
 }
 
-// The environment of a Pod has the Services that existed before it.
+// A Pod has environment variables for the Services that existed before it.
 func environment(e *env) {
 	e.service("my-web")
 	ip := e.get("service/my-web", "{.spec.clusterIP}")

@@ -48,14 +48,14 @@ func withoutNodes(checks []Check, try tryFunc) ([]Check, tryFunc) {
 }
 
 // withoutAddons skips the checks of addons that the cluster's release lacks, and those that need one.
-func withoutAddons(checks []Check, try tryFunc, lacks []string) ([]Check, tryFunc) {
+func withoutAddons(checks []Check, try tryFunc, missing []string) ([]Check, tryFunc) {
 	return skipping(checks, try, func(c Check) string {
 		needs := c.Needs
 		if c.Group == components {
 			needs = append([]string{c.Name}, needs...)
 		}
 		for _, name := range needs {
-			if slices.Contains(lacks, name) {
+			if slices.Contains(missing, name) {
 				return "needs " + name + ", which the cluster's release does not have"
 			}
 		}
@@ -63,15 +63,15 @@ func withoutAddons(checks []Check, try tryFunc, lacks []string) ([]Check, tryFun
 	})
 }
 
-// skipping skips the checks for which lack says what they need.
-func skipping(checks []Check, try tryFunc, lack func(Check) string) ([]Check, tryFunc) {
+// skipping skips the checks for which why returns a reason.
+func skipping(checks []Check, try tryFunc, why func(Check) string) ([]Check, tryFunc) {
 	checks = slices.Clone(checks)
 	for i, c := range checks {
-		checks[i].Skips = c.Skips || lack(c) != ""
+		checks[i].Skips = c.Skips || why(c) != ""
 	}
 	return checks, func(ctx context.Context, c Check) (string, error) {
-		if why := lack(c); why != "" {
-			return "", skip(why)
+		if reason := why(c); reason != "" {
+			return "", skip(reason)
 		}
 		return try(ctx, c)
 	}

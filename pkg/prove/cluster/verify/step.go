@@ -25,13 +25,13 @@ func noError(err error) {
 	}
 }
 
-// must returns a value, unless there is an error, which ends the check.
+// must returns a value, or ends the check with an error.
 func must[T any](value T, err error) T {
 	noError(err)
 	return value
 }
 
-// attempt returns the error of the first of several steps that fails. The steps after it do not run.
+// attempt runs steps until one fails, and returns its error.
 func attempt(steps func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -46,14 +46,14 @@ func attempt(steps func()) (err error) {
 	return nil
 }
 
-// during puts words before the error of steps: when or where it happened.
+// during runs steps. If one fails, its error begins with words that say when or where.
 func during(words string, steps func()) {
 	if err := attempt(steps); err != nil {
 		fail("%s: %w", words, err)
 	}
 }
 
-// refused requires that a step fails with an error that contains words. The step returns its output, which the message has otherwise.
+// refused requires that a step fails with an error that contains words. If it succeeds, the message has the output that it returns.
 func refused(words string, step func() string) {
 	var out string
 	err := attempt(func() { out = step() })
@@ -65,8 +65,8 @@ func refused(words string, step func() string) {
 	}
 }
 
-// until repeats steps until they succeed or the check's time is over. On a busy machine it pauses for as long as the steps take: the checks
-// beside this one are waiting, too.
+// until repeats steps until they succeed or the check's time is over. On a busy machine it pauses for as long as the steps take, since
+// other checks wait, too.
 func (e *env) until(steps func()) {
 	var last error
 	for {

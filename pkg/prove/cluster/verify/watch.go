@@ -38,7 +38,7 @@ type change struct {
 	Object object
 }
 
-// A watcher reads the changes of a collection of the API after a resource version.
+// A watcher reads the changes of a collection in the API since a resource version.
 type watcher struct {
 	e             *env
 	path, version string
@@ -53,7 +53,7 @@ func (e *env) watch(api, resource string) watcher {
 // changes returns the changes until now.
 func (w watcher) changes() []change { return w.read("timeoutSeconds=1") }
 
-// read returns the changes that a watch with some parameters reports until it ends.
+// read returns the changes that a watch with these parameters reports until it ends.
 func (w watcher) read(parameters string) []change {
 	var changes []change
 	for d := json.NewDecoder(strings.NewReader(w.text(parameters))); d.More(); {
@@ -90,11 +90,11 @@ func (w watcher) inOrder(want ...string) {
 			name, uid := c.Object.Metadata.Name, c.Object.Metadata.UID
 			switch {
 			case c.Type == "ADDED":
-				got, ready[uid] = append(got, name+" made"), false
+				got, ready[uid] = append(got, name+" created"), false
 			case c.Type == "DELETED":
-				got = append(got, name+" gone")
+				got = append(got, name+" deleted")
 			case c.Object.ready():
-				if was, made := ready[uid]; made && !was {
+				if was, created := ready[uid]; created && !was {
 					got, ready[uid] = append(got, name+" ready"), true
 				}
 			}

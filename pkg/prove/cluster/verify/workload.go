@@ -86,7 +86,7 @@ func deploymentPause(e *env) {
 	round("1")
 }
 
-// A Deployment that recreates its Pods has no new one before all old ones have ended.
+// A Deployment that recreates its Pods creates none before all old ones have ended.
 func deploymentRecreate(e *env) {
 	const spec = "replicas: 2\n  strategy: {type: Recreate}"
 	e.workload("Deployment", spec, "1")
@@ -98,19 +98,19 @@ func deploymentRecreate(e *env) {
 	pods := e.watch("/api/v1", "pods")
 	e.workload("Deployment", spec, "2")
 	e.rolledOut("deployment/web")
-	made := 0
+	created := 0
 	for _, c := range pods.changes() {
 		switch {
 		case c.Type == "ADDED":
-			if made++; len(left) > 0 {
-				fail("pod %s was made while there were still %d old ones", c.Object.Metadata.Name, len(left))
+			if created++; len(left) > 0 {
+				fail("pod %s was created while there were still %d old ones", c.Object.Metadata.Name, len(left))
 			}
 		case c.Type == "DELETED" || c.Object.ended():
 			left = slices.DeleteFunc(left, func(uid string) bool { return uid == c.Object.Metadata.UID })
 		}
 	}
-	if made != 2 {
-		fail("%d Pods were made, want 2", made)
+	if created != 2 {
+		fail("%d Pods were created, want 2", created)
 	}
 }
 
@@ -143,18 +143,18 @@ func scaleDown(e *env) {
 	e.becomes("pods", "{.items[*].metadata.name}", dear)
 }
 
-// Pods that have lost their ReplicaSet run on, and one with the same selector takes them over instead of making others.
+// Pods that have lost their ReplicaSet run on, and a ReplicaSet with the same selector adopts them instead of creating new ones.
 func adoption(e *env) {
-	two := func() {
+	twoReady := func() {
 		e.workload("ReplicaSet", "replicas: 2", "1")
 		e.wait("jsonpath={.status.readyReplicas}=2", "replicaset/web")
 	}
-	two()
+	twoReady()
 	const uids, owners = "{.items[*].metadata.uid}", "{.items[*].metadata.ownerReferences[*].uid}"
 	before := e.get("pods", uids)
 	e.kubectl("delete", "replicaset/web", "--cascade=orphan")
 	e.becomes("pods", owners, "")
-	two()
+	twoReady()
 	uid := e.get("replicaset/web", "{.metadata.uid}")
 	e.becomes("pods", owners, uid+" "+uid)
 	if after := e.get("pods", uids); after != before {
@@ -190,7 +190,8 @@ func statefulSetOrder(e *env) {
 	e.rolledOut("statefulset/web")
 	e.kubectl("scale", "statefulset/web", "--replicas=1")
 	e.wait("delete", "pod/web-1", "pod/web-2")
-	pods.inOrder("web-0 made", "web-0 ready", "web-1 made", "web-1 ready", "web-2 made", "web-2 ready", "web-2 gone", "web-1 gone")
+	pods.inOrder("web-0 created", "web-0 ready", "web-1 created", "web-1 ready", "web-2 created", "web-2 ready",
+		"web-2 deleted", "web-1 deleted")
 }
 
 // An update of a StatefulSet replaces Pods from the last one down to the partition, and goes on when that is lowered.
@@ -203,11 +204,11 @@ func statefulSetPartition(e *env) {
 	pods := e.watch("/api/v1", "pods")
 	e.workload("StatefulSet", partition("2"), "2")
 	e.rolledOut("statefulset/web")
-	pods.inOrder("web-2 gone", "web-2 made", "web-2 ready")
+	pods.inOrder("web-2 deleted", "web-2 created", "web-2 ready")
 	pods = e.watch("/api/v1", "pods")
 	e.workload("StatefulSet", partition("0"), "2")
 	e.rolledOut("statefulset/web")
-	pods.inOrder("web-1 gone", "web-1 made", "web-1 ready", "web-0 gone", "web-0 made", "web-0 ready")
+	pods.inOrder("web-1 deleted", "web-1 created", "web-1 ready", "web-0 deleted", "web-0 created", "web-0 ready")
 }
 
 // A StatefulSet with OnDelete has a Pod of the new revision only where the old one was deleted.
@@ -222,7 +223,7 @@ func statefulSetOnDelete(e *env) {
 	e.becomes("pods", rounds, "web-0=1 web-1=2")
 }
 
-// A DaemonSet has no Pod where its node selector does not match, and exactly one where it does, which is replaced when deleted.
+// A DaemonSet has no Pod on a node that its node selector does not match, and one on a node that it does, which is replaced when deleted.
 func daemonSet(e *env) {
 	node := e.lastNode()
 	e.apply(workload, "kind", "DaemonSet", "spec", "", "round", "1", "pod", "nodeSelector: {"+e.label()+": here}")
@@ -252,7 +253,7 @@ func daemonSetEachNode(e *env) {
 	e.until(func() { e.readyOn(nodes...) })
 }
 
-// readyOn requires that one Pod of a workload is ready on each of these nodes, and that there are no others.
+// readyOn requires that a workload has one Pod on each of these nodes and none elsewhere, and that all are ready.
 func (e *env) readyOn(want ...string) {
 	got := strings.Fields(e.get("pods", "{.items[?(@.status.containerStatuses[0].ready==true)].spec.nodeName}", "--selector=app=web"))
 	slices.Sort(got)
