@@ -84,23 +84,28 @@ func (w watcher) deleted() []string {
 // inOrder waits until Pods have been created, have become ready and have been deleted in an order.
 func (w watcher) inOrder(want ...string) {
 	w.e.until(func() {
-		var got []string
-		ready := map[string]bool{} // by UID, of the Pods created since
-		for _, c := range w.changes() {
-			name, uid := c.Object.Metadata.Name, c.Object.Metadata.UID
-			switch {
-			case c.Type == "ADDED":
-				got, ready[uid] = append(got, name+" created"), false
-			case c.Type == "DELETED":
-				got = append(got, name+" deleted")
-			case c.Object.ready():
-				if was, created := ready[uid]; created && !was {
-					got, ready[uid] = append(got, name+" ready"), true
-				}
-			}
-		}
-		if !slices.Equal(got, want) {
+		if got := history(w.changes()); !slices.Equal(got, want) {
 			fail("in order, there was %q, want %q", got, want)
 		}
 	})
+}
+
+// history lists in order which Pods were created, became ready and were deleted.
+func history(changes []change) []string {
+	var all []string
+	ready := map[string]bool{} // by UID, of the Pods created since
+	for _, c := range changes {
+		name, uid := c.Object.Metadata.Name, c.Object.Metadata.UID
+		switch {
+		case c.Type == "ADDED":
+			all, ready[uid] = append(all, name+" created"), false
+		case c.Type == "DELETED":
+			all = append(all, name+" deleted")
+		case c.Object.ready():
+			if was, created := ready[uid]; created && !was {
+				all, ready[uid] = append(all, name+" ready"), true
+			}
+		}
+	}
+	return all
 }
