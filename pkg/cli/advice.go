@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"slipway.build/pkg/maintain/bump"
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/patched"
@@ -41,7 +40,6 @@ func advice(err error) string {
 	var goflag *road.FlagError
 	var conflict *patch.Conflict
 	var noEffect *patch.NoEffectError
-	var dirty *bump.DirtyError
 	switch {
 	case errors.As(err, &unknown) && (unknown.Kind == "component" || unknown.Kind == "platform"):
 		return "see slipway catalog " + unknown.Kind + "s"
@@ -69,10 +67,6 @@ func advice(err error) string {
 		return "set KUBE_CROSS_BASE to an image of Debian that the engine has or can pull"
 	case is[*engine.ConnectError](err):
 		return "without an engine, compile here with ROAD=local"
-	case errors.As(err, &dirty) && len(dirty.Files) == 0:
-		return "--force bumps it anyway"
-	case errors.As(err, &dirty):
-		return "commit them, or bump with --force"
 	case is[*sign.SignedError](err):
 		return "verify it with that key, or sign it with --replace"
 	case errors.Is(err, bazelroad.ErrStale):

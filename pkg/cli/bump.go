@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 
@@ -17,7 +16,7 @@ import (
 )
 
 func newBump(o *options) *cobra.Command {
-	var dryRun, force bool
+	var dryRun bool
 	c := &cobra.Command{
 		Use:   "bump [version | name[@version]...]",
 		Short: "Move the tree to another version of Kubernetes, or of something else",
@@ -35,9 +34,10 @@ from where to where.
   slipway bump debian             the Debian packages, and security fixes to them, that the mirrors have now
 
 The new tree is prepared in a copy, and replaces the old one only when it is whole. What is not available is named
-before anything changes. If slipway is killed meanwhile, the next command finishes the bump or undoes it.
+before anything changes. If slipway is killed meanwhile, the next command undoes the bump with git.
 
-A tree with changes that are not committed is refused without --force, since the bump could not be told from them.`,
+So a tree that is not a git repository is refused, and one in which tracked files have changes that are not committed.
+Untracked files stay as they are.`,
 		ValidArgsFunction: o.completeBump,
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := project.FindRoot(o.dir)
@@ -45,28 +45,22 @@ A tree with changes that are not committed is refused without --force, since the
 				return err
 			}
 			return action.Locked(c.Context(), root, project.State, o.noteWaiting, func() error {
-				if err := o.finishBump(root); err != nil { // of a bump that this one waited for, and that was killed
+				if err := o.undoBump(c.Context(), root); err != nil { // that this one waited for, and that was killed
 					return err
 				}
-				b, err := bump.Prepare(c.Context(), bump.Options{
-					Root: root, State: project.State, Targets: args, Force: force,
+				report, err := bump.Run(c.Context(), bump.Options{
+					Root: root, Targets: args, DryRun: dryRun,
 					Debian: debian.SourcesFrom(o.Getenv), LocksBy: "`make update-debian-locks`", Getenv: o.Getenv,
 					Say: o.say,
 				})
 				if err != nil {
 					return err
 				}
-				if !dryRun {
-					if err := b.Apply(); err != nil {
-						return err
-					}
-				}
-				return o.showBump(b, dryRun)
+				return o.showBump(report, dryRun)
 			})
 		},
 	}
 	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would change; change nothing")
-	c.Flags().BoolVar(&force, "force", false, "also in a tree with changes that are not committed")
 	return c
 }
 
@@ -83,9 +77,9 @@ func (o *options) completeBump(*cobra.Command, []string, string) ([]string, cobr
 	return bump.Names(declared), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (o *options) showBump(b *bump.Bump, dryRun bool) error {
+func (o *options) showBump(b *bump.Report, dryRun bool) error {
 	if o.json {
-		return o.printJSON(b.Report)
+		return o.printJSON(b)
 	}
 	if err := writeTable(o.Out, "WHAT\tFROM\tTO\tWHY", func(row func(...string)) {
 		for _, m := range b.Moves {
@@ -136,28 +130,26 @@ func (o *options) showBump(b *bump.Bump, dryRun bool) error {
 	return nil
 }
 
-// recoverBump finishes a bump of the tree that was killed while it put files in place, before a command reads half of them.
+// recoverBump undoes a bump of the tree that was killed while it put files in place, before a command reads half of them.
 func (o *options) recoverBump(ctx context.Context, c *cobra.Command) error {
 	if c.Name() == cobra.ShellCompRequestCmd || c.Name() == cobra.ShellCompNoDescRequestCmd || c.Name() == "help" {
 		return nil
 	}
 	root, err := project.FindRoot(o.dir)
-	if err != nil || !bump.Pending(root, project.State) {
+	if err != nil || !bump.Pending(root) {
 		return nil // commands that need a tree say so
 	}
-	return action.Locked(ctx, root, project.State, o.noteWaiting, func() error { return o.finishBump(root) })
+	return action.Locked(ctx, root, project.State, o.noteWaiting, func() error { return o.undoBump(ctx, root) })
 }
 
-// finishBump finishes or undoes an interrupted bump, and says which. The caller holds the tree's lock.
-func (o *options) finishBump(root string) error {
-	title, undone, err := bump.Recover(root, project.State)
-	switch {
-	case err != nil:
-		return errors.Join(errors.New("a bump of this tree was interrupted"), err)
-	case undone:
+// undoBump undoes an interrupted bump, and says so. The caller holds the tree's lock.
+func (o *options) undoBump(ctx context.Context, root string) error {
+	title, err := bump.Recover(ctx, root, o.Getenv)
+	if err != nil {
+		return fmt.Errorf("undo the interrupted bump of this tree: %w", err)
+	}
+	if title != "" {
 		fmt.Fprintf(o.Err, "the interrupted bump to %s is undone\n", title)
-	case title != "":
-		fmt.Fprintf(o.Err, "the interrupted bump to %s is finished\n", title)
 	}
 	return nil
 }

@@ -33,8 +33,7 @@ SHOULD or, if the tree has that, by the newest. Whether a release has them, slip
 				return err
 			}
 			items, err := bump.Outdated(c.Context(), bump.Options{
-				Root: root, State: project.State, Debian: debian.SourcesFrom(o.Getenv),
-				DB: db, Say: o.say,
+				Root: root, Debian: debian.SourcesFrom(o.Getenv), DB: db, Say: o.say,
 			})
 			if err != nil {
 				return err

@@ -190,7 +190,6 @@ var rules = []rule{
 		"what programs are for, and what becomes of findings", []string{processes}},
 	{"mechanism/imagename", "check names of container images, as engines and registries read them", "which images there are",
 		[]string{processes, network}},
-	{"mechanism/journal", "replace many files at once: all or none", "what the files are", []string{processes, network, action}},
 	{"mechanism/platform", "operating systems and processors by Go's names", "which platforms a release is made for",
 		[]string{processes, network}},
 	{"mechanism/reapi", "keep results and contents in a server of the Remote Execution API", "what the actions are, and whose results count",

@@ -57,12 +57,12 @@ func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, from de
 
 // toDebian refreshes every debian.lock.
 func (p *preparation) toDebian(ctx context.Context) error {
-	locks, err := ResolveDebian(ctx, p.copy, p.catalog, p.Debian)
+	locks, err := ResolveDebian(ctx, copyDir(p.Root), p.catalog, p.Debian)
 	if err != nil {
 		return err
 	}
 	for _, l := range locks {
-		old, err := debian.ReadLock(filepath.Join(p.copy, filepath.FromSlash(l.File)))
+		old, err := debian.ReadLock(p.file(l.File))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

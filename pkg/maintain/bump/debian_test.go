@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/debian/debiantest"
@@ -28,12 +29,14 @@ func TestSecurityFixesAreTaken(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		file := filepath.Join(root, "images", "node", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
+		for _, dir := range []string{root, copyDir(root)} {
+			file := filepath.Join(dir, "images", "node", name)
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	write("packages.txt", "suite trixie\nhaproxy\nzlib1g\n")
@@ -48,23 +51,23 @@ func TestSecurityFixesAreTaken(t *testing.T) {
 		Images: []catalog.Image{{Name: "node", Base: "node"}},
 	}
 
-	q := &inquiry{Options: o, catalog: c}
-	if err := q.debian(t.Context()); err != nil {
+	q := &inquiry{session: &session{Options: o, catalog: c}}
+	if err := q.askDebian(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := []Item{{
 		Kind: "debian", Name: "haproxy", Have: "3.0.11-1+deb13u4", Newest: "3.0.11-1+deb13u5", Behind: true,
 		Note: "images/node/debian.lock, from debian-security",
 	}}
-	if diff := cmp.Diff(want, q.items); diff != "" {
+	if diff := cmp.Diff(want, q.items, cmpopts.IgnoreUnexported(Item{})); diff != "" {
 		t.Errorf("what is behind (-want +got):\n%s", diff)
 	}
 
-	p := &preparation{Options: o, catalog: c, copy: root}
+	p := &preparation{session: &session{Options: o, catalog: c}}
 	if err := p.toDebian(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := debian.ReadLock(filepath.Join(root, "images", "node", "debian.lock"))
+	lock, err := debian.ReadLock(p.file("images/node/debian.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +82,7 @@ func TestSecurityFixesAreTaken(t *testing.T) {
 
 	// What cannot be checked changes nothing, and is no item.
 	q.items, q.Debian.Keyring = nil, filepath.Join(root, "missing")
-	if err := q.debian(t.Context()); err != nil || len(q.items) != 1 || !strings.Contains(q.items[0].Note,
+	if err := q.askDebian(t.Context()); err != nil || len(q.items) != 1 || !strings.Contains(q.items[0].Note,
 		"not known here: the keys of Debian's archive are not here") {
 		t.Errorf("%+v, error %v", q.items, err)
 	}

@@ -1,9 +1,12 @@
 // Package bump moves the tree to another version of Kubernetes, of Go, of another project or of Debian's packages, with all that
 // must follow: all of it or nothing.
 //
-// [Prepare] copies the tree's sources, changes the copy until it is whole (requirements, sums, generated files), and compares it with
-// the tree. The result says what moves from where to where, and [Bump.Apply] puts the changed files in place. A version that cannot be
-// had, a proxy that fails half-way or a full disk end Prepare, and the tree is as before. If Apply is killed, [Recover] finishes it.
+// [Run] copies the tree's tracked files, changes the copy until it is whole (requirements, sums, generated files), and puts
+// the files that differ into the tree. Its [Report] says what moves from where to where. A version that is not available, a proxy that
+// fails half-way or a full disk end Run before it touches the tree. If Run is killed while it puts files in place, [Recover] undoes it.
+//
+// Git is the log for that. A tree with changes to tracked files that are not committed is refused, so the last commit has all that a bump
+// overwrites. What git does not track is neither copied nor overwritten.
 //
 // # What follows Kubernetes
 //
@@ -17,7 +20,7 @@
 //	metrics-server, Traefik   nowhere: they move only if Go becomes too old for them
 //	images for tests          k8s.io/kubernetes/test/utils/image
 //
-// `make update` in the copy makes what is generated.
+// `make update` in the copy writes what is generated.
 //
 // # What must never be in here
 //

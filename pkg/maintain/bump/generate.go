@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -18,6 +19,7 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/tail"
+	"slipway.build/pkg/tree/folder"
 )
 
 // compiled are files in the tree's folder for state with which make need not compile the targets again.
@@ -25,20 +27,19 @@ var compiled = []string{"mage", "mage.sum"}
 
 // generate runs `make update` in the copy: the tree's own generators know best what is generated. A tree without a Makefile has none.
 func (p *preparation) generate(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(p.copy, "Makefile")); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(p.file("Makefile")); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	p.Say("generating files")
-	state := filepath.FromSlash(p.State)
-	if err := os.MkdirAll(filepath.Join(p.copy, state), 0o777); err != nil {
+	if err := os.MkdirAll(p.file(folder.State), 0o777); err != nil {
 		return err
 	}
 	for _, name := range compiled { // they only save time
-		_ = atomicfile.Copy(filepath.Join(p.Root, state, name), filepath.Join(p.copy, state, name))
+		_ = atomicfile.Copy(filepath.Join(p.Root, filepath.FromSlash(folder.State), name), p.file(folder.State+"/"+name))
 	}
 	var out tail.Lines
 	cmd := exec.CommandContext(ctx, "make", "update")
-	cmd.Dir = p.copy
+	cmd.Dir = copyDir(p.Root)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return strings.HasPrefix(name, "MAKE") || name == "MFLAGS" // of the make that may have started this process
@@ -67,17 +68,24 @@ func current(name string) bool {
 	if path.Ext(name) != ".md" || slices.Contains(history, name) {
 		return false
 	}
-	folder, _, below := strings.Cut(name, "/")
-	return name == "README.md" || below && slices.Contains([]string{"docs", "images", "release"}, folder)
+	top, _, below := strings.Cut(name, "/")
+	return name == "README.md" || below && slices.Contains([]string{"docs", "images", "release"}, top)
 }
 
 // writeDocs changes versions in the documents.
-func (p *preparation) writeDocs() error {
-	for _, name := range p.files {
+func (p *preparation) writeDocs(ctx context.Context) error {
+	names, err := list(ctx, p.copied, "ls-files")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
 		if !current(name) {
 			continue
 		}
-		old, err := p.read(name)
+		old, err := os.ReadFile(p.file(name))
+		if errors.Is(err, fs.ErrNotExist) { // of a project that is left out
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -90,8 +98,8 @@ func (p *preparation) writeDocs() error {
 	return nil
 }
 
-// replaceVersions replaces texts by others wherever they are no part of a longer word or version. All at once: what was put in
-// is not replaced again.
+// replaceVersions replaces texts wherever they are no part of a longer word or version, as v1.37.1 is in v1.37.10 and in v1.37.1.2. All
+// at once: what was put in is not replaced again.
 func replaceVersions(data []byte, texts map[string]string) []byte {
 	if len(texts) == 0 {
 		return data
@@ -100,26 +108,14 @@ func replaceVersions(data []byte, texts map[string]string) []byte {
 	for text := range texts {
 		alternatives = append(alternatives, regexp.QuoteMeta(text))
 	}
-	slices.SortFunc(alternatives, func(a, b string) int { return len(b) - len(a) })
-	pattern := regexp.MustCompile(strings.Join(alternatives, "|"))
-	var out bytes.Buffer
-	last := 0
-	for _, at := range pattern.FindAllIndex(data, -1) {
-		if partOfLonger(data, at[0], at[1]) {
-			continue
+	slices.SortFunc(alternatives, func(a, b string) int { return len(b) - len(a) }) // 3.7.0-0 before 3.7.0
+	const more = "[0-9A-Za-z.]*"
+	pattern := regexp.MustCompile(more + "(?:" + strings.Join(alternatives, "|") + ")" + more)
+	return pattern.ReplaceAllFunc(data, func(found []byte) []byte {
+		text := bytes.TrimRight(found, ".") // ends of sentences
+		if to, ok := texts[string(text)]; ok {
+			return append([]byte(to), found[len(text):]...)
 		}
-		out.Write(data[last:at[0]])
-		out.WriteString(texts[string(data[at[0]:at[1]])])
-		last = at[1]
-	}
-	out.Write(data[last:])
-	return out.Bytes()
-}
-
-// partOfLonger reports whether a text goes on before start or after end, as v1.37.1 does in v1.37.10 and in v1.37.1.2.
-func partOfLonger(data []byte, start, end int) bool {
-	letter := func(i int) bool {
-		return i >= 0 && i < len(data) && (data[i] >= '0' && data[i] <= '9' || data[i]|0x20 >= 'a' && data[i]|0x20 <= 'z')
-	}
-	return letter(start-1) || start > 0 && data[start-1] == '.' || letter(end) || end < len(data) && data[end] == '.' && letter(end+1)
+		return found
+	})
 }

@@ -2,11 +2,11 @@ package bump
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"slipway.build/pkg/make/codegen"
 )
@@ -26,34 +26,33 @@ var plugins = map[string]*regexp.Regexp{
 }
 
 // moveGenerators moves the code generators to the versions that upstream runs, if the tree has any.
-func (p *preparation) moveGenerators(u *upstream, kubernetes wanted) error {
-	if _, err := os.Stat(filepath.Join(p.copy, filepath.FromSlash(codegen.Module), "go.mod")); os.IsNotExist(err) {
+func (p *preparation) moveGenerators(u *upstream) error {
+	if _, err := os.Stat(p.file(codegen.Module + "/go.mod")); os.IsNotExist(err) {
 		return nil
 	}
-	want := wanted{Go: kubernetes.Go, Own: []string{"k8s.io/code-generator"}, Versions: map[string]string{}}
+	want := wanted{Go: u.want.Go, Own: []string{"k8s.io/code-generator"}, Versions: map[string]string{}}
 	for _, path := range generators {
-		if version := kubernetes.Versions[path]; version != "" {
-			want.Versions[path] = version
-			want.Add = append(want.Add, requirement{Path: path, Version: version})
+		if version := u.want.Versions[path]; version != "" {
+			want.Versions[path], want.Indirect = version, append(want.Indirect, path)
 		}
 	}
 	if err := p.require(codegen.Module, want); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(u.staging, func(m got) bool { return m.Path == "k8s.io/kubelet" })
+	i := slices.IndexFunc(u.staging, func(m fetched) bool { return m.Path == "k8s.io/kubelet" })
 	if i < 0 {
 		return fmt.Errorf("version %s of Kubernetes has no k8s.io/kubelet, whose generated files name the versions of protoc's plugins",
 			u.Version)
 	}
-	found, err := pluginVersions(u.staging[i].Dir)
+	versions, err := pluginVersions(u.staging[i].Dir)
 	if err != nil {
 		return err
 	}
-	return p.require(codegen.Bindings, wanted{Go: kubernetes.Go, Add: found})
+	return p.require(codegen.Bindings, wanted{Go: u.want.Go, Versions: versions, Indirect: slices.Sorted(maps.Keys(versions))})
 }
 
-// pluginVersions reads the versions of protoc's plugins from the kubelet's generated files.
-func pluginVersions(kubelet string) ([]requirement, error) {
+// pluginVersions reads the versions of protoc's plugins, by module path, from the kubelet's generated files.
+func pluginVersions(kubelet string) (map[string]string, error) {
 	files, err := filepath.Glob(filepath.Join(kubelet, "pkg", "apis", "*", "*", "api*.pb.go"))
 	if err != nil {
 		return nil, err
@@ -70,13 +69,10 @@ func pluginVersions(kubelet string) ([]requirement, error) {
 			}
 		}
 	}
-	var found []requirement
 	for path := range plugins {
 		if versions[path] == "" {
 			return nil, fmt.Errorf("no generated file below %s names the version of %s", filepath.Join(kubelet, "pkg", "apis"), path)
 		}
-		found = append(found, requirement{Path: path, Version: versions[path]})
 	}
-	slices.SortFunc(found, func(a, b requirement) int { return strings.Compare(a.Path, b.Path) })
-	return found, nil
+	return versions, nil
 }

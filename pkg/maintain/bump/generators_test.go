@@ -24,8 +24,7 @@ func TestVersionsOfPluginsAreReadFromGeneratedFiles(t *testing.T) {
 // 	protoc        v4.23.4
 `
 	found, err := pluginVersions(unpack(t, grpc+messages))
-	want := []requirement{{Path: "google.golang.org/grpc/cmd/protoc-gen-go-grpc", Version: "v1.6.2"},
-		{Path: "google.golang.org/protobuf", Version: "v1.36.11"}}
+	want := map[string]string{"google.golang.org/grpc/cmd/protoc-gen-go-grpc": "v1.6.2", "google.golang.org/protobuf": "v1.36.11"}
 	if diff := cmp.Diff(want, found); err != nil || diff != "" {
 		t.Errorf("error %v, versions (-want +got):\n%s", err, diff)
 	}

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -19,19 +20,18 @@ var notIn = regexp.MustCompile(`^(\s*)// (_ "([^"]+)") // not in v\S+$`)
 
 // adaptImports makes the programs of our own in a folder fit other versions of modules. A package that is imported for its effects
 // alone, such as a plugin, is left out while there is no such package. Any other import of a missing package is an error.
-func (p *preparation) adaptImports(folder string, modules []got) error {
-	root := filepath.Join(p.copy, filepath.FromSlash(folder))
+func (p *preparation) adaptImports(folder string, modules []fetched) error {
 	var missing []error
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(p.file(folder), func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(file) != ".go" {
 			return err
 		}
-		rel, err := filepath.Rel(p.copy, file)
+		rel, err := filepath.Rel(copyDir(p.Root), file)
 		if err != nil {
 			return err
 		}
 		name := filepath.ToSlash(rel)
-		data, err := p.read(name)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (p *preparation) adaptImports(folder string, modules []got) error {
 }
 
 // adapt returns a Go file that imports nothing that modules lack, and a text for each import that it no longer has.
-func adapt(name string, data []byte, modules []got) (adapted []byte, dropped []string, err error) {
+func adapt(name string, data []byte, modules []fetched) (adapted []byte, dropped []string, err error) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, name, data, parser.ImportsOnly)
 	if err != nil {
@@ -94,7 +94,7 @@ func adapt(name string, data []byte, modules []got) (adapted []byte, dropped []s
 }
 
 // provides returns the module that would have a package, and whether it has. A package of another module counts as there.
-func provides(modules []got, pkg string) (longest got, has bool) {
+func provides(modules []fetched, pkg string) (longest fetched, has bool) {
 	for _, m := range modules {
 		if (pkg == m.Path || strings.HasPrefix(pkg, m.Path+"/")) && len(m.Path) > len(longest.Path) {
 			longest = m

@@ -59,7 +59,7 @@ replace (
 		{"the tree requires it", "k8s.io/sample", []string{"k8s.io/api", "k8s.io/sample"}, ""},
 		{"Kubernetes requires it", "k8s.io/api", nil, ""},
 	} {
-		u, err := answers(t, dir, test.refused).getKubernetes(t.Context(), "v1.36.2", test.needed)
+		u, err := answers(t, dir, test.refused).fetchKubernetes(t.Context(), "v1.36.2", test.needed)
 		var missing *Unavailable
 		switch {
 		case test.without == "":

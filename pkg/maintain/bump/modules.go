@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,16 +52,29 @@ func runner(g *toolchain.Go) func(ctx context.Context, dir string, args ...strin
 	}
 }
 
-// A got is a module that was fetched.
-type got struct {
+// decode reads the values that a go command prints as JSON, one after the other.
+func decode[T any](out []byte) ([]T, error) {
+	var all []T
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var value T
+		if err := d.Decode(&value); err != nil {
+			return nil, fmt.Errorf("read the go command's answer: %w", err)
+		}
+		all = append(all, value)
+	}
+	return all, nil
+}
+
+// A fetched module is in the module cache.
+type fetched struct {
 	requirement
 	Dir  string
 	Sum  string
-	mod  *modfile.File // its go.mod
+	mod  *modfile.File
 	info info
 }
 
-// info is what a proxy knows about a version.
+// An info is what a proxy knows about a version.
 type info struct {
 	Time   time.Time
 	Origin struct{ VCS, Hash string }
@@ -83,9 +95,7 @@ func (e *Unavailable) Error() string {
 	return b.String()
 }
 
-// add records a module with what the go command said about it, in one line and without the module's name.
 func (e *Unavailable) add(m requirement, reason string) {
-	reason = strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(tail.Redact(reason)), "\n\t", ": "), m.String()+": ")
 	e.Modules, e.Reasons = append(e.Modules, m), append(e.Reasons, reason)
 }
 
@@ -96,8 +106,15 @@ func (e *Unavailable) err() error {
 	return e
 }
 
+// unusable reports whether an error says that a version is not available, or that the Go that compiles is too old for it.
+func unusable(err error) bool {
+	var unavailable *Unavailable
+	var tooNew *tooNewError
+	return errors.As(err, &unavailable) || errors.As(err, &tooNew)
+}
+
 // fetch gets modules into the module cache. If some are not available, the error is an *Unavailable with all of them.
-func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]got, error) {
+func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]fetched, error) {
 	if len(modules) == 0 {
 		return nil, nil
 	}
@@ -109,22 +126,23 @@ func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]got, error
 	if len(bytes.TrimSpace(out)) == 0 || ctx.Err() != nil {
 		return nil, errors.Join(err, ctx.Err()) // otherwise each module says what is wrong with it
 	}
-	var all []got
+	answers, decodeErr := decode[struct{ Path, Version, Error, Dir, Sum, GoMod, Info string }](out)
+	if decodeErr != nil {
+		return nil, decodeErr
+	}
+	var all []fetched
 	var bad Unavailable
-	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var m struct{ Path, Version, Error, Dir, Sum, GoMod, Info string }
-		if err := d.Decode(&m); err != nil {
-			return nil, fmt.Errorf("go mod download: %w", err)
-		}
-		g := got{requirement: requirement{Path: m.Path, Version: m.Version}, Dir: m.Dir, Sum: m.Sum}
-		if m.Error != "" {
-			bad.add(g.requirement, m.Error)
+	for _, a := range answers {
+		f := fetched{requirement: requirement{Path: a.Path, Version: a.Version}, Dir: a.Dir, Sum: a.Sum}
+		if a.Error != "" { // in one line and without the module's name
+			reason := strings.ReplaceAll(strings.TrimSpace(tail.Redact(a.Error)), "\n\t", ": ")
+			bad.add(f.requirement, strings.TrimPrefix(reason, f.String()+": "))
 			continue
 		}
-		if err := g.read(m.GoMod, m.Info); err != nil {
+		if err := f.read(a.GoMod, a.Info); err != nil {
 			return nil, err
 		}
-		all = append(all, g)
+		all = append(all, f)
 	}
 	if err != nil && len(bad.Modules) == 0 { // such as a go command that was killed after some modules
 		return nil, err
@@ -132,95 +150,22 @@ func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]got, error
 	return all, bad.err()
 }
 
-func (g *got) read(goMod, infoFile string) error {
+func (f *fetched) read(goMod, infoFile string) error {
 	data, err := os.ReadFile(goMod)
 	if err != nil {
 		return err
 	}
-	if g.mod, err = modfile.ParseLax(goMod, data, nil); err != nil {
-		return err
-	}
 	// ParseLax leaves out what only counts in the main module, such as replacements, which are wanted here.
-	if full, err := modfile.Parse(goMod, data, nil); err == nil {
-		g.mod = full
+	if f.mod, err = modfile.Parse(goMod, data, nil); err != nil {
+		if f.mod, err = modfile.ParseLax(goMod, data, nil); err != nil {
+			return err
+		}
 	}
 	if data, err = os.ReadFile(infoFile); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, &g.info); err != nil {
+	if err := json.Unmarshal(data, &f.info); err != nil {
 		return fmt.Errorf("%s: %w", infoFile, err)
 	}
 	return nil
-}
-
-// A versionInfo is what a proxy says about a version.
-type versionInfo struct {
-	Path, Version string
-	GoVersion     string
-	Versions      []string // without pre-releases, if they were asked for
-	Error         *struct{ Err string }
-}
-
-// look asks about versions without fetching them: PATH@VERSION or PATH@latest, and flags before them. What is not there, or refused,
-// has an Error; a proxy that does not answer is an error of look.
-func (p *proxy) look(ctx context.Context, args ...string) ([]versionInfo, error) {
-	out, err := p.run(ctx, p.dir, append([]string{"list", "-m", "-e", "-json=Path,Version,GoVersion,Versions,Error"}, args...)...)
-	if err != nil && len(bytes.TrimSpace(out)) == 0 {
-		return nil, err
-	}
-	var all []versionInfo
-	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var k versionInfo
-		if err := d.Decode(&k); err != nil {
-			return nil, fmt.Errorf("go list -m: %w", err)
-		}
-		if k.Error != nil && !absent(k.Error.Err) {
-			asked := k.Path + "@" + k.Version
-			return nil, fmt.Errorf("ask for %s: %s", asked, strings.TrimPrefix(tail.Redact(strings.TrimSpace(k.Error.Err)), asked+": "))
-		}
-		all = append(all, k)
-	}
-	if err != nil && !slices.ContainsFunc(all, func(k versionInfo) bool { return k.Error != nil }) {
-		return nil, err
-	}
-	return all, nil
-}
-
-// absent reports whether the go command's error says that there is no such version, or that the proxy refuses it, rather than that
-// nobody answered.
-func absent(text string) bool {
-	return slices.ContainsFunc([]string{
-		"404 Not Found", "403 Forbidden", "410 Gone", "unknown revision", "no matching versions", "no such file or directory",
-	}, func(part string) bool { return strings.Contains(text, part) })
-}
-
-// patches returns the versions of a module from one on that differ in their last number only, oldest first. format has %d for
-// that number. A proxy's list of versions is not complete, so patches asks for one after the other, until two are missing.
-func (p *proxy) patches(ctx context.Context, path, format string, from int) ([]string, error) {
-	var versions []string
-	for next, missing := from, 0; missing < 2; {
-		var asked []string
-		for range 4 {
-			asked = append(asked, path+"@"+fmt.Sprintf(format, next))
-			next++
-		}
-		found, err := p.look(ctx, asked...)
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range found {
-			if k.Error != nil {
-				if missing++; missing == 2 {
-					return versions, nil
-				}
-				continue
-			}
-			missing = 0
-			versions = append(versions, k.Version)
-		}
-		if len(found) == 0 {
-			return nil, fmt.Errorf("go list -m %s: no answer", asked[0])
-		}
-	}
-	return versions, nil
 }

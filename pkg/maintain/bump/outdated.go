@@ -1,9 +1,8 @@
 package bump
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +15,6 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/govulns"
 	"slipway.build/pkg/mechanism/tail"
@@ -32,49 +30,42 @@ type Item struct {
 	Should string `json:"should,omitempty"` // what the tree's Kubernetes names, or the newest patch of the same minor
 	Newest string `json:"newest,omitempty"` // of all
 	Behind bool   `json:"behind"`           // older than Should, or, without one, than Newest
-	Note   string `json:"note,omitempty"`   // such as why the newest is not known here
+	Note   string `json:"note,omitempty"`   // such as why the newest cannot be looked up
 
 	Mends []string `json:"mends,omitempty"` // known vulnerabilities that Should mends, or without a newer one, Newest
+
+	folder  string   // of the go.mod whose modules the item decides
+	modules []string // paths of modules that have the item's version
 }
 
 // An inquiry asks what is behind.
 type inquiry struct {
-	Options
-	catalog *catalog.Catalog
-	proxy   *proxy
-	go_     *toolchain.Go
-	items   []Item
+	*session
+	items []Item
 }
 
-// Outdated lists everything that has a version, and whether it is behind. An item that cannot be asked about says why in its Note.
+// Outdated lists everything that has a version, and whether it is behind. The Note of an item that cannot be looked up says why.
 func Outdated(ctx context.Context, o Options) ([]Item, error) {
-	if o.Say == nil {
-		o.Say = func(string) {}
-	}
 	if o.DB != "" {
 		if err := govulns.Check(o.DB); err != nil {
 			return nil, err
 		}
 	}
-	q := &inquiry{Options: o}
-	var err error
-	if q.catalog, err = catalog.Load(o.Root); err != nil {
+	s, err := load(o)
+	if err != nil {
 		return nil, err
 	}
-	own := q.catalog.Own()
-	if q.go_, err = toolchain.Find(ctx, toolchain.Pin{Version: own.Version, Sums: own.Sums}, o.Say); err != nil {
+	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
-	if q.proxy, err = newProxy(q.go_); err != nil {
-		return nil, err
-	}
-	defer q.proxy.close()
+	defer s.proxy.close()
+	q := &inquiry{session: s}
 	for _, part := range []struct {
 		what string
 		ask  func(context.Context) error
 	}{
-		{"Kubernetes", q.kubernetes}, {"Go", q.goVersions}, {"other projects", q.projects}, {"Debian's packages", q.debian},
-		{"Bazel", q.bazel}, {"the toolchain's modules", q.toolchain},
+		{"Kubernetes", q.askKubernetes}, {"Go", q.askGo}, {"other projects", q.askProjects}, {"Debian's packages", q.askDebian},
+		{"Bazel", q.listBazel}, {"the toolchain's modules", q.askToolchain},
 	} {
 		o.Say("asking about " + part.what)
 		if err := part.ask(ctx); err != nil {
@@ -91,17 +82,17 @@ func Outdated(ctx context.Context, o Options) ([]Item, error) {
 	return q.items, q.mends(ctx)
 }
 
-// add records an item, and whether it is behind.
-func (q *inquiry) add(i Item) {
-	against := i.Should
-	if against == "" {
-		against = i.Newest
+// add records an item, and whether it is behind. If err says that it cannot be looked up, that is noted instead of a version.
+func (q *inquiry) add(i Item, err error) {
+	if err != nil {
+		i.Newest, i.Note = "", unknown(err)
 	}
+	against := cmp.Or(i.Should, i.Newest)
 	i.Behind = against != "" && older(i.Kind, i.Have, against)
 	q.items = append(q.items, i)
 }
 
-// older reports whether a version is older than another one. Debian's packages should be those that the mirrors have, newer or older.
+// older reports whether a version is older than another. Debian's packages should be those that the mirrors have, newer or older.
 func older(kind, have, than string) bool {
 	if kind == "go" {
 		return goversion.Compare(have, than) < 0
@@ -113,47 +104,32 @@ func older(kind, have, than string) bool {
 	return semver.Compare(have, than) < 0
 }
 
-// notKnown returns a note for what cannot be asked.
-func notKnown(err error) string {
+// unknown returns a note for what cannot be looked up.
+func unknown(err error) string {
 	first, _, _ := strings.Cut(tail.Redact(err.Error()), "\n")
 	return "not known here: " + first
 }
 
-func (q *inquiry) kubernetes(ctx context.Context) error {
-	i := Item{Kind: "kubernetes", Name: "Kubernetes", Have: q.catalog.Kubernetes, Should: q.catalog.Kubernetes}
-	newest, note, err := q.newestPatch(ctx, i.Have)
-	if err != nil {
-		i.Should, i.Note = "", notKnown(err)
-		q.add(i)
-		return nil
-	}
-	i.Should, i.Newest, i.Note = newest, newest, note
+func (q *inquiry) askKubernetes(ctx context.Context) error {
+	i := Item{Kind: "kubernetes", Name: "Kubernetes", Have: q.catalog.Kubernetes, folder: q.catalog.Module, modules: []string{kubernetes}}
 	var major, minor int
 	if _, err := fmt.Sscanf(i.Have, "v%d.%d.", &major, &minor); err != nil {
 		return err
 	}
-	for {
-		minor++
-		next, err := q.proxy.patches(ctx, kubernetes, fmt.Sprintf("v%d.%d.%%d", major, minor), 0)
-		if err != nil {
-			i.Newest, i.Note = "", notKnown(err)
-		}
-		if err != nil || len(next) == 0 {
-			q.add(i)
-			return nil
-		}
-		i.Newest = next[len(next)-1]
+	var err error
+	if i.Should, i.Note, err = q.newestPatch(ctx, i.Have); err == nil {
+		i.Newest, err = newest(i.Should, minor, func(minor int) ([]string, error) {
+			return q.proxy.patches(ctx, kubernetes, fmt.Sprintf("v%d.%d.%%d", major, minor), 0)
+		})
 	}
+	q.add(i, err)
+	return nil
 }
 
 // newestPatch returns the newest patch of a version of Kubernetes that has the staging modules which the tree needs, and a note about newer
 // ones.
 func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note string, err error) {
-	format, patch, err := patchFormat(have)
-	if err != nil {
-		return "", "", err
-	}
-	newer, err := q.proxy.patches(ctx, kubernetes, format, patch+1)
+	newer, err := q.proxy.newerPatches(ctx, kubernetes, have)
 	if err != nil {
 		return "", "", err
 	}
@@ -161,15 +137,15 @@ func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note st
 	if err != nil {
 		return "", "", err
 	}
-	needed, err := needed(q.Root, q.catalog)
+	needed, err := q.needed()
 	if err != nil {
 		return "", "", err
 	}
 	for _, version := range slices.Backward(newer) {
-		var asked []string
+		var asked, missing []string
 		for _, r := range m.Replaces {
-			if slices.Contains(needed, r.Old.Path) && r.New.Path == r.Old.Path && r.New.Version == StagingVersion(have) {
-				asked = append(asked, r.New.Path+"@"+StagingVersion(version))
+			if slices.Contains(needed, r.Old.Path) && r.New.Path == r.Old.Path && r.New.Version == stagingVersion(have) {
+				asked = append(asked, r.New.Path+"@"+stagingVersion(version))
 			}
 		}
 		if len(asked) == 0 {
@@ -179,10 +155,9 @@ func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note st
 		if err != nil {
 			return "", "", err
 		}
-		var missing []string
-		for _, k := range found {
-			if k.Error != nil {
-				missing = append(missing, k.Path)
+		for _, v := range found {
+			if v.Error != nil {
+				missing = append(missing, v.Path)
 			}
 		}
 		if len(missing) == 0 {
@@ -193,85 +168,64 @@ func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note st
 	return have, note, nil
 }
 
-func (q *inquiry) goVersions(ctx context.Context) error {
-	pins := []struct {
-		name string
-		catalog.Toolchain
-	}{{"Go", q.catalog.Go}, {"Go of slipway itself", q.catalog.Tools}}
-	for _, pin := range pins {
-		if pin.Version == "" {
+func (q *inquiry) askGo(ctx context.Context) error {
+	for _, i := range []Item{{Name: "Go", Have: q.catalog.Go.Version}, {Name: "Go of slipway itself", Have: q.catalog.Tools.Version}} {
+		if i.Have == "" {
 			continue
 		}
-		i := Item{Kind: "go", Name: pin.name, Have: pin.Version}
-		newest, err := q.proxy.newestGo(ctx, pin.Version)
-		if err != nil {
-			i.Note = notKnown(err)
-			q.add(i)
-			continue
-		}
-		i.Should, i.Newest = newest, newest
+		i.Kind = "go"
 		var minor int
-		if _, err := fmt.Sscanf(goversion.Lang(pin.Version), "go1.%d", &minor); err != nil {
+		if _, err := fmt.Sscanf(i.Have, "go1.%d", &minor); err != nil {
 			return err
 		}
-		for {
-			minor++
-			next, err := q.proxy.goPatches(ctx, fmt.Sprintf("go1.%d", minor), 0)
-			if err != nil {
-				i.Newest, i.Note = "", notKnown(err)
-			}
-			if err != nil || len(next) == 0 {
-				break
-			}
-			i.Newest = next[len(next)-1]
+		patch, err := q.proxy.newestGo(ctx, i.Have)
+		if err == nil {
+			i.Should = patch
+			i.Newest, err = newest(patch, minor, func(minor int) ([]string, error) { return q.proxy.goPatches(ctx, minor, 0) })
 		}
-		q.add(i)
+		q.add(i, err)
 	}
 	return nil
 }
 
-func (q *inquiry) projects(ctx context.Context) error {
-	all, err := projects(q.Root, q.catalog)
+func (q *inquiry) askProjects(ctx context.Context) error {
+	all, err := q.projects()
 	if err != nil {
 		return err
 	}
-	k, err := q.proxy.fetch(ctx, requirement{Path: kubernetes, Version: q.catalog.Kubernetes})
+	var names map[string]named
+	k, kubernetesErr := q.proxy.fetch(ctx, requirement{Path: kubernetes, Version: q.catalog.Kubernetes})
+	if kubernetesErr == nil {
+		if names, err = namedVersions(k[0].Dir); err != nil {
+			return err
+		}
+	}
 	for _, pr := range all {
-		i := Item{Kind: "project", Name: pr.name, Have: pr.version}
+		i := Item{Kind: "project", Name: pr.name, Have: pr.version, folder: pr.folder, modules: pr.modules}
 		if len(pr.images) > 0 {
 			i.Have = pr.images[0].Version
 		}
-		if err != nil {
-			i.Note = notKnown(err)
-			q.add(i)
-			continue
+		n, named := names[pr.name]
+		if named {
+			i.Should, i.Note = like(pr, n.version), n.why
 		}
-		named, why, err := namedIn(k[0].Dir, pr.name)
-		if err != nil {
-			return err
-		}
-		if named != "" {
-			i.Should, i.Note = like(pr, named), why
-		}
-		if len(pr.modules) > 0 {
-			newer, err := q.proxy.newer(ctx, pr.modules[0], pr.version)
-			switch {
-			case err != nil:
-				i.Note = notKnown(err)
-			case len(newer) > 0:
-				i.Newest = like(pr, newer[len(newer)-1])
-			default:
-				i.Newest = like(pr, pr.version)
-			}
-		} else if named == "" {
+		err := kubernetesErr
+		switch {
+		case err != nil:
+		case len(pr.modules) > 0:
+			var newer []string
+			newer, err = q.proxy.newer(ctx, pr.modules[0], pr.version)
+			newer = append([]string{pr.version}, newer...)
+			i.Newest = like(pr, newer[len(newer)-1])
+		case !named:
 			continue // a program of this tree
 		}
-		q.add(i)
+		q.add(i, err)
 	}
 	return nil
 }
 
-func (q *inquiry) debian(ctx context.Context) error {
+func (q *inquiry) askDebian(ctx context.Context) error {
 	if !slices.ContainsFunc(q.catalog.Images, func(im catalog.Image) bool {
 		_, err := os.Stat(filepath.Join(q.Root, "images", im.Base, "packages.txt"))
 		return im.Base != "" && err == nil
@@ -280,11 +234,8 @@ func (q *inquiry) debian(ctx context.Context) error {
 	}
 	locks, err := ResolveDebian(ctx, q.Root, q.catalog, q.Debian)
 	if err != nil {
-		if ctx.Err() == nil {
-			q.add(Item{Kind: "debian", Name: "packages", Note: notKnown(err)})
-			err = nil
-		}
-		return err
+		q.add(Item{Kind: "debian", Name: "packages"}, err)
+		return nil
 	}
 	for _, l := range locks {
 		old, err := debian.ReadLock(filepath.Join(q.Root, filepath.FromSlash(l.File)))
@@ -292,7 +243,7 @@ func (q *inquiry) debian(ctx context.Context) error {
 			return err
 		}
 		for _, m := range lockMoves(old, l.Lock) {
-			q.add(Item{Kind: "debian", Name: strings.TrimPrefix(m.What, "Debian "), Have: m.From, Newest: m.To, Note: l.File + m.Why})
+			q.add(Item{Kind: "debian", Name: strings.TrimPrefix(m.What, "Debian "), Have: m.From, Newest: m.To, Note: l.File + m.Why}, nil)
 		}
 	}
 	return nil
@@ -301,26 +252,23 @@ func (q *inquiry) debian(ctx context.Context) error {
 // ruleSet matches a rule set that MODULE.bazel names by itself.
 var ruleSet = regexp.MustCompile(`(?m)^bazel_dep\(name = "([^"]+)", version = "([^"]+)"`)
 
-// bazel adds Bazel and its rule sets. Only those that are Go modules, too, can be asked about: others are in Bazel's registry.
-func (q *inquiry) bazel(context.Context) error {
+// listBazel adds Bazel and its rule sets. Only those that are Go modules, too, can be looked up: others are in Bazel's registry.
+func (q *inquiry) listBazel(context.Context) error {
 	version, err := os.ReadFile(filepath.Join(q.Root, ".bazelversion"))
 	if err != nil {
 		return nil // a tree without Bazel
 	}
-	const registry = "not known here: its releases are not Go modules, and nothing else is asked"
-	q.add(Item{Kind: "bazel", Name: "Bazel", Have: strings.TrimSpace(string(version)), Note: registry})
-	text, err := os.ReadFile(filepath.Join(q.Root, "MODULE.bazel"))
-	if err != nil {
-		return nil
-	}
+	registry := errors.New("its releases are not Go modules, and nothing else is asked")
+	q.add(Item{Kind: "bazel", Name: "Bazel", Have: strings.TrimSpace(string(version))}, registry)
+	text, _ := os.ReadFile(filepath.Join(q.Root, "MODULE.bazel")) // without it, there are no rule sets
 	for _, m := range ruleSet.FindAllSubmatch(text, -1) {
-		q.add(Item{Kind: "bazel", Name: string(m[1]), Have: string(m[2]), Note: registry})
+		q.add(Item{Kind: "bazel", Name: string(m[1]), Have: string(m[2])}, registry)
 	}
 	return nil
 }
 
-// toolchain adds the modules that slipway itself uses directly, rules_go and gazelle among them.
-func (q *inquiry) toolchain(ctx context.Context) error {
+// askToolchain adds the modules that slipway itself uses directly, rules_go and gazelle among them.
+func (q *inquiry) askToolchain(ctx context.Context) error {
 	m, err := module.Load(q.Root, ".")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -336,26 +284,19 @@ func (q *inquiry) toolchain(ctx context.Context) error {
 	}
 	out, err := q.proxy.run(ctx, q.Root, args...)
 	if err != nil {
-		q.add(Item{Kind: "toolchain", Name: "modules", Note: notKnown(err)})
+		q.add(Item{Kind: "toolchain", Name: "modules"}, err)
 		return nil
 	}
-	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
-		var k struct {
-			Path, Version string
-			Update        *struct{ Version string }
-			Error         *struct{ Err string }
+	all, err := decode[versionInfo](out)
+	for _, v := range all {
+		i := Item{Kind: "toolchain", Name: v.Path, Have: v.Version, Newest: v.Version}
+		var failed error
+		if v.Error != nil {
+			failed = errors.New(v.Error.Err)
+		} else if v.Update != nil && semver.Compare(v.Update.Version, v.Version) > 0 {
+			i.Newest = v.Update.Version
 		}
-		if err := d.Decode(&k); err != nil {
-			return fmt.Errorf("go list -m -u: %w", err)
-		}
-		i := Item{Kind: "toolchain", Name: k.Path, Have: k.Version, Newest: k.Version}
-		switch {
-		case k.Error != nil:
-			i.Newest, i.Note = "", notKnown(errors.New(k.Error.Err))
-		case k.Update != nil && semver.Compare(k.Update.Version, k.Version) > 0:
-			i.Newest = k.Update.Version
-		}
-		q.add(i)
+		q.add(i, failed)
 	}
-	return nil
+	return err
 }

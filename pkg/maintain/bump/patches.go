@@ -2,13 +2,8 @@ package bump
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"slipway.build/pkg/tree/patch"
@@ -30,22 +25,22 @@ func (p Patch) Unusable() bool { return p.unusable }
 
 // patched reports whether the tree has patches for the project whose module is in a folder.
 func (p *preparation) patched(folder string) (bool, error) {
-	all, err := patch.Load(p.copy)
+	all, err := patch.Load(copyDir(p.Root))
 	if err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(all, func(s patch.Series) bool { return s.Project != "" && "images/"+s.Project == folder }), nil
 }
 
-// checkPatches reports what becomes of the tree's patches in the copy's versions. A conflict is no error: the patch stays, and waits for
-// somebody to resolve it.
+// checkPatches reports what becomes of the tree's patches in the copy's versions. A conflict is no error: the patch stays, and waits to be
+// resolved.
 func (p *preparation) checkPatches(ctx context.Context) error {
-	all, err := patch.Load(p.copy)
+	all, err := patch.Load(copyDir(p.Root))
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		repo, err := patch.RepositoryOf(p.copy, p.catalog.Module, s)
+		repo, err := patch.RepositoryOf(copyDir(p.Root), p.catalog.Module, s)
 		if err != nil {
 			return err
 		}
@@ -75,32 +70,20 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 }
 
 // withoutConflicts calls f while the folders of unusable patches are out of the copy: what is generated from patched code can
-// be made only when they are resolved.
-func (p *preparation) withoutConflicts(f func() error) (err error) {
-	aside := filepath.Join(filepath.Dir(p.copy), "patches")
-	if err := os.RemoveAll(aside); err != nil {
+// be generated only when they are resolved.
+func (p *preparation) withoutConflicts(ctx context.Context, f func() error) error {
+	args := []string{"restore", "--worktree", "--"}
+	for _, state := range p.Patches {
+		if folder := (patch.Series{Project: state.Project}).Dir(); state.unusable && !slices.Contains(args, folder) {
+			args = append(args, folder)
+			if err := os.RemoveAll(p.file(folder)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f(); err != nil || len(args) == 3 {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
-	moved := map[string]string{}
-	for _, state := range p.Patches {
-		folder := filepath.Join(p.copy, filepath.FromSlash(patch.Series{Project: state.Project}.Dir()))
-		if !state.unusable || moved[folder] != "" {
-			continue
-		}
-		if err := os.MkdirAll(aside, 0o777); err != nil {
-			return err
-		}
-		moved[folder] = filepath.Join(aside, strconv.Itoa(len(moved)))
-		if err := os.Rename(folder, moved[folder]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	err = f()
-	for folder, at := range moved {
-		if renameErr := os.Rename(at, folder); renameErr != nil {
-			err = errors.Join(err, fmt.Errorf("put the patches back into the copy: %w", renameErr))
-		}
-	}
+	_, err := p.copied.Run(ctx, nil, args...)
 	return err
 }

@@ -2,18 +2,13 @@ package bump
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	goversion "go/version"
-
-	"golang.org/x/mod/semver"
 
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
@@ -28,9 +23,16 @@ type project struct {
 	images  []catalog.Image // with the project's version
 }
 
-// folders lists the modules of other projects, in the catalog's order.
-func (p *preparation) folders() []string { return folders(p.catalog) }
+// at returns the project's modules in a version.
+func (pr project) at(version string) []requirement {
+	var modules []requirement
+	for _, path := range pr.modules {
+		modules = append(modules, requirement{Path: path, Version: version})
+	}
+	return modules
+}
 
+// folders lists the modules of other projects, in the catalog's order.
 func folders(c *catalog.Catalog) []string {
 	var found []string
 	for _, b := range c.Binaries {
@@ -41,12 +43,11 @@ func folders(c *catalog.Catalog) []string {
 	return found
 }
 
-func (p *preparation) projects() ([]project, error) { return projects(p.Root, p.catalog) }
-
-func projects(root string, c *catalog.Catalog) ([]project, error) {
+// projects returns the other projects of the tree, in the catalog's order.
+func (s *session) projects() ([]project, error) {
 	var found []project
-	for _, folder := range folders(c) {
-		pr, err := projectIn(root, c, folder)
+	for _, folder := range folders(s.catalog) {
+		pr, err := s.project(folder)
 		if err != nil {
 			return nil, err
 		}
@@ -55,9 +56,9 @@ func projects(root string, c *catalog.Catalog) ([]project, error) {
 	return found, nil
 }
 
-func projectIn(root string, c *catalog.Catalog, folder string) (project, error) {
+func (s *session) project(folder string) (project, error) {
 	pr := project{name: path.Base(folder), folder: folder}
-	m, err := module.Load(root, folder)
+	m, err := module.Load(s.Root, folder)
 	if err != nil {
 		return pr, err
 	}
@@ -66,11 +67,11 @@ func projectIn(root string, c *catalog.Catalog, folder string) (project, error) 
 			pr.modules, pr.version = append(pr.modules, r.Path), r.Version
 		}
 	}
-	for _, b := range c.Binaries {
+	for _, b := range s.catalog.Binaries {
 		if b.Module != folder {
 			continue
 		}
-		for _, im := range c.Images {
+		for _, im := range s.catalog.Images {
 			if im.Binary == b.Name && im.Addon() && !im.In(catalog.Test) {
 				pr.images = append(pr.images, im)
 			}
@@ -83,13 +84,11 @@ func projectIn(root string, c *catalog.Catalog, folder string) (project, error) 
 		return pr, nil
 	}
 	// A main package of our own, such as CoreDNS's: the project is what it requires in the image's version.
+	pr.version = pr.images[0].Version
 	for _, r := range m.Requires {
 		if r.Direct && r.Version == versionOf(pr.images[0].Version) {
 			add(r)
 		}
-	}
-	if len(pr.modules) == 0 {
-		pr.version = pr.images[0].Version
 	}
 	return pr, nil
 }
@@ -104,7 +103,7 @@ func versionOf(image string) string {
 // moveProject moves a project to a version as images have it: 3.7.0-0 or v1.14.6.
 func (p *preparation) moveProject(ctx context.Context, pr project, version, why string) error {
 	if len(pr.modules) == 0 {
-		return p.setImages(pr, version, time.Time{}, "", why)
+		return p.setImages(pr, version, info{}, why)
 	}
 	return p.moveModules(ctx, pr, version, why)
 }
@@ -121,32 +120,24 @@ func (p *preparation) moveModules(ctx context.Context, pr project, version, why 
 	if to == pr.version && (len(pr.images) == 0 || pr.images[0].Version == version) {
 		return nil
 	}
-	modules, err := p.getProject(ctx, pr, to)
+	modules, err := p.fetchProject(ctx, pr, to)
 	if err != nil {
 		return err
-	}
-	want := fromProject(modules)
-	if goversion.Compare("go"+want.Go, p.target) > 0 {
-		return &tooNewError{pr.name, to, want.Go, p.target}
 	}
 	was, now, err := p.components()
 	if err != nil {
 		return err
 	}
-	p.shareWith(pr, &want, now)
-	var current []requirement
-	for _, path := range pr.modules {
-		current = append(current, requirement{Path: path, Version: pr.version})
+	if needs := fromProject(modules).Go; goversion.Compare("go"+needs, p.compileGo) > 0 {
+		return &tooNewError{pr.name, to, needs, p.compileGo}
 	}
-	before := func(found []got) (wanted, error) {
-		w := fromProject(found)
-		p.shareWith(pr, &w, was)
-		return w, nil
-	}
-	if p.before[pr.folder], err = p.asked(ctx, before, current...); err != nil {
+	p.before[pr.folder] = wanted{}
+	if current, err := p.proxy.fetch(ctx, pr.at(pr.version)...); err == nil {
+		p.before[pr.folder] = p.wantedBy(pr, current, was)
+	} else if !unusable(err) {
 		return err
 	}
-	if err := p.require(pr.folder, want); err != nil {
+	if err := p.require(pr.folder, p.wantedBy(pr, modules, now)); err != nil {
 		return err
 	}
 	if err := p.adaptImports(pr.folder, modules); err != nil {
@@ -156,100 +147,27 @@ func (p *preparation) moveModules(ctx context.Context, pr project, version, why 
 		p.move(pr.name, pr.version, to, why)
 		return nil
 	}
-	revision := ""
-	if origin := modules[0].info.Origin; origin.VCS == "git" {
-		revision = origin.Hash
-	}
-	return p.setImages(pr, version, modules[0].info.Time, revision, why)
+	return p.setImages(pr, version, modules[0].info, why)
 }
 
-func (p *preparation) setImages(pr project, version string, created time.Time, revision, why string) error {
-	for _, im := range pr.images {
-		if im.Version == version {
-			continue
-		}
-		at := slices.IndexFunc(p.catalog.Images, func(is catalog.Image) bool { return is.Name == im.Name && is.Version == im.Version })
-		if err := p.draft.SetImage(at, catalog.Image{Version: version, Created: created, Revision: revision}); err != nil {
-			return err
-		}
-		p.docs[im.Name+":"+im.Version] = im.Name + ":" + version
-		p.move(pr.name, im.Version, version, why)
-	}
-	return nil
-}
-
-func (p *preparation) getProject(ctx context.Context, pr project, version string) ([]got, error) {
-	var modules []requirement
-	for _, path := range pr.modules {
-		modules = append(modules, requirement{Path: path, Version: version})
-	}
+func (p *preparation) fetchProject(ctx context.Context, pr project, version string) ([]fetched, error) {
 	p.Say("fetching " + pr.name + " " + version)
-	return p.proxy.fetch(ctx, modules...)
-}
-
-// asked returns what modules in versions of the tree ask of its go.mod. Of what is not available, nothing is known.
-func (p *preparation) asked(ctx context.Context, of func([]got) (wanted, error), modules ...requirement) (wanted, error) {
-	found, err := p.proxy.fetch(ctx, modules...)
-	var unavailable *Unavailable
-	if errors.As(err, &unavailable) {
-		return wanted{}, nil
-	}
-	if err != nil {
-		return wanted{}, err
-	}
-	return of(found)
-}
-
-// fromProject returns what a go.mod must require so that a project is compiled from what its own go.mod files select. Of the
-// versions that several of them require, the newest counts, as for the go command.
-//
-// Replacements by folders are for the project's own repository. They do not count outside, where the requirement does.
-func fromProject(modules []got) wanted {
-	w := wanted{Versions: map[string]string{}, Replace: []requirement{}}
-	var order []string
-	require := func(path, version string) {
-		if w.Versions[path] == "" {
-			order = append(order, path)
-		}
-		if semver.Compare(version, w.Versions[path]) > 0 {
-			w.Versions[path] = version
-		}
-	}
-	for _, m := range modules {
-		w.Own = append(w.Own, m.Path)
-		require(m.Path, m.Version)
-		if m.mod.Go != nil && (w.Go == "" || goversion.Compare("go"+m.mod.Go.Version, "go"+w.Go) > 0) {
-			w.Go = m.mod.Go.Version
-		}
-		for _, r := range m.mod.Require {
-			require(r.Mod.Path, r.Mod.Version)
-		}
-		for _, r := range m.mod.Replace {
-			same := func(old requirement) bool { return old.Path == r.New.Path }
-			if r.New.Path == r.Old.Path && r.New.Version != "" && r.Old.Version == "" && !slices.ContainsFunc(w.Replace, same) {
-				w.Replace = append(w.Replace, r.New)
-			}
-		}
-	}
-	for _, path := range order {
-		w.Add = append(w.Add, requirement{Path: path, Version: w.Versions[path]})
-	}
-	return w
+	return p.proxy.fetch(ctx, pr.at(version)...)
 }
 
 // fitProject moves a project that Kubernetes does not name only if the Go that compiles is too old for it now: to the newest version
 // that this Go can compile.
 func (p *preparation) fitProject(ctx context.Context, pr project) error {
 	line, err := p.goLine(pr.folder)
-	if err != nil || goversion.Compare("go"+line, p.target) <= 0 {
+	if err != nil || goversion.Compare("go"+line, p.compileGo) <= 0 {
 		return err
 	}
 	if len(pr.modules) == 0 {
-		return fmt.Errorf("%s/go.mod asks for Go %s, and %s compiles", pr.folder, line, p.target)
+		return fmt.Errorf("%s/go.mod asks for Go %s, and %s compiles", pr.folder, line, p.compileGo)
 	}
 	if patched, err := p.patched(pr.folder); err != nil {
 		return err
-	} else if patched { // by patches that were made for this version
+	} else if patched {
 		return p.leaveOut(pr, "it needs Go "+line+", and its patches are for "+pr.version)
 	}
 	older, err := p.proxy.older(ctx, pr.modules[0], pr.version)
@@ -257,25 +175,22 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 		return err
 	}
 	for _, k := range older {
-		if k.GoVersion != "" && goversion.Compare("go"+k.GoVersion, p.target) > 0 {
+		if k.GoVersion != "" && goversion.Compare("go"+k.GoVersion, p.compileGo) > 0 {
 			continue
 		}
 		err := p.moveModules(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+line)
-		var unavailable *Unavailable
-		var tooNew *tooNewError
-		if errors.As(err, &unavailable) || errors.As(err, &tooNew) {
-			continue
+		if !unusable(err) {
+			return err
 		}
-		return err
 	}
-	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that can be had fits", pr.name, pr.version, line, p.target)
+	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that can be had fits", pr.name, pr.version, line, p.compileGo)
 }
 
 // leaveOut removes a project from the tree. The catalog loses it at the end: until then, positions of images count.
 func (p *preparation) leaveOut(pr project, why string) error {
 	p.leftOut = append(p.leftOut, pr.folder)
 	for _, folder := range []string{pr.folder, "release/manifests/addons/" + pr.name} {
-		if err := os.RemoveAll(filepath.Join(p.copy, filepath.FromSlash(folder))); err != nil {
+		if err := os.RemoveAll(p.file(folder)); err != nil {
 			return err
 		}
 	}
@@ -290,41 +205,4 @@ func like(pr project, version string) string {
 		return version
 	}
 	return "v" + version
-}
-
-// older returns versions of a module before one, newest first. Besides those in the proxy's list, which is not complete, it asks for
-// patches of the five minors before.
-func (p *proxy) older(ctx context.Context, path, version string) ([]versionInfo, error) {
-	listed, err := p.look(ctx, "-versions", path+"@"+version)
-	if err != nil {
-		return nil, err
-	}
-	var versions []string
-	if len(listed) > 0 {
-		versions = listed[0].Versions
-	}
-	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
-	var n int
-	if _, err := fmt.Sscanf(minor, "%d", &n); err != nil {
-		return nil, fmt.Errorf("%s@%s: %w", path, version, err)
-	}
-	for m := n; m >= max(0, n-5); m-- {
-		found, err := p.patches(ctx, path, fmt.Sprintf("v%s.%d.%%d", major, m), 0)
-		if err != nil {
-			return nil, err
-		}
-		versions = append(versions, found...)
-	}
-	semver.Sort(versions)
-	var asked []string
-	for _, v := range slices.Backward(slices.Compact(versions)) {
-		if semver.Prerelease(v) == "" && semver.Compare(v, version) < 0 {
-			asked = append(asked, path+"@"+v)
-		}
-	}
-	if len(asked) == 0 {
-		return nil, nil
-	}
-	found, err := p.look(ctx, asked[:min(len(asked), 20)]...)
-	return slices.DeleteFunc(found, func(k versionInfo) bool { return k.Error != nil }), err
 }

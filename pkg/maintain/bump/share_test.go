@@ -1,8 +1,12 @@
 package bump
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/modfile"
 )
 
 func TestProjectsShareTheModulesOfTheComponents(t *testing.T) {
@@ -34,17 +38,18 @@ godebug default=go1.25
 		"example.com/tool": "v1.0.0", "k8s.io/older": "v0.36.0", "k8s.io/newer": "v0.39.0",
 		"example.com/own": "v1.0.0",
 	}}
-	for path, version := range w.Versions {
-		w.Add = append(w.Add, requirement{Path: path, Version: version})
-	}
-	w.share(selection{Go: "1.26.0", Versions: map[string]string{
+	w.Indirect = slices.Collect(maps.Keys(w.Versions))
+	w.share(&wanted{Go: "1.26.0", Versions: map[string]string{
 		"example.com/tool": "v9.0.0", "k8s.io/older": "v0.37.0", "k8s.io/newer": "v0.37.0", "k8s.io/unused": "v0.37.0",
 	}})
-	got, err := rewrite("go.mod", []byte(before), w)
+	f, err := modfile.Parse("go.mod", []byte(before), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != after {
+	if err := w.rewrite(f); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Format(); err != nil || string(got) != after {
 		t.Errorf("got:\n%s\nwant:\n%s", got, strings.TrimSpace(after))
 	}
 }

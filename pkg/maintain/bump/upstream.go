@@ -10,6 +10,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -28,7 +29,6 @@ const (
 // A checked is a package of another module, parsed and checked as far as that goes without the packages that it imports. The values
 // of constants are known then, however they are written.
 type checked struct {
-	name  string
 	files []*ast.File
 	pkg   *types.Package
 	info  *types.Info
@@ -42,7 +42,7 @@ func check(module, folder string) (*checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checked{name: folder, info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}}
+	c := &checked{info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}}
 	files := token.NewFileSet()
 	for _, name := range found.GoFiles {
 		f, err := parser.ParseFile(files, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
@@ -51,23 +51,10 @@ func check(module, folder string) (*checked, error) {
 		}
 		c.files = append(c.files, f)
 	}
-	// Every import is missing, and every use of one is an error. Neither matters for the constants that are looked for.
-	conf := types.Config{Importer: nothing{}, IgnoreFuncBodies: false, Error: func(error) {}}
+	// Without an importer, every import and every use of one is an error. Neither matters for the constants that are looked for.
+	conf := types.Config{Error: func(error) {}}
 	c.pkg, _ = conf.Check(found.ImportPath, files, c.files, c.info)
 	return c, nil
-}
-
-// nothing imports nothing.
-type nothing struct{}
-
-func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not looked at") }
-
-// text returns the value of a constant of the package.
-func (c *checked) text(name string) (string, error) {
-	if found, ok := c.pkg.Scope().Lookup(name).(*types.Const); ok && found.Val().Kind() == constant.String {
-		return constant.StringVal(found.Val()), nil
-	}
-	return "", fmt.Errorf("%s has no constant %s with a text", c.name, name)
 }
 
 // value returns the value of an expression if it is a constant text.
@@ -79,16 +66,38 @@ func (c *checked) value(e ast.Expr) (string, bool) {
 	return constant.StringVal(v), true
 }
 
-// kubeadmVersions returns the versions that kubeadm asks for, by the names of their folders below images/.
-func kubeadmVersions(kubernetes string) (map[string]string, error) {
+// A named is a version of another project that Kubernetes names.
+type named struct{ version, why string }
+
+// namedVersions returns the versions that Kubernetes names, by the names of the projects' folders below images/: in constants of
+// kubeadm, and in build/dependencies.yaml, the list by which upstream checks that its files agree.
+func namedVersions(kubernetes string) (map[string]named, error) {
 	c, err := check(kubernetes, kubeadmConstants)
 	if err != nil {
 		return nil, err
 	}
-	versions := map[string]string{}
-	for name, constant := range map[string]string{"pause": "PauseVersion", "etcd": "DefaultEtcdVersion", "coredns": "CoreDNSVersion"} {
-		if versions[name], err = c.text(constant); err != nil {
-			return nil, err
+	versions := map[string]named{}
+	for project, name := range map[string]string{"pause": "PauseVersion", "etcd": "DefaultEtcdVersion", "coredns": "CoreDNSVersion"} {
+		value, ok := c.pkg.Scope().Lookup(name).(*types.Const)
+		if !ok || value.Val().Kind() != constant.String {
+			return nil, fmt.Errorf("%s has no constant %s with a text", kubeadmConstants, name)
+		}
+		versions[project] = named{constant.StringVal(value.Val()), "kubeadm names it"}
+	}
+	file := filepath.Join(kubernetes, "build", "dependencies.yaml")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Dependencies []struct{ Name, Version string }
+	}
+	if err := yaml.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, d := range list.Dependencies {
+		if d.Name == "cni" && d.Version != "" {
+			versions["cni-plugins"] = named{"v" + strings.TrimPrefix(d.Version, "v"), "Kubernetes names it"}
 		}
 	}
 	return versions, nil
@@ -144,40 +153,17 @@ func (c *checked) config(n *ast.AssignStmt, registries map[string]string) (id st
 	}
 	name, isName := index.Index.(*ast.Ident)
 	registry, isField := literal.Elts[0].(*ast.SelectorExpr)
-	if !isName || !isField {
-		return "", image, false
-	}
-	base, hasName := c.value(literal.Elts[1])
+	base, hasBase := c.value(literal.Elts[1])
 	version, hasVersion := c.value(literal.Elts[2])
-	if !hasName || !hasVersion {
+	if !isName || !isField || !hasBase || !hasVersion {
 		return "", image, false
 	}
 	_, folder, _ := strings.Cut(registries[registry.Sel.Name], "/")
-	return name.Name, testImage{strings.TrimPrefix(folder+"/"+base, "/"), version}, true
-}
-
-// dependencies returns the versions in build/dependencies.yaml, by name. That is the list by which upstream checks that its files agree.
-func dependencies(kubernetes string) (map[string]string, error) {
-	file := filepath.Join(kubernetes, "build", "dependencies.yaml")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Dependencies []struct{ Name, Version string }
-	}
-	if err := yaml.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	versions := map[string]string{}
-	for _, d := range list.Dependencies {
-		versions[d.Name] = d.Version
-	}
-	return versions, nil
+	return name.Name, testImage{path.Join(folder, base), version}, true
 }
 
 // goVersion returns the Go that a version of Kubernetes is compiled by upstream: go1.26.8. If it names none, that is "".
-func goVersion(k got) (string, error) {
+func goVersion(k *upstream) (string, error) {
 	data, err := os.ReadFile(filepath.Join(k.Dir, ".go-version"))
 	switch {
 	case err == nil:

@@ -84,6 +84,9 @@ func Open(root string, env func(string) string) (*Repo, error) {
 	return &Repo{Root: top, git: repo}, nil
 }
 
+// With returns the repository with more variables in git's environment, which go before others of the same name.
+func (r *Repo) With(env ...string) *Repo { return &Repo{Root: r.Root, git: r.git.With(env...)} }
+
 // Run runs a git command in Root and returns its output. Input may be nil.
 func (r *Repo) Run(ctx context.Context, input io.Reader, args ...string) ([]byte, error) {
 	out, err := r.git.Feed(ctx, input, args...)
