@@ -104,7 +104,7 @@ func (o *options) showBump(b *bump.Report, dryRun bool) error {
 	}
 	next := ", make quick-release builds them"
 	for _, p := range b.Patches {
-		if p.Unusable() {
+		if p.Unusable {
 			next = ""
 			mend := patchCommand("edit", p.Project) + " resolves it"
 			if p.Verdict == patch.NoEffect.String() {

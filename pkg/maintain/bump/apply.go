@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -170,24 +169,15 @@ func (u undoLog) write(root string) error {
 // place gives a file of the tree the content that it has in the copy, or removes it.
 func place(root, name string) error {
 	from, to := filepath.Join(copyDir(root), filepath.FromSlash(name)), filepath.Join(root, filepath.FromSlash(name))
-	info, err := os.Lstat(from)
+	whole := filepath.Join(workDir(root), "whole") // beside the tree, where a kill leaves it unseen
+	err := atomicfile.Copy(from, whole)
 	if errors.Is(err, fs.ErrNotExist) {
 		return os.Remove(to)
 	}
-	if err != nil {
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o777)); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-		return err
-	}
-	return atomicfile.WriteVia(workDir(root), to, info.Mode().Perm(), func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	return os.Rename(whole, to)
 }
 
 // inPlace reports whether a file is in the tree as it is in the copy, or in neither of them.

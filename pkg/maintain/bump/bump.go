@@ -20,6 +20,7 @@ import (
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
+	"slipway.build/pkg/tree/patch"
 	"slipway.build/pkg/tree/worktree"
 )
 
@@ -78,14 +79,26 @@ func (r *Report) note(format string, args ...any) {
 // A session asks about versions for a tree.
 type session struct {
 	Options
-	catalog *catalog.Catalog // of the tree
-	hostGo  *toolchain.Go    // that runs here
-	proxy   *proxy
+	catalog  *catalog.Catalog // of the tree
+	projects []project        // in the catalog's order
+	hostGo   *toolchain.Go    // that runs here
+	proxy    *proxy
 }
 
 func load(o Options) (*session, error) {
-	c, err := catalog.Load(o.Root)
-	return &session{Options: o, catalog: c}, err
+	s := &session{Options: o}
+	var err error
+	if s.catalog, err = catalog.Load(o.Root); err != nil {
+		return nil, err
+	}
+	for _, folder := range folders(s.catalog) {
+		pr, err := s.project(folder)
+		if err != nil {
+			return nil, err
+		}
+		s.projects = append(s.projects, pr)
+	}
+	return s, nil
 }
 
 // start finds the Go that runs here. The caller closes the proxy.
@@ -112,7 +125,8 @@ type preparation struct {
 	leftOut   []string          // folders of projects that the new tree does not have
 	docs      map[string]string // texts in documents, and what replaces them
 
-	was, now *wanted // what the components select, if Kubernetes moves
+	patches  []patch.Series // of the tree
+	was, now *wanted        // what the components select before and after
 }
 
 // Run moves the tree to other versions: all of it, or nothing. The caller holds the tree's lock, and has called Recover.
@@ -135,6 +149,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := p.copyTree(ctx); err != nil {
 		return nil, err
 	}
+	if p.patches, err = patch.Load(copyDir(o.Root)); err != nil {
+		return nil, err
+	}
+	if p.was, err = p.selection(p.catalog.Module); err != nil {
+		return nil, err
+	}
+	p.now = p.was
 	if err := p.start(ctx); err != nil {
 		return nil, err
 	}
@@ -256,7 +277,7 @@ func (p *preparation) tidy(ctx context.Context, folder string) error {
 	if _, err = runner(p.hostGo)(ctx, p.file(folder), "mod", "tidy"); err == nil {
 		return nil
 	}
-	if patched, _ := p.patched(folder); patched {
+	if p.patched(folder) {
 		err = fmt.Errorf("%w\n%s has patches, of which go mod tidy knows nothing; if they change imports, move it by hand: "+
 			"docs/bump.md#a-project-with-patches", err, folder)
 	}

@@ -20,13 +20,6 @@ type DebianLock struct {
 
 // ResolveDebian asks Debian's archives for what every images/NAME/packages.txt wants, for the platforms of the server set.
 func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, from debian.Sources) ([]DebianLock, error) {
-	if err := from.Check(); err != nil {
-		return nil, err
-	}
-	var archs []string
-	for _, p := range c.Sets[catalog.Server] {
-		archs = append(archs, p.Arch)
-	}
 	var locks []DebianLock
 	var requests []*debian.PackageRequest
 	done := map[string]bool{"": true}
@@ -44,6 +37,16 @@ func ResolveDebian(ctx context.Context, root string, c *catalog.Catalog, from de
 		}
 		requests = append(requests, request)
 		locks = append(locks, DebianLock{File: path.Join("images", im.Base, "debian.lock")})
+	}
+	if len(locks) == 0 {
+		return nil, nil
+	}
+	if err := from.Check(); err != nil {
+		return nil, err
+	}
+	var archs []string
+	for _, p := range c.Sets[catalog.Server] {
+		archs = append(archs, p.Arch)
 	}
 	resolved, err := debian.Resolve(ctx, from, requests, archs)
 	if err != nil {
@@ -82,36 +85,30 @@ func (p *preparation) toDebian(ctx context.Context) error {
 // lockMoves lists the packages whose versions differ, each once for all architectures that have the same two versions. Why says of a
 // security fix where it is from, to follow the name of a file.
 func lockMoves(old, new *debian.Lock) []Move {
+	if old == nil {
+		old = &debian.Lock{}
+	}
 	type key struct{ arch, name string }
 	before := map[key]string{}
-	if old != nil {
-		for _, p := range old.Packages {
-			before[key{p.Arch, p.Name}] = p.Version
-		}
+	for _, p := range old.Packages {
+		before[key{p.Arch, p.Name}] = p.Version
 	}
 	var moves []Move
-	seen := map[Move]bool{}
 	add := func(m Move) {
-		if m.From != m.To && !seen[m] {
-			seen[m] = true
+		if m.From != m.To && !slices.Contains(moves, m) {
 			moves = append(moves, m)
 		}
 	}
 	for _, p := range new.Packages {
-		k := key{p.Arch, p.Name}
-		m := Move{What: "Debian " + p.Name, From: before[k], To: p.Version}
+		m := Move{What: "Debian " + p.Name, From: before[key{p.Arch, p.Name}], To: p.Version}
 		if p.Archive == debian.Security {
 			m.Why = ", from " + debian.Security
 		}
 		add(m)
-		delete(before, k)
+		delete(before, key{p.Arch, p.Name})
 	}
-	if old != nil {
-		for _, p := range old.Packages {
-			if v, gone := before[key{p.Arch, p.Name}]; gone {
-				add(Move{What: "Debian " + p.Name, From: v})
-			}
-		}
+	for _, p := range old.Packages {
+		add(Move{What: "Debian " + p.Name, From: before[key{p.Arch, p.Name}]}) // "" if the new lock has it
 	}
 	return moves
 }

@@ -61,7 +61,7 @@ func (p *preparation) moveGo(ctx context.Context, version, why string) error {
 		modules = append(modules, requirement{Path: "golang.org/toolchain", Version: prefix + host})
 	}
 	all, err := p.proxy.fetch(ctx, modules...)
-	var unavailable *Unavailable
+	var unavailable unavailableError
 	if err != nil && !errors.As(err, &unavailable) {
 		return err
 	}
@@ -71,7 +71,7 @@ func (p *preparation) moveGo(ctx context.Context, version, why string) error {
 	}
 	switch {
 	case sums[toolchain.Host()] == "" && version != pinned.Version:
-		p.note("%s is not available for %s (%s), so %s stays: %s", version, toolchain.Host(), why, pinned.Version, unavailable.Reasons[0])
+		p.note("%s is not available for %s (%s), so %s stays: %s", version, toolchain.Host(), why, pinned.Version, unavailable[0].reason)
 		return nil
 	case sums[toolchain.Host()] == "", version == pinned.Version && maps.Equal(sums, pinned.Sums):
 		return nil
@@ -122,11 +122,7 @@ func (p *preparation) followGoLine(language string) error {
 		if err != nil {
 			return err
 		}
-		patched, err := p.patched(folder)
-		if err != nil {
-			return err
-		}
-		if line != old || patched {
+		if line != old || p.patched(folder) {
 			continue
 		}
 		if err := p.editGoMod(folder, func(f *modfile.File) error { return f.AddGoStmt(language) }); err != nil {

@@ -22,16 +22,11 @@ var notIn = regexp.MustCompile(`^(\s*)// (_ "([^"]+)") // not in v\S+$`)
 // alone, such as a plugin, is left out while there is no such package. Any other import of a missing package is an error.
 func (p *preparation) adaptImports(folder string, modules []fetched) error {
 	var missing []error
-	err := filepath.WalkDir(p.file(folder), func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(file) != ".go" {
+	err := fs.WalkDir(os.DirFS(copyDir(p.Root)), folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" {
 			return err
 		}
-		rel, err := filepath.Rel(copyDir(p.Root), file)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
-		data, err := os.ReadFile(file)
+		data, err := os.ReadFile(p.file(name))
 		if err != nil {
 			return err
 		}
@@ -53,12 +48,20 @@ func (p *preparation) adaptImports(folder string, modules []fetched) error {
 
 // adapt returns a Go file that imports nothing that modules lack, and a text for each import that it no longer has.
 func adapt(name string, data []byte, modules []fetched) (adapted []byte, dropped []string, err error) {
+	lines := strings.Split(string(data), "\n")
+	wasOut := map[string]bool{}
+	for i, line := range lines {
+		if part := notIn.FindStringSubmatch(line); part != nil {
+			if m, _ := provides(modules, part[3]); m.Path != "" {
+				lines[i], wasOut[part[3]] = part[1]+part[2], true
+			}
+		}
+	}
 	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, name, data, parser.ImportsOnly)
+	f, err := parser.ParseFile(files, name, strings.Join(lines, "\n"), parser.ImportsOnly)
 	if err != nil {
 		return nil, nil, err
 	}
-	lines := strings.Split(string(data), "\n")
 	for _, spec := range f.Imports {
 		pkg, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -69,25 +72,13 @@ func adapt(name string, data []byte, modules []fetched) (adapted []byte, dropped
 			continue
 		}
 		n := files.Position(spec.Pos()).Line
-		line := strings.TrimSpace(lines[n-1])
-		if spec.Name == nil || spec.Name.Name != "_" || line != `_ "`+pkg+`"` {
+		indent, isBlank := strings.CutSuffix(lines[n-1], `_ "`+pkg+`"`)
+		if !isBlank || strings.TrimSpace(indent) != "" {
 			return nil, nil, fmt.Errorf("%s:%d: it imports %s, which %s does not have", name, n, pkg, m.requirement)
 		}
-		indent := lines[n-1][:strings.Index(lines[n-1], "_")]
-		lines[n-1] = indent + "// " + line + " // not in " + m.Version
-		dropped = append(dropped, fmt.Sprintf("%s, which %s does not have", pkg, m.Version))
-	}
-	for i, line := range lines {
-		part := notIn.FindStringSubmatch(line)
-		if part == nil {
-			continue
-		}
-		m, has := provides(modules, part[3])
-		switch {
-		case has && m.Path != "":
-			lines[i] = part[1] + part[2]
-		case !has:
-			lines[i] = part[1] + "// " + part[2] + " // not in " + m.Version
+		lines[n-1] = indent + `// _ "` + pkg + `" // not in ` + m.Version
+		if !wasOut[pkg] {
+			dropped = append(dropped, fmt.Sprintf("%s, which %s does not have", pkg, m.Version))
 		}
 	}
 	return []byte(strings.Join(lines, "\n")), dropped, nil
@@ -103,6 +94,6 @@ func provides(modules []fetched, pkg string) (longest fetched, has bool) {
 	if longest.Path == "" {
 		return longest, true
 	}
-	sources, _ := filepath.Glob(filepath.Join(longest.Dir, filepath.FromSlash(path.Clean(strings.TrimPrefix(pkg, longest.Path)+"/")), "*.go"))
+	sources, _ := filepath.Glob(filepath.Join(longest.Dir, filepath.FromSlash(strings.TrimPrefix(pkg, longest.Path)), "*.go"))
 	return longest, len(sources) > 0
 }

@@ -20,12 +20,12 @@ type upstream struct {
 	fetched
 	want    wanted // of the components' go.mod
 	staging []fetched
-	leftOut Unavailable // staging modules that are not available, and that nothing is compiled from
+	leftOut unavailableError // staging modules that are not available, and that nothing is compiled from
 }
 
 // fetchKubernetes fetches a version of Kubernetes with all of its staging modules. Those that neither Kubernetes nor needed, modules
 // that the tree requires, names may be missing: a proxy may mirror only what it was asked for, and no compile asks for them.
-func (p *proxy) fetchKubernetes(ctx context.Context, version string, needed []string) (*upstream, error) {
+func (p *proxy) fetchKubernetes(ctx context.Context, version string, needed map[string]string) (*upstream, error) {
 	main, err := p.fetch(ctx, requirement{Path: kubernetes, Version: version})
 	if err != nil {
 		return nil, err
@@ -41,25 +41,23 @@ func (p *proxy) fetchKubernetes(ctx context.Context, version string, needed []st
 		}
 	}
 	u.staging, err = p.fetch(ctx, staging...)
-	var missing *Unavailable
-	if !errors.As(err, &missing) {
+	if !errors.As(err, &u.leftOut) {
 		return u, err
 	}
-	var required Unavailable
-	for i, m := range missing.Modules {
-		if slices.Contains(u.want.Indirect, m.Path) || slices.Contains(needed, m.Path) {
-			required.add(m, missing.Reasons[i])
-		} else {
-			u.leftOut.add(m, missing.Reasons[i])
-		}
+	if required := slices.DeleteFunc(slices.Clone(u.leftOut), func(m missing) bool {
+		return !slices.Contains(u.want.Indirect, m.Path) && needed[m.Path] == ""
+	}); len(required) > 0 {
+		return nil, required
 	}
-	u.want.Replace = slices.DeleteFunc(u.want.Replace, func(m requirement) bool { return slices.Contains(u.leftOut.Modules, m) })
-	return u, required.err()
+	u.want.Replace = slices.DeleteFunc(u.want.Replace, func(r requirement) bool {
+		return slices.ContainsFunc(u.leftOut, func(m missing) bool { return m.requirement == r })
+	})
+	return u, nil
 }
 
-// needed returns the paths of the modules that the components and the code generators of the tree require.
-func (s *session) needed() ([]string, error) {
-	var paths []string
+// needed returns the versions of the modules that the components and the code generators of the tree require, by path.
+func (s *session) needed() (map[string]string, error) {
+	versions := map[string]string{}
 	for _, folder := range []string{s.catalog.Module, codegen.Module} {
 		m, err := module.Load(s.Root, folder)
 		if errors.Is(err, fs.ErrNotExist) && folder == codegen.Module {
@@ -69,10 +67,10 @@ func (s *session) needed() ([]string, error) {
 			return nil, err
 		}
 		for _, r := range m.Requires {
-			paths = append(paths, r.Path)
+			versions[r.Path] = r.Version
 		}
 	}
-	return paths, nil
+	return versions, nil
 }
 
 // toKubernetes moves the tree to a version of Kubernetes, or to the newest patch of its minor that is available with all modules that
@@ -112,9 +110,7 @@ func (p *preparation) toKubernetes(version string) step {
 func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 	from, to := p.catalog.Kubernetes, u.Version
 	p.move("Kubernetes", from, to, "")
-	if err := p.moveStaging(from, u); err != nil {
-		return err
-	}
+	p.moveStaging(from, u)
 	p.docs[from], p.docs[stagingVersion(from)] = to, stagingVersion(to)
 
 	wantGo, err := goVersion(u)
@@ -126,8 +122,8 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 			return err
 		}
 	}
-	if len(u.leftOut.Modules) > 0 {
-		p.note("%s/go.mod is without staging modules of which nothing is compiled: %v", p.catalog.Module, &u.leftOut)
+	if len(u.leftOut) > 0 {
+		p.note("%s/go.mod is without staging modules of which nothing is compiled: %v", p.catalog.Module, u.leftOut)
 	}
 	if goversion.Compare("go"+u.want.Go, p.compileGo) > 0 {
 		return fmt.Errorf("version %s of Kubernetes asks for Go %s or newer, and the Go that is available is %s", to, u.want.Go, p.compileGo)
@@ -145,18 +141,14 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 }
 
 // moveStaging records the staging modules that come and go.
-func (p *preparation) moveStaging(from string, u *upstream) error {
+func (p *preparation) moveStaging(from string, u *upstream) {
 	if from == u.Version {
-		return nil
-	}
-	m, err := module.Load(p.Root, p.catalog.Module)
-	if err != nil {
-		return err
+		return
 	}
 	gone := map[string]bool{}
-	for _, r := range m.Replaces {
-		if r.New.Path == r.Old.Path && r.New.Version == stagingVersion(from) {
-			gone[r.Old.Path] = true
+	for path, version := range p.was.Versions {
+		if version == stagingVersion(from) {
+			gone[path] = true
 		}
 	}
 	p.move("staging modules", fmt.Sprintf("%s (%d)", stagingVersion(from), len(gone)),
@@ -168,7 +160,7 @@ func (p *preparation) moveStaging(from string, u *upstream) error {
 		}
 		delete(gone, m.Path)
 	}
-	for _, m := range u.leftOut.Modules {
+	for _, m := range u.leftOut {
 		delete(gone, m.Path) // a note of its own names it
 	}
 	if len(added) > 0 {
@@ -177,7 +169,6 @@ func (p *preparation) moveStaging(from string, u *upstream) error {
 	if len(gone) > 0 {
 		p.note("staging modules that are gone: %s", strings.Join(slices.Sorted(maps.Keys(gone)), ", "))
 	}
-	return nil
 }
 
 // moveComponents moves the components' module.
@@ -198,10 +189,6 @@ func (p *preparation) moveComponents(ctx context.Context, from string, u *upstre
 	for _, m := range u.want.Replace {
 		p.now.Versions[m.Path] = m.Version
 	}
-	var err error
-	if p.was, err = p.selection(p.catalog.Module); err != nil {
-		return err
-	}
 	if err := p.require(p.catalog.Module, u.want); err != nil {
 		return err
 	}
@@ -214,12 +201,8 @@ func (p *preparation) moveProjects(ctx context.Context, u *upstream) error {
 	if err != nil {
 		return err
 	}
-	projects, err := p.projects()
-	if err != nil {
-		return err
-	}
 	newerGo := goversion.Compare(goversion.Lang(p.compileGo), goversion.Lang(p.catalog.Go.Version)) > 0
-	for _, pr := range projects {
+	for _, pr := range p.projects {
 		n, named := names[pr.name]
 		switch {
 		case named:

@@ -52,24 +52,24 @@ replace (
 	for _, test := range []struct {
 		name    string
 		refused string
-		needed  []string
+		needed  map[string]string
 		without string // "" if there is an error
 	}{
-		{"nothing requires it", "k8s.io/sample", []string{"k8s.io/api"}, "k8s.io/sample@v0.36.2"},
-		{"the tree requires it", "k8s.io/sample", []string{"k8s.io/api", "k8s.io/sample"}, ""},
+		{"nothing requires it", "k8s.io/sample", map[string]string{"k8s.io/api": "v0.36.1"}, "k8s.io/sample@v0.36.2"},
+		{"the tree requires it", "k8s.io/sample", map[string]string{"k8s.io/api": "v0.36.1", "k8s.io/sample": "v0.36.1"}, ""},
 		{"Kubernetes requires it", "k8s.io/api", nil, ""},
 	} {
 		u, err := answers(t, dir, test.refused).fetchKubernetes(t.Context(), "v1.36.2", test.needed)
-		var missing *Unavailable
+		var missing unavailableError
 		switch {
 		case test.without == "":
-			if !errors.As(err, &missing) || len(missing.Modules) != 1 || missing.Modules[0].Path != test.refused {
+			if !errors.As(err, &missing) || len(missing) != 1 || missing[0].Path != test.refused {
 				t.Errorf("%s: error %v", test.name, err)
 			}
 		case err != nil:
 			t.Errorf("%s: %v", test.name, err)
-		case len(u.leftOut.Modules) != 1 || u.leftOut.Modules[0].String() != test.without || len(u.staging) != 1:
-			t.Errorf("%s: without %v, with %v", test.name, u.leftOut.Modules, u.staging)
+		case len(u.leftOut) != 1 || u.leftOut[0].String() != test.without || len(u.staging) != 1:
+			t.Errorf("%s: without %v, with %v", test.name, u.leftOut, u.staging)
 		}
 	}
 }

@@ -80,40 +80,31 @@ type info struct {
 	Origin struct{ VCS, Hash string }
 }
 
-// An Unavailable names modules that are not available, each with the reason.
-type Unavailable struct {
-	Modules []requirement
-	Reasons []string
+// A missing module is one that is not available.
+type missing struct {
+	requirement
+	reason string
 }
 
-func (e *Unavailable) Error() string {
-	var b strings.Builder
-	b.WriteString("these modules are not available:")
-	for i, m := range e.Modules {
-		fmt.Fprintf(&b, "\n  %s: %s", m, e.Reasons[i])
+// An unavailableError names modules that are not available.
+type unavailableError []missing
+
+func (e unavailableError) Error() string {
+	text := "these modules are not available:"
+	for _, m := range e {
+		text += "\n  " + m.String() + ": " + m.reason
 	}
-	return b.String()
-}
-
-func (e *Unavailable) add(m requirement, reason string) {
-	e.Modules, e.Reasons = append(e.Modules, m), append(e.Reasons, reason)
-}
-
-func (e *Unavailable) err() error {
-	if len(e.Modules) == 0 {
-		return nil
-	}
-	return e
+	return text
 }
 
 // unusable reports whether an error says that a version is not available, or that the Go that compiles is too old for it.
 func unusable(err error) bool {
-	var unavailable *Unavailable
-	var tooNew *tooNewError
+	var unavailable unavailableError
+	var tooNew tooNewError
 	return errors.As(err, &unavailable) || errors.As(err, &tooNew)
 }
 
-// fetch gets modules into the module cache. If some are not available, the error is an *Unavailable with all of them.
+// fetch gets modules into the module cache. If some are not available, the error is an unavailableError with all of them.
 func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]fetched, error) {
 	if len(modules) == 0 {
 		return nil, nil
@@ -131,12 +122,12 @@ func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]fetched, e
 		return nil, decodeErr
 	}
 	var all []fetched
-	var bad Unavailable
+	var bad unavailableError
 	for _, a := range answers {
 		f := fetched{requirement: requirement{Path: a.Path, Version: a.Version}, Dir: a.Dir, Sum: a.Sum}
 		if a.Error != "" { // in one line and without the module's name
 			reason := strings.ReplaceAll(strings.TrimSpace(tail.Redact(a.Error)), "\n\t", ": ")
-			bad.add(f.requirement, strings.TrimPrefix(reason, f.String()+": "))
+			bad = append(bad, missing{f.requirement, strings.TrimPrefix(reason, f.String()+": ")})
 			continue
 		}
 		if err := f.read(a.GoMod, a.Info); err != nil {
@@ -144,10 +135,10 @@ func (p *proxy) fetch(ctx context.Context, modules ...requirement) ([]fetched, e
 		}
 		all = append(all, f)
 	}
-	if err != nil && len(bad.Modules) == 0 { // such as a go command that was killed after some modules
-		return nil, err
+	if len(bad) > 0 {
+		return all, bad
 	}
-	return all, bad.err()
+	return all, err // such as of a go command that was killed after some modules
 }
 
 func (f *fetched) read(goMod, infoFile string) error {

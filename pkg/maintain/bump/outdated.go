@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,7 +19,6 @@ import (
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/govulns"
 	"slipway.build/pkg/mechanism/tail"
-	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -133,19 +133,15 @@ func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note st
 	if err != nil {
 		return "", "", err
 	}
-	m, err := module.Load(q.Root, q.catalog.Module)
-	if err != nil {
-		return "", "", err
-	}
 	needed, err := q.needed()
 	if err != nil {
 		return "", "", err
 	}
 	for _, version := range slices.Backward(newer) {
 		var asked, missing []string
-		for _, r := range m.Replaces {
-			if slices.Contains(needed, r.Old.Path) && r.New.Path == r.Old.Path && r.New.Version == stagingVersion(have) {
-				asked = append(asked, r.New.Path+"@"+stagingVersion(version))
+		for _, path := range slices.Sorted(maps.Keys(needed)) {
+			if needed[path] == stagingVersion(have) {
+				asked = append(asked, path+"@"+stagingVersion(version))
 			}
 		}
 		if len(asked) == 0 {
@@ -189,18 +185,8 @@ func (q *inquiry) askGo(ctx context.Context) error {
 }
 
 func (q *inquiry) askProjects(ctx context.Context) error {
-	all, err := q.projects()
-	if err != nil {
-		return err
-	}
-	var names map[string]named
-	k, kubernetesErr := q.proxy.fetch(ctx, requirement{Path: kubernetes, Version: q.catalog.Kubernetes})
-	if kubernetesErr == nil {
-		if names, err = namedVersions(k[0].Dir); err != nil {
-			return err
-		}
-	}
-	for _, pr := range all {
+	names, namesErr := q.namedVersions(ctx)
+	for _, pr := range q.projects {
 		i := Item{Kind: "project", Name: pr.name, Have: pr.version, folder: pr.folder, modules: pr.modules}
 		if len(pr.images) > 0 {
 			i.Have = pr.images[0].Version
@@ -209,7 +195,7 @@ func (q *inquiry) askProjects(ctx context.Context) error {
 		if named {
 			i.Should, i.Note = like(pr, n.version), n.why
 		}
-		err := kubernetesErr
+		err := namesErr
 		switch {
 		case err != nil:
 		case len(pr.modules) > 0:
@@ -226,12 +212,6 @@ func (q *inquiry) askProjects(ctx context.Context) error {
 }
 
 func (q *inquiry) askDebian(ctx context.Context) error {
-	if !slices.ContainsFunc(q.catalog.Images, func(im catalog.Image) bool {
-		_, err := os.Stat(filepath.Join(q.Root, "images", im.Base, "packages.txt"))
-		return im.Base != "" && err == nil
-	}) {
-		return nil
-	}
 	locks, err := ResolveDebian(ctx, q.Root, q.catalog, q.Debian)
 	if err != nil {
 		q.add(Item{Kind: "debian", Name: "packages"}, err)

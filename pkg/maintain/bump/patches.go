@@ -17,39 +17,31 @@ type Patch struct {
 	Offset  int    `json:"offset,omitempty"`
 	Why     string `json:"why,omitempty"` // it conflicts, or has no effect
 
-	unusable bool
+	Unusable bool `json:"-"` // builds stop at it: it does not apply, or has no effect
 }
 
-// Unusable reports whether builds stop at the patch: it does not apply, or has no effect.
-func (p Patch) Unusable() bool { return p.unusable }
-
 // patched reports whether the tree has patches for the project whose module is in a folder.
-func (p *preparation) patched(folder string) (bool, error) {
-	all, err := patch.Load(copyDir(p.Root))
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(all, func(s patch.Series) bool { return s.Project != "" && "images/"+s.Project == folder }), nil
+func (p *preparation) patched(folder string) bool {
+	return slices.ContainsFunc(p.patches, func(s patch.Series) bool { return s.Project != "" && "images/"+s.Project == folder })
 }
 
 // checkPatches reports what becomes of the tree's patches in the copy's versions. A conflict is no error: the patch stays, and waits to be
 // resolved.
 func (p *preparation) checkPatches(ctx context.Context) error {
-	all, err := patch.Load(copyDir(p.Root))
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
+	for _, s := range p.patches {
+		if slices.Contains(p.leftOut, "images/"+s.Project) {
+			continue
+		}
 		repo, err := patch.RepositoryOf(copyDir(p.Root), p.catalog.Module, s)
 		if err != nil {
 			return err
 		}
 		modules := patch.Modules{Repository: repo, Dir: func(at patch.Place) (string, error) {
-			g, err := p.proxy.fetch(ctx, requirement{Path: at.Module, Version: at.Version})
+			m, err := p.proxy.fetch(ctx, requirement{Path: at.Module, Version: at.Version})
 			if err != nil {
 				return "", err
 			}
-			return g[0].Dir, nil
+			return m[0].Dir, nil
 		}}
 		reports, err := patch.NewOverlay(repo, modules).Check(s.Patches)
 		if err != nil {
@@ -58,7 +50,7 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 		for _, r := range reports {
 			state := Patch{Name: r.Patch.Name, Project: s.Project, Verdict: r.Verdict.String(), Offset: r.Offset()}
 			if err := r.Err(); err != nil {
-				state.unusable = true
+				state.Unusable = true
 				why := strings.TrimPrefix(err.Error(), "patch "+r.Patch.Name+" ")
 				why = strings.TrimPrefix(strings.TrimPrefix(why, "does not apply"), "has no effect on what is compiled")
 				state.Why = strings.TrimLeft(strings.ReplaceAll(why, "\n\t", "; "), ":; ")
@@ -74,7 +66,7 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 func (p *preparation) withoutConflicts(ctx context.Context, f func() error) error {
 	args := []string{"restore", "--worktree", "--"}
 	for _, state := range p.Patches {
-		if folder := (patch.Series{Project: state.Project}).Dir(); state.unusable && !slices.Contains(args, folder) {
+		if folder := (patch.Series{Project: state.Project}).Dir(); state.Unusable && !slices.Contains(args, folder) {
 			args = append(args, folder)
 			if err := os.RemoveAll(p.file(folder)); err != nil {
 				return err

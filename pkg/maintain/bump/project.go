@@ -43,19 +43,6 @@ func folders(c *catalog.Catalog) []string {
 	return found
 }
 
-// projects returns the other projects of the tree, in the catalog's order.
-func (s *session) projects() ([]project, error) {
-	var found []project
-	for _, folder := range folders(s.catalog) {
-		pr, err := s.project(folder)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, pr)
-	}
-	return found, nil
-}
-
 func (s *session) project(folder string) (project, error) {
 	pr := project{name: path.Base(folder), folder: folder}
 	m, err := module.Load(s.Root, folder)
@@ -100,44 +87,34 @@ func versionOf(image string) string {
 	return "v" + strings.TrimPrefix(version, "v")
 }
 
+// A tooNewError says that a version of a project cannot be compiled.
+type tooNewError string
+
+func (e tooNewError) Error() string { return string(e) }
+
 // moveProject moves a project to a version as images have it: 3.7.0-0 or v1.14.6.
 func (p *preparation) moveProject(ctx context.Context, pr project, version, why string) error {
-	if len(pr.modules) == 0 {
-		return p.setImages(pr, version, info{}, why)
-	}
-	return p.moveModules(ctx, pr, version, why)
-}
-
-// A tooNewError says that a version of a project cannot be compiled.
-type tooNewError struct{ name, version, needs, have string }
-
-func (e *tooNewError) Error() string {
-	return fmt.Sprintf("%s %s asks for Go %s, and %s compiles", e.name, e.version, e.needs, e.have)
-}
-
-func (p *preparation) moveModules(ctx context.Context, pr project, version, why string) error {
 	to := versionOf(version)
-	if to == pr.version && (len(pr.images) == 0 || pr.images[0].Version == version) {
+	switch {
+	case len(pr.modules) == 0:
+		return p.setImages(pr, version, info{}, why)
+	case to == pr.version && (len(pr.images) == 0 || pr.images[0].Version == version):
 		return nil
 	}
 	modules, err := p.fetchProject(ctx, pr, to)
 	if err != nil {
 		return err
 	}
-	was, now, err := p.components()
-	if err != nil {
-		return err
-	}
 	if needs := fromProject(modules).Go; goversion.Compare("go"+needs, p.compileGo) > 0 {
-		return &tooNewError{pr.name, to, needs, p.compileGo}
+		return tooNewError(fmt.Sprintf("%s %s asks for Go %s, and %s compiles", pr.name, to, needs, p.compileGo))
 	}
 	p.before[pr.folder] = wanted{}
 	if current, err := p.proxy.fetch(ctx, pr.at(pr.version)...); err == nil {
-		p.before[pr.folder] = p.wantedBy(pr, current, was)
+		p.before[pr.folder] = p.wantedBy(pr, current, p.was)
 	} else if !unusable(err) {
 		return err
 	}
-	if err := p.require(pr.folder, p.wantedBy(pr, modules, now)); err != nil {
+	if err := p.require(pr.folder, p.wantedBy(pr, modules, p.now)); err != nil {
 		return err
 	}
 	if err := p.adaptImports(pr.folder, modules); err != nil {
@@ -165,9 +142,7 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 	if len(pr.modules) == 0 {
 		return fmt.Errorf("%s/go.mod asks for Go %s, and %s compiles", pr.folder, line, p.compileGo)
 	}
-	if patched, err := p.patched(pr.folder); err != nil {
-		return err
-	} else if patched {
+	if p.patched(pr.folder) {
 		return p.leaveOut(pr, "it needs Go "+line+", and its patches are for "+pr.version)
 	}
 	older, err := p.proxy.older(ctx, pr.modules[0], pr.version)
@@ -178,7 +153,7 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 		if k.GoVersion != "" && goversion.Compare("go"+k.GoVersion, p.compileGo) > 0 {
 			continue
 		}
-		err := p.moveModules(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+line)
+		err := p.moveProject(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+line)
 		if !unusable(err) {
 			return err
 		}

@@ -54,15 +54,6 @@ func (w *wanted) share(components *wanted) {
 	}
 }
 
-// components returns what the components' module selects before and after the bump.
-func (p *preparation) components() (was, now *wanted, err error) {
-	if p.now != nil {
-		return p.was, p.now, nil
-	}
-	was, err = p.selection(p.catalog.Module) // Kubernetes stays
-	return was, was, err
-}
-
 // onlyTests reports whether a project's programs are for tests alone: these take upstream's versions of everything.
 func (p *preparation) onlyTests(pr project) bool {
 	return len(pr.images) == 0 && !slices.ContainsFunc(p.catalog.Binaries, func(b catalog.Binary) bool {
@@ -84,9 +75,7 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 	if _, moved := p.required[pr.folder]; moved || len(pr.modules) == 0 || p.onlyTests(pr) || slices.Contains(p.leftOut, pr.folder) {
 		return nil
 	}
-	if patched, err := p.patched(pr.folder); err != nil {
-		return err
-	} else if patched {
+	if p.patched(pr.folder) {
 		p.note("%s has patches, and keeps its versions of modules that Kubernetes has, too: it compiles them for itself until they are "+
 			"moved by hand", pr.folder)
 		return nil
@@ -95,11 +84,7 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 	if err != nil {
 		return err
 	}
-	_, now, err := p.components()
-	if err != nil {
-		return err
-	}
-	want := p.wantedBy(pr, modules, now)
+	want := p.wantedBy(pr, modules, p.now)
 	has, err := p.selection(pr.folder)
 	if err != nil {
 		return err

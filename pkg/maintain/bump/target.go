@@ -35,7 +35,6 @@ func Names(c *catalog.Catalog) []string {
 }
 
 var (
-	released   = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 	likeNumber = regexp.MustCompile(`^v?[0-9]`)
 	releasedGo = regexp.MustCompile(`^go[1-9][0-9]*(\.(0|[1-9][0-9]*)){2}$`)
 )
@@ -75,7 +74,7 @@ func (p *preparation) parseOne(target string) (step, error) {
 	case name == "" || name == nameKubernetes && !hasVersion:
 		return p.toKubernetes(""), nil
 	case name == nameKubernetes:
-		if !released.MatchString(version) || !strings.HasPrefix(version, "v1.") || semver.Build(version) != "" {
+		if semver.Canonical(version) != version || semver.Major(version) != "v1" {
 			return nil, fmt.Errorf("%q is not a version of Kubernetes like v1.37.1", version)
 		}
 		return p.toKubernetes(version), nil
@@ -88,11 +87,7 @@ func (p *preparation) parseOne(target string) (step, error) {
 	case name == nameGo:
 		return p.toGo(version), nil
 	}
-	projects, err := p.projects()
-	if err != nil {
-		return nil, err
-	}
-	for _, pr := range projects {
+	for _, pr := range p.projects {
 		if pr.name != name {
 			continue
 		}
@@ -110,11 +105,7 @@ func (p *preparation) toProject(pr project, version string) step {
 		if version != "" {
 			return p.moveProject(ctx, pr, like(pr, version), "")
 		}
-		k, err := p.proxy.fetch(ctx, requirement{Path: kubernetes, Version: p.catalog.Kubernetes})
-		if err != nil {
-			return err
-		}
-		names, err := namedVersions(k[0].Dir)
+		names, err := p.namedVersions(ctx)
 		if err != nil {
 			return err
 		}
@@ -135,7 +126,7 @@ func (p *preparation) toNewestProject(ctx context.Context, pr project, why strin
 		return err
 	}
 	for _, v := range slices.Backward(newer) {
-		err := p.moveModules(ctx, pr, like(pr, v), why)
+		err := p.moveProject(ctx, pr, like(pr, v), why)
 		if !unusable(err) {
 			return err
 		}

@@ -1,6 +1,7 @@
 package bump
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -101,6 +102,15 @@ func namedVersions(kubernetes string) (map[string]named, error) {
 		}
 	}
 	return versions, nil
+}
+
+// namedVersions returns the versions that the tree's Kubernetes names.
+func (s *session) namedVersions(ctx context.Context) (map[string]named, error) {
+	k, err := s.proxy.fetch(ctx, requirement{Path: kubernetes, Version: s.catalog.Kubernetes})
+	if err != nil {
+		return nil, err
+	}
+	return namedVersions(k[0].Dir)
 }
 
 // testImages returns the images that upstream's tests use, by the names of their IDs in package k8s.io/kubernetes/test/utils/image.

@@ -107,16 +107,12 @@ func newest(current string, minor int, list func(minor int) ([]string, error)) (
 
 // newer returns versions of a module after one, oldest first: those in the proxy's list, and patches of the same minor.
 func (p *proxy) newer(ctx context.Context, path, version string) ([]string, error) {
-	listed, err := p.look(ctx, "-versions", path+"@"+version)
-	if err != nil {
-		return nil, err
-	}
-	latest, err := p.look(ctx, path+"@latest")
+	listed, err := p.look(ctx, "-versions", path+"@"+version, path+"@latest")
 	if err != nil {
 		return nil, err
 	}
 	var versions []string
-	for _, v := range append(listed, latest...) {
+	for _, v := range listed {
 		versions = append(versions, append(v.Versions, v.Version)...)
 	}
 	if isRelease(version) {
