@@ -17,7 +17,7 @@ import (
 	"slipway.build/pkg/tree/worktree"
 )
 
-// workDir is the folder for what a bump prepares: the copy of the tree, git's index of it, and the undo log.
+// workDir returns the folder for what a bump prepares: the copy of the tree, git's index of it, and the undo log.
 func workDir(root string) string {
 	return filepath.Join(root, filepath.FromSlash(folder.State), "bump")
 }
@@ -49,7 +49,7 @@ func differing(ctx context.Context, repo *worktree.Repo, commit string) ([]strin
 	return list(ctx, repo, "diff", "--name-only", "--no-renames", "--ignore-submodules=none", commit)
 }
 
-// copyTree copies the tracked files. A tree in which tracked files have changed since is refused.
+// copyTree copies the tracked files. It refuses a tree in which they differ from the last commit.
 func (p *preparation) copyTree(ctx context.Context) error {
 	repo, err := open(p.Root, p.Getenv)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p *preparation) copyTree(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(workDir(p.Root)), os.MkdirAll(copyDir(p.Root), 0o777)); err != nil {
 		return err
 	}
-	// An index of its own, since the user's may say that files shall not be looked at.
+	// The copy has an index of its own, since flags in the user's may hide changes.
 	p.repo, p.copied = repo, repo.With("GIT_WORK_TREE="+copyDir(p.Root), "GIT_INDEX_FILE="+filepath.Join(workDir(p.Root), "index"))
 	if _, err := p.copied.Run(ctx, nil, "read-tree", p.commit); err != nil {
 		return err
@@ -187,16 +187,16 @@ func inPlace(root, name string) bool {
 	return bytes.Equal(old, new) && errors.Is(oldErr, fs.ErrNotExist) == errors.Is(newErr, fs.ErrNotExist)
 }
 
-// undo gives the files that the bump has put in place the content of the commit. Others, also those that were edited since, stay as
-// they are. It can be repeated if it was interrupted.
+// undo gives the files that the bump has put in place the content of the commit. All other files stay as they are, also those that were
+// edited since. If undo is interrupted, it can run again.
 func (u undoLog) undo(ctx context.Context, root string, repo *worktree.Repo) error {
-	others := func(name string) bool { return !inPlace(root, name) }
-	for _, name := range slices.DeleteFunc(slices.Clone(u.Added), others) {
+	untouched := func(name string) bool { return !inPlace(root, name) }
+	for _, name := range slices.DeleteFunc(slices.Clone(u.Added), untouched) {
 		if err := os.Remove(filepath.Join(root, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if changed := slices.DeleteFunc(slices.Clone(u.Changed), others); len(changed) > 0 {
+	if changed := slices.DeleteFunc(slices.Clone(u.Changed), untouched); len(changed) > 0 {
 		if _, err := repo.Run(ctx, strings.NewReader(strings.Join(changed, "\x00")), "restore", "--source="+u.Commit, "--worktree",
 			"--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
 			return err

@@ -3,7 +3,6 @@ package bump
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"slipway.build/pkg/make/toolchain"
-	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
@@ -34,7 +32,7 @@ type Options struct {
 
 	DryRun  bool         // leave the tree as it is
 	DB      string       // of Go's vulnerabilities, for Outdated; may be empty
-	LocksBy string       // the command that debian.lock files name as theirs
+	LocksBy string       // the command that generated them, for the header of debian.lock files
 	Say     func(string) // prints a line of progress
 
 	Debian debian.Sources      // of Debian packages
@@ -152,9 +150,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if p.patches, err = patch.Load(copyDir(o.Root)); err != nil {
 		return nil, err
 	}
-	if p.was, err = p.selection(p.catalog.Module); err != nil {
+	components, err := module.Load(o.Root, p.catalog.Module)
+	if err != nil {
 		return nil, err
 	}
+	p.was = selection(components)
 	p.now = p.was
 	if err := p.start(ctx); err != nil {
 		return nil, err
@@ -188,11 +188,7 @@ func (p *preparation) file(name string) string {
 
 // write writes a file of the copy, which keeps its permissions.
 func (p *preparation) write(name string, data []byte) error {
-	perm := fs.FileMode(0o644)
-	if info, err := os.Stat(p.file(name)); err == nil {
-		perm = info.Mode().Perm()
-	}
-	return atomicfile.WriteFile(p.file(name), data, perm)
+	return os.WriteFile(p.file(name), data, 0o666)
 }
 
 // editGoMod changes the go.mod in a folder.
@@ -219,15 +215,6 @@ func (p *preparation) editGoMod(folder string, edit func(*modfile.File) error) e
 func (p *preparation) require(folder string, want wanted) error {
 	p.required[folder] = want
 	return p.editGoMod(folder, want.rewrite)
-}
-
-// goLine returns the version in the go line of the go.mod in a folder.
-func (p *preparation) goLine(folder string) (string, error) {
-	m, err := module.Load(copyDir(p.Root), folder)
-	if err != nil {
-		return "", err
-	}
-	return m.Go, nil
 }
 
 // finish updates what follows from the rest: go.sum files, generated files, versions in documents.
@@ -267,12 +254,12 @@ func (p *preparation) finish(ctx context.Context) error {
 
 // tidy completes a go.mod, and writes go.sum. The Go must know the language that the file asks for.
 func (p *preparation) tidy(ctx context.Context, folder string) error {
-	language, err := p.goLine(folder)
+	m, err := module.Load(copyDir(p.Root), folder)
 	if err != nil {
 		return err
 	}
-	if goversion.Compare("go"+language, p.hostGo.Version) > 0 {
-		return fmt.Errorf("its go.mod asks for Go %s, and %s is here", language, p.hostGo.Version)
+	if goversion.Compare("go"+m.Go, p.hostGo.Version) > 0 {
+		return fmt.Errorf("its go.mod asks for Go %s, and %s is here", m.Go, p.hostGo.Version)
 	}
 	if _, err = runner(p.hostGo)(ctx, p.file(folder), "mod", "tidy"); err == nil {
 		return nil

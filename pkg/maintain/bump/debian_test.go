@@ -52,9 +52,7 @@ func TestSecurityFixesAreTaken(t *testing.T) {
 	}
 
 	q := &inquiry{session: &session{Options: o, catalog: c}}
-	if err := q.askDebian(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	q.askDebian(t.Context())
 	want := []Item{{
 		Kind: "debian", Name: "haproxy", Have: "3.0.11-1+deb13u4", Newest: "3.0.11-1+deb13u5", Behind: true,
 		Note: "images/node/debian.lock, from debian-security",
@@ -82,9 +80,9 @@ func TestSecurityFixesAreTaken(t *testing.T) {
 
 	// What cannot be checked changes nothing, and is no item.
 	q.items, q.Debian.Keyring = nil, filepath.Join(root, "missing")
-	if err := q.askDebian(t.Context()); err != nil || len(q.items) != 1 || !strings.Contains(q.items[0].Note,
+	if q.askDebian(t.Context()); len(q.items) != 1 || !strings.Contains(q.items[0].Note,
 		"not known here: the keys of Debian's archive are not here") {
-		t.Errorf("%+v, error %v", q.items, err)
+		t.Errorf("%+v", q.items)
 	}
 	if p.Debian.Keyring = q.Debian.Keyring; p.toDebian(t.Context()) == nil {
 		t.Error("a bump without keys")

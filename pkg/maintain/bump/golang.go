@@ -15,6 +15,7 @@ import (
 
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/module"
 )
 
 // toGo moves to a version of Go, or to the newest patch of the pinned one.
@@ -31,13 +32,9 @@ func (p *preparation) toGo(version string) step {
 		if p.compileGo != version {
 			return errors.New(strings.Join(p.Notes, "; "))
 		}
-		for _, folder := range append(folders(p.catalog), p.catalog.Module) {
-			line, err := p.goLine(folder)
-			if err != nil {
-				return err
-			}
-			if goversion.Compare("go"+line, version) > 0 {
-				return fmt.Errorf("%s/go.mod asks for Go %s, which is newer than %s", folder, line, version)
+		for _, pr := range append(p.projects, project{folder: p.catalog.Module, goLine: p.was.Go}) {
+			if goversion.Compare("go"+pr.goLine, version) > 0 {
+				return fmt.Errorf("%s/go.mod asks for Go %s, which is newer than %s", pr.folder, pr.goLine, version)
 			}
 		}
 		return nil
@@ -91,11 +88,11 @@ func (p *preparation) setGo(ctx context.Context, t catalog.Toolchain) error {
 	if err := p.draft.SetToolchain("go", "", t); err != nil {
 		return err
 	}
-	language, err := p.goLine(".") // of slipway itself
+	slipway, err := module.Load(p.Root, ".")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if own := p.catalog.Own(); language != "" && goversion.Compare(t.Version, "go"+language) < 0 {
+	if own := p.catalog.Own(); err == nil && goversion.Compare(t.Version, "go"+slipway.Go) < 0 {
 		p.move("Go of slipway itself", "", own.Version, t.Version+" is too old for it")
 		return p.draft.SetToolchain("toolchain", "The Go that compiles slipway itself, for which the components' is too old.", own)
 	}
@@ -112,20 +109,16 @@ func (p *preparation) setGo(ctx context.Context, t catalog.Toolchain) error {
 // followGoLine gives the go line of the components' module to the modules below images/ that have the same now: those with
 // programs of our own. A project with patches stays in its version, see fitProject.
 func (p *preparation) followGoLine(language string) error {
-	old, err := p.goLine(p.catalog.Module)
-	if err != nil || old == language {
-		return err
+	if language == p.was.Go {
+		return nil
 	}
-	p.move("go line", old, language, "")
-	for _, folder := range folders(p.catalog) {
-		line, err := p.goLine(folder)
-		if err != nil {
-			return err
-		}
-		if line != old || p.patched(folder) {
+	p.move("go line", p.was.Go, language, "")
+	for i, pr := range p.projects {
+		if pr.goLine != p.was.Go || p.patched(pr.folder) {
 			continue
 		}
-		if err := p.editGoMod(folder, func(f *modfile.File) error { return f.AddGoStmt(language) }); err != nil {
+		p.projects[i].goLine = language
+		if err := p.editGoMod(pr.folder, func(f *modfile.File) error { return f.AddGoStmt(language) }); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ type wanted struct {
 //
 // Versions in place could only be raised: minimal version selection keeps every indirect requirement that a newer version had,
 // so that after a step down 58 modules of Kubernetes 1.35.4 were too new. So the indirect requirements go, and tidy writes them
-// anew from those of the wanted modules, which list all that they selected.
+// again, from those of the wanted modules, which list all that they selected.
 //
 // The file keeps its module line, comments, tools, and the direct requirements and replacements that are its own.
 func (w wanted) rewrite(f *modfile.File) error {
@@ -75,7 +75,7 @@ func (w wanted) rewrite(f *modfile.File) error {
 	}
 	f.SetRequireSeparateIndirect(required)
 
-	// A replacement by the module's own version is upstream's, and is written anew. One by something else is the distribution's.
+	// A replacement by the module's own version is upstream's, and is written again. One by something else is the distribution's.
 	for _, r := range slices.Clone(f.Replace) {
 		if w.Replace != nil && r.New.Path == r.Old.Path && r.Old.Version == "" {
 			if err := f.DropReplace(r.Old.Path, ""); err != nil {
@@ -170,7 +170,7 @@ func (w *wanted) raise(m requirement) {
 }
 
 // dropped returns what was raised in the tree, by hand, over what upstream asked for before, and is not any more: versions of modules,
-// and replacements by a version. If before has no versions, nothing is known of it.
+// and replacements by a version. If before has no versions, what upstream asked for is unknown.
 func dropped(old, new *tree.Module, before, want wanted) []Move {
 	var moves []Move
 	for _, r := range old.Requires {

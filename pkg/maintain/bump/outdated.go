@@ -62,15 +62,13 @@ func Outdated(ctx context.Context, o Options) ([]Item, error) {
 	q := &inquiry{session: s}
 	for _, part := range []struct {
 		what string
-		ask  func(context.Context) error
+		ask  func(context.Context)
 	}{
 		{"Kubernetes", q.askKubernetes}, {"Go", q.askGo}, {"other projects", q.askProjects}, {"Debian's packages", q.askDebian},
 		{"Bazel", q.listBazel}, {"the toolchain's modules", q.askToolchain},
 	} {
 		o.Say("asking about " + part.what)
-		if err := part.ask(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.what, err)
-		}
+		part.ask(ctx)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -110,20 +108,17 @@ func unknown(err error) string {
 	return "not known here: " + first
 }
 
-func (q *inquiry) askKubernetes(ctx context.Context) error {
+func (q *inquiry) askKubernetes(ctx context.Context) {
 	i := Item{Kind: "kubernetes", Name: "Kubernetes", Have: q.catalog.Kubernetes, folder: q.catalog.Module, modules: []string{kubernetes}}
-	var major, minor int
-	if _, err := fmt.Sscanf(i.Have, "v%d.%d.", &major, &minor); err != nil {
-		return err
-	}
 	var err error
 	if i.Should, i.Note, err = q.newestPatch(ctx, i.Have); err == nil {
+		var major, minor int
+		_, _ = fmt.Sscanf(i.Have, "v%d.%d.", &major, &minor) // newestPatch has read it, too
 		i.Newest, err = newest(i.Should, minor, func(minor int) ([]string, error) {
 			return q.proxy.patches(ctx, kubernetes, fmt.Sprintf("v%d.%d.%%d", major, minor), 0)
 		})
 	}
 	q.add(i, err)
-	return nil
 }
 
 // newestPatch returns the newest patch of a version of Kubernetes that has the staging modules which the tree needs, and a note about newer
@@ -164,27 +159,24 @@ func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note st
 	return have, note, nil
 }
 
-func (q *inquiry) askGo(ctx context.Context) error {
+func (q *inquiry) askGo(ctx context.Context) {
 	for _, i := range []Item{{Name: "Go", Have: q.catalog.Go.Version}, {Name: "Go of slipway itself", Have: q.catalog.Tools.Version}} {
 		if i.Have == "" {
 			continue
 		}
 		i.Kind = "go"
-		var minor int
-		if _, err := fmt.Sscanf(i.Have, "go1.%d", &minor); err != nil {
-			return err
-		}
 		patch, err := q.proxy.newestGo(ctx, i.Have)
 		if err == nil {
+			var minor int
+			_, _ = fmt.Sscanf(patch, "go1.%d", &minor) // newestGo has read it, too
 			i.Should = patch
 			i.Newest, err = newest(patch, minor, func(minor int) ([]string, error) { return q.proxy.goPatches(ctx, minor, 0) })
 		}
 		q.add(i, err)
 	}
-	return nil
 }
 
-func (q *inquiry) askProjects(ctx context.Context) error {
+func (q *inquiry) askProjects(ctx context.Context) {
 	names, namesErr := q.namedVersions(ctx)
 	for _, pr := range q.projects {
 		i := Item{Kind: "project", Name: pr.name, Have: pr.version, folder: pr.folder, modules: pr.modules}
@@ -208,35 +200,33 @@ func (q *inquiry) askProjects(ctx context.Context) error {
 		}
 		q.add(i, err)
 	}
-	return nil
 }
 
-func (q *inquiry) askDebian(ctx context.Context) error {
+func (q *inquiry) askDebian(ctx context.Context) {
 	locks, err := ResolveDebian(ctx, q.Root, q.catalog, q.Debian)
 	if err != nil {
 		q.add(Item{Kind: "debian", Name: "packages"}, err)
-		return nil
 	}
 	for _, l := range locks {
 		old, err := debian.ReadLock(filepath.Join(q.Root, filepath.FromSlash(l.File)))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+			q.add(Item{Kind: "debian", Name: l.File}, err)
+			continue
 		}
 		for _, m := range lockMoves(old, l.Lock) {
 			q.add(Item{Kind: "debian", Name: strings.TrimPrefix(m.What, "Debian "), Have: m.From, Newest: m.To, Note: l.File + m.Why}, nil)
 		}
 	}
-	return nil
 }
 
 // ruleSet matches a rule set that MODULE.bazel names by itself.
 var ruleSet = regexp.MustCompile(`(?m)^bazel_dep\(name = "([^"]+)", version = "([^"]+)"`)
 
-// listBazel adds Bazel and its rule sets. Only those that are Go modules, too, can be looked up: others are in Bazel's registry.
-func (q *inquiry) listBazel(context.Context) error {
+// listBazel adds Bazel and its rule sets. None can be looked up: they are in Bazel's registry.
+func (q *inquiry) listBazel(context.Context) {
 	version, err := os.ReadFile(filepath.Join(q.Root, ".bazelversion"))
 	if err != nil {
-		return nil // a tree without Bazel
+		return // a tree without Bazel
 	}
 	registry := errors.New("its releases are not Go modules, and nothing else is asked")
 	q.add(Item{Kind: "bazel", Name: "Bazel", Have: strings.TrimSpace(string(version))}, registry)
@@ -244,30 +234,30 @@ func (q *inquiry) listBazel(context.Context) error {
 	for _, m := range ruleSet.FindAllSubmatch(text, -1) {
 		q.add(Item{Kind: "bazel", Name: string(m[1]), Have: string(m[2])}, registry)
 	}
-	return nil
 }
 
 // askToolchain adds the modules that slipway itself uses directly, rules_go and gazelle among them.
-func (q *inquiry) askToolchain(ctx context.Context) error {
+func (q *inquiry) askToolchain(ctx context.Context) {
 	m, err := module.Load(q.Root, ".")
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return // a tree without slipway's sources
 	}
-	if err != nil {
-		return err
-	}
-	args := []string{"list", "-mod=readonly", "-m", "-u", "-e", "-json=Path,Version,Update,Error"}
-	for _, r := range m.Requires {
-		if r.Direct {
-			args = append(args, r.Path)
+	var all []versionInfo
+	if err == nil {
+		args := []string{"list", "-mod=readonly", "-m", "-u", "-e", "-json=Path,Version,Update,Error"}
+		for _, r := range m.Requires {
+			if r.Direct {
+				args = append(args, r.Path)
+			}
+		}
+		var out []byte
+		if out, err = q.proxy.run(ctx, q.Root, args...); err == nil {
+			all, err = decode[versionInfo](out)
 		}
 	}
-	out, err := q.proxy.run(ctx, q.Root, args...)
 	if err != nil {
 		q.add(Item{Kind: "toolchain", Name: "modules"}, err)
-		return nil
 	}
-	all, err := decode[versionInfo](out)
 	for _, v := range all {
 		i := Item{Kind: "toolchain", Name: v.Path, Have: v.Version, Newest: v.Version}
 		var failed error
@@ -278,5 +268,4 @@ func (q *inquiry) askToolchain(ctx context.Context) error {
 		}
 		q.add(i, failed)
 	}
-	return err
 }

@@ -18,6 +18,8 @@ import (
 type project struct {
 	name    string // of the folder
 	folder  string
+	goMod   *module.Module  // of the folder
+	goLine  string          // in the go.mod of the copy
 	modules []string        // the project's own, which have one version
 	version string          // of these; without modules, that of the image
 	images  []catalog.Image // with the project's version
@@ -49,6 +51,7 @@ func (s *session) project(folder string) (project, error) {
 	if err != nil {
 		return pr, err
 	}
+	pr.goMod, pr.goLine = m, m.Go
 	add := func(r module.Requirement) {
 		if !slices.Contains(pr.modules, r.Path) && r.Folder() == "" {
 			pr.modules, pr.version = append(pr.modules, r.Path), r.Version
@@ -135,15 +138,13 @@ func (p *preparation) fetchProject(ctx context.Context, pr project, version stri
 // fitProject moves a project that Kubernetes does not name only if the Go that compiles is too old for it now: to the newest version
 // that this Go can compile.
 func (p *preparation) fitProject(ctx context.Context, pr project) error {
-	line, err := p.goLine(pr.folder)
-	if err != nil || goversion.Compare("go"+line, p.compileGo) <= 0 {
-		return err
-	}
-	if len(pr.modules) == 0 {
-		return fmt.Errorf("%s/go.mod asks for Go %s, and %s compiles", pr.folder, line, p.compileGo)
-	}
-	if p.patched(pr.folder) {
-		return p.leaveOut(pr, "it needs Go "+line+", and its patches are for "+pr.version)
+	switch {
+	case goversion.Compare("go"+pr.goLine, p.compileGo) <= 0:
+		return nil
+	case len(pr.modules) == 0:
+		return fmt.Errorf("%s/go.mod asks for Go %s, and %s compiles", pr.folder, pr.goLine, p.compileGo)
+	case p.patched(pr.folder):
+		return p.leaveOut(pr, "it needs Go "+pr.goLine+", and its patches are for "+pr.version)
 	}
 	older, err := p.proxy.older(ctx, pr.modules[0], pr.version)
 	if err != nil {
@@ -153,12 +154,12 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 		if k.GoVersion != "" && goversion.Compare("go"+k.GoVersion, p.compileGo) > 0 {
 			continue
 		}
-		err := p.moveProject(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+line)
+		err := p.moveProject(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+pr.goLine)
 		if !unusable(err) {
 			return err
 		}
 	}
-	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that can be had fits", pr.name, pr.version, line, p.compileGo)
+	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that is available fits", pr.name, pr.version, pr.goLine, p.compileGo)
 }
 
 // leaveOut removes a project from the tree. The catalog loses it at the end: until then, positions of images count.

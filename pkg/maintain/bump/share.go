@@ -13,12 +13,8 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// selection reads what the module in a folder of the copy selects: versions by path, and the go line.
-func (p *preparation) selection(folder string) (*wanted, error) {
-	m, err := module.Load(copyDir(p.Root), folder)
-	if err != nil {
-		return nil, err
-	}
+// selection returns what a module selects: versions by path, and the go line.
+func selection(m *module.Module) *wanted {
 	s := &wanted{Versions: map[string]string{}, Go: m.Go}
 	for _, r := range m.Requires {
 		s.Versions[r.Path] = r.Version
@@ -28,7 +24,7 @@ func (p *preparation) selection(folder string) (*wanted, error) {
 			s.Versions[r.Old.Path] = r.New.Version
 		}
 	}
-	return s, nil
+	return s
 }
 
 // share raises what another project requires to the versions that the components are compiled from, so that the packages of these
@@ -85,11 +81,7 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 		return err
 	}
 	want := p.wantedBy(pr, modules, p.now)
-	has, err := p.selection(pr.folder)
-	if err != nil {
-		return err
-	}
-	for path, version := range has.Versions {
+	for path, version := range selection(pr.goMod).Versions {
 		if w := want.Versions[path]; w != "" && w != version {
 			return p.require(pr.folder, want)
 		}

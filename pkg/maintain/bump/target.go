@@ -15,7 +15,7 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A step is a part of a bump, after which others may follow.
+// A step is a part of a bump.
 type step func(ctx context.Context) error
 
 // Names of what is not another project.
@@ -53,7 +53,7 @@ func (p *preparation) parse(targets []string) ([]step, error) {
 		steps = append(steps, s)
 	}
 	if len(steps) > 1 && slices.ContainsFunc(targets, isKubernetes) {
-		return nil, badrequest.Mark(errors.New("a bump of Kubernetes moves the others, too: bump it alone"))
+		return nil, badrequest.Mark(errors.New("a bump of Kubernetes moves the other projects, too: bump it alone"))
 	}
 	return steps, nil
 }

@@ -27,8 +27,8 @@ const (
 	imageManifest    = "test/utils/image"
 )
 
-// A checked is a package of another module, parsed and checked as far as that goes without the packages that it imports. The values
-// of constants are known then, however they are written.
+// A checked package is one of another module, parsed and type-checked without the packages that it imports. That is enough for the values
+// of constants, however they are written.
 type checked struct {
 	files []*ast.File
 	pkg   *types.Package

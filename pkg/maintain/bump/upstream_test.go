@@ -19,7 +19,7 @@ func unpack(t *testing.T, text string) string {
 	return dir
 }
 
-// Constants count by value, not by how they are written, and packages that cannot be imported are in nobody's way.
+// Constants count by value, not by how they are written, and packages that cannot be imported do not matter.
 func TestVersionsAreReadFromCode(t *testing.T) {
 	t.Parallel()
 	dir := unpack(t, `
