@@ -24,7 +24,9 @@ type bumped struct {
 func newBumped(t *testing.T) bumped {
 	t.Helper()
 	r := gittest.New(t)
-	for name, text := range map[string]string{".gitignore": "/_output/\n*.o\n", "a": "old a", "b/[c]": "old c", "gone": "old", "same": "same"} {
+	for name, text := range map[string]string{
+		".gitignore": "/_output/\n*.o\n", "a": "old a", "b/[c]": "old c", "gone": "old", "same": "same",
+	} {
 		r.Write(name, text)
 	}
 	if err := os.Symlink("same", filepath.Join(r.Dir, "link")); err != nil {

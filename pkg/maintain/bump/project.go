@@ -159,7 +159,8 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that is available fits", pr.name, pr.version, pr.goLine, p.compileGo)
+	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that is available fits", pr.name, pr.version, pr.goLine,
+		p.compileGo)
 }
 
 // leaveOut removes a project from the tree. The catalog loses it at the end: until then, positions of images count.
