@@ -55,16 +55,16 @@ func newPatchEdit(o *options) *cobra.Command {
 is tagged with its version, and each patch is a commit after it. Kubernetes' staging modules are in place. Change and commit
 there, also with git rebase, and then run "slipway patch save".
 
-If a patch does not apply, edit stops there as git am does, with conflict markers. Resolve them, run "git am --continue" in the
-copy, and run edit again for the patches after it.
+If a patch does not apply, edit stops there as git am does, with conflict markers. Resolve them, and run "git am --continue" in the
+copy, which goes on with the patches after it.
 
 An existing copy is used again. Edit never throws away work that is in no patch, unless --force is given.`,
 		Example:           "  slipway patch edit\n  slipway patch edit etcd --dir ~/src/etcd",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completeProjects,
 		RunE: func(c *cobra.Command, args []string) error {
-			edit := func(d *patching.Desk) (*patching.Edited, error) { return d.Edit(c.Context(), force) }
-			return onDesk(c.Context(), o, "edit", args, dir, edit, o.sayEdited)
+			edit := func(w *patching.Workspace) (*patching.Edited, error) { return w.Edit(c.Context(), force) }
+			return inWorkspace(c.Context(), o, "edit", args, dir, edit, o.sayEdited)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "the folder to lay it out in (default _output/edit/PROJECT)")
@@ -72,7 +72,7 @@ An existing copy is used again. Edit never throws away work that is in no patch,
 	return c
 }
 
-func (o *options) sayEdited(e *patching.Edited, d *patching.Desk) error {
+func (o *options) sayEdited(e *patching.Edited, w *patching.Workspace) error {
 	o.notePassedOver(e.PassedOver)
 	for _, m := range e.Missing {
 		fmt.Fprintln(o.Err, "slipway:", m)
@@ -80,14 +80,14 @@ func (o *options) sayEdited(e *patching.Edited, d *patching.Desk) error {
 	for _, name := range e.Merged {
 		fmt.Fprintf(o.Err, "slipway: %s applies only by a three-way merge: look at its commit, and save it\n", name)
 	}
-	text := fmt.Sprintf("%s: %s %s with %s", o.relative(e.Copy), d.Project, e.Version, patches(e.Patches))
+	text := fmt.Sprintf("%s: %s %s with %s", o.relative(e.Copy), w.Project, e.Version, patches(e.Patches))
 	if e.State == patching.Kept {
 		text += ", laid out before"
 	}
 	if e.Unsaved != "" {
 		text += ", and " + e.Unsaved
 	}
-	_, err := fmt.Fprintf(o.Out, "%s\nChange and commit there, and then run: %s\n", text, command("save", d))
+	_, err := fmt.Fprintf(o.Out, "%s\nChange and commit there, and then run: %s\n", text, command("save", w))
 	return err
 }
 
@@ -113,8 +113,8 @@ in one step.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completeProjects,
 		RunE: func(c *cobra.Command, args []string) error {
-			save := func(d *patching.Desk) (*patching.Saved, error) { return d.Save(c.Context(), force) }
-			return onDesk(c.Context(), o, "save", args, dir, save, o.saySaved)
+			save := func(w *patching.Workspace) (*patching.Saved, error) { return w.Save(c.Context(), force) }
+			return inWorkspace(c.Context(), o, "save", args, dir, save, o.saySaved)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "the folder that edit laid out (default _output/edit/PROJECT)")
@@ -122,11 +122,11 @@ in one step.`,
 	return c
 }
 
-func (o *options) saySaved(s *patching.Saved, d *patching.Desk) error {
+func (o *options) saySaved(s *patching.Saved, w *patching.Workspace) error {
 	o.notePassedOver(s.PassedOver)
 	if s.Stale != "" {
 		fmt.Fprintf(o.Err, "slipway: %s has %s, but the tree takes %s: run %s to see whether the patches apply to it\n",
-			o.relative(s.Copy), s.Version, s.Stale, command("edit", d))
+			o.relative(s.Copy), s.Version, s.Stale, command("edit", w))
 	}
 	for _, name := range s.Written {
 		fmt.Fprintln(o.Out, "wrote", name)
@@ -173,8 +173,8 @@ it is added, and "slipway patch edit" resolves it.`,
 			if name == "" && args[0] != "-" {
 				name = filepath.Base(args[0])
 			}
-			add := func(d *patching.Desk) (*patching.Added, error) { return d.Add(c.Context(), name, data, force) }
-			return onDesk(c.Context(), o, "add", []string{project}, "", add, o.sayAdded)
+			add := func(w *patching.Workspace) (*patching.Added, error) { return w.Add(c.Context(), name, data, force) }
+			return inWorkspace(c.Context(), o, "add", []string{project}, "", add, o.sayAdded)
 		},
 	}
 	c.Flags().StringVar(&project, "project", upstream.Kubernetes, "the project to patch")
@@ -184,7 +184,7 @@ it is added, and "slipway patch edit" resolves it.`,
 	return c
 }
 
-func (o *options) sayAdded(a *patching.Added, _ *patching.Desk) error {
+func (o *options) sayAdded(a *patching.Added, _ *patching.Workspace) error {
 	o.notePassedOver(a.PassedOver)
 	text := a.Verdict
 	if n := a.Offset; n != 0 {
@@ -204,13 +204,13 @@ the exit code is 1.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completeProjects,
 		RunE: func(c *cobra.Command, args []string) error {
-			desks, err := o.desks(args, "")
+			workspaces, err := o.workspaces(args, "")
 			if err != nil {
 				return err
 			}
 			list := []patching.Listed{}
-			for _, d := range desks {
-				some, err := d.List(c.Context())
+			for _, w := range workspaces {
+				some, err := w.List(c.Context())
 				if err != nil {
 					return err
 				}
@@ -280,11 +280,11 @@ is given.`,
 			type dropped struct {
 				Patch string `json:"patch"`
 			}
-			drop := func(d *patching.Desk) (dropped, error) {
-				name, err := d.Drop(c.Context(), args[0], force)
+			drop := func(w *patching.Workspace) (dropped, error) {
+				name, err := w.Drop(c.Context(), args[0], force)
 				return dropped{name}, err
 			}
-			return onDesk(c.Context(), o, "drop", []string{project}, "", drop, func(gone dropped, _ *patching.Desk) error {
+			return inWorkspace(c.Context(), o, "drop", []string{project}, "", drop, func(gone dropped, _ *patching.Workspace) error {
 				_, err := fmt.Fprintln(o.Out, "removed", gone.Patch)
 				return err
 			})
@@ -296,33 +296,33 @@ is given.`,
 	return c
 }
 
-// onDesk carries out a command at a project's desk, under the tree's lock, and prints the result: by show, or as JSON.
-func onDesk[T any](ctx context.Context, o *options, command string, args []string, dir string,
-	do func(*patching.Desk) (T, error), show func(T, *patching.Desk) error) error {
+// inWorkspace carries out a command for a project, under the tree's lock, and prints the result: by show, or as JSON.
+func inWorkspace[T any](ctx context.Context, o *options, command string, args []string, dir string,
+	do func(*patching.Workspace) (T, error), show func(T, *patching.Workspace) error) error {
 	if len(args) == 0 {
 		args = []string{upstream.Kubernetes}
 	}
-	desks, err := o.desks(args, dir)
+	workspaces, err := o.workspaces(args, dir)
 	if err != nil {
 		return err
 	}
-	d := desks[0]
+	w := workspaces[0]
 	var result T
-	if err := action.Locked(ctx, d.Root, project.State, o.noteWaiting, func() (err error) {
-		if result, err = do(d); err != nil {
-			err = o.explain(err, d, command)
+	if err := action.Locked(ctx, w.Root, project.State, o.noteWaiting, func() (err error) {
+		if result, err = do(w); err != nil {
+			err = o.explain(err, w, command)
 		}
 		return err
 	}); err != nil {
 		return err
 	}
-	if command != "edit" && d.Project == upstream.Kubernetes {
-		o.updateBazel(ctx, d.Root)
+	if command != "edit" && w.Project == upstream.Kubernetes {
+		o.updateBazel(ctx, w.Root)
 	}
 	if o.json {
 		return o.printJSON(result)
 	}
-	return show(result, d)
+	return show(result, w)
 }
 
 // updateBazel makes Bazel's files those of the patches that there are now, in a tree that has such files. The patches are in place
@@ -346,8 +346,8 @@ func (o *options) updateBazel(ctx context.Context, root string) {
 	}
 }
 
-// desks returns the desks of the named projects, or of all.
-func (o *options) desks(projects []string, dir string) ([]*patching.Desk, error) {
+// workspaces returns the workspaces of the named projects, or of all.
+func (o *options) workspaces(projects []string, dir string) ([]*patching.Workspace, error) {
 	root, err := project.FindRoot(o.dir)
 	if err != nil {
 		return nil, err
@@ -373,7 +373,7 @@ func (o *options) desks(projects []string, dir string) ([]*patching.Desk, error)
 	find := func(ctx context.Context) (upstream.Go, error) {
 		return toolchain.Find(ctx, toolchain.Pin{Version: declared.Go.Version, Sums: declared.Go.Sums, Modules: inputs.Modules()}, o.say)
 	}
-	var desks []*patching.Desk
+	var workspaces []*patching.Workspace
 	for _, name := range projects {
 		if name == "kubernetes" {
 			name = upstream.Kubernetes
@@ -381,22 +381,21 @@ func (o *options) desks(projects []string, dir string) ([]*patching.Desk, error)
 		if err := upstream.CheckProject(root, name); err != nil {
 			return nil, err
 		}
-		desks = append(desks, &patching.Desk{Root: root, Components: declared.Module, Project: name, Copy: dir, Go: find, Progress: o.say})
+		workspaces = append(workspaces, &patching.Workspace{Root: root, Components: declared.Module, Project: name, Copy: dir, Go: find, Progress: o.say})
 	}
-	return desks, nil
+	return workspaces, nil
 }
 
 // explain adds to an error of a patch command what to do next.
-func (o *options) explain(err error, d *patching.Desk, from string) error {
+func (o *options) explain(err error, w *patching.Workspace, from string) error {
 	var stopped *patching.StoppedError
-	var interrupted *patching.InterruptedError
 	var notYet *patching.NotYetError
 	switch {
 	case is[*patching.NoCopyError](err):
-		return fmt.Errorf("%w: %s makes one", err, command("edit", d))
+		return fmt.Errorf("%w: %s makes one", err, command("edit", w))
 	case errors.As(err, &notYet):
-		return fmt.Errorf("%w: run %s, which goes on with it, or %s", err, command("edit", d),
-			patchCommand("drop "+path.Base(notYet.Patch), d.Project))
+		return fmt.Errorf("%w: run %s, which starts over, or %s", err, command("edit", w),
+			patchCommand("drop "+path.Base(notYet.Patch), w.Project))
 	case errors.As(err, &stopped):
 		at := o.relative(stopped.Copy)
 		var b strings.Builder
@@ -405,43 +404,39 @@ func (o *options) explain(err error, d *patching.Desk, from string) error {
 			fmt.Fprintf(&b, "\n\tresolve %s", strings.Join(stopped.Files, ", "))
 		}
 		for _, name := range stopped.LeftOut {
-			fmt.Fprintf(&b, "\n\tdecide about %s, which could not be changed", name)
+			fmt.Fprintf(&b, "\n\tdecide about %s, whose change git could not merge", name)
 		}
 		fmt.Fprintf(&b, "\n\tgit -C %s add --all && git -C %s am --continue", at, at)
 		if stopped.Later > 0 {
-			fmt.Fprintf(&b, "\n\t%s    # the %s after it", command("edit", d), patches(stopped.Later))
+			fmt.Fprintf(&b, "    # goes on with the %s after it", patches(stopped.Later))
 		}
-		fmt.Fprintf(&b, "\n\t%s", command("save", d))
+		fmt.Fprintf(&b, "\n\t%s", command("save", w))
 		return fmt.Errorf("%w%s", err, &b)
-	case errors.As(err, &interrupted):
-		at := o.relative(interrupted.Copy)
-		return fmt.Errorf("%w: put them aside with git -C %s branch mine && git -C %s reset --hard %.12s, and run %s again", err, at, at,
-			interrupted.Tip, command("edit", d))
 	case is[*patching.UnsavedError](err) && from == "save":
-		return fmt.Errorf("%w: finish and commit that work there, and run %s again", err, command("save", d))
+		return fmt.Errorf("%w: finish and commit that work there, and run %s again", err, command("save", w))
 	case is[*patching.UnsavedError](err):
-		return fmt.Errorf("%w: finish and commit it, and run %s; or throw it away with %s --force", err, command("save", d), command("edit", d))
+		return fmt.Errorf("%w: finish and commit it, and run %s; or throw it away with %s --force", err, command("save", w), command("edit", w))
 	case is[*patching.ChangedError](err):
-		return fmt.Errorf("%w: look at it with git diff; %s --force replaces it", err, command("save", d))
+		return fmt.Errorf("%w: look at it with git diff; %s --force replaces it", err, command("save", w))
 	case is[*patch.Conflict](err) && from == "add":
-		return fmt.Errorf("%w\nIt was not added. To resolve it, add it with --force, and then run %s", err, command("edit", d))
+		return fmt.Errorf("%w\nIt was not added. To resolve it, add it with --force, and then run %s", err, command("edit", w))
 	case is[*patch.NoEffectError](err) && from == "add":
 		return fmt.Errorf("%w\nIt was not added", err)
 	case is[*patch.Conflict](err) && from == "drop":
-		return fmt.Errorf("%w\nIt was not removed. To remove it all the same, add --force, and then run %s", err, command("edit", d))
+		return fmt.Errorf("%w\nIt was not removed. To remove it all the same, add --force, and then run %s", err, command("edit", w))
 	case is[*patch.InvalidError](err) && badrequest.Is(err) && !strings.Contains(err.Error(), "git format-patch"):
 		return fmt.Errorf("%w: give a file of git format-patch, git diff, or a pull request's .patch", err)
 	case is[*patch.InvalidError](err) && from == "save":
-		return fmt.Errorf("%w: change the commit in %s", err, o.relative(d.Folder()))
+		return fmt.Errorf("%w: change the commit in %s", err, o.relative(w.Folder()))
 	}
 	return err
 }
 
 // command returns a command of the project, as a user types it.
-func command(name string, d *patching.Desk) string {
-	text := patchCommand(name, d.Project)
-	if d.Copy != "" {
-		text += " --dir " + d.Copy
+func command(name string, w *patching.Workspace) string {
+	text := patchCommand(name, w.Project)
+	if w.Copy != "" {
+		text += " --dir " + w.Copy
 	}
 	return text
 }
@@ -460,7 +455,7 @@ func patchCommand(command, project string) string {
 }
 
 // notePassedOver names changes that are in patches and that no module has.
-func (o *options) notePassedOver(list []patching.PassedOver) {
+func (o *options) notePassedOver(list []patch.Skipped) {
 	for _, s := range list {
 		fmt.Fprintf(o.Err, "slipway: %s is passed over: %s\n", s.File, s.Why)
 	}

@@ -1,6 +1,7 @@
 package patching
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,56 +17,27 @@ import (
 
 // A Listed patch is a patch of a tree, and what becomes of it.
 type Listed struct {
-	Project    string       `json:"project"`
-	Patch      string       `json:"patch"` // its file, relative to the tree's root
-	SHA256     string       `json:"sha256"`
-	Title      string       `json:"title,omitempty"`
-	Commits    int          `json:"commits"`
-	Files      []string     `json:"files"` // in upstream's repository
-	Verdict    string       `json:"verdict"`
-	Offset     int          `json:"offset"` // lines by which the hunk that has moved farthest has moved
-	Moved      []hunk       `json:"moved,omitempty"`
-	PassedOver []PassedOver `json:"passedOver,omitempty"`
-	Conflict   *conflict    `json:"conflict,omitempty"`
-	Err        error        `json:"-"` // as patch.Report.Err says it
-}
-
-type hunk struct {
-	File string `json:"file"`
-	Hunk int    `json:"hunk"`
-	By   int    `json:"by"` // lines
-}
-
-// PassedOver is a change of a file that no module has.
-type PassedOver struct {
-	File string `json:"file"`
-	Why  string `json:"why"`
-}
-
-func passedOver(list []patch.Skipped) []PassedOver {
-	var all []PassedOver
-	for _, s := range list {
-		all = append(all, PassedOver(s))
-	}
-	return all
-}
-
-type conflict struct {
-	File     string `json:"file"`
-	Hunk     int    `json:"hunk,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Expected string `json:"expected,omitempty"`
-	Found    string `json:"found,omitempty"`
-	Why      string `json:"why,omitempty"`
+	Project    string          `json:"project"`
+	Patch      string          `json:"patch"` // its file, relative to the tree's root
+	SHA256     string          `json:"sha256"`
+	Title      string          `json:"title,omitempty"`
+	Commits    int             `json:"commits"`
+	Files      []string        `json:"files"` // in upstream's repository
+	Verdict    string          `json:"verdict"`
+	Offset     int             `json:"offset"` // lines by which the hunk that has moved farthest has moved
+	Moved      []patch.Moved   `json:"moved,omitempty"`
+	PassedOver []patch.Skipped `json:"passedOver,omitempty"`
+	Conflict   *patch.Conflict `json:"conflict,omitempty"`
+	Err        error           `json:"-"` // as patch.Report.Err says it
 }
 
 // List reports on the project's patches, in the order in which they apply.
-func (d *Desk) List(ctx context.Context) ([]Listed, error) {
-	patches, err := d.load()
+func (w *Workspace) List(ctx context.Context) ([]Listed, error) {
+	patches, err := w.load()
 	if err != nil || len(patches) == 0 {
 		return nil, err
 	}
-	overlay, err := d.overlay(ctx)
+	overlay, err := w.overlay(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,45 +47,46 @@ func (d *Desk) List(ctx context.Context) ([]Listed, error) {
 	}
 	var list []Listed
 	for _, r := range reports {
-		l := Listed{
-			Project: d.Project, Patch: r.Patch.Name, SHA256: r.Patch.SHA256, Title: r.Patch.Title(), Commits: len(r.Patch.Commits),
-			Files: r.Patch.Paths(), Verdict: r.Verdict.String(), Offset: r.Offset(), PassedOver: passedOver(r.Skipped), Err: r.Err(),
-		}
-		for _, m := range r.Moved {
-			l.Moved = append(l.Moved, hunk(m))
-		}
-		if c := r.Conflict; c != nil {
-			l.Conflict = &conflict{c.File, c.Hunk, c.Line, c.Expected, c.Found, c.Why}
-		}
-		list = append(list, l)
+		list = append(list, Listed{
+			Project: w.Project, Patch: r.Patch.Name, SHA256: r.Patch.SHA256, Title: r.Patch.Title(), Commits: len(r.Patch.Commits),
+			Files: r.Patch.Paths(), Verdict: r.Verdict.String(), Offset: r.Offset(), Moved: r.Moved, PassedOver: r.Skipped,
+			Conflict: r.Conflict, Err: r.Err(),
+		})
 	}
 	return list, nil
 }
 
 // overlay returns upstream's code, to apply patches to.
-func (d *Desk) overlay(ctx context.Context) (*patch.Overlay, error) {
-	repository, err := d.repository()
+func (w *Workspace) overlay(ctx context.Context) (*patch.Overlay, error) {
+	repository, err := w.repository()
 	if err != nil {
 		return nil, err
 	}
-	up, err := d.upstream(ctx)
+	up, err := w.upstream(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return patch.NewOverlay(repository, modules(repository, up)), nil
+	return patch.NewOverlay(repository, patch.Modules{Repository: repository, Dir: func(p patch.Place) (string, error) {
+		for _, m := range up.Modules {
+			if m.Path == p.Module || m.Dir == path.Clean(p.Folder) {
+				return m.Source, nil
+			}
+		}
+		return "", fmt.Errorf("module %s is none of %s", p.Module, up.Path)
+	}}), nil
 }
 
 // Added says what Add has done.
 type Added struct {
-	Patch      string       `json:"patch"` // its file, relative to the tree's root
-	Verdict    string       `json:"verdict"`
-	Offset     int          `json:"offset"` // as in Listed
-	PassedOver []PassedOver `json:"passedOver,omitempty"`
+	Patch      string          `json:"patch"` // its file, relative to the tree's root
+	Verdict    string          `json:"verdict"`
+	Offset     int             `json:"offset"` // as in Listed
+	PassedOver []patch.Skipped `json:"passedOver,omitempty"`
 }
 
 // Add adds a patch after the others. It keeps the name if that sorts last, and otherwise puts a number before it. With force, a patch is
 // added even if it does not apply, so that Edit resolves it.
-func (d *Desk) Add(ctx context.Context, name string, data []byte, force bool) (*Added, error) {
+func (w *Workspace) Add(ctx context.Context, name string, data []byte, force bool) (*Added, error) {
 	label := name
 	if label == "" {
 		label = "on standard input"
@@ -125,13 +98,13 @@ func (d *Desk) Add(ctx context.Context, name string, data []byte, force bool) (*
 	if err != nil {
 		return nil, badrequest.Mark(err)
 	}
-	folder := d.series().Dir()
-	files, err := readPatches(d.abs(folder))
+	folder := w.series().Dir()
+	files, err := readPatches(w.abs(folder))
 	if err != nil {
 		return nil, err
 	}
 	for base, have := range files {
-		if digest(have) == p.SHA256 {
+		if bytes.Equal(have, data) {
 			return nil, fmt.Errorf("%s is this patch already", path.Join(folder, base))
 		}
 	}
@@ -139,15 +112,15 @@ func (d *Desk) Add(ctx context.Context, name string, data []byte, force bool) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Unsaved(ctx); err != nil && !force {
+	if err := w.Unsaved(ctx); err != nil && !force {
 		return nil, err
 	}
 	p.Name = path.Join(folder, base)
-	before, err := d.load()
+	before, err := w.load()
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := d.overlay(ctx)
+	overlay, err := w.overlay(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +136,7 @@ func (d *Desk) Add(ctx context.Context, name string, data []byte, force bool) (*
 		return nil, fmt.Errorf("patch %s changes nothing: upstream, or a patch before it, has it already", label)
 	}
 	files[base] = data
-	return &Added{p.Name, r.Verdict.String(), r.Offset(), passedOver(r.Skipped)}, d.write(folder, files)
+	return &Added{p.Name, r.Verdict.String(), r.Offset(), r.Skipped}, w.write(folder, files)
 }
 
 // newName returns the name of the file of a new patch, which sorts behind the others.
@@ -193,9 +166,9 @@ func newName(files []string, name string, p *patch.Patch) (string, error) {
 
 // Drop removes a patch, named by its file or a part that only one file's name has. With force, it does so even if others then do not
 // apply.
-func (d *Desk) Drop(ctx context.Context, name string, force bool) (dropped string, err error) {
-	folder := d.series().Dir()
-	files, err := readPatches(d.abs(folder))
+func (w *Workspace) Drop(ctx context.Context, name string, force bool) (dropped string, err error) {
+	folder := w.series().Dir()
+	files, err := readPatches(w.abs(folder))
 	if err != nil {
 		return "", err
 	}
@@ -205,14 +178,14 @@ func (d *Desk) Drop(ctx context.Context, name string, force bool) (dropped strin
 	}
 	delete(files, base)
 	if !force {
-		if err := d.Unsaved(ctx); err != nil {
+		if err := w.Unsaved(ctx); err != nil {
 			return "", err
 		}
-		if err := d.rest(ctx, files); err != nil {
+		if err := w.rest(ctx, files); err != nil {
 			return "", fmt.Errorf("without %s: %w", base, err)
 		}
 	}
-	return path.Join(folder, base), d.write(folder, files)
+	return path.Join(folder, base), w.write(folder, files)
 }
 
 // choose returns the file that a name means.
@@ -240,15 +213,15 @@ func choose(files []string, folder, name string) (string, error) {
 }
 
 // rest returns an error if patches that apply now would not without others.
-func (d *Desk) rest(ctx context.Context, files map[string][]byte) error {
-	before, err := d.load()
+func (w *Workspace) rest(ctx context.Context, files map[string][]byte) error {
+	before, err := w.load()
 	if bad := new(patch.InvalidError); errors.As(err, &bad) {
 		return nil // dropping is how to get rid of one
 	}
 	if err != nil {
 		return err
 	}
-	overlay, err := d.overlay(ctx)
+	overlay, err := w.overlay(ctx)
 	if err != nil {
 		return err
 	}
@@ -256,7 +229,7 @@ func (d *Desk) rest(ctx context.Context, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if overlay, err = d.overlay(ctx); err != nil {
+	if overlay, err = w.overlay(ctx); err != nil {
 		return err
 	}
 	for i, p := range before {

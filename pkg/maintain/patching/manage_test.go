@@ -79,7 +79,7 @@ func TestFilesAreNamedInTheOrderOfTheCommits(t *testing.T) {
 		}
 		for _, word := range words {
 			title, isNew := strings.CutPrefix(word, "+")
-			f := file{name: word, was: word, commits: []recordedMail{{Title: title}}}
+			f := file{name: word, was: word, title: title}
 			if isNew {
 				f.name, f.was = "", ""
 			}

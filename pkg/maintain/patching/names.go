@@ -1,7 +1,6 @@
 package patching
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,7 +26,7 @@ func name(files []file) {
 		f := &files[i]
 		isNew := f.name == ""
 		if isNew {
-			f.name = numbered(leading(last)+1, f.commits[0].Title)
+			f.name = numbered(leading(last)+1, f.title)
 		}
 		if f.name <= last || lastIsNew && leading(f.name) == leading(last) {
 			renumber(files)
@@ -41,7 +40,7 @@ func name(files []file) {
 func renumber(files []file) {
 	for i := range files {
 		f := &files[i]
-		title := f.commits[0].Title
+		title := f.title
 		if f.was != "" {
 			title = strings.TrimSuffix(number.ReplaceAllString(f.was, ""), patch.Suffix)
 		}
@@ -91,12 +90,10 @@ func readPatches(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-func same(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
-
 // write replaces the patches of a folder, and keeps what else is in it. The folder is replaced in one step.
-func (d *Desk) write(folder string, patches map[string][]byte) error {
-	dir := d.abs(folder)
-	err := replace(d.abs("_output/.slipway/tmp"), dir, patches) // git ignores what a killed run leaves there
+func (w *Workspace) write(folder string, patches map[string][]byte) error {
+	dir := w.abs(folder)
+	err := replace(w.abs("_output/.slipway/tmp"), dir, patches) // git ignores what a killed run leaves there
 	if errors.Is(err, syscall.EXDEV) {                          // _output is on another file system
 		return replace(filepath.Dir(dir), dir, patches)
 	}

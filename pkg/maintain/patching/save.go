@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -18,14 +19,14 @@ import (
 
 // Saved says what Save has done to the files of patches. Names are relative to the tree's root.
 type Saved struct {
-	Copy       string       `json:"copy"`
-	Version    string       `json:"version"` // of upstream in the copy
-	Kept       []string     `json:"kept,omitempty"`
-	Written    []string     `json:"written,omitempty"` // new, or changed
-	Renamed    []Renamed    `json:"renamed,omitempty"`
-	Removed    []string     `json:"removed,omitempty"`
-	PassedOver []PassedOver `json:"passedOver,omitempty"`
-	Stale      string       `json:"stale,omitempty"` // the version that the tree takes, if it is another one
+	Copy       string          `json:"copy"`
+	Version    string          `json:"version"` // of upstream in the copy
+	Kept       []string        `json:"kept,omitempty"`
+	Written    []string        `json:"written,omitempty"` // new, or changed
+	Renamed    []Renamed       `json:"renamed,omitempty"`
+	Removed    []string        `json:"removed,omitempty"`
+	PassedOver []patch.Skipped `json:"passedOver,omitempty"`
+	Stale      string          `json:"stale,omitempty"` // the version that the tree takes, if it is another one
 }
 
 // Renamed is a patch with the same content under another name.
@@ -48,94 +49,73 @@ func (e *NoCopyError) Error() string {
 	return fmt.Sprintf("%s: there is no copy of %s to save", e.Copy, e.Project)
 }
 
-// A NotYetError says that a patch has no commit in the copy yet.
+// A NotYetError says that the patches of a copy are not in it, since git am was aborted.
 type NotYetError struct{ Copy, Patch string }
 
 func (e *NotYetError) Error() string { return fmt.Sprintf("%s is not in %s yet", e.Patch, e.Copy) }
 
 // A file is a patch that Save writes.
 type file struct {
-	name string // base name; empty if the commit is new
-	data []byte
-	was  string // base name of the recorded patch that it comes of
-	kept bool   // the data are the recorded patch's
-
-	commits []recordedMail
+	name  string // base name; empty if the commit is new
+	title string // of the first commit
+	data  []byte
+	was   string // base name of the recorded patch that it replaces, or is
+	kept  bool   // it is that patch
 }
 
-// Save writes the copy's commits back as patches. Commits that nobody changed keep their files as they are. With force, Save replaces files
-// that have changed since.
-func (d *Desk) Save(ctx context.Context, force bool) (*Saved, error) {
-	repo, rec, err := d.open()
+// Save writes the copy's commits back as patches. The files of commits that did not change stay as they are. With force, Save replaces
+// files that have changed since.
+func (w *Workspace) Save(ctx context.Context, force bool) (*Saved, error) {
+	repo, rec, err := w.open()
 	if err != nil {
 		return nil, err
 	}
 	if rec == nil {
-		return nil, &NoCopyError{repo.Dir, d.Project}
+		return nil, &NoCopyError{repo.Dir, w.Project}
 	}
-	if rec.Moving {
-		if err := d.recover(ctx, repo, rec); err != nil {
-			return nil, err
-		}
-	}
-	if err := savable(ctx, repo, rec); err != nil {
+	if err := w.savable(ctx, repo, rec); err != nil {
 		return nil, err
 	}
-	commits, err := commits(ctx, repo, rec)
+	repository, err := w.repository()
 	if err != nil {
 		return nil, err
 	}
-	// A file whose hunks have only moved stays as it is, unless they would then apply elsewhere.
-	var files []file
-	var skipped []patch.Skipped
-	for _, moved := range []bool{true, false} {
-		if files, err = d.match(ctx, repo, rec, commits, moved); err != nil {
-			return nil, err
-		}
-		var differs string
-		if differs, skipped, err = d.check(ctx, repo, rec, files); err != nil {
-			return nil, err
-		}
-		if differs == "" {
-			break
-		}
-		if !moved {
-			return nil, fmt.Errorf("%s cannot be saved as a patch: applied again, its content is another one", differs)
-		}
+	s := &Saved{Copy: repo.Dir, Version: rec.Version}
+	files, err := w.match(ctx, repo, rec, repository, s)
+	if err != nil {
+		return nil, err
 	}
 	name(files)
-	s := &Saved{Copy: repo.Dir, Version: rec.Version, PassedOver: passedOver(skipped)}
-	if err := d.replace(rec, files, force, s); err != nil {
+	if err := w.replace(rec, files, force, s); err != nil {
 		return nil, err
 	}
-	if err := d.record(ctx, repo, rec, files); err != nil {
+	rec.Patches = map[string][]byte{}
+	for _, f := range files {
+		rec.Patches[f.name] = f.data
+	}
+	if rec.Tip, err = repo.Line(ctx, "rev-parse", "HEAD"); err != nil {
 		return nil, err
 	}
-	if r, err := d.repository(); err == nil {
-		if i := slices.IndexFunc(r.Places, func(p patch.Place) bool { return p.Folder == "" }); i >= 0 && r.Places[i].Version != rec.Version {
-			s.Stale = r.Places[i].Version
+	if err := rec.write(repo.Dir); err != nil {
+		return nil, err
+	}
+	for _, p := range repository.Places {
+		if p.Folder == "" && p.Version != rec.Version {
+			s.Stale = p.Version
 		}
 	}
 	return s, nil
 }
 
-// savable returns an error if the copy is in the middle of something.
-func savable(ctx context.Context, repo *git.Repo, rec *record) error {
-	if operation := inProgress(repo); operation != "" {
-		return &UnsavedError{rec.Project, repo.Dir, operation + " in progress"}
-	}
-	dirty, err := repo.Line(ctx, "status", "--porcelain", "--untracked-files=normal")
-	if err != nil {
+// savable returns an error if the commits of the copy are no series of patches.
+func (w *Workspace) savable(ctx context.Context, repo *git.Repo, rec *record) error {
+	if err := rec.uncommitted(ctx, repo); err != nil {
 		return err
 	}
-	if dirty != "" {
-		return &UnsavedError{rec.Project, repo.Dir, count(len(strings.Split(dirty, "\n")), "file") + " with changes that are not committed"}
-	}
-	if err := rec.resolve(ctx, repo); err != nil {
+	if aborted, err := rec.aborted(ctx, repo); err != nil {
 		return err
-	}
-	if n := rec.next(); n >= 0 {
-		return &NotYetError{repo.Dir, rec.Patches[n].Name}
+	} else if aborted {
+		return &NotYetError{repo.Dir, path.Join(w.series().Dir(), slices.Min(slices.Collect(maps.Keys(rec.Patches))))}
 	}
 	base, err := repo.Line(ctx, "rev-list", "--max-count=1", rec.Base, "^HEAD") // empty if HEAD has it
 	if err != nil {
@@ -144,163 +124,202 @@ func savable(ctx context.Context, repo *git.Repo, rec *record) error {
 	if base != "" {
 		return fmt.Errorf("%s: its commits do not begin at %s %s", repo.Dir, rec.Project, rec.Version)
 	}
-	merges, err := repo.Line(ctx, "rev-list", "--merges", rec.Base+"..HEAD")
+	merge, err := repo.Line(ctx, "rev-list", "--merges", "--max-count=1", rec.Base+"..HEAD")
 	if err != nil {
 		return err
 	}
-	if first, _, _ := strings.Cut(merges, "\n"); first != "" {
-		return fmt.Errorf("%s: commit %s is a merge, which no patch can hold: rebase on %s", repo.Dir, first, rec.Version)
+	if merge != "" {
+		return fmt.Errorf("%s: commit %s is a merge, which no patch can hold: rebase on %s", repo.Dir, merge, rec.Version)
 	}
 	return nil
 }
 
-// A commit is a commit of the copy as a mail.
+// A commit is a commit of the copy.
 type commit struct {
-	recordedMail
-	text  []byte
-	empty bool
+	id, tree, parent string // parent is a tree, too
+	message          string
 }
 
+// title returns the title in a message as messageFormat has it.
+func title(message string) string { return strings.Split(message, "\n")[3] }
+
 func commits(ctx context.Context, repo *git.Repo, rec *record) ([]commit, error) {
-	out, err := repo.Line(ctx, "log", "--reverse", "--topo-order", "--format=%H %T %s", rec.Base+"..HEAD")
+	out, err := repo.Line(ctx, "log", "-z", "--reverse", "--topo-order", "--format=%H %T%n"+messageFormat, rec.Base+"..HEAD")
 	if err != nil || out == "" {
 		return nil, err
 	}
-	before, err := repo.Line(ctx, "rev-parse", rec.Base+"^{tree}")
+	parent, err := repo.Line(ctx, "rev-parse", rec.Base+"^{tree}")
 	if err != nil {
 		return nil, err
 	}
 	var list []commit
-	for line := range strings.SplitSeq(out, "\n") {
-		id, rest, _ := strings.Cut(line, " ")
-		tree, title, _ := strings.Cut(rest, " ")
-		c := commit{recordedMail: recordedMail{ID: id, Title: title}, empty: tree == before}
-		if c.text, err = format(ctx, repo, id); err != nil {
-			return nil, err
-		}
-		list = append(list, c)
-		before = tree
+	for text := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		first, message, _ := strings.Cut(text, "\n")
+		id, tree, _ := strings.Cut(first, " ")
+		list = append(list, commit{id, tree, parent, message})
+		parent = tree
 	}
 	return list, nil
 }
 
-// match returns a file for each commit, or for several that a recorded patch holds unchanged.
-func (d *Desk) match(ctx context.Context, repo *git.Repo, rec *record, commits []commit, moved bool) ([]file, error) {
-	var files []file
-	left := slices.Clone(rec.Patches)
-	for len(commits) > 0 {
-		i, err := unchanged(ctx, repo, left, commits, moved)
+// A recorded patch is one that the copy was laid out with, or that was saved last.
+type recorded struct {
+	*patch.Patch
+	messages []string // of its commits
+}
+
+func (w *Workspace) recorded(ctx context.Context, rec *record) ([]recorded, error) {
+	var list []recorded
+	var all []mail
+	for _, base := range slices.Sorted(maps.Keys(rec.Patches)) {
+		p, err := patch.Parse(path.Join(w.series().Dir(), base), rec.Patches[base])
 		if err != nil {
 			return nil, err
 		}
-		if i >= 0 {
-			p := left[i]
-			data, err := d.recordedData(ctx, repo, p)
-			if err != nil {
-				return nil, err
-			}
-			f := file{name: path.Base(p.Name), was: path.Base(p.Name), data: data, kept: true}
-			for _, c := range commits[:p.Size] {
-				f.commits = append(f.commits, c.recordedMail)
-			}
-			files, commits, left = append(files, f), commits[p.Size:], slices.Delete(left, i, i+1)
-			continue
-		}
-		c := commits[0]
-		if c.empty {
-			return nil, fmt.Errorf("commit %.12s (%s) changes nothing: drop it, with git rebase", c.ID, c.Title)
-		}
-		f := file{data: c.text, commits: []recordedMail{c.recordedMail}}
-		if i := slices.IndexFunc(left, c.replaces); i >= 0 {
-			f.name, f.was = path.Base(left[i].Name), path.Base(left[i].Name)
-			left = slices.Delete(left, i, i+1)
-		}
-		files, commits = append(files, f), commits[1:]
+		list = append(list, recorded{Patch: p})
+		all = append(all, mails(p, patch.Applies)...)
 	}
-	return files, nil
-}
-
-// unchanged returns the index of the patch whose commits are the next ones, or -1.
-func unchanged(ctx context.Context, repo *git.Repo, left []recorded, commits []commit, moved bool) (int, error) {
-next:
-	for i, p := range left {
-		if p.Size > len(commits) {
-			continue
-		}
-		for j, known := range p.Commits {
-			if known.Resolved {
-				continue next
-			}
-			if known.ID == commits[j].ID {
-				continue
-			}
-			text, err := format(ctx, repo, known.ID)
-			if err != nil {
-				return 0, err
-			}
-			if !alike(text, commits[j].text, moved) {
-				continue next
-			}
-		}
-		return i, nil
-	}
-	return -1, nil
-}
-
-// replaces reports whether the commit is a patch's, amended.
-func (c commit) replaces(p recorded) bool {
-	return p.Size == 1 && (p.Commits[0].Title == c.Title || p.Commits[0].ID == c.ID)
-}
-
-// check applies the files to upstream's code, as builds will. It returns the first file whose content is then not the copy's, or "".
-func (d *Desk) check(ctx context.Context, repo *git.Repo, rec *record, files []file) (differs string, skipped []patch.Skipped, err error) {
-	repository, err := d.repository()
+	read, err := messages(ctx, all)
 	if err != nil {
-		return "", nil, err
+		return nil, err
+	}
+	for i := range list {
+		n := len(list[i].Commits)
+		list[i].messages, read = read[:n], read[n:]
+	}
+	return list, nil
+}
+
+// match returns a file for each commit, or for several that a recorded patch has unchanged. It applies the files as builds do.
+func (w *Workspace) match(ctx context.Context, repo *git.Repo, rec *record, repository *patch.Repository, s *Saved) ([]file, error) {
+	commits, err := commits(ctx, repo, rec)
+	if err != nil {
+		return nil, err
+	}
+	left, err := w.recorded(ctx, rec)
+	if err != nil {
+		return nil, err
 	}
 	overlay := patch.NewOverlay(repository, commitTree{ctx, repo, rec.Base})
-	for _, f := range files {
-		p, err := patch.Parse(f.label(), f.data)
+	var files []file
+	for len(commits) > 0 {
+		c := commits[0]
+		f, size := file{title: title(c.message)}, 1
+		var p *patch.Patch
+		at := slices.IndexFunc(left, func(r recorded) bool {
+			var n int
+			if n, err = r.unchanged(ctx, repo, patch.NewOverlay(repository, overlay), commits); n > 0 {
+				p, size = r.Patch, n
+			}
+			return n > 0 || err != nil
+		})
 		if err != nil {
-			return "", nil, fmt.Errorf("%s cannot be saved: %w", f.title(), err)
+			return nil, err
+		}
+		if p == nil {
+			if p, err = format(ctx, repo, c); err != nil {
+				return nil, err
+			}
+			at = slices.IndexFunc(left, func(r recorded) bool { return len(r.Commits) == 1 && title(r.messages[0]) == f.title })
+		} else {
+			f.kept = true
+		}
+		if at >= 0 {
+			f.was = path.Base(left[at].Name)
+			f.name = f.was
+			left = slices.Delete(left, at, at+1)
 		}
 		report, err := overlay.Apply(p)
+		if err == nil && !f.kept {
+			err = report.Err()
+		}
 		if err != nil {
-			return "", nil, err
+			return nil, fmt.Errorf("%s cannot be saved: %w", c, err)
 		}
-		if report.Verdict == patch.Conflicts {
-			return report.Conflict.File, nil, nil
-		}
-		if err := report.Err(); err != nil && !f.kept {
-			return "", nil, fmt.Errorf("%s cannot be saved: %w", f.title(), err)
-		}
-		skipped = append(skipped, report.Skipped...)
+		s.PassedOver = append(s.PassedOver, report.Skipped...)
+		f.data = p.Data
+		files, commits = append(files, f), commits[size:]
 	}
 	for name, change := range overlay.Changes() {
 		data, err := patch.Dir(repo.Dir).ReadFile(name)
 		gone := errors.Is(err, fs.ErrNotExist)
 		if err != nil && !gone {
-			return "", nil, err
+			return nil, err
 		}
 		if gone != change.Removed || !bytes.Equal(data, change.Data) {
-			return name, nil, nil
+			return nil, fmt.Errorf("%s cannot be saved as a patch: applied again, it has other content", name)
 		}
 	}
-	return "", skipped, nil
+	return files, nil
 }
 
-func (f file) title() string {
-	if len(f.commits) == 0 || f.commits[0].Title == "" {
+func (c commit) String() string {
+	if title(c.message) == "" {
 		return "a commit without a title"
 	}
-	return fmt.Sprintf("commit %q", f.commits[0].Title)
+	return fmt.Sprintf("commit %q", title(c.message))
 }
 
-func (f file) label() string {
-	if f.name != "" {
-		return f.name
+// format returns a commit as a patch. It depends on the commit alone, not on the machine, the user or other objects.
+func format(ctx context.Context, repo *git.Repo, c commit) (*patch.Patch, error) {
+	if c.tree == c.parent {
+		return nil, fmt.Errorf("commit %.12s (%s) changes nothing: drop it, with git rebase", c.id, title(c.message))
 	}
-	return f.title()
+	data, err := repo.Run(ctx, "format-patch", "--stdout", "-1", "--no-numbered", "--zero-commit", "--no-signature", "--full-index",
+		"--binary", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--stat=72",
+		"--encode-email-headers", "--no-attach", "--no-thread", "--no-notes", "--subject-prefix=PATCH", c.id)
+	if err != nil {
+		return nil, err
+	}
+	p, err := patch.Parse(c.String(), data)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be saved: %w", c, err)
+	}
+	return p, nil
+}
+
+// unchanged returns how many commits are those of a patch: git makes the same of it. It is 0 if they differ, or if builds would not apply the
+// patch.
+func (r recorded) unchanged(ctx context.Context, repo *git.Repo, overlay *patch.Overlay, commits []commit) (int, error) {
+	if r.messages[0] != commits[0].message {
+		return 0, nil
+	}
+	report, err := overlay.Apply(r.Patch)
+	if err != nil {
+		return 0, err
+	}
+	parts := mails(r.Patch, report.Verdict)
+	if report.Verdict == patch.Conflicts || len(parts) > len(commits) {
+		return 0, nil
+	}
+	for i, m := range parts {
+		tree, err := applied(ctx, repo, commits[i].parent, m, exclude(report.Skipped))
+		if err != nil || tree != commits[i].tree || r.messages[i] != commits[i].message {
+			return 0, err
+		}
+	}
+	return len(parts), nil
+}
+
+// applied returns the tree that a mail makes of another. It is empty if the mail does not apply.
+func applied(ctx context.Context, repo *git.Repo, tree string, m mail, options []string) (string, error) {
+	tmp, err := os.MkdirTemp("", "slipway-index-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	repo = repo.With("GIT_INDEX_FILE=" + filepath.Join(tmp, "index"))
+	if _, err := repo.Run(ctx, "read-tree", tree); err != nil {
+		return "", err
+	}
+	args := append([]string{"apply", "--cached", "--whitespace=nowarn"}, options...)
+	if _, err := repo.Feed(ctx, bytes.NewReader(m.text), args...); err != nil {
+		if errors.As(err, new(*git.Error)) {
+			err = nil
+		}
+		return "", err
+	}
+	return repo.Line(ctx, "write-tree")
 }
 
 // A commitTree reads files of a commit.
@@ -325,103 +344,45 @@ func (t commitTree) ReadFile(name string) ([]byte, error) {
 	return t.repo.Run(t.ctx, "cat-file", "blob", blob)
 }
 
-// replace replaces the folder of patches, if one is another.
-func (d *Desk) replace(rec *record, files []file, force bool, s *Saved) error {
-	folder := d.series().Dir()
-	now, err := readPatches(d.abs(folder))
+// replace replaces the folder of patches, if any of them differs.
+func (w *Workspace) replace(rec *record, files []file, force bool, s *Saved) error {
+	folder := w.series().Dir()
+	now, err := readPatches(w.abs(folder))
 	if err != nil {
 		return err
 	}
-	next := map[string][]byte{}
-	known := map[string]bool{}
-	for _, p := range rec.Patches {
-		known[path.Base(p.Name)] = true
-	}
-	for base, data := range now {
-		if !known[base] {
-			next[base] = data // added while the copy was edited
-		}
-	}
+	next := maps.Clone(now)
+	maps.DeleteFunc(next, func(base string, _ []byte) bool { return rec.Patches[base] != nil }) // the rest was added while the copy was edited
 	used := map[string]bool{}
 	for _, f := range files {
-		if _, taken := next[f.name]; taken && !force && !bytes.Equal(now[f.name], f.data) {
-			return &ChangedError{path.Join(folder, f.name)}
+		full := path.Join(folder, f.name)
+		same := bytes.Equal(now[f.name], f.data)
+		if _, taken := next[f.name]; taken && !force && !same {
+			return &ChangedError{full}
 		}
 		next[f.name] = f.data
 		used[f.was] = true
-		full := path.Join(folder, f.name)
 		switch {
 		case f.was != "" && f.was != f.name && f.kept:
 			s.Renamed = append(s.Renamed, Renamed{path.Join(folder, f.was), full})
-		case bytes.Equal(now[f.name], f.data):
+		case same:
 			s.Kept = append(s.Kept, full)
 		default:
 			s.Written = append(s.Written, full)
 		}
 	}
-	for _, p := range rec.Patches {
-		base := path.Base(p.Name)
-		if _, there := now[base]; there && !used[base] {
-			s.Removed = append(s.Removed, p.Name)
+	differs := !maps.EqualFunc(now, next, bytes.Equal)
+	for _, base := range slices.Sorted(maps.Keys(rec.Patches)) {
+		full := path.Join(folder, base)
+		if differs && !force && !bytes.Equal(now[base], rec.Patches[base]) {
+			return &ChangedError{full}
+		}
+		if now[base] != nil && !used[base] {
+			s.Removed = append(s.Removed, full)
 		}
 	}
-	if same(now, next) {
+	if !differs {
 		return nil
 	}
-	if !force {
-		for _, p := range rec.Patches {
-			if digest(now[path.Base(p.Name)]) != p.SHA256 {
-				return &ChangedError{p.Name}
-			}
-		}
-	}
-	return d.write(folder, next)
-}
-
-// recordedData returns the content of a recorded patch, which the copy keeps.
-func (d *Desk) recordedData(ctx context.Context, repo *git.Repo, p recorded) ([]byte, error) {
-	data, err := os.ReadFile(d.abs(p.Name))
-	if err == nil && digest(data) == p.SHA256 {
-		return data, nil
-	}
-	return repo.Run(ctx, "cat-file", "blob", "refs/slipway/patches/"+p.SHA256)
-}
-
-func (d *Desk) abs(name string) string { return filepath.Join(d.Root, filepath.FromSlash(name)) }
-
-// record records what was saved.
-func (d *Desk) record(ctx context.Context, repo *git.Repo, rec *record, files []file) error {
-	rec.Patches = nil
-	for _, f := range files {
-		p := recorded{Name: path.Join(d.series().Dir(), f.name), SHA256: digest(f.data), Size: len(f.commits), Commits: f.commits}
-		if err := keepPatch(ctx, repo, p.SHA256, f.data); err != nil {
-			return err
-		}
-		rec.Patches = append(rec.Patches, p)
-	}
-	var err error
-	if rec.Tip, err = repo.Line(ctx, "rev-parse", "HEAD"); err != nil {
-		return err
-	}
-	return errors.Join(rec.keep(ctx, repo), rec.write(repo.Dir))
-}
-
-// keepPatch puts the content of a patch into the copy's objects.
-func keepPatch(ctx context.Context, repo *git.Repo, sum string, data []byte) error {
-	out, err := repo.Feed(ctx, bytes.NewReader(data), "hash-object", "-w", "--no-filters", "--stdin")
-	if err != nil {
-		return err
-	}
-	return setRef(ctx, repo, "refs/slipway/patches/"+sum, strings.TrimSpace(string(out)))
-}
-
-// setRef sets a reference below refs/slipway. Nobody else does, and one run at a time works in a tree, so a lock on it is of a git that
-// was killed.
-func setRef(ctx context.Context, repo *git.Repo, name, object string) error {
-	lock := filepath.Join(repo.Dir, ".git", filepath.FromSlash(name)+".lock")
-	if err := os.Remove(lock); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	_, err := repo.Run(ctx, "update-ref", name, object)
-	return err
+	return w.write(folder, next)
 }

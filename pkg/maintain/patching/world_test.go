@@ -17,7 +17,7 @@ import (
 
 // A world is a tree with a small Kubernetes.
 type world struct {
-	*Desk
+	*Workspace
 	t   *testing.T
 	env []string
 }
@@ -35,7 +35,7 @@ func newWorld(t *testing.T) *world {
 	proxy := goproxytest.NewTestServer(t, filepath.Join(dir, "mod"), "")
 	w := &world{t: t, env: append(os.Environ(), "GOENV=off", "GOWORK=off", "GOTOOLCHAIN=local", "GOFLAGS=-modcacherw",
 		"GOMODCACHE="+filepath.Join(dir, "cache"), "GOPROXY="+proxy.URL, "GONOSUMDB=*", "GOPRIVATE=", "GONOPROXY=")}
-	w.Desk = &Desk{Root: filepath.Join(dir, "tree"), Components: "cmd", Project: upstream.Kubernetes, Go: w.find}
+	w.Workspace = &Workspace{Root: filepath.Join(dir, "tree"), Components: "cmd", Project: upstream.Kubernetes, Go: w.find}
 	return w
 }
 

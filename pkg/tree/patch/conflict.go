@@ -7,18 +7,19 @@ import (
 
 // A Conflict says where a patch does not apply.
 type Conflict struct {
-	Patch  string // name of the file
-	Commit string // title; empty if the patch has one commit
-	File   string // repository path
+	Patch  string `json:"-"`    // name of the file
+	Commit string `json:"-"`    // title; empty if the patch has one commit
+	File   string `json:"file"` // repository path
 
 	// The hunk that does not apply. Hunk is 0 if the whole file is in the way, such as one that exists already; then Why says all.
-	Hunk, Hunks int    // the first is 1
-	Header      string // "@@ -1,4 +1,5 @@ func main"
-	Line        int    // where the file, as patched so far, is most like the hunk
+	Hunk   int    `json:"hunk,omitempty"` // the first is 1
+	Hunks  int    `json:"-"`
+	Header string `json:"-"`              // "@@ -1,4 +1,5 @@ func main"
+	Line   int    `json:"line,omitempty"` // where the file, as patched so far, is most like the hunk
 
-	Expected string // what the hunk expects there: a line without its end, or words
-	Found    string // what is there
-	Why      string // words instead of Found
+	Expected string `json:"expected,omitempty"` // what the hunk expects there: a line without its end, or words
+	Found    string `json:"found,omitempty"`    // what is there
+	Why      string `json:"why,omitempty"`      // words instead of Found
 }
 
 func (c *Conflict) Error() string {
@@ -40,21 +41,3 @@ func (c *Conflict) Error() string {
 	}
 	return b.String()
 }
-
-// conflict makes a Conflict of a mismatch. The caller adds the patch.
-func (m *mismatch) conflict(file string, of int) *Conflict {
-	return &Conflict{
-		File: file, Hunk: m.hunk + 1, Hunks: of, Header: m.title, Line: m.line,
-		Expected: visible(m.expected, m.found), Found: visible(m.found, m.expected), Why: m.why,
-	}
-}
-
-// visible returns a line without its end, except if only the ends of two lines differ.
-func visible(text, other string) string {
-	if bare(text) == bare(other) {
-		return fmt.Sprintf("%q", text)
-	}
-	return bare(text)
-}
-
-func bare(text string) string { return strings.TrimRight(text, "\r\n") }

@@ -48,7 +48,7 @@ func gitReads(t testing.TB, patch []byte) (result files, sure bool, err error) {
 		t.Fatal(err)
 	}
 	args := []string{"apply", "--whitespace=nowarn", file}
-	if isMail(patch) {
+	if IsMail(patch) {
 		mustGit(t, dir, "init", "-q")
 		mustGit(t, dir, "add", "-A")
 		mustGit(t, dir, "commit", "-q", "-m", "A")

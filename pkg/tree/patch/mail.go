@@ -23,8 +23,8 @@ var (
 		`(?i)^Content-(?:Type:\s*text/plain(?:;\s*charset="?(?:utf-8|us-ascii)"?)?|Transfer-Encoding:\s*(?:7bit|8bit|binary))\s*$`)
 )
 
-// isMail reports whether git am takes data for mails. Anything else is a diff, as git apply reads it.
-func isMail(data []byte) bool {
+// IsMail reports whether git am takes data for mails. Anything else is a diff, as git apply reads it.
+func IsMail(data []byte) bool {
 	data = bytes.TrimLeft(data, "\r\n")
 	if bytes.HasPrefix(data, []byte("From ")) || bytes.HasPrefix(data, []byte("From: ")) {
 		return true
@@ -43,7 +43,7 @@ func isMail(data []byte) bool {
 // decode returns mails as git am reads them: without encodings for the transport, attachments, and line ends of mail programs. Git
 // decodes what is not plain, so that it is git's reading that counts. Everything else is returned as it is.
 func decode(data []byte) ([]byte, error) {
-	if !isMail(data) {
+	if !IsMail(data) {
 		return data, nil
 	}
 	dos := dosHeader.Match(data)

@@ -127,13 +127,16 @@ func (e *NoEffectError) Error() string {
 
 // Moved is a hunk that applies elsewhere than the patch says.
 type Moved struct {
-	File string
-	Hunk int // the first is 1
-	By   int // lines
+	File string `json:"file"`
+	Hunk int    `json:"hunk"` // the first is 1
+	By   int    `json:"by"`   // lines
 }
 
 // Skipped is a change that is passed over.
-type Skipped struct{ File, Why string }
+type Skipped struct {
+	File string `json:"file"`
+	Why  string `json:"why"`
+}
 
 // Check applies patches, in their order, and reports on each. Those that conflict change nothing. The error is not about patches: a file
 // could not be read.
@@ -324,7 +327,8 @@ func (a *attempt) content(f File, name string, data []byte) ([]byte, *Conflict) 
 	all := hunks(f.diff, a.reverse)
 	result, offsets, bad := patchText(data, all)
 	if bad != nil {
-		return nil, bad.conflict(name, len(all))
+		bad.File = name
+		return nil, bad
 	}
 	if why := damaged(f.diff, a.reverse, data, result); why != "" {
 		return nil, &Conflict{File: name, Why: why}

@@ -132,15 +132,12 @@ func parseCommit(text []byte) (Commit, error) {
 	if err != nil {
 		return Commit{}, err
 	}
-	if isMail(text) && strings.Contains(preamble, "\x00") {
+	if IsMail(text) && strings.Contains(preamble, "\x00") {
 		return Commit{}, errors.New("its message has a NUL byte, which git does not allow")
 	}
-	c := Commit{}
+	c := Commit{Text: text, Message: preamble}
 	if h, err := gitdiff.ParsePatchHeader(preamble); err == nil { // a patch may begin with any text
-		c.Hash, c.Title, c.Body, c.Date = h.SHA, h.Title, h.Body, h.AuthorDate
-		if h.Author != nil {
-			c.Author, c.Email = h.Author.Name, h.Author.Email
-		}
+		c.Title = h.Title
 	}
 	headers := len(gitHeader.FindAll(text, -1))
 	plain := headers == 0

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
@@ -86,13 +85,12 @@ func (p *Patch) Paths() []string {
 	return paths
 }
 
-// A Commit is the changes that belong together, with what their author says about them. A bare diff is a commit that says nothing.
+// A Commit is changes that belong together, and their author's message. A bare diff is a commit without a message.
 type Commit struct {
-	Hash          string // upstream's, or wherever the patch was made; may be empty
-	Title, Body   string
-	Author, Email string
-	Date          time.Time
-	Files         []File
+	Title   string
+	Text    []byte // part of the patch's Text: a mail, see IsMail, or a diff
+	Message string // what Text has before the first change
+	Files   []File
 }
 
 // A File is a change of a file.

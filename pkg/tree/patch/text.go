@@ -2,6 +2,8 @@ package patch
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
@@ -62,23 +64,51 @@ func join(all []line) []byte {
 	return []byte(b.String())
 }
 
-// patchText applies hunks to a file. It returns how many lines each has moved, or the hunk that does not apply.
-func patchText(data []byte, all []hunk) (result []byte, offsets []int, bad *mismatch) {
+// patchText applies hunks to a file. It returns how many lines each has moved, or where the first one that does not apply conflicts.
+func patchText(data []byte, all []hunk) (result []byte, offsets []int, bad *Conflict) {
 	file := lines(data)
 	for i, h := range all {
 		at := h.find(file)
 		if at < 0 {
-			return nil, nil, h.mismatch(file, i)
+			c := h.conflict(file)
+			c.Hunk, c.Hunks, c.Header = i+1, len(all), h.title
+			return nil, nil, c
 		}
-		rest := file[at+len(h.before):]
-		patched := append([]line{}, file[:at]...)
-		for _, text := range h.after {
-			patched = append(patched, line{text, true})
-		}
-		file = append(patched, rest...)
+		file = slices.Replace(file, at, at+len(h.before), written(h.after)...)
 		offsets = append(offsets, at-h.at)
 	}
 	return join(file), offsets, nil
+}
+
+// ancestor returns the file that hunks are for, as far as it can be guessed from a file to which some do not apply: where it is most like what
+// a hunk expects, it has what the hunk expects.
+func ancestor(data []byte, all []hunk) []byte {
+	file := lines(data)
+	for _, h := range all {
+		from := h.find(file)
+		to := from + len(h.before)
+		if from < 0 {
+			from = h.nearest(file)
+			to = min(from+len(h.before), len(file))
+			if h.start {
+				from = 0
+			}
+			if h.end {
+				to = len(file)
+			}
+		}
+		file = slices.Replace(file, from, to, written(h.before)...)
+	}
+	return join(file)
+}
+
+// written returns lines that a hunk has written.
+func written(texts []string) []line {
+	all := make([]line, len(texts))
+	for i, text := range texts {
+		all[i] = line{text, true}
+	}
+	return all
 }
 
 // find returns the index of the first line of the place nearest to the hunk's own where it applies, or -1. Of two places equally near,
@@ -119,53 +149,50 @@ func (h hunk) matches(file []line, at int) bool {
 	return true
 }
 
-// A mismatch says where a hunk does not apply.
-type mismatch struct {
-	hunk     int // index
-	title    string
-	line     int // number of the line in the file; behind the last one if the file is too short
-	expected string
-	found    string // "" if the file ends there, or what else is in the way
-	why      string
-}
-
-// mismatch finds the place that is most like what the hunk expects, and its first line that is not.
-func (h hunk) mismatch(file []line, index int) *mismatch {
-	best, most := min(h.at, len(file)), -1
-	for at := range len(file) + 1 {
+// nearest returns the index of the place that is most like what the hunk expects.
+func (h hunk) nearest(file []line) int {
+	best, most := min(h.at, len(file)), 0
+	for at := range file {
 		n := 0
 		for i, text := range h.before {
-			if at+i < len(file) && file[at+i].text == text && strings.TrimSpace(text) != "" {
+			if at+i < len(file) && !file[at+i].done && file[at+i].text == text && strings.TrimSpace(text) != "" {
 				n++
 			}
 		}
-		if n > most || n == most && distance(at, h.at) < distance(best, h.at) {
+		if n > most || n == most && n > 0 && distance(at, h.at) < distance(best, h.at) {
 			best, most = at, n
 		}
 	}
-	if most == 0 {
-		best = min(h.at, len(file))
-	}
-	m := &mismatch{hunk: index, title: h.title}
+	return best
+}
+
+// conflict says where the file is most like what the hunk expects, and what is the first line that is not.
+func (h hunk) conflict(file []line) *Conflict {
+	best := h.nearest(file)
 	for i, text := range h.before {
+		c := &Conflict{Line: best + i + 1, Expected: bare(text)}
+		found := ""
 		switch {
 		case best+i >= len(file):
-			m.line, m.expected, m.why = best+i+1, text, "the end of the file"
-			return m
+			c.Why = "the end of the file"
 		case file[best+i].text != text:
-			m.line, m.expected, m.found = best+i+1, text, file[best+i].text
-			return m
+			found = file[best+i].text
 		case file[best+i].done:
-			m.line, m.expected, m.why = best+i+1, text, "a line that another hunk has changed"
-			return m
+			c.Why = "a line that another hunk has changed"
+		default:
+			continue
 		}
+		if c.Found = bare(found); c.Found == c.Expected { // only the line ends differ
+			c.Expected, c.Found = strconv.Quote(text), strconv.Quote(found)
+		}
+		return c
 	}
-	m.line, m.why = best+len(h.before)+1, "other lines follow"
-	m.expected = "the end of the file"
 	if h.start && best > 0 {
-		m.line, m.expected, m.why = 1, "the start of the file", fmt.Sprintf("the place at line %d", best+1)
+		return &Conflict{Line: 1, Expected: "the start of the file", Why: fmt.Sprintf("the place at line %d", best+1)}
 	}
-	return m
+	return &Conflict{Line: best + len(h.before) + 1, Expected: "the end of the file", Why: "other lines follow"}
 }
+
+func bare(text string) string { return strings.TrimRight(text, "\r\n") }
 
 func distance(a, b int) int { return max(a-b, b-a) }

@@ -1,0 +1,235 @@
+package patching
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"slipway.build/pkg/make/upstream"
+	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/git"
+	"slipway.build/pkg/tree/patch"
+)
+
+// A Workspace is a project of a tree whose patches are edited. The caller has checked its name with upstream.CheckProject, and holds the
+// tree's lock.
+type Workspace struct {
+	Root       string // of the tree
+	Components string // the folder of the components' module: "cmd"
+	Project    string // "k8s.io/kubernetes", "etcd"
+	Copy       string // folder to edit in; the default is below Copies
+	Go         func(context.Context) (upstream.Go, error)
+	Progress   func(string) // may be nil
+}
+
+// Copies is the folder, relative to the tree's root, with the copies that are edited.
+const Copies = "_output/edit"
+
+// An UnsavedError reports work in a copy that is in no patch.
+type UnsavedError struct {
+	Project string // as in Workspace
+	Copy    string
+	What    string // "2 commits that are in no patch"
+}
+
+func (e *UnsavedError) Error() string { return fmt.Sprintf("%s has %s", e.Copy, e.What) }
+
+// A record, in the copy's .git, is the state of a copy when slipway last wrote to it.
+type record struct {
+	Project string            `json:"project"`
+	Version string            `json:"version"` // of upstream
+	Key     string            `json:"key"`     // of upstream's code
+	Base    string            `json:"base"`    // the commit with upstream's code
+	Tip     string            `json:"tip"`     // the last commit; empty if git am stopped at a conflict
+	Patches map[string][]byte `json:"patches"` // by base name
+}
+
+func recordFile(dir string) string { return filepath.Join(dir, ".git", "slipway.json") }
+
+func readRecord(dir string) (*record, error) {
+	data, err := os.ReadFile(recordFile(dir))
+	if err != nil {
+		return nil, err
+	}
+	r := &record{}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", recordFile(dir), err)
+	}
+	return r, nil
+}
+
+func (r *record) write(dir string) error {
+	data, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(recordFile(dir), append(data, '\n'), 0o666)
+}
+
+// open opens the copy. The record is nil if there is no copy.
+func (w *Workspace) open() (*git.Repo, *record, error) {
+	repo, err := git.At(w.Folder())
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := readRecord(repo.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(repo.Dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		if len(entries) > 0 {
+			return nil, nil, fmt.Errorf("%s is no copy that was laid out to edit patches: choose another folder, or remove it", repo.Dir)
+		}
+		return repo, nil, nil
+	}
+	if err == nil && rec.Project != w.Project {
+		err = fmt.Errorf("%s is a copy of %s, not of %s", repo.Dir, rec.Project, w.Project)
+	}
+	return repo, rec, err
+}
+
+// Folder returns the folder of the copy.
+func (w *Workspace) Folder() string {
+	if w.Copy != "" {
+		return w.Copy
+	}
+	return filepath.Join(w.Root, filepath.FromSlash(Copies), path.Base(w.Project))
+}
+
+func (w *Workspace) abs(name string) string { return filepath.Join(w.Root, filepath.FromSlash(name)) }
+
+// series is the project's series of patches, without the patches.
+func (w *Workspace) series() patch.Series {
+	if w.Project == upstream.Kubernetes {
+		return patch.Series{}
+	}
+	return patch.Series{Project: w.Project}
+}
+
+// load reads the project's patches.
+func (w *Workspace) load() ([]*patch.Patch, error) {
+	return patch.LoadProject(w.Root, w.series().Project)
+}
+
+// repository returns the modules of upstream's repository.
+func (w *Workspace) repository() (*patch.Repository, error) {
+	return patch.RepositoryOf(w.Root, w.Components, w.series())
+}
+
+// upstream finds the code of the project's modules.
+func (w *Workspace) upstream(ctx context.Context) (*upstream.Repository, error) {
+	g, err := w.Go(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return upstream.Open(ctx, g, w.Root, w.Components, w.Project)
+}
+
+// UnsavedWork returns the work in copies below Copies that is in no patch.
+func UnsavedWork(ctx context.Context, root string) ([]*UnsavedError, error) {
+	records, err := filepath.Glob(recordFile(filepath.Join(root, filepath.FromSlash(Copies), "*")))
+	if err != nil {
+		return nil, err
+	}
+	var found []*UnsavedError
+	for _, file := range records {
+		dir := filepath.Dir(filepath.Dir(file))
+		if strings.HasPrefix(filepath.Base(dir), ".") {
+			continue // an incomplete copy of a killed run
+		}
+		repo, err := git.At(dir)
+		if err != nil {
+			return nil, err
+		}
+		rec, err := readRecord(repo.Dir)
+		if err != nil {
+			return nil, err
+		}
+		err = rec.unsaved(ctx, repo)
+		if work, ok := errors.AsType[*UnsavedError](err); ok {
+			found = append(found, work)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Unsaved returns an *UnsavedError if the copy has work that is in no patch.
+func (w *Workspace) Unsaved(ctx context.Context) error {
+	repo, rec, err := w.open()
+	if err != nil || rec == nil {
+		return err
+	}
+	return rec.unsaved(ctx, repo)
+}
+
+func (r *record) unsaved(ctx context.Context, repo *git.Repo) error {
+	unsaved := func(what string) error { return &UnsavedError{r.Project, repo.Dir, what} }
+	if err := r.uncommitted(ctx, repo); err != nil {
+		return err
+	}
+	if stash, err := repo.Line(ctx, "for-each-ref", "refs/stash"); err != nil {
+		return err
+	} else if stash != "" {
+		return unsaved("a stash")
+	}
+	if r.Tip == "" {
+		if aborted, err := r.aborted(ctx, repo); aborted || err != nil {
+			return err
+		}
+		return unsaved("resolved conflicts that are in no patch")
+	}
+	diverged, err := repo.Line(ctx, "rev-list", "--count", "--left-right", r.Tip+"...HEAD")
+	if err != nil {
+		return err
+	}
+	behind, ahead, _ := strings.Cut(diverged, "\t")
+	switch {
+	case ahead == "1":
+		return unsaved("1 commit that is in no patch")
+	case ahead != "0":
+		return unsaved(ahead + " commits that are in no patch")
+	case behind != "0":
+		return unsaved("fewer commits than there are patches")
+	}
+	return nil
+}
+
+// uncommitted returns an *UnsavedError if an operation of git is not finished, or changes are not committed.
+func (r *record) uncommitted(ctx context.Context, repo *git.Repo) error {
+	for _, state := range []struct{ file, operation string }{
+		{"rebase-apply", "git am"}, {"rebase-merge", "git rebase"}, {"MERGE_HEAD", "git merge"}, {"CHERRY_PICK_HEAD", "git cherry-pick"},
+		{"REVERT_HEAD", "git revert"},
+	} {
+		if _, err := os.Lstat(filepath.Join(repo.Dir, ".git", state.file)); err == nil {
+			return &UnsavedError{r.Project, repo.Dir, state.operation + " in progress"}
+		}
+	}
+	dirty, err := repo.Line(ctx, "status", "--porcelain", "--untracked-files=normal")
+	if err != nil || dirty == "" {
+		return err
+	}
+	files := "1 file"
+	if n := strings.Count(dirty, "\n") + 1; n > 1 {
+		files = strconv.Itoa(n) + " files"
+	}
+	return &UnsavedError{r.Project, repo.Dir, files + " with changes that are not committed"}
+}
+
+// aborted reports whether git am stopped at a conflict, and was aborted.
+func (r *record) aborted(ctx context.Context, repo *git.Repo) (bool, error) {
+	if r.Tip != "" {
+		return false, nil
+	}
+	head, err := repo.Line(ctx, "rev-parse", "HEAD")
+	return head == r.Base, err
+}
