@@ -404,7 +404,7 @@ func (o *options) explain(err error, w *patching.Workspace, from string) error {
 			fmt.Fprintf(&b, "\n\tresolve %s", strings.Join(stopped.Files, ", "))
 		}
 		for _, name := range stopped.LeftOut {
-			fmt.Fprintf(&b, "\n\tdecide about %s, whose change git could not merge", name)
+			fmt.Fprintf(&b, "\n\tdecide about %s, whose new content is unknown without the old one", name)
 		}
 		fmt.Fprintf(&b, "\n\tgit -C %s add --all && git -C %s am --continue", at, at)
 		if stopped.Later > 0 {

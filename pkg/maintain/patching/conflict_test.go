@@ -90,6 +90,36 @@ func TestAbandonedConflictIsTriedAgain(t *testing.T) {
 	}
 }
 
+func TestEachConflictStopsGit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.patch("0001-conflict.patch", conflicting)
+	w.patch("0002-second.patch", strings.NewReplacer("Two = 0", "Two = 7", "Two = 22", "Two = 8").Replace(conflicting))
+	w.patch("0003-script.patch", bare)
+	stopped := new(StoppedError)
+	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Patch != "patches/0001-conflict.patch" || stopped.Later != 2 {
+		t.Fatalf("edit: %v", err)
+	}
+	w.git("checkout", "-q", "--theirs", "pkg/kubelet.go")
+	w.git("add", "pkg/kubelet.go")
+	repo, _, err := w.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Run(t.Context(), "am", "--continue"); err == nil {
+		t.Fatal("the second patch applies")
+	}
+	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Patch != "patches/0002-second.patch" || stopped.Later != 1 ||
+		!slices.Equal(stopped.Files, []string{"pkg/kubelet.go"}) {
+		t.Errorf("edit: %v, %+v", err, stopped)
+	}
+	w.git("am", "--skip")
+	if s := w.save(); !slices.Equal(s.Written, []string{"patches/0001-conflict.patch"}) ||
+		!slices.Equal(s.Removed, []string{"patches/0002-second.patch"}) || !slices.Equal(s.Kept, []string{"patches/0003-script.patch"}) {
+		t.Errorf("saved: %+v", s)
+	}
+}
+
 // patchForOlder adds a patch for the version before, of which the module cache has the file.
 func (w *world) patchForOlder() {
 	w.t.Helper()

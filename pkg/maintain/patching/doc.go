@@ -1,22 +1,21 @@
 // Package patching edits the patches of a tree.
 //
 // A project's patches (package tree/patch) are files. To change them, a maintainer wants upstream's repository with each patch as a
-// commit: [Desk.Edit] lays that out in a folder, the copy, and [Desk.Save] writes the copy's commits back as files. [Desk.Add],
-// [Desk.Drop] and [Desk.List] work on the files alone.
+// commit: [Workspace.Edit] lays that out in a folder, the copy, and [Workspace.Save] writes the copy's commits back as files.
+// [Workspace.Add], [Workspace.Drop] and [Workspace.List] work on the files alone.
 //
 // The copy is a git repository. Its first commit, with a tag that is named after the version, is upstream's code (package
-// build/upstream); after it, there is a commit for each commit of each patch, as package tree/patch applies it. IDs of commits depend
-// on the code and the patches alone. A record in the copy's .git says which commit came of which patch. By it Save recognizes the
-// commits that nobody changed, and leaves their files as they are, to the byte, whatever wrote them. A patch that upstream has already
-// is an empty commit, which keeps its place.
+// make/upstream). git am commits the patches on top of it, all in one run. If upstream already has a patch, the patch is an empty commit,
+// which keeps its place. If a patch does not apply, git am stops there, with conflict markers, and goes on with the patches after it when a person
+// continues it. It merges three ways: with the version that the patch was made for, if the module cache has that, or with a merge base
+// that package tree/patch guesses.
 //
-// If a patch does not apply, Edit stops there, as git am does: in the copy, git am is in progress. It tries a three-way merge, with the
-// version that the patch was made for, if that is in the module cache. Otherwise hunks that do not apply are between conflict markers.
-// After `git am --continue`, Edit goes on with the next patch.
+// Save compares the commits with the patches that the copy was laid out with, which are in the copy's .git. If git makes the same commit
+// of a patch as the one that is there, the patch's file stays as it is, to the byte. All other commits are written by git format-patch.
 //
-// Work is never lost. Edit and Save stop if what they would overwrite is in no patch or in no commit, and say so. The copy appears under
-// its name when it is whole, and the folder of patches is replaced in one step, so a kill or a full disk leaves the old one or the
-// new one.
+// Work is never lost. Edit and Save return an error if they would overwrite what is in no patch or in no commit. The copy appears under
+// its name when it is complete, and the folder of patches is replaced in one step. A run that ends early leaves the old copy, or none if
+// nothing in it was unsaved, and the old patches or the new ones.
 //
 // # What must never be in here
 //

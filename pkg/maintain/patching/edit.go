@@ -81,30 +81,28 @@ func (w *Workspace) Edit(ctx context.Context, force bool) (*Edited, error) {
 		return w.layOut(ctx, up, patches, nil)
 	}
 	current := rec.Key == up.Key() && maps.EqualFunc(rec.Patches, contents(patches), bytes.Equal)
-	aborted, err := rec.aborted(ctx, repo)
-	if err != nil {
-		return nil, err
-	}
 	if current && rec.Tip == "" {
-		if stopped, err := stoppedAt(ctx, repo, patches); stopped != nil || err != nil {
-			return nil, errors.Join(err, stopped)
-		}
-	}
-	e := &Edited{Copy: repo.Dir, Version: rec.Version, State: Kept, Patches: len(patches)}
-	if err := rec.unsaved(ctx, repo); err != nil {
-		unsaved, ok := errors.AsType[*UnsavedError](err)
-		if !ok || !current {
+		if err := stoppedAt(ctx, repo, patches); err != nil {
 			return nil, err
 		}
-		e.Unsaved = unsaved.What
-	} else if !current || aborted {
+	}
+	err = rec.unsaved(ctx, repo)
+	unsaved, ok := errors.AsType[*UnsavedError](err)
+	switch {
+	case err == nil && (!current || rec.Tip == ""): // without a tip, git am was aborted
 		return w.layOut(ctx, up, patches, rec)
+	case err != nil && !(ok && current):
+		return nil, err
+	}
+	e := &Edited{Copy: repo.Dir, Version: rec.Version, State: Kept, Patches: len(patches)}
+	if ok {
+		e.Unsaved = unsaved.What
 	}
 	return e, nil
 }
 
-// layOut prepares a copy under another name, and then replaces the old one. Of a copy without unsaved work, whose record it gets, it uses
-// upstream's code again.
+// layOut prepares a copy under another name, and replaces the old one by it. With the record of a copy that has the same code and nothing
+// unsaved, it uses that copy again.
 func (w *Workspace) layOut(ctx context.Context, up *upstream.Repository, patches []*patch.Patch, old *record) (*Edited, error) {
 	dir, err := filepath.Abs(w.Folder())
 	if err != nil {
@@ -126,41 +124,39 @@ func (w *Workspace) layOut(ctx context.Context, up *upstream.Repository, patches
 	e := &Edited{Copy: dir, Version: up.Version, State: New, Patches: len(patches), Missing: up.Missing}
 	if old != nil && old.Key == rec.Key {
 		rec.Base = old.Base
-		err = reset(ctx, repo, dir, rec.Base)
-	} else {
-		if w.Progress != nil {
-			w.Progress(fmt.Sprintf("laying out %s %s", up.Path, up.Version))
+		if err = os.Rename(dir, tmp); err == nil {
+			_, err = repo.Run(ctx, "reset", "--quiet", "--hard", rec.Base)
 		}
-		rec.Base, err = upstreamCommit(ctx, repo, up)
+	} else {
+		rec.Base, err = w.commitUpstream(ctx, repo, up)
 	}
 	if err == nil {
 		err = w.apply(ctx, repo, rec, up, patches, e)
 	}
 	stopped, ok := errors.AsType[*StoppedError](err)
-	if err != nil && !ok {
-		return nil, errors.Join(err, os.RemoveAll(tmp))
+	if ok {
+		err, stopped.Copy = nil, dir
 	}
-	if err := errors.Join(rec.write(tmp), atomicdir.Replace(tmp, dir)); err != nil {
+	if err == nil {
+		err = rec.write(tmp)
+	}
+	if err == nil {
+		err = atomicdir.Replace(tmp, dir)
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(tmp))
 	}
 	if ok {
-		stopped.Copy = dir
 		return nil, stopped
 	}
 	return e, nil
 }
 
-// reset moves the copy in dir to the folder of a repository, without patches.
-func reset(ctx context.Context, repo *git.Repo, dir, base string) error {
-	if err := os.Rename(dir, repo.Dir); err != nil {
-		return err
+// commitUpstream makes a repository with upstream's code as its only commit.
+func (w *Workspace) commitUpstream(ctx context.Context, repo *git.Repo, up *upstream.Repository) (string, error) {
+	if w.Progress != nil {
+		w.Progress(fmt.Sprintf("laying out %s %s", up.Path, up.Version))
 	}
-	_, err := repo.Run(ctx, "reset", "--quiet", "--hard", base)
-	return err
-}
-
-// upstreamCommit makes a repository of upstream's code.
-func upstreamCommit(ctx context.Context, repo *git.Repo, up *upstream.Repository) (string, error) {
 	if err := up.Copy(ctx, repo.Dir); err != nil {
 		return "", err
 	}
@@ -237,26 +233,31 @@ func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *
 		rec.Tip, err = repo.Line(ctx, "rev-parse", "HEAD")
 		return err
 	}
-	stopped, err := stoppedAt(ctx, repo, patches)
-	if stopped == nil || ctx.Err() != nil {
+	if ctx.Err() != nil {
+		return failed
+	}
+	err = stoppedAt(ctx, repo, patches)
+	stopped, ok := errors.AsType[*StoppedError](err)
+	if !ok {
 		return errors.Join(failed, err)
 	}
 	stopped.Conflict, stopped.LeftOut = conflicts[stopped.Patch], leftOut[stopped.Patch]
 	return stopped
 }
 
-// stoppedAt returns the patch at which git am has stopped, or nil.
-func stoppedAt(ctx context.Context, repo *git.Repo, patches []*patch.Patch) (*StoppedError, error) {
-	name, err := waiting(repo)
-	if name == "" || err != nil {
-		return nil, err
+// stoppedAt returns a *StoppedError if git am has stopped at a patch.
+func stoppedAt(ctx context.Context, repo *git.Repo, patches []*patch.Patch) error {
+	name := waiting(ctx, repo)
+	if name == "" {
+		return nil
 	}
-	files, err := repo.Line(ctx, "diff", "--name-only", "--diff-filter=U")
+	files, err := repo.Line(ctx, "diff", "--name-only", "--diff-filter=U", "-z")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	i := slices.IndexFunc(patches, func(p *patch.Patch) bool { return p.Name == name })
-	return &StoppedError{Copy: repo.Dir, Patch: name, Files: strings.Fields(files), Later: len(patches) - i - 1}, nil
+	return &StoppedError{Copy: repo.Dir, Patch: name, Files: strings.FieldsFunc(files, func(r rune) bool { return r == 0 }),
+		Later: len(patches) - i - 1}
 }
 
 // inModuleCache returns a function that looks for a content in all versions of the modules that the module cache has, such as those

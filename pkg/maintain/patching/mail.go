@@ -2,14 +2,11 @@ package patching
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"slipway.build/pkg/mechanism/git"
@@ -101,28 +98,15 @@ func am(ctx context.Context, repo *git.Repo, mails []mail, options ...string) er
 	return err
 }
 
-// waiting returns the name of the patch at which git am has stopped, or "".
-func waiting(repo *git.Repo) (string, error) {
-	state := filepath.Join(repo.Dir, ".git", "rebase-apply")
-	next, err := os.ReadFile(filepath.Join(state, "next"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	} else if err != nil {
-		return "", err
+// waiting returns the name of the patch at which git am has stopped. It is empty if git am is not in progress, or with a mail of the user's.
+func waiting(ctx context.Context, repo *git.Repo) string {
+	mail, err := repo.Line(ctx, "am", "--show-current-patch=raw")
+	name, ok := strings.CutPrefix(mail, patchHeader)
+	if err != nil || !ok {
+		return ""
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(next)))
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(filepath.Join(state, fmt.Sprintf("%04d", n)))
-	if err != nil {
-		return "", err
-	}
-	header, _, _ := strings.Cut(string(text), "\n")
-	if name, ok := strings.CutPrefix(header, patchHeader); ok {
-		return name, nil
-	}
-	return "", nil // a mail of the user's
+	name, _, _ = strings.Cut(name, "\n")
+	return name
 }
 
 // messageFormat has what a mail says about its change.
@@ -146,8 +130,7 @@ func messages(ctx context.Context, mails []mail) ([]string, error) {
 		return nil, err
 	}
 	if err := am(ctx, repo, mails, "--exclude=*"); err != nil {
-		name, _ := waiting(repo)
-		return nil, fmt.Errorf("patch %s: %w", name, err)
+		return nil, fmt.Errorf("patch %s: %w", waiting(ctx, repo), err)
 	}
 	out, err := repo.Line(ctx, "log", "-z", "--reverse", "--format="+messageFormat)
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")[1:], err

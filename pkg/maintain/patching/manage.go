@@ -37,11 +37,7 @@ func (w *Workspace) List(ctx context.Context) ([]Listed, error) {
 	if err != nil || len(patches) == 0 {
 		return nil, err
 	}
-	overlay, err := w.overlay(ctx)
-	if err != nil {
-		return nil, err
-	}
-	reports, err := overlay.Check(patches)
+	reports, err := w.check(ctx, patches)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +52,8 @@ func (w *Workspace) List(ctx context.Context) ([]Listed, error) {
 	return list, nil
 }
 
-// overlay returns upstream's code, to apply patches to.
-func (w *Workspace) overlay(ctx context.Context) (*patch.Overlay, error) {
+// check applies patches to upstream's code.
+func (w *Workspace) check(ctx context.Context, patches []*patch.Patch) ([]patch.Report, error) {
 	repository, err := w.repository()
 	if err != nil {
 		return nil, err
@@ -73,7 +69,7 @@ func (w *Workspace) overlay(ctx context.Context) (*patch.Overlay, error) {
 			}
 		}
 		return "", fmt.Errorf("module %s is none of %s", p.Module, up.Path)
-	}}), nil
+	}}).Check(patches)
 }
 
 // Added says what Add has done.
@@ -120,11 +116,7 @@ func (w *Workspace) Add(ctx context.Context, name string, data []byte, force boo
 	if err != nil {
 		return nil, err
 	}
-	overlay, err := w.overlay(ctx)
-	if err != nil {
-		return nil, err
-	}
-	reports, err := overlay.Check(append(before, p))
+	reports, err := w.check(ctx, append(before, p))
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +173,7 @@ func (w *Workspace) Drop(ctx context.Context, name string, force bool) (dropped 
 		if err := w.Unsaved(ctx); err != nil {
 			return "", err
 		}
-		if err := w.rest(ctx, files); err != nil {
+		if err := w.rest(ctx, base); err != nil {
 			return "", fmt.Errorf("without %s: %w", base, err)
 		}
 	}
@@ -212,37 +204,28 @@ func choose(files []string, folder, name string) (string, error) {
 	return "", badrequest.Mark(fmt.Errorf("%q means several patches: %s", name, strings.Join(like, ", ")))
 }
 
-// rest returns an error if patches that apply now would not without others.
-func (w *Workspace) rest(ctx context.Context, files map[string][]byte) error {
-	before, err := w.load()
-	if bad := new(patch.InvalidError); errors.As(err, &bad) {
+// rest returns an error if a patch that applies now does not apply without the one in a file.
+func (w *Workspace) rest(ctx context.Context, base string) error {
+	patches, err := w.load()
+	if errors.As(err, new(*patch.InvalidError)) {
 		return nil // dropping is how to get rid of one
 	}
 	if err != nil {
 		return err
 	}
-	overlay, err := w.overlay(ctx)
+	with, err := w.check(ctx, patches)
 	if err != nil {
 		return err
 	}
-	now, err := overlay.Check(before)
-	if err != nil {
-		return err
+	applies := map[*patch.Patch]bool{}
+	for _, r := range with {
+		applies[r.Patch] = r.Verdict != patch.Conflicts
 	}
-	if overlay, err = w.overlay(ctx); err != nil {
-		return err
-	}
-	for i, p := range before {
-		if _, stays := files[path.Base(p.Name)]; !stays {
-			continue
-		}
-		report, err := overlay.Apply(p)
-		if err != nil {
-			return err
-		}
-		if report.Verdict == patch.Conflicts && now[i].Verdict != patch.Conflicts {
-			return report.Conflict
+	without, err := w.check(ctx, slices.DeleteFunc(patches, func(p *patch.Patch) bool { return path.Base(p.Name) == base }))
+	for _, r := range without {
+		if r.Verdict == patch.Conflicts && applies[r.Patch] {
+			return r.Conflict
 		}
 	}
-	return nil
+	return err
 }

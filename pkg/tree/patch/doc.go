@@ -10,7 +10,8 @@
 //
 // An [Overlay] applies patches to a [Tree], in memory. Hunks may have moved: a hunk applies where `git apply` would apply it, and nowhere
 // else. There is no fuzz: all context must match. The [Report] of a patch says whether it applies and how far its hunks have moved,
-// whether upstream has it already, or which hunk conflicts, and why.
+// whether upstream has it already, or which hunk conflicts, and why. [Overlay.Merge] prepares a patch that conflicts for a three-way merge
+// by git.
 //
 // What must never be in here: how patched code is compiled, the network, and the go command.
 package patch

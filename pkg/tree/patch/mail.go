@@ -18,6 +18,9 @@ var (
 	headerLine = regexp.MustCompile(`^[!-9;-~]+:`)
 	// contentLine is a line of a mail's header that says how the rest is encoded. It may go on in the next line.
 	contentLine = regexp.MustCompile(`(?im)^Content-(?:Type|Transfer-Encoding):.*(?:\n[ \t].*)*`)
+	// authorLines and subjectLine are lines of git mailinfo.
+	authorLines = regexp.MustCompile(`(?m)^Author: (.*)\nEmail: (.*)$`)
+	subjectLine = regexp.MustCompile(`(?m)^Subject: `)
 	// plainLine is one that git format-patch writes: the rest is as it seems.
 	plainLine = regexp.MustCompile(
 		`(?i)^Content-(?:Type:\s*text/plain(?:;\s*charset="?(?:utf-8|us-ascii)"?)?|Transfer-Encoding:\s*(?:7bit|8bit|binary))\s*$`)
@@ -94,36 +97,21 @@ func plain(repo *git.Repo, file string) ([]byte, error) {
 		return nil, err
 	}
 	first := commitLine.Find(data)
-	if first == nil || !bytes.HasPrefix(data, first) {
+	if !bytes.HasPrefix(data, first) || first == nil {
 		first = []byte("From " + strings.Repeat("0", 40) + " Mon Sep 17 00:00:00 2001\n")
 	}
-	fields := map[string]string{}
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ": "); ok {
-			fields[key] = value
-		}
-	}
-	var b bytes.Buffer
-	b.Write(first)
-	if fields["Author"] != "" {
-		fmt.Fprintf(&b, "From: %s <%s>\n", fields["Author"], fields["Email"])
-	}
-	if fields["Date"] != "" {
-		fmt.Fprintf(&b, "Date: %s\n", fields["Date"])
-	}
-	fmt.Fprintf(&b, "Subject: [PATCH] %s\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n", fields["Subject"])
-	for i, name := range []string{message, diff} {
-		part, err := os.ReadFile(name)
+	header := authorLines.ReplaceAll(bytes.TrimRight(info, "\n"), []byte("From: $1 <$2>"))
+	header = subjectLine.ReplaceAll(header, []byte("$0[PATCH] "))
+	text := fmt.Appendf(first, "Content-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n%s\n\n", header)
+	for _, part := range []struct{ file, end string }{{message, "---\n\n"}, {diff, ""}} {
+		data, err := os.ReadFile(part.file)
 		if err != nil {
 			return nil, err
 		}
-		if i == 1 {
-			b.WriteString("---\n\n")
+		if len(data) > 0 && !bytes.HasSuffix(data, []byte("\n")) {
+			data = append(data, '\n')
 		}
-		b.Write(part)
-		if n := b.Len(); n > 0 && b.Bytes()[n-1] != '\n' {
-			b.WriteByte('\n')
-		}
+		text = append(append(text, data...), part.end...)
 	}
-	return b.Bytes(), nil
+	return text, nil
 }

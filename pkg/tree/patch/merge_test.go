@@ -1,6 +1,8 @@
 package patch
 
 import (
+	"bytes"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,9 +50,15 @@ func merge(t *testing.T, tree files, patch string) (*Merge, string, func(name st
 
 func TestConflictIsWhereTheFileIsMostLikeTheHunk(t *testing.T) {
 	t.Parallel()
+	noise := make([]byte, 1000) // git makes a delta of it
+	if _, err := rand.NewChaCha8([32]byte{}).Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	binary := formatPatch(t, files{"small": "\x00", "large": "\x00" + string(noise)}, files{"small": "\x00\x02", "large": "\x01" + string(noise) + "\x00"})
 	m, status, read := merge(t, files{
 		"numbers.txt": "zero\none\n2\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten",
-		"bin":         "\x00",
+		"small":       "\x00\x03",
+		"large":       "\x00",
 	}, `diff --git a/numbers.txt b/numbers.txt
 --- a/numbers.txt
 +++ b/numbers.txt
@@ -77,17 +85,11 @@ new file mode 100644
 +++ b/new.txt
 @@ -0,0 +1 @@
 +new
-diff --git a/bin b/bin
-index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644
-GIT binary patch
-literal 1
-Ic${MZ000310RR91
-
-`)
-	if !slices.Equal(m.LeftOut, []string{"bin"}) {
+`+string(binary[bytes.Index(binary, []byte("diff --git")):]))
+	if !slices.Equal(m.LeftOut, []string{"large"}) {
 		t.Errorf("left out %q", m.LeftOut)
 	}
-	if want := "DU gone.txt\nA  new.txt\nUU numbers.txt\n"; status != want {
+	if want := "DU gone.txt\nUU large\nA  new.txt\nUU numbers.txt\nUU small\n"; status != want {
 		t.Errorf("status\n%s\nwant\n%s", status, want)
 	}
 	const want = `zero
