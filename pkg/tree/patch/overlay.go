@@ -206,30 +206,29 @@ func (a *attempt) distance() int {
 
 // patch applies a patch until something conflicts.
 func (a *attempt) patch(p *Patch) error {
-	commits := slices.Clone(p.Commits)
-	if a.reverse {
-		slices.Reverse(commits)
-	}
-	for _, c := range commits {
-		files := slices.Clone(c.Files)
-		if a.reverse {
-			slices.Reverse(files)
-		}
-		for _, f := range files {
-			conflict, err := a.file(f)
+	for _, c := range inOrder(p.Commits, a.reverse) {
+		for _, f := range inOrder(c.Files, a.reverse) {
+			err := a.file(f)
+			if errors.As(err, &a.conflict) {
+				if len(p.Commits) > 1 {
+					a.conflict.Commit = c.Title
+				}
+				return nil
+			}
 			if err != nil {
 				return err
-			}
-			if conflict != nil {
-				if len(p.Commits) > 1 {
-					conflict.Commit = c.Title
-				}
-				a.conflict = conflict
-				return nil
 			}
 		}
 	}
 	return nil
+}
+
+func inOrder[T any](list []T, reverse bool) []T {
+	if reverse {
+		list = slices.Clone(list)
+		slices.Reverse(list)
+	}
+	return list
 }
 
 // skip reports whether a change is passed over.
@@ -260,10 +259,10 @@ func (a *attempt) skip(f File) (bool, error) {
 	return why != "", nil
 }
 
-// file applies a change of a file, or takes it back.
-func (a *attempt) file(f File) (*Conflict, error) {
+// file applies a change of a file, or takes it back. An error may be a *[Conflict].
+func (a *attempt) file(f File) error {
 	if skip, err := a.skip(f); skip || err != nil {
-		return nil, err
+		return err
 	}
 	from, to, mode := f.Old, f.New, f.diff.NewMode
 	if a.reverse {
@@ -273,45 +272,40 @@ func (a *attempt) file(f File) (*Conflict, error) {
 	if from != "" {
 		var err error
 		if data, err = a.tree.ReadFile(from); missing(err) {
-			return &Conflict{File: from, Why: "there is no such file"}, nil
+			return &Conflict{File: from, Why: "there is no such file"}
 		} else if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if to != "" && to != from && !(a.reverse && f.Copy) {
 		if _, err := a.tree.ReadFile(to); err == nil {
-			return &Conflict{File: to, Why: "the file exists already"}, nil
+			return &Conflict{File: to, Why: "the file exists already"}
 		} else if !missing(err) {
-			return nil, err
+			return err
 		}
 		for parent := path.Dir(to); parent != "."; parent = path.Dir(parent) {
 			if _, err := a.tree.ReadFile(parent); err == nil && (parent != from || f.Copy) {
-				return &Conflict{File: to, Why: parent + " is a file"}, nil
+				return &Conflict{File: to, Why: parent + " is a file"}
 			}
 		}
 	}
-	result, conflict := a.content(f, f.Path(), data)
-	if conflict != nil {
-		return conflict, nil
+	result, err := a.content(f, data)
+	if err != nil {
+		return err
 	}
-	switch {
-	case to == "":
-		if len(result) > 0 {
-			return &Conflict{File: from, Why: "it is to be deleted, but holds more than the patch knows"}, nil
-		}
+	if to == "" && len(result) > 0 {
+		return &Conflict{File: from, Why: "it is to be deleted, but holds more than the patch knows"}
+	}
+	if a.reverse && f.Copy {
+		to = ""
+	}
+	if from != "" && from != to && (a.reverse || !f.Copy) {
 		a.set(from, Change{Removed: true})
-	case a.reverse && f.Copy:
-		a.set(from, Change{Removed: true})
-	default:
-		if from != "" && from != to && !f.Copy {
-			a.set(from, Change{Removed: true})
-		}
-		if to == from && bytes.Equal(result, data) {
-			break // only its mode changes, which modules do not hold
-		}
+	}
+	if to != "" && (to != from || !bytes.Equal(result, data)) { // modules do not hold modes
 		a.set(to, Change{Data: result, Exec: mode&0o100 != 0})
 	}
-	return nil, nil
+	return nil
 }
 
 func (a *attempt) set(name string, c Change) {
@@ -320,7 +314,8 @@ func (a *attempt) set(name string, c Change) {
 }
 
 // content changes the content of a file.
-func (a *attempt) content(f File, name string, data []byte) ([]byte, *Conflict) {
+func (a *attempt) content(f File, data []byte) ([]byte, error) {
+	name := f.Path()
 	if f.diff.IsBinary {
 		return a.binary(f.diff, name, data)
 	}
@@ -359,7 +354,7 @@ func damaged(d *gitdiff.File, reverse bool, data, result []byte) string {
 }
 
 // binary changes the content of a binary file. Git names the content before and after; nothing else can tell whether it is the right one.
-func (a *attempt) binary(d *gitdiff.File, name string, data []byte) ([]byte, *Conflict) {
+func (a *attempt) binary(d *gitdiff.File, name string, data []byte) ([]byte, error) {
 	before, after, fragment := d.OldOIDPrefix, d.NewOIDPrefix, d.BinaryFragment
 	if a.reverse {
 		before, after, fragment = after, before, d.ReverseBinaryFragment
