@@ -100,12 +100,12 @@ func (w *Workspace) write(folder string, patches map[string][]byte) error {
 	return err
 }
 
-// replace makes the new folder in the folder beside, and gives it its name.
-func replace(beside, dir string, patches map[string][]byte) error {
-	if err := os.MkdirAll(beside, 0o777); err != nil {
+// replace prepares the new folder in another one on the same file system.
+func replace(staging, dir string, patches map[string][]byte) error {
+	if err := os.MkdirAll(staging, 0o777); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(beside, ".patches-")
+	tmp, err := os.MkdirTemp(staging, ".patches-")
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func replace(beside, dir string, patches map[string][]byte) error {
 	if err := os.Mkdir(next, 0o777); err != nil {
 		return err
 	}
-	if err := keepOthers(dir, next); err != nil {
+	if err := copyRest(dir, next); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(patches)) {
@@ -125,8 +125,8 @@ func replace(beside, dir string, patches map[string][]byte) error {
 	return atomicdir.Replace(next, dir)
 }
 
-// keepOthers copies what is no patch.
-func keepOthers(from, to string) error {
+// copyRest copies what is no patch.
+func copyRest(from, to string) error {
 	err := filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -135,31 +135,28 @@ func (w *Workspace) savable(ctx context.Context, repo *git.Repo, rec *record) er
 }
 
 // A commit is a commit of the copy.
-type commit struct {
-	id, tree, parent string // parent is a tree, too
-	message          string
-}
+type commit struct{ id, tree, message string }
 
 // title returns the title in a message as messageFormat has it.
 func title(message string) string { return strings.Split(message, "\n")[3] }
 
+func (c commit) String() string {
+	if title(c.message) == "" {
+		return "a commit without a title"
+	}
+	return fmt.Sprintf("commit %q", title(c.message))
+}
+
 func commits(ctx context.Context, repo *git.Repo, rec *record) ([]commit, error) {
 	out, err := repo.Line(ctx, "log", "-z", "--reverse", "--topo-order", "--format=%H %T%n"+messageFormat, rec.Base+"..HEAD")
-	if err != nil || out == "" {
-		return nil, err
-	}
-	parent, err := repo.Line(ctx, "rev-parse", rec.Base+"^{tree}")
-	if err != nil {
-		return nil, err
-	}
 	var list []commit
 	for text := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		first, message, _ := strings.Cut(text, "\n")
-		id, tree, _ := strings.Cut(first, " ")
-		list = append(list, commit{id, tree, parent, message})
-		parent = tree
+		if first, message, ok := strings.Cut(text, "\n"); ok {
+			id, tree, _ := strings.Cut(first, " ")
+			list = append(list, commit{id, tree, message})
+		}
 	}
-	return list, nil
+	return list, err
 }
 
 // A recorded patch is one that the copy was laid out with, or that was saved last.
@@ -253,23 +250,16 @@ func (w *Workspace) match(ctx context.Context, repo *git.Repo, rec *record, repo
 	return files, nil
 }
 
-func (c commit) String() string {
-	if title(c.message) == "" {
-		return "a commit without a title"
-	}
-	return fmt.Sprintf("commit %q", title(c.message))
-}
-
 // format returns a commit as a patch. It depends on the commit alone, not on the machine, the user or other objects.
 func format(ctx context.Context, repo *git.Repo, c commit) (*patch.Patch, error) {
-	if c.tree == c.parent {
-		return nil, fmt.Errorf("commit %.12s (%s) changes nothing: drop it, with git rebase", c.id, title(c.message))
-	}
 	data, err := repo.Run(ctx, "format-patch", "--stdout", "-1", "--no-numbered", "--zero-commit", "--no-signature", "--full-index",
 		"--binary", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--stat=72",
 		"--encode-email-headers", "--no-attach", "--no-thread", "--no-notes", "--subject-prefix=PATCH", c.id)
 	if err != nil {
 		return nil, err
+	}
+	if len(data) == 0 {
+		return nil, fmt.Errorf("commit %.12s (%s) changes nothing: drop it, with git rebase", c.id, title(c.message))
 	}
 	p, err := patch.Parse(c.String(), data)
 	if err != nil {
@@ -278,8 +268,7 @@ func format(ctx context.Context, repo *git.Repo, c commit) (*patch.Patch, error)
 	return p, nil
 }
 
-// unchanged returns how many commits are those of a patch: git makes the same of it. It is 0 if they differ, or if builds would not apply the
-// patch.
+// unchanged returns how many of the next commits git would make of the patch, and 0 if these differ or builds do not apply it.
 func (r recorded) unchanged(ctx context.Context, repo *git.Repo, overlay *patch.Overlay, commits []commit) (int, error) {
 	if r.messages[0] != commits[0].message {
 		return 0, nil
@@ -293,7 +282,7 @@ func (r recorded) unchanged(ctx context.Context, repo *git.Repo, overlay *patch.
 		return 0, nil
 	}
 	for i, m := range parts {
-		tree, err := applied(ctx, repo, commits[i].parent, m, exclude(report.Skipped))
+		tree, err := applied(ctx, repo, commits[i].id+"^", m, exclude(report.Skipped))
 		if err != nil || tree != commits[i].tree || r.messages[i] != commits[i].message {
 			return 0, err
 		}

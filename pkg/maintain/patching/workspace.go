@@ -214,6 +214,7 @@ func (r *record) uncommitted(ctx context.Context, repo *git.Repo) error {
 			return &UnsavedError{r.Project, repo.Dir, state.operation + " in progress"}
 		}
 	}
+	repo = repo.With("GIT_OPTIONAL_LOCKS=0") // a killed run leaves none
 	dirty, err := repo.Line(ctx, "status", "--porcelain", "--untracked-files=normal")
 	if err != nil || dirty == "" {
 		return err
