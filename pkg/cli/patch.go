@@ -381,7 +381,9 @@ func (o *options) workspaces(projects []string, dir string) ([]*patching.Workspa
 		if err := upstream.CheckProject(root, name); err != nil {
 			return nil, err
 		}
-		workspaces = append(workspaces, &patching.Workspace{Root: root, Components: declared.Module, Project: name, Copy: dir, Go: find, Progress: o.say})
+		workspaces = append(workspaces, &patching.Workspace{
+			Root: root, Components: declared.Module, Project: name, Copy: dir, Go: find, Progress: o.say,
+		})
 	}
 	return workspaces, nil
 }

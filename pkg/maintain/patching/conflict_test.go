@@ -97,7 +97,8 @@ func TestEachConflictStopsGit(t *testing.T) {
 	w.patch("0002-second.patch", strings.NewReplacer("Two = 0", "Two = 7", "Two = 22", "Two = 8").Replace(conflicting))
 	w.patch("0003-script.patch", bare)
 	stopped := new(StoppedError)
-	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Patch != "patches/0001-conflict.patch" || stopped.Later != 2 {
+	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Patch != "patches/0001-conflict.patch" ||
+		stopped.Later != 2 {
 		t.Fatalf("edit: %v", err)
 	}
 	w.git("checkout", "-q", "--theirs", "pkg/kubelet.go")

@@ -175,7 +175,8 @@ func (w *Workspace) commitUpstream(ctx context.Context, repo *git.Repo, up *upst
 }
 
 // apply commits patches with git am.
-func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *upstream.Repository, patches []*patch.Patch, e *Edited) error {
+func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *upstream.Repository, patches []*patch.Patch,
+	e *Edited) error {
 	repository, err := w.repository()
 	if err != nil {
 		return err
@@ -197,7 +198,7 @@ func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *
 			switch {
 			case report.Verdict == patch.Upstream:
 				m.text = m.unchanged()
-			case report.Verdict == patch.Conflicts, len(conflicts) > 0: // after a conflict is resolved, others may come
+			case report.Verdict == patch.Conflicts, len(conflicts) > 0: // a resolved conflict may cause more
 				merge, err := overlay.Merge(m.patch.Commits[0], inModuleCache(up))
 				if err != nil {
 					return err
@@ -220,7 +221,7 @@ func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *
 			all = append(all, m)
 		}
 	}
-	if _, err := messages(ctx, all); err != nil { // git refuses some before it looks at the code
+	if _, err := messages(ctx, all); err != nil { // git refuses some mails whatever the code is
 		return err
 	}
 	failed := am(ctx, repo, all, exclude(e.PassedOver)...)
@@ -260,8 +261,8 @@ func stoppedAt(ctx context.Context, repo *git.Repo, patches []*patch.Patch) erro
 		Later: len(patches) - i - 1}
 }
 
-// inModuleCache returns a function that looks for a content in all versions of the modules that the module cache has, such as those
-// before a bump.
+// inModuleCache returns a function that finds a content in any version of a module that the module cache has, such as the one before
+// a bump.
 func inModuleCache(up *upstream.Repository) func(name, blob string) ([]byte, bool) {
 	return func(name, blob string) ([]byte, bool) {
 		m, rest, ok := up.Find(name)

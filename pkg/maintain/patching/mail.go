@@ -98,7 +98,7 @@ func am(ctx context.Context, repo *git.Repo, mails []mail, options ...string) er
 	return err
 }
 
-// waiting returns the name of the patch at which git am has stopped. It is empty if git am is not in progress, or with a mail of the user's.
+// waiting returns the name of the patch at which git am has stopped. It is empty if git am is not in progress, or was not run here.
 func waiting(ctx context.Context, repo *git.Repo) string {
 	mail, err := repo.Line(ctx, "am", "--show-current-patch=raw")
 	name, ok := strings.CutPrefix(mail, patchHeader)

@@ -15,7 +15,7 @@ import (
 	"slipway.build/pkg/tree/patch"
 )
 
-// A Listed patch is a patch of a tree, and what becomes of it.
+// Listed reports on a patch of a tree.
 type Listed struct {
 	Project    string          `json:"project"`
 	Patch      string          `json:"patch"` // its file, relative to the tree's root
@@ -72,7 +72,7 @@ func (w *Workspace) check(ctx context.Context, patches []*patch.Patch) ([]patch.
 	}}).Check(patches)
 }
 
-// Added says what Add has done.
+// Added is the result of Add.
 type Added struct {
 	Patch      string          `json:"patch"` // its file, relative to the tree's root
 	Verdict    string          `json:"verdict"`
@@ -80,8 +80,8 @@ type Added struct {
 	PassedOver []patch.Skipped `json:"passedOver,omitempty"`
 }
 
-// Add adds a patch after the others. It keeps the name if that sorts last, and otherwise puts a number before it. With force, a patch is
-// added even if it does not apply, so that Edit resolves it.
+// Add adds a patch as the last one. It keeps the name if that sorts last, and otherwise puts a number before it. With force, it adds a
+// patch even if that does not apply, for Edit to resolve.
 func (w *Workspace) Add(ctx context.Context, name string, data []byte, force bool) (*Added, error) {
 	label := name
 	if label == "" {
@@ -131,7 +131,7 @@ func (w *Workspace) Add(ctx context.Context, name string, data []byte, force boo
 	return &Added{p.Name, r.Verdict.String(), r.Offset(), r.Skipped}, w.write(folder, files)
 }
 
-// newName returns the name of the file of a new patch, which sorts behind the others.
+// newName returns a file name for a new patch, which sorts last.
 func newName(files []string, name string, p *patch.Patch) (string, error) {
 	last := ""
 	if len(files) > 0 {
@@ -156,8 +156,7 @@ func newName(files []string, name string, p *patch.Patch) (string, error) {
 	return as, nil
 }
 
-// Drop removes a patch, named by its file or a part that only one file's name has. With force, it does so even if others then do not
-// apply.
+// Drop removes a patch by its file name, or by a unique part of that. With force, it does so even if other patches then do not apply.
 func (w *Workspace) Drop(ctx context.Context, name string, force bool) (dropped string, err error) {
 	folder := w.series().Dir()
 	files, err := readPatches(w.abs(folder))

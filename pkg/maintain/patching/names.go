@@ -18,8 +18,8 @@ import (
 	"slipway.build/pkg/tree/patch"
 )
 
-// name names the files of new commits, in the order of the commits: patches apply in the order of their names. If there is no name
-// between two, all are numbered anew.
+// name names the files of new commits. Patches apply in the order of their names, so if there is no name between two files, all get new
+// numbers.
 func name(files []file) {
 	last, lastIsNew := "", false
 	for i := range files {
@@ -90,7 +90,7 @@ func readPatches(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// write replaces the patches of a folder, and keeps what else is in it. The folder is replaced in one step.
+// write replaces the patches of a folder in one step, and keeps the other files.
 func (w *Workspace) write(folder string, patches map[string][]byte) error {
 	dir := w.abs(folder)
 	err := replace(w.abs("_output/.slipway/tmp"), dir, patches) // git ignores what a killed run leaves there
@@ -100,7 +100,7 @@ func (w *Workspace) write(folder string, patches map[string][]byte) error {
 	return err
 }
 
-// replace prepares the new folder in another one on the same file system.
+// replace prepares the new folder in a staging folder on the same file system.
 func replace(staging, dir string, patches map[string][]byte) error {
 	if err := os.MkdirAll(staging, 0o777); err != nil {
 		return err
@@ -125,7 +125,7 @@ func replace(staging, dir string, patches map[string][]byte) error {
 	return atomicdir.Replace(next, dir)
 }
 
-// copyRest copies what is no patch.
+// copyRest copies everything but patches.
 func copyRest(from, to string) error {
 	err := filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {

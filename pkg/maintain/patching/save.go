@@ -17,7 +17,7 @@ import (
 	"slipway.build/pkg/tree/patch"
 )
 
-// Saved says what Save has done to the files of patches. Names are relative to the tree's root.
+// Saved is the result of Save. The names of files are relative to the tree's root.
 type Saved struct {
 	Copy       string          `json:"copy"`
 	Version    string          `json:"version"` // of upstream in the copy
@@ -26,7 +26,7 @@ type Saved struct {
 	Renamed    []Renamed       `json:"renamed,omitempty"`
 	Removed    []string        `json:"removed,omitempty"`
 	PassedOver []patch.Skipped `json:"passedOver,omitempty"`
-	Stale      string          `json:"stale,omitempty"` // the version that the tree takes, if it is another one
+	Stale      string          `json:"stale,omitempty"` // the version that the tree takes, if it differs
 }
 
 // Renamed is a patch with the same content under another name.
@@ -35,7 +35,7 @@ type Renamed struct {
 	To   string `json:"to"`
 }
 
-// A ChangedError says that a file of a patch is not as it was when the copy was laid out or saved.
+// A ChangedError says that a patch's file has changed since the copy was laid out or saved.
 type ChangedError struct{ Patch string }
 
 func (e *ChangedError) Error() string {
@@ -54,13 +54,13 @@ type NotYetError struct{ Copy, Patch string }
 
 func (e *NotYetError) Error() string { return fmt.Sprintf("%s is not in %s yet", e.Patch, e.Copy) }
 
-// A file is a patch that Save writes.
+// A file is the file of a patch after Save.
 type file struct {
 	name  string // base name; empty if the commit is new
 	title string // of the first commit
 	data  []byte
 	was   string // base name of the recorded patch that it replaces, or is
-	kept  bool   // it is that patch
+	kept  bool   // it is that patch, unchanged
 }
 
 // Save writes the copy's commits back as patches. The files of commits that did not change stay as they are. With force, Save replaces

@@ -44,7 +44,7 @@ func IsMail(data []byte) bool {
 }
 
 // decode returns mails as git am reads them: without encodings for the transport, attachments, and line ends of mail programs. Git
-// decodes what is not plain, so that it is git's reading that counts. Everything else is returned as it is.
+// itself decodes them. Data that is not encoded is returned unchanged.
 func decode(data []byte) ([]byte, error) {
 	if !IsMail(data) {
 		return data, nil

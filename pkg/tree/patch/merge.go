@@ -70,8 +70,8 @@ func (o *Overlay) mergeText(f File, diff *gitdiff.File, now, found []byte) (base
 	return base
 }
 
-// binary returns the merge base of a binary file. If the file is not what the change was made for, it is one that differs from both, so that
-// git leaves the decision to a person.
+// binary returns the merge base of a binary file. If the change was made for another file, the base differs from both, so that git
+// reports a conflict.
 func (m *Merge) binary(f File, diff *gitdiff.File, now []byte) (base []byte) {
 	const emptyZlib = "x\x9c\x03\x00\x00\x00\x00\x01"
 	if f.Old == "" || isBlob(now, diff.OldOIDPrefix) {

@@ -54,7 +54,8 @@ func TestConflictIsWhereTheFileIsMostLikeTheHunk(t *testing.T) {
 	if _, err := rand.NewChaCha8([32]byte{}).Read(noise); err != nil {
 		t.Fatal(err)
 	}
-	binary := formatPatch(t, files{"small": "\x00", "large": "\x00" + string(noise)}, files{"small": "\x00\x02", "large": "\x01" + string(noise) + "\x00"})
+	binary := formatPatch(t, files{"small": "\x00", "large": "\x00" + string(noise)},
+		files{"small": "\x00\x02", "large": "\x01" + string(noise) + "\x00"})
 	m, status, read := merge(t, files{
 		"numbers.txt": "zero\none\n2\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten",
 		"small":       "\x00\x03",

@@ -22,7 +22,7 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// A Change is what a file has become.
+// A Change is the new state of a file.
 type Change struct {
 	Data    []byte
 	Removed bool
@@ -58,7 +58,7 @@ func (o *Overlay) Set(name string, c Change) { o.changes[name] = c }
 // Changes returns what has changed, by repository path. A file that was added and removed again is in it, as removed.
 func (o *Overlay) Changes() map[string]Change { return maps.Clone(o.changes) }
 
-// A Verdict says what becomes of a patch.
+// A Verdict is the outcome of applying a patch.
 type Verdict int
 
 // The verdicts.
@@ -73,7 +73,7 @@ func (v Verdict) String() string {
 	return [...]string{"applies", "upstream already", "conflicts", "no effect"}[v]
 }
 
-// A Report says what becomes of a patch.
+// A Report is the result of applying a patch.
 type Report struct {
 	Patch    *Patch
 	Verdict  Verdict
@@ -104,8 +104,8 @@ func (r Report) Err() error {
 	return nil
 }
 
-// A NoEffectError says that a patch changes nothing that is compiled, such as one of vendored code. Whoever added it believes the
-// release mended.
+// A NoEffectError says that a patch changes nothing that is compiled, such as one of vendored code. Its author believes that the
+// release has the fix.
 type NoEffectError struct {
 	Patch   string // name of the file
 	Skipped []Skipped
@@ -155,26 +155,26 @@ func (o *Overlay) Check(patches []*Patch) ([]Report, error) {
 // Apply applies a patch, all of it or nothing. If upstream has it already, nothing changes. The error is not about the patch: a file could
 // not be read.
 func (o *Overlay) Apply(p *Patch) (Report, error) {
-	there, back := o.attempt(false), o.attempt(true)
-	if err := there.patch(p); err != nil {
+	forward, reverse := o.attempt(false), o.attempt(true)
+	if err := forward.patch(p); err != nil {
 		return Report{}, err
 	}
-	if err := back.patch(p); err != nil {
+	if err := reverse.patch(p); err != nil {
 		return Report{}, err
 	}
-	r := Report{Patch: p, Skipped: there.skipped}
+	r := Report{Patch: p, Skipped: forward.skipped}
 	switch {
-	case back.applies() && (!there.applies() || back.distance() < there.distance()):
+	case reverse.applies() && (!forward.applies() || reverse.distance() < forward.distance()):
 		// Code that repeats itself may match both ways. The way that has moved less is the one that the patch means.
 		r.Verdict = Upstream
-	case !there.applies():
-		r.Verdict, r.Conflict = Conflicts, there.conflict
+	case !forward.applies():
+		r.Verdict, r.Conflict = Conflicts, forward.conflict
 		r.Conflict.Patch = p.Name
-	case there.made == 0:
+	case forward.changed == 0:
 		r.Verdict = NoEffect
 	default:
-		r.Moved = there.moved
-		maps.Copy(o.changes, there.tree.changes)
+		r.Moved = forward.moved
+		maps.Copy(o.changes, forward.tree.changes)
 	}
 	return r, nil
 }
@@ -185,7 +185,7 @@ type attempt struct {
 	reverse  bool
 	moved    []Moved
 	skipped  []Skipped
-	made     int // changes
+	changed  int // files
 	conflict *Conflict
 }
 
@@ -193,7 +193,7 @@ func (o *Overlay) attempt(reverse bool) *attempt {
 	return &attempt{tree: NewOverlay(o.repo, o), reverse: reverse}
 }
 
-func (a *attempt) applies() bool { return a.conflict == nil && (a.made > 0 || !a.reverse) }
+func (a *attempt) applies() bool { return a.conflict == nil && (a.changed > 0 || !a.reverse) }
 
 // distance returns by how many lines hunks have moved in total.
 func (a *attempt) distance() int {
@@ -310,7 +310,7 @@ func (a *attempt) file(f File) error {
 
 func (a *attempt) set(name string, c Change) {
 	a.tree.Set(name, c)
-	a.made++
+	a.changed++
 }
 
 // content changes the content of a file.
@@ -336,8 +336,8 @@ func (a *attempt) content(f File, data []byte) ([]byte, error) {
 	return result, nil
 }
 
-// damaged returns why a text that a patch makes cannot be what its author made, or "": an index line names the contents before and
-// after. Git reads it only for binary files and three-way merges.
+// damaged returns why a result cannot be the one of the patch's author, or "": an index line names the contents before and after. Git
+// reads it only for binary files and three-way merges.
 func damaged(d *gitdiff.File, reverse bool, data, result []byte) string {
 	before, after := d.OldOIDPrefix, d.NewOIDPrefix
 	if reverse {
@@ -350,7 +350,7 @@ func damaged(d *gitdiff.File, reverse bool, data, result []byte) string {
 		return ""
 	}
 	return fmt.Sprintf("its index line names another result, git's blob %s and not %.12s: the patch is damaged, or was edited by hand and "+
-		"has to lose that line", after, Blob(result))
+		"must lose that line", after, Blob(result))
 }
 
 // binary changes the content of a binary file. Git names the content before and after; nothing else can tell whether it is the right one.

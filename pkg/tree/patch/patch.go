@@ -31,7 +31,7 @@ const Folder = "patches"
 // Suffix is what the names of patches end with. Other files in the folder are no patches.
 const Suffix = ".patch"
 
-// Is reports whether a file in a folder of patches is one, by its name. Hidden files are none, nor is what editors leave.
+// Is reports whether a file in a folder of patches is a patch, by its name. Hidden files and backups of editors are not.
 func Is(name string) bool { return strings.HasSuffix(name, Suffix) && !folder.Hidden(name) }
 
 // A Series is the patches of an upstream repository, in the order in which they apply.
@@ -162,7 +162,7 @@ func LoadProject(root, project string) ([]*Patch, error) {
 	return patches, errors.Join(errs...)
 }
 
-// overlooked returns an error for what is no patch by its name, and looks like one.
+// overlooked returns an error for a file or folder that looks like patches, but is not applied.
 func overlooked(root, name string, e fs.DirEntry) error {
 	if !e.IsDir() {
 		if ext := strings.ToLower(path.Ext(name)); ext == Suffix || ext == ".diff" {
@@ -183,7 +183,7 @@ func overlooked(root, name string, e fs.DirEntry) error {
 	})
 }
 
-// checkSeries returns an error if there is a list of patches, as quilt has, that names others, or these in another order.
+// checkSeries returns an error if there is a list of patches, as quilt has, that differs from the patches or their order.
 func checkSeries(root, dir string, patches []*Patch) error {
 	name := path.Join(dir, "series")
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))

@@ -9,7 +9,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
-// A hunk says that some lines of a file become others.
+// A hunk replaces lines of a file.
 type hunk struct {
 	before, after []string // lines with their ends
 	start         bool     // it is at the start of the file
@@ -117,8 +117,8 @@ func patchText(data []byte, all []hunk) (result []byte, offsets []int, bad *Conf
 	return join(file), offsets, nil
 }
 
-// ancestor returns the file that hunks are for, as far as it can be guessed from a file to which some do not apply: where it is most like what
-// a hunk expects, it has what the hunk expects.
+// ancestor guesses the file that hunks were made for, from a file to which some do not apply: where it is most like what a hunk expects,
+// the ancestor has just that.
 func ancestor(data []byte, all []hunk) []byte {
 	file := lines(data)
 	for _, h := range all {
@@ -203,7 +203,7 @@ func (h hunk) nearest(file []line) int {
 	return best
 }
 
-// conflict says where the file is most like what the hunk expects, and what is the first line that is not.
+// conflict describes the first line that differs, where the file is most like what the hunk expects.
 func (h hunk) conflict(file []line) *Conflict {
 	best := h.nearest(file)
 	for i, text := range h.before {
