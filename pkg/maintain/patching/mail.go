@@ -109,10 +109,10 @@ func waiting(ctx context.Context, repo *git.Repo) string {
 	return name
 }
 
-// messageFormat has what a mail says about its change.
-const messageFormat = "%an%n%ae%n%ad%n%B"
+// title returns the title in a message.
+func title(message string) string { return strings.Split(message, "\n")[3] }
 
-// messages returns the messages that git am reads in mails.
+// messages returns the messages that git am reads in mails: author, address and date in a line each, and then the text.
 func messages(ctx context.Context, mails []mail) ([]string, error) {
 	tmp, err := os.MkdirTemp("", "slipway-messages-")
 	if err != nil {
@@ -132,6 +132,6 @@ func messages(ctx context.Context, mails []mail) ([]string, error) {
 	if err := am(ctx, repo, mails, "--exclude=*"); err != nil {
 		return nil, fmt.Errorf("patch %s: %w", waiting(ctx, repo), err)
 	}
-	out, err := repo.Line(ctx, "log", "-z", "--reverse", "--format="+messageFormat)
+	out, err := repo.Line(ctx, "log", "-z", "--reverse", "--format=%an%n%ae%n%ad%n%B")
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")[1:], err
 }

@@ -213,6 +213,22 @@ func TestAmendedCommitRewritesItsFileAlone(t *testing.T) {
 	}
 }
 
+// git am leaves out what stands in brackets, and joins the lines of a title.
+func TestUnusualTitleKeepsItsFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.edit()
+	w.commit("One", "pkg/kubelet.go", "One = 1", "One = 11")
+	w.commit("[release] Three\nis more", "pkg/kubelet.go", "Three = 3", "Three = 33")
+	w.save()
+	before := w.patches()
+	w.git("rebase", "-q", "--onto", "HEAD~2", "HEAD~1")
+	const three = "0002-release-Three-is-more.patch"
+	if s := w.save(); !slices.Equal(s.Kept, []string{"patches/" + three}) || s.Renamed != nil || w.patches()[three] != before[three] {
+		t.Errorf("saved: %+v", s)
+	}
+}
+
 func TestWorkIsNeverLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -135,28 +135,49 @@ func (w *Workspace) savable(ctx context.Context, repo *git.Repo, rec *record) er
 }
 
 // A commit is a commit of the copy.
-type commit struct{ id, tree, message string }
-
-// title returns the title in a message as messageFormat has it.
-func title(message string) string { return strings.Split(message, "\n")[3] }
+type commit struct {
+	id, tree, title string
+	data            []byte // as a mail
+	message         string // that git am reads in the mail
+}
 
 func (c commit) String() string {
-	if title(c.message) == "" {
+	if c.title == "" {
 		return "a commit without a title"
 	}
-	return fmt.Sprintf("commit %q", title(c.message))
+	return fmt.Sprintf("commit %q", c.title)
 }
 
 func commits(ctx context.Context, repo *git.Repo, rec *record) ([]commit, error) {
-	out, err := repo.Line(ctx, "log", "-z", "--reverse", "--topo-order", "--format=%H %T%n"+messageFormat, rec.Base+"..HEAD")
+	out, err := repo.Line(ctx, "log", "--reverse", "--topo-order", "--format=%H %T %s", rec.Base+"..HEAD")
+	if err != nil || out == "" {
+		return nil, err
+	}
 	var list []commit
-	for text := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		if first, message, ok := strings.Cut(text, "\n"); ok {
-			id, tree, _ := strings.Cut(first, " ")
-			list = append(list, commit{id, tree, message})
+	var all []mail
+	for line := range strings.SplitSeq(out, "\n") {
+		words := strings.SplitN(line, " ", 3)
+		c := commit{id: words[0], tree: words[1], title: words[2]}
+		if c.data, err = format(ctx, repo, c.id); err != nil {
+			return nil, err
 		}
+		list = append(list, c)
+		m := mail{patch: &patch.Patch{Commits: []patch.Commit{{Text: c.data, Message: string(c.data)}}}}
+		m.text = m.unchanged()
+		all = append(all, m)
+	}
+	read, err := messages(ctx, all)
+	for i := range read {
+		list[i].message = read[i]
 	}
 	return list, err
+}
+
+// format returns a commit as a mail. It depends on the commit alone, not on the machine, the user or other objects.
+func format(ctx context.Context, repo *git.Repo, commit string) ([]byte, error) {
+	return repo.Run(ctx, "format-patch", "--stdout", "-1", "--always", "--no-numbered", "--zero-commit", "--no-signature", "--full-index",
+		"--binary", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--stat=72",
+		"--encode-email-headers", "--no-attach", "--no-thread", "--no-notes", "--subject-prefix=PATCH", commit)
 }
 
 // A recorded patch is one that the copy was laid out with, or that was saved last.
@@ -201,7 +222,7 @@ func (w *Workspace) match(ctx context.Context, repo *git.Repo, rec *record, repo
 	var files []file
 	for len(commits) > 0 {
 		c := commits[0]
-		f, size := file{title: title(c.message)}, 1
+		f, size := file{title: c.title}, 1
 		var p *patch.Patch
 		at := slices.IndexFunc(left, func(r recorded) bool {
 			var n int
@@ -213,13 +234,14 @@ func (w *Workspace) match(ctx context.Context, repo *git.Repo, rec *record, repo
 		if err != nil {
 			return nil, err
 		}
-		if p == nil {
-			if p, err = format(ctx, repo, c); err != nil {
-				return nil, err
+		if f.kept = p != nil; !f.kept {
+			if !bytes.Contains(c.data, []byte("\ndiff --git ")) {
+				return nil, fmt.Errorf("commit %.12s (%s) changes nothing: drop it, with git rebase", c.id, c.title)
 			}
-			at = slices.IndexFunc(left, func(r recorded) bool { return len(r.Commits) == 1 && title(r.messages[0]) == f.title })
-		} else {
-			f.kept = true
+			if p, err = patch.Parse(c.String(), c.data); err != nil {
+				return nil, fmt.Errorf("%s cannot be saved: %w", c, err)
+			}
+			at = slices.IndexFunc(left, func(r recorded) bool { return len(r.Commits) == 1 && title(r.messages[0]) == title(c.message) })
 		}
 		if at >= 0 {
 			f.was = path.Base(left[at].Name)
@@ -248,24 +270,6 @@ func (w *Workspace) match(ctx context.Context, repo *git.Repo, rec *record, repo
 		}
 	}
 	return files, nil
-}
-
-// format returns a commit as a patch. It depends on the commit alone, not on the machine, the user or other objects.
-func format(ctx context.Context, repo *git.Repo, c commit) (*patch.Patch, error) {
-	data, err := repo.Run(ctx, "format-patch", "--stdout", "-1", "--no-numbered", "--zero-commit", "--no-signature", "--full-index",
-		"--binary", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--stat=72",
-		"--encode-email-headers", "--no-attach", "--no-thread", "--no-notes", "--subject-prefix=PATCH", c.id)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) == 0 {
-		return nil, fmt.Errorf("commit %.12s (%s) changes nothing: drop it, with git rebase", c.id, title(c.message))
-	}
-	p, err := patch.Parse(c.String(), data)
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be saved: %w", c, err)
-	}
-	return p, nil
 }
 
 // unchanged returns how many of the next commits git would make of the patch, and 0 if these differ or builds do not apply it.
