@@ -42,11 +42,11 @@ const (
 // A StoppedError says that a patch does not apply. In the copy, git am is in progress, and goes on with the patches after it.
 type StoppedError struct {
 	Copy     string
-	Patch    string          // its file
-	Conflict *patch.Conflict // nil if git am stopped in an earlier run, or only there
-	Files    []string        // with conflicts
-	LeftOut  []string        // binary files that could not be changed
-	Later    int             // patches after it
+	Patch    string   // its file
+	Conflict error    // a *patch.Conflict; nil if git am stopped in an earlier run
+	Files    []string // with conflicts
+	LeftOut  []string // binary files that could not be changed
+	Later    int      // patches after it
 }
 
 func (e *StoppedError) Error() string {
@@ -56,12 +56,7 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("patch %s is not resolved yet", e.Patch)
 }
 
-func (e *StoppedError) Unwrap() error {
-	if e.Conflict == nil {
-		return nil
-	}
-	return e.Conflict
-}
+func (e *StoppedError) Unwrap() error { return e.Conflict }
 
 // Edit lays out the copy, or keeps one that has the tree's patches already. With force, it throws an existing copy away.
 func (w *Workspace) Edit(ctx context.Context, force bool) (*Edited, error) {
@@ -182,7 +177,7 @@ func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *
 		return err
 	}
 	overlay := patch.NewOverlay(repository, patch.Dir(repo.Dir))
-	conflicts, leftOut := map[string]*patch.Conflict{}, map[string][]string{} // by patch
+	conflicts, leftOut := map[string]error{}, map[string][]string{} // by patch
 	var all []mail
 	for _, p := range patches {
 		report, err := patch.NewOverlay(repository, overlay).Apply(p)

@@ -233,24 +233,23 @@ func inOrder[T any](list []T, reverse bool) []T {
 
 // skip reports whether a change is passed over.
 func (a *attempt) skip(f File) (bool, error) {
-	const link, submodule = 0o120000, 0o160000
 	why := ""
 	for _, name := range []string{f.Old, f.New} {
 		if name != "" && why == "" {
 			_, _, why = a.tree.repo.Locate(name)
 		}
 	}
-	switch mode := max(f.diff.OldMode, f.diff.NewMode); {
+	switch kind := max(f.diff.OldMode, f.diff.NewMode) & typeBits; {
 	case why != "":
-	case mode&0o170000 == link || mode&fs.ModeSymlink != 0:
+	case kind == link:
 		why = "modules hold no symbolic links"
-	case mode&0o170000 == submodule:
+	case kind == submodule:
 		why = "modules hold no submodules"
 	case f.Old != "" && prose(f.Old):
-		if _, err := a.tree.ReadFile(f.Old); err != nil && !missing(err) {
-			return false, err
-		} else if err != nil {
+		if _, err := a.tree.ReadFile(f.Old); missing(err) {
 			why = "the module lacks it"
+		} else if err != nil {
+			return false, err
 		}
 	}
 	if why != "" {

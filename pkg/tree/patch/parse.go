@@ -148,7 +148,7 @@ func parseCommit(text []byte) (Commit, error) {
 		if plain { // gitdiff takes a/ and b/ only from git's own headers
 			d.OldName, d.NewName = cut(d.OldName), cut(d.NewName)
 		}
-		if kind := d.OldMode & typeBits; d.OldMode != 0 && kind != 0o100000 && kind != 0o120000 && kind != 0o160000 {
+		if kind := d.OldMode & typeBits; d.OldMode != 0 && kind != regular && kind != link && kind != submodule {
 			return Commit{}, fmt.Errorf("%s has the mode %o in it, which no file of git has", d.OldName, d.OldMode)
 		}
 		otherMode := d.OldMode != 0 && d.NewMode != 0 && d.OldMode != d.NewMode // an index line has the old one alone
@@ -167,9 +167,13 @@ func parseCommit(text []byte) (Commit, error) {
 	return c, nil
 }
 
-// typeBits are those of a mode that say what a file is, as git writes it: 100644 is that of a regular file, 120000 of a link, 160000 of a
-// submodule.
-const typeBits = 0o170000
+// Modes as git writes them begin with the type of the file.
+const (
+	typeBits  = 0o170000
+	regular   = 0o100000
+	link      = 0o120000
+	submodule = 0o160000
+)
 
 // cut removes the first folder of a path, as git apply does.
 func cut(name string) string {

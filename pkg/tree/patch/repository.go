@@ -153,7 +153,8 @@ func (r *Repository) apart(name string) string {
 		return "no code is made from it"
 	}
 	if name, ok := strings.CutPrefix(name, staging); ok {
-		if name, _, _ = strings.Cut(name, "/"); !r.has("k8s.io/" + name) {
+		name, _, _ = strings.Cut(name, "/")
+		if _, ok := r.Place("k8s.io/" + name); !ok {
 			return "the tree does not require the module k8s.io/" + name
 		}
 	}
@@ -162,11 +163,6 @@ func (r *Repository) apart(name string) string {
 
 func isUnpublished(name string) bool {
 	return slices.ContainsFunc(unpublished, func(folder string) bool { return within(name, folder) })
-}
-
-func (r *Repository) has(module string) bool {
-	_, ok := r.Place(module)
-	return ok
 }
 
 // documents are the top folders and files of Kubernetes' repository that nothing is compiled or tested with.
