@@ -185,7 +185,12 @@ func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *
 			return err
 		}
 		e.PassedOver = append(e.PassedOver, report.Skipped...)
-		for _, m := range mails(p, report.Verdict) {
+		parts := mails(p, report.Verdict)
+		if report.Verdict == patch.Upstream {
+			all = append(all, parts...)
+			continue
+		}
+		for _, m := range parts {
 			report, err := patch.NewOverlay(repository, overlay).Apply(m.patch)
 			if err != nil {
 				return err

@@ -328,6 +328,24 @@ func TestUpstreamPatchKeepsItsPlace(t *testing.T) {
 	}
 }
 
+func TestUpstreamPatchOfTwoCommitsIsOneCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var mails string
+	for _, twos := range [][]string{{"0", "1"}, {"1", "2"}} {
+		mails += "From 1111111111111111111111111111111111111111 Mon Sep 17 00:00:00 2001\nFrom: Kim <kim@acme.example>\n" +
+			"Subject: [PATCH] Two is " + twos[1] + "\n\n---\n" +
+			strings.NewReplacer("Two = 0", "Two = "+twos[0], "Two = 22", "Two = "+twos[1]).Replace(conflicting)
+	}
+	w.patch("0001-there.patch", mails)
+	if e := w.edit(); e.Patches != 1 || e.Merged != nil || w.git("log", "--format=%s", "-2") != "Two is 1\nk8s.io/kubernetes v1.99.1" {
+		t.Errorf("edited: %+v\n%s", e, w.git("log", "--stat"))
+	}
+	if s := w.save(); len(s.Kept) != 1 || s.Written != nil || w.patches()["0001-there.patch"] != mails {
+		t.Errorf("saved: %+v", s)
+	}
+}
+
 func TestSaveRefusesWhatNoPatchCanHold(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
