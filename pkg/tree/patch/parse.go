@@ -132,7 +132,8 @@ func parseCommit(text []byte) (Commit, error) {
 	if err != nil {
 		return Commit{}, err
 	}
-	if IsMail(text) && strings.Contains(preamble, "\x00") {
+	message, _, _ := strings.Cut(preamble, "\n---\n")
+	if IsMail(text) && strings.Contains(message, "\x00") {
 		return Commit{}, errors.New("its message has a NUL byte, which git does not allow")
 	}
 	c := Commit{Text: text, Message: preamble}
