@@ -138,7 +138,7 @@ type limited struct {
 func (l *limited) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, errors.New("it unpacks to too much")
+		return 0, errors.New("it is too large when unpacked")
 	}
 	return n, err
 }

@@ -190,7 +190,7 @@ func TestUnpackingEndsAtTheLimit(t *testing.T) {
 	if info, err := os.Stat(bomb); err != nil || info.Size() > 10<<10 {
 		t.Fatalf("it has %d bytes (%v), so it is not a bomb", info.Size(), err)
 	}
-	if _, err := unpack(bomb, 1<<19); err == nil || !strings.Contains(err.Error(), "it unpacks to too much") {
+	if _, err := unpack(bomb, 1<<19); err == nil || !strings.Contains(err.Error(), "it is too large when unpacked") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := unpack(bomb, 1<<21); err != nil {

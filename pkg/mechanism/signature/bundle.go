@@ -20,15 +20,14 @@ const BundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 // MaxBundle is the size, in bytes, of the largest bundle that is read.
 const MaxBundle = 16 << 20
 
-// TrustedRoot is the content of a file that names nobody to trust. Clients that insist on such a file take it together with a public key.
+// TrustedRoot is a file without trusted parties. Clients that require such a file accept it together with a public key.
 const TrustedRoot = `{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}` + "\n"
 
 // StatementType is the media type of in-toto statements, which envelopes hold.
 const StatementType = "application/vnd.in-toto+json"
 
-// A Bundle is a signature as a file: of a message, which it names by digest, or of a statement, which it holds in an envelope (DSSE). See
-// the protobuf messages of sigstore, dev.sigstore.bundle.v1.Bundle. It has what is needed without a certificate and a transparency log, and
-// ignores the rest.
+// A Bundle is a signature as a file, in sigstore's format (dev.sigstore.bundle.v1.Bundle): either of a message, by its digest, or of a
+// statement, in a DSSE envelope. Fields for certificates and transparency logs are ignored.
 type Bundle struct {
 	MediaType    string       `json:"mediaType"`
 	Verification verification `json:"verificationMaterial"`
@@ -100,7 +99,7 @@ func (b *Bundle) sign(ctx context.Context, key PrivateKey, data []byte) ([]byte,
 	return signature, nil
 }
 
-// Statement returns the statement that the bundle holds, or nil if it is of a message. Only Verify knows whether anybody signed it.
+// Statement returns the statement in the bundle, or nil if it is of a message. Only Verify checks that it is signed.
 func (b *Bundle) Statement() []byte {
 	if b.Envelope == nil {
 		return nil
@@ -148,7 +147,7 @@ func Unmarshal(data []byte) (*Bundle, error) {
 	return b, nil
 }
 
-// Of reports whether the bundle says that it is of a message or statement. Only Verify knows whether that is true.
+// Of reports whether the bundle claims to be of a message or statement. Only Verify checks the claim.
 func (b *Bundle) Of(data []byte) bool {
 	if b.Envelope != nil {
 		return bytes.Equal(b.Envelope.Payload, data)
@@ -157,7 +156,7 @@ func (b *Bundle) Of(data []byte) bool {
 	return bytes.Equal(b.Message.Digest.Digest, digest[:])
 }
 
-// Hint names the key that the bundle says to be by, as [PublicKey.Hint] does. Only Verify knows whether that is true.
+// Hint returns the [PublicKey.Hint] that the bundle claims. Only Verify checks the claim.
 func (b *Bundle) Hint() string { return b.Verification.PublicKey.Hint }
 
 // Verify returns an error if the signature is not the key's, of the message or statement.

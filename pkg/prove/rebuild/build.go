@@ -147,7 +147,7 @@ func (r *Report) Text(w io.Writer) error {
 		case s.Got == "":
 			fmt.Fprintf(&b, "%s: was not made\n", s.Name)
 		default:
-			fmt.Fprintf(&b, "%s: another one was made: its SHA-256 is %s, want %s\n", s.Name, s.Got, s.Want)
+			fmt.Fprintf(&b, "%s: differs: its SHA-256 is %s, want %s\n", s.Name, s.Got, s.Want)
 		}
 		different++
 	}

@@ -43,7 +43,7 @@ func (c *checker) bundle(ctx context.Context, list *input.List) error {
 			case err != nil:
 				problem = fmt.Sprintf("the %s cannot be read: %v", what, err)
 			case got != want:
-				problem = fmt.Sprintf("the %s in %s is another one: its sum is %s, want %s", what, folder, got, want)
+				problem = fmt.Sprintf("the %s in %s differs: its sum is %s, want %s", what, folder, got, want)
 			default:
 				return nil
 			}
@@ -123,7 +123,7 @@ func (c *checker) toolchains(ctx context.Context, cat *catalog.Catalog) error {
 		case err != nil:
 			c.problem("the toolchain %s cannot be read: %v", e.Name(), err)
 		case sum != pins[e.Name()]:
-			c.problem("the toolchain %s is another one: its sum is %s, want %s", e.Name(), sum, pins[e.Name()])
+			c.problem("the toolchain %s differs: its sum is %s, want %s", e.Name(), sum, pins[e.Name()])
 		}
 	}
 	host := runtime.GOOS + "-" + runtime.GOARCH

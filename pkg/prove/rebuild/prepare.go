@@ -282,7 +282,7 @@ func (c *checker) patches() error {
 		case err != nil:
 			return err
 		case sum != stated[name]:
-			c.problem("the patch %s is another one: its SHA-256 is %s, want %s", name, sum, stated[name])
+			c.problem("the patch %s differs: its SHA-256 is %s, want %s", name, sum, stated[name])
 		}
 	}
 	for _, pattern := range []string{patch.Folder, "images/*/" + patch.Folder} {
@@ -367,7 +367,7 @@ func (c *checker) resource(r provenance.Resource, cat *catalog.Catalog, pins map
 		case sum == "":
 			c.problem("the release was compiled by %s, and the tree pins %s", what, cat.Go.Version)
 		case hexOf(sum) != r.Digest["dirHash"]:
-			c.problem("the toolchain %s is another one in the tree: its sum is %s", what, sum)
+			c.problem("the toolchain %s differs in the tree: its sum is %s", what, sum)
 		}
 		return
 	}
@@ -379,7 +379,7 @@ func (c *checker) resource(r provenance.Resource, cat *catalog.Catalog, pins map
 	case !ok:
 		c.problem("the tree has no module %s@%s", r.Name, base)
 	case !patched && hexOf(sum) != r.Digest["dirHash"]:
-		c.problem("the module %s is another one in the tree: its sum is %s", what, sum)
+		c.problem("the module %s differs in the tree: its sum is %s", what, sum)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 	}{
 		"a module was exchanged": {
 			change: func(f map[string]string) { f[zipName] = moduleZip(t, "other") },
-			want:   []string{"the module example.com/sum@v1.0.0 in _inputs/go is another one: its sum is h1:"},
+			want:   []string{"the module example.com/sum@v1.0.0 in _inputs/go differs: its sum is h1:"},
 		},
 		"a module is no zip": {
 			change: func(f map[string]string) { f[zipName] = "text" },
@@ -45,7 +45,7 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		},
 		"a go.mod was exchanged": {
 			change: func(f map[string]string) { f[modName] += "\n" },
-			want:   []string{"the go.mod of example.com/sum@v1.0.0 in _inputs/go is another one"},
+			want:   []string{"the go.mod of example.com/sum@v1.0.0 in _inputs/go differs"},
 		},
 		"inputs are missing": {
 			change: func(f map[string]string) { delete(f, zipName); delete(f, debName) },
@@ -53,11 +53,11 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		},
 		"a package was exchanged": {
 			change: func(f map[string]string) { f[debName] = "another" },
-			want:   []string{"the package liba 1 in _inputs/debian is another one: its sum is "},
+			want:   []string{"the package liba 1 in _inputs/debian differs: its sum is "},
 		},
 		"a toolchain was exchanged": {
 			change: func(f map[string]string) { f[toolchain] = moduleZip(t, "Go") },
-			want:   []string{"the toolchain v0.0.1-" + runtime.Version() + ".linux-amd64.zip is another one: its sum is h1:"},
+			want:   []string{"the toolchain v0.0.1-" + runtime.Version() + ".linux-amd64.zip differs: its sum is h1:"},
 		},
 		"a toolchain was added": {
 			change: func(f map[string]string) { f[strings.Replace(toolchain, "go1", "go9", 1)] = moduleZip(t, "Go") },
@@ -69,7 +69,7 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		},
 		"a patch was changed": {
 			change: func(f map[string]string) { f[patched] += "more" },
-			want:   []string{"the source " + patched + " is another one", "the patch " + patched + " is another one: its SHA-256 is "},
+			want:   []string{"the source " + patched + " differs", "the patch " + patched + " differs: its SHA-256 is "},
 		},
 		"a patch was added": {
 			change: func(f map[string]string) { f["images/dns/patches/a.patch"] = "" },
@@ -78,7 +78,7 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		},
 		"sources were changed": {
 			change: func(f map[string]string) { f["README.md"] = "other"; delete(f, "LICENSE"); f["more"] = "" },
-			want:   []string{"the source LICENSE is missing", "the source README.md is another one", "the release was made without the source more"},
+			want:   []string{"the source LICENSE is missing", "the source README.md differs", "the release was made without the source more"},
 		},
 		"many sources were changed": {
 			change: func(f map[string]string) {
@@ -120,7 +120,7 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		"another toolchain": {
 			state: func(r *release.Release) { r.Inputs[1].Sum = "h1:" + strings.Repeat("A", 43) + "=" },
 			want: []string{"the toolchain golang.org/toolchain@v0.0.1-" + runtime.Version() +
-				".linux-amd64 is another one in the tree: its sum is h1:ZOm"},
+				".linux-amd64 differs in the tree: its sum is h1:ZOm"},
 		},
 		"a toolchain of another version": {
 			state: func(r *release.Release) { r.Inputs[1].Version = "v0.0.1-go1.2.3.linux-amd64" },
@@ -131,7 +131,7 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 				r.Inputs[2].Sum = "h1:" + strings.Repeat("A", 43) + "="
 				r.Inputs = append(r.Inputs, release.Input{Kind: release.Module, Name: "example.com/a", Version: "v1.0.0", Sum: r.Inputs[2].Sum})
 			},
-			want: []string{"the module example.com/sum@v1.0.0 is another one in the tree: its sum is h1:",
+			want: []string{"the module example.com/sum@v1.0.0 differs in the tree: its sum is h1:",
 				"the tree has no module example.com/a@v1.0.0"},
 		},
 		"another package": {
@@ -168,7 +168,7 @@ func TestSourcesAreKnownByDigest(t *testing.T) {
 	other := filepath.Join(filepath.Dir(published(t, changed, nil)), catalog.SourceTarball)
 	for _, inputs := range []string{"", bundle(t, files(t))} {
 		_, err := Prepare(t.Context(), opened(t, statement), t.TempDir(), inputs, other)
-		if err == nil || !strings.Contains(err.Error(), catalog.SourceTarball+" is another one: its SHA-256 is ") {
+		if err == nil || !strings.Contains(err.Error(), catalog.SourceTarball+" differs: its SHA-256 is ") {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestAKilledRebuildGoesOn(t *testing.T) {
 	}
 	// Somebody changed the tree meanwhile.
 	write(t, filepath.Join(tree.Dir, "README.md"), "other")
-	if _, err := again(); err == nil || !strings.Contains(err.Error(), "the source README.md is another one") {
+	if _, err := again(); err == nil || !strings.Contains(err.Error(), "the source README.md differs") {
 		t.Errorf("error %v", err)
 	}
 	statement = published(t, files(t), func(r *release.Release) { r.Sets = []string{"server"} })
@@ -407,11 +407,11 @@ func TestOnlyTheSameIsSigned(t *testing.T) {
 	write(t, filepath.Join(tree.Made(), release.File), string(description))
 	differs("a.tar.gz", ": was not made")
 	write(t, filepath.Join(tree.Made(), "a.tar.gz"), "b") // whatever its description says
-	differs("a.tar.gz", ": another one was made: its SHA-256 is "+sum("b"))
+	differs("a.tar.gz", ": differs: its SHA-256 is "+sum("b"))
 	write(t, filepath.Join(tree.Made(), "a.tar.gz"), "a")
 	write(t, filepath.Join(tree.Made(), release.File), strings.Replace(string(description), image.SHA256, sum("other"), 1))
-	differs(image.Name, ": another one was made")
-	differs(release.File, ": another one was made")
+	differs(image.Name, ": differs")
+	differs(release.File, ": differs")
 	write(t, filepath.Join(tree.Made(), release.File), string(description))
 	report := compare()
 	if !report.Same || len(report.Subjects) != 3 {

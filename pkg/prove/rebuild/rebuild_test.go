@@ -90,7 +90,7 @@ func TestNothingOfOthersIsRemoved(t *testing.T) {
 	}
 	// The sources are those of the provenance.
 	if _, err := Prepare(t.Context(), s, t.TempDir(), "", inputs); err == nil ||
-		!strings.Contains(err.Error(), "inputs.tar is another one: its SHA-256 is ") {
+		!strings.Contains(err.Error(), "inputs.tar differs: its SHA-256 is ") {
 		t.Errorf("error %v", err)
 	}
 }

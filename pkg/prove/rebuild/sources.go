@@ -47,7 +47,7 @@ func (s *Statement) sources(file string) (problem string, err error) {
 	}
 	sum, err := checksum.File(file)
 	if err == nil && sum != want {
-		problem = fmt.Sprintf("%s is another one: its SHA-256 is %s, want %s", file, sum, want)
+		problem = fmt.Sprintf("%s differs: its SHA-256 is %s, want %s", file, sum, want)
 	}
 	return problem, err
 }
@@ -135,7 +135,7 @@ func (c *checker) compareSources(ctx context.Context, tree *source.Tree, dir str
 		case want[name] == "":
 			c.problem("the release was made without the source %s", name)
 		default:
-			c.problem("the source %s is another one", name)
+			c.problem("the source %s differs", name)
 		}
 	}
 	return nil

@@ -172,7 +172,7 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 		}
 	}
 	if len(whole.Subject) > MaxSubjects {
-		return nil, fmt.Errorf("release %s has %d artifacts: nobody accepts a statement about more than %d", r.Version,
+		return nil, fmt.Errorf("release %s has %d artifacts: clients refuse a statement about more than %d", r.Version,
 			len(whole.Subject), MaxSubjects)
 	}
 	content, err := marshal(whole)

@@ -15,7 +15,7 @@ import (
 	"slipway.build/pkg/release"
 )
 
-// A SignedError says that a release has signatures by another key, which a signature takes the place of.
+// A SignedError reports that a release is signed by another key, whose signatures would be replaced.
 type SignedError struct {
 	File string // the signature
 	Key  string // its hint; "" if nothing says whose it is
@@ -26,7 +26,7 @@ func (e *SignedError) Error() string {
 	if e.Key != "" {
 		by = "the key " + e.Key
 	}
-	return fmt.Sprintf("%s is a signature by %s: who has that key alone could not verify the release any longer", e.File, by)
+	return fmt.Sprintf("%s is a signature by %s: without it, those who have only that key could not verify the release", e.File, by)
 }
 
 // A folder has a release.
@@ -50,9 +50,9 @@ func (f folder) statements() (*release.Release, []Statement, error) {
 	return r, statements, err
 }
 
-// Folder signs the release in a folder, and returns the names of the files that it wrote. Each of them is whole or not there. The caller
-// has checked that the folder holds what its release.json says. The error is a *SignedError if the release is signed by another key,
-// unless these signatures are to be replaced. Those of another content are always replaced.
+// Folder signs the release in a folder, and returns the names of the files that it wrote, each in one step. The caller has checked that
+// the folder holds what its release.json says. The error is a *SignedError if the release is signed by another key and replace is false.
+// Signatures of other content are always replaced.
 func Folder(ctx context.Context, dir string, key signature.PrivateKey, replace bool) ([]string, error) {
 	f := folder(dir)
 	_, statements, err := f.statements()
@@ -162,18 +162,18 @@ func (f folder) sweep(statements []Statement) error {
 	return nil
 }
 
-// A File is what is known of a signature in a folder.
+// A File is the result of checking a signature in a folder.
 type File struct {
 	Name    string
 	Missing bool
-	Problem string // why it is not what it should be; "" if nothing is wrong with it
+	Problem string // why it is wrong; "" if it is not
 }
 
-// ErrIrregular says that what has the name of a file is none, or is too large.
-var ErrIrregular = errors.New("it is no file, or too large")
+// ErrIrregular says that a file is not a regular one, or is too large.
+var ErrIrregular = errors.New("it is not a regular file, or too large")
 
-// Check checks the signatures of a release. Signed are the files that are signed as they are, by name, and read returns the content of a
-// signature. With a key, the bundles must be there, and be by that key; without one, Check only finds what cannot be right, whoever signed.
+// Check checks the signatures of a release. Signed holds the contents of signed files by name, and read returns the content of a signature.
+// With a key, the bundles must exist and be signed by that key. Without one, Check finds what is wrong with any key.
 func Check(signed map[string][]byte, statements []Statement, read func(name string) ([]byte, error),
 	key *signature.PublicKey) ([]File, error) {
 	var found []File
@@ -221,14 +221,14 @@ func Check(signed map[string][]byte, statements []Statement, read func(name stri
 	}
 	return found, add(release.RootFile, false, func(data []byte) error {
 		if string(data) != signature.TrustedRoot {
-			return errors.New("it trusts somebody")
+			return errors.New("it names trusted parties, and slipway writes one without")
 		}
 		return nil
 	})
 }
 
-// checkBundle checks what a bundle means. How it is written does not count: cosign, with the same key, ends no line and adds entries of
-// a transparency log.
+// checkBundle checks what a bundle means, not how it is written: cosign, with the same key, writes no final newline and adds entries of a
+// transparency log.
 func checkBundle(data, signed []byte, key *signature.PublicKey) error {
 	b, err := signature.Unmarshal(data)
 	switch {

@@ -141,7 +141,7 @@ func TestTamperingIsNamed(t *testing.T) {
 		}, File{"SHA256SUMS.sigstore.json", BadSigned, ""}},
 		"somebody to trust": {func(t *testing.T, dir string) {
 			write(t, dir, release.RootFile, `{"certificateAuthorities":[{}]}`)
-		}, File{release.RootFile, BadSigned, "it trusts somebody"}},
+		}, File{release.RootFile, BadSigned, "it names trusted parties, and slipway writes one without"}},
 		"predicate changed": {func(t *testing.T, dir string) {
 			restate(t, dir, func(s *provenance.Statement) { s.Predicate.Definition.Parameters.Variables["GOLDFLAGS"] = "" })
 		}, File{"attestations/provenance.sigstore.json", BadSigned, "it is of another content"}},

@@ -35,7 +35,7 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// A Want is what a user asks of a release. The zero value asks for nothing.
+// A Want is what a user requires of a release. The zero value requires nothing.
 type Want struct {
 	Key     *signature.PublicKey // by which it is signed
 	Version string               // that it has
@@ -45,7 +45,7 @@ type Want struct {
 	RebuilderKeys []signature.PublicKey // a key counts once
 }
 
-// check returns an error if what is wanted of those who rebuild a release is impossible, or proves nothing.
+// check returns an error if what is required of rebuilders is impossible, or proves nothing.
 func (w Want) check() error {
 	keys := map[string]bool{}
 	for _, key := range w.RebuilderKeys {
@@ -105,7 +105,7 @@ func Files(ctx context.Context, dir string, described *release.Release, names ..
 	return (&content{place: folder(dir), release: described}).contents(ctx, names)
 }
 
-// A content is what a place says that it has.
+// A content is a place with its release.json.
 type content struct {
 	place       place
 	description []byte
@@ -139,7 +139,7 @@ func whole(ctx context.Context, at place, want Want) (*Report, error) {
 	if err := report.compare(want); err != nil {
 		return nil, err
 	}
-	signed := map[string][]byte{release.File: c.description} // what was believed
+	signed := map[string][]byte{release.File: c.description} // as it was read before
 	for _, name := range release.Signed() {
 		if signed[name] != nil {
 			continue
@@ -150,7 +150,7 @@ func whole(ctx context.Context, at place, want Want) (*Report, error) {
 		}
 		signed[name] = data
 	}
-	// A document that is missing or changed is reported as such, and nothing can be said about what was said of it.
+	// A document that is missing or changed is reported as such: its statement cannot be checked.
 	statements, err := sign.Statements(c.release, c.description, func(name string) ([]byte, error) {
 		return readSmall(ctx, at, name, maxDescription)
 	})
@@ -163,8 +163,8 @@ func whole(ctx context.Context, at place, want Want) (*Report, error) {
 	return report, report.rebuilds(ctx, c, want)
 }
 
-// errPart says that something else than a whole release was asked about.
-var errPart = badrequest.Mark(errors.New("those who rebuild a release speak of all of it: verify its folder"))
+// errPart says that rebuilders are required of a part of a release.
+var errPart = badrequest.Mark(errors.New("rebuilders state something about a whole release: verify its folder"))
 
 func one(ctx context.Context, at place, name string, want Want) (*Report, error) {
 	if want.rebuilt() {
@@ -208,7 +208,7 @@ func (r *Report) compare(want Want) error {
 	return nil
 }
 
-// signatures adds what is known of signatures: of files by their contents, and of statements.
+// signatures adds the results of checking signatures: of files, by their contents, and of statements.
 func (r *Report) signatures(ctx context.Context, at place, signed map[string][]byte, statements []sign.Statement,
 	key *signature.PublicKey) error {
 	found, err := sign.Check(signed, statements, func(name string) ([]byte, error) {
@@ -332,7 +332,7 @@ func check(ctx context.Context, at place, a release.Artifact) (File, error) {
 	return File{a.Path, OK, ""}, nil
 }
 
-// differs is about a file of another size.
+// differs returns the status of a file with a wrong size.
 func differs(a release.Artifact, size int64) File {
 	if size < a.Size {
 		return File{a.Path, Short, fmt.Sprintf("has %d bytes of %d", size, a.Size)}
@@ -362,7 +362,7 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 		case d.IsDir() || known[rel]:
 		case path.Dir(rel) == release.Rebuilds && strings.HasSuffix(rel, release.BundleSuffix):
 			if rebuilds++; rebuilds > maxRebuilds {
-				return fmt.Errorf("%s has more than %d files: nobody can tell what they are for", filepath.Join(dir, release.Rebuilds), maxRebuilds)
+				return fmt.Errorf("%s has more than %d files", filepath.Join(dir, release.Rebuilds), maxRebuilds)
 			}
 			f, err := unchecked(rel, d)
 			if err != nil {

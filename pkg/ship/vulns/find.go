@@ -173,7 +173,7 @@ func (r *Report) binaries(ctx context.Context, o Options) error {
 	}
 	for name := range s.wanted {
 		if inTarballs[name] {
-			return fmt.Errorf("no tarball in %s holds %s, so nobody knows what it links", o.Dir, name)
+			return fmt.Errorf("no tarball in %s holds %s, so what it links is unknown", o.Dir, name)
 		}
 	}
 	// The others are in images alone: in the archives of these in the tarballs.
@@ -187,7 +187,7 @@ func (r *Report) binaries(ctx context.Context, o Options) error {
 		return err
 	}
 	for name := range s.wanted {
-		return fmt.Errorf("no tarball in %s holds an image with %s, so nobody knows what it links", o.Dir, name)
+		return fmt.Errorf("no tarball in %s holds an image with %s, so what it links is unknown", o.Dir, name)
 	}
 	return nil
 }
