@@ -124,17 +124,15 @@ const user = "build"
 
 // withoutRepeats keeps the last value of each variable, since programs would see the first.
 func withoutRepeats(env []string) []string {
-	last := map[string]int{}
-	for i, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		last[name] = i
-	}
+	seen := map[string]bool{}
 	var kept []string
-	for i, kv := range env {
-		if name, _, _ := strings.Cut(kv, "="); last[name] == i {
+	for _, kv := range slices.Backward(env) {
+		if name, _, _ := strings.Cut(kv, "="); !seen[name] {
+			seen[name] = true
 			kept = append(kept, kv)
 		}
 	}
+	slices.Reverse(kept)
 	return kept
 }
 

@@ -114,7 +114,7 @@ func (k PrivateKey) Encrypted(password []byte) ([]byte, error) {
 // PEM block: cosign's encrypted form, for which password is asked, PKCS #8, or openssl's form. A file that others can read is refused.
 // The key of any other NAME://ID stays in a plugin, the program sigstore-kms-NAME, which is asked for each signature.
 func ReadPrivate(ctx context.Context, name string, password func() ([]byte, error)) (PrivateKey, error) {
-	if p, ok := asPlugin(name); ok && !strings.HasPrefix(name, fromVariable) {
+	if p, ok := asPlugin(name); ok {
 		public, err := p.public(ctx)
 		return PrivateKey{public, p}, err
 	}
@@ -138,7 +138,7 @@ func ReadPrivate(ctx context.Context, name string, password func() ([]byte, erro
 
 // ReadPublic reads a public key, a PEM block, from where ReadPrivate reads private ones.
 func ReadPublic(ctx context.Context, name string) (PublicKey, error) {
-	if p, ok := asPlugin(name); ok && !strings.HasPrefix(name, fromVariable) {
+	if p, ok := asPlugin(name); ok {
 		return p.public(ctx)
 	}
 	data, _, err := read(name)

@@ -30,7 +30,7 @@ type plugin struct {
 // asPlugin returns the plugin that has the key of a name.
 func asPlugin(name string) (plugin, bool) {
 	scheme, id, ok := strings.Cut(name, "://")
-	return plugin{pluginPrefix + scheme, id}, ok && scheme != ""
+	return plugin{pluginPrefix + scheme, id}, ok && scheme != "" && !strings.HasPrefix(name, fromVariable)
 }
 
 // An answer is what a plugin prints.

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"debug/elf"
 	"debug/gosym"
@@ -103,40 +104,35 @@ type code struct {
 var int3, zeros = []byte{0xCC}, make([]byte, 4)
 
 func readCode(program []byte) (c code, err error) {
+	c.padding = zeros
+	section := func(name string, address uint64, s interface{ Data() ([]byte, error) }) {
+		var failed error
+		switch name {
+		case ".text", "__text":
+			c.address = address
+			c.text, failed = s.Data()
+		case ".gopclntab", ".data.rel.ro.gopclntab", "__gopclntab":
+			c.table, failed = s.Data()
+		}
+		err = cmp.Or(err, failed)
+	}
 	if e, err := elf.NewFile(bytes.NewReader(program)); err == nil {
-		c.padding = zeros
 		if e.Machine == elf.EM_386 || e.Machine == elf.EM_X86_64 {
 			c.padding = int3
 		}
 		for _, s := range e.Sections {
-			switch s.Name {
-			case ".text":
-				c.address = s.Addr
-				c.text, err = s.Data()
-			case ".gopclntab", ".data.rel.ro.gopclntab":
-				c.table, err = s.Data()
-			}
-			if err != nil {
-				return code{}, err
-			}
+			section(s.Name, s.Addr, s)
 		}
 	} else if m, err := macho.NewFile(bytes.NewReader(program)); err == nil {
-		c.padding = zeros
 		if m.Cpu == macho.Cpu386 || m.Cpu == macho.CpuAmd64 {
 			c.padding = int3
 		}
 		for _, s := range m.Sections {
-			switch s.Name {
-			case "__text":
-				c.address = s.Addr
-				c.text, err = s.Data()
-			case "__gopclntab":
-				c.table, err = s.Data()
-			}
-			if err != nil {
-				return code{}, err
-			}
+			section(s.Name, s.Addr, s)
 		}
+	}
+	if err != nil {
+		return code{}, err
 	}
 	if c.table == nil {
 		return code{}, errors.New("only those of ELF and Mach-O files are read")

@@ -12,12 +12,7 @@ import (
 func (a *Answer) Text(w io.Writer) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	switch {
-	case a.Member != "":
-		line("%s in %s", a.Member, a.Name)
-	default:
-		line("%s", a.Name)
-	}
+	line("%s", Place{a.Name, a.Member})
 	say := func(what, value string) {
 		if value != "" {
 			line("  %-10s %s", what, value)
@@ -51,11 +46,7 @@ func (a *Answer) Text(w io.Writer) error {
 		say("is of", "the Debian package "+describe(*a.Debian))
 	}
 	for _, p := range a.In {
-		text := p.Artifact
-		if p.Member != "" {
-			text = p.Member + " in " + text
-		}
-		say("stands", text)
+		say("stands", p.String())
 	}
 	if len(a.Inputs) > 0 {
 		line("  made of")
@@ -121,11 +112,7 @@ func (a *ModuleAnswer) Text(w io.Writer) error {
 			fmt.Fprintf(&b, "  no chain of imports: %s\n", l.Problem)
 		}
 		for _, p := range l.In {
-			text := p.Artifact
-			if p.Member != "" {
-				text = p.Member + " in " + text
-			}
-			fmt.Fprintf(&b, "  %-8s %s\n", "stands", text)
+			fmt.Fprintf(&b, "  %-8s %s\n", "stands", p)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -47,6 +47,13 @@ type Place struct {
 	Member   string `json:"member,omitempty"`
 }
 
+func (p Place) String() string {
+	if p.Member == "" {
+		return p.Artifact
+	}
+	return p.Member + " in " + p.Artifact
+}
+
 // File answers for an artifact of the release in a folder, or for a file in one, a tarball or an image. Artifacts are called by their
 // names, and images by those of their indexes, too, if they are for one platform. An unknown name is an error with near names.
 func File(ctx context.Context, dir string, r *release.Release, name, member string) (*Answer, error) {
@@ -64,8 +71,7 @@ func File(ctx context.Context, dir string, r *release.Release, name, member stri
 		return w.member(ctx, a, member)
 	case release.Image, release.Archive:
 		return w.layered(ctx, a, member)
-	}
-	if a.Kind == release.Index {
+	case release.Index:
 		return nil, fmt.Errorf("%s is for several platforms: name %s", a.Name, suggest.Enumerate(a.Of, "or"))
 	}
 	return nil, fmt.Errorf("%s is no tarball and no image, so it has no files in it", a.Name)
@@ -84,7 +90,7 @@ type world struct {
 // find finds an artifact by its name, its path or the end of its name.
 func (w *world) find(name string) (release.Artifact, error) {
 	if a, ok := w.Artifact(name); ok {
-		return w.single(a)
+		return w.single(a), nil
 	}
 	var names []string
 	var found []release.Artifact
@@ -95,7 +101,7 @@ func (w *world) find(name string) (release.Artifact, error) {
 		}
 	}
 	if len(found) == 1 {
-		return w.single(found[0])
+		return w.single(found[0]), nil
 	}
 	if len(found) > 1 {
 		var all []string
@@ -113,13 +119,13 @@ func (w *world) find(name string) (release.Artifact, error) {
 }
 
 // single returns an index's image if it has only one, and other artifacts as they are.
-func (w *world) single(a release.Artifact) (release.Artifact, error) {
+func (w *world) single(a release.Artifact) release.Artifact {
 	if a.Kind == release.Index && len(a.Of) == 1 {
 		if image, ok := w.Artifact(a.Of[0]); ok {
-			return image, nil
+			return image
 		}
 	}
-	return a, nil
+	return a
 }
 
 // about answers for an artifact.
