@@ -208,7 +208,7 @@ var rules = []rule{
 	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},
-	{"mechanism/unpack", "unpack tarballs of others, within bounds", "which members these are", []string{processes, network}},
+	{"mechanism/unpack", "read and unpack tarballs of others, within bounds", "which members these are", []string{processes, network}},
 	{"mechanism/variable", "read the values of environment variables, and refuse those that mean nothing", "which variables there are",
 		[]string{processes, network}},
 

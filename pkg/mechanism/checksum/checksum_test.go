@@ -202,6 +202,12 @@ func TestDigestMatchesTheContent(t *testing.T) {
 		if sums[name] != want {
 			t.Errorf("%q: %v, want %v", name, sums[name], want)
 		}
+		if got, size, err := Of(strings.NewReader(text)); got != want || size != int64(len(text)) || err != nil {
+			t.Errorf("%q: %v of %d bytes, error %v", name, got, size, err)
+		}
+		if got, err := File(filepath.Join(dir, name)); got != want.SHA256 || err != nil {
+			t.Errorf("%q: %s, error %v", name, got, err)
+		}
 	}
 }
 
@@ -261,8 +267,12 @@ func TestWrittenSumsAreReadBack(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, (-want +got):\n%s", err, diff)
 	}
+	long, err := Parse(sums.SHA512SUMS())
+	if len(long) != len(sums) || err != nil {
+		t.Errorf("%d sums of SHA-512, error %v", len(long), err)
+	}
 	sum := strings.Repeat("0f", 32)
-	for _, text := range []string{sum[1:] + "  a\n", sum + " a\n", sum + "  a\n\n" + sum + "  b\n", strings.Repeat("x", 64) + "  a\n"} {
+	for _, text := range []string{sum[1:] + "  a\n", sum + " a\n", sum + "  a\n\n" + sum + "  b\n", sum + "  a\n" + sum + "  a\n", strings.Repeat("x", 64) + "  a\n"} {
 		if got, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q is read as %v, %v", text, got, err)
 		}

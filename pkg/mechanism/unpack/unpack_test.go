@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -140,6 +141,41 @@ func TestUnpackNamesAnArchiveThatIsCutOff(t *testing.T) {
 	}
 	if err := Unpack(t.Context(), archive, t.TempDir(), all); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), archive) {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestMembersAreReadOneByOne(t *testing.T) {
+	t.Parallel()
+	archive := pack(t, file("./a", "one"), link("b", "a"), file("c", "two"))
+	var got []string
+	for m, err := range MembersOf(t.Context(), archive) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, m.Name+" "+m.Linkname+string(text)); m.Name == "b" {
+			break
+		}
+	}
+	if want := []string{"a one", "b a"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for what, name := range map[string]string{"no file": filepath.Join(t.TempDir(), "none"), "cut off": archive} {
+		if what == "cut off" {
+			if err := os.Truncate(archive, 30); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var errs []error
+		for _, err := range MembersOf(t.Context(), name) {
+			errs = append(errs, err)
+		}
+		if len(errs) != 1 || errs[0] == nil || !strings.Contains(errs[0].Error(), name) {
+			t.Errorf("%s: errors %v", what, errs)
+		}
 	}
 }
 
