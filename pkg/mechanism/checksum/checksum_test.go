@@ -272,7 +272,9 @@ func TestWrittenSumsAreReadBack(t *testing.T) {
 		t.Errorf("%d sums of SHA-512, error %v", len(long), err)
 	}
 	sum := strings.Repeat("0f", 32)
-	for _, text := range []string{sum[1:] + "  a\n", sum + " a\n", sum + "  a\n\n" + sum + "  b\n", sum + "  a\n" + sum + "  a\n", strings.Repeat("x", 64) + "  a\n"} {
+	for _, text := range []string{
+		sum[1:] + "  a\n", sum + " a\n", sum + "  a\n\n" + sum + "  b\n", sum + "  a\n" + sum + "  a\n", strings.Repeat("x", 64) + "  a\n",
+	} {
 		if got, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q is read as %v, %v", text, got, err)
 		}

@@ -112,7 +112,8 @@ func TestRequestsResolveToAllThatTheyNeed(t *testing.T) {
 		of(Main, "libxt12", "1.8", 7, "0c", "pool/libxt12.deb"),
 	}
 	from := archives(t, nil)
-	locks, err := resolve(t.Context(), from, []*PackageRequest{w, {Suite: "trixie", Packages: []string{"libmnl1"}}}, []string{"ppc64le"}, "/")
+	requests := []*PackageRequest{w, {Suite: "trixie", Packages: []string{"libmnl1"}}}
+	locks, err := resolve(t.Context(), from, requests, []string{"ppc64le"}, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,8 @@ func TestArchivesAreChecked(t *testing.T) {
 		if tt.from != nil {
 			tt.from(&from)
 		}
-		_, err := resolve(t.Context(), from, []*PackageRequest{{Suite: "trixie", Packages: []string{"libc6"}}}, []string{"ppc64le"}, machine(t, nil))
+		libc := []*PackageRequest{{Suite: "trixie", Packages: []string{"libc6"}}}
+		_, err := resolve(t.Context(), from, libc, []string{"ppc64le"}, machine(t, nil))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -205,13 +207,14 @@ func TestArchivesAreChecked(t *testing.T) {
 func TestRequestsThatCannotBeFulfilled(t *testing.T) {
 	t.Parallel()
 	ok := PackageRequest{Suite: "trixie", Packages: []string{"iptables"}, Without: []string{"awk"}}
+	want := func(name string) PackageRequest { return PackageRequest{Suite: "trixie", Packages: []string{name}} }
 	for name, tt := range map[string]struct {
 		request PackageRequest
 		edit    func(main, fixes map[string]string)
 		want    string
 	}{
-		"unknown package": {PackageRequest{Suite: "trixie", Packages: []string{"iptable"}}, nil, "ppc64el of trixie: there is no package iptable"},
-		"unmet need":      {PackageRequest{Suite: "trixie", Packages: []string{"iptables"}}, nil, "iptables depends on awk, which nothing is or provides"},
+		"unknown package": {want("iptable"), nil, "ppc64el of trixie: there is no package iptable"},
+		"unmet need":      {want("iptables"), nil, "iptables depends on awk, which nothing is or provides"},
 		"unknown suite":   {PackageRequest{Suite: "sid", Packages: []string{"iptables"}}, nil, "dists/sid/InRelease: not found (404)"},
 		"another index":   {ok, func(f, _ map[string]string) { f["dists/trixie/"+indexName] += " " }, "and that in InRelease is"},
 		"no index": {ok, func(f, _ map[string]string) {

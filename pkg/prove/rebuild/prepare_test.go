@@ -78,7 +78,8 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		},
 		"sources were changed": {
 			change: func(f map[string]string) { f["README.md"] = "other"; delete(f, "LICENSE"); f["more"] = "" },
-			want:   []string{"the source LICENSE is missing", "the source README.md differs", "the release was made without the source more"},
+			want: []string{"the source LICENSE is missing", "the source README.md differs",
+				"the release was made without the source more"},
 		},
 		"many sources were changed": {
 			change: func(f map[string]string) {

@@ -193,7 +193,8 @@ func (r *Report) binaries(ctx context.Context, o Options) error {
 }
 
 // tarballs calls see for the wanted artifacts in the tarballs that are in the folder.
-func (s *scan) tarballs(ctx context.Context, want func(artifact string) bool, see func(context.Context, unpack.Member, string) error) error {
+func (s *scan) tarballs(ctx context.Context, want func(artifact string) bool,
+	see func(ctx context.Context, m unpack.Member, artifact string) error) error {
 	for _, t := range s.Options.Release.Artifacts {
 		members := map[string]string{}
 		for _, m := range t.Members {

@@ -97,7 +97,8 @@ func (w *world) inImage(ctx context.Context, image release.Artifact, member stri
 }
 
 // readImage reads an image from its archive, which is a file in a tarball.
-func (w *world) readImage(ctx context.Context, t release.Artifact, archive string, image release.Artifact, member string) (*contents, error) {
+func (w *world) readImage(ctx context.Context, t release.Artifact, archive string, image release.Artifact,
+	member string) (*contents, error) {
 	for m, err := range unpack.MembersOf(ctx, w.path(t)) {
 		if err != nil {
 			return nil, err
