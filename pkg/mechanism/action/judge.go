@@ -18,9 +18,8 @@ import (
 // A judge decides whether an action must run.
 type judge struct {
 	remote
-	own   bool            // cached results do not count
-	audit []string        // actions whose cached results do not count
-	lost  map[string]bool // actions whose results the cache no longer has
+	opts Options
+	lost map[string]bool // actions whose results the cache no longer has
 }
 
 // A verdict is what a judge found out about an action.
@@ -34,12 +33,12 @@ type verdict struct {
 }
 
 // judge returns a judge of the graph's units. It is an error if an input neither exists nor will be made.
-func (g *Graph) judge(units []*unit) (*judge, error) {
+func (g *Graph) judge(units []*unit, opts Options) (*judge, error) {
 	stats, err := statcache.Load(filepath.Join(g.state(), "stat"))
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{lost: map[string]bool{}, remote: remote{ledger: g.ledger(), report: func(Event) {}}}
+	j := &judge{opts: opts, lost: map[string]bool{}, remote: remote{ledger: g.ledger(), report: func(Event) {}}}
 	j.reader = reader{root: filepath.Clean(g.Root), stats: stats, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	j.forget(nil)
 	return j, j.present(units)
@@ -135,9 +134,14 @@ func (j *judge) cached(v *verdict) bool {
 	return err == nil
 }
 
+// rejectsCached reports whether only own results of an action count.
+func (j *judge) rejectsCached(id string) bool {
+	return j.opts.NoCachedResults || slices.Contains(j.opts.Audit, id)
+}
+
 // lookup asks the cache for the result of a stale action.
 func (j *judge) lookup(ctx context.Context, v *verdict) {
-	if j.cache == nil || j.own || slices.Contains(j.audit, v.ID) || !v.shared() || j.lost[v.ID] || j.slow.Load() {
+	if j.cache == nil || j.rejectsCached(v.ID) || !v.shared() || j.lost[v.ID] || j.slow.Load() {
 		return
 	}
 	r := j.cache.Lookup(ctx, v.commonKey())
@@ -163,7 +167,7 @@ func (j *judge) recall(m *member) (*record, Reason) {
 		return nil, Reason{Kind: RecordOutdated}
 	case r.Edited != "":
 		return r, Reason{Kind: InputEdited, Path: r.Edited}
-	case !r.Origin.Own() && (j.own || slices.Contains(j.audit, r.ID)):
+	case !r.Origin.Own() && j.rejectsCached(r.ID):
 		return r, Reason{Kind: FromCache}
 	}
 	return r, Reason{}

@@ -35,7 +35,7 @@ func (g *Graph) Keys(ctx context.Context, opts Options) ([]Keyed, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := g.judge(units)
+	j, err := g.judge(units, Options{})
 	if err != nil {
 		return nil, err
 	}

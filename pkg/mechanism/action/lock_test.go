@@ -190,7 +190,7 @@ func makeMany(root string, a *Action, t *Task) error {
 // outputs returns the digest of everything a graph made.
 func outputs(t *testing.T, root string) string {
 	t.Helper()
-	j, err := (&Graph{Root: root, State: "unused"}).judge(nil)
+	j, err := (&Graph{Root: root, State: "unused"}).judge(nil, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

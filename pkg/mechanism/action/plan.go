@@ -20,11 +20,10 @@ func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := g.judge(units)
+	j, err := g.judge(units, opts)
 	if err != nil {
 		return nil, err
 	}
-	j.own = opts.NoCachedResults
 	var plan []Decision
 	decided := make(map[*member]Decision)
 	for _, u := range units {
@@ -32,7 +31,7 @@ func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			d, err := j.foresee(ctx, m, decided, opts.Wanted)
+			d, err := j.foresee(ctx, m, decided)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.ID, err)
 			}
@@ -47,7 +46,7 @@ func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
 }
 
 // foresee judges an action whose inputs may be made again first.
-func (j *judge) foresee(ctx context.Context, m *member, decided map[*member]Decision, wanted []string) (Decision, error) {
+func (j *judge) foresee(ctx context.Context, m *member, decided map[*member]Decision) (Decision, error) {
 	pending := make(map[string]ReasonKind) // by input
 	first := ""
 	for _, n := range m.needs {
@@ -73,7 +72,7 @@ func (j *judge) foresee(ctx context.Context, m *member, decided map[*member]Deci
 			return Decision{}, err
 		}
 		if v.reason.Kind == "" {
-			v.reason = j.missing(m, wanted)
+			v.reason = j.missing(m)
 		}
 		return Decision{m.Action, true, v.reason}, nil
 	}
@@ -105,9 +104,9 @@ func (j *judge) foresee(ctx context.Context, m *member, decided map[*member]Deci
 }
 
 // missing returns which wanted output is known from an earlier run, but not here.
-func (j *judge) missing(m *member, wanted []string) Reason {
+func (j *judge) missing(m *member) Reason {
 	for _, out := range m.outputs {
-		if a := j.outputs[out]; a != nil && (a.occupied || wants(wanted, out)) {
+		if a := j.outputs[out]; a != nil && (a.occupied || wants(j.opts.Wanted, out)) {
 			return Reason{Kind: OutputMissing, Path: out}
 		}
 	}

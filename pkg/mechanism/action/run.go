@@ -59,11 +59,11 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		return err
 	}
 	work := func() error {
-		j, err := g.judge(units)
+		j, err := g.judge(units, opts)
 		if err != nil {
 			return err
 		}
-		r := &run{judge: j, emitter: e, state: g.state(), program: opts.Program,
+		r := &run{judge: j, emitter: e, state: g.state(),
 			uploads: &uploader{judge: j, emit: e.emit, slots: make(chan struct{}, maxUploads)}}
 		// Remove what killed runs left behind. A tool that outlived its run may still be writing, so this run's folder has a
 		// name of its own.
@@ -72,12 +72,11 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 		r.remove(tmp)
 		defer r.remove(tmp)
 		e.emit(Event{Kind: Planned, Total: int64(len(g.Actions))})
-		j.own, j.audit = opts.NoCachedResults, opts.Audit
 		if j.patience = cmp.Or(opts.patience, patience); opts.FetchOnly {
 			j.patience = 0
 		}
 		j.cache, j.report, j.staging = opts.Cache, e.emit, filepath.Join(r.tmp, "fetched")
-		err = r.passes(ctx, g, units, opts)
+		err = r.passes(ctx, g, units)
 		r.uploads.finish()
 		if saveErr := r.saveStats(); err == nil {
 			err = advise(saveErr)
@@ -91,13 +90,12 @@ func (g *Graph) run(ctx context.Context, opts Options, e *emitter) error {
 }
 
 // passes works on the graph until all is made. It begins anew when results of a cache are lost: their actions have to run.
-func (r *run) passes(ctx context.Context, g *Graph, units []*unit, opts Options) error {
+func (r *run) passes(ctx context.Context, g *Graph, units []*unit) error {
 	for {
-		s := newScheduler(r, opts.Budget, len(units))
-		s.fetchOnly = opts.FetchOnly
+		s := newScheduler(r, len(units))
 		err := s.work(ctx, units)
 		if err == nil {
-			err = r.deliver(ctx, opts.Wanted)
+			err = r.deliver(ctx, r.opts.Wanted)
 		}
 		if lost, ok := errors.AsType[*lostError](err); ok {
 			maps.Copy(s.gone, lost.ids)

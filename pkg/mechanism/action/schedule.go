@@ -36,13 +36,12 @@ type scheduler struct {
 	cpu      int   // threads of all that runs
 	memory   int64 // bytes of all that runs
 
-	reports   chan report
-	errs      []error
-	fetchOnly bool            // nothing runs
-	failed    bool            // an action did, not only a fetch of what is lost
-	gone      map[string]bool // actions whose results are lost
-	saved     time.Time
-	looked    bool // machineReady has looked
+	reports chan report
+	errs    []error
+	failed  bool            // an action did, not only a fetch of what is lost
+	gone    map[string]bool // actions whose results are lost
+	saved   time.Time
+	looked  bool // machineReady has looked
 }
 
 // A job is a unit that must run.
@@ -68,7 +67,8 @@ type report struct {
 	err   error
 }
 
-func newScheduler(r *run, b Budget, units int) *scheduler {
+func newScheduler(r *run, units int) *scheduler {
+	b := r.opts.Budget
 	if b.CPU <= 0 {
 		b.CPU = runtime.NumCPU()
 	}
@@ -85,7 +85,7 @@ func (s *scheduler) work(ctx context.Context, units []*unit) error {
 	for {
 		if len(s.errs) == 0 && ctx.Err() == nil {
 			s.judgeReady(ctx)
-			if !s.fetchOnly && s.machineReady(ctx) {
+			if !s.opts.FetchOnly && s.machineReady(ctx) {
 				s.runStale(ctx)
 			}
 		}
@@ -145,7 +145,7 @@ func (s *scheduler) machineReady(ctx context.Context) bool {
 }
 
 func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
-	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{origin: Built.With(s.program),
+	t := &Task{run: s.run, unit: u, folder: u.folder(s.tmp), facts: facts{origin: Built.With(s.opts.Program),
 		digests: make(map[string][32]byte), linked: make(map[string]hardlink)}}
 	t.Report = t.emit
 	t.all = make([]*verdict, len(u.members))
@@ -175,8 +175,8 @@ func (s *scheduler) examineUnit(ctx context.Context, u *unit) report {
 	if len(t.stale) == 0 {
 		return report{stage: judged, unit: u}
 	}
-	t.Audit = slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.audit, v.ID) })
-	if !s.own && !t.Audit {
+	t.Audit = slices.ContainsFunc(t.stale, func(v *verdict) bool { return slices.Contains(s.opts.Audit, v.ID) })
+	if !s.opts.NoCachedResults && !t.Audit {
 		t.cache = s.cache
 	}
 	return report{stage: judged, unit: u, task: t}

@@ -268,7 +268,7 @@ func TestEditIsNoticedIfItsModificationTimeIsPutBack(t *testing.T) {
 
 func TestEditWithinOneTickIsNoticed(t *testing.T) {
 	t.Parallel()
-	j, err := (&Graph{Root: t.TempDir(), State: "state"}).judge(nil)
+	j, err := (&Graph{Root: t.TempDir(), State: "state"}).judge(nil, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

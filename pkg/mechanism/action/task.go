@@ -46,7 +46,6 @@ type facts struct {
 	memory  int64                        // peak, bytes
 	by      string
 	origin  Origin
-	unit    Unit
 	err     error // why a temporary folder could not be made
 }
 
@@ -60,9 +59,8 @@ type hardlink struct {
 type run struct {
 	*judge
 	*emitter
-	state   string // absolute
-	tmp     string // absolute; this run's own
-	program Origin // of what calls Run
+	state string // absolute
+	tmp   string // absolute; this run's own
 
 	uploads *uploader
 }
