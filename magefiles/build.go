@@ -12,13 +12,14 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
+	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/make/relink"
 )
 
 // Mage writes main, so what comes first in it is here. A variable with a value that means nothing stops every target before it begins.
 func init() {
 	relink.Main()
-	if err := cli.CheckVariables(os.Getenv); err != nil {
+	if err := session.CheckVariables(os.Getenv); err != nil {
 		fmt.Fprintln(os.Stderr, "slipway:", err)
 		os.Exit(2)
 	}
@@ -91,7 +92,7 @@ func orSay(ctx context.Context, args ...string) error {
 
 // run runs a subcommand of slipway. What it has printed of its error is not printed again.
 func run(ctx context.Context, args ...string) error {
-	s := cli.Std()
+	s := session.Std()
 	s.StaleForBazel = generate.StaleForBazel
 	err := cli.Run(ctx, s, args...)
 	if exit, ok := errors.AsType[*cli.ExitError](err); ok && exit.Shown {

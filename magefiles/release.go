@@ -9,13 +9,13 @@ import (
 
 	"github.com/magefile/mage/mg"
 
-	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/session"
 )
 
 // Release runs the unit tests, and Kubernetes' own of what the tree's patches touch, unless KUBE_RELEASE_RUN_TESTS=n. Then it builds the
 // tarballs of every platform.
 func Release(ctx context.Context) error {
-	tests, err := cli.ReleaseRunsTests.Read(os.Getenv)
+	tests, err := session.ReleaseRunsTests.Read(os.Getenv)
 	if err != nil {
 		return err
 	}

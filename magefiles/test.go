@@ -11,8 +11,9 @@ import (
 
 	"github.com/magefile/mage/sh"
 
-	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
+	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/cli/tests"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/catalog"
 )
@@ -102,13 +103,13 @@ func words() (what []string, own bool, err error) {
 	if len(what) == 0 {
 		return nil, true, nil
 	}
-	own, err = cli.OfTree(".", what)
+	own, err = tests.OfTree(".", what)
 	return what, own, err
 }
 
 // goTest tests the packages that WHAT= names, or else the given ones.
 func goTest(packages string, flags ...string) error {
-	chosen, err := cli.TestFlags(os.Getenv)
+	chosen, err := session.TestFlags(os.Getenv)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"slipway.build/pkg/cli/maintaining"
+	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/patched"
@@ -49,32 +51,32 @@ func advice(err error) string {
 		return "name an import path, such as k8s.io/kubernetes/pkg/scheduler/..., or a folder of the tree or of upstream's repository"
 	case errors.As(err, &unknown) && unknown.Kind == "suite":
 		return "see slipway test-cmd --list"
-	case is[*kubetest.MissingError](err):
+	case session.Is[*kubetest.MissingError](err):
 		return "install them, such as by apt-get install jq curl openssl iproute2"
-	case is[*kubetest.PortError](err):
+	case session.Is[*kubetest.PortError](err):
 		return "stop the program that listens there; ss -ltnp names it"
-	case is[*kubetest.ReplacedError](err):
+	case session.Is[*kubetest.ReplacedError](err):
 		return "run make test-cmd in that folder"
 	case errors.As(err, &goflag) && strings.Trim(goflag.Flag, "-") == "n":
 		return "--dry-run, or make -n, shows a plan"
-	case is[*project.NoTreeError](err):
+	case session.Is[*project.NoTreeError](err):
 		return "run slipway inside a tree, or name one with -C"
-	case is[*road.UnsupportedError](err):
+	case session.Is[*road.UnsupportedError](err):
 		return "choose another road, such as ROAD=local"
-	case is[*container.OutsideError](err):
+	case session.Is[*container.OutsideError](err):
 		return "move it into the tree, or compile here with ROAD=local"
-	case is[*kubecross.BaseError](err):
+	case session.Is[*kubecross.BaseError](err):
 		return "set KUBE_CROSS_BASE to an image of Debian that the engine has or can pull"
-	case is[*engine.ConnectError](err):
+	case session.Is[*engine.ConnectError](err):
 		return "without an engine, compile here with ROAD=local"
-	case is[*sign.SignedError](err):
+	case session.Is[*sign.SignedError](err):
 		return "verify it with that key, or sign it with --replace"
 	case errors.Is(err, bazelroad.ErrStale):
 		return "run make update"
 	case errors.As(err, &conflict) && !strings.Contains(err.Error(), "slipway patch "):
-		return patchCommand("edit", projectOf(conflict.Patch)) + " lays the code out to resolve it"
+		return maintaining.PatchCommand("edit", projectOf(conflict.Patch)) + " lays the code out to resolve it"
 	case errors.As(err, &noEffect) && !strings.Contains(err.Error(), "It was not added"):
-		return patchCommand("drop "+path.Base(noEffect.Patch), projectOf(noEffect.Patch)) + " removes it"
+		return maintaining.PatchCommand("drop "+path.Base(noEffect.Patch), projectOf(noEffect.Patch)) + " removes it"
 	case errors.Is(err, patched.ErrStale):
 		return "run Bazel with slipway bazel, which makes them"
 	case errors.Is(err, debian.ErrLock):
@@ -82,11 +84,6 @@ func advice(err error) string {
 			"that has the packages"
 	}
 	return ""
-}
-
-func is[T error](err error) bool {
-	_, ok := errors.AsType[T](err)
-	return ok
 }
 
 // projectOf returns the project of a patch's file, as in patch.Series.

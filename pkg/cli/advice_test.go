@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"slipway.build/pkg/cli/maintaining"
+	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/project"
@@ -32,7 +34,7 @@ func TestErrorsOfRoadsSuggestASetting(t *testing.T) {
 		{bazelroad.ErrStale, "make update"},
 		{debian.ErrLock, "make update-debian-locks"},
 	} {
-		if got := advice(shownError{fmt.Errorf("compile linux/amd64: %w", test.err)}); !strings.Contains(got, test.want) {
+		if got := advice(session.ShownError{Err: fmt.Errorf("compile linux/amd64: %w", test.err)}); !strings.Contains(got, test.want) {
 			t.Errorf("%T: advice %q, want %q", test.err, got, test.want)
 		}
 	}
@@ -46,7 +48,7 @@ func TestPatchCommandsNameTheProject(t *testing.T) {
 		{"save", "etcd", "slipway patch save etcd"},
 		{"drop 0001-a.patch", "etcd", "slipway patch drop 0001-a.patch --project etcd"},
 	} {
-		if got := patchCommand(tt.command, tt.project); got != tt.want {
+		if got := maintaining.PatchCommand(tt.command, tt.project); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway.build/pkg/cli/clusters"
+	"slipway.build/pkg/cli/maintaining"
 	"slipway.build/pkg/maintain/patching"
 	"slipway.build/pkg/make/bazel"
 	"slipway.build/pkg/make/project"
@@ -17,7 +19,7 @@ import (
 	"slipway.build/pkg/prove/cluster"
 )
 
-func newClean(o *options) *cobra.Command {
+func newClean(o commands) *cobra.Command {
 	var dryRun, engine, force bool
 	c := &cobra.Command{
 		Use:   "clean",
@@ -33,7 +35,7 @@ other means, --engine contacts the engine of DOCKER_HOST all the same.
 If "slipway patch edit" has laid out a copy there, and work in it is in no patch, clean removes nothing, unless --force is given.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			root, err := project.FindRoot(o.dir)
+			root, err := project.FindRoot(o.Dir)
 			if err != nil {
 				return err
 			}
@@ -52,7 +54,7 @@ If "slipway patch edit" has laid out a copy there, and work in it is in no patch
 					return err
 				}
 			}
-			view := o.view(nil)
+			view := o.View(nil)
 			defer view.Close()
 			// Another run in this tree may be the first to use an engine. Wait for it before asking again.
 			return action.Locked(c.Context(), root, project.State, view.Event, func() error {
@@ -81,20 +83,20 @@ func unsavedWork(ctx context.Context, root string) error {
 	var unsaved []error
 	for _, w := range work {
 		unsaved = append(unsaved, fmt.Errorf("%w: save it with %s, or throw it away with slipway clean --force", w,
-			patchCommand("save", w.Project)))
+			maintaining.PatchCommand("save", w.Project)))
 	}
 	return errors.Join(unsaved...)
 }
 
 // sayClean prints what clean would remove, or why it would stop. It contacts no container engine.
-func (o *options) sayClean(ctx context.Context, root string, engine, force bool) error {
+func (o commands) sayClean(ctx context.Context, root string, engine, force bool) error {
 	if !force {
 		if err := unsavedWork(ctx, root); err != nil {
 			_, err = fmt.Fprintln(o.Out, "would stop:", err)
 			return err
 		}
 	}
-	names, err := cluster.Names(filepath.Join(root, filepath.FromSlash(clusters)))
+	names, err := cluster.Names(filepath.Join(root, filepath.FromSlash(clusters.Folder)))
 	if err != nil {
 		return err
 	}
@@ -114,8 +116,8 @@ func (o *options) sayClean(ctx context.Context, root string, engine, force bool)
 }
 
 // clean removes what was made. If the engine fails, the rest is removed, and EngineUsed stays for the next clean.
-func (o *options) clean(ctx context.Context, root string, engine bool) error {
-	if err := o.cleanClusters(ctx, root); err != nil {
+func (o commands) clean(ctx context.Context, root string, engine bool) error {
+	if err := clusters.Clean(ctx, o.Session, root); err != nil {
 		return err
 	}
 	if err := bazel.Clean(ctx, root); err != nil {
@@ -136,7 +138,7 @@ func (o *options) clean(ctx context.Context, root string, engine bool) error {
 }
 
 // cleanEngine removes what the tree has in a container engine, and prints the names.
-func (o *options) cleanEngine(ctx context.Context, root string) error {
+func (o commands) cleanEngine(ctx context.Context, root string) error {
 	removed, err := container.Clean(ctx, root)
 	for _, name := range removed {
 		fmt.Fprintln(o.Out, "removed", name)

@@ -1,5 +1,8 @@
 // Package cli is the slipway command: its subcommands, their flags, and the exit codes.
 //
+// Each subcommand is in a package below this one, with what it alone uses: making, shipping, maintaining, clusters, tests. What all share is in
+// package session.
+//
 // The defaults of flags come from the Kubernetes variables of the same meaning, so that `make` and `slipway` do the same
 // thing: mage targets call Run with the arguments that a person would type.
 //
@@ -22,7 +25,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"slipway.build/pkg/cli/clusters"
 	"slipway.build/pkg/cli/console"
+	"slipway.build/pkg/cli/maintaining"
+	"slipway.build/pkg/cli/making"
+	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/cli/shipping"
+	"slipway.build/pkg/cli/tests"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/tail"
 )
@@ -39,12 +48,12 @@ func (e *ExitError) Unwrap() error   { return e.Err }
 func (e *ExitError) ExitStatus() int { return e.Code } // mage calls it
 
 // Run runs slipway with arguments. Its error, if any, is an *ExitError.
-func Run(ctx context.Context, s IO, args ...string) error {
+func Run(ctx context.Context, s session.IO, args ...string) error {
 	collectLess()
 	root := New(s)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		var shown shownError
+		var shown session.ShownError
 		exit := &ExitError{advise(err), exitCode(err), errors.As(err, &shown)}
 		if text := advice(err); exit.Shown && text != "" {
 			fmt.Fprintln(s.Err, "slipway:", text)
@@ -55,7 +64,7 @@ func Run(ctx context.Context, s IO, args ...string) error {
 }
 
 // Main is the slipway command. It returns the exit code.
-func Main(s IO) int {
+func Main(s session.IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := Run(ctx, s, os.Args[1:]...)
@@ -74,11 +83,11 @@ func Main(s IO) int {
 
 // exitCode returns the exit code for an error. It ignores the exit code of a failed tool, unless that is the user's own command.
 func exitCode(err error) int {
-	var command commandError
-	var shown shownError
+	var command session.CommandError
+	var shown session.ShownError
 	switch {
 	case errors.As(err, &command):
-		return command.code
+		return command.Code
 	case errors.As(err, &shown): // a failed run is not a mistake in the request
 		return 1
 	case badrequest.Is(err):
@@ -87,9 +96,11 @@ func exitCode(err error) int {
 	return 1
 }
 
+type commands struct{ *session.Session }
+
 // New returns the slipway command.
-func New(s IO) *cobra.Command {
-	o := &options{IO: s, mode: console.Auto}
+func New(s session.IO) *cobra.Command {
+	o := commands{&session.Session{IO: s, Mode: console.Auto}}
 	root := &cobra.Command{
 		Use:   "slipway",
 		Short: "Build a complete Kubernetes cluster from source, and pack it into release tarballs",
@@ -100,15 +111,15 @@ Without a subcommand, it prints this help. In a tree with a Makefile, "make help
 the same actions under Kubernetes' names.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          onlySubcommands,
+		Args:          session.OnlySubcommands,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if err := CheckVariables(s.Getenv); err != nil {
+			if err := session.CheckVariables(s.Getenv); err != nil {
 				return err
 			}
-			if err := checkRoad(o.road); err != nil {
+			if err := session.CheckRoad(o.Road); err != nil {
 				return err
 			}
-			return o.recoverBump(c.Context(), c)
+			return maintaining.RecoverBump(c.Context(), o.Session, c)
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -117,17 +128,20 @@ the same actions under Kubernetes' names.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return badrequest.Mark(fmt.Errorf("%w%s: see %s --help", err, nearFlag(c, err), c.CommandPath()))
 	})
-	verbose, _ := verbosity(s.Getenv) // what is wrong with a variable is said before a command runs
+	verbose, _ := session.Verbosity(s.Getenv) // what is wrong with a variable is said before a command runs
 	flags := root.PersistentFlags()
-	flags.StringVarP(&o.dir, "directory", "C", ".", "the tree, or a folder in it")
-	flags.StringVar(&o.road, "road", s.Getenv("ROAD"), "how to compile: local, container, bazel (default $ROAD, else local)")
-	flags.Var(&o.mode, "progress", "how to show progress: auto, terminal, plain, json")
-	flags.BoolVar(&o.json, "json", false, "print JSON: events, one per line, or the result of a query")
-	flags.IntVarP(&o.verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles "+
+	flags.StringVarP(&o.Dir, "directory", "C", ".", "the tree, or a folder in it")
+	flags.StringVar(&o.Road, "road", s.Getenv("ROAD"), "how to compile: local, container, bazel (default $ROAD, else local)")
+	flags.Var(&o.Mode, "progress", "how to show progress: auto, terminal, plain, json")
+	flags.BoolVar(&o.JSON, "json", false, "print JSON: events, one per line, or the result of a query")
+	flags.IntVarP(&o.Verbose, "verbose", "v", verbose, "1: also list skipped actions; with --dry-run, the command lines of compiles "+
 		"(default $KUBE_VERBOSE)")
-	root.AddCommand(newBuild(o), newImages(o), newRelease(o), newSource(o), newTest(o), newTestCmd(o), newTestNode(o), newSign(o),
-		newVerify(o), newKeys(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o), newGenerate(o), newRun(o), newShell(o), newBazel(o),
-		newBump(o), newOutdated(o), newCatalog(o), newCache(o), newCluster(o), newPatch(o), newClean(o), newVersion(o))
+	for _, room := range [][]*cobra.Command{
+		making.New(o.Session), tests.New(o.Session), shipping.New(o.Session), maintaining.New(o.Session), clusters.New(o.Session),
+	} {
+		root.AddCommand(room...)
+	}
+	root.AddCommand(newClean(o), newVersion(o))
 	checkUsage([]*cobra.Command{root})
 	return root
 }

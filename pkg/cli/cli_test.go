@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/make/license"
 	"slipway.build/pkg/make/relink"
 	"slipway.build/pkg/mechanism/reapi/standin"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 	relink.Main()
 	slipway := func() {
 		license.Scan = scanFew()
-		s := cli.Std()
+		s := session.Std()
 		s.UpdateBazel = namePatches
 		os.Exit(cli.Main(s))
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newVersion(o *options) *cobra.Command {
+func newVersion(o commands) *cobra.Command {
 	var status bool
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version that a release built now would have",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := o.open(c.Context())
+			p, err := o.Open(c.Context())
 			if err != nil {
 				return err
 			}
@@ -27,7 +27,7 @@ func newVersion(o *options) *cobra.Command {
 				}
 				return err
 			}
-			if o.json {
+			if o.JSON {
 				return json.NewEncoder(o.Out).Encode(map[string]string{
 					"gitVersion": s.Version, "gitCommit": s.Commit, "gitTreeState": s.TreeState, "major": s.Major, "minor": s.Minor,
 					"buildDate": s.Date.UTC().Format(time.RFC3339), "imageTag": s.ImageTag(), "goVersion": p.Catalog.Go.Version,
@@ -35,7 +35,7 @@ func newVersion(o *options) *cobra.Command {
 			}
 			fmt.Fprintln(o.Out, s.Version)
 			if why := p.Dirty(); why != "" {
-				o.say("the tree is dirty: " + why)
+				o.Say("the tree is dirty: " + why)
 			}
 			return nil
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/tree/catalog"
 )
 
@@ -258,7 +259,7 @@ func known(t *testing.T) existing {
 		found.components[binary.Name] = true
 	}
 	found.slipway = func() *cobra.Command {
-		c := cli.New(cli.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
+		c := cli.New(session.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
 		c.InitDefaultCompletionCmd()
 		return c
 	}

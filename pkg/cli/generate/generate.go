@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/release"
 )
 
@@ -49,7 +50,7 @@ func files(ctx context.Context, root string) (map[string][]byte, error) {
 	if made[schemaFile], err = release.MarshalSchema(); err != nil {
 		return nil, err
 	}
-	command := cli.New(cli.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
+	command := cli.New(session.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
 	command.DisableAutoGenTag = true // no dates
 	command.InitDefaultCompletionCmd()
 	if err := reference(command, made); err != nil {

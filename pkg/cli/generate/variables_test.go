@@ -19,7 +19,13 @@ var surroundings = []string{"PATH", "XDG_CACHE_HOME", "MAKEFLAGS", "ACTION_TEST_
 func TestVariablesAreDocumentedWhereTheyAreRead(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")
-	documented := variables(t, root)
+	rows := variables(t, root)
+	documented := map[string][]string{}
+	for _, r := range rows {
+		for _, name := range r.names {
+			documented[name] = r.folders
+		}
+	}
 	read := regexp.MustCompile(`(?:[Gg]etenv|LookupEnv|\bo\.has)\("([A-Za-z_]+)"\)`)
 	text := map[string]string{} // of all Go files, by folder; that of all tests under "tests"
 	for _, top := range []string{"pkg", "magefiles", "test", "build"} {
@@ -48,17 +54,27 @@ func TestVariablesAreDocumentedWhereTheyAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, folders := range documented {
-		for _, folder := range folders {
-			if _, library := strings.CutSuffix(folder, " library"); !library && !strings.Contains(text[folder], `"`+name+`"`) {
-				t.Errorf("docs/variables.md says that %s is read in %s, where it does not occur", name, folder)
+	for _, r := range rows {
+		in := func(name, folder string) bool { return strings.Contains(text[folder], `"`+name+`"`) }
+		library := func(folder string) bool { return strings.HasSuffix(folder, " library") }
+		for _, name := range r.names {
+			if !slices.ContainsFunc(r.folders, func(folder string) bool { return library(folder) || in(name, folder) }) {
+				t.Errorf("docs/variables.md says that %s is read in %q, where it does not occur", name, r.folders)
+			}
+		}
+		for _, folder := range r.folders {
+			if !library(folder) && !slices.ContainsFunc(r.names, func(name string) bool { return in(name, folder) }) {
+				t.Errorf("docs/variables.md says that %q are read in %s, where none of them occurs", r.names, folder)
 			}
 		}
 	}
 }
 
-// variables returns the folders that docs/variables.md names in the last column of its tables, by variable.
-func variables(t *testing.T, root string) map[string][]string {
+// A row is one of a table in docs/variables.md: variables, and the folders in which they are read.
+type row struct{ names, folders []string }
+
+// variables returns the rows of the tables in docs/variables.md, whose last column names folders.
+func variables(t *testing.T, root string) []row {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, "docs", "variables.md"))
 	if err != nil {
@@ -69,18 +85,20 @@ func variables(t *testing.T, root string) map[string][]string {
 			t.Errorf("docs/variables.md does not name %s, which the go command gets", name)
 		}
 	}
-	documented := map[string][]string{}
+	var rows []row
 	for line := range strings.Lines(string(data)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) < 4 || !strings.HasPrefix(line, "| `") {
 			continue
 		}
+		var r row
 		for name := range strings.SplitSeq(cells[0], ",") {
-			for folder := range strings.SplitSeq(cells[len(cells)-1], ",") {
-				name = strings.Trim(strings.TrimSpace(name), "`")
-				documented[name] = append(documented[name], strings.TrimSpace(folder))
-			}
+			r.names = append(r.names, strings.Trim(strings.TrimSpace(name), "`"))
 		}
+		for folder := range strings.SplitSeq(cells[len(cells)-1], ",") {
+			r.folders = append(r.folders, strings.TrimSpace(folder))
+		}
+		rows = append(rows, r)
 	}
-	return documented
+	return rows
 }

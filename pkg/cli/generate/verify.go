@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/making"
+	"slipway.build/pkg/cli/session"
 )
 
 // A check is one step of make verify.
@@ -45,11 +47,11 @@ var checks = []check{
 	}},
 	{name: "generated code", run: func(ctx context.Context, root string) (string, error) {
 		var out bytes.Buffer
-		err := cli.Run(ctx, cli.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "generate", "--check", "-C", root)
+		err := cli.Run(ctx, session.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "generate", "--check", "-C", root)
 		if err == nil {
 			return "", nil
 		}
-		if _, stale := errors.AsType[*cli.StaleError](err); stale {
+		if _, stale := errors.AsType[*making.StaleError](err); stale {
 			return "not up to date, run make generated_files:\n" + out.String(), err
 		}
 		return out.String(), err

@@ -1,0 +1,76 @@
+package maintaining
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/maintain/bump"
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/mechanism/debian"
+)
+
+func newOutdated(o commands) *cobra.Command {
+	var all bool
+	var db string
+	c := &cobra.Command{
+		Use:   "outdated",
+		Short: "List what is behind: Kubernetes, Go, other projects, packages, modules",
+		Long: `outdated lists what has a newer version than the tree has: Kubernetes, Go, the other projects, Debian's packages, and the
+toolchain's own modules. Bazel and other rule sets are listed, but slipway cannot look up newer ones. "slipway bump" moves
+most of them.
+
+SHOULD is the newest patch of the same minor, or the version that the tree's Kubernetes names. NEWEST is the newest
+of all. If a version cannot be looked up, NOTE says why. --json prints everything.
+
+With --db, NOTE says which known vulnerabilities of Go, Kubernetes, the other projects and their modules are mended by the version in
+SHOULD or, if the tree has that, by the newest. Whether a release has them, slipway vulns says.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			root, err := project.FindRoot(o.Dir)
+			if err != nil {
+				return err
+			}
+			items, err := bump.Outdated(c.Context(), bump.Options{
+				Root: root, Debian: debian.SourcesFrom(o.Getenv), DB: db, Say: o.Say,
+			})
+			if err != nil {
+				return err
+			}
+			if o.JSON {
+				return o.PrintJSON(items)
+			}
+			return o.showOutdated(items, all)
+		},
+	}
+	c.Flags().StringVar(&db, "db", "", "a database of Go's vulnerabilities: file:///FOLDER or https://HOST")
+	c.Flags().BoolVarP(&all, "all", "a", false, "also list what is not behind")
+	return c
+}
+
+func (o commands) showOutdated(items []bump.Item, all bool) error {
+	behind, unknown := 0, 0
+	if err := session.WriteTable(o.Out, "WHAT\tHAVE\tSHOULD\tNEWEST\tNOTE", func(row func(...string)) {
+		for _, i := range items {
+			if len(i.Mends) > 0 {
+				i.Note = strings.TrimPrefix(i.Note+"; mends "+strings.Join(i.Mends, ", "), "; ")
+			}
+			known := i.Should != "" || i.Newest != ""
+			switch {
+			case i.Behind:
+				behind++
+			case !known:
+				unknown++
+			}
+			if i.Behind || !known || all || i.Kind == "kubernetes" || i.Newest != i.Have && i.Kind != "toolchain" {
+				row(i.Name, session.OrDash(i.Have), session.OrDash(i.Should), session.OrDash(i.Newest), i.Note)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(o.Out, "%d of %d behind, %d not known\n", behind, len(items), unknown)
+	return err
+}

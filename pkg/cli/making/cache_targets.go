@@ -1,0 +1,172 @@
+package making
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/reapi"
+	"slipway.build/pkg/tree/folder"
+)
+
+const (
+	targetsProgram = project.State + "/mage"        // where make keeps the program with its targets
+	targetsFetched = project.State + "/mage.cached" // exists if a cache had that program; make removes it
+)
+
+func newCacheTargets(o commands) *cobra.Command {
+	var flags cacheFlags
+	c := &cobra.Command{
+		Use:   "targets",
+		Short: "Fetch the compiled targets of make",
+		Long: `targets fetches the program with the targets of make, if the cache has it for this tree's sources. Where slipway is installed,
+make runs this before it compiles the program, so that a fresh clone may not need Go.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			p, err := o.Load()
+			if err != nil {
+				return err
+			}
+			use, err := o.openCache(c.Context(), flags, p)
+			if err != nil {
+				return err
+			}
+			if use == nil {
+				return errNoCache
+			}
+			defer use.close()
+			use.notify = func(text string) { fmt.Fprintln(o.Err, text) }
+			if err := use.fetchTargets(c.Context(), p.Root); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(o.Out, targetsProgram)
+			return err
+		},
+	}
+	addCacheURL(o, c, &flags.url)
+	return c
+}
+
+// targetsKey returns the key of the program with the targets of make: a digest of its sources without tests, and of build/targets.mk, which
+// names the Go that compiles it. Newest is when the last of these files was changed.
+func targetsKey(root string) (key string, newest time.Time, err error) {
+	parts := []string{"targets of make 1", runtime.GOOS, runtime.GOARCH}
+	add := func(name string) error {
+		st, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			return err
+		}
+		if st.ModTime().After(newest) {
+			newest = st.ModTime()
+		}
+		data, err := os.ReadFile(filepath.Join(root, name))
+		parts = append(parts, filepath.ToSlash(name), reapi.DigestOf(data).SHA256)
+		return err
+	}
+	for _, name := range []string{"go.mod", "go.sum", "Makefile", "build/targets.mk"} {
+		if err := add(name); err != nil {
+			return "", newest, err
+		}
+	}
+	for _, dir := range []string{"magefiles", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return filepath.SkipDir
+			case d.IsDir(), strings.HasSuffix(name, "_test.go"), folder.Leaving(name):
+				return nil
+			}
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				return err
+			}
+			return add(rel)
+		})
+		if err != nil {
+			return "", newest, err
+		}
+	}
+	return action.BlobKey(parts...), newest, nil
+}
+
+// targetsFile is the program's name in the cache.
+const targetsFile = "mage"
+
+// fetchTargets fetches the program with the targets of make.
+func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
+	key, _, err := targetsKey(root)
+	if err != nil {
+		return err
+	}
+	state := filepath.Join(root, project.State)
+	if err := os.MkdirAll(state, 0o777); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(state, "targets")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	found, err := action.FetchFiles(ctx, u.Cache, key, dir, targetsFile)
+	if err == nil && !found {
+		err = errors.New("the cache has no compiled targets of make for these sources")
+	}
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, targetsFile)
+	if err := os.Chmod(name, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, targetsFetched), nil, 0o666); err != nil {
+		return err
+	}
+	return os.Rename(name, filepath.Join(root, targetsProgram))
+}
+
+// runsTargets reports whether this program is the one with the targets of make, and returns its origin.
+func runsTargets(root string) (runs bool, program action.Origin) {
+	self, err := os.Executable()
+	if err != nil {
+		return false, action.Built
+	}
+	if here, err := filepath.EvalSymlinks(filepath.Join(root, targetsProgram)); err != nil || here != self {
+		return false, action.Built // it is slipway, or another tree's
+	}
+	if _, err = os.Stat(filepath.Join(root, targetsFetched)); err == nil {
+		return true, action.Cached
+	}
+	return true, action.Built
+}
+
+// keepTargets stores this program, if it is the one with the targets of make and was compiled here.
+func (u *cacheUse) keepTargets(ctx context.Context, root string) error {
+	if u == nil || !u.Stores() {
+		return nil
+	}
+	if runs, program := runsTargets(root); !runs || !program.MadeHere() {
+		return nil
+	}
+	name := filepath.Join(root, targetsProgram)
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	key, newest, err := targetsKey(root)
+	if err != nil || newest.After(st.ModTime()) { // sources newer than the program did not make it
+		return err
+	}
+	return action.StoreFiles(ctx, u.Cache, key, map[string]string{targetsFile: name})
+}

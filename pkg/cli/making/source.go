@@ -1,0 +1,94 @@
+package making
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/make/plan"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/tree/input"
+)
+
+func newSource(o commands) *cobra.Command {
+	var f makeFlags
+	var hosts hostFlag
+	var list bool
+	c := &cobra.Command{
+		Use:   "source",
+		Short: "Pack the tree with everything that a release is made of",
+		Long: `source makes kubernetes-inputs.tar in _output/release-tars: the tree, every Go module of its go.mod files, the pinned Go,
+and the Debian packages in images. On a machine without network, "make quick-release" in the unpacked file makes the release that
+it makes here, with the same checksums.
+
+The file depends on the tree alone, and _inputs/SHA256SUMS in it has the sums of all its members. "slipway verify" and
+"sha256sum -c" check them. With --list, source prints what the file has besides the tree, and packs nothing.`,
+		Example: "  slipway source --host linux/amd64 --platform linux/amd64\n  slipway source --list",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			req := plan.Request{Inputs: true}
+			if err := hosts.apply(&req); err != nil {
+				return err
+			}
+			if !list {
+				return o.make(c, f, req)
+			}
+			_, planned, err := o.plan(c.Context(), f, req)
+			if err != nil {
+				return err
+			}
+			return o.printInputs(planned.Inputs)
+		},
+	}
+	f.add(o, c, "all")
+	hosts.add(c)
+	c.Flags().BoolVar(&list, "list", false, "print what the file has besides the tree")
+	_ = c.Flags().MarkHidden("all-platforms")
+	return c
+}
+
+// A hostFlag says for which machines kubernetes-inputs.tar has the pinned Go.
+type hostFlag string
+
+func (h *hostFlag) add(c *cobra.Command) {
+	c.Flags().StringVar((*string)(h), "host", "", "machines for which kubernetes-inputs.tar has the pinned Go, as in \"linux/amd64 "+
+		"darwin/arm64\", or none (default those of --platform that release.yaml has sums for)")
+}
+
+// apply adds the machines to a request.
+func (h hostFlag) apply(req *plan.Request) error {
+	if h == "none" {
+		req.NoHosts = true
+		return nil
+	}
+	for _, name := range strings.Fields(strings.ReplaceAll(string(h), ",", " ")) {
+		host, err := platform.Parse(name)
+		if err != nil {
+			return err
+		}
+		req.Hosts = append(req.Hosts, host)
+	}
+	return nil
+}
+
+// printInputs lists the modules and packages in kubernetes-inputs.tar.
+func (o commands) printInputs(l *input.List) error {
+	if o.JSON {
+		return o.PrintJSON(l)
+	}
+	return session.WriteTable(o.Out, "KIND\tNAME\tVERSION\tSUM", func(row func(...string)) {
+		for _, m := range l.Modules {
+			kind, sum := "module", m.Sum
+			if sum == "" {
+				kind, sum = "go.mod", m.GoModSum
+			}
+			row(kind, m.Path, m.Version.Version, sum)
+		}
+		for _, lock := range l.Debian {
+			for _, p := range lock.Packages {
+				row("debian", p.Name+":"+p.Arch, p.Version, p.SHA256)
+			}
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/roads"
+	"slipway.build/pkg/make/toolchain"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/mechanism/variable"
+)
+
+// The variables that are on or off. Their values are those that Kubernetes' scripts compare them with.
+var (
+	FastBuild    = variable.Switch{Name: "KUBE_FASTBUILD", On: "true", Off: "false"}
+	CacheUpload  = variable.Switch{Name: "SLIPWAY_CACHE_UPLOAD", On: "true", Off: "false"}
+	Cover        = variable.Switch{Name: "KUBE_COVER", On: "y", Off: "n"}
+	PruneReports = variable.Switch{Name: "KUBE_PRUNE_JUNIT_TESTS", On: "true", Off: "false", Default: true}
+
+	// ReleaseRunsTests says whether make release runs the unit tests first.
+	ReleaseRunsTests = variable.Switch{Name: "KUBE_RELEASE_RUN_TESTS", On: "y", Off: "n", Default: true}
+)
+
+// IsOn returns a switch for the default of a flag. CheckVariables reports a value that means nothing before any command runs.
+func (o *Session) IsOn(s variable.Switch) bool {
+	on, _ := s.Read(o.Getenv)
+	return on
+}
+
+// CheckVariables returns an error about all variables with a value that means nothing, so that none of them is ignored silently. What
+// depends on the tree is checked when it is read: components, platforms, versions, the shared cache.
+func CheckVariables(getenv func(string) string) error {
+	var errs []error
+	for _, s := range []variable.Switch{
+		FastBuild, CacheUpload, Cover, PruneReports, ReleaseRunsTests,
+		{Name: "KUBE_CACHE_MUTATION_DETECTOR", On: "true", Off: "false"}, {Name: "KUBE_PANIC_WATCH_DECODE_ERROR", On: "true", Off: "false"},
+	} {
+		_, err := s.Read(getenv)
+		errs = append(errs, err)
+	}
+	for _, name := range []string{"ETCD_PORT", "SECURE_API_PORT"} {
+		_, err := variable.Number(getenv, name, 1, math.MaxUint16)
+		errs = append(errs, err)
+	}
+	_, err := project.SettingsFrom(getenv)
+	errs = append(errs, err)
+	_, err = Verbosity(getenv)
+	errs = append(errs, err)
+	_, err = variable.OneOf(getenv, "KUBE_COVERMODE", "set", "count", "atomic")
+	errs = append(errs, err)
+	errs = append(errs, CheckRoad(getenv("ROAD")))
+	_, err = TestFlags(getenv)
+	errs = append(errs, err)
+	if value := getenv("GOGC"); value != "" && value != "off" {
+		if _, err := strconv.ParseInt(value, 10, 32); err != nil {
+			errs = append(errs, variable.Bad("GOGC", value, "a number of percent, or off"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func Verbosity(getenv func(string) string) (int, error) {
+	return variable.Number(getenv, "KUBE_VERBOSE", 0, math.MaxInt)
+}
+
+// CheckRoad checks the road that a flag or a variable names.
+func CheckRoad(name string) error {
+	if name != "" && !slices.Contains(roads.Names(), name) {
+		return suggest.Unknown("road", name, roads.Names())
+	}
+	return nil
+}
+
+// TestFlags returns the flags of go test that KUBE_RACE and KUBE_TIMEOUT name.
+func TestFlags(getenv func(string) string) ([]string, error) {
+	race, err := variable.OneOf(getenv, "KUBE_RACE", "-race")
+	timeout, other := TestTimeout(getenv("KUBE_TIMEOUT"))
+	if err := errors.Join(err, other); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc([]string{race, timeout}, func(flag string) bool { return flag == "" }), nil
+}
+
+// TestTimeout returns the flag of go test for a timeout, which may be a flag already, or "" for none.
+func TestTimeout(value string) (string, error) {
+	if value == "" {
+		return "", nil
+	}
+	text := strings.TrimPrefix(strings.TrimLeft(value, "-"), "timeout=")
+	if _, err := time.ParseDuration(text); err != nil {
+		return "", badrequest.Mark(fmt.Errorf("KUBE_TIMEOUT or --timeout: %w: write 10m, or -timeout=10m", err))
+	}
+	return "-timeout=" + text, nil
+}
+
+// SayIgnored says, once, which settings of Go have no effect.
+func (o *Session) SayIgnored() {
+	ignored := toolchain.Ignored(o.Getenv)
+	if len(ignored) == 0 || o.saidIgnored {
+		return
+	}
+	o.saidIgnored = true
+	text := strings.Join(ignored, ", ") + ": ignored, since a release is the same whatever the user's settings of Go are"
+	if slices.ContainsFunc(ignored, func(setting string) bool {
+		return strings.HasPrefix(setting, "GOOS=") || strings.HasPrefix(setting, "GOARCH=")
+	}) {
+		text += "; KUBE_BUILD_PLATFORMS or --platform names platforms"
+	}
+	o.Say(text)
+}

@@ -1,0 +1,312 @@
+package shipping
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/verify"
+)
+
+func newSign(o commands) *cobra.Command {
+	var key, layout string
+	var fromCache, replace bool
+	c := &cobra.Command{
+		Use:   "sign [folder]",
+		Short: "Sign a release",
+		Long: `sign signs the release in a folder (default: the tree's _output/release-tars). It first compares the folder with release.json,
+as verify does, and signs nothing that differs, nor a release whose kubernetes-src.tar.gz is not what it was made of.
+
+Signed are release.json and SHA256SUMS, which name all other files by digest: each gets a sigstore bundle, NAME.sigstore.json, and
+the signature alone, NAME.sig. The provenance of the release, of each tarball and image, and the images' bills of materials are
+signed as attestations, in bundles of the folder attestations.
+
+With --layout, the OCI image layout of the release's images is put together once more as DIR-signed, with the bundles of images as
+referrers of each index and each platform's image. It is the default for the tree's release: _output/release-images/oci.
+
+The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curve P-256, or env://VARIABLE. The password
+of an encrypted key comes from COSIGN_PASSWORD, or is asked for. A key NAME://ID stays where it is, such as in a key management
+service: the program sigstore-kms-NAME in PATH signs, as for cosign.
+
+A release has the signatures of one key: one that another key has signed is signed with --replace alone.
+
+The tree's release is not signed if a shared cache had results that it was made of: see --no-cache of "slipway release".`,
+		Example: "  slipway keys new ~/release\n  slipway sign --key ~/release.key\n  slipway verify --key ~/release.pub",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if key == "" {
+				return badrequest.Mark(errors.New("name a private key: --key ~/release.key; slipway keys new makes one"))
+			}
+			dir, err := o.releaseFolder(args)
+			if err != nil {
+				return err
+			}
+			own := len(args) == 0
+			if tars, err := o.releaseFolder(nil); err == nil && !own && sameFolder(tars, dir) {
+				dir, own = tars, true
+			}
+			if own && !fromCache {
+				if err := ownRelease(dir); err != nil {
+					return err
+				}
+			}
+			private, err := signature.ReadPrivate(c.Context(), key, o.Password("Password of "+key))
+			if err != nil {
+				return fmt.Errorf("read the key: %w", err)
+			}
+			if err := sign.Sweep(dir); err != nil {
+				return err
+			}
+			report, err := verify.Contents(c.Context(), dir)
+			if err != nil {
+				return noRelease(err, dir, own)
+			}
+			if !report.OK() {
+				if err := report.Text(o.Err); err != nil {
+					return err
+				}
+				return fmt.Errorf("%s is not signed: it differs from its %s", dir, release.File)
+			}
+			if err := verify.Sources(c.Context(), dir); err != nil {
+				return fmt.Errorf("%s is not signed: %w; make it again of a clean tree, or by a version that ends in .dirty", dir, err)
+			}
+			if layout == "" && own {
+				layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(project.Layout))
+				if _, err := os.Stat(layout); errors.Is(err, fs.ErrNotExist) { // a release of platforms that have no images
+					layout = ""
+				}
+			}
+			if layout != "" {
+				if err := sign.HasImages(dir, layout); err != nil {
+					return fmt.Errorf("%s is not signed: %s: %w", dir, layout, err)
+				}
+			}
+			names, err := sign.Folder(c.Context(), dir, private, replace)
+			if err != nil {
+				return err
+			}
+			images := ""
+			if layout != "" {
+				images = filepath.Clean(layout) + project.SignedSuffix
+				if err := sign.Layout(dir, layout, images); err != nil {
+					return fmt.Errorf("%s: %w", layout, err)
+				}
+			}
+			if o.JSON {
+				return o.PrintJSON(map[string]any{"folder": dir, "version": report.Version, "key": private.Public().Hint(),
+					"files": names, "layout": images})
+			}
+			attestations := 0
+			for _, name := range names {
+				if strings.HasPrefix(name, release.Attestations+"/") {
+					attestations++
+					continue
+				}
+				fmt.Fprintln(o.Out, filepath.Join(dir, name))
+			}
+			fmt.Fprintf(o.Out, "%s/ (%s)\n", filepath.Join(dir, release.Attestations), session.Count(attestations, "bundle"))
+			if images != "" {
+				fmt.Fprintln(o.Out, images)
+			}
+			fmt.Fprintf(o.Out, "release %s is signed by the key %s\n", report.Version, private.Public().Hint())
+			return nil
+		},
+	}
+	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
+	c.Flags().BoolVar(&fromCache, "from-cache", false, "also sign the tree's release if it holds results that a shared cache had")
+	c.Flags().BoolVar(&replace, "replace", false, "also sign a release that another key has signed, and remove the signatures by that key")
+	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, env://VARIABLE, or NAME://ID of a plugin")
+	return c
+}
+
+// sameFolder reports whether two names are of one folder.
+func sameFolder(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// ownRelease returns an error if the release in a tree was made of results that a cache had: a signature says that its owner made it.
+func ownRelease(dir string) error {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the caller finds no release there
+	}
+	if err != nil {
+		return err
+	}
+	var outputs []string
+	for _, f := range files {
+		outputs = append(outputs, path.Join(project.Tars, f.Name()))
+	}
+	root := filepath.Dir(filepath.Dir(dir))
+	taken, err := (&action.Graph{Root: root, State: project.State}).Taken(outputs)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s is not signed: a shared cache had %s of it, such as %q: make it with --no-cache first, or sign it with --from-cache",
+		dir, session.Count(len(taken), "result"), taken[0])
+}
+
+// releaseFolder returns the folder that is named, or else that of the tree's release.
+func (o commands) releaseFolder(args []string) (string, error) {
+	if len(args) == 0 {
+		root, err := project.FindRoot(o.Dir)
+		return filepath.Join(root, filepath.FromSlash(project.Tars)), err
+	}
+	if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) {
+		return "", badrequest.Mark(fmt.Errorf("%w: name the folder of a release, or a kubernetes-inputs.tar", err))
+	}
+	return args[0], nil
+}
+
+// noRelease explains an error of reading a folder's release.json.
+func noRelease(err error, dir string, own bool) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err = fmt.Errorf("%w: %s is not the folder of a release, which has %s beside the tarballs", err, dir, release.File)
+	if own {
+		err = fmt.Errorf("%w: make quick-release makes one", err)
+	}
+	return err
+}
+
+func newKeys(o commands) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "keys",
+		Short: "Make and check keys for signatures",
+		Args:  session.OnlySubcommands,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(
+		&cobra.Command{
+			Use:   "new name",
+			Short: "Make a pair of keys: NAME.key and NAME.pub",
+			Long: `new makes a private key, NAME.key, and its public key, NAME.pub, of ECDSA on the curve P-256. The private key is encrypted by a
+password, from COSIGN_PASSWORD or asked for twice, in the form that cosign reads. An empty password protects nothing. Files that
+exist are left alone, and a tree gets no keys, since a release holds all files of its tree.`,
+			Args: cobra.ExactArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error { return o.newKeys(args[0]) },
+		},
+		&cobra.Command{
+			Use:   "show key",
+			Short: "Print the public key of a public or private key",
+			Args:  cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				public, err := signature.ReadPublic(c.Context(), args[0])
+				if err != nil {
+					private, other := signature.ReadPrivate(c.Context(), args[0], o.Password("Password of "+args[0]))
+					if other != nil {
+						return fmt.Errorf("read the key: %w", other)
+					}
+					public = private.Public()
+				}
+				if o.JSON {
+					return o.PrintJSON(map[string]string{"key": public.Hint(), "pem": string(public.PEM())})
+				}
+				fmt.Fprintf(o.Out, "key %s\n%s", public.Hint(), public.PEM())
+				return nil
+			},
+		},
+		&cobra.Command{
+			Use:   "check private public",
+			Short: "Check that a private key can be used, and that a public key is its other half",
+			Args:  cobra.ExactArgs(2),
+			RunE: func(c *cobra.Command, args []string) error {
+				public, err := signature.ReadPublic(c.Context(), args[1])
+				if err != nil {
+					return fmt.Errorf("read the key: %w", err)
+				}
+				private, err := signature.ReadPrivate(c.Context(), args[0], o.Password("Password of "+args[0]))
+				if err != nil {
+					return fmt.Errorf("read the key: %w", err)
+				}
+				b, err := signature.Sign(c.Context(), private, []byte(args[1]))
+				if err == nil {
+					err = b.Verify(public, []byte(args[1]))
+				}
+				if err != nil {
+					return fmt.Errorf("what %s signs, %s does not verify: %w", args[0], args[1], err)
+				}
+				fmt.Fprintf(o.Out, "%s signs what %s verifies: key %s\n", args[0], args[1], public.Hint())
+				return nil
+			},
+		},
+	)
+	return c
+}
+
+// newKeys writes a pair of keys.
+func (o commands) newKeys(name string) error {
+	files := []string{name + ".key", name + ".pub"}
+	if root, err := project.FindRoot(filepath.Dir(name)); err == nil {
+		return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s, which every release holds: name a folder outside of "+
+			"the tree", files[0], root))
+	}
+	for _, file := range files {
+		if _, err := os.Lstat(file); err == nil {
+			return fmt.Errorf("%s exists: choose another name, or move it away", file)
+		}
+	}
+	secret, err := o.Password("Password of " + files[0])()
+	if err != nil {
+		return err
+	}
+	if _, ok := os.LookupEnv(session.PasswordVariable); !ok {
+		again, err := o.Password("Again")()
+		if err != nil {
+			return err
+		}
+		if subtle.ConstantTimeCompare(secret, again) == 0 {
+			return errors.New("the passwords differ")
+		}
+	}
+	key, err := signature.New()
+	if err != nil {
+		return err
+	}
+	private, err := key.Encrypted(secret)
+	if err != nil {
+		return err
+	}
+	for i, data := range [][]byte{private, key.Public().PEM()} {
+		perm := []os.FileMode{0o600, 0o644}[i]
+		if err := create(files[i], data, perm); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.Out, files[i])
+	}
+	fmt.Fprintf(o.Out, "key %s\n", key.Public().Hint())
+	return nil
+}
+
+// create writes a file that does not exist.
+func create(name string, data []byte, perm os.FileMode) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}

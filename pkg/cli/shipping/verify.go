@@ -1,0 +1,177 @@
+package shipping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/verify"
+	"slipway.build/pkg/tree/input"
+)
+
+func newVerify(o commands) *cobra.Command {
+	var key string
+	var rebuilders []string
+	var want verify.Want
+	c := &cobra.Command{
+		Use:   "verify [folder|file|URL|oci:LAYOUT[@NAME]|IMAGE]",
+		Short: "Check a release or an image of it, and the signatures",
+		Long: `verify compares the files in a folder (default: the tree's _output/release-tars) with the release.json there, and what is stated
+about them with what follows from it. It lists files that are missing, changed, cut short, or not of this release, such as a
+tarball of an earlier request. If there are any, the exit code is 1. Nothing is unpacked or run.
+
+A file is compared with the release.json beside it, and a kubernetes-inputs.tar without one with the sums in it. A URL is that of a
+folder, with a final slash, or of a file in one; it is read once and not kept. An image is in a registry, or in an OCI image layout.
+
+With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
+image its signature and provenance, for the index and for each platform. Without it, verify says whether there are signatures,
+but not whose: then the release is intact, and may be anybody's.
+
+A signature says nothing of time: --version and --min-version refuse an older release of the same owner. Versions count what is
+after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.
+
+--rebuilders 2 wants that two of the owners of the keys that --rebuilder-key names have made the release again, with the same
+bytes, and say so: see slipway rebuild. It is for folders and addresses of folders.`,
+		Example: "  slipway verify\n  slipway verify --key release.pub _output/release-tars\n" +
+			"  slipway verify --key release.pub https://dl.example.com/v1.37.1+acme.1/\n" +
+			"  slipway verify --key release.pub registry.example.com/kube-apiserver:v1.37.1_acme.1",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if key != "" {
+				public, err := signature.ReadPublic(c.Context(), key)
+				if err != nil {
+					return fmt.Errorf("read the key: %w", err)
+				}
+				want.Key = &public
+			}
+			if err := askRebuilders(c.Context(), rebuilders, &want); err != nil {
+				return err
+			}
+			reports, err := o.verify(c.Context(), args, want)
+			if err != nil {
+				return err
+			}
+			return o.verified(reports)
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, env://VARIABLE, or NAME://ID of a plugin")
+	c.Flags().IntVar(&want.Rebuilders, "rebuilders", 0, "how many owners of the keys of --rebuilder-key must have made the release again")
+	c.Flags().StringArrayVar(&rebuilders, "rebuilder-key", nil,
+		"the public key of somebody who makes releases again, as for --key; may be repeated")
+	c.Flags().StringVar(&want.Version, "version", "", "the version that it must have")
+	c.Flags().StringVar(&want.AtLeast, "min-version", "", "a version that it must not be older than")
+	return c
+}
+
+// askRebuilders reads the keys of those who must have made a release again.
+func askRebuilders(ctx context.Context, names []string, want *verify.Want) error {
+	for _, name := range names {
+		public, err := signature.ReadPublic(ctx, name)
+		if err != nil {
+			return fmt.Errorf("read the key: %w", err)
+		}
+		want.RebuilderKeys = append(want.RebuilderKeys, public)
+	}
+	return nil
+}
+
+// verify checks what is named: a folder or file, a web server's, or images.
+func (o commands) verify(ctx context.Context, args []string, want verify.Want) ([]*verify.Report, error) {
+	one := func(r *verify.Report, err error) ([]*verify.Report, error) { return []*verify.Report{r}, err }
+	if len(args) > 0 {
+		if strings.HasPrefix(args[0], "http://") || strings.HasPrefix(args[0], "https://") {
+			return one(verify.URL(ctx, args[0], want))
+		}
+		if at, ok := strings.CutPrefix(args[0], "oci:"); ok {
+			dir, name, _ := strings.Cut(at, "@")
+			return verify.Layout(ctx, dir, name, want)
+		}
+		_, err := os.Lstat(args[0])
+		if errors.Is(err, fs.ErrNotExist) && strings.Contains(args[0], "/") && strings.ContainsAny(filepath.Base(args[0]), ":@") {
+			return one(verify.Image(ctx, args[0], want))
+		}
+		if _, err := os.Stat(filepath.Join(args[0], "oci-layout")); err == nil {
+			return verify.Layout(ctx, args[0], "", want)
+		}
+	}
+	dir, err := o.releaseFolder(args)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.Mode().IsRegular() {
+		report, err := verify.Folder(ctx, dir, want)
+		if err != nil {
+			err = noRelease(err, dir, len(args) == 0)
+		}
+		return []*verify.Report{report}, err
+	}
+	described, err := release.Read(filepath.Dir(dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if _, ok := described.Artifact(filepath.Base(dir)); ok {
+			return one(verify.One(ctx, dir, want))
+		}
+	}
+	switch {
+	case !strings.HasSuffix(dir, path.Ext(input.Tarball)):
+		return nil, badrequest.Mark(fmt.Errorf("%s is in no %s beside it, so nothing says what it should be: fetch that of its "+
+			"release, too", dir, release.File))
+	case !want.Nothing():
+		return nil, badrequest.Mark(errors.New("a kubernetes-inputs.tar alone has neither signature nor order: verify the folder of its release"))
+	}
+	return one(verify.Inputs(ctx, dir))
+}
+
+// verified shows reports, and returns an error if something is wrong.
+func (o commands) verified(reports []*verify.Report) error {
+	if o.JSON {
+		var all any = reports
+		if len(reports) == 1 {
+			all = reports[0]
+		}
+		if err := o.PrintJSON(all); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, report := range reports {
+		if !o.JSON {
+			if err := report.Text(o.Out); err != nil {
+				return err
+			}
+		}
+		what := report.Folder
+		switch {
+		case !report.OK() && report.Signature == verify.NotConvinced:
+			errs = append(errs, fmt.Errorf("%s is not to be trusted: a signature is missing or wrong", what))
+		case !report.OK() && report.Version == "":
+			errs = append(errs, fmt.Errorf("%s is damaged: fetch or make it again", what))
+		case report.Problem != "":
+			errs = append(errs, fmt.Errorf("%s is release %s: %s", what, report.Version, report.Problem))
+		case !report.OK():
+			errs = append(errs, fmt.Errorf("%s differs from release %s: fetch or make the files listed above again, and remove those not of "+
+				"this release",
+				what, report.Version))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(reports, func(r *verify.Report) bool { return r.Signature == verify.NotChecked }) {
+		o.Say("name the public key by --key to check the signatures")
+	}
+	return nil
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package cli
-
-import "os"
-
-// notifyResized does nothing: there is no such signal.
-func notifyResized(chan<- os.Signal) {}
