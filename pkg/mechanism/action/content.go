@@ -259,6 +259,11 @@ func (r *reader) remember(p string, st statcache.Status, sum [sha256.Size]byte, 
 	r.stats.Remember(p, st, string(sum[:]), read)
 }
 
+// rememberWritten keeps the SHA-256 of a file that this run has written.
+func (r *reader) rememberWritten(p string, st statcache.Status, sum [sha256.Size]byte) {
+	r.stats.RememberWritten(p, st, string(sum[:]))
+}
+
 const bufferSize = 256 << 10 // bytes
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}

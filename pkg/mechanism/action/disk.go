@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"slipway.build/pkg/mechanism/statcache"
 )
@@ -38,9 +37,6 @@ func replace(final, fresh, old string) error {
 
 // largeFile is the size, in bytes, of a file that takes long to replace, and to free.
 const largeFile = 16 << 20
-
-// waitForTick waits until an edit of a file that was just renamed into place would be evident: only then can its content be remembered.
-func waitForTick() { time.Sleep(statcache.Tick + statcache.Tick/4) }
 
 // removeAll removes read-only folders, too, such as the Go command's module cache.
 func removeAll(dir string) error {

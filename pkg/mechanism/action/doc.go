@@ -20,8 +20,8 @@
 //
 // # Why a no-op is fast
 //
-// Contents are remembered by package statcache. The runner waits a tick before it reads an output that it has just renamed into place;
-// otherwise the next run would read it again. An edit is noticed even if the file's modification time is put back, because its change time
+// Contents are remembered by package statcache. The runner hashes outputs before it renames them into place, while nobody else writes to
+// them, so it neither reads them again nor waits until their times are old enough. An edit is noticed even if the file's modification time is put back, because its change time
 // moves on.
 //
 // # Results from a cache

@@ -352,8 +352,6 @@ func (r *remote) placeFetched(tmp string, outputs []*remoteOutput) error {
 			return err
 		}
 	}
-	waitForTick()
-	now := time.Now().UnixNano()
 	for _, a := range outputs {
 		for _, e := range a.entries {
 			st, err := statcache.Lstat(r.root + "/" + e.Path)
@@ -362,7 +360,7 @@ func (r *remote) placeFetched(tmp string, outputs []*remoteOutput) error {
 			}
 			d, err := e.digest()
 			if err == nil {
-				r.remember(e.Path, st, d.sum, now)
+				r.rememberWritten(e.Path, st, d.sum)
 			}
 		}
 	}

@@ -81,6 +81,9 @@ func (t *Task) place() error {
 			}
 		}
 	}
+	if err := t.hashOutputs(); err != nil {
+		return err
+	}
 	moved := 0
 	for _, v := range t.stale {
 		for _, out := range v.outputs {
@@ -88,6 +91,47 @@ func (t *Task) place() error {
 			moved++
 			if err := replace(t.run.absolute(out), t.temporary(out), old); err != nil {
 				return fmt.Errorf("rename %s into place: %w", out, err)
+			}
+		}
+	}
+	return nil
+}
+
+// hashOutputs finds the digests of output files that the action has not reported. Nobody else writes to them yet, so they need not be read
+// again after they have their names.
+func (t *Task) hashOutputs() error {
+	var g errgroup.Group
+	for _, v := range t.stale {
+		for _, out := range v.outputs {
+			top := t.temporary(out)
+			err := filepath.WalkDir(top, func(name string, d fs.DirEntry, err error) error {
+				if err != nil || !d.Type().IsRegular() {
+					return err
+				}
+				path := out
+				if rel := strings.TrimPrefix(name, top); rel != "" {
+					path += strings.TrimPrefix(filepath.ToSlash(rel), "/")
+				}
+				t.mu.Lock()
+				_, ok := t.facts.digests[path]
+				t.mu.Unlock()
+				if ok {
+					return nil
+				}
+				g.Go(func() error {
+					sum, err := t.run.hash(name)
+					if err != nil {
+						return err
+					}
+					t.mu.Lock()
+					defer t.mu.Unlock()
+					t.facts.digests[path] = sum
+					return nil
+				})
+				return nil
+			})
+			if err := errors.Join(err, g.Wait()); err != nil {
+				return fmt.Errorf("output %s: %w", out, err)
 			}
 		}
 	}
@@ -121,9 +165,7 @@ func (t *Task) settle(ctx context.Context) error {
 			t.callDone(v)
 		}
 	}
-	before := t.statuses(facts)
-	waitForTick()
-	t.remember(facts, before)
+	t.remember(facts)
 	outputs := make([][]content, len(t.stale))
 	var g errgroup.Group
 	for i, v := range t.stale {
@@ -159,37 +201,19 @@ func (t *Task) callDone(v *verdict) {
 	}
 }
 
-// statuses returns the status of each file whose content the action has reported: outputs with a digest, and inputs with a new hard link,
-// unless these differ in more than the change time.
-func (t *Task) statuses(facts facts) map[string]statcache.Status {
-	statuses := make(map[string]statcache.Status)
-	for out := range facts.digests {
+// remember keeps the digests of the output files, and of inputs with a new hard link, unless these differ in more than the change time.
+func (t *Task) remember(facts facts) {
+	for out, sum := range facts.digests {
 		if st, err := statcache.Lstat(t.run.absolute(out)); err == nil && st.Regular() {
-			statuses[out] = st
+			t.run.rememberWritten(out, st, sum)
 		}
 	}
 	for in, was := range facts.linked {
 		st, err := statcache.Lstat(t.run.absolute(in))
 		was.Ctime = st.Ctime
 		if err == nil && st == was.Status {
-			statuses[in] = st
+			t.run.rememberWritten(in, st, was.sum)
 		}
-	}
-	return statuses
-}
-
-// remember keeps the digests of these files if they have not changed for a tick.
-func (t *Task) remember(facts facts, before map[string]statcache.Status) {
-	now := time.Now().UnixNano()
-	for p, st := range before {
-		if after, err := statcache.Lstat(t.run.absolute(p)); err != nil || after != st {
-			continue
-		}
-		sum, ok := facts.digests[p]
-		if !ok {
-			sum = facts.linked[p].sum
-		}
-		t.run.remember(p, st, sum, now)
 	}
 }
 

@@ -33,6 +33,27 @@ func TestTimesMustBeOlderThanTick(t *testing.T) {
 	}
 }
 
+func TestWhatWasWrittenIsKnownAtOnceUntilItChanges(t *testing.T) {
+	t.Parallel()
+	now := time.Now().UnixNano() | 1 // no whole second
+	c := &Cache{entries: make(map[string]*entry)}
+	st := Status{Kind: File, Size: 3, Mtime: now, Ctime: now}
+	c.RememberWritten("fine", st, "sum")
+	if sum, ok := c.Lookup("fine", st); sum != "sum" || !ok {
+		t.Errorf("got %q, %t", sum, ok)
+	}
+	edited := st
+	edited.Ctime++
+	if _, ok := c.Lookup("fine", edited); ok {
+		t.Error("an edited file is known")
+	}
+	coarse := Status{Kind: File, Size: 3, Mtime: now - now%int64(time.Second), Ctime: now - now%int64(time.Second)}
+	c.RememberWritten("coarse", coarse, "sum")
+	if _, ok := c.Lookup("coarse", coarse); ok {
+		t.Error("an edit within the same second would go unnoticed")
+	}
+}
+
 func TestReadAsSaved(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
