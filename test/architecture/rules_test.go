@@ -215,7 +215,7 @@ var rules = []rule{
 	{"cli", "the root command, exit codes, and advice: what to do about an error", "how anything is done: it asks others",
 		[]string{network, archives, compressed, klauspost, docker, images}},
 	{"cli/session", "what all subcommands share: the process, the common flags, the tree, output", "any subcommand",
-		[]string{network, docker, images, plan, "pkg/prove/...", "pkg/ship/...", "pkg/maintain/...", "pkg/cli/making", "pkg/cli/shipping",
+		[]string{network, images, plan, "pkg/prove/...", "pkg/ship/...", "pkg/maintain/...", "pkg/cli/making", "pkg/cli/shipping",
 			"pkg/cli/maintaining", "pkg/cli/clusters", "pkg/cli/tests"}},
 	{"cli/making", "subcommands that make something of a tree, and those about shared caches", "how anything is made",
 		[]string{network, "pkg/prove/...", "pkg/cli/shipping", "pkg/cli/maintaining", "pkg/cli/clusters", "pkg/cli/tests"}},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -37,6 +36,7 @@ func (f *makeFlags) add(o commands, c *cobra.Command, otherwise string) {
 	flags.StringVarP(&f.output, "output", "o", "", "also copy the results to this folder")
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and why; do nothing")
 	flags.BoolVar(&f.everywhere, "all-platforms", false, "for every platform of the catalog")
+	o.MemoryFlag(c)
 	f.cache.add(o, c)
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
 }
@@ -154,7 +154,7 @@ func (o commands) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 			return p, planned, err
 		},
 		Output:  f.output,
-		Budget:  action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()},
+		Budget:  o.budget(),
 		Events:  show,
 		Cache:   cache.results(),
 		Program: program,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,6 +170,7 @@ that a release does not need: binaries, images, licenses. So later runs work wit
 		},
 	}
 	r.add(o, c)
+	o.MemoryFlag(c)
 	return c
 }
 
@@ -180,7 +180,7 @@ func (o commands) runCached(ctx context.Context, p *project.Project, graph *acti
 	view := o.View(func(string) bool { return false })
 	defer view.Close()
 	show := use.begin(cacheFlags{}, view.Event)
-	opts.Budget = action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()}
+	opts.Budget = o.budget()
 	opts.Cache = use.results()
 	opts.Locked = true
 	opts.Events = func(e action.Event) {

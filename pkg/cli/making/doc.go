@@ -5,9 +5,13 @@
 package making
 
 import (
+	"cmp"
+	"runtime"
+
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/mechanism/action"
 )
 
 type commands struct{ *session.Session }
@@ -17,4 +21,9 @@ func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
 	return []*cobra.Command{newBuild(o), newImages(o), newRelease(o), newSource(o), newGenerate(o), newRun(o), newShell(o), newBazel(o), newCatalog(o),
 		newCache(o)}
+}
+
+// budget returns what actions may take of the machine.
+func (o commands) budget() action.Budget {
+	return action.Budget{CPU: runtime.NumCPU() + 1, Memory: cmp.Or(int64(o.Memory), memory())}
 }

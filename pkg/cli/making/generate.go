@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"time"
 
@@ -54,6 +53,7 @@ published. Groups of generators have upstream's names, and run in upstream's ord
 	c.Flags().BoolVar(&compare, "compare", false, "compare what generators make of Kubernetes with what upstream published")
 	c.Flags().BoolVar(&check, "check", false, "list the generated files that are not up to date; change nothing")
 	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print which generators would run, and why; do nothing")
+	o.MemoryFlag(c)
 	return c
 }
 
@@ -95,8 +95,7 @@ func (o commands) generate(ctx context.Context, check, dryRun bool) error {
 			return err
 		}
 		graph := &action.Graph{Root: p.Root, State: project.State, Actions: all}
-		budget := action.Budget{CPU: runtime.NumCPU() + 1, Memory: memory()}
-		if err := graph.Run(ctx, action.Options{Budget: budget, Events: view.Event, Locked: true}); err != nil {
+		if err := graph.Run(ctx, action.Options{Budget: o.budget(), Events: view.Event, Locked: true}); err != nil {
 			return session.ShownError{Err: err}
 		}
 		if found, err = own.Differences(generators); err != nil || check {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -14,6 +15,7 @@ import (
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/mechanism/variable"
 )
 
 // An IO connects a command to its process: output, and the environment. Tests make their own.
@@ -39,6 +41,7 @@ type Session struct {
 	Mode    console.Mode
 	JSON    bool
 	Verbose int
+	Memory  Bytes // that actions may take together; 0: what the machine has
 
 	saidIgnored bool // see sayIgnored
 }
@@ -135,3 +138,41 @@ func Is[T error](err error) bool {
 
 // PasswordVariable has the password of a private key, as for cosign.
 const PasswordVariable = "COSIGN_PASSWORD"
+
+// Bytes is an amount of memory, as a flag: 5GiB, 800m.
+type Bytes int64
+
+// Set reads an amount.
+func (b *Bytes) Set(text string) error {
+	n, err := units.RAMInBytes(text)
+	if err != nil || n <= 0 {
+		return errors.New("want an amount such as 5GiB or 800m")
+	}
+	*b = Bytes(n)
+	return nil
+}
+
+func (b *Bytes) String() string {
+	if *b == 0 {
+		return ""
+	}
+	return units.BytesSize(float64(*b))
+}
+
+// Type names the kind of the flag in help.
+func (*Bytes) Type() string { return "bytes" }
+
+// memory reads SLIPWAY_MEMORY.
+func memory(getenv func(string) string) (b Bytes, err error) {
+	if value := getenv("SLIPWAY_MEMORY"); value != "" && b.Set(value) != nil {
+		err = variable.Bad("SLIPWAY_MEMORY", value, "an amount such as 5GiB or 800m")
+	}
+	return b, err
+}
+
+// MemoryFlag adds the flag that bounds the memory of actions.
+func (o *Session) MemoryFlag(c *cobra.Command) {
+	o.Memory, _ = memory(o.Getenv) // what is wrong with a variable is said before a command runs
+	c.Flags().Var(&o.Memory, "memory", "how much memory compiles may take together, by what they took last; one runs in any case "+
+		"(default $SLIPWAY_MEMORY, else what the machine has available)")
+}

@@ -51,6 +51,8 @@ func CheckVariables(getenv func(string) string) error {
 	}
 	_, err := project.SettingsFrom(getenv)
 	errs = append(errs, err)
+	_, err = memory(getenv)
+	errs = append(errs, err)
 	_, err = Verbosity(getenv)
 	errs = append(errs, err)
 	_, err = variable.OneOf(getenv, "KUBE_COVERMODE", "set", "count", "atomic")

@@ -60,7 +60,7 @@ func TestBuildImage(t *testing.T) {
 			"'\n' ' '")
 		want := "uid=1000(build) gid=1000(build) groups=1000(build)\n/\ngo version " + i.Pin.Version + " " + e.Platform.String() + "\n" +
 			"build:build 755 /tree\nbuild:build 755 /tree/_output\nbuild:build 755 /modules\nbuild:build 755 /cache\nbuild:build 755 /cache/home\n" +
-			"build:build 755 /out\nroot:root 555 /usr/local/go/bin/go\n" +
+			"build:build 755 /out\nroot:root 755 /usr/local/go/bin/go\n" +
 			"touch: cannot touch '/x': Read-only file system\nHOME HOSTNAME LANG PATH PWD "
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
