@@ -1,7 +1,7 @@
 // Package cli is the slipway command: its subcommands, their flags, and the exit codes.
 //
-// Each subcommand is in a package below this one, with what it alone uses: making, shipping, maintaining, clusters, tests. What all share is in
-// package session.
+// Each subcommand is in a package below this one, with what it alone uses: making, shipping, maintaining, clusters, tests. What all share
+// is in package session.
 //
 // The defaults of flags come from the Kubernetes variables of the same meaning, so that `make` and `slipway` do the same
 // thing: mage targets call Run with the arguments that a person would type.

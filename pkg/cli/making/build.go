@@ -106,7 +106,8 @@ With --quick, the release is for the host's linux platform only, without the tes
 		},
 	}
 	f.add(o, c, "all; with --quick linux on the host's processor")
-	c.Flags().BoolVar(&quick, "quick", o.IsOn(session.FastBuild), "only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
+	c.Flags().BoolVar(&quick, "quick", o.IsOn(session.FastBuild),
+		"only for the host's linux platform, without the test set (default $KUBE_FASTBUILD)")
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
 	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out "+
 		"unless it is asked for")

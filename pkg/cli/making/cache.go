@@ -118,7 +118,8 @@ func (u *cacheUse) summary() string {
 	if n == (sharedcache.Counts{}) {
 		return ""
 	}
-	text := fmt.Sprintf("cache %s: %d of %s, %s fetched", u.Name, n.Hits, session.Count(int(n.Hits+n.Misses+n.Untrusted), "result"), size(n.Fetched))
+	text := fmt.Sprintf("cache %s: %d of %s, %s fetched", u.Name, n.Hits,
+		session.Count(int(n.Hits+n.Misses+n.Untrusted), "result"), size(n.Fetched))
 	if n.Untrusted > 0 {
 		text += fmt.Sprintf("; %s not signed by a key that counts", session.Count(int(n.Untrusted), "result"))
 	}

@@ -65,8 +65,9 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 		},
 	}
 	c.Flags().BoolVar(&artifacts, "artifacts", false, "list the artifacts of a release")
-	c.Flags().BoolVar(&quick, "quick", o.IsOn(session.FastBuild), "with --artifacts: the release of the host's linux platform, without the test set "+
-		"(default $KUBE_FASTBUILD)")
+	c.Flags().BoolVar(&quick, "quick", o.IsOn(session.FastBuild),
+		"with --artifacts: the release of the host's linux platform, without the test set "+
+			"(default $KUBE_FASTBUILD)")
 	c.Flags().StringVar(&platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"),
 		"with --artifacts: the release of these platforms (default $KUBE_BUILD_PLATFORMS)")
 	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)

@@ -1,5 +1,5 @@
-// Package making has the subcommands that make something of a tree: binaries, images, releases, generated code. It also has those about what
-// they would make, and about shared caches.
+// Package making has the subcommands that make something of a tree: binaries, images, releases, generated code. It also has those about
+// what they would make, and about shared caches.
 //
 // What must never be in here: how anything is made.
 package making
@@ -19,8 +19,8 @@ type commands struct{ *session.Session }
 // New returns the subcommands.
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
-	return []*cobra.Command{newBuild(o), newImages(o), newRelease(o), newSource(o), newGenerate(o), newRun(o), newShell(o), newBazel(o), newCatalog(o),
-		newCache(o)}
+	return []*cobra.Command{newBuild(o), newImages(o), newRelease(o), newSource(o), newGenerate(o), newRun(o), newShell(o), newBazel(o),
+		newCatalog(o), newCache(o)}
 }
 
 // budget returns what actions may take of the machine.

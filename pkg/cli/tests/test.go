@@ -72,7 +72,8 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 	flags.Lookup("race").NoOptDefVal = "-race"
 	flags.StringVar(&run.timeout, "timeout", o.Getenv("KUBE_TIMEOUT"),
 		"how long the tests of one package may take (default $KUBE_TIMEOUT, else 180s; with --integration 600s)")
-	flags.BoolVar(&run.cover, "cover", o.IsOn(session.Cover), "measure coverage, for $KUBE_COVER_REPORT_DIR or _output/coverage (default $KUBE_COVER)")
+	flags.BoolVar(&run.cover, "cover", o.IsOn(session.Cover),
+		"measure coverage, for $KUBE_COVER_REPORT_DIR or _output/coverage (default $KUBE_COVER)")
 	flags.StringVar(&run.junit, "junit-dir", cmp.Or(o.Getenv("KUBE_JUNIT_REPORT_DIR"), o.Getenv("ARTIFACTS")),
 		"also write a JUnit XML report to this folder (default $KUBE_JUNIT_REPORT_DIR, else $ARTIFACTS)")
 	flags.BoolVar(&run.subtests, "junit-subtests", !o.IsOn(session.PruneReports),

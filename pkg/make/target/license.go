@@ -20,8 +20,8 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A Group is a number of binaries of one module for one platform, which share a list of packages, a folder of license texts, and the names of
-// licenses.
+// A Group is a number of binaries of one module for one platform, which share a list of packages, a folder of license texts, and the
+// names of licenses.
 type Group struct {
 	Name     string
 	On       catalog.Platform

@@ -68,8 +68,8 @@ func SourceTarball() *Tarball {
 // kubernetes is the module that has the manifests of e2e tests.
 const kubernetes = "k8s.io/kubernetes"
 
-// PortableTestTarball returns the tarball of what the test set needs besides binaries: the manifests that upstream's e2e tests read, from the
-// module that the tests are compiled from.
+// PortableTestTarball returns the tarball of what the test set needs besides binaries: the manifests that upstream's e2e tests read, from
+// the module that the tests are compiled from.
 func PortableTestTarball() *Tarball {
 	return &Tarball{
 		Name: catalog.PortableTestTarball, Top: "kubernetes", Version: true,

@@ -21,8 +21,8 @@
 // # Why a no-op is fast
 //
 // Contents are remembered by package statcache. The runner hashes outputs before it renames them into place, while nobody else writes to
-// them, so it neither reads them again nor waits until their times are old enough. An edit is noticed even if the file's modification time is put back, because its change time
-// moves on.
+// them, so it neither reads them again nor waits until their times are old enough. An edit is noticed even if the file's modification
+// time is put back, because its change time moves on.
 //
 // # Results from a cache
 //

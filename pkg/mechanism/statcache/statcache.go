@@ -109,8 +109,8 @@ func (c *Cache) Remember(name string, st Status, sum string, read int64) {
 	c.dirty = true
 }
 
-// RememberWritten keeps the sum of a file whose content its user has written, and which has just got its name: it does not have to be read a
-// tick later. Only an edit within the tick of the rename that leaves the size would go unnoticed.
+// RememberWritten keeps the sum of a file whose content its user has written, and which has just got its name: it does not have to be
+// read a tick later. Only an edit within the tick of the rename that leaves the size would go unnoticed.
 func (c *Cache) RememberWritten(name string, st Status, sum string) {
 	c.Remember(name, st, sum, max(st.Mtime, st.Ctime)+int64(Tick)+1)
 }

@@ -112,8 +112,8 @@ func slipwayReads(t testing.TB, patch []byte) (result files, sure bool, err erro
 
 var fragmentHeader = regexp.MustCompile(`^@@ -\d+(,\d+)? \+\d+(,\d+)? @@`)
 
-// malformed reports whether a patch has a line that begins like a header and is none, such as one that was cut off. Git ends a patch there, or
-// goes on with the next line; slipway refuses it.
+// malformed reports whether a patch has a line that begins like a header and is none, such as one that was cut off. Git ends a patch
+// there, or goes on with the next line; slipway refuses it.
 func malformed(patch []byte) bool {
 	for line := range bytes.Lines(patch) {
 		if bytes.HasPrefix(line, []byte("@@ -")) && !fragmentHeader.Match(line) ||

@@ -169,8 +169,8 @@ func hasFile(dir string) bool {
 	}) != nil
 }
 
-// relevant returns those of the names that a build may read. Whether git ignores a file says nothing about that, with two exceptions: hidden
-// files and folders at the top other than Bazel's, such as those of editors, and Bazel's settings of this machine.
+// relevant returns those of the names that a build may read. Whether git ignores a file says nothing about that, with two exceptions:
+// hidden files and folders at the top other than Bazel's, such as those of editors, and Bazel's settings of this machine.
 func (r *Repo) relevant(ctx context.Context, extra []string) ([]string, error) {
 	var read, personal []string
 	for _, name := range extra {
