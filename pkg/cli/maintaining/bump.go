@@ -146,12 +146,15 @@ func RecoverBump(ctx context.Context, s *session.Session, c *cobra.Command) erro
 
 // undoBump undoes an interrupted bump, and says so. The caller holds the tree's lock.
 func (o commands) undoBump(ctx context.Context, root string) error {
-	title, err := bump.Recover(ctx, root, o.Getenv)
+	title, edited, err := bump.Recover(ctx, root, o.Getenv)
 	if err != nil {
 		return fmt.Errorf("undo the interrupted bump of this tree: %w", err)
 	}
 	if title != "" {
 		fmt.Fprintf(o.Err, "the interrupted bump to %s is undone\n", title)
+	}
+	for _, name := range edited {
+		fmt.Fprintf(o.Err, "%s was edited since, and stays as it is\n", name)
 	}
 	return nil
 }

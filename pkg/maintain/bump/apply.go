@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/tree/folder"
@@ -44,6 +46,42 @@ func list(ctx context.Context, repo *worktree.Repo, args ...string) ([]string, e
 	return slices.DeleteFunc(strings.Split(string(out), "\x00"), func(name string) bool { return name == "" }), err
 }
 
+// withIndex returns the repository with an index of its own, a file in workDir, that has a commit. The user's index may be locked, or have
+// flags that hide changes.
+func withIndex(ctx context.Context, repo *worktree.Repo, name, commit string) (*worktree.Repo, error) {
+	file := filepath.Join(workDir(repo.Root), name)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return nil, err
+	}
+	own := repo.With("GIT_INDEX_FILE=" + file)
+	_, err := own.Run(ctx, nil, "read-tree", commit)
+	return own, err
+}
+
+// changesSince lists the tracked files with changes since a commit, in the tree or in the user's index. Own is the repository with an index
+// that has the commit. Files that a sparse checkout leaves out are no changes.
+func changesSince(ctx context.Context, repo, own *worktree.Repo, commit string) ([]string, error) {
+	changed, err := differing(ctx, own, commit)
+	if err != nil {
+		return nil, err
+	}
+	staged, err := list(ctx, repo, "diff", "--cached", "--name-only", "--no-renames", commit)
+	if err != nil {
+		return nil, err
+	}
+	tagged, err := list(ctx, repo, "ls-files", "-t")
+	if err != nil {
+		return nil, err
+	}
+	changed = slices.DeleteFunc(changed, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(repo.Root, filepath.FromSlash(name)))
+		return errors.Is(err, fs.ErrNotExist) && slices.Contains(tagged, "S "+name)
+	})
+	changed = append(changed, staged...)
+	slices.Sort(changed)
+	return slices.Compact(changed), nil
+}
+
 // differing lists the tracked files in which a work tree differs from a commit.
 func differing(ctx context.Context, repo *worktree.Repo, commit string) ([]string, error) {
 	return list(ctx, repo, "diff", "--name-only", "--no-renames", "--ignore-submodules=none", commit)
@@ -60,24 +98,30 @@ func (p *preparation) copyTree(ctx context.Context) error {
 		return fmt.Errorf("find the last commit: %w", err)
 	}
 	p.commit = strings.TrimSpace(string(commit))
-	dirty, err := differing(ctx, repo, p.commit)
+	if err := errors.Join(os.RemoveAll(workDir(p.Root)), os.MkdirAll(copyDir(p.Root), 0o777)); err != nil {
+		return err
+	}
+	p.repo = repo
+	if p.own, err = withIndex(ctx, repo, "index", p.commit); err != nil {
+		return err
+	}
+	p.copied = p.own.With("GIT_WORK_TREE=" + copyDir(p.Root))
+	dirty, err := changesSince(ctx, repo, p.own, p.commit)
 	if err != nil {
 		return err
 	}
 	if len(dirty) > 0 {
-		more := ""
-		if len(dirty) > 3 {
-			more = fmt.Sprintf(" and %d more", len(dirty)-3)
-		}
-		return fmt.Errorf("changes to %s%s are not committed: commit or stash them first", strings.Join(dirty[:min(3, len(dirty))], ", "), more)
+		return notCommitted("changes to ", dirty)
 	}
-	if err := errors.Join(os.RemoveAll(workDir(p.Root)), os.MkdirAll(copyDir(p.Root), 0o777)); err != nil {
+	untracked, err := list(ctx, repo, "ls-files", "--others", "patches", "images")
+	if err != nil {
 		return err
 	}
-	// The copy has an index of its own, since flags in the user's may hide changes.
-	p.repo, p.copied = repo, repo.With("GIT_WORK_TREE="+copyDir(p.Root), "GIT_INDEX_FILE="+filepath.Join(workDir(p.Root), "index"))
-	if _, err := p.copied.Run(ctx, nil, "read-tree", p.commit); err != nil {
-		return err
+	untracked = slices.DeleteFunc(untracked, func(name string) bool {
+		return path.Ext(name) != ".patch" || path.Base(path.Dir(name)) != "patches"
+	})
+	if len(untracked) > 0 { // a build applies them
+		return notCommitted("", untracked)
 	}
 	names, err := list(ctx, p.copied, "ls-files")
 	if err != nil {
@@ -91,7 +135,15 @@ func (p *preparation) copyTree(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// copyFile copies a file or a link. In a sparse checkout, files are missing.
+func notCommitted(what string, names []string) error {
+	more := ""
+	if len(names) > 3 {
+		more = fmt.Sprintf(" and %d more", len(names)-3)
+	}
+	return fmt.Errorf("%s%s%s are not committed: commit or stash them first", what, strings.Join(names[:min(3, len(names))], ", "), more)
+}
+
+// copyFile copies a file or a link. In a sparse checkout, files are missing. A submodule is a folder.
 func copyFile(from, to string) error {
 	info, err := os.Lstat(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,6 +151,9 @@ func copyFile(from, to string) error {
 	}
 	if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o777)); err != nil {
 		return err
+	}
+	if info.IsDir() {
+		return os.MkdirAll(to, 0o777)
 	}
 	if info.Mode()&fs.ModeSymlink == 0 {
 		return atomicfile.Copy(from, to)
@@ -130,7 +185,7 @@ type undoLog struct {
 
 // apply puts the files of the copy into the tree. If that fails, they are undone.
 func (p *preparation) apply(ctx context.Context, u undoLog) error {
-	edited, err := differing(ctx, p.repo, p.commit)
+	edited, err := changesSince(ctx, p.repo, p.own, p.commit)
 	if err != nil {
 		return err
 	}
@@ -149,7 +204,7 @@ func (p *preparation) apply(ctx context.Context, u undoLog) error {
 	}
 	for _, name := range slices.Concat(u.Changed, u.Added) {
 		if err := place(p.Root, name); err != nil {
-			if undoErr := u.undo(context.WithoutCancel(ctx), p.Root, p.repo); undoErr != nil {
+			if _, undoErr := u.undo(context.WithoutCancel(ctx), p.Root, p.repo); undoErr != nil {
 				return errors.Join(err, undoErr)
 			}
 			return fmt.Errorf("%w; nothing was changed", err)
@@ -169,15 +224,27 @@ func (u undoLog) write(root string) error {
 // place gives a file of the tree the content that it has in the copy, or removes it.
 func place(root, name string) error {
 	from, to := filepath.Join(copyDir(root), filepath.FromSlash(name)), filepath.Join(root, filepath.FromSlash(name))
-	whole := filepath.Join(workDir(root), "whole") // beside the tree, where a kill leaves it unseen
+	whole := filepath.Join(workDir(root), "whole") // in _output, where git ignores what a kill leaves
 	err := atomicfile.Copy(from, whole)
 	if errors.Is(err, fs.ErrNotExist) {
 		return os.Remove(to)
 	}
-	if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o777)); err != nil {
+	if err != nil {
 		return err
 	}
-	return os.Rename(whole, to)
+	return move(whole, to)
+}
+
+// move renames a file into the tree. _output may be on another disk.
+func move(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	err := os.Rename(from, to)
+	if errors.Is(err, syscall.EXDEV) {
+		return atomicfile.Copy(from, to)
+	}
+	return err
 }
 
 // inPlace reports whether a file is in the tree as it is in the copy, or in neither of them.
@@ -187,22 +254,69 @@ func inPlace(root, name string) bool {
 	return bytes.Equal(old, new) && errors.Is(oldErr, fs.ErrNotExist) == errors.Is(newErr, fs.ErrNotExist)
 }
 
-// undo gives the files that the bump has put in place the content of the commit. All other files stay as they are, also those that were
-// edited since. If undo is interrupted, it can run again.
-func (u undoLog) undo(ctx context.Context, root string, repo *worktree.Repo) error {
-	untouched := func(name string) bool { return !inPlace(root, name) }
-	for _, name := range slices.DeleteFunc(slices.Clone(u.Added), untouched) {
-		if err := os.Remove(filepath.Join(root, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// undo gives the files that the bump has put in place the content of the commit. All other files stay as they are: those that were edited
+// since, which it returns, and those that were committed since. If undo is interrupted, it can run again.
+func (u undoLog) undo(ctx context.Context, root string, repo *worktree.Repo) (edited []string, err error) {
+	now, err := withIndex(ctx, repo, "head", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	tracked, err := list(ctx, now, "ls-files")
+	if err != nil {
+		return nil, err
+	}
+	differ, err := differing(ctx, now, "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	var restore []string
+	for _, name := range slices.Concat(u.Changed, u.Added) {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		_, missing := os.Lstat(file)
+		committed := missing != nil
+		if slices.Contains(tracked, name) {
+			committed = !slices.Contains(differ, name)
+		}
+		switch {
+		case committed:
+		case !inPlace(root, name):
+			edited = append(edited, name)
+		case slices.Contains(u.Changed, name):
+			restore = append(restore, name)
+		default:
+			if err := os.Remove(file); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := u.restore(ctx, root, repo, restore); err != nil {
+		return nil, err
+	}
+	return edited, errors.Join(os.Remove(undoFile(root)), os.RemoveAll(workDir(root)))
+}
+
+// restore gives files the content of the commit, each at once. It does not touch the user's index.
+func (u undoLog) restore(ctx context.Context, root string, repo *worktree.Repo, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	old := filepath.Join(workDir(root), "old")
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
+	own, err := withIndex(ctx, repo, "index", u.Commit)
+	if err != nil {
+		return err
+	}
+	if _, err := own.Run(ctx, strings.NewReader(strings.Join(names, "\x00")), "checkout-index", "-z", "--stdin", "--prefix="+old+"/"); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := move(filepath.Join(old, filepath.FromSlash(name)), filepath.Join(root, filepath.FromSlash(name))); err != nil {
 			return err
 		}
 	}
-	if changed := slices.DeleteFunc(slices.Clone(u.Changed), untouched); len(changed) > 0 {
-		if _, err := repo.Run(ctx, strings.NewReader(strings.Join(changed, "\x00")), "restore", "--source="+u.Commit, "--worktree",
-			"--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
-			return err
-		}
-	}
-	return errors.Join(os.Remove(undoFile(root)), os.RemoveAll(workDir(root)))
+	return nil
 }
 
 // Pending reports whether a bump of the tree at root was killed while it put files in place.
@@ -211,22 +325,24 @@ func Pending(root string) bool {
 	return err == nil
 }
 
-// Recover undoes such a bump, and returns what it was, such as "Kubernetes v1.36.4". Without one, it does nothing and returns "".
-func Recover(ctx context.Context, root string, env func(string) string) (title string, err error) {
+// Recover undoes a bump that was killed while it put files in place. It returns the bump's title, such as "Kubernetes v1.36.4", or "" if there
+// was none, and the files that stay since they were edited.
+func Recover(ctx context.Context, root string, env func(string) string) (title string, edited []string, err error) {
 	data, err := os.ReadFile(undoFile(root))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var u undoLog
 	if err := json.Unmarshal(data, &u); err != nil {
-		return "", fmt.Errorf("%s is damaged; compare the tree with the last commit, and remove the file: %w", undoFile(root), err)
+		return "", nil, fmt.Errorf("%s is damaged; compare the tree with the last commit, and remove the file: %w", undoFile(root), err)
 	}
 	repo, err := open(root, env)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return u.Title, u.undo(ctx, root, repo)
+	edited, err = u.undo(ctx, root, repo)
+	return u.Title, edited, err
 }

@@ -117,7 +117,7 @@ func TestApply(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
 	}
-	if title, err := Recover(t.Context(), b.Root, b.Getenv); title != "" || err != nil {
+	if title, _, err := Recover(t.Context(), b.Root, b.Getenv); title != "" || err != nil {
 		t.Errorf("recovered %q, error %v, after a bump that was whole", title, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestKilledBumpIsUndone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			title, err := Recover(t.Context(), b.Root, b.Getenv)
+			title, _, err := Recover(t.Context(), b.Root, b.Getenv)
 			if title != "Kubernetes v1.36.2" || err != nil {
 				t.Errorf("after %d steps: title %q, error %v", steps, title, err)
 			}
@@ -193,7 +193,7 @@ func TestEditsAfterAKillStay(t *testing.T) {
 		b.Write(name, "an edit")
 		want[name] = "an edit"
 	}
-	if _, err := Recover(t.Context(), b.Root, b.Getenv); err != nil {
+	if _, _, err := Recover(t.Context(), b.Root, b.Getenv); err != nil {
 		t.Fatal(err)
 	}
 	b.check(t, "after edits", want)
@@ -245,5 +245,82 @@ func TestFlagsOfTheIndexHideNoChange(t *testing.T) {
 	changed, added, err := p.changes(t.Context())
 	if diff := cmp.Diff([]string{"a", "b"}, changed); err != nil || diff != "" || len(added) > 0 {
 		t.Errorf("error %v, added %q, changed %s", err, added, diff)
+	}
+}
+
+// kill puts all files in place, as a bump does that is killed after that.
+func (b bumped) kill(t *testing.T) {
+	t.Helper()
+	if err := b.undoLog.write(b.Root); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(b.Changed, b.Added...) {
+		if err := place(b.Root, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The user's index has no part in undoing a bump: it may be locked, or say that a file shall not be looked at.
+func TestBumpIsUndoneWhateverTheIndexSays(t *testing.T) {
+	t.Parallel()
+	b := newBumped(t)
+	before := b.content(t)
+	b.Git("update-index", "--skip-worktree", "a")
+	b.Git("update-index", "--assume-unchanged", "b/[c]")
+	b.kill(t)
+	if err := os.WriteFile(filepath.Join(b.Dir, ".git", "index.lock"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, edited, err := Recover(t.Context(), b.Root, b.Getenv); err != nil || len(edited) > 0 {
+		t.Errorf("edited %q, error %v", edited, err)
+	}
+	b.check(t, "with a locked index", before)
+}
+
+func TestWhatWasCommittedAfterAKillStays(t *testing.T) {
+	t.Parallel()
+	b := newBumped(t)
+	b.kill(t)
+	b.Repo.Commit()
+	want := b.content(t)
+	if _, edited, err := Recover(t.Context(), b.Root, b.Getenv); err != nil || len(edited) > 0 {
+		t.Errorf("edited %q, error %v", edited, err)
+	}
+	b.check(t, "after a commit", want)
+}
+
+func TestRecoverNamesWhatWasEdited(t *testing.T) {
+	t.Parallel()
+	b := newBumped(t)
+	b.kill(t)
+	b.Write("a", "an edit")
+	_, edited, err := Recover(t.Context(), b.Root, b.Getenv)
+	if diff := cmp.Diff([]string{"a"}, edited); err != nil || diff != "" {
+		t.Errorf("error %v, edited %s", err, diff)
+	}
+}
+
+// A bump looks at the files itself, and not at what flags of the index say of them.
+func TestEditsThatTheIndexHidesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, hide := range map[string]func(r *gittest.Repo){
+		"assume-unchanged": func(r *gittest.Repo) { r.Git("update-index", "--assume-unchanged", "a"); r.Write("a", "an edit") },
+		"skip-worktree":    func(r *gittest.Repo) { r.Git("update-index", "--skip-worktree", "a"); r.Write("a", "an edit") },
+		"staged only":      func(r *gittest.Repo) { r.Write("a", "an edit"); r.Git("add", "a"); r.Write("a", "old") },
+		"a new patch":      func(r *gittest.Repo) { r.Write("patches/a.patch", "a patch") },
+		"an ignored patch": func(r *gittest.Repo) {
+			r.Write(".git/info/exclude", "*.patch")
+			r.Write("images/x/patches/a.patch", "a patch")
+		},
+	} {
+		r := gittest.New(t)
+		r.Write("a", "old")
+		r.Commit()
+		hide(r)
+		p := &preparation{session: &session{Options: Options{Root: r.Dir, Getenv: r.Env()}}}
+		if err := p.copyTree(t.Context()); err == nil || !strings.Contains(err.Error(), "not committed") {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }

@@ -113,13 +113,14 @@ func (s *session) start(ctx context.Context) (err error) {
 type preparation struct {
 	*session
 	Report
-	repo, copied *worktree.Repo // of the tree, and with the copy as its work tree
-	commit       string         // that was copied
+	repo, own *worktree.Repo // of the tree; with an index of its own that has the commit
+	copied    *worktree.Repo // own, with the copy as its work tree
+	commit    string         // that was copied
 
 	draft     *catalog.Draft    // of the copy's release.yaml
 	compileGo string            // the version of the Go that will compile
-	required  map[string]wanted // what go.mod files that are rewritten must end in, by folder
-	before    map[string]wanted // what upstream's versions in the tree ask of a go.mod, by folder
+	required  map[string]wanted // what each rewritten go.mod must require, by folder
+	before    map[string]wanted // what upstream asks for in the versions before the bump, by folder
 	leftOut   []string          // folders of projects that the new tree does not have
 	docs      map[string]string // texts in documents, and what replaces them
 

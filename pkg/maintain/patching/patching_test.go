@@ -281,6 +281,17 @@ func TestWorkIsNeverLost(t *testing.T) {
 	}
 	w.git("stash", "drop", "--quiet")
 
+	w.git("switch", "-q", "-c", "experiment")
+	w.commit("Three", "pkg/kubelet.go", "Three = 3", "Three = 33")
+	w.git("switch", "-q", "main")
+	refused("another branch", "1 commits on other branches", w.Unsaved(t.Context()))
+	w.git("branch", "-q", "-D", "experiment")
+	w.git("checkout", "-q", "v1.99.1")
+	if _, err := w.Save(t.Context(), false); err == nil || !strings.Contains(err.Error(), "on no branch") || len(w.patches()) != 3 {
+		t.Errorf("save of upstream's version: %v, %v", err, w.patches())
+	}
+	w.git("switch", "-q", "main")
+
 	other := filepath.Join(t.TempDir(), "mine")
 	write(t, filepath.Join(other, "file"), "mine")
 	w.Copy = other

@@ -117,6 +117,13 @@ func (w *Workspace) savable(ctx context.Context, repo *git.Repo, rec *record) er
 	} else if aborted {
 		return &NotYetError{repo.Dir, path.Join(w.series().Dir(), slices.Min(slices.Collect(maps.Keys(rec.Patches))))}
 	}
+	head, err := repo.Line(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	if _, detached := repo.Line(ctx, "symbolic-ref", "--quiet", "HEAD"); detached != nil && head == rec.Base && len(rec.Patches) > 0 {
+		return fmt.Errorf("%s: upstream's version is checked out, without the patches and on no branch", repo.Dir)
+	}
 	base, err := repo.Line(ctx, "rev-list", "--max-count=1", rec.Base, "^HEAD") // empty if HEAD has it
 	if err != nil {
 		return err

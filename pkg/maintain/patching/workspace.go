@@ -193,7 +193,13 @@ func (r *record) unsaved(ctx context.Context, repo *git.Repo) error {
 		return err
 	}
 	behind, ahead, _ := strings.Cut(diverged, "\t")
+	elsewhere, err := repo.Line(ctx, "rev-list", "--count", "--branches", "--not", r.Tip, "HEAD")
+	if err != nil {
+		return err
+	}
 	switch {
+	case elsewhere != "0":
+		return unsaved(elsewhere + " commits on other branches")
 	case ahead == "1":
 		return unsaved("1 commit that is in no patch")
 	case ahead != "0":

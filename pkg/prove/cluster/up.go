@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -35,8 +36,9 @@ type Options struct {
 // DefaultWait is how long Up waits for each part, which takes seconds on a machine that is not slow.
 const DefaultWait = 2 * time.Minute
 
-// Up makes a cluster, and returns when it is ready. It first removes what an unfinished Up has left. If the cluster is up already,
-// it does nothing. The caller makes sure that one Up or Down runs at a time in a folder.
+// Up creates a cluster, and returns when it is ready. If the cluster runs, Up changes nothing. Otherwise it first removes what is there: an
+// unfinished cluster, one with a process that has ended, or one from before the last boot. The caller makes sure that one Up or Down runs at a
+// time in a folder.
 //
 // After a failure, what was made remains for inspection, and Down removes it. The state is nil if nothing was made.
 func Up(ctx context.Context, o Options) (*State, error) {
@@ -160,8 +162,8 @@ func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
 	return b.Unpack(ctx, dir, slices.Concat(nodePrograms, networkPlugins, nodeImages, b.Archives()), folders...)
 }
 
-// programs are those by which this machine makes nodes, with their Debian packages. What runs in nodes is the release's.
-var programs = []struct{ name, debian string }{
+// hostTools are the programs of this machine that create nodes, with their Debian packages. What runs in nodes is the release's.
+var hostTools = []struct{ name, debian string }{
 	{"ip", "iproute2"}, {"nsenter", "util-linux"}, {"pivot_root", "util-linux"}, {"mount", "mount"},
 }
 
@@ -176,9 +178,12 @@ func requireMachine() error {
 		return ErrNotRoot
 	}
 	var lacks, packages []string
-	for _, p := range programs {
+	for _, p := range hostTools {
 		// In the PATH of a cluster's commands, and not in that of this process.
-		if !slices.ContainsFunc(filepath.SplitList(machine.Path), func(dir string) bool { return exists(filepath.Join(dir, p.name)) }) {
+		if !slices.ContainsFunc(filepath.SplitList(machine.Path), func(dir string) bool {
+			_, err := exec.LookPath(filepath.Join(dir, p.name))
+			return err == nil
+		}) {
 			lacks, packages = append(lacks, p.name), append(packages, p.debian)
 		}
 	}

@@ -18,5 +18,6 @@
 // Hashes of files are remembered in the folder where slipway keeps what it knows (see package statcache), so that a no-op reads no file.
 //
 // What must never be in here: how git runs (package mechanism/git), conclusions from git's answers, which packages stamp and
-// source draw, and anything that writes to a repository.
+// source draw, and anything that writes to a repository. (Package bump gives
+// git an index and a work tree of its own, which it may write.)
 package worktree
