@@ -34,7 +34,7 @@ func newVersion(o commands) *cobra.Command {
 				})
 			}
 			fmt.Fprintln(o.Out, s.Version)
-			if why := p.Dirty(); why != "" {
+			if why := p.DirtyReason(); why != "" {
 				o.Say("the tree is dirty: " + why)
 			}
 			return nil

@@ -325,8 +325,8 @@ func Pending(root string) bool {
 	return err == nil
 }
 
-// Recover undoes a bump that was killed while it put files in place. It returns the bump's title, such as "Kubernetes v1.36.4", or "" if there
-// was none, and the files that stay since they were edited.
+// Recover undoes a bump that was killed while it put files in place. It returns the bump's title, such as "Kubernetes v1.36.4", or "" if
+// there was none, and the files that stay since they were edited.
 func Recover(ctx context.Context, root string, env func(string) string) (title string, edited []string, err error) {
 	data, err := os.ReadFile(undoFile(root))
 	if errors.Is(err, fs.ErrNotExist) {

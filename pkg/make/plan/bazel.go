@@ -14,12 +14,13 @@ import (
 // Bazel makes a release inside its own actions, in steps. GatherLicenses, ThirdParty and project.PackSources work in the tree, with the Go
 // command, modules, network and git. Pack then packs the release from the unpacked sources, without any of these.
 //
-// GatherLicenses and PackSources are no actions of a graph. A graph skips what its records in _output/.slipway say is up to date, and
-// locks the tree. Both are for Bazel to do here: it decides when its action runs, and discards every file but the declared outputs.
+// GatherLicenses and PackSources are plain functions, not actions of a graph. A graph skips what its records in _output/.slipway say is
+// up to date, and locks the tree. Bazel must do that itself: it decides when its action runs, and discards every file but the declared
+// outputs.
 
 // GatherLicenses fills dir with the license files of every module that the components of a release for a platform link.
 func GatherLicenses(ctx context.Context, p *project.Project, dir string, on catalog.Platform) error {
-	components := newResolver(p, Request{}).shipped(catalog.Server, on)
+	components := newResolver(p, Request{}).componentGroup(catalog.Server, on)
 	if len(components.Binaries) == 0 {
 		return fmt.Errorf("%s: the release has no binaries for it", on)
 	}
@@ -30,6 +31,7 @@ func GatherLicenses(ctx context.Context, p *project.Project, dir string, on cata
 // a final slash. Pack needs them in place.
 func ThirdParty(ctx context.Context, p *project.Project, on catalog.Platform) (g *action.Graph, outputs []string, err error) {
 	req := Request{Tars: true, Platforms: []catalog.Platform{on}}
+	// r plans the whole release, part only its third-party targets. An output of part is needed if an action outside of part reads it.
 	r, part := newResolver(p, req), newResolver(p, req)
 	if err := r.resolve(ctx, req); err != nil {
 		return nil, nil, err
@@ -51,7 +53,7 @@ func ThirdParty(ctx context.Context, p *project.Project, on catalog.Platform) (g
 	}
 	for _, a := range part.graph.Actions {
 		for _, out := range a.Outputs {
-			needed := slices.ContainsFunc(rest.Graph.Actions, func(r *action.Action) bool { return slices.Contains(r.Inputs, out) })
+			needed := slices.ContainsFunc(rest.Graph.Actions, func(reader *action.Action) bool { return slices.Contains(reader.Inputs, out) })
 			if a.ID != (&target.Sources{}).ID() && needed {
 				outputs = append(outputs, out)
 			}

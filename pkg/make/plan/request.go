@@ -16,25 +16,27 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// A Request names what to make.
+// A Request names what to make. Tars, Images and Inputs choose what that is: the first that is set. Without them, components are made.
 type Request struct {
 	// What selects components by name or path, as WHAT= does. Empty means all of the server, node and client sets.
 	What string
-	// Platforms narrow those of the sets. Empty means all of them with Everywhere, else the host's.
+	// Platforms limits what is made to some platforms. Empty means the default: all platforms if Everywhere is set or only Inputs is, this
+	// machine's Linux platform for Tars and Images, and this machine's platform for components.
 	Platforms  []catalog.Platform
 	Everywhere bool
 
-	Images  bool // also the component images
-	Tars    bool // also the tarballs and their checksums
-	TestSet bool // also the test set's tarballs
+	Images  bool // the server set's images and their layout
+	Tars    bool // a release: tarballs, images, release.json, checksums
+	TestSet bool // with Tars: also the test set's tarballs
 
-	Inputs bool               // also the tarball of the tree and everything that it is made of; without Tars, only that
-	Hosts  []catalog.Platform // whose Go it has; empty means those of the platforms that release.yaml pins a Go for
+	Inputs bool               // the tarball of the tree and all its inputs: part of the release with Tars, otherwise alone
+	Hosts  []catalog.Platform // hosts whose Go the tarball of inputs has; empty means the default of [project.Project.HostGo]
 
-	// NoHosts leaves the Go out.
+	// NoHosts leaves Go toolchains out of the inputs.
 	NoHosts bool
 
-	// PatchesLater looks at patches only when they are applied, which takes the code of modules: a cache may have what is made of it.
+	// PatchesLater skips the check that patches apply. The check needs the code of modules, which a run may not have to fetch if a cache has
+	// the results. A patch that does not apply then fails its action.
 	PatchesLater bool
 }
 
@@ -80,8 +82,8 @@ func New(ctx context.Context, p *project.Project, req Request) (*Plan, error) {
 	return r.plan(func(target.Target) bool { return true })
 }
 
-// plan asks the targets for their actions, except those that exist already. Compiles come first: they take longest.
-func (r *resolver) plan(needed func(target.Target) bool) (*Plan, error) {
+// plan asks each target that include accepts for its actions. Compiles come first: they take longest.
+func (r *resolver) plan(include func(target.Target) bool) (*Plan, error) {
 	compiles := func(t target.Target) int {
 		if _, ok := t.(*target.Binary); ok {
 			return 0
@@ -90,7 +92,7 @@ func (r *resolver) plan(needed func(target.Target) bool) (*Plan, error) {
 	}
 	slices.SortStableFunc(r.targets, func(a, b target.Target) int { return compiles(a) - compiles(b) })
 	for _, t := range r.targets {
-		if !needed(t) {
+		if !include(t) {
 			continue
 		}
 		actions, err := t.Actions(r.Build)

@@ -18,9 +18,9 @@ type resolver struct {
 	*target.Build
 	graph *action.Graph
 
-	targets []target.Target // what the request makes: each once, after what it needs
-	wanted  []target.File   // what it asks for, unless that is a release
-	images  []*target.Image
+	targets []target.Target // what the request makes: each once, after what it needs, until plan sorts them
+	wanted  []target.File   // the requested files; a release has its own list
+	images  []*target.Image // for the layout
 	release *target.Release
 	inputs  *input.List
 	seen    map[string]bool // IDs of targets
@@ -31,7 +31,7 @@ func newResolver(p *project.Project, req Request) *resolver {
 	return &resolver{Build: target.NewBuild(p, g, req.Tars || req.Images), graph: g, seen: map[string]bool{}}
 }
 
-// add adds a target, after what it needs.
+// add adds a target once, after its needs.
 func (r *resolver) add(t target.Target) {
 	if t == nil || r.seen[t.ID()] {
 		return
@@ -122,7 +122,7 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 		}
 	}
 	tarballs = append(tarballs, &target.Tarball{
-		Name: catalog.ManifestsTarball, Top: top, Version: true, Values: true,
+		Name: catalog.ManifestsTarball, Top: top, Version: true,
 		Members: []target.Member{target.Source("release/manifests/", "manifests", true)},
 	}, &target.Tarball{
 		Name: catalog.FullTarball, Top: top, Version: true,
@@ -142,7 +142,7 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 	if len(r.images) > 0 {
 		r.add(&target.Layout{Images: r.images})
 	}
-	for _, t := range r.binaries(tarballs) {
+	for _, t := range r.binaryInfo(tarballs) {
 		r.add(t)
 	}
 	sets = slices.DeleteFunc(sets, func(set catalog.Set) bool {
@@ -158,7 +158,7 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 // top is the folder in tarballs that has everything in it.
 const top = "kubernetes"
 
-// setTarball returns kubernetes-SET-OS-ARCH.tar.gz.
+// setTarball returns kubernetes-SET-OS-ARCH.tar.gz, and records its images for the layout.
 func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *target.Tarball) *target.Tarball {
 	t := &target.Tarball{Name: catalog.Tarball(set, on), Top: top, On: on}
 	add := func(members ...target.Member) { t.Members = append(t.Members, members...) }
@@ -167,14 +167,14 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *tar
 		add(r.BinaryOf(on, bin).Member(bin.FolderIn(set)))
 	}
 	if set == catalog.Client {
-		t.Also = append(t.Also, &target.LicenseNames{Group: r.shipped(set, on)})
-		for _, group := range r.projects(on, binaries) {
+		t.Also = append(t.Also, &target.LicenseNames{Group: r.componentGroup(set, on)})
+		for _, group := range r.projectGroups(on, binaries) {
 			t.Also = append(t.Also, &target.LicenseNames{Group: group})
 		}
 		return t
 	}
 	t.Version = true
-	add((&target.LicenseTexts{Group: r.shipped(set, on)}).Member("LICENSES"), sources.Member())
+	add((&target.LicenseTexts{Group: r.componentGroup(set, on)}).Member("LICENSES"), sources.Member())
 	if set == catalog.Node {
 		return t
 	}
@@ -191,7 +191,7 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *tar
 		}
 		copyrights.Add(made.Packages)
 	}
-	for _, group := range r.projects(on, some) {
+	for _, group := range r.projectGroups(on, some) {
 		add((&target.LicenseTexts{Group: group}).Member(path.Join("LICENSES", group.Name)))
 	}
 	if len(copyrights.Of) > 0 {
@@ -199,7 +199,6 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *tar
 	}
 	if set == catalog.Server {
 		add(target.Source("release/manifests/addons/", "addons", true))
-		t.Values = true
 	}
 	return t
 }
@@ -215,7 +214,7 @@ func imageFolder(set catalog.Set, im catalog.Image) string {
 	return "server/bin"
 }
 
-// image returns an image.
+// image returns an image with its binaries and licenses, and records it for the layout.
 func (r *resolver) image(on catalog.Platform, im catalog.Image) *target.Image {
 	t := &target.Image{Image: im, On: on, Packages: r.PackagesOf(im.Base, on)}
 	var binaries []catalog.Binary
@@ -224,9 +223,9 @@ func (r *resolver) image(on catalog.Platform, im catalog.Image) *target.Image {
 		binaries = append(binaries, bin)
 		t.Binaries = append(t.Binaries, r.BinaryOf(on, bin))
 	}
-	groups := r.projects(on, binaries)
+	groups := r.projectGroups(on, binaries)
 	if slices.ContainsFunc(binaries, r.Catalog.IsComponent) {
-		groups = slices.Insert(groups, 0, r.shipped(cmp.Or(im.Set, catalog.Server), on))
+		groups = slices.Insert(groups, 0, r.componentGroup(cmp.Or(im.Set, catalog.Server), on))
 	}
 	for _, group := range groups {
 		t.Licenses = append(t.Licenses, &target.LicenseNames{Group: group})
@@ -235,9 +234,9 @@ func (r *resolver) image(on catalog.Platform, im catalog.Image) *target.Image {
 	return t
 }
 
-// projects returns a group for each third-party project that some binaries belong to, in the catalog's order. It has all programs of the
-// project in a release for the platform, so it is the same whichever tarballs are requested.
-func (r *resolver) projects(on catalog.Platform, some []catalog.Binary) []*target.Group {
+// projectGroups returns a group for each third-party project that some binaries belong to, in the catalog's order. It has all programs of
+// the project in a release for the platform, so it is the same whichever tarballs are requested.
+func (r *resolver) projectGroups(on catalog.Platform, some []catalog.Binary) []*target.Group {
 	var groups []*target.Group
 	seen := map[string]bool{r.Catalog.Module: true}
 	for _, bin := range r.Catalog.Binaries {
@@ -250,10 +249,9 @@ func (r *resolver) projects(on catalog.Platform, some []catalog.Binary) []*targe
 	return groups
 }
 
-// shipped returns the components that share one LICENSES folder with those of a set. It has every component that a
-// release ships for the platform, so it is the same whichever tarballs are requested. The test set, which links much more, has its
-// own.
-func (r *resolver) shipped(set catalog.Set, on catalog.Platform) *target.Group {
+// componentGroup returns the components that share a LICENSES folder with those of a set: every component that a release ships for the
+// platform, so the group does not depend on which tarballs are requested. The test set links much more, so it has a group of its own.
+func (r *resolver) componentGroup(set catalog.Set, on catalog.Platform) *target.Group {
 	if set == catalog.Test {
 		return r.group("test", r.Catalog.Module, on, catalog.Test)
 	}
@@ -279,16 +277,17 @@ func (r *resolver) ships(bin catalog.Binary, on catalog.Platform, sets ...catalo
 	})
 }
 
-// binaries returns what a release says of the binaries in tarballs and in their images: one target for each platform and project, and one
-// for what only the test set has of it, so that the other is the same with and without the test set.
-func (r *resolver) binaries(tarballs []*target.Tarball) []*target.Binaries {
+// binaryInfo returns the steps that read the binaries in tarballs and in their images: one for each platform and project. Binaries that
+// only the test set ships have a separate one, so the first does not change when the test set is requested. The tarballs must have been
+// added.
+func (r *resolver) binaryInfo(tarballs []*target.Tarball) []*target.BinaryInfo {
 	held := map[string]bool{}
 	for _, t := range tarballs {
 		for _, bin := range t.Binaries() {
 			held[bin.ID()] = true
 		}
 	}
-	var all []*target.Binaries
+	var all []*target.BinaryInfo
 	for _, t := range r.targets {
 		bin, ok := t.(*target.Binary)
 		if !ok || !held[bin.ID()] {
@@ -301,10 +300,10 @@ func (r *resolver) binaries(tarballs []*target.Tarball) []*target.Binaries {
 		if !r.ships(bin.Binary, bin.On, catalog.Server, catalog.Node, catalog.Client) {
 			name += "-test"
 		}
-		i := slices.IndexFunc(all, func(b *target.Binaries) bool { return b.Name == name && b.On == bin.On })
+		i := slices.IndexFunc(all, func(b *target.BinaryInfo) bool { return b.Name == name && b.On == bin.On })
 		if i < 0 {
 			i = len(all)
-			all = append(all, &target.Binaries{Name: name, On: bin.On})
+			all = append(all, &target.BinaryInfo{Name: name, On: bin.On})
 		}
 		all[i].Of = append(all[i].Of, bin)
 	}

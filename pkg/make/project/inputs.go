@@ -19,8 +19,8 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// ListInputs lists what the releases for some platforms are made of: modules, the pinned Go, and Debian packages. The Go is for hosts, see
-// [Project.HostGo]; nil leaves it out.
+// ListInputs lists what the releases for some platforms are made of: modules, Go toolchains (see [Project.HostGo]; nil for none), and
+// Debian packages.
 func (p *Project) ListInputs(ctx context.Context, platforms []catalog.Platform, toolchains []module.Pinned) (*input.List, error) {
 	files, err := p.sourceNames(ctx)
 	if err != nil {
@@ -54,18 +54,19 @@ func (p *Project) HasPackages(base string) bool {
 func (p *Project) Toolchains() []release.Input {
 	var inputs []release.Input
 	for host, sum := range p.Catalog.Go.Sums {
-		os, arch, _ := strings.Cut(host, "-")
+		goos, goarch, _ := strings.Cut(host, "-")
 		inputs = append(inputs, release.Input{
 			Kind: release.Toolchain, Name: release.ToolchainModule, Version: "v0.0.1-" + p.Catalog.Go.Version + "." + host,
-			Platform: platform.Platform{OS: os, Arch: arch}, Sum: sum,
+			Platform: platform.Platform{OS: goos, Arch: goarch}, Sum: sum,
 		})
 	}
 	slices.SortFunc(inputs, func(a, b release.Input) int { return cmp.Compare(a.Version, b.Version) })
 	return inputs
 }
 
-// HostGo returns the Go that compiles the components, and the one that compiles slipway itself if that is another, as modules for
-// hosts. Without hosts, they are those of the platforms that release.yaml has both for, or else all that it has both for.
+// HostGo returns, as modules for some hosts, the Go that compiles the components, and the Go that compiles slipway if it is a different
+// version. If hosts is empty, the hosts are those platforms for which release.yaml pins every such Go, or, if there are none, all hosts
+// for which it does.
 func (p *Project) HostGo(platforms, hosts []catalog.Platform) ([]module.Pinned, error) {
 	pins := []toolchain.Pin{p.pin}
 	if own := p.Catalog.Own(); own.Version != p.pin.Version {

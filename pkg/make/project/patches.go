@@ -21,7 +21,7 @@ import (
 	"slipway.build/pkg/tree/patch"
 )
 
-// proxies returns the folders that have patched modules, once they are made.
+// proxies returns the folders where patched modules are written. They may not exist yet.
 func (p *Project) proxies() []string {
 	var folders []string
 	for _, name := range p.patchedModules() {
@@ -39,7 +39,7 @@ func (p *Project) placePatched(ctx context.Context, g *toolchain.Go) error {
 	}
 	list, err := patched.Made(p.Root, patched.SpecOf(s, name))
 	if errors.Is(err, patched.ErrStale) {
-		return nil // a command of Bazel's that compiles nothing needs none
+		return nil // a Bazel command that compiles nothing does not need them
 	}
 	if err != nil {
 		return err
@@ -60,8 +60,7 @@ func (p *Project) CheckPatches(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// RecordPatches records that the patches apply that a graph needs, after it has run: it applied them, or fetched the result of a run
-// that did.
+// RecordPatches records, after a graph has run, that the patches that it needed apply. The next CheckPatches then skips them.
 func (p *Project) RecordPatches(g *action.Graph) error {
 	var errs []error
 	for _, name := range p.patchedModules() {
@@ -85,7 +84,7 @@ func record(key, file string) error {
 	return atomicfile.WriteFile(file, []byte(key), 0o666)
 }
 
-// patchCheck returns the key of a check of a module's patches, and the file that has it if they apply.
+// patchCheck returns a digest of all that decides whether a module's patches apply, and the file where it is recorded if they do.
 func (p *Project) patchCheck(name string) (key, file string, err error) {
 	spec := patched.SpecOf(p.Patches[name], name)
 	h := sha256.New()

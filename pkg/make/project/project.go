@@ -48,7 +48,7 @@ const (
 	EngineUsed = State + "/engine"
 )
 
-// Settings hold what a user sets with Kubernetes' variables.
+// Settings holds what a user sets with environment variables: Kubernetes' and slipway's own.
 type Settings struct {
 	Road           string // ROAD: local, container, bazel; empty is local
 	Build          road.Options
@@ -60,10 +60,10 @@ type Settings struct {
 	Debian debian.Sources // where Debian packages come from
 }
 
-// debug is the variable that keeps symbols.
+// debug is DBG: 1 keeps symbols in binaries.
 var debug = variable.Switch{Name: "DBG", On: "1", Off: "0"}
 
-// SettingsFrom reads the settings from an environment. The error is about all values that mean nothing.
+// SettingsFrom reads the settings from an environment. The error names every invalid value.
 func SettingsFrom(getenv func(string) string) (Settings, error) {
 	keep, err := debug.Read(getenv)
 	s := Settings{
@@ -83,11 +83,11 @@ type Project struct {
 	Root     string // absolute
 	Catalog  *catalog.Catalog
 	Settings Settings
-	Stamp    stamp.Stamp
+	Stamp    stamp.Stamp                                                             // zero after Load
 	Go       func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // the pinned Go, found at first use
 
-	Roads roads.Tree // that can compile in the tree
-	Road  road.Road  // the chosen one
+	Roads roads.Tree // the roads that can compile in the tree
+	Road  road.Road  // the chosen road; nil after Load and OpenSources
 
 	Generator patched.Generator       // of code that patches change; may be nil
 	Patches   map[string]patch.Series // by folder of the Go module
@@ -107,13 +107,13 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	repo := worktree.Once(root, getenv)
 	early, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
-	looking.Go(func() { // git and the disk work meanwhile
+	looking.Go(func() { // read git's state while Load reads files
 		if r, err := repo(); err == nil {
-			_, _ = r.State(early) // who needs it gets the same, or the error
+			_, _ = r.State(early) // repo remembers the result; identify reports an error
 		}
 	})
 	defer looking.Wait()
-	defer cancel() // identify has the state, or there is an error
+	defer cancel() // after an error in Load, do not wait for git
 	p, err := Load(root, settings, getenv)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func OpenSources(ctx context.Context, dir string, settings Settings) (*Project, 
 	return p, p.identify(ctx, worktree.Once(p.Root, p.getenv))
 }
 
-// Load reads the tree that dir lies in, but not which version it is, for what does not depend on that. Open reads all of it.
+// Load reads the tree that contains dir, without the version, the sources and a chosen road. Open reads these, too.
 func Load(dir string, settings Settings, getenv func(string) string) (*Project, error) {
 	root, err := FindRoot(dir)
 	if err != nil {
@@ -184,7 +184,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	return p, nil
 }
 
-// UseModuleProxy has go commands ask a module proxy before the user's. It is called before the first of them.
+// UseModuleProxy makes go commands ask this module proxy before the user's. It is called before the first use of p.Go.
 func (p *Project) UseModuleProxy(url string) { p.pin.Proxy = url }
 
 // Modules lists all modules that a release of the tree, slipway or its unit tests are made of, with the pinned Go for this machine.
@@ -278,7 +278,7 @@ func (e *NoTreeError) Error() string {
 	return fmt.Sprintf("no release/release.yaml in %s or a folder above it", e.Dir)
 }
 
-// once returns find with its first success remembered.
+// once returns a function that calls find until it succeeds, and then returns that result.
 func once(find func(context.Context, func(string)) (*toolchain.Go, error)) func(context.Context, func(string)) (*toolchain.Go, error) {
 	var mu sync.Mutex
 	var found *toolchain.Go

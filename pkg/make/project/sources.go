@@ -15,11 +15,11 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
-// Dirty says why the tree is dirty, as in "cmd/a.go is not in the commit", or nothing.
-func (p *Project) Dirty() string { return p.Sources.Why }
+// DirtyReason returns why the tree is dirty, such as "cmd/a.go is not in the commit", or "".
+func (p *Project) DirtyReason() string { return p.Sources.Why }
 
-// CheckFolders returns an error if a folder that replaces a module of a clean tree is not among the tree's sources: no commit has it. In a
-// dirty tree, which says so in its version, the folder may be anywhere.
+// CheckFolders returns an error if the tree is clean and a module's go.mod replaces a dependency with a folder that is not in the commit.
+// In a dirty tree, which says so in its version, the folder may be anywhere.
 func (p *Project) CheckFolders(m *module.Module) error {
 	if p.Sources == nil || p.Sources.ID == "" {
 		return nil
@@ -34,7 +34,8 @@ func (p *Project) CheckFolders(m *module.Module) error {
 	return nil
 }
 
-// TreeID identifies what the source tarball holds: the sources, and the version file.
+// TreeID identifies what the source tarball holds besides Sources.Files: the commit's content if the tree is clean, and the version file.
+// In a dirty tree, Sources.Files are inputs of their own.
 func (p *Project) TreeID() string { return p.Sources.ID + "\n" + string(stamp.Marshal(p.Stamp)) }
 
 // SourceList returns the members of the source tarball: the sources, and the file with their version.

@@ -28,7 +28,7 @@ func (b *Build) BinaryOf(on catalog.Platform, bin catalog.Binary) *Binary {
 }
 
 func (t *Binary) ID() string               { return "binary " + t.Module + " " + t.Artifact() }
-func (t *Binary) Needs() []Target          { return []Target{&Patches{t.Module}} }
+func (t *Binary) Needs() []Target          { return []Target{&PatchedModules{t.Module}} }
 func (t *Binary) File() (_, _ string)      { return t.Path, t.Artifact() }
 func (t *Binary) action() string           { return "compile " + t.On.String() + " " + t.Name }
 func (t *Binary) thirdParty(b *Build) bool { return !b.Catalog.IsComponent(t.Binary) }
@@ -118,22 +118,22 @@ func (b *Build) ldflags(m *goModule) string {
 	return strings.Join(slices.Compact(flags), " ")
 }
 
-// Binaries are what a release says of some of its binaries for a platform.
-type Binaries struct {
+// BinaryInfo is a step to release.json: a file with what is read from some binaries for a platform.
+type BinaryInfo struct {
 	Name string
 	On   catalog.Platform
 	Of   []*Binary
 }
 
-func (t *Binaries) ID() string      { return "binaries " + t.On.String() + " " + t.Name }
-func (t *Binaries) Needs() []Target { return targets(t.Of) }
+func (t *BinaryInfo) ID() string      { return "binaries " + t.On.String() + " " + t.Name }
+func (t *BinaryInfo) Needs() []Target { return targets(t.Of) }
 
-func (t *Binaries) path() string {
+func (t *BinaryInfo) path() string {
 	return path.Join(project.Stage, "binaries", t.Name, t.On.Dash()+".json")
 }
 
-// Actions reads the binaries.
-func (t *Binaries) Actions(b *Build) ([]*action.Action, error) {
+// Actions reads the binaries, and writes the file.
+func (t *BinaryInfo) Actions(b *Build) ([]*action.Action, error) {
 	s := describe.BinariesSpec{Name: t.ID(), Output: t.path()}
 	for _, bin := range t.Of {
 		s.Files = append(s.Files, describe.File{Artifact: bin.Artifact(), Path: bin.Path})
@@ -142,7 +142,7 @@ func (t *Binaries) Actions(b *Build) ([]*action.Action, error) {
 }
 
 // Describe adds the binaries.
-func (t *Binaries) Describe(b *Build, d *describe.Spec) {
+func (t *BinaryInfo) Describe(b *Build, d *describe.Spec) {
 	flags := road.Spec{Platform: t.On, Tags: b.Catalog.Tags, Options: b.Settings.Build}.BuildFlags() // they name no file of this machine
 	for _, bin := range t.Of {
 		d.Add(release.Artifact{

@@ -25,7 +25,7 @@ type Image struct {
 
 func (t *Image) ID() string { return "image " + t.On.String() + " " + t.Image.File() }
 
-// Needs lists what the image holds.
+// Needs lists what the image is made of.
 func (t *Image) Needs() []Target {
 	needs := append(targets(t.Binaries), &Sources{})
 	needs = append(needs, targets(t.Licenses)...)
@@ -35,24 +35,30 @@ func (t *Image) Needs() []Target {
 	return needs
 }
 
-// File returns the docker archive.
-func (t *Image) File() (_, _ string) { return t.archive(), path.Join(t.On.Arch, t.Image.File()+".tar") }
+// File returns the path of the docker archive, and its name among the results.
+func (t *Image) File() (_, _ string) {
+	return t.archivePath(), path.Join(t.On.Arch, t.Image.File()+".tar")
+}
 
-// Archive returns the name of the docker archive in release.json.
-func (t *Image) Archive() string { return path.Join(t.On.String(), t.Image.File()+".tar") }
+// Artifact returns the name of the docker archive in release.json.
+func (t *Image) Artifact() string { return path.Join(t.On.String(), t.Image.File()+".tar") }
 
-func (t *Image) archive() string { return path.Join(project.Images, t.On.Arch, t.Image.File()+".tar") }
-func (t *Image) tagFile() string {
+func (t *Image) archivePath() string {
+	return path.Join(project.Images, t.On.Arch, t.Image.File()+".tar")
+}
+func (t *Image) tagPath() string {
 	return path.Join(project.Images, t.On.Arch, t.Image.File()+".docker_tag")
 }
-func (t *Image) sha512() string { return path.Join(sums512, t.Archive()) }
-func (t *Image) part() string   { return path.Join(project.Stage, "images", t.On.Dash(), t.Image.File()) }
+func (t *Image) sha512Path() string { return path.Join(sums512, t.Artifact()) }
+func (t *Image) partPath() string {
+	return path.Join(project.Stage, "images", t.On.Dash(), t.Image.File())
+}
 
 // Members returns the image as members of a tarball's folder: the docker archive, and the file with its tag that Kubernetes puts beside it.
 func (t *Image) Members(folder string) []Member {
 	return []Member{
-		{Of: t, Artifact: t.Archive(), From: t.archive(), To: path.Join(folder, path.Base(t.archive()))},
-		{Of: t, From: t.tagFile(), To: path.Join(folder, path.Base(t.tagFile()))},
+		{Of: t, Artifact: t.Artifact(), From: t.archivePath(), To: path.Join(folder, path.Base(t.archivePath()))},
+		{Of: t, From: t.tagPath(), To: path.Join(folder, path.Base(t.tagPath()))},
 	}
 }
 
@@ -78,10 +84,10 @@ func (t *Image) Actions(b *Build) ([]*action.Action, error) {
 		Tag:         tagOf(b.Project, t.Image),
 		ArchiveTags: archiveTags(b.Project, t.Image, t.On.Arch),
 		Tags:        indexTags(b.Project, t.Image),
-		Archive:     t.archive(),
-		SHA512:      t.sha512(),
-		DockerTag:   t.tagFile(),
-		Part:        t.part(),
+		Archive:     t.archivePath(),
+		SHA512:      t.sha512Path(),
+		DockerTag:   t.tagPath(),
+		Part:        t.partPath(),
 	}
 	if t.Addon() {
 		s.Version, s.Revision, s.Source, s.Created = t.Version, t.Revision, t.Source, t.Created.UTC()
@@ -102,7 +108,7 @@ func (t *Image) Actions(b *Build) ([]*action.Action, error) {
 // Describe adds the image and its docker archive.
 func (t *Image) Describe(b *Build, d *describe.Spec) {
 	name := archiveTags(b.Project, t.Image, t.On.Arch)[0]
-	im := describe.Image{Artifact: name, Part: t.part()}
+	im := describe.Image{Artifact: name, Part: t.partPath()}
 	if t.Packages != nil {
 		im.Packages = []debian.Spec{t.Packages.spec()}
 	}
@@ -113,8 +119,8 @@ func (t *Image) Describe(b *Build, d *describe.Spec) {
 	}
 	d.Add(release.Artifact{Name: name, Kind: release.Image, Platform: t.On, Of: of, Action: t.ID()})
 	d.AddFile(release.Artifact{
-		Name: t.Archive(), Kind: release.Archive, Platform: t.On, MediaType: tarType, Of: []string{name}, Action: t.ID(),
-	}, t.archive(), t.sha512())
+		Name: t.Artifact(), Kind: release.Archive, Platform: t.On, MediaType: tarType, Of: []string{name}, Action: t.ID(),
+	}, t.archivePath(), t.sha512Path())
 }
 
 // A Layout is the OCI image layout of some images.
@@ -127,7 +133,7 @@ func (t *Layout) Needs() []Target { return targets(t.Images) }
 func (t *Layout) Actions(b *Build) ([]*action.Action, error) {
 	s := image.LayoutSpec{Output: project.Layout}
 	for _, im := range t.Images {
-		s.Parts = append(s.Parts, im.part())
+		s.Parts = append(s.Parts, im.partPath())
 	}
 	return one(image.LayoutAction(b.Root, s))
 }
@@ -188,10 +194,10 @@ func tagOf(p *project.Project, im catalog.Image) string {
 	return cmp.Or(im.Version, p.Stamp.ImageTag())
 }
 
-// A registryTag says where to find an image: REGISTRY/NAME:TAG.
+// A registryTag is the registry and the tag in an image's name, REGISTRY/NAME:TAG.
 type registryTag struct{ registry, tag string }
 
-// registryTags returns where an image is found: by the release's own registry and tag, then by those that the user adds.
+// registryTags returns the release's registry and tag of an image, then the user's, if they differ.
 func registryTags(p *project.Project, im catalog.Image) []registryTag {
 	own := registryTag{p.Catalog.Registry, tagOf(p, im)}
 	users := registryTag{cmp.Or(p.Settings.DockerRegistry, own.registry), cmp.Or(p.Settings.DockerImageTag, own.tag)}
@@ -201,7 +207,7 @@ func registryTags(p *project.Project, im catalog.Image) []registryTag {
 	return slices.Compact([]registryTag{own, users})
 }
 
-// archiveTags returns the names of an image for one platform, in its docker archive.
+// archiveTags returns the names of an image for one platform, in its docker archive. The first is its name in release.json.
 func archiveTags(p *project.Project, im catalog.Image, arch string) []string {
 	var tags []string
 	for _, at := range registryTags(p, im) {
@@ -210,7 +216,7 @@ func archiveTags(p *project.Project, im catalog.Image, arch string) []string {
 	return tags
 }
 
-// indexTags returns the names of an image's index over all its platforms.
+// indexTags returns the names of an image's index over all its platforms. The first is its name in release.json.
 func indexTags(p *project.Project, im catalog.Image) []string {
 	var tags []string
 	for _, at := range registryTags(p, im) {

@@ -59,7 +59,7 @@ func (g *Group) texts(b *Build, m *goModule) license.Texts {
 type PackageList struct{ *Group }
 
 func (t *PackageList) ID() string      { return "packages " + t.id() }
-func (t *PackageList) Needs() []Target { return []Target{&Patches{t.Binaries[0].Module}} }
+func (t *PackageList) Needs() []Target { return []Target{&PatchedModules{t.Binaries[0].Module}} }
 
 // Actions lists the packages.
 func (t *PackageList) Actions(b *Build) ([]*action.Action, error) {
@@ -196,10 +196,10 @@ func (g *Group) Gather(ctx context.Context, p *project.Project, dir string) erro
 		return err
 	}
 	if outside := m.FolderOutside(); outside != "" {
-		return fmt.Errorf("cmd/go.mod replaces a module with the folder %s, which is outside of the tree, so Bazel would not notice a change "+
-			"of its license: move the folder into the tree, or use another road", outside)
+		return fmt.Errorf("%s/go.mod replaces a module with the folder %s, which is outside of the tree, so Bazel would not notice a change "+
+			"of its license: move the folder into the tree, or use another road", m.Name, outside)
 	}
-	if m.patches != nil {
+	if m.patchAction != nil {
 		if _, err := patched.Made(p.Root, patched.SpecOf(p.Patches[m.Name], m.Name)); err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (g *Group) Gather(ctx context.Context, p *project.Project, dir string) erro
 		return err
 	}
 	source := license.Source{ModCache: found.ModCache, ModRoot: m.Dir, GOROOT: found.Root, Packages: packages}
-	if err := license.Gather(ctx, dir, source); err != nil || m.patches == nil {
+	if err := license.Gather(ctx, dir, source); err != nil || m.patchAction == nil {
 		return err
 	}
 	to := filepath.Join(dir, filepath.Dir(gatheredModFile))

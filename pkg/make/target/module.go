@@ -14,25 +14,25 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// Patches are the dependencies of a Go module of the tree as patches change them. Without patches they have no actions.
-type Patches struct{ Module string } // folder
+// PatchedModules are the patched dependencies of a Go module of the tree. Without patches there are no actions.
+type PatchedModules struct{ Module string } // folder
 
-func (t *Patches) ID() string    { return "patches " + t.Module }
-func (*Patches) Needs() []Target { return nil }
-func (t *Patches) Actions(b *Build) ([]*action.Action, error) {
+func (t *PatchedModules) ID() string    { return "patches " + t.Module }
+func (*PatchedModules) Needs() []Target { return nil }
+func (t *PatchedModules) Actions(b *Build) ([]*action.Action, error) {
 	m, err := b.module(t.Module)
-	if err != nil || m.patches == nil {
+	if err != nil || m.patchAction == nil {
 		return nil, err
 	}
-	return one(m.patches)
+	return one(m.patchAction)
 }
 
 // A goModule is a Go module of the tree, with the files that every compile in it depends on.
 type goModule struct {
 	*module.Module
-	inputs  []string
-	modFile string         // instead of its go.mod, relative to the root; empty without patches
-	patches *action.Action // makes modFile; may be nil
+	inputs      []string
+	modFile     string         // the go.mod that requires patched modules; empty without patches
+	patchAction *action.Action // makes modFile; may be nil
 }
 
 // module reads a module of the tree, once.
@@ -52,7 +52,7 @@ func (b *Build) module(name string) (*goModule, error) {
 		return nil, err
 	}
 	m := &goModule{Module: read, inputs: inputs}
-	b.patch(m)
+	b.usePatched(m)
 	b.modules[name] = m
 	return m, nil
 }
@@ -60,9 +60,9 @@ func (b *Build) module(name string) (*goModule, error) {
 // gatheredModFile is the file, in a folder of gathered licenses, with the go.mod that replaces patched modules; go.sum is beside it.
 var gatheredModFile = filepath.Join("patched", patched.ModFile)
 
-// patch makes everything that is compiled in a module take its dependencies as patches change them.
-func (b *Build) patch(m *goModule) {
-	if b.Gathered != "" { // Bazel has compiled everything already. What it has linked is checked.
+// usePatched makes compiles in a module use its patched dependencies.
+func (b *Build) usePatched(m *goModule) {
+	if b.Gathered != "" { // Bazel has compiled everything, and only licenses are left to gather
 		file := filepath.Join(b.Gathered, gatheredModFile)
 		if _, err := os.Stat(file); m.Name == b.Catalog.Module && err == nil {
 			m.modFile = filepath.ToSlash(file)
@@ -74,7 +74,7 @@ func (b *Build) patch(m *goModule) {
 		return
 	}
 	spec := patched.SpecOf(series, m.Name)
-	m.patches = patched.Action(b.Root, b.Go, b.Generator, spec, m.Module, m.inputs)
+	m.patchAction = patched.Action(b.Root, b.Go, b.Generator, spec, m.Module, m.inputs)
 	own := []string{path.Join(m.Name, "go.mod"), path.Join(m.Name, "go.sum")}
 	m.inputs = append(spec.Files(), slices.DeleteFunc(m.inputs, func(name string) bool { return slices.Contains(own, name) })...)
 	m.modFile = spec.Files()[0]
@@ -111,6 +111,6 @@ func (b *Build) Code(name string) (*Code, error) {
 	if err != nil {
 		return nil, err
 	}
-	actions, err := (&Patches{name}).Actions(b)
+	actions, err := (&PatchedModules{name}).Actions(b)
 	return &Code{m.Module, m.modFile, m.inputs, actions}, err
 }

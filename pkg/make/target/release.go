@@ -18,7 +18,7 @@ import (
 type Release struct {
 	Of   []Target
 	Sets []catalog.Set // that it has tarballs of
-	tree string        // hash of the tree
+	tree string        // digest of all files that a build may read in the tree, see [source.Tree.Content]
 
 	described *release.Release
 }
@@ -32,7 +32,7 @@ func NewRelease(ctx context.Context, p *project.Project, of []Target, sets []cat
 	return &Release{Of: of, Sets: sets, tree: tree}, err
 }
 
-// Description returns the content of release.json without digests, once there are actions.
+// Description returns the content of release.json without digests. Actions must have been called.
 func (t *Release) Description() *release.Release { return t.described }
 
 // Actions makes a draft of release.json, then what is made of the draft, and checksums of everything but release.json itself.

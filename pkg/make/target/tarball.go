@@ -24,7 +24,7 @@ const (
 	textType    = "text/plain; charset=utf-8"
 )
 
-// sums512 is the folder of files with the SHA-512 of others.
+// sums512 is the folder of the files with SHA-512 digests.
 const sums512 = project.Stage + "/sha512"
 
 // A Tarball is a compressed tarball of a release.
@@ -35,25 +35,25 @@ type Tarball struct {
 	Members []Member
 	Also    []Target // what a release with this tarball has besides
 	Version bool     // it has a file with the version of the release
-	Values  bool     // placeholders in its manifests are replaced
 
-	list func(b *Build, s *pack.Spec, at *pack.Place) error // adds members that are no files of the tree; may be nil
+	// list sets the members that Members cannot name, such as the files of a module. It may be nil.
+	list func(b *Build, s *pack.Spec, at *pack.Place) error
 }
 
 // A Member is a part of a tarball: a file, or everything in a folder.
 type Member struct {
-	Of       Target // that makes it
+	Of       Target // the target that makes it
 	Artifact string // its name in release.json; empty if it is none
 
 	From string // ends in "/" if it is a folder
 	To   string // below Top
 	Fill bool   // replace placeholders in YAML files
-	Last bool   // it changes more often than others
+	Last bool   // packed after the rest, since it changes most often
 }
 
 // Source returns a member that is a copy of a source: a file, or a folder with a final slash.
 func Source(name, to string, fill bool) Member {
-	return Member{Of: &Sources{}, From: path.Join(sources, name) + name[len(strings.TrimSuffix(name, "/")):], To: to, Fill: fill}
+	return Member{Of: &Sources{}, From: sources + "/" + name, To: to, Fill: fill}
 }
 
 // SourceTarball returns the tarball of the tree's sources.
@@ -88,7 +88,7 @@ func PortableTestTarball() *Tarball {
 
 func (t *Tarball) ID() string { return "package " + t.Name }
 
-// Needs lists what makes the members.
+// Needs lists the members' targets, and Also.
 func (t *Tarball) Needs() []Target {
 	needs := slices.Clone(t.Also)
 	for _, m := range t.Members {
@@ -129,7 +129,7 @@ func (t *Tarball) Actions(b *Build) ([]*action.Action, error) {
 	if t.Version {
 		s.Texts = []pack.Text{{Name: "version", Content: b.Stamp.Version + "\n"}}
 	}
-	if t.Values {
+	if slices.ContainsFunc(t.Members, func(m Member) bool { return m.Fill }) {
 		s.Values = values(b.Project)
 	}
 	if t.list != nil {

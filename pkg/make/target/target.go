@@ -14,11 +14,12 @@ import (
 // A Target is something that a release has, or a step to it.
 type Target interface {
 	ID() string      // unique in a plan
-	Needs() []Target // what it is made of
+	Needs() []Target // targets of the same plan: what it is made of, and what a release with it must have, too
 	Actions(b *Build) ([]*action.Action, error)
 }
 
-// An Artifact is a target that release.json describes. Describe adds what is known before anything is made, and where the rest is found.
+// An Artifact is a target that release.json describes. Describe adds its entry, and the paths of files that will hold the rest, such as
+// digests.
 type Artifact interface {
 	Target
 	Describe(b *Build, d *describe.Spec)
@@ -30,7 +31,7 @@ type File interface {
 	File() (path, name string) // relative to the tree's root; unique among the files of a request
 }
 
-// A Build is what the targets of one graph have in common.
+// A Build is the context that the targets of one graph share: the project, its modules, the compiler.
 type Build struct {
 	*project.Project
 	Gathered string // a folder with the license files of the components, if Bazel has made it; empty: they are in the module cache
@@ -39,7 +40,7 @@ type Build struct {
 	compiler compile.Compiler
 }
 
-// NewBuild returns a build of targets into the graph. Packs says that binaries will be packed.
+// NewBuild returns a build of targets into the graph. If packs is set, compiles also compress their binaries for the tarballs.
 func NewBuild(p *project.Project, g *action.Graph, packs bool) *Build {
 	b := &Build{Project: p, modules: map[string]*goModule{}}
 	b.compiler = compile.Compiler{
@@ -54,7 +55,7 @@ func NewBuild(p *project.Project, g *action.Graph, packs bool) *Build {
 // one returns a single action as Actions does.
 func one(a *action.Action) ([]*action.Action, error) { return []*action.Action{a}, nil }
 
-// targets returns pointers of one kind as targets.
+// targets converts a slice of one type of target.
 func targets[T Target](some []T) []Target {
 	all := make([]Target, len(some))
 	for i, t := range some {
@@ -69,7 +70,8 @@ func (b *Build) ThirdParty(t Target) bool {
 	return ok && of.thirdParty(b)
 }
 
-// CheckModules returns an error if a module that the targets so far are compiled in is replaced with a folder outside of the tree.
+// CheckModules returns an error if a module's go.mod replaces a dependency with a folder outside of the tree, which Bazel cannot read. It
+// checks the modules that Actions has loaded, so it is called after them.
 func (b *Build) CheckModules() error {
 	for name, m := range b.modules {
 		if outside := m.FolderOutside(); outside != "" {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -180,6 +181,9 @@ func copySum(to io.Writer, file string) (string, error) {
 // sweepPrograms removes the copies of programs that the cluster no longer runs, and could not go back to.
 func (s *State) sweepPrograms() error {
 	entries, err := os.ReadDir(s.path("programs"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was ever replaced
+	}
 	if err != nil {
 		return err
 	}

@@ -36,9 +36,9 @@ type Options struct {
 // DefaultWait is how long Up waits for each part, which takes seconds on a machine that is not slow.
 const DefaultWait = 2 * time.Minute
 
-// Up creates a cluster, and returns when it is ready. If the cluster runs, Up changes nothing. Otherwise it first removes what is there: an
-// unfinished cluster, one with a process that has ended, or one from before the last boot. The caller makes sure that one Up or Down runs at a
-// time in a folder.
+// Up creates a cluster, and returns when it is ready. If the cluster runs, Up changes nothing. Otherwise it first removes what is there:
+// an unfinished cluster, one with a process that has ended, or one from before the last boot. The caller makes sure that one Up or Down
+// runs at a time in a folder.
 //
 // After a failure, what was made remains for inspection, and Down removes it. The state is nil if nothing was made.
 func Up(ctx context.Context, o Options) (*State, error) {

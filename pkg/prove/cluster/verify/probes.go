@@ -99,7 +99,7 @@ func restartPolicies(e *env) {
 	}
 	for _, name := range []string{"always-0", "onfailure-3"} {
 		e.until(func() {
-			if e.get("pod/"+name, "{.status.containerStatuses[0].restartCount}") == "0" {
+			if n := e.get("pod/"+name, "{.status.containerStatuses[0].restartCount}"); n == "" || n == "0" {
 				fail("the container of pod %s was not started again", name)
 			}
 		})

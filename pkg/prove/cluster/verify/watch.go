@@ -34,7 +34,7 @@ func (o object) ended() bool { return o.Status.Phase == "Succeeded" || o.Status.
 
 // A change is an event of a watch.
 type change struct {
-	Type   string // ADDED, MODIFIED or DELETED
+	Type   string // ADDED, MODIFIED, DELETED, BOOKMARK or ERROR
 	Object object
 }
 
@@ -60,6 +60,9 @@ func (w watcher) read(parameters string) []change {
 		var c change
 		if err := d.Decode(&c); err != nil {
 			fail("watch %s: %w", w.path, err)
+		}
+		if c.Type == "ERROR" {
+			fail("watch %s: the API server reports an error", w.path)
 		}
 		changes = append(changes, c)
 	}
