@@ -32,7 +32,8 @@ func (e NoProgramsError) Error() string {
 
 func (e NoProgramsError) Unwrap() error { return e.Release }
 
-// source returns a cluster's release, or nil if it needs none, and the names of the programs that come from the folder Bin.
+// source returns a cluster's release, or nil if Bin has every program of a control plane, and the names of the programs that come from
+// the folder Bin.
 func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
 	names := controlPlanePrograms
 	if !o.ControlPlaneOnly {

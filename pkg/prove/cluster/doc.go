@@ -23,11 +23,12 @@
 // Anything that outlives this process is written to state.json before it is made, and a new process waits for that before it does
 // anything. So Down can remove everything, whenever any process was killed.
 //
-// # Rooms
+// # Packages
 //
-// This package has the life of clusters: [Up], [Down], [Upgrade], [State.Replace] and [State.Status]. What does not depend on a [State] is
-// in packages below, which import neither this one nor each other: machine (processes, control groups, the network), bundle (the tarballs
-// of a release), images (and how they are pushed), kubeadm (its configuration), controlplane (one without nodes) and logs.
+// This package creates, changes and removes clusters: [Up], [Down], [Upgrade], [State.Replace] and [State.Status]. What does not depend
+// on a [State] is in packages below, which import neither this one nor each other: machine (processes, control groups, the network),
+// bundle (the tarballs of a release), images (and how they are pushed), kubeadm (its configuration), controlplane (one without nodes) and
+// logs.
 //
 // The files of this package build on each other: state, process, kubectl, network, registry, node and programs say what a cluster consists
 // of; nodes and controlplane have the steps that make one; up, upgrade, replace and the rest use them.

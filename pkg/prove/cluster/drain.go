@@ -49,9 +49,9 @@ func (u *upgrade) drain(ctx context.Context, n node) error {
 // probe is a Service that shows whether changes arrive.
 const probe = "slipway-upgrade"
 
-// awaitProxies makes a Service and waits until the kube-proxy of every node has noticed. Controllers do nothing for a while when another
-// process of theirs begins to lead, and a kube-proxy whose API server was away may wait before it asks again. Meanwhile nodes would go
-// on sending requests to Pods that a drain has ended.
+// awaitProxies creates a Service and waits until the kube-proxy of every node has written rules since. It cannot see whether they are
+// that Service's. Controllers do nothing for a while when another process of theirs begins to lead, and a kube-proxy whose API server was
+// away may wait before it asks again. Meanwhile nodes would go on sending requests to Pods that a drain has ended.
 func (u *upgrade) awaitProxies(ctx context.Context) error {
 	endpoints := func(there bool) error {
 		return u.eventually(ctx, longPause, func(ctx context.Context) error {

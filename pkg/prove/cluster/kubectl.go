@@ -16,7 +16,7 @@ type object = map[string]any
 func (s *State) Kubectl() (string, error) { return s.fileOf("kubectl", s.current("kubectl")) }
 
 // KubectlEnvironment returns an environment in which kubectl is the cluster's administrator, and keeps its cache in the cluster's folder.
-// It asks no proxy for the way to the cluster.
+// It reaches the cluster without a proxy.
 func (s *State) KubectlEnvironment(environment []string) []string {
 	direct := []string{"127.0.0.1"}
 	if s.Subnet != "" {

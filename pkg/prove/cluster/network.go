@@ -47,7 +47,8 @@ func (s *State) address(n node) string { return s.onSwitch(machineHost + n.numbe
 // hostInterface returns the name of the machine's interface to a cluster.
 func (s *State) hostInterface() string { return "slw" + s.ID }
 
-// makeSwitch chooses a subnet and connects the machine to it. Then the registry answers.
+// makeSwitch starts the registry in a network namespace of its own, which is the switch, so the process has that name. Then it chooses a
+// subnet, connects this machine, and waits until the registry answers.
 func (s *State) makeSwitch(ctx context.Context) error {
 	registry, err := s.registryCommand()
 	if err != nil {

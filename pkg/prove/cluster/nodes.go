@@ -144,7 +144,7 @@ func (s *State) join(ctx context.Context, n node, c kubeadm.Config, secret []byt
 	return s.copyKubeconfig()
 }
 
-// writeDiscovery writes where a node that joins finds the API, and the CA by which it knows it.
+// writeDiscovery writes where a node that joins finds the API, and the CA that signs its certificate.
 func (s *State) writeDiscovery(n node, c kubeadm.Config) error {
 	ca, err := os.ReadFile(s.NodeFile(s.node(1).name, "kubernetes", "pki", "ca.crt"))
 	if err != nil {

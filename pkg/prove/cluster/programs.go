@@ -161,7 +161,7 @@ func (s *State) store(ctx context.Context, dir, name string) (Program, error) {
 	}
 	kept := filepath.Dir(s.stored(p))
 	if exists(kept) {
-		return p, nil // as it was built before
+		return p, nil // the same program is already stored
 	}
 	return p, os.Rename(tmp, kept)
 }

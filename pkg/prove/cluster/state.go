@@ -52,7 +52,7 @@ type Process struct {
 	machine.Process
 	Address string   `json:"address,omitempty"`
 	Flags   []string `json:"flags,omitempty"`   // of a program of a control plane without nodes
-	Release string   `json:"release,omitempty"` // for a node, that whose kubelet runs there; empty while an upgrade changes it
+	Release string   `json:"release,omitempty"` // for a node, the release whose kubelet runs there, by SHA-256; empty while an upgrade changes it
 }
 
 // A Target is the release of an upgrade that has begun and not ended.
@@ -62,7 +62,7 @@ type Target struct {
 	Tarballs string `json:"tarballs"` // its folder
 }
 
-// Errors that a caller can tell apart.
+// Errors for errors.Is.
 var (
 	ErrNone       = errors.New("there is no such cluster")
 	ErrOther      = errors.New("is up already, from another release, of other programs or with other nodes")
@@ -71,7 +71,7 @@ var (
 	ErrNoNodes    = errors.New("is a control plane without nodes, which can run nothing")
 	ErrNoKubelet  = errors.New("is a node without Kubernetes")
 	ErrNotRoot    = errors.New("nodes need root")
-	ErrNotReady   = errors.New("not ready in time") // for the patience that Options give it
+	ErrNotReady   = errors.New("not ready in time") // within Options.Wait
 )
 
 // A MissingError is a tarball, or the description of a release, that a folder lacks.

@@ -97,7 +97,7 @@ func (s *State) allows(sum, version string) error {
 	return checkSkew(newer(s.Version, s.Upgrade.Version), version)
 }
 
-// An upgrade is an upgrade that is under way.
+// An upgrade holds the state of one Upgrade call.
 type upgrade struct {
 	*State
 	to     *bundle.Bundle // first packed, then unpacked

@@ -42,7 +42,7 @@ type MissingError struct {
 
 func (e MissingError) Error() string { return fmt.Sprintf("there is no %s in %s", e.File, e.Dir) }
 
-// missing returns the error that a folder lacks a file. A program of tests has a name that ends like those of Go's.
+// missing returns the error that a folder lacks a file. Test programs are named NAME.test.
 func missing(file, dir, program string) error {
 	return MissingError{file, dir, strings.HasSuffix(program, ".test")}
 }
@@ -105,7 +105,7 @@ func (b *Bundle) Verify(ctx context.Context) error {
 	return missing(b.Tarball.Path, b.dir, b.program)
 }
 
-// Unpack unpacks artifacts and folders of the tarball. It writes release.json last.
+// Unpack unpacks artifacts and folders of the tarball. It writes release.json last, so a folder that has one is complete.
 func (b *Bundle) Unpack(ctx context.Context, dir string, artifacts []string, folders ...string) error {
 	if err := b.require(artifacts...); err != nil {
 		return err

@@ -125,7 +125,7 @@ func (c Config) local() object {
 	return object{"advertiseAddress": c.Node.Address, "bindPort": APIPort}
 }
 
-// timeouts returns kubeadm's timeouts. It waits longer than others, since it also waits for pulls of images.
+// timeouts returns kubeadm's timeouts. kubeadm gets twice Config.Wait, since it also waits for pulls of images.
 func (c Config) timeouts() object {
 	long := (2 * c.Wait).String()
 	return object{"kubernetesAPICall": long, "controlPlaneComponentHealthCheck": long, "kubeletHealthCheck": long, "tlsBootstrap": long}

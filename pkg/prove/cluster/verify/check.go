@@ -11,7 +11,7 @@ import (
 type Check struct {
 	Group string
 	Name  string
-	Alone bool          // it disturbs others, and runs after them
+	Alone bool          // it disturbs other checks, and runs after them
 	Long  bool          // it mostly waits, for a minute or so, and starts before the others
 	Skips bool          // it may lack what it needs on this machine or in this cluster
 	Needs []string      // names of the components that have to run

@@ -42,7 +42,7 @@ func (e *env) processes(node, program string) []*os.Process {
 }
 
 // handles returns handles of the processes that list returns. Find is [os.FindProcess]. The list is read again once there are handles,
-// since some of the processes may have ended before, and their PIDs may be others'.
+// since some of the processes may have ended before, and other processes may have their PIDs.
 func handles(list func() ([]int, error), find func(pid int) (*os.Process, error)) ([]*os.Process, error) {
 	pids, err := list()
 	if err != nil {
