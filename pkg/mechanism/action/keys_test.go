@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -34,6 +35,41 @@ func TestOwnResultsAreMadeAgain(t *testing.T) {
 	b.because("program", "a cache had its result")
 	own("")
 	if taken, err := b.Taken([]string{"out/package", "out/nothing"}); err != nil || len(taken) > 0 {
+		t.Errorf("taken from the cache are %v, %v", taken, err)
+	}
+}
+
+// A record that does not say where the bytes come from must not count as one that says that they were made here.
+func TestRecordsOfAnotherVersionAreNotOwn(t *testing.T) {
+	t.Parallel()
+	b := chain(t, newMemory())
+	b.did("folder package program", "", "")
+	outputs := []string{"out/package"}
+	if taken, err := b.Taken(outputs); err != nil || len(taken) > 0 {
+		t.Fatalf("taken from the cache are %v, %v", taken, err)
+	}
+	name := b.ledger().name("program", ".json")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, damaged := range map[string]string{
+		"another version of slipway": strings.Replace(string(data), `"format":2`, `"format":1`, 1),
+		name:                         string(data[:len(data)/2]),
+	} {
+		if err := os.WriteFile(name, []byte(damaged), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := b.Taken(outputs); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("taken %v, error %v, want %q", taken, err, what)
+		}
+	}
+	// It does not count once another action has made the output.
+	old := strings.NewReplacer(`"format":2`, `"format":1`, `"id":"program"`, `"id":"compile program"`).Replace(string(data))
+	if err := errors.Join(os.WriteFile(name, data, 0o644), os.WriteFile(b.ledger().name("compile program", ".json"), []byte(old), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if taken, err := b.Taken(outputs); err != nil || len(taken) > 0 {
 		t.Errorf("taken from the cache are %v, %v", taken, err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // Taken returns the IDs of actions whose results are not [Origin.Own], among those that made outputs and the inputs of these, by the
-// records of the last runs. Only Root and State of the graph must be set.
+// records of the last runs. It fails if one of these records is of another version of slipway, and so does not say where its bytes come from.
+// Only Root and State of the graph must be set.
 func (g *Graph) Taken(outputs []string) ([]string, error) {
 	records, err := g.ledger().all()
 	if err != nil {
@@ -19,7 +20,9 @@ func (g *Graph) Taken(outputs []string) ([]string, error) {
 	makers := map[string]record{} // by output
 	for _, r := range records {
 		for _, o := range r.Outputs {
-			makers[o.Path] = r
+			if makers[o.Path].Format != recordFormat { // actions of another version may have made the same output
+				makers[o.Path] = r
+			}
 		}
 	}
 	var taken []string
@@ -37,6 +40,9 @@ func (g *Graph) Taken(outputs []string) ([]string, error) {
 			return nil
 		}
 		seen[r.ID] = true
+		if r.Format != recordFormat {
+			return fmt.Errorf("the record of %s is of another version of slipway: make it again", r.ID)
+		}
 		if !r.Origin.Own() {
 			taken = append(taken, r.ID)
 		}
@@ -64,7 +70,7 @@ func (g *Graph) Taken(outputs []string) ([]string, error) {
 	return taken, nil
 }
 
-// all returns all records that can be read.
+// all returns all records, also those of another version.
 func (l ledger) all() ([]record, error) {
 	names, err := filepath.Glob(filepath.Join(l.folder, "*.json"))
 	if err != nil {
@@ -77,9 +83,10 @@ func (l ledger) all() ([]record, error) {
 			return nil, err
 		}
 		var r record
-		if json.Unmarshal(data, &r) == nil && r.Format == recordFormat {
-			records = append(records, r)
+		if err := json.Unmarshal(data, &r); err != nil {
+			return nil, fmt.Errorf("record %s: %w", name, err)
 		}
+		records = append(records, r)
 	}
 	return records, nil
 }
