@@ -57,7 +57,8 @@ func TestWaitForAnotherClusterCommandIsReportedOnceAndAtOnce(t *testing.T) {
 		"JSON of a query": {true, true, "slipway: waiting for another run in this tree (process "},
 	} {
 		to := &signaling{written: make(chan struct{})}
-		o := commands{&session.Session{JSON: tt.json, IO: session.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }}}}
+		in := session.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }}
+		o := commands{&session.Session{JSON: tt.json, IO: in}}
 		waiting := o.SayWaiting
 		if tt.result {
 			waiting = o.NoteWaiting

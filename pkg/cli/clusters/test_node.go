@@ -34,7 +34,8 @@ container runtime and without Kubernetes, on which they start the release's kube
 as for "slipway cluster conformance". The command prints each spec as it ends, then those that did not pass, and why.
 
 --focus and --skip choose among these specs, and can be repeated. Unless --skip says otherwise, slow and flaky specs and those
-that must run alone are left out, as upstream does. With --procs, specs run side by side. The node is removed at the end. Logs of the specs and of the kubelet are in _output/e2e-node.
+that must run alone are left out, as upstream does. With --procs, specs run side by side. The node is removed at
+the end. Logs of the specs and of the kubelet are in _output/e2e-node.
 
 It needs root. It exits with 1 if a spec failed or did not run, and with 2 if none was chosen.`,
 		Example: "  sudo slipway test-e2e-node --focus 'Probing container' --junit node.xml",

@@ -26,7 +26,7 @@ SHOULD is the newest patch of the same minor, or the version that the tree's Kub
 of all. If a version cannot be looked up, NOTE says why. --json prints everything.
 
 With --db, NOTE says which known vulnerabilities of Go, Kubernetes, the other projects and their modules are mended by the version in
-SHOULD or, if the tree has that, by the newest. Whether a release has them, slipway vulns says.`,
+SHOULD or, if the tree has that, by the newest. slipway vulns says whether a release has them.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := project.FindRoot(o.Dir)

@@ -44,7 +44,8 @@ func newTest(o commands) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test package... [-- argument...]",
 		Short: "Run Kubernetes' unit tests",
-		Long: `test runs Kubernetes' own tests, at the tree's versions and with its patches, in a writable copy of upstream's repository. Packages are
+		Long: `test runs Kubernetes' own tests, at the tree's versions and with its patches, in a writable copy of upstream's repository.
+Packages are
 
   k8s.io/kubernetes/pkg/scheduler/...   import paths, those of staging modules and of the tree's own packages, too
   pkg/scheduler, ./cmd/kubeadm/app/...  folders of the tree, or else of upstream's repository

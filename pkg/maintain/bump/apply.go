@@ -308,7 +308,8 @@ func (u undoLog) restore(ctx context.Context, root string, repo *worktree.Repo, 
 	if err != nil {
 		return err
 	}
-	if _, err := own.Run(ctx, strings.NewReader(strings.Join(names, "\x00")), "checkout-index", "-z", "--stdin", "--prefix="+old+"/"); err != nil {
+	_, err = own.Run(ctx, strings.NewReader(strings.Join(names, "\x00")), "checkout-index", "-z", "--stdin", "--prefix="+old+"/")
+	if err != nil {
 		return err
 	}
 	for _, name := range names {

@@ -36,7 +36,7 @@ type Options struct {
 	Say     func(string) // prints a line of progress
 
 	Debian debian.Sources      // of Debian packages
-	Getenv func(string) string // of the environment in which git is found
+	Getenv func(string) string // looks up variables for git
 }
 
 // A Move is a version that changes.

@@ -82,8 +82,8 @@ func (p *preparation) toDebian(ctx context.Context) error {
 	return nil
 }
 
-// lockMoves lists the packages whose versions differ, each once for all architectures that have the same two versions. Why says of a
-// security fix where it is from, to follow the name of a file.
+// lockMoves lists the packages whose versions differ, each once for all architectures that have the same two versions. Why of a
+// security fix is ", from " and the archive; the caller puts it after the name of a file.
 func lockMoves(old, new *debian.Lock) []Move {
 	if old == nil {
 		old = &debian.Lock{}

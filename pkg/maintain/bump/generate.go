@@ -57,7 +57,7 @@ func (p *preparation) generate(ctx context.Context) error {
 	return nil
 }
 
-// history are documents that say what was, or what may be, and not what is: those with figures of a version that was measured.
+// history lists the documents in which versions stay: they give measurements or examples of a certain version.
 var history = []string{
 	"docs/bump.md", "docs/comparison.md", "docs/conformance.md", "docs/developing-components.md", "docs/distribution.md",
 	"docs/generated-code.md", "docs/measurements.md", "docs/testing.md",

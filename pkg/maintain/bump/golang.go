@@ -47,7 +47,8 @@ var commonHosts = []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin
 // moveGo makes a Go the one that compiles, with its sums for all hosts. If it is not available for this machine, the pinned one stays.
 func (p *preparation) moveGo(ctx context.Context, version, why string) error {
 	pinned := p.catalog.Go
-	hosts := slices.Compact(slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(pinned.Sums)), append(commonHosts, toolchain.Host())...))))
+	hosts := append(slices.Collect(maps.Keys(pinned.Sums)), toolchain.Host())
+	hosts = slices.Compact(slices.Sorted(slices.Values(append(hosts, commonHosts...))))
 	if version == pinned.Version && len(pinned.Sums) == len(hosts) {
 		return nil
 	}

@@ -84,7 +84,8 @@ func adapt(name string, data []byte, modules []fetched) (adapted []byte, dropped
 	return []byte(strings.Join(lines, "\n")), dropped, nil
 }
 
-// provides returns the module that would have a package, and whether it has. A package of another module counts as there.
+// provides returns the module whose path a package has, and reports whether that module contains the package. It reports true for a package
+// of no module in the list.
 func provides(modules []fetched, pkg string) (longest fetched, has bool) {
 	for _, m := range modules {
 		if (pkg == m.Path || strings.HasPrefix(pkg, m.Path+"/")) && len(m.Path) > len(longest.Path) {

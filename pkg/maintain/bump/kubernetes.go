@@ -23,8 +23,8 @@ type upstream struct {
 	leftOut unavailableError // staging modules that are not available, and that nothing is compiled from
 }
 
-// fetchKubernetes fetches a version of Kubernetes with all of its staging modules. Those that neither Kubernetes nor needed, modules
-// that the tree requires, names may be missing: a proxy may mirror only what it was asked for, and no compile asks for them.
+// fetchKubernetes fetches a version of Kubernetes with all of its staging modules. A staging module may be missing if neither Kubernetes'
+// go.mod nor needed, the tree's requirements, names it: nothing is compiled from it, and a proxy may mirror only what it was asked for.
 func (p *proxy) fetchKubernetes(ctx context.Context, version string, needed map[string]string) (*upstream, error) {
 	main, err := p.fetch(ctx, requirement{Path: kubernetes, Version: version})
 	if err != nil {

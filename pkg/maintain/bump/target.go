@@ -79,7 +79,7 @@ func (p *preparation) parseOne(target string) (step, error) {
 		}
 		return p.toKubernetes(version), nil
 	case name == nameDebian && hasVersion:
-		return nil, errors.New("packages of Debian have no common version: bump debian takes what the mirrors have")
+		return nil, errors.New("packages of Debian have no common version: each moves to the one that the mirrors have")
 	case name == nameDebian:
 		return p.toDebian, nil
 	case name == nameGo && hasVersion && !releasedGo.MatchString(version):

@@ -93,7 +93,8 @@ func isRelease(version string) bool {
 	return semver.Canonical(version) == version && semver.Prerelease(version) == ""
 }
 
-// newest returns the newest version of the minors after one. list returns those of a minor, oldest first. Without any, current is it.
+// newest returns the newest version of the minors after one, or current if there is none. List returns
+// the versions of a minor, oldest first.
 func newest(current string, minor int, list func(minor int) ([]string, error)) (string, error) {
 	for {
 		minor++

@@ -39,7 +39,7 @@ func mails(p *patch.Patch, v patch.Verdict) []mail {
 const (
 	// patchHeader is the field of a mail's header that names the patch.
 	patchHeader = "X-Slipway-Patch: "
-	// excluded is a file that git am is told to exclude.
+	// excluded names a file that is in no repository: git am runs with --exclude for it.
 	excluded = ".slipway-no-change"
 )
 
@@ -60,7 +60,8 @@ func (m mail) with(text []byte) []byte {
 	return append([]byte(header), firstLine.ReplaceAll(text, nil)...)
 }
 
-// unchanged returns the mail without its changes. Git am commits it, since it has an excluded one.
+// unchanged returns the mail without its changes. Its only change is of a file that git am excludes, so git am makes an empty commit.
+// Without any change, it would stop.
 func (m mail) unchanged() []byte {
 	diff := fmt.Sprintf("\n---\ndiff --git a/%[1]s b/%[1]s\nnew file mode 100644\n", excluded)
 	return m.with([]byte(m.patch.Commits[0].Message + diff))

@@ -55,7 +55,8 @@ func list(t *testing.T, dir string) map[string]string {
 func TestTheReleaseFolderHoldsOneRelease(t *testing.T) {
 	t.Parallel()
 	amd64, arm64 := catalog.Platform{OS: "linux", Arch: "amd64"}, catalog.Platform{OS: "linux", Arch: "arm64"}
-	p := &project.Project{Root: t.TempDir(), Catalog: &catalog.Catalog{Sets: map[catalog.Set][]catalog.Platform{catalog.Server: {amd64, arm64}}}}
+	sets := map[catalog.Set][]catalog.Platform{catalog.Server: {amd64, arm64}}
+	p := &project.Project{Root: t.TempDir(), Catalog: &catalog.Catalog{Sets: sets}}
 	tars := filepath.Join(p.Root, filepath.FromSlash(project.Tars))
 	old, now := catalog.Tarball(catalog.Server, arm64), catalog.Tarball(catalog.Server, amd64)
 	put(t, tars, old, now, "SHA256SUMS", "release.json", "notes.txt", "folder/x")

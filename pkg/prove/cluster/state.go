@@ -52,7 +52,7 @@ type Process struct {
 	machine.Process
 	Address string   `json:"address,omitempty"`
 	Flags   []string `json:"flags,omitempty"`   // of a program of a control plane without nodes
-	Release string   `json:"release,omitempty"` // for a node, the release whose kubelet runs there, by SHA-256; empty while an upgrade changes it
+	Release string   `json:"release,omitempty"` // of a node: SHA-256 of the release whose kubelet runs there; empty during an upgrade
 }
 
 // A Target is the release of an upgrade that has begun and not ended.
