@@ -34,6 +34,7 @@ TARGETS := all \
   cross \
   generated_files \
   help \
+  lint \
   package-tarballs \
   quick-release \
   quick-release-images \

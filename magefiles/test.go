@@ -55,6 +55,12 @@ func TestCmd(ctx context.Context) error {
 	return orSay(ctx, append([]string{"test-cmd"}, strings.Fields(os.Getenv("WHAT"))...)...)
 }
 
+// Lint looks for mistakes in the code of the tree, or of the packages that WHAT= names, and in what patches change in Kubernetes, for each
+// platform of a release or of KUBE_BUILD_PLATFORMS.
+func Lint(ctx context.Context) error {
+	return orSay(ctx, append([]string{"lint"}, strings.Fields(os.Getenv("WHAT"))...)...)
+}
+
 // Bench measures speed, as ratios of two tasks done in turn, and prints a table.
 func Bench() error { return goTool("run", "./test/bench") }
 

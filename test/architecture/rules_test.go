@@ -167,6 +167,8 @@ var rules = []rule{
 		[]string{processes, network, catalog, plan, roads, docker, engine, "pkg/make/toolchain"}},
 	{"maintain/kubetest", "run Kubernetes' own tests on what the tree is made of", "how a release is made",
 		[]string{plan, release, docker, engine, catalog}},
+	{"maintain/lint", "find mistakes in the tree's code and in what patches change", "how problems are shown; which platforms a tree has",
+		[]string{plan, release, docker, engine, roads}},
 
 	{"mechanism/action", "run a graph: keys, records, skipping, the lock, events", "Kubernetes, Go, git, printing",
 		[]string{processes, network, children, "go/..."}},
@@ -246,7 +248,7 @@ var only = []struct {
 	{"golang.org/x/mod/modfile", []string{"tree/module", "maintain/bump", "maintain/kubetest"}},
 	{"github.com/bluekeyes/go-gitdiff/gitdiff", []string{"tree/patch"}},
 	{"github.com/agnivade/levenshtein", []string{"mechanism/suggest"}},
-	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "prove/cluster/kubeadm", "prove/cluster/verify", "ship/vulns"}},
+	{"go.yaml.in/yaml/v3", []string{"tree/catalog", "maintain/bump", "maintain/lint", "prove/cluster/kubeadm", "prove/cluster/verify", "ship/vulns"}},
 	{"github.com/moby/sys/mountinfo", []string{"prove/cluster/machine"}},
 	{"github.com/docker/docker/...", []string{"mechanism/engine", "make/kubecross"}},
 	{"github.com/secure-systems-lab/go-securesystemslib/...", []string{"mechanism/signature"}},
@@ -261,7 +263,9 @@ var only = []struct {
 	{"google.golang.org/protobuf/...", []string{"mechanism/reapi", "mechanism/reapi/internal/wire"}},
 	{"github.com/magefile/mage/...", []string{"cli/generate"}},
 	{"github.com/bazelbuild/...", []string{"cli/generate"}},
-	{"golang.org/x/tools/...", nil},
+	{"golang.org/x/tools/...", []string{"maintain/lint"}},
+	{"github.com/ashanbrown/forbidigo/...", []string{"maintain/lint"}},
+	{"sigs.k8s.io/logtools/...", []string{"maintain/lint"}},
 }
 
 // tests are packages that only tests import.

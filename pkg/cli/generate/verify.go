@@ -15,6 +15,8 @@ import (
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/making"
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/maintain/kubetest"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // A check is one step of make verify.
@@ -54,6 +56,15 @@ var checks = []check{
 		if _, stale := errors.AsType[*making.StaleError](err); stale {
 			return "not up to date, run make generated_files:\n" + out.String(), err
 		}
+		return out.String(), err
+	}},
+	{name: "what patches change in Kubernetes", run: func(ctx context.Context, root string) (string, error) {
+		patched, err := kubetest.Patched(root)
+		if err != nil || !patched {
+			return "", err
+		}
+		var out bytes.Buffer
+		err = cli.Run(ctx, session.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "lint", "--platform", catalog.Host().String(), "-C", root)
 		return out.String(), err
 	}},
 	{name: "gofmt", run: func(ctx context.Context, root string) (string, error) {

@@ -1,6 +1,6 @@
-// Package tests has the subcommands that run Kubernetes' own unit, integration and command tests.
+// Package tests has the subcommands that test and lint the tree's code and Kubernetes as its patches change it.
 //
-// What must never be in here: how tests run.
+// What must never be in here: how tests run, and which mistakes there are.
 package tests
 
 import (
@@ -14,5 +14,5 @@ type commands struct{ *session.Session }
 // New returns the subcommands.
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
-	return []*cobra.Command{newTest(o), newTestCmd(o)}
+	return []*cobra.Command{newTest(o), newTestCmd(o), newLint(o)}
 }

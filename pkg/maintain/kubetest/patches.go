@@ -109,22 +109,42 @@ func write(changes map[string]patch.Change, dir string) error {
 	return nil
 }
 
-// Affected returns the import paths of packages with unit tests that the tree's patches for Kubernetes change, or that import a changed
-// package directly, also in tests. Without patches it returns none.
-func (s *Sources) Affected(ctx context.Context) ([]string, error) {
+// Touched returns the import paths of packages in which the tree's patches for Kubernetes change files, and these files as they are
+// without the patches, by their paths in the repository: nil for a new file. Without patches it returns none.
+func (s *Sources) Touched() (packages []string, before map[string][]byte, err error) {
 	patches, err := patch.LoadProject(s.Root, "")
 	if err != nil || len(patches) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	mod, err := module.Load(s.Root, s.Components)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	repository, err := patch.KubernetesRepository(mod)
 	if err != nil {
+		return nil, nil, err
+	}
+	original := patch.Modules{Repository: repository, Dir: func(p patch.Place) (string, error) { return s.originals[p.Module], nil }}
+	before = map[string][]byte{}
+	for _, p := range patches {
+		for _, name := range p.Paths() {
+			data, err := original.ReadFile(name)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, nil, err
+			}
+			before[name] = data
+		}
+	}
+	return repository.Packages(patches), before, nil
+}
+
+// Affected returns the import paths of packages with unit tests that the tree's patches for Kubernetes change, or that import a changed
+// package directly, also in tests. Without patches it returns none.
+func (s *Sources) Affected(ctx context.Context) ([]string, error) {
+	touched, _, err := s.Touched()
+	if err != nil || len(touched) == 0 {
 		return nil, err
 	}
-	touched := repository.Packages(patches)
 	units, err := s.units(ctx)
 	var affected []string
 	for _, p := range units {

@@ -119,7 +119,7 @@ func (s *Sources) goTest(ctx context.Context, r run, o Options, flags ...string)
 	if r.dir != "" {
 		return s.Go.Command(ctx, filepath.Join(s.Root, filepath.FromSlash(r.dir)), "", "", append([]string{"test"}, args...)...)
 	}
-	return s.command(ctx, "test", args...)
+	return s.Command(ctx, "", "", "test", args...)
 }
 
 // setEnv gives a command the user's environment, without the settings of Go that would change what is compiled.

@@ -116,7 +116,7 @@ func (s *Sources) list(ctx context.Context, patterns []string, flags ...string) 
 	var stdout, stderr bytes.Buffer
 	flags = append(flags, "-e", "-trimpath", "-buildvcs=false",
 		"-json=ImportPath,ForTest,Imports,TestGoFiles,XTestGoFiles,TestImports,XTestImports,DepOnly,Error")
-	cmd := s.command(ctx, "list", append(flags, patterns...)...)
+	cmd := s.Command(ctx, "", "", "list", append(flags, patterns...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return nil, explain("go list", err, stderr.String())

@@ -45,8 +45,9 @@ type Sources struct {
 	Modules    map[string]string // folders of Kubernetes' modules in the repository, slash-separated, by path
 	Missing    []upstream.Missing
 
-	replaced bool   // the repository is the user's own: a folder that replaces k8s.io/kubernetes in go.mod
-	modfile  string // for go's -modfile, relative to the components' folder; "" means their own go.mod
+	originals map[string]string // folders of Kubernetes' modules as they are without patches, by path
+	replaced  bool              // the repository is the user's own: a folder that replaces k8s.io/kubernetes in go.mod
+	modfile   string            // for go's -modfile, relative to the components' folder; "" means their own go.mod
 }
 
 // Open finds the sources of a tree. It makes a copy of upstream's repository with the tree's patches, unless the copy has the
@@ -59,7 +60,7 @@ func Open(ctx context.Context, t Tree) (*Sources, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sources{Tree: t, Modules: map[string]string{}}
+	s := &Sources{Tree: t, Modules: map[string]string{}, originals: map[string]string{}}
 	versions := map[string]string{}
 	for _, r := range mod.Requires {
 		versions[r.Path] = r.Version
@@ -75,7 +76,7 @@ func Open(ctx context.Context, t Tree) (*Sources, error) {
 		return nil, err
 	}
 	for _, m := range repository.Modules {
-		s.Modules[m.Path] = m.Dir
+		s.Modules[m.Path], s.originals[m.Path] = m.Dir, m.Source
 		versions[m.Path] = cmp.Or(versions[m.Path], m.Version.Version)
 	}
 	s.Missing = repository.Missing
@@ -241,13 +242,14 @@ func (s *Sources) importPath(folder string) (string, bool) {
 	}
 }
 
-// command prepares a run of the go command in the components' module, with upstream's repository in place of Kubernetes' modules.
-func (s *Sources) command(ctx context.Context, verb string, flags ...string) *exec.Cmd {
+// Command prepares a run of the go command in the components' module, with upstream's repository in place of Kubernetes' modules. Empty
+// goos and goarch mean the host.
+func (s *Sources) Command(ctx context.Context, goos, goarch, verb string, flags ...string) *exec.Cmd {
 	args := []string{verb}
 	if s.modfile != "" {
 		args = append(args, "-modfile="+filepath.FromSlash(s.modfile))
 	}
-	return s.Go.Command(ctx, filepath.Join(s.Root, filepath.FromSlash(s.Components)), "", "", append(args, flags...)...)
+	return s.Go.Command(ctx, filepath.Join(s.Root, filepath.FromSlash(s.Components)), goos, goarch, append(args, flags...)...)
 }
 
 // explain adds what the go command printed to an error.

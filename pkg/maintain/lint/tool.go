@@ -1,0 +1,121 @@
+package lint
+
+import (
+	"crypto/sha256"
+	_ "embed" // of this file
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ashanbrown/forbidigo/v2/forbidigo"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/suite/vet"
+	"golang.org/x/tools/go/analysis/unitchecker"
+	logcheck "sigs.k8s.io/logtools/logcheck/pkg"
+)
+
+// Names of analyzers that are configured by upstream's files.
+const (
+	logs  = "logcheck"
+	names = "forbidigo"
+)
+
+// toolName is the name by which `go vet` starts slipway as its tool.
+const toolName = "slipway-lint"
+
+// isTool means that this program calls Main, so that another process of it can be a tool.
+var isTool bool
+
+// Main makes the process a tool of `go vet` if it was started as one. It does not return then.
+func Main() {
+	isTool = true
+	if filepath.Base(os.Args[0]) != toolName {
+		return
+	}
+	if slices.Contains(os.Args, "-V=full") {
+		fmt.Printf("%s version devel buildID=%s\n", toolName, buildID())
+		os.Exit(0)
+	}
+	log, _ := logcheck.Analyser()
+	if config := beside(logs); config != "" {
+		if err := log.Flags.Set("config", config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	unitchecker.Main(append(vet.Suite, log, forbidden())...)
+}
+
+// beside returns a file beside the tool, or "" if there is none.
+func beside(name string) string {
+	file := filepath.Join(filepath.Dir(os.Args[0]), name)
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	return file
+}
+
+//go:embed tool.go
+var source []byte
+
+// buildID identifies what decides on problems. The go command keeps results under it. By unitchecker's, of the whole program, they would be
+// lost with every commit to slipway.
+func buildID() string {
+	sum := sha256.New()
+	sum.Write(source)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		fmt.Fprintln(sum, info.GoVersion)
+		for _, m := range info.Deps {
+			analyzes := slices.ContainsFunc([]string{"golang.org/x/tools", "golang.org/x/exp", "sigs.k8s.io/logtools", "github.com/ashanbrown/"},
+				func(prefix string) bool { return strings.HasPrefix(m.Path, prefix) })
+			if analyzes {
+				fmt.Fprintln(sum, m.Path, m.Version, m.Sum, m.Replace)
+			}
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// forbidden returns an analyzer that forbids names, by a list of patterns beside the tool: in JSON, each in the form that forbidigo's own
+// analyzer takes them by a flag. (It takes several such flags, of which go vet passes on one.) The flag -forbidigo.rules is for caches.
+func forbidden() *analysis.Analyzer {
+	a := &analysis.Analyzer{Name: names, Doc: "forbid names"}
+	a.Flags.String("rules", "", "identifies the configuration")
+	linter := sync.OnceValues(func() (*forbidigo.Linter, error) {
+		var patterns []string
+		data, err := os.ReadFile(beside(names))
+		if err == nil {
+			err = json.Unmarshal(data, &patterns)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return forbidigo.NewLinter(patterns, forbidigo.OptionAnalyzeTypes(true))
+	})
+	a.Run = func(pass *analysis.Pass) (any, error) {
+		if beside(names) == "" { // the tree's own modules need no Kubernetes
+			return nil, nil
+		}
+		l, err := linter()
+		if err != nil {
+			return nil, err
+		}
+		files := make([]ast.Node, len(pass.Files))
+		for i, f := range pass.Files {
+			files[i] = f
+		}
+		issues, err := l.RunWithConfig(forbidigo.RunConfig{Fset: pass.Fset, TypesInfo: pass.TypesInfo}, files...)
+		for _, issue := range issues {
+			pass.Report(analysis.Diagnostic{Pos: issue.Pos(), Message: issue.Details()})
+		}
+		return nil, err
+	}
+	return a
+}
