@@ -56,8 +56,8 @@ func touched(changes map[string]patch.Change) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Generate runs the generators for the packages that a patched tree changes, and for those that import them. What comes out
-// differently becomes a change of the tree.
+// Generate runs the generators for the packages in which a patched tree changes declarations, and for those that import them. What comes
+// out differently becomes a change of the tree.
 func (f ForPatches) Generate(ctx context.Context, t patched.Tree, report func(doing string)) error {
 	repo, err := upstream.Open(ctx, t.Go, f.Root, f.Components, upstream.Kubernetes)
 	if err != nil {
@@ -73,6 +73,10 @@ func (f ForPatches) Generate(ctx context.Context, t patched.Tree, report func(do
 			original.add(path.Dir(name), path.Base(name), c.Data) // imports and markers that were there before stay
 		}
 	}
+	maps.DeleteFunc(changes, func(name string, c patch.Change) bool {
+		was, err := repo.ReadFile(name)
+		return err == nil && !c.Removed && isCode(path.Base(name)) && sameDeclarations(was, c.Data)
+	})
 	affected := original.importers(touched(changes), importPath)
 	if !slices.ContainsFunc(original.marked("", nil), func(dir string) bool { return affected[dir] }) && !hasBindings(changes) {
 		return nil
