@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/mechanism/action"
@@ -61,6 +63,47 @@ func (s *sides) cold(ctx context.Context, b *bench, row *Row) error {
 			return Sample{}, err
 		}
 		return b.command(ctx, "go build, cold", cmd)
+	}
+	return c.rounds(1, row)
+}
+
+// crossed are the platforms of the row "cross".
+var crossed = []catalog.Platform{{OS: "linux", Arch: "arm64"}, {OS: "darwin", Arch: "arm64"}, {OS: "windows", Arch: "amd64"}}
+
+// cross is measured once: it compiles Kubernetes for three platforms twice.
+func cross(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.newSides(ctx, row.Name, true)
+	if err != nil {
+		return err
+	}
+	p, err := s.project(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, on := range crossed {
+		names = append(names, on.String())
+	}
+	c := contest{}
+	c.ours = func() (Sample, error) {
+		return b.command(ctx, "make cross, cold", s.make(ctx, "cross", "KUBE_BUILD_PLATFORMS="+strings.Join(names, " ")))
+	}
+	c.theirs = func() (sum Sample, err error) {
+		for _, on := range crossed {
+			cmd, err := s.goBuild(ctx, on, slices.DeleteFunc(p.Catalog.Default(), func(b catalog.Binary) bool {
+				return !slices.Contains(p.Catalog.PlatformsOf(b), on)
+			})...)
+			if err != nil {
+				return sum, err
+			}
+			one, err := b.command(ctx, "go build for "+on.String()+", cold", cmd)
+			if err != nil {
+				return sum, err
+			}
+			sum = Sample{Value: sum.Value + one.Value, Memory: max(sum.Memory, one.Memory), Processor: sum.Processor + one.Processor,
+				Others: max(sum.Others, one.Others)}
+		}
+		return sum, nil
 	}
 	return c.rounds(1, row)
 }

@@ -28,12 +28,15 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// longRows are rows that are measured only by name, since they first make a release that may compile everything.
+// longRows are rows that are measured only by name, since they compile for more platforms than this machine's.
 func longRows() []*Row {
 	return []*Row{{
 		Name: "cache-platforms", Unit: "s", What: "release of all platforms with the test set, in a fresh clone with empty Go caches, from a " +
 			"shared cache",
 		With: "curl of the same files from a file server", Wanted: Bound{AtMost, 1.5}, measure: cachePlatforms,
+	}, {
+		Name: "cross", Unit: "s", What: "make cross for linux/arm64, darwin/arm64 and windows/amd64, nothing there but modules",
+		With: "go build of the same binaries, for one platform after the other", Wanted: Bound{AtMost, 1}, measure: cross,
 	}}
 }
 

@@ -53,6 +53,13 @@ var parts = []part{
 		"TestPatchIsEditedInUpstreamsRepository",
 		"TestSharedCacheBehindAProxy", "TestContainersTakePackagesOfASharedCache",
 	}},
+	{"platforms-linux-servers", 55, "", []string{
+		"TestReleaseForLinuxAMD64", "TestReleaseForLinuxARM64", "TestReleaseForLinuxPPC64LE", "TestReleaseForLinuxS390X",
+	}},
+	{"platforms-clients", 55, "", []string{
+		"TestReleaseForLinux386", "TestReleaseForLinuxARM", "TestReleaseForDarwinAMD64", "TestReleaseForDarwinARM64", "TestReleaseForWindowsAMD64",
+		"TestReleaseForWindowsARM64", "TestReleaseForWindows386",
+	}},
 	{"build-ids", 10, identifying, []string{"TestIDsAreThoseOfTheGoCommandOnOtherPlatforms", "TestIDsAreThoseOfTheNextGoCommand"}},
 	{"changed-bytes", 10, verifying, []string{"TestTenThousandChangedBytesAreFound"}},
 }
