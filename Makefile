@@ -75,9 +75,12 @@ $(TARGETS) $(COMPONENTS):
 	@:
 else
 
+# PRINT_HELP=y prints what a target does instead.
+help_or = $(if $(filter y,$(PRINT_HELP)),WHAT=$(call quote,$@) $(MAGE) help,$(1))
+
 # The + runs mage under `make -n`, too: it then prints the plan and does nothing. `make help` needs no plan.
 $(filter-out slipway $(if $(DRY),help),$(TARGETS)): $(MAGE)
-	+@$(MAGE) $@
+	+@$(call help_or,$(MAGE) $@)
 
 ifneq ($(DRY),)
 help:
@@ -85,11 +88,11 @@ help:
 endif
 
 $(COMPONENTS): $(MAGE)
-	+@$(MAGE) component $(call quote,$@)
+	+@$(call help_or,$(MAGE) component $(call quote,$@))
 
 # The packer of releases is compiled in the same environment as the mage targets.
 slipway: $(MAGE)
-	+@$(HANDED_ON) && env $(GO_ENV) $(MAGE) slipway
+	+@$(call help_or,$(HANDED_ON) && env $(GO_ENV) $(MAGE) slipway)
 
 # Where slipway is installed, the compiled targets may come from a shared cache. While mage compiles the magefiles, it keeps a file
 # beside them. It gets a copy of them, so that killed or concurrent runs leave the tree as it is.

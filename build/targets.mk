@@ -26,21 +26,26 @@ TARGETS := all \
   bazel-test-integration \
   bench \
   bench-peers \
+  check \
   clean \
   cluster-down \
   cluster-up \
   cluster-verify \
   conformance \
   cross \
+  cross-in-a-container \
   generated_files \
   help \
   lint \
+  package \
   package-tarballs \
   quick-release \
   quick-release-images \
+  quick-verify \
   release \
   release-images \
   release-in-a-container \
+  release-skip-tests \
   shell \
   slipway \
   soak \

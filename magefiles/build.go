@@ -25,6 +25,7 @@ func init() {
 		fmt.Fprintln(os.Stderr, "slipway:", err)
 		os.Exit(2)
 	}
+	session.SayUnread(os.Getenv, os.Stderr)
 }
 
 // Default is the target of mage, and of make, without arguments.
@@ -50,6 +51,13 @@ var Aliases = map[string]any{
 	"bazel-release":          Bazel.Release,
 	"bazel-test":             Bazel.Test,
 	"bazel-test-integration": Bazel.TestIntegration,
+	"quick-verify":           QuickVerify,
+	"cross-in-a-container":   CrossInAContainer,
+
+	// Other names that Kubernetes' make has.
+	"check":              Test,
+	"package":            PackageTarballs,
+	"release-skip-tests": QuickRelease,
 }
 
 // All compiles the components for this machine, or those that WHAT= names.
@@ -74,7 +82,12 @@ func Slipway() error { return goTool("build", "-o", "_output/bin/slipway", ".") 
 func Clean(ctx context.Context) error { return slipway(ctx, "clean") }
 
 // Help lists the targets.
-func Help() error { return generate.Help(os.Stdout, "magefiles") }
+func Help() error {
+	if name := os.Getenv("WHAT"); name != "" {
+		return generate.HelpFor(os.Stdout, "magefiles", name)
+	}
+	return generate.Help(os.Stdout, "magefiles")
+}
 
 // slipway runs a subcommand of slipway. Under `make -n`, the subcommand only prints its plan.
 func slipway(ctx context.Context, command string, args ...string) error {

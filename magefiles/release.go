@@ -4,32 +4,54 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/magefile/mage/mg"
 
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/mechanism/variable"
 )
 
-// Release runs the unit tests, and Kubernetes' own of what the tree's patches touch, unless KUBE_RELEASE_RUN_TESTS=n. Then it builds the
-// tarballs of every platform.
+// Release runs the unit tests, and Kubernetes' own of what the tree's patches touch, unless KUBE_RELEASE_RUN_TESTS=n. With y, it runs all
+// unit and integration tests of Kubernetes. Then it builds the tarballs of every platform.
 func Release(ctx context.Context) error {
-	tests, err := session.ReleaseRunsTests.Read(os.Getenv)
+	return release(ctx, session.ReleaseRunsTests, session.FastBuild)
+}
+
+// QuickRelease builds the tarballs for this machine's linux platform, with checksums: the main job. KUBE_FASTBUILD=false is for every
+// platform, and KUBE_RELEASE_RUN_TESTS=y runs the tests that it runs for release.
+func QuickRelease(ctx context.Context) error {
+	tests, fast := session.ReleaseRunsTests, session.FastBuild
+	tests.Default, fast.Default = false, true
+	return release(ctx, tests, fast)
+}
+
+// release tests as the variables say, and makes a release.
+func release(ctx context.Context, runsTests, isFast variable.Switch) error {
+	tests, err := runsTests.Read(os.Getenv)
+	if err != nil {
+		return err
+	}
+	fast, err := isFast.Read(os.Getenv)
 	if err != nil {
 		return err
 	}
 	if tests {
 		mg.CtxDeps(ctx, Test)
-		if err := slipway(ctx, "test", "--patched", "--road=local"); err != nil {
-			return err
+		which := [][]string{{"--patched"}}
+		if os.Getenv(runsTests.Name) != "" {
+			which = [][]string{{"--all"}, {"--integration", "k8s.io/kubernetes/test/integration/..."}}
+		}
+		for _, flags := range which {
+			if err := slipway(ctx, "test", append(flags, "--road=local")...); err != nil {
+				return err
+			}
 		}
 	}
-	return slipway(ctx, "release")
+	return slipway(ctx, "release", fmt.Sprintf("--quick=%t", fast))
 }
-
-// QuickRelease builds the tarballs for this machine's linux platform, with checksums: the main job.
-func QuickRelease(ctx context.Context) error { return slipway(ctx, "release", "--quick") }
 
 // PackageTarballs builds the tarballs of every platform, or those of KUBE_BUILD_PLATFORMS=, without tests.
 func PackageTarballs(ctx context.Context) error { return slipway(ctx, "release") }

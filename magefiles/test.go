@@ -73,15 +73,29 @@ func Soak() error {
 	return goTool(append([]string{"run", "./test/soak"}, strings.Fields(os.Getenv("WHAT"))...)...)
 }
 
-// Update regenerates the generated files: code, command-line reference, completions, files for make and Bazel.
+// Update regenerates the generated files: code, command-line reference, completions, files for make and Bazel; or those that WHAT= names:
+// generated-code, generated-files, BUILD-files.
 func Update(ctx context.Context) error {
-	if err := GeneratedFiles(ctx); err != nil { // BUILD files name what is generated
+	what, err := generate.UpdatesOf(strings.Fields(os.Getenv("WHAT")))
+	if err != nil {
 		return err
 	}
-	if dryRun() {
-		return say("generate", strings.Join(generate.Paths(), ", "), "and BUILD files")
+	for _, name := range what {
+		switch {
+		case name == generate.Code:
+			err = GeneratedFiles(ctx)
+		case dryRun():
+			err = say("generate", name)
+		case name == generate.Files:
+			err = generate.UpdateFiles(ctx, ".")
+		case name == generate.BuildFiles:
+			err = generate.UpdateBuildFiles(ctx, ".")
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return generate.Update(ctx, ".")
+	return nil
 }
 
 // GeneratedFiles generates the code of API packages: deep copies, defaults, conversions, OpenAPI definitions, clients.
@@ -95,12 +109,21 @@ func UpdateDebianLocks(ctx context.Context) error {
 	return generate.DebianLocks(ctx, ".", debian.SourcesFrom(os.Getenv), os.Stdout)
 }
 
-// Verify checks formatting, lints, spelling, and that generated files are up to date.
-func Verify(ctx context.Context) error {
-	if dryRun() {
-		return say("check", strings.Join(generate.Checks(), "; "))
+// Verify checks formatting, lints, spelling, and that generated files are up to date; or only what WHAT= names: WHAT="gofmt staticcheck".
+func Verify(ctx context.Context) error { return verify(ctx, strings.Fields(os.Getenv("WHAT"))) }
+
+// QuickVerify checks what takes seconds: formatting, spelling, shell scripts, and most generated files.
+func QuickVerify(ctx context.Context) error { return verify(ctx, generate.QuickChecks()) }
+
+func verify(ctx context.Context, names []string) error {
+	checks, err := generate.ChecksOf(names)
+	if err != nil {
+		return err
 	}
-	return generate.Verify(ctx, ".", os.Stdout)
+	if dryRun() {
+		return say("check", strings.Join(checks, " "))
+	}
+	return generate.Verify(ctx, ".", checks, os.Stdout)
 }
 
 // words returns those of WHAT=, and whether the packages that they name are the toolchain's.

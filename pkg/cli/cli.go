@@ -116,6 +116,7 @@ the same actions under Kubernetes' names.`,
 			if err := session.CheckVariables(s.Getenv); err != nil {
 				return err
 			}
+			session.SayUnread(s.Getenv, s.Err)
 			if err := session.CheckRoad(o.Road); err != nil {
 				return err
 			}

@@ -359,7 +359,9 @@ func (k existing) subcommand(args []string) error {
 
 // goals checks the arguments of make.
 func (k existing) goals(args []string) error {
-	other := slices.Contains(args, "test-cmd") || slices.Contains(args, "soak") // WHAT names upstream's suites there, or parts
+	other := slices.ContainsFunc(args, func(goal string) bool { // WHAT names upstream's suites there, parts, or checks
+		return slices.Contains([]string{"test-cmd", "soak", "verify", "update"}, goal)
+	})
 	for _, arg := range args {
 		arg = strings.Trim(arg, `"'`)
 		if arg == "TARGET" || strings.HasPrefix(arg, "-") {

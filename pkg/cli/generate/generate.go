@@ -25,6 +25,7 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
 )
 
@@ -33,9 +34,6 @@ var folders = []string{"docs/reference", "completions", bazelFolder, platformsFo
 
 // schemaFile is the JSON schema of release.json.
 const schemaFile = "docs/release.schema.json"
-
-// Paths returns the generated files, and the folders in which every file is generated.
-func Paths() []string { return append(slices.Clone(folders), targetsFile, schemaFile) }
 
 // files makes every generated file, by path relative to the root.
 func files(ctx context.Context, root string) (map[string][]byte, error) {
@@ -100,18 +98,41 @@ func UpdateBazel(ctx context.Context, root string) error {
 	return writeAll(root, made)
 }
 
-// Update writes the generated files below root, and runs gazelle to update the BUILD files that people also edit.
-func Update(ctx context.Context, root string) error {
-	if err := update(ctx, root); err != nil {
-		return err
+// What make update updates, in this order: BUILD files name what is generated.
+const (
+	Code       = "generated-code" // of API packages
+	Files      = "generated-files"
+	BuildFiles = "BUILD-files"
+)
+
+// UpdatesOf returns the names that WHAT= of make update has, or all. The error for another name is a usage error.
+func UpdatesOf(what []string) ([]string, error) {
+	return choose(what, []string{Code, Files, BuildFiles})
+}
+
+// choose returns the names in what, or all, in the order of all.
+func choose(what, all []string) ([]string, error) {
+	for _, name := range what {
+		if !slices.Contains(all, name) {
+			return nil, &cli.ExitError{Err: suggest.Unknown("name in WHAT", name, all), Code: 2}
+		}
 	}
+	if len(what) == 0 {
+		return all, nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(what, name) }), nil
+}
+
+// UpdateBuildFiles runs gazelle to update the BUILD files that people also edit.
+func UpdateBuildFiles(ctx context.Context, root string) error {
 	if out, err := output(ctx, root, "go", gazelleCommand("-mode=fix")...); err != nil {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(out))
 	}
 	return nil
 }
 
-func update(ctx context.Context, root string) error {
+// UpdateFiles writes the generated files below root, and removes those that are not generated any more.
+func UpdateFiles(ctx context.Context, root string) error {
 	made, err := files(ctx, root)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/cli"
 
 	"slipway.build/pkg/tree/worktree/gittest"
 )
@@ -24,7 +27,7 @@ package main
 
 import "github.com/magefile/mage/mg"
 
-var Aliases = map[string]any{"quick-release": QuickRelease, "cluster-up": Cluster.Up}
+var Aliases = map[string]any{"quick-release": QuickRelease, "cluster-up": Cluster.Up, "fast-release": QuickRelease}
 
 // QuickRelease builds one platform. It is the main job.
 func QuickRelease() error { return nil }
@@ -47,10 +50,19 @@ func notATarget() {}
 	_, got, _ := strings.Cut(help.String(), "\n\n")
 	want := `  cluster-up     boots a cluster.
   COMPONENT      compiles one component: make kubectl.
+  fast-release   is the same as make quick-release.
   quick-release  builds one platform.
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("help (-want +got):\n%s", diff)
+	}
+
+	for name, want := range map[string]string{"cluster-up": "Up boots a cluster.", "fast-release": "QuickRelease builds one platform.",
+		"kubectl": "Component compiles one component: make kubectl."} {
+		help.Reset()
+		if err := HelpFor(&help, dir, name); err != nil || !strings.HasPrefix(help.String(), "make "+name+"\n\n"+want) {
+			t.Errorf("help for %s: %q, %v", name, help.String(), err)
+		}
 	}
 
 	write(t, dir, "build.go", strings.Replace(magefile, `, "cluster-up": Cluster.Up`, "", 1))
@@ -90,14 +102,14 @@ func TestDriftIsNoticed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			root := tree(t)
-			if err := update(t.Context(), root); err != nil {
+			if err := UpdateFiles(t.Context(), root); err != nil {
 				t.Fatal(err)
 			}
 			tt.drift(t, root)
 			if diff := cmp.Diff(tt.want, drifted(t, root)); diff != "" {
 				t.Errorf("outdated (-want +got):\n%s", diff)
 			}
-			if err := update(t.Context(), root); err != nil {
+			if err := UpdateFiles(t.Context(), root); err != nil {
 				t.Fatal(err)
 			}
 			if left := drifted(t, root); left != nil {
@@ -110,7 +122,7 @@ func TestDriftIsNoticed(t *testing.T) {
 func TestUpdateDoesNotWriteCurrentFiles(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
-	if err := update(t.Context(), root); err != nil {
+	if err := UpdateFiles(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(root, "docs", "reference", "slipway.md")
@@ -121,7 +133,7 @@ func TestUpdateDoesNotWriteCurrentFiles(t *testing.T) {
 	if err := os.Chtimes(name, before.ModTime().Add(-1e12), before.ModTime().Add(-1e12)); err != nil {
 		t.Fatal(err)
 	}
-	if err := update(t.Context(), root); err != nil {
+	if err := UpdateFiles(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(name)
@@ -136,20 +148,34 @@ func TestUpdateDoesNotWriteCurrentFiles(t *testing.T) {
 func TestStaleBuildFileIsNoticedAndUpdated(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
-	if err := Update(t.Context(), root); err != nil {
+	if err := errors.Join(UpdateFiles(t.Context(), root), UpdateBuildFiles(t.Context(), root)); err != nil {
 		t.Fatal(err)
 	}
 	write(t, root, "cmd/kubectl/more.go", "package main\n\nimport _ \"k8s.io/client-go/rest\"\n")
-	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "BUILD files" })
+	i := slices.IndexFunc(checks, func(c check) bool { return c.name == BuildFiles })
 	problem, err := checks[i].run(t.Context(), root)
 	if err != nil || !strings.Contains(problem, "run make update") || !strings.Contains(problem, `+        "@io_k8s_client_go//rest",`) {
 		t.Errorf("error %v: %s", err, problem)
 	}
-	if err := Update(t.Context(), root); err != nil {
+	if err := UpdateBuildFiles(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
 	if problem, err := checks[i].run(t.Context(), root); err != nil || problem != "" {
 		t.Errorf("after an update: %v: %s", err, problem)
+	}
+}
+
+func TestChecksAreChosenByName(t *testing.T) {
+	all, err := ChecksOf(nil)
+	if err != nil || len(all) != len(checks) || len(QuickChecks()) == 0 || len(QuickChecks()) >= len(all) {
+		t.Errorf("all checks %q, quick ones %q: %v", all, QuickChecks(), err)
+	}
+	if some, err := ChecksOf([]string{"misspell", "gofmt"}); err != nil || !slices.Equal(some, []string{"gofmt", "misspell"}) {
+		t.Errorf("checks %q, %v", some, err)
+	}
+	_, err = UpdatesOf([]string{"BUILD-file"})
+	if exit, ok := errors.AsType[*cli.ExitError](err); !ok || exit.Code != 2 || !strings.Contains(err.Error(), "did you mean BUILD-files?") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -171,7 +197,7 @@ func TestMisspelledWordIsNoticed(t *testing.T) {
 func TestOnlyStaleFilesAreCalledStale(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir() // no tree, so nothing can be generated
-	for _, name := range []string{"generated code", "BUILD files"} {
+	for _, name := range []string{Code, BuildFiles} {
 		i := slices.IndexFunc(checks, func(c check) bool { return c.name == name })
 		if problem, err := checks[i].run(t.Context(), root); err == nil || strings.Contains(problem, "not up to date") {
 			t.Errorf("%s: error %v: %s", name, err, problem)

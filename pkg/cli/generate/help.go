@@ -22,6 +22,7 @@ type target struct {
 	name     string
 	synopsis string // the first sentence of its comment
 	argument bool   // it takes an argument, so make has other goals for it
+	function *parse.Function
 }
 
 // targets reads the targets in a folder of magefiles, in the order of their names.
@@ -42,7 +43,7 @@ func targets(magefiles string) ([]target, error) {
 	}
 	var found []target
 	for _, f := range info.Funcs {
-		t := target{name: dashed(f.Name), synopsis: f.Synopsis, argument: len(f.Args) > 0}
+		t := target{name: dashed(f.Name), function: f, synopsis: f.Synopsis, argument: len(f.Args) > 0}
 		if f.Receiver != "" {
 			t.name = dashed(f.Receiver) + "-" + t.name
 		}
@@ -53,6 +54,13 @@ func targets(magefiles string) ([]target, error) {
 			return nil, fmt.Errorf("%s: target %s has no alias %q", magefiles, f.TargetName(), t.name)
 		}
 		found = append(found, t)
+	}
+	for name, f := range info.Aliases { // other names
+		is := func(t target) bool { return t.function == f }
+		if !slices.ContainsFunc(found, func(t target) bool { return t.name == name }) {
+			same := found[slices.IndexFunc(found, is)]
+			found = append(found, target{name: name, function: f, synopsis: "is the same as make " + same.name + "."})
+		}
 	}
 	slices.SortFunc(found, func(a, b target) int { return strings.Compare(a.name, b.name) })
 	return found, nil
@@ -86,6 +94,20 @@ func Help(w io.Writer, magefiles string) error {
 		fmt.Fprintf(table, "  %s\t%s\n", name, t.synopsis)
 	}
 	return table.Flush()
+}
+
+// HelpFor prints the whole comment of a target. A name that is no target's is a component's.
+func HelpFor(w io.Writer, magefiles, name string) error {
+	all, err := targets(magefiles)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(t target) bool { return t.name == name && !t.argument })
+	if i < 0 {
+		i = slices.IndexFunc(all, func(t target) bool { return t.argument })
+	}
+	_, err = fmt.Fprintf(w, "make %s\n\n%s\n", name, strings.TrimSpace(all[i].function.Comment))
+	return err
 }
 
 // Goal explains the error of a goal of make that was built as a component. A goal that is not a component may be a misspelled target,

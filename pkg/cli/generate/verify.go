@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"slipway.build/pkg/cli"
@@ -21,8 +22,9 @@ import (
 
 // A check is one step of make verify.
 type check struct {
-	name string
-	run  func(ctx context.Context, root string) (problem string, err error) // without a problem or an error, the check passes
+	name  string
+	quick bool                                                               // takes seconds
+	run   func(ctx context.Context, root string) (problem string, err error) // without a problem or an error, the check passes
 	// tool is a program that the check needs and that go.mod does not provide. If it is missing, the check is skipped and
 	// Verify says so; in CI (CI=true) the check fails.
 	tool string
@@ -40,14 +42,14 @@ var diff = regexp.MustCompile(`(?m)^\+\+\+ `)
 // The components' module is not vetted: its mains have a few lines each, which a build compiles anyway, and vet would first spend
 // minutes on all of Kubernetes.
 var checks = []check{
-	{name: "generated files", run: func(ctx context.Context, root string) (string, error) {
+	{name: Files, quick: true, run: func(ctx context.Context, root string) (string, error) {
 		names, err := outdated(ctx, root)
 		if len(names) == 0 {
 			return "", err
 		}
 		return "not up to date, run make update: " + strings.Join(names, " "), err
 	}},
-	{name: "generated code", run: func(ctx context.Context, root string) (string, error) {
+	{name: Code, run: func(ctx context.Context, root string) (string, error) {
 		var out bytes.Buffer
 		err := cli.Run(ctx, session.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "generate", "--check", "-C", root)
 		if err == nil {
@@ -58,7 +60,7 @@ var checks = []check{
 		}
 		return out.String(), err
 	}},
-	{name: "what patches change in Kubernetes", run: func(ctx context.Context, root string) (string, error) {
+	{name: "patches", run: func(ctx context.Context, root string) (string, error) {
 		patched, err := kubetest.Patched(root)
 		if err != nil || !patched {
 			return "", err
@@ -67,7 +69,7 @@ var checks = []check{
 		err = cli.Run(ctx, session.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "lint", "--platform", catalog.Host().String(), "-C", root)
 		return out.String(), err
 	}},
-	{name: "gofmt", run: func(ctx context.Context, root string) (string, error) {
+	{name: "gofmt", quick: true, run: func(ctx context.Context, root string) (string, error) {
 		names, err := tracked(ctx, root, "*.go")
 		if err != nil {
 			return "", err
@@ -78,36 +80,48 @@ var checks = []check{
 		}
 		return out, err
 	}},
-	{name: "go vet", run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
-	{name: "go vet, magefiles", run: problemsOf("go", "tool", "mage", "-d", "magefiles", "-w", ".", "-l")},
+	{name: "go-vet", run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
+	{name: "go-vet-magefiles", run: problemsOf("go", "tool", "mage", "-d", "magefiles", "-w", ".", "-l")},
 	{name: "staticcheck", run: problemsOf("go", "tool", "staticcheck", "-tags=integration,soak", "./...")},
-	{name: "shellcheck", tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run", "images/kube-cross/add-user",
+	{name: "shellcheck", quick: true, tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run", "images/kube-cross/add-user",
 		"images/kube-cross/install-packages",
 		"images/kube-cross/rootfs/usr/local/bin/*")},
-	{name: "BUILD files", run: func(ctx context.Context, root string) (string, error) {
+	{name: BuildFiles, run: func(ctx context.Context, root string) (string, error) {
 		stale, err := staleBuildFiles(ctx, root)
 		if stale != "" {
 			stale = "not up to date, run make update:\n" + stale
 		}
 		return stale, err
 	}},
-	{name: "misspell", run: overTracked("go tool misspell -error -locale US -i "+strings.Join(misspelled, ","),
+	{name: "misspell", quick: true, run: overTracked("go tool misspell -error -locale US -i "+strings.Join(misspelled, ","),
 		":(exclude,glob)**/LICENSE", ":(exclude,glob)**/go.sum", ":(exclude,glob)**/debian.lock")}, // texts of others
-	{name: "buildifier", run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
+	{name: "buildifier", quick: true, run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
 }
 
-// Checks returns the names of the checks.
-func Checks() []string {
-	var names []string
+// ChecksOf returns the names of checks that WHAT= of make verify has, or of all. The error for another name is a usage error.
+func ChecksOf(what []string) ([]string, error) {
+	var all []string
 	for _, c := range checks {
-		names = append(names, c.name)
+		all = append(all, c.name)
 	}
-	return names
+	return choose(what, all)
 }
 
-// Verify runs every check, writes the results to w, and returns an error if a check failed.
-func Verify(ctx context.Context, root string, w io.Writer) error {
-	return runChecks(ctx, checks, root, w)
+// QuickChecks returns the names of the checks that take seconds.
+func QuickChecks() []string {
+	var quick []string
+	for _, c := range checks {
+		if c.quick {
+			quick = append(quick, c.name)
+		}
+	}
+	return quick
+}
+
+// Verify runs the checks with these names, writes the results to w, and returns an error if a check failed.
+func Verify(ctx context.Context, root string, names []string, w io.Writer) error {
+	chosen := slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return !slices.Contains(names, c.name) })
+	return runChecks(ctx, chosen, root, w)
 }
 
 func runChecks(ctx context.Context, checks []check, root string, w io.Writer) error {

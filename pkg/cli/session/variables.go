@@ -3,10 +3,12 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"slipway.build/pkg/make/project"
@@ -100,6 +102,30 @@ func TestTimeout(value string) (string, error) {
 		return "", badrequest.Mark(fmt.Errorf("KUBE_TIMEOUT or --timeout: %w: write 10m, or -timeout=10m", err))
 	}
 	return "-timeout=" + text, nil
+}
+
+// unread lists variables that Kubernetes' make and its scripts read, and slipway does not. docs/make.md says what to use instead. Names that
+// other programs use as well, such as OUT_DIR, are left out.
+var unread = []string{
+	"KUBE_OUTPUT_SUBPATH", "KUBE_EXTRA_WHAT",
+	"GOGCFLAGS", "KUBE_GOFLAGS", "KUBE_CGO_OVERRIDES", "KUBE_STATIC_OVERRIDES", "KUBE_BUILD_WITH_COVERAGE", "KUBE_PARALLEL_BUILD_MEMORY",
+	"KUBE_GOPATH", "FORCE_HOST_GO",
+	"KUBE_BUILD_CONFORMANCE", "KUBE_BASE_IMAGE_REGISTRY", "KUBE_GORUNNER_IMAGE", "KUBE_BUILD_SETCAP_IMAGE", "KUBE_BUILD_PULL_LATEST_IMAGES",
+	"KUBE_APISERVER_BASE_IMAGE", "KUBE_CONTROLLER_MANAGER_BASE_IMAGE", "KUBE_SCHEDULER_BASE_IMAGE", "KUBE_PROXY_BASE_IMAGE",
+	"KUBECTL_BASE_IMAGE", "KUBE_CROSS_IMAGE", "KUBE_CROSS_VERSION",
+	"KUBE_INTEGRATION_TEST_MAX_CONCURRENCY", "KUBE_TEST_VMODULE", "KUBE_KEEP_VERBOSE_TEST_OUTPUT",
+}
+
+var saidUnread sync.Once
+
+// SayUnread says, once in a process, which variables of Kubernetes have no effect.
+func SayUnread(getenv func(string) string, w io.Writer) {
+	set := slices.DeleteFunc(slices.Clone(unread), func(name string) bool { return getenv(name) == "" })
+	if len(set) > 0 {
+		saidUnread.Do(func() {
+			fmt.Fprintf(w, "slipway: %s: without effect here, see docs/make.md for what is read instead\n", strings.Join(set, ", "))
+		})
+	}
 }
 
 // SayIgnored says, once, which settings of Go have no effect.

@@ -35,6 +35,7 @@ type testRun struct {
 	junit            string
 	subtests         bool
 	integration      bool
+	all              bool
 	patched, dryRun  bool
 	words, arguments []string // packages, and what follows --
 }
@@ -61,8 +62,8 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 			if at := c.ArgsLenAtDash(); at >= 0 {
 				run.words, run.arguments = args[:at], args[at:]
 			}
-			if len(run.words) == 0 && !run.patched {
-				return errors.New("name a package, or use --patched")
+			if len(run.words) == 0 && !run.patched && !run.all {
+				return errors.New("name a package, or use --patched or --all")
 			}
 			return nil
 		},
@@ -81,6 +82,7 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 		"subtests have cases of their own in the report (default $KUBE_PRUNE_JUNIT_TESTS is false)")
 	flags.BoolVar(&run.integration, "integration", false, "start the release's etcd first, for k8s.io/kubernetes/test/integration/..., with "+
 		"upstream's defaults for these tests")
+	flags.BoolVar(&run.all, "all", false, "also test all packages with unit tests, as upstream's make test does")
 	flags.BoolVar(&run.patched, "patched", false, "also test what the tree's patches touch, and what imports that directly")
 	flags.BoolVarP(&run.dryRun, "dry-run", "n", false, "print which packages would be tested, and how; test nothing")
 	return c
@@ -193,7 +195,7 @@ func (o commands) testIn(ctx context.Context, p *project.Project, run testRun, h
 	if err != nil {
 		return err
 	}
-	if len(others)+len(own.Upstream) == 0 && !run.patched {
+	if len(others)+len(own.Upstream) == 0 && !run.patched && !run.all {
 		tree, err := o.testTree(ctx, p, how)
 		if err != nil {
 			return err
@@ -202,7 +204,7 @@ func (o commands) testIn(ctx context.Context, p *project.Project, run testRun, h
 	}
 	if patched, err := kubetest.Patched(p.Root); err != nil {
 		return err
-	} else if !patched && len(run.words) == 0 {
+	} else if !patched && !run.all && len(run.words) == 0 {
 		o.Say("the tree has no patches of Kubernetes: nothing to test")
 		return nil
 	}
@@ -210,6 +212,13 @@ func (o commands) testIn(ctx context.Context, p *project.Project, run testRun, h
 		r, err := s.Find(run.words)
 		if err != nil {
 			return err
+		}
+		if run.all {
+			units, err := s.Units(ctx)
+			if err != nil {
+				return err
+			}
+			r.Upstream = append(r.Upstream, units...)
 		}
 		if run.patched {
 			affected, err := s.Affected(ctx)
