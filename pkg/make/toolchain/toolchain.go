@@ -70,8 +70,8 @@ var ordinary = []string{
 	"SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP", // Windows
 }
 
-// Find returns the pinned Go. If another Go is installed, Find fetches the pinned one, and reports that and the reason to
-// progress unless it is nil.
+// Find returns the pinned Go. If another Go is installed, Find takes the pinned one from the module cache, or fetches it, and
+// reports that and the reason to progress unless it is nil.
 func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 	i, err := findInstalled(ctx, pin)
 	if err != nil {
@@ -102,7 +102,9 @@ func Find(ctx context.Context, pin Pin, progress func(string)) (*Go, error) {
 		return nil, fmt.Errorf("%s, and release.yaml has no sum of %s for %s: install %s itself, or add the sum under go.sums",
 			unlike, pin.Version, host, pin.Version)
 	}
-	progress(fmt.Sprintf("fetching %s (%s)", pin.Version, unlike))
+	if _, err := os.Stat(filepath.Join(i.modCache, filepath.FromSlash(moduleOf(pin.Version, host)))); err != nil {
+		progress(fmt.Sprintf("fetching %s (%s)", pin.Version, unlike))
+	}
 	g.Root, err = i.fetch(ctx, pin, host)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s)", err, unlike)
