@@ -68,12 +68,12 @@ func Files(dir, platform string) (map[string]string, error) {
 // fetch downloads the pinned Go for a platform with the installed Go, and returns its GOROOT.
 func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string, error) {
 	name, want := moduleOf(pin.Version, platform), pin.Sums[platform]
-	// Without this sum in go.sum, the go command asks the checksum database, even if that is switched off.
+	// Without this sum in go.sum, the go command asks the checksum database, even if that is switched off. From 1.26.10 on it always asks.
 	if err := writeSums(i.dir, name, want); err != nil {
 		return "", err
 	}
 	c := exec.CommandContext(ctx, i.name, "mod", "download", "-json", name)
-	c.Dir, c.Env = i.dir, append(slices.Clip(i.env), "GOSUMDB=off") // the sum in release.yaml counts
+	c.Dir, c.Env = i.dir, i.env
 	answers, err := Answers(c)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "checksum mismatch"):
@@ -123,12 +123,17 @@ func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	var sums bytes.Buffer
-	var code, goMods []string
+	var code, toolchains, goMods []string
 	for _, m := range modules {
-		if m.Sum == "" {
+		switch {
+		case m.Sum == "":
 			goMods = append(goMods, m.String())
-		} else {
+		case m.Path == toolchainModule:
+			toolchains = append(toolchains, m.String())
+		default:
 			code = append(code, m.String())
+		}
+		if m.Sum != "" {
 			fmt.Fprintf(&sums, "%s %s %s\n", m.Path, m.Version.Version, m.Sum)
 		}
 		if m.GoModSum != "" {
@@ -138,8 +143,14 @@ func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
 	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums.Bytes(), 0o666); err != nil {
 		return err
 	}
+	// The given sums count, but of toolchains the go command asks the checksum database all the same, from 1.26.10 on.
 	for some := range slices.Chunk(code, 500) { // a command line has a limit
-		if err := g.fetch(ctx, dir, slices.Concat([]string{"mod", "download", "-json"}, some)); err != nil {
+		if err := g.fetch(ctx, dir, slices.Concat([]string{"mod", "download", "-json"}, some), "GOSUMDB=off"); err != nil {
+			return err
+		}
+	}
+	if len(toolchains) > 0 {
+		if err := g.fetch(ctx, dir, slices.Concat([]string{"mod", "download", "-json"}, toolchains)); err != nil {
 			return err
 		}
 	}
@@ -147,16 +158,16 @@ func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
 	lists.SetLimit(4) // a go command asks for one go.mod file after the other
 	for some := range slices.Chunk(goMods, 100) {
 		lists.Go(func() error {
-			return g.fetch(ctx, dir, slices.Concat([]string{"list", "-m", "-e", "-json=Path,Version,Error"}, some))
+			return g.fetch(ctx, dir, slices.Concat([]string{"list", "-m", "-e", "-json=Path,Version,Error"}, some), "GOSUMDB=off")
 		})
 	}
 	return lists.Wait()
 }
 
 // fetch runs a go command that prints a JSON object for each module, and returns the errors in them.
-func (g *Go) fetch(ctx context.Context, dir string, args []string) error {
+func (g *Go) fetch(ctx context.Context, dir string, args []string, env ...string) error {
 	c := g.Command(ctx, dir, "", "", args...)
-	c.Env = append(c.Env, "GOFLAGS=-mod=mod", "GOSUMDB=off") // the given sums count
+	c.Env = append(append(c.Env, "GOFLAGS=-mod=mod"), env...)
 	answers, err := Answers(c)
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -172,6 +172,9 @@ func offline(dir string) map[string]string {
 
 func (i *installed) close() { _ = os.RemoveAll(i.dir) }
 
+// toolchainModule is the module as which Go is released.
+const toolchainModule = "golang.org/toolchain"
+
 // oldest is the first Go that knows the module golang.org/toolchain.
 const oldest = "go1.21"
 
@@ -189,7 +192,7 @@ func Host() string { return host }
 
 // moduleOf returns the module of a Go version for a host.
 func moduleOf(version, host string) string {
-	return "golang.org/toolchain@v0.0.1-" + version + "." + host
+	return toolchainModule + "@v0.0.1-" + version + "." + host
 }
 
 // outside makes a folder with a module of its own: the go line of any go.mod above it, such as a stray one in the folder for
