@@ -1,9 +1,9 @@
 package reapi
 
-import "slipway.build/pkg/mechanism/reapi/internal/wire"
-
-// The numbers of the messages' fields are those of build/bazel/remote/execution/v2/remote_execution.proto,
-// google/bytestream/bytestream.proto and google/rpc/status.proto.
+import (
+	remote "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
+	"google.golang.org/protobuf/proto"
+)
 
 // A Result is a message ActionResult: what the server keeps for an action. The server drops a result whose files it no longer has.
 type Result struct {
@@ -18,102 +18,58 @@ type OutputFile struct {
 	Executable bool
 }
 
-func (d Digest) marshal() []byte {
-	return wire.AppendInt(wire.AppendString(nil, 1, d.SHA256), 2, d.Size)
-}
+func (d Digest) message() *remote.Digest { return &remote.Digest{Hash: d.SHA256, SizeBytes: d.Size} }
 
-func parseDigest(message []byte) (d Digest, err error) {
-	err = wire.Fields(message, func(field wire.Field, value []byte, number uint64) error {
-		switch field {
-		case 1:
-			d.SHA256 = string(value)
-		case 2:
-			d.Size = int64(number)
-		}
-		return nil
-	})
-	if err == nil && !d.Valid() {
-		err = wire.ErrMessage
+func messages(digests []Digest) []*remote.Digest {
+	all := make([]*remote.Digest, len(digests))
+	for i, d := range digests {
+		all[i] = d.message()
 	}
-	return d, err
+	return all
 }
 
-func (r *Result) marshal() []byte {
-	var b []byte
+func parseDigest(m *remote.Digest) (Digest, error) {
+	d := Digest{m.GetHash(), m.GetSizeBytes()}
+	if !d.Valid() {
+		return Digest{}, errMessage
+	}
+	return d, nil
+}
+
+func (r *Result) message() *remote.ActionResult {
+	m := &remote.ActionResult{StdoutRaw: r.Stdout}
 	for _, f := range r.Files {
-		file := wire.AppendString(nil, 1, f.Path)
-		file = wire.AppendBytes(file, 2, f.Digest.marshal())
-		if f.Executable {
-			file = wire.AppendInt(file, 4, 1)
-		}
-		b = wire.AppendBytes(b, 2, file)
+		m.OutputFiles = append(m.OutputFiles, &remote.OutputFile{Path: f.Path, Digest: f.Digest.message(), IsExecutable: f.Executable})
 	}
-	if len(r.Stdout) > 0 {
-		b = wire.AppendBytes(b, 5, r.Stdout)
-	}
-	return b
+	return m
 }
 
-// parseResult returns a result and, if the server has left out Stdout, which it may, its digest.
-func parseResult(message []byte) (r *Result, stdout Digest, err error) {
-	r = new(Result)
-	err = wire.Fields(message, func(field wire.Field, value []byte, _ uint64) (err error) {
-		switch field {
-		case 2:
-			var file OutputFile
-			file, err = parseFile(value)
-			r.Files = append(r.Files, file)
-		case 5:
-			r.Stdout = value
-		case 6:
-			stdout, err = parseDigest(value)
+func parseResult(m *remote.ActionResult) (*Result, error) {
+	r := &Result{Stdout: m.StdoutRaw}
+	for _, f := range m.OutputFiles {
+		d, err := parseDigest(f.Digest)
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
-	return r, stdout, err
-}
-
-func parseFile(message []byte) (f OutputFile, err error) {
-	err = wire.Fields(message, func(field wire.Field, value []byte, number uint64) (err error) {
-		switch field {
-		case 1:
-			f.Path = string(value)
-		case 2:
-			f.Digest, err = parseDigest(value)
-		case 4:
-			f.Executable = number != 0
-		}
-		return err
-	})
-	if err == nil && !f.Digest.Valid() { // there may be none
-		err = wire.ErrMessage
+		r.Files = append(r.Files, OutputFile{f.Path, d, f.IsExecutable})
 	}
-	return f, err
-}
-
-// parseStatus returns the code and the message of a google.rpc.Status.
-func parseStatus(message []byte) (code Code, text string, err error) {
-	err = wire.Fields(message, func(field wire.Field, value []byte, number uint64) error {
-		switch field {
-		case 1:
-			code = Code(number)
-		case 2:
-			text = string(value)
-		}
-		return nil
-	})
-	return code, text, err
+	return r, nil
 }
 
 // Action returns the digest of an action that runs a command in an empty folder, and the contents that describe it: a server may want
-// them before it keeps a result.
+// them before it keeps a result. Arguments are UTF-8.
 func Action(command ...string) (Digest, [][]byte) {
-	var c []byte
-	for _, argument := range command {
-		c = wire.AppendBytes(c, 1, []byte(argument))
+	described := encode(&remote.Command{Arguments: command})
+	folder := encode(&remote.Directory{})
+	action := encode(&remote.Action{CommandDigest: DigestOf(described).message(), InputRootDigest: DigestOf(folder).message()})
+	return DigestOf(action), [][]byte{described, folder, action}
+}
+
+// encode returns the bytes of a message, which are the same each time.
+func encode(m proto.Message) []byte {
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		panic(err) // a text is not UTF-8
 	}
-	folder := []byte{} // a message Directory without fields
-	a := wire.AppendBytes(nil, 1, DigestOf(c).marshal())
-	a = wire.AppendBytes(a, 2, DigestOf(folder).marshal())
-	return DigestOf(a), [][]byte{c, folder, a}
+	return data
 }

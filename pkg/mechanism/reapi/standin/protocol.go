@@ -2,7 +2,7 @@ package standin
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"io"
 	"net/http"
 	"path"
@@ -11,323 +11,222 @@ import (
 	"strings"
 	"time"
 
+	remote "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
+	"google.golang.org/genproto/googleapis/bytestream"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
 	"slipway.build/pkg/mechanism/reapi"
-	"slipway.build/pkg/mechanism/reapi/internal/wire"
 )
 
-// ServeHTTP answers a request as gRPC does.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	method := path.Base(r.URL.Path)
-	kind, denied := s.begin(method, r.Header)
-	switch kind {
-	case Slow:
-		time.Sleep(20 * time.Millisecond)
-	case Stall:
-		select {
-		case <-r.Context().Done():
-		case <-s.done:
+// newHandler returns a handler of the server's methods, and of their faults.
+func newHandler(s *Server) http.Handler {
+	methods, all := grpc.NewServer(), &service{Server: s}
+	remote.RegisterCapabilitiesServer(methods, all)
+	remote.RegisterActionCacheServer(methods, all)
+	remote.RegisterContentAddressableStorageServer(methods, all)
+	bytestream.RegisterByteStreamServer(methods, all)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kind, denied := s.begin(path.Base(r.URL.Path), r.Header)
+		code := map[Fault]codes.Code{Deny: codes.PermissionDenied, Ask: codes.Unauthenticated, Refuse: codes.Unavailable}[kind]
+		if denied {
+			code = codes.PermissionDenied
 		}
-		return
-	case Hang:
-		panic(http.ErrAbortHandler)
-	}
-	out := &answer{w: w, kind: kind, damage: s.damaged()}
-	w.Header().Set("Content-Type", "application/grpc")
-	w.Header().Set("Trailer", "Grpc-Status, Grpc-Message")
-	var err error
-	switch handle := methods[method]; {
-	case denied || kind == Deny:
-		err = &reapi.StatusError{Code: reapi.PermissionDenied, Message: "not%20you"}
-	case kind == Ask:
-		err = &reapi.StatusError{Code: reapi.Unauthenticated}
-	case kind == Refuse:
-		err = &reapi.StatusError{Code: reapi.Unavailable}
-	case handle == nil:
-		err = &reapi.StatusError{Code: reapi.Unimplemented}
-	default:
-		err = handle(s, r.Body, out)
-	}
-	status := &reapi.StatusError{}
-	if err != nil && !errors.As(err, &status) {
-		status = &reapi.StatusError{Code: reapi.InvalidArgument, Message: err.Error()}
-	}
-	w.Header().Set("Grpc-Status", strconv.Itoa(int(status.Code)))
-	w.Header().Set("Grpc-Message", status.Message)
+		switch {
+		case code != codes.OK:
+			w.Header().Set("Content-Type", "application/grpc")
+			w.Header().Set("Grpc-Status", strconv.Itoa(int(code)))
+			if code == codes.PermissionDenied {
+				w.Header().Set("Grpc-Message", "not%20you")
+			}
+			return
+		case kind == Slow:
+			time.Sleep(20 * time.Millisecond)
+		case kind == Stall:
+			select {
+			case <-r.Context().Done():
+			case <-s.done:
+			}
+			return
+		case kind == Hang:
+			panic(http.ErrAbortHandler)
+		}
+		ctx := context.WithValue(r.Context(), corrupt{}, kind == Corrupt)
+		methods.ServeHTTP(&answer{ResponseWriter: w, kind: kind, damage: s.damaged()}, r.WithContext(ctx))
+	})
 }
 
 // An answer sends messages, whole or not.
 type answer struct {
-	w      http.ResponseWriter
+	http.ResponseWriter
 	kind   Fault
 	damage func([]byte) []byte // may be nil
+	frame  []byte              // of the next message, as far as it is written
 }
 
-func (a *answer) send(message []byte) error {
-	frame := wire.Frame(message)
+func (a *answer) Write(p []byte) (int, error) {
+	a.frame = append(a.frame, p...)
+	return len(p), nil
+}
+
+// Flush is called after each message, and for headers without one.
+func (a *answer) Flush() {
+	frame := a.frame
+	a.frame = nil
+	if len(frame) == 0 {
+		a.send(nil)
+		return
+	}
 	if a.damage != nil {
 		frame = a.damage(frame)
 	}
 	switch a.kind {
 	case Garbage:
-		frame = bytes.Repeat([]byte{0xff}, 64)
+		a.send(bytes.Repeat([]byte{0xff}, 64))
 	case Truncate:
-		if _, err := a.w.Write(frame[:len(frame)-1]); err != nil {
-			return err
-		}
+		a.send(frame[:len(frame)-1])
 		panic(http.ErrAbortHandler)
 	case Trickle:
-		return a.pace(frame, 1, 20*time.Millisecond)
+		a.pace(frame, 1, 20*time.Millisecond)
 	case Pace:
-		return a.pace(frame, 64<<10, 100*time.Millisecond)
+		a.pace(frame, 64<<10, 100*time.Millisecond)
+	default:
+		a.send(frame)
 	}
-	_, err := a.w.Write(frame)
-	return err
+}
+
+// send sends bytes. The next call fails if nobody listens any more.
+func (a *answer) send(data []byte) bool {
+	_, err := a.ResponseWriter.Write(data)
+	return err == nil && http.NewResponseController(a.ResponseWriter).Flush() == nil
 }
 
 // pace sends a frame in pieces.
-func (a *answer) pace(frame []byte, size int, pause time.Duration) error {
+func (a *answer) pace(frame []byte, size int, pause time.Duration) {
 	for piece := range slices.Chunk(frame, size) {
-		if _, err := a.w.Write(piece); err != nil {
-			return err
-		}
-		if err := http.NewResponseController(a.w).Flush(); err != nil {
-			return err
+		if !a.send(piece) {
+			return
 		}
 		time.Sleep(pause)
 	}
-	return nil
 }
 
-// altered returns a content as it is sent.
-func (a *answer) altered(data []byte) []byte {
-	if a.kind == Corrupt && len(data) > 0 {
+// A service has the methods of the API.
+type service struct {
+	*Server
+	remote.UnimplementedCapabilitiesServer
+	remote.UnimplementedActionCacheServer
+	remote.UnimplementedContentAddressableStorageServer
+	bytestream.UnimplementedByteStreamServer
+}
+
+func (s *service) GetCapabilities(context.Context, *remote.GetCapabilitiesRequest) (*remote.ServerCapabilities, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &remote.ServerCapabilities{CacheCapabilities: &remote.CacheCapabilities{
+		DigestFunctions:               []remote.DigestFunction_Value{remote.DigestFunction_SHA256},
+		ActionCacheUpdateCapabilities: &remote.ActionCacheUpdateCapabilities{UpdateEnabled: !s.readOnly},
+	}}, nil
+}
+
+func digestOf(m *remote.Digest) reapi.Digest {
+	return reapi.Digest{SHA256: m.GetHash(), Size: m.GetSizeBytes()}
+}
+
+func (s *service) GetActionResult(ctx context.Context, r *remote.GetActionResultRequest) (*remote.ActionResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored, ok := s.results[digestOf(r.ActionDigest)]
+	if !ok {
+		return nil, status.Error(codes.NotFound, "")
+	}
+	for _, file := range stored.OutputFiles {
+		if _, ok := s.contents[digestOf(file.Digest)]; !ok {
+			return nil, status.Error(codes.NotFound, "a file is gone")
+		}
+	}
+	result := proto.CloneOf(stored)
+	if r.InlineStdout && !s.apart {
+		result.StdoutRaw = altered(ctx, result.StdoutRaw)
+		return result, nil
+	}
+	d := reapi.DigestOf(result.StdoutRaw)
+	s.contents[d] = result.StdoutRaw
+	result.StdoutRaw, result.StdoutDigest = nil, &remote.Digest{Hash: d.SHA256, SizeBytes: d.Size}
+	return result, nil
+}
+
+func (s *service) UpdateActionResult(_ context.Context, r *remote.UpdateActionResultRequest) (*remote.ActionResult, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.results[digestOf(r.ActionDigest)] = r.ActionResult
+	return r.ActionResult, nil
+}
+
+func (s *service) FindMissingBlobs(_ context.Context, r *remote.FindMissingBlobsRequest) (*remote.FindMissingBlobsResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	missing := slices.DeleteFunc(r.BlobDigests, func(m *remote.Digest) bool {
+		_, ok := s.contents[digestOf(m)]
+		return ok
+	})
+	return &remote.FindMissingBlobsResponse{MissingBlobDigests: missing}, nil
+}
+
+func (s *service) BatchReadBlobs(ctx context.Context, r *remote.BatchReadBlobsRequest) (*remote.BatchReadBlobsResponse, error) {
+	answer := &remote.BatchReadBlobsResponse{}
+	for _, digest := range r.Digests {
+		data, err := s.content(ctx, digestOf(digest))
+		answer.Responses = append(answer.Responses,
+			&remote.BatchReadBlobsResponse_Response{Digest: digest, Data: data, Status: status.Convert(err).Proto()})
+	}
+	return answer, nil
+}
+
+func (s *service) BatchUpdateBlobs(_ context.Context, r *remote.BatchUpdateBlobsRequest) (*remote.BatchUpdateBlobsResponse, error) {
+	answer := &remote.BatchUpdateBlobsResponse{}
+	for _, content := range r.Requests {
+		err := s.keep(digestOf(content.Digest), content.Data)
+		answer.Responses = append(answer.Responses,
+			&remote.BatchUpdateBlobsResponse_Response{Digest: content.Digest, Status: status.Convert(err).Proto()})
+	}
+	return answer, nil
+}
+
+// corrupt is the key of whether a request is answered with changed bytes.
+type corrupt struct{}
+
+// altered returns bytes as they are sent.
+func altered(ctx context.Context, data []byte) []byte {
+	if ctx.Value(corrupt{}) == true && len(data) > 0 {
 		data = bytes.Clone(data)
 		data[len(data)/2]++
 	}
 	return data
 }
 
-var methods = map[string]func(*Server, io.Reader, *answer) error{
-	"GetCapabilities":    (*Server).capabilities,
-	"GetActionResult":    (*Server).result,
-	"UpdateActionResult": (*Server).storeResult,
-	"FindMissingBlobs":   (*Server).missing,
-	"BatchReadBlobs":     (*Server).readBatch,
-	"BatchUpdateBlobs":   (*Server).writeBatch,
-	"Read":               (*Server).read,
-	"Write":              (*Server).write,
-}
-
-func (s *Server) capabilities(_ io.Reader, a *answer) error {
-	s.mu.Lock()
-	update := int64(1)
-	if s.readOnly {
-		update = 0
-	}
-	s.mu.Unlock()
-	cache := wire.AppendInt(nil, 1, 1) // SHA256
-	cache = wire.AppendBytes(cache, 2, wire.AppendInt(nil, 1, update))
-	return a.send(wire.AppendBytes(nil, 1, cache))
-}
-
-// fieldsOf reads a request of one message.
-func fieldsOf(body io.Reader, f func(field wire.Field, value []byte, number uint64) error) error {
-	message, err := wire.ReadFrame(body)
-	if err != nil {
-		return err
-	}
-	return wire.Fields(message, f)
-}
-
-// digestOf reads a message Digest.
-func digestOf(message []byte) (d reapi.Digest, err error) {
-	err = wire.Fields(message, func(field wire.Field, value []byte, number uint64) error {
-		switch field {
-		case 1:
-			d.SHA256 = string(value)
-		case 2:
-			d.Size = int64(number)
-		}
-		return nil
-	})
-	return d, err
-}
-
-// message returns a Digest as a message.
-func message(d reapi.Digest) []byte {
-	return wire.AppendInt(wire.AppendString(nil, 1, d.SHA256), 2, d.Size)
-}
-
-func (s *Server) content(d reapi.Digest) ([]byte, bool) {
+// content returns a content as it is sent.
+func (s *service) content(ctx context.Context, d reapi.Digest) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data, ok := s.contents[d]
-	return data, ok
+	if !ok {
+		return nil, status.Error(codes.NotFound, "")
+	}
+	return altered(ctx, data), nil
 }
 
 // keep stores a content under its digest, which must be that of the bytes.
-func (s *Server) keep(d reapi.Digest, data []byte) error {
+func (s *service) keep(d reapi.Digest, data []byte) error {
 	if reapi.DigestOf(data) != d {
-		return errors.New("the bytes have another digest")
+		return status.Error(codes.InvalidArgument, "the bytes have another digest")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.contents[d] = data
 	return nil
-}
-
-func (s *Server) result(body io.Reader, a *answer) error {
-	var action reapi.Digest
-	inline := false
-	err := fieldsOf(body, func(field wire.Field, value []byte, number uint64) (err error) {
-		switch field {
-		case 2:
-			action, err = digestOf(value)
-		case 3:
-			inline = number != 0
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	result, ok := s.results[action]
-	inline = inline && !s.apart
-	s.mu.Unlock()
-	if !ok {
-		return &reapi.StatusError{Code: reapi.NotFound}
-	}
-	err = wire.Fields(result, func(field wire.Field, value []byte, _ uint64) error {
-		if field != 2 {
-			return nil
-		}
-		return wire.Fields(value, func(field wire.Field, value []byte, _ uint64) error {
-			if field != 2 {
-				return nil
-			}
-			d, err := digestOf(value)
-			if _, ok := s.content(d); err == nil && !ok {
-				err = &reapi.StatusError{Code: reapi.NotFound, Message: "a file is gone"}
-			}
-			return err
-		})
-	})
-	if err == nil && !inline {
-		result, err = s.withoutStdout(result)
-	}
-	if err != nil {
-		return err
-	}
-	return a.send(a.altered(result))
-}
-
-// withoutStdout returns a result that has the digest of stdout instead of its bytes, which become a content.
-func (s *Server) withoutStdout(result []byte) (short []byte, err error) {
-	err = wire.Fields(result, func(field wire.Field, value []byte, _ uint64) error {
-		if field != 5 {
-			short = wire.AppendBytes(short, field, value)
-			return nil
-		}
-		d := reapi.DigestOf(value)
-		short = wire.AppendBytes(short, 6, message(d))
-		return s.keep(d, value)
-	})
-	return short, err
-}
-
-func (s *Server) storeResult(body io.Reader, a *answer) error {
-	var action reapi.Digest
-	var result []byte
-	err := fieldsOf(body, func(field wire.Field, value []byte, _ uint64) (err error) {
-		switch field {
-		case 2:
-			action, err = digestOf(value)
-		case 3:
-			result = value
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.results[action] = result
-	s.mu.Unlock()
-	return a.send(result)
-}
-
-func (s *Server) missing(body io.Reader, a *answer) error {
-	var missing []byte
-	err := fieldsOf(body, func(field wire.Field, value []byte, _ uint64) error {
-		if field != 2 {
-			return nil
-		}
-		d, err := digestOf(value)
-		if _, ok := s.content(d); err == nil && !ok {
-			missing = wire.AppendBytes(missing, 2, value)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return a.send(missing)
-}
-
-func (s *Server) readBatch(body io.Reader, a *answer) error {
-	var contents []byte
-	err := fieldsOf(body, func(field wire.Field, value []byte, _ uint64) error {
-		if field != 2 {
-			return nil
-		}
-		d, err := digestOf(value)
-		one := wire.AppendBytes(nil, 1, value)
-		if data, ok := s.content(d); ok {
-			one = wire.AppendBytes(one, 2, a.altered(data))
-		} else {
-			one = wire.AppendBytes(one, 3, wire.AppendInt(nil, 1, int64(reapi.NotFound)))
-		}
-		contents = wire.AppendBytes(contents, 1, one)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return a.send(contents)
-}
-
-func (s *Server) writeBatch(body io.Reader, a *answer) error {
-	var stored []byte
-	err := fieldsOf(body, func(field wire.Field, value []byte, _ uint64) error {
-		if field != 2 {
-			return nil
-		}
-		var d reapi.Digest
-		var data []byte
-		err := wire.Fields(value, func(field wire.Field, value []byte, _ uint64) (err error) {
-			switch field {
-			case 1:
-				d, err = digestOf(value)
-			case 2:
-				data = value
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		one := wire.AppendBytes(nil, 1, message(d))
-		if err := s.keep(d, data); err != nil {
-			one = wire.AppendBytes(one, 2, wire.AppendString(wire.AppendInt(nil, 1, int64(reapi.InvalidArgument)), 2, err.Error()))
-		}
-		stored = wire.AppendBytes(stored, 1, one)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return a.send(stored)
 }
 
 // named returns the digest at the end of a resource's name: …/SHA256/SIZE.
@@ -340,61 +239,47 @@ func named(resource string) (reapi.Digest, error) {
 // piece is how many bytes a message of a content that is read has.
 const piece = 1 << 20
 
-func (s *Server) read(body io.Reader, a *answer) error {
-	var d reapi.Digest
-	err := fieldsOf(body, func(field wire.Field, value []byte, _ uint64) (err error) {
-		if field == 1 {
-			d, err = named(string(value))
-		}
-		return err
-	})
+func (s *service) Read(r *bytestream.ReadRequest, to bytestream.ByteStream_ReadServer) error {
+	d, err := named(r.ResourceName)
 	if err != nil {
 		return err
 	}
-	data, ok := s.content(d)
-	if !ok {
-		return &reapi.StatusError{Code: reapi.NotFound}
+	data, err := s.content(to.Context(), d)
+	if err != nil {
+		return err
 	}
-	data = a.altered(data)
-	for len(data) > 0 {
-		n := min(len(data), piece)
-		if err := a.send(wire.AppendBytes(nil, 10, data[:n])); err != nil {
+	for data := range slices.Chunk(data, piece) {
+		if err := to.Send(&bytestream.ReadResponse{Data: data}); err != nil {
 			return err
 		}
-		data = data[n:]
 	}
 	return nil
 }
 
-func (s *Server) write(body io.Reader, a *answer) error {
+func (s *service) Write(from bytestream.ByteStream_WriteServer) error {
 	var name string
 	var data []byte
 	for finished := false; !finished; {
-		err := fieldsOf(body, func(field wire.Field, value []byte, number uint64) error {
-			switch field {
-			case 1:
-				name = string(value)
-			case 2:
-				if int(number) != len(data) {
-					return errors.New("an offset is wrong")
-				}
-			case 3:
-				finished = true
-			case 10:
-				data = append(data, value...)
-			}
-			return nil
-		})
+		r, err := from.Recv()
+		if err == io.EOF {
+			return status.Error(codes.InvalidArgument, "a content is cut short")
+		}
 		if err != nil {
 			return err
 		}
+		if r.WriteOffset != int64(len(data)) {
+			return status.Error(codes.InvalidArgument, "an offset is wrong")
+		}
+		name += r.ResourceName
+		data = append(data, r.Data...)
+		finished = r.FinishWrite
 	}
 	d, err := named(name)
 	if err != nil || !strings.Contains(name, "uploads/") {
-		return errors.New("the resource has a wrong name")
+		return status.Error(codes.InvalidArgument, "the resource has a wrong name")
 	}
 	if err := s.keep(d, data); err != nil {
 		return err
 	}
-	return a.send(wire.AppendInt(nil, 1, d.Size))
+	return from.SendAndClose(&bytestream.WriteResponse{CommittedSize: d.Size})
 }

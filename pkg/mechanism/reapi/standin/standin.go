@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	remote "github.com/bazelbuild/remote-apis/build/bazel/remote/execution/v2"
+
 	"slipway.build/pkg/mechanism/reapi"
 )
 
@@ -46,7 +48,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	contents map[reapi.Digest][]byte
-	results  map[reapi.Digest][]byte // marshaled
+	results  map[reapi.Digest]*remote.ActionResult
 	requests map[string]int
 	faults   map[string]fault
 	headers  []http.Header
@@ -82,12 +84,12 @@ func Serve() (*Server, error) {
 	s := &Server{
 		Address:  listener.Addr().String(),
 		contents: map[reapi.Digest][]byte{},
-		results:  map[reapi.Digest][]byte{},
+		results:  map[reapi.Digest]*remote.ActionResult{},
 		requests: map[string]int{},
 		faults:   map[string]fault{},
 		done:     make(chan struct{}),
 	}
-	s.http = &http.Server{Handler: s, Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute}
+	s.http = &http.Server{Handler: newHandler(s), Protocols: new(http.Protocols), ReadHeaderTimeout: time.Minute}
 	s.http.Protocols.SetUnencryptedHTTP2(true)
 	go func() { _ = s.http.Serve(listener) }()
 	return s, nil
