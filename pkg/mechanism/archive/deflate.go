@@ -87,85 +87,41 @@ func store(p []byte) []byte {
 	return out
 }
 
-// workers compress chunks, as many at a time as the channel holds tokens.
+// workers limit how many chunks are compressed at once: the channel has an element for each.
 type workers chan struct{}
 
-func newWorkers(n int) workers {
-	w := make(workers, n)
-	for range n {
-		w <- struct{}{}
-	}
-	return w
-}
-
-// start waits for a free worker, compresses what fill returns and sends the result to done, which must have room for it. It
-// calls release, if that is not nil, when the data from fill is no longer used. Nothing blocks while it holds a worker, so
-// there is no deadlock.
-func (w workers) start(ctx context.Context, done chan<- chunk, fill func() ([]byte, error), release func()) {
-	if release == nil {
-		release = func() {}
-	}
+// deflate compresses up to chunkSize bytes when a worker is free.
+func (w workers) deflate(ctx context.Context, p []byte) chunk {
 	select {
 	case <-ctx.Done():
-		done <- chunk{err: ctx.Err()}
-		release()
-		return
-	case <-w:
+		return chunk{err: ctx.Err()}
+	case w <- struct{}{}:
 	}
-	p, err := fill()
-	if err != nil {
-		w <- struct{}{}
-		done <- chunk{err: err}
-		release()
-		return
-	}
-	go func() {
-		c := deflate(p)
-		release()
-		w <- struct{}{}
-		done <- c
-	}()
+	defer func() { <-w }()
+	return deflate(p)
 }
 
-// deflateAll compresses everything in r and passes it to emit, chunk by chunk and in order.
+// deflateAll compresses everything in r and passes it to emit, chunk by chunk.
 func (w workers) deflateAll(ctx context.Context, r io.Reader, emit func(chunk) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	pending := make(chan chan chunk, cap(w))
-	go func() {
-		defer close(pending)
-		for end := false; !end && ctx.Err() == nil; {
-			done := make(chan chunk, 1)
-			pending <- done
-			buf := buffers.Get().(*[chunkSize]byte)
-			w.start(ctx, done, func() ([]byte, error) {
-				n, err := io.ReadFull(r, buf[:])
-				end = err != nil
-				if err == io.ErrUnexpectedEOF {
-					err = nil // the last chunk is a shorter one
-				}
-				return buf[:n], err
-			}, func() { buffers.Put(buf) })
-		}
-	}()
-	// The reader belongs to the caller again when this returns.
-	defer func() {
-		cancel()
-		for range pending {
-		}
-	}()
-	for done := range pending {
-		c := <-done
-		if c.err == io.EOF {
+	buf := buffers.Get().(*[chunkSize]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := io.ReadFull(r, buf[:])
+		last := err == io.ErrUnexpectedEOF // a shorter chunk
+		if err == io.EOF {
 			return nil
 		}
+		if err != nil && !last {
+			return err
+		}
+		c := w.deflate(ctx, buf[:n])
 		if c.err != nil {
 			return c.err
 		}
-		if err := emit(c); err != nil {
+		if err := emit(c); err != nil || last {
 			return err
 		}
 	}
-	return ctx.Err()
 }
 
 // combineCRC returns the CRC-32 of a content whose first part has the CRC-32 a and whose rest, of n bytes,

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -148,10 +149,7 @@ func (p *Packer) Remember(ctx context.Context, path, sum string, crc uint32, par
 }
 
 func (p *Packer) newWorkers() workers {
-	if p.Workers > 0 {
-		return newWorkers(p.Workers)
-	}
-	return newWorkers(runtime.GOMAXPROCS(0))
+	return make(workers, cmp.Or(p.Workers, runtime.GOMAXPROCS(0)))
 }
 
 // A packing is the state of one TarGz. It works in three stages: prepare cuts the large contents and compresses them into the
@@ -342,7 +340,7 @@ func (g *gluer) flush() error {
 	}
 	buf := g.buf
 	g.buf = nil
-	g.workers.start(g.ctx, done, func() ([]byte, error) { return buf, nil }, nil)
+	go func() { done <- g.workers.deflate(g.ctx, buf) }()
 	return nil
 }
 

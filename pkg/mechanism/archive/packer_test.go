@@ -234,7 +234,7 @@ func TestChangedFilesAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = newPacking(c, newWorkers(2), members).run(t.Context(), io.Discard)
+			err = newPacking(c, make(workers, 2), members).run(t.Context(), io.Discard)
 			if err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s, %d bytes: error is %v", name, size, err)
 			}
@@ -262,7 +262,7 @@ func TestContentThatChangesAfterTheScan(t *testing.T) {
 	if err := os.Chtimes(path, time.Time{}, con.modTime); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.ensure(t.Context(), newWorkers(1), con, s.Segments[0]); !errors.Is(err, errChanged) {
+	if err := c.ensure(t.Context(), make(workers, 1), con, s.Segments[0]); !errors.Is(err, errChanged) {
 		t.Errorf("error is %v", err)
 	}
 	if c.has(s.Segments[0]) {
