@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"embed"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -83,8 +85,8 @@ type Cache struct {
 
 type entry struct {
 	Status
-	sum  string // bytes
-	read int64  // nanoseconds since 1970
+	Sum  string // bytes
+	Read int64  // nanoseconds since 1970
 	used bool   // looked up in this run; not saved
 }
 
@@ -97,7 +99,7 @@ func (c *Cache) Lookup(name string, st Status) (sum string, ok bool) {
 		return "", false
 	}
 	e.used = true
-	return e.sum, e.Status == st && evident(st, e.read)
+	return e.Sum, e.Status == st && evident(st, e.Read)
 }
 
 // Remember keeps the sum of a file that had a status before the read began and after it ended. Read is when it began, in nanoseconds since
@@ -105,7 +107,7 @@ func (c *Cache) Lookup(name string, st Status) (sum string, ok bool) {
 func (c *Cache) Remember(name string, st Status, sum string, read int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries[name] = &entry{Status: st, sum: sum, read: read, used: true}
+	c.entries[name] = &entry{Status: st, Sum: sum, Read: read, used: true}
 	c.dirty = true
 }
 
@@ -115,14 +117,10 @@ func (c *Cache) RememberWritten(name string, st Status, sum string) {
 	c.Remember(name, st, sum, max(st.Mtime, st.Ctime)+int64(Tick)+1)
 }
 
-// header is the first line of the file, which ends with a checksum of everything before it.
-const header = "slipway stat 2\n"
-
-// fixed is the size of an entry without its name and sum: kind, mode, size, mtime, ctime, inode, read.
-const fixed = 1 + 4 + 5*8
+// header is the first line of the file. What follows are the entries as encoding/gob writes them, and a checksum of everything before it.
+const header = "slipway stat 3\n"
 
 var (
-	order      = binary.LittleEndian
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	errDamaged = errors.New("not a stat cache")
 )
@@ -141,84 +139,28 @@ func Load(file string) (*Cache, error) {
 }
 
 func decode(data []byte) (map[string]*entry, error) {
-	body, ok := bytes.CutPrefix(data, []byte(header))
-	if !ok || len(body) < 4+crc32.Size {
-		return nil, errDamaged
-	}
 	end := len(data) - crc32.Size
-	if crc32.Checksum(data[:end], castagnoli) != order.Uint32(data[end:]) {
+	if end < len(header) || crc32.Checksum(data[:end], castagnoli) != binary.LittleEndian.Uint32(data[end:]) {
 		return nil, errDamaged
 	}
-	body = body[:len(body)-crc32.Size]
-	n := int(order.Uint32(body))
-	body = body[4:]
-	if n > len(body)/fixed {
+	body, ok := bytes.CutPrefix(data[:end], []byte(header))
+	if !ok {
 		return nil, errDamaged
 	}
-	// One string and one slice hold all entries: every no-op loads a cache of many thousand.
-	text := string(body)
-	all := make([]entry, n)
-	entries := make(map[string]*entry, n)
-	at := 0
-	next := func() (string, bool) {
-		length, width := binary.Uvarint(body[at:])
-		if width <= 0 || length > uint64(len(body)-at-width) {
-			return "", false
-		}
-		at += width + int(length)
-		return text[at-int(length) : at], true
-	}
-	for i := range all {
-		name, ok := next()
-		if !ok || len(body)-at < fixed {
-			return nil, errDamaged
-		}
-		e, b := &all[i], body[at:at+fixed]
-		at += fixed
-		e.Kind = Kind(b[0])
-		e.Mode = order.Uint32(b[1:])
-		e.Size = int64(order.Uint64(b[5:]))
-		e.Mtime = int64(order.Uint64(b[13:]))
-		e.Ctime = int64(order.Uint64(b[21:]))
-		e.Inode = order.Uint64(b[29:])
-		e.read = int64(order.Uint64(b[37:]))
-		if e.sum, ok = next(); !ok {
-			return nil, errDamaged
-		}
-		entries[name] = e
-	}
-	return entries, nil
+	entries := make(map[string]*entry)
+	return entries, gob.NewDecoder(bytes.NewReader(body)).Decode(&entries)
 }
 
 // encode returns the file's content. It leaves out entries that no run has looked up in a long time.
-func (c *Cache) encode(now time.Time) []byte {
+func (c *Cache) encode(now time.Time) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dirty = false
 	oldest := now.Add(-unusedFor).UnixNano()
-	b := append([]byte(header), 0, 0, 0, 0)
-	n := uint32(0)
-	text := func(s string) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	for name, e := range c.entries {
-		if !e.used && e.read < oldest {
-			continue
-		}
-		n++
-		text(name)
-		b = append(b, byte(e.Kind))
-		b = order.AppendUint32(b, e.Mode)
-		b = order.AppendUint64(b, uint64(e.Size))
-		b = order.AppendUint64(b, uint64(e.Mtime))
-		b = order.AppendUint64(b, uint64(e.Ctime))
-		b = order.AppendUint64(b, e.Inode)
-		b = order.AppendUint64(b, uint64(e.read))
-		text(e.sum)
-	}
-	order.PutUint32(b[len(header):], n)
-	return order.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	maps.DeleteFunc(c.entries, func(_ string, e *entry) bool { return !e.used && e.Read < oldest })
+	b := bytes.NewBufferString(header)
+	err := gob.NewEncoder(b).Encode(c.entries)
+	return binary.LittleEndian.AppendUint32(b.Bytes(), crc32.Checksum(b.Bytes(), castagnoli)), err
 }
 
 // Save writes the cache to a file if it has new entries, by way of a temporary file in the folder tmp. Both folders must be there.
@@ -229,10 +171,13 @@ func (c *Cache) Save(file, tmp string) error {
 	if !dirty {
 		return nil
 	}
-	err := atomicfile.WriteVia(tmp, file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(c.encode(time.Now()))
-		return err
-	})
+	data, err := c.encode(time.Now())
+	if err == nil {
+		err = atomicfile.WriteVia(tmp, file, 0o644, func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("remember contents: %w", err)
 	}

@@ -62,9 +62,12 @@ func TestReadAsSaved(t *testing.T) {
 		st := Status{Kind: Executable, Size: int64(i), Mtime: -1, Ctime: int64(i) << 40, Inode: 1 << 63, Mode: 0o100755}
 		c.Remember(fmt.Sprintf("%s/%d", strings.Repeat("x", i*3), i), st, strings.Repeat("s", i%70), now.UnixNano())
 	}
-	c.entries["forgotten"] = &entry{read: now.Add(-2 * unusedFor).UnixNano()}
-	c.entries["kept"] = &entry{read: now.Add(-2 * unusedFor).UnixNano(), used: true}
-	data := c.encode(now)
+	c.entries["forgotten"] = &entry{Read: now.Add(-2 * unusedFor).UnixNano()}
+	c.entries["kept"] = &entry{Read: now.Add(-2 * unusedFor).UnixNano(), used: true}
+	data, err := c.encode(now)
+	if err != nil {
+		t.Fatal(err)
+	}
 	got, err := decode(data)
 	if err != nil {
 		t.Fatal(err)
