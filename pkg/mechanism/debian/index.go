@@ -2,9 +2,9 @@ package debian
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
+	"net/textproto"
 	"strconv"
 	"strings"
 
@@ -69,51 +69,50 @@ func isNewer(p, other Package) (bool, error) {
 // readIndex reads a Packages file of an archive.
 func readIndex(archive, arch string, file io.Reader) ([]indexed, error) {
 	var all []indexed
-	fields := map[string]string{}
-	add := func() error {
-		if len(fields) == 0 {
-			return nil
-		}
-		size, err := strconv.ParseInt(fields["Size"], 10, 64)
-		if err != nil {
-			return fmt.Errorf("package %q: size %q", fields["Package"], fields["Size"])
-		}
-		p := indexed{Package: Package{
-			Arch: arch, Name: fields["Package"], Version: fields["Version"],
-			Size: size, SHA256: fields["SHA256"], Archive: archive, Path: fields["Filename"],
-		}}
-		if _, of, ok := strings.Cut(fields["Source"], "("); ok { // "bash (5.2.37-2)"
-			p.SourceVersion = strings.TrimSuffix(of, ")")
-		}
-		for _, name := range []string{"Pre-Depends", "Depends"} {
-			for need := range strings.SplitSeq(fields[name], ",") {
-				if need = strings.TrimSpace(need); need != "" {
-					p.needs = append(p.needs, need)
-				}
-			}
-		}
-		for name := range strings.SplitSeq(fields["Provides"], ",") {
-			if name = nameIn(name); name != "" {
-				p.provides = append(p.provides, name)
-			}
-		}
-		all = append(all, p)
-		clear(fields)
-		return nil
-	}
-	s := bufio.NewScanner(io.LimitReader(file, maxUnpacked))
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		line := s.Text()
-		if line == "" {
-			if err := add(); err != nil {
+	for r := fieldsIn(io.LimitReader(file, maxUnpacked)); ; {
+		fields, err := r.ReadMIMEHeader()
+		if len(fields) > 0 && (err == nil || err == io.EOF) {
+			p, err := newIndexed(archive, arch, fields)
+			if err != nil {
 				return nil, err
 			}
-			continue
+			all = append(all, p)
 		}
-		if name, value, ok := strings.Cut(line, ":"); ok && line[0] != ' ' {
-			fields[name] = strings.TrimSpace(value)
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return all, errors.Join(s.Err(), add())
+}
+
+// fieldsIn returns a reader of Debian's files of fields, whose form is that of mail headers: a field may go on over indented lines, and an
+// empty line is between entries.
+func fieldsIn(file io.Reader) *textproto.Reader { return textproto.NewReader(bufio.NewReader(file)) }
+
+// newIndexed returns an entry of a Packages file.
+func newIndexed(archive, arch string, fields textproto.MIMEHeader) (indexed, error) {
+	size, err := strconv.ParseInt(fields.Get("Size"), 10, 64)
+	if err != nil {
+		return indexed{}, fmt.Errorf("package %q: size %q", fields.Get("Package"), fields.Get("Size"))
+	}
+	p := indexed{Package: Package{
+		Arch: arch, Name: fields.Get("Package"), Version: fields.Get("Version"),
+		Size: size, SHA256: fields.Get("SHA256"), Archive: archive, Path: fields.Get("Filename"),
+	}}
+	if _, of, ok := strings.Cut(fields.Get("Source"), "("); ok { // "bash (5.2.37-2)"
+		p.SourceVersion = strings.TrimSuffix(of, ")")
+	}
+	for need := range strings.SplitSeq(fields.Get("Pre-Depends")+","+fields.Get("Depends"), ",") {
+		if need = strings.TrimSpace(need); need != "" {
+			p.needs = append(p.needs, need)
+		}
+	}
+	for name := range strings.SplitSeq(fields.Get("Provides"), ",") {
+		if name = nameIn(name); name != "" {
+			p.provides = append(p.provides, name)
+		}
+	}
+	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/textproto"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ func (r *resolver) indexes(ctx context.Context, suite string, goarchs []string) 
 type part struct {
 	*resolver
 	archive, suite string
-	release        []byte // the text of its Release file
+	release        textproto.MIMEHeader // its Release file
 }
 
 func (p part) file(name string) string { return "dists/" + p.suite + "/" + name }
@@ -130,7 +131,11 @@ func (p *part) readRelease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.release, err = p.keys.open(data); err != nil {
+	text, err := p.keys.open(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if p.release, err = fieldsIn(bytes.NewReader(text)).ReadMIMEHeader(); err != nil && err != io.EOF {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := p.check(); err != nil {
@@ -141,9 +146,9 @@ func (p *part) readRelease(ctx context.Context) error {
 
 // check returns an error if the Release file is of another suite, or too old: a mirror could hold back fixes with it.
 func (p *part) check() error {
-	if fields := releaseFields(p.release); fields["Codename"] != p.suite && fields["Suite"] != p.suite {
-		return fmt.Errorf("it is of the suite %q, codename %q", fields["Suite"], fields["Codename"])
-	} else if until := fields["Valid-Until"]; until != "" && !p.keys.off {
+	if fields := p.release; fields.Get("Codename") != p.suite && fields.Get("Suite") != p.suite {
+		return fmt.Errorf("it is of the suite %q, codename %q", fields.Get("Suite"), fields.Get("Codename"))
+	} else if until := fields.Get("Valid-Until"); until != "" && !p.keys.off {
 		if at, err := time.Parse(time.RFC1123, until); err != nil {
 			return fmt.Errorf("Valid-Until: %w", err)
 		} else if p.at.After(at) {
@@ -158,12 +163,12 @@ func (p part) packages(ctx context.Context, arch string) ([]indexed, error) {
 	folder := "main/binary-" + arch
 	short := folder + "/Packages.xz"
 	name := p.file(short)
-	sum := sumIn(p.release, short)
+	sum := p.sum(short)
 	if sum == "" {
 		return nil, fmt.Errorf("%s names no %s", p.file("InRelease"), short)
 	}
 	data, err := []byte(nil), errGone
-	if releaseFields(p.release)["Acquire-By-Hash"] == "yes" { // so an index fits, however a mirror or a proxy caches it
+	if p.release.Get("Acquire-By-Hash") == "yes" { // so an index fits, however a mirror or a proxy caches it
 		data, err = p.read(ctx, p.archive, p.file(folder+"/by-hash/SHA256/"+sum))
 	}
 	if errors.Is(err, errGone) { // as with apt: some mirrors keep no indexes by their hash
@@ -197,27 +202,11 @@ func (m *mirrors) read(ctx context.Context, archive, path string) (data []byte, 
 	return data, err
 }
 
-// releaseFields returns the fields of a Release file that have one line.
-func releaseFields(release []byte) map[string]string {
-	fields := map[string]string{}
-	for line := range strings.Lines(string(release)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && line[0] != ' ' {
-			fields[name] = strings.TrimSpace(value)
-		}
-	}
-	return fields
-}
-
-// sumIn finds the SHA-256 of a file in a Release file.
-func sumIn(release []byte, name string) string {
-	within := false
-	for line := range strings.Lines(string(release)) {
-		if !strings.HasPrefix(line, " ") {
-			within = strings.HasPrefix(line, "SHA256:")
-			continue
-		}
-		if fields := strings.Fields(line); within && len(fields) == 3 && fields[2] == name {
-			return fields[0]
+// sum returns the SHA-256 of a file that the Release file names, or "".
+func (p part) sum(name string) string {
+	for file := range slices.Chunk(strings.Fields(p.release.Get("SHA256")), 3) { // sum, size, name
+		if file[len(file)-1] == name {
+			return file[0]
 		}
 	}
 	return ""

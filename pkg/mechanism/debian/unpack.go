@@ -166,18 +166,16 @@ func readControl(r io.Reader) ([]archive.Entry, error) {
 	if !ok {
 		return nil, errors.New("it has no file control")
 	}
-	for line := range strings.Lines(string(control)) {
-		name, ok := strings.CutPrefix(line, "Package: ")
-		if name = strings.TrimSpace(name); !ok || !packageName.MatchString(name) {
-			continue
-		}
-		entries := []archive.Entry{{Name: StatusFolder + name, Mode: 0o644, Data: control}}
-		if sums, ok := files["md5sums"]; ok {
-			entries = append(entries, archive.Entry{Name: StatusFolder + name + SumsSuffix, Mode: 0o644, Data: sums})
-		}
-		return entries, nil
+	fields, err := fieldsIn(bytes.NewReader(control)).ReadMIMEHeader()
+	name := fields.Get("Package")
+	if err != nil && err != io.EOF || !packageName.MatchString(name) {
+		return nil, errors.New("control names no package")
 	}
-	return nil, errors.New("control names no package")
+	entries := []archive.Entry{{Name: StatusFolder + name, Mode: 0o644, Data: control}}
+	if sums, ok := files["md5sums"]; ok {
+		entries = append(entries, archive.Entry{Name: StatusFolder + name + SumsSuffix, Mode: 0o644, Data: sums})
+	}
+	return entries, nil
 }
 
 // readData reads the files and links that are needed. Links are not changed, not even absolute ones: nothing here follows
