@@ -84,6 +84,7 @@ func New(o Options) (*Client, error) {
 		grpc.WithAuthority(u.Host),
 		grpc.WithUserAgent(o.Agent),
 		grpc.WithContextDialer(c.dial),
+		grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: pause, Multiplier: 1, MaxDelay: pause},

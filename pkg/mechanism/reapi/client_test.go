@@ -3,10 +3,15 @@ package reapi_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"strings"
 	"testing"
 	"time"
@@ -387,5 +392,44 @@ func TestURLs(t *testing.T) {
 		if _, err := reapi.New(reapi.Options{URL: url}); err != nil {
 			t.Errorf("%s: %v", url, err)
 		}
+	}
+}
+
+// behindTLS returns a server with TLS in front of another one, and who vouches for it.
+func behindTLS(t *testing.T, s *standin.Server) (url string, trust *x509.CertPool) {
+	t.Helper()
+	plain := &http.Transport{Protocols: new(http.Protocols)}
+	plain.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(plain.CloseIdleConnections)
+	front := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		Transport: plain,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&neturl.URL{Scheme: "http", Host: s.Address})
+			r.Out.Header.Set("Te", "trailers")
+		},
+		FlushInterval: -1,
+	})
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	trust = x509.NewCertPool()
+	trust.AddCert(front.Certificate())
+	return "grpcs://" + front.Listener.Addr().String() + "/main", trust
+}
+
+func TestServersWithTLS(t *testing.T) {
+	s := standin.Start(t)
+	url, trust := behindTLS(t, s)
+	c := client(t, s, func(o *reapi.Options) { o.URL, o.TLS = url, &tls.Config{RootCAs: trust} })
+	data := pattern(3 << 20)
+	var got bytes.Buffer
+	err := errors.Join(c.Write(t.Context(), reapi.DigestOf(data), opener(data)), c.Read(t.Context(), reapi.DigestOf(data), &got))
+	if err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("%d bytes: %v", got.Len(), err)
+	}
+	stranger := client(t, s, func(o *reapi.Options) { o.URL = url })
+	if _, err := stranger.Capabilities(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") ||
+		strings.Contains(err.Error(), "the server says") {
+		t.Errorf("of a server that nobody vouches for it says %v", err)
 	}
 }

@@ -45,7 +45,7 @@ func (e *StatusError) Error() string {
 	text := e.status.Message()
 	if quoted, found := strings.CutPrefix(text, "connection error: desc = "); found { // the server has said nothing
 		if plain, err := strconv.Unquote(quoted); err == nil {
-			return plain
+			return strings.TrimPrefix(plain, "transport: Error while dialing: ")
 		}
 	}
 	name := codeNames[e.status.Code()]
