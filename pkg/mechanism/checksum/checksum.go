@@ -5,6 +5,7 @@
 package checksum
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -21,8 +22,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"slipway.build/pkg/mechanism/recipe"
 )
@@ -45,116 +44,77 @@ type Sums map[string]Digest
 // underlying writer and the sums work in goroutines of their own, which Digest ends.
 type Digester struct {
 	sha256, sha512 hash.Hash
-	block          *block      // is being filled
-	passes         bool        // what the block has must not be digested
-	free           chan *block // blocks that nobody reads
-	readers        []chan *block
-	done           sync.WaitGroup
-	failed         atomic.Pointer[error]
+	out            *feed
+	sums           []*feed       // of both digests
+	all            *bufio.Writer // to out and to sums
 }
 
-const (
-	// blockSize, in bytes, is small enough to stay in the processor's cache until all have read it, and large enough for a write: 1 GiB took
-	// 0.80 s in pieces of 8 KiB, 0.43 s in pieces of 64, and 0.37 s in pieces of 1,024 (dd, three times each). Linux makes one folio of what
-	// is written at once. Larger ones were slower on another virtual machine, which had given its free memory back: 400 MB in pieces of 256
-	// KiB took twice the time of 8.
-	blockSize = 64 << 10
-	blocks    = 16 // how far a writer may be ahead of the slowest reader
-)
+// blockSize, in bytes, is small enough to stay in the processor's cache until all have read it, and large enough for a write: 1 GiB took
+// 0.80 s in pieces of 8 KiB, 0.43 s in pieces of 64, and 0.37 s in pieces of 1,024 (dd, three times each). Linux makes one folio of what
+// is written at once. Larger ones were slower on another virtual machine, which had given its free memory back: 400 MB in pieces of 256
+// KiB took twice the time of 8.
+const blockSize = 64 << 10
 
-// A block is a piece of the data, until all readers are done with it.
-type block struct {
-	data    []byte
-	passed  bool // must not be digested
-	readers atomic.Int32
+// A feed passes on to a writer, in a goroutine of its own. A Write fails if the writer has failed before.
+type feed struct {
+	*io.PipeWriter
+	done chan error
+}
+
+func newFeed(to io.Writer) *feed {
+	r, w := io.Pipe()
+	f := &feed{w, make(chan error, 1)}
+	go func() {
+		_, err := io.CopyBuffer(struct{ io.Writer }{to}, r, make([]byte, blockSize))
+		_ = r.CloseWithError(err)
+		f.done <- err
+	}()
+	return f
+}
+
+// Close waits until all has been passed on, and fails if something could not be.
+func (f *feed) Close() error {
+	_ = f.PipeWriter.Close() // never fails
+	return <-f.done
 }
 
 // NewDigester returns a Digester that passes data on to a writer. The caller must call Digest, which ends its goroutines.
 func NewDigester(to io.Writer) *Digester {
-	d := &Digester{sha256: sha256.New(), sha512: sha512.New(), free: make(chan *block, blocks)}
-	for range blocks {
-		d.free <- &block{}
-	}
-	for i, w := range []io.Writer{to, d.sha512, d.sha256} {
-		in := make(chan *block, blocks)
-		d.readers = append(d.readers, in)
-		d.done.Go(func() { d.read(in, w, i > 0) })
-	}
+	d := &Digester{out: newFeed(to)}
+	d.digest(sha256.New(), sha512.New())
 	return d
 }
 
-func (d *Digester) read(in <-chan *block, w io.Writer, digests bool) {
-	for b := range in {
-		if d.err() == nil && !(digests && b.passed) {
-			if _, err := w.Write(b.data); err != nil {
-				d.failed.CompareAndSwap(nil, &err)
-			}
-		}
-		if b.readers.Add(-1) == 0 {
-			d.free <- b
-		}
-	}
+// digest begins to write to digests.
+func (d *Digester) digest(short, long hash.Hash) {
+	d.sha256, d.sha512 = short, long
+	d.sums = []*feed{newFeed(long), newFeed(short)}
+	d.all = bufio.NewWriterSize(io.MultiWriter(d.out, d.sums[0], d.sums[1]), blockSize)
 }
 
-func (d *Digester) err() error {
-	if err := d.failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+// digested waits until the digests have all that was written. After that, digest must be called before the next write.
+func (d *Digester) digested() error {
+	return errors.Join(d.all.Flush(), d.sums[0].Close(), d.sums[1].Close())
 }
 
 // Write fails if earlier data could not be passed on.
-func (d *Digester) Write(p []byte) (int, error) { return d.write(p, false) }
+func (d *Digester) Write(p []byte) (written int, err error) {
+	for block := range slices.Chunk(p, blockSize) { // so that the goroutines work side by side
+		n, err := d.all.Write(block)
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
 
 // Pass passes data on without digesting it, see [Digester.Resume]. It fails if earlier data could not be passed on.
-func (d *Digester) Pass(p []byte) (int, error) { return d.write(p, true) }
-
-func (d *Digester) write(p []byte, pass bool) (int, error) {
-	if d.block != nil && d.passes != pass {
-		d.flush()
+func (d *Digester) Pass(p []byte) (int, error) {
+	if err := d.all.Flush(); err != nil {
+		return 0, err
 	}
-	d.passes = pass
-	size := len(p)
-	for len(p) > 0 {
-		if err := d.err(); err != nil {
-			return size - len(p), err
-		}
-		if d.block == nil {
-			d.block = <-d.free
-			d.block.data, d.block.passed = slices.Grow(d.block.data[:0], blockSize), pass
-		}
-		n := min(len(p), blockSize-len(d.block.data))
-		d.block.data = append(d.block.data, p[:n]...)
-		if p = p[n:]; len(d.block.data) == blockSize {
-			d.flush()
-		}
-	}
-	return size, nil
-}
-
-func (d *Digester) flush() {
-	b := d.block
-	d.block = nil
-	b.readers.Store(int32(len(d.readers)))
-	for _, in := range d.readers {
-		in <- b
-	}
-}
-
-// idle waits until all readers are done with what was written. It fails if some of it could not be passed on, since the digests may lack
-// that.
-func (d *Digester) idle() error {
-	if d.block != nil {
-		d.flush()
-	}
-	var all []*block
-	for range blocks {
-		all = append(all, <-d.free)
-	}
-	for _, b := range all {
-		d.free <- b
-	}
-	return d.err()
+	return d.out.Write(p)
 }
 
 // A state says how far both digests are.
@@ -166,7 +126,9 @@ type state struct {
 // State returns the state of the digests of all that was written until now, for Resume. What was only passed on is not in it. It fails if
 // some data could not be passed on.
 func (d *Digester) State() ([]byte, error) {
-	if err := d.idle(); err != nil {
+	err := d.digested()
+	d.digest(d.sha256, d.sha512)
+	if err != nil {
 		return nil, err
 	}
 	s := state{Recipe: code.Digest()}
@@ -195,24 +157,16 @@ func (d *Digester) Resume(from []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := d.idle(); err != nil {
-		return err
-	}
-	return errors.Join(d.sha256.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA256),
-		d.sha512.(encoding.BinaryUnmarshaler).UnmarshalBinary(s.SHA512))
+	err = d.digested()
+	d.digest(short, long)
+	return err
 }
 
 // Digest waits until all data has been passed on, and returns the data's digest. It must be called exactly once, after the last
 // Write. It fails if some data could not be passed on.
 func (d *Digester) Digest() (Digest, error) {
-	if d.block != nil {
-		d.flush()
-	}
-	for _, in := range d.readers {
-		close(in)
-	}
-	d.done.Wait()
-	return Digest{hex.EncodeToString(d.sha256.Sum(nil)), hex.EncodeToString(d.sha512.Sum(nil))}, d.err()
+	err := errors.Join(d.digested(), d.out.Close())
+	return Digest{hex.EncodeToString(d.sha256.Sum(nil)), hex.EncodeToString(d.sha512.Sum(nil))}, err
 }
 
 // Of returns the digest of what a reader has, and its size in bytes.
