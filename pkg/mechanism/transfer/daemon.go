@@ -1,12 +1,13 @@
 package transfer
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,7 +23,7 @@ const greeting = "@RSYNCD:"
 // A daemonConn is a connection to a daemon that has greeted.
 type daemonConn struct {
 	stream io.ReadWriteCloser
-	greets []byte // what was read already
+	reader io.Reader // of stream, from its start
 
 	once     sync.Once
 	closeErr error
@@ -40,7 +41,7 @@ func (r *Remote) reach(ctx context.Context, cancel context.CancelCauseFunc) (*da
 	if err != nil {
 		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("connect: %w", err))
 	}
-	f := &daemonConn{stream: stream}
+	f := &daemonConn{stream: stream, reader: stream}
 	stop := context.AfterFunc(ctx, func() { _ = f.Close() })
 	if err := f.awaitGreeting(); err != nil {
 		stop()
@@ -58,22 +59,19 @@ func (r *Remote) reach(ctx context.Context, cancel context.CancelCauseFunc) (*da
 
 // awaitGreeting reads the first line. It gives a better error than rsync if the other side is not a daemon.
 func (f *daemonConn) awaitGreeting() error {
-	chunk := make([]byte, 1024)
-	for {
-		n, err := f.stream.Read(chunk)
-		f.greets = append(f.greets, chunk[:n]...)
-		line, _, whole := bytes.Cut(f.greets, []byte("\n"))
-		switch {
-		case whole && bytes.HasPrefix(line, []byte(greeting)):
-			return nil // the next read returns the error again
-		case whole, len(line) >= len(chunk), err != nil && len(line) > 0:
-			return fmt.Errorf("the remote end is not an rsync daemon, it says %q", line)
-		case errors.Is(err, io.EOF):
-			return errors.New("the remote end ended without an answer")
-		case err != nil:
-			return fmt.Errorf("the remote end did not answer: %w", err)
-		}
+	b := bufio.NewReaderSize(f.stream, 1024)
+	first, err := b.ReadSlice('\n') // at most what b holds
+	line := string(first)
+	f.reader = io.MultiReader(strings.NewReader(line), b)
+	switch {
+	case err == nil && strings.HasPrefix(line, greeting):
+		return nil
+	case line != "":
+		return fmt.Errorf("the remote end is not an rsync daemon, it says %q", strings.TrimSuffix(line, "\n"))
+	case errors.Is(err, io.EOF):
+		return errors.New("the remote end ended without an answer")
 	}
+	return fmt.Errorf("the remote end did not answer: %w", err)
 }
 
 // Close closes the connection. All calls return the error of the first one.

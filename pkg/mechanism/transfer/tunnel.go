@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -19,15 +18,10 @@ const grace = time.Second
 type tunnel struct {
 	remote   *daemonConn
 	listener net.Listener
-	moved    atomic.Int64  // when a byte last moved, as time since start
-	start    time.Time     // monotonic, so it stops while the machine sleeps
-	pumping  chan struct{} // closed when both directions are at their end
-	running  sync.WaitGroup
-
-	mu      sync.Mutex
-	local   net.Conn // nil until rsync connects
-	closed  bool
-	readErr error // of the remote end
+	close    context.CancelFunc // ends everything at once
+	idle     *time.Timer        // ends the transfer; set back whenever a byte moves
+	pumped   chan struct{}      // closed when both directions are at their end
+	readErr  error              // of the remote end; valid when pumped is closed
 }
 
 // open listens, and carries the first connection. It calls cancel if no byte moves within patience. The tunnel closes when ctx
@@ -38,44 +32,41 @@ func open(ctx context.Context, cancel context.CancelCauseFunc, f *daemonConn, pa
 	if err != nil {
 		return nil, err
 	}
-	t := &tunnel{remote: f, listener: l, start: time.Now(), pumping: make(chan struct{})}
-	stop := context.AfterFunc(ctx, t.close)
-	t.running.Go(func() {
-		defer stop()
-		defer close(t.pumping)
-		t.carry()
+	t := &tunnel{remote: f, listener: l, pumped: make(chan struct{})}
+	// rsync has a timeout of its own, which also makes both ends send keep-alive messages, but it counts in seconds, and only after the
+	// login.
+	t.idle = time.AfterFunc(patience, func() { cancel(silence(patience)) })
+	ctx, t.close = context.WithCancel(ctx)
+	context.AfterFunc(ctx, func() {
+		_ = l.Close()
+		_ = f.Close()
 	})
-	t.running.Go(func() { t.watch(cancel, patience) })
+	go func() {
+		defer close(t.pumped)
+		t.carry(ctx, patience)
+	}()
 	return t, nil
 }
 
 func (t *tunnel) port() int { return t.listener.Addr().(*net.TCPAddr).Port }
 
-func (t *tunnel) carry() {
+func (t *tunnel) carry(ctx context.Context, patience time.Duration) {
 	local, err := t.listener.Accept()
 	_ = t.listener.Close()
 	if err != nil {
 		return // closed before rsync connected
 	}
-	t.mu.Lock()
-	t.local = local
-	closed := t.closed
-	t.mu.Unlock()
-	if closed {
-		_ = local.Close()
-		return
-	}
+	context.AfterFunc(ctx, func() { _ = local.Close() })
+	remote := moving{t, func() { t.idle.Reset(patience) }, ctx}
 	var both sync.WaitGroup
 	both.Go(func() {
-		if _, err := copyAll(moving{t, t.remote.stream}, local); err != nil {
+		if _, err := copyAll(remote, local); err != nil {
 			time.AfterFunc(grace, t.close)
 		}
 		t.remote.closeWrite()
 	})
 	both.Go(func() {
-		if _, err := local.Write(t.remote.greets); err == nil {
-			_, _ = copyAll(local, moving{t, t.remote.stream}) // rsync only sees the end; Read keeps the reason
-		}
+		_, _ = copyAll(local, remote)         // rsync only sees the end; Read keeps the reason
 		_ = local.(*net.TCPConn).CloseWrite() // if that fails, close will do it
 	})
 	both.Wait()
@@ -86,45 +77,14 @@ func (t *tunnel) carry() {
 func (t *tunnel) finish() error {
 	_ = t.listener.Close() // in case rsync never connected
 	select {
-	case <-t.pumping:
+	case <-t.pumped:
 	case <-time.After(grace):
 	}
 	t.close()
-	t.running.Wait()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return errors.Join(t.remote.Close(), t.readErr)
-}
-
-// close ends everything at once.
-func (t *tunnel) close() {
-	t.mu.Lock()
-	t.closed = true
-	local := t.local
-	t.mu.Unlock()
-	_ = t.listener.Close()
-	if local != nil {
-		_ = local.Close()
-	}
-	_ = t.remote.Close()
-}
-
-// watch cancels when nothing has moved for too long. rsync has a timeout of its own, which also makes both ends send keep-alive
-// messages, but it counts in seconds, and only after the login.
-func (t *tunnel) watch(cancel context.CancelCauseFunc, patience time.Duration) {
-	tick := time.NewTicker(max(patience/8, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-t.pumping:
-			return
-		case <-tick.C:
-			if time.Since(t.start)-time.Duration(t.moved.Load()) > patience {
-				cancel(silence(patience))
-				return
-			}
-		}
-	}
+	complaint := t.remote.Close()
+	<-t.pumped
+	t.idle.Stop()
+	return errors.Join(complaint, t.readErr)
 }
 
 // silence returns the error for a remote end that has fallen silent.
@@ -132,28 +92,25 @@ func silence(patience time.Duration) error {
 	return fmt.Errorf("the connection broke: nothing came or went for %v", patience)
 }
 
-// moving records when bytes move.
+// moving is the stream to the remote end. It says when bytes move.
 type moving struct {
-	t      *tunnel
-	stream io.ReadWriter
+	*tunnel
+	moved func()
+	ctx   context.Context
 }
 
-func (m moving) Write(p []byte) (int, error) { return m.note(m.stream.Write(p)) }
-
-func (m moving) Read(p []byte) (int, error) {
-	n, err := m.note(m.stream.Read(p))
-	if err != nil && !errors.Is(err, io.EOF) {
-		m.t.mu.Lock()
-		if !m.t.closed { // else close is the reason
-			m.t.readErr = err
-		}
-		m.t.mu.Unlock()
-	}
+func (m moving) Write(p []byte) (int, error) {
+	n, err := m.remote.stream.Write(p)
+	m.moved()
 	return n, err
 }
 
-func (m moving) note(n int, err error) (int, error) {
-	m.t.moved.Store(int64(time.Since(m.t.start)))
+func (m moving) Read(p []byte) (int, error) {
+	n, err := m.remote.reader.Read(p)
+	m.moved()
+	if err != nil && !errors.Is(err, io.EOF) && m.ctx.Err() == nil { // else close is the reason
+		m.readErr = err
+	}
 	return n, err
 }
 
