@@ -134,15 +134,9 @@ func (s *split) scan(ctx context.Context, con *content, src contentReader, known
 			next.Sum, next.CRC = k.Sum, k.CRC
 			return gapCRC, nil
 		}
-		var sha hash.Hash
-		if next.Size < s.Size {
-			sha = sha256.New()
-		}
+		sha := sha256.New()
 		crc, err := read(segment{Off: next.Off, Size: next.Size}, sha)
-		next.CRC = &crc
-		if sha != nil {
-			next.Sum = hex.EncodeToString(sha.Sum(nil))
-		}
+		next.Sum, next.CRC = hex.EncodeToString(sha.Sum(nil)), &crc
 		return gapCRC, err
 	})
 	if err != nil {
@@ -151,11 +145,6 @@ func (s *split) scan(ctx context.Context, con *content, src contentReader, known
 	s.CRC = &crc
 	if whole != nil {
 		s.Sum = hex.EncodeToString(whole.Sum(nil))
-	}
-	for i := range s.Segments {
-		if s.Segments[i].Sum == "" { // the only segment
-			s.Segments[i].Sum = s.Sum
-		}
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func TestResultsComeBackAsTheyWere(t *testing.T) {
 	if err != nil || got == nil || len(got.Files) != 1 || got.Files[0] != stored.Files[0] || string(got.Stdout) != "by whom" {
 		t.Fatalf("the result is %+v, %v", got, err)
 	}
-	s.StdoutApart()
+	s.Set(standin.Settings{StdoutApart: true})
 	got, err = c.Result(t.Context(), action)
 	if err != nil || got == nil || len(got.Files) != 1 || string(got.Stdout) != "by whom" {
 		t.Fatalf("with stdout apart, the result is %+v, %v", got, err)
@@ -160,7 +160,7 @@ func TestCapabilities(t *testing.T) {
 	if caps, err := c.Capabilities(t.Context()); err != nil || !caps.SHA256 || !caps.Update {
 		t.Errorf("%+v, %v", caps, err)
 	}
-	s.ReadOnly()
+	s.Set(standin.Settings{ReadOnly: true})
 	if caps, err := c.Capabilities(t.Context()); err != nil || caps.Update {
 		t.Errorf("of a server that takes no results: %+v, %v", caps, err)
 	}
@@ -321,7 +321,7 @@ func TestInterruptEndsRequests(t *testing.T) {
 
 func TestCredentialsAreSent(t *testing.T) {
 	s := standin.Start(t)
-	s.Require("Bearer secret")
+	s.Set(standin.Settings{Authorization: "Bearer secret"})
 	if _, err := client(t, s).Missing(t.Context(), nil); err != nil {
 		t.Errorf("no contents need no request: %v", err)
 	}

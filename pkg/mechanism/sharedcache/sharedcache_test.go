@@ -259,7 +259,7 @@ func TestDamagedAnswersReachNothing(t *testing.T) {
 	var mu sync.Mutex
 	var damaged int
 	var earlier []byte
-	s.Damage(func(frame []byte) []byte {
+	s.Set(standin.Settings{Damage: func(frame []byte) []byte {
 		mu.Lock()
 		defer mu.Unlock()
 		before := frame
@@ -288,7 +288,7 @@ func TestDamagedAnswersReachNothing(t *testing.T) {
 			damaged++
 		}
 		return frame
-	})
+	}})
 	client, err := reapi.New(reapi.Options{URL: s.URL(), Patience: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -359,7 +359,7 @@ func TestServerThatFailsIsGivenUp(t *testing.T) {
 func TestServersThatDeny(t *testing.T) {
 	mine := newKey(t)
 	s := standin.Start(t)
-	s.ReadOnly()
+	s.Set(standin.Settings{ReadOnly: true})
 	c, said := open(t, s, func(o *sharedcache.Options) { o.Sign = &mine })
 	if err := c.Store(t.Context(), key, result(), opened); err != nil || c.Stores() || s.Results() != 0 {
 		t.Errorf("%v; it still stores: %t; %d results", err, c.Stores(), s.Results())
@@ -386,7 +386,7 @@ func TestServersThatDeny(t *testing.T) {
 	}
 
 	s = standin.Start(t)
-	s.Require("Bearer x")
+	s.Set(standin.Settings{Authorization: "Bearer x"})
 	c, said = open(t, s, func(o *sharedcache.Options) { o.Keys = []signature.PublicKey{mine.Public()} })
 	c.Lookup(t.Context(), key)
 	if !strings.Contains(said.all(), "is not used any more: the server says: permission denied") {

@@ -29,11 +29,8 @@ func newHandler(s *Server) http.Handler {
 	remote.RegisterContentAddressableStorageServer(methods, all)
 	bytestream.RegisterByteStreamServer(methods, all)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		kind, denied := s.begin(path.Base(r.URL.Path), r.Header)
+		kind, damage := s.begin(path.Base(r.URL.Path), r.Header)
 		code := map[Fault]codes.Code{Deny: codes.PermissionDenied, Ask: codes.Unauthenticated, Refuse: codes.Unavailable}[kind]
-		if denied {
-			code = codes.PermissionDenied
-		}
 		switch {
 		case code != codes.OK:
 			w.Header().Set("Content-Type", "application/grpc")
@@ -54,7 +51,7 @@ func newHandler(s *Server) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 		ctx := context.WithValue(r.Context(), corrupt{}, kind == Corrupt)
-		methods.ServeHTTP(&answer{ResponseWriter: w, kind: kind, damage: s.damaged()}, r.WithContext(ctx))
+		methods.ServeHTTP(&answer{ResponseWriter: w, kind: kind, damage: damage}, r.WithContext(ctx))
 	})
 }
 
@@ -127,7 +124,7 @@ func (s *service) GetCapabilities(context.Context, *remote.GetCapabilitiesReques
 	defer s.mu.Unlock()
 	return &remote.ServerCapabilities{CacheCapabilities: &remote.CacheCapabilities{
 		DigestFunctions:               []remote.DigestFunction_Value{remote.DigestFunction_SHA256},
-		ActionCacheUpdateCapabilities: &remote.ActionCacheUpdateCapabilities{UpdateEnabled: !s.readOnly},
+		ActionCacheUpdateCapabilities: &remote.ActionCacheUpdateCapabilities{UpdateEnabled: !s.settings.ReadOnly},
 	}}, nil
 }
 
@@ -148,7 +145,7 @@ func (s *service) GetActionResult(ctx context.Context, r *remote.GetActionResult
 		}
 	}
 	result := proto.CloneOf(stored)
-	if r.InlineStdout && !s.apart {
+	if r.InlineStdout && !s.settings.StdoutApart {
 		result.StdoutRaw = altered(ctx, result.StdoutRaw)
 		return result, nil
 	}

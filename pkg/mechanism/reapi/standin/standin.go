@@ -40,6 +40,15 @@ const (
 // Faults are all ways to misbehave that make a request fail at once, or never answer.
 var Faults = []Fault{Stall, Corrupt, Truncate, Garbage, Refuse, Deny, Ask, Hang}
 
+// Settings say how a server behaves, without being at fault.
+type Settings struct {
+	Authorization string // requests with another header are denied; "" denies none
+	ReadOnly      bool   // it says that this client may not store results, and denies it
+	StdoutApart   bool   // results hold the digest of stdout instead of its bytes, even if a client asks for these, as the API allows
+
+	Damage func(frame []byte) []byte // every answer goes through it, from several goroutines; may be nil
+}
+
 // A Server is a server on loopback.
 type Server struct {
 	Address string // HOST:PORT of loopback
@@ -52,10 +61,7 @@ type Server struct {
 	requests map[string]int
 	faults   map[string]fault
 	headers  []http.Header
-	token    string
-	readOnly bool
-	apart    bool
-	damage   func([]byte) []byte
+	settings Settings
 	done     chan struct{}
 }
 
@@ -117,17 +123,11 @@ func (s *Server) Misbehave(method string, kind Fault, times int) {
 	s.faults[method] = fault{kind, times}
 }
 
-// Damage has every answer go through a function, from several goroutines, until it is nil.
-func (s *Server) Damage(f func(frame []byte) []byte) {
+// Set changes the settings.
+func (s *Server) Set(settings Settings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.damage = f
-}
-
-func (s *Server) damaged() func([]byte) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.damage
+	s.settings = settings
 }
 
 // Behave ends all misbehavior.
@@ -135,27 +135,6 @@ func (s *Server) Behave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.faults)
-}
-
-// Require has the server deny requests whose Authorization header is another one.
-func (s *Server) Require(authorization string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.token = authorization
-}
-
-// ReadOnly has the server say that this client may not store results, and deny it.
-func (s *Server) ReadOnly() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readOnly = true
-}
-
-// StdoutApart makes results hold the digest of stdout instead of its bytes, even if the client asks for the bytes, as the API allows.
-func (s *Server) StdoutApart() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apart = true
 }
 
 // Lose forgets a content, as a server does whose disk is full.
@@ -193,18 +172,20 @@ func (s *Server) Headers() []http.Header {
 	return slices.Clone(s.headers)
 }
 
-// begin counts a request, and returns how it will go wrong.
-func (s *Server) begin(method string, header http.Header) (kind Fault, denied bool) {
+// begin counts a request, and returns how it will go wrong, and how its answer is damaged.
+func (s *Server) begin(method string, header http.Header) (kind Fault, damage func([]byte) []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[method]++
 	s.headers = append(s.headers, header)
-	denied = s.token != "" && header.Get("Authorization") != s.token || s.readOnly && method == "UpdateActionResult"
-	f := s.faults[method]
-	if f.times == 0 {
-		return "", denied
+	if f := s.faults[method]; f.times != 0 {
+		kind = f.kind
+		f.times--
+		s.faults[method] = f
 	}
-	f.times--
-	s.faults[method] = f
-	return f.kind, denied
+	stranger := s.settings.Authorization != "" && header.Get("Authorization") != s.settings.Authorization
+	if stranger || s.settings.ReadOnly && method == "UpdateActionResult" {
+		kind = Deny
+	}
+	return kind, s.settings.Damage
 }
