@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -239,37 +240,47 @@ func (p *packing) ensureAll(ctx context.Context, large *largeContent) error {
 
 // glue sends the fragments, in order, and closes the channel after the last.
 func (p *packing) glue(ctx context.Context) error {
-	g := gluer{packing: p, ctx: ctx}
+	g := &gluer{packing: p, ctx: ctx}
+	g.buf = bufio.NewWriterSize(g, chunkSize)
 	for i := range p.members {
 		if err := g.member(&p.members[i]); err != nil {
 			return err
 		}
 	}
-	if err := g.add(bytes.NewReader(zeros[:endSize])); err != nil {
-		return err
-	}
-	if err := g.flush(); err != nil {
+	_, _ = g.buf.Write(zeros[:endSize]) // Flush returns the error
+	if err := g.buf.Flush(); err != nil {
 		return err
 	}
 	close(p.fragments)
 	return nil
 }
 
-// A gluer collects glue until it fills a chunk or a segment follows.
+// A gluer turns what is written to it, a chunk of glue, into a fragment.
 type gluer struct {
 	*packing
 	ctx context.Context
-	buf []byte
+	buf *bufio.Writer // writes to the gluer when it holds a chunk, or when a segment follows
+}
+
+func (g *gluer) Write(p []byte) (int, error) {
+	done := make(chan chunk, 1)
+	if err := g.send(fragment{glue: done}); err != nil {
+		return 0, err
+	}
+	glue := bytes.Clone(p)
+	go func() { done <- g.workers.deflate(g.ctx, glue) }()
+	return len(p), nil
 }
 
 func (g *gluer) member(m *member) error {
-	if err := g.add(bytes.NewReader(m.header)); err != nil || m.content == nil {
+	if _, err := g.buf.Write(m.header); err != nil || m.content == nil {
 		return err
 	}
 	if err := g.content(m.content); err != nil {
 		return err
 	}
-	return g.add(bytes.NewReader(zeros[:padding(m.content.size)]))
+	_, err := g.buf.Write(zeros[:padding(m.content.size)])
+	return err
 }
 
 func (g *gluer) content(c *content) error {
@@ -292,10 +303,10 @@ func (g *gluer) content(c *content) error {
 			gap.Sum = c.sum // a small file
 		}
 		h := crc32.NewIEEE()
-		if err := g.add(io.TeeReader(c.reader(g.ctx, src, gap), h)); err != nil || next == nil {
+		if _, err := g.buf.ReadFrom(io.TeeReader(c.reader(g.ctx, src, gap), h)); err != nil || next == nil {
 			return h.Sum32(), err
 		}
-		if err := g.flush(); err != nil {
+		if err := g.buf.Flush(); err != nil {
 			return 0, err
 		}
 		return h.Sum32(), g.send(fragment{content: c, segment: *next})
@@ -304,44 +315,6 @@ func (g *gluer) content(c *content) error {
 		err = c.fail(errChanged)
 	}
 	return err
-}
-
-// add appends everything that r holds to the glue.
-func (g *gluer) add(r io.Reader) error {
-	for {
-		if g.buf == nil {
-			g.buf = make([]byte, 0, chunkSize)
-		}
-		n, err := r.Read(g.buf[len(g.buf):chunkSize])
-		g.buf = g.buf[:len(g.buf)+n]
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(g.buf) < chunkSize {
-			continue
-		}
-		if err := g.flush(); err != nil {
-			return err
-		}
-	}
-}
-
-// flush turns the glue into a fragment.
-func (g *gluer) flush() error {
-	if len(g.buf) == 0 {
-		return nil
-	}
-	done := make(chan chunk, 1)
-	if err := g.send(fragment{glue: done}); err != nil {
-		return err
-	}
-	buf := g.buf
-	g.buf = nil
-	go func() { done <- g.workers.deflate(g.ctx, buf) }()
-	return nil
 }
 
 func (g *gluer) send(f fragment) error {
@@ -379,12 +352,7 @@ func (p *packing) write(ctx context.Context, w io.Writer) error {
 		}
 		piece := piece{fragment: f}
 		if f.glue != nil {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case piece.chunk = <-f.glue:
-			}
-			if piece.err != nil {
+			if piece.chunk = <-f.glue; piece.err != nil {
 				return piece.err
 			}
 		}
