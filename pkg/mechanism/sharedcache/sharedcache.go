@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -225,34 +226,31 @@ func (c *Cache) Store(ctx context.Context, key string, r *action.Result, open fu
 	if r, _ := c.lookup(ctx, key); r != nil {
 		return nil
 	}
-	paths := map[reapi.Digest]string{}
+	contents := map[reapi.Digest]source{}
 	result := &reapi.Result{}
-	var digests []reapi.Digest
 	for _, e := range r.Entries {
 		if e.SHA256 == "" {
 			continue
 		}
 		d := reapi.Digest{SHA256: e.SHA256, Size: e.Size}
 		result.Files = append(result.Files, reapi.OutputFile{Path: e.Path, Digest: d, Executable: e.Kind == action.ExecutableFile})
-		if _, twice := paths[d]; !twice {
-			paths[d] = e.Path
-			digests = append(digests, d)
-		}
+		contents[d] = source{e.Path, open}
 	}
 	id, descriptions := reapi.Action(command(key)...)
-	var described []reapi.Digest
 	for _, data := range descriptions {
-		described = append(described, reapi.DigestOf(data))
+		contents[reapi.DigestOf(data)] = source{"description of the action", func(string) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(data)), nil
+		}}
 	}
 	var missing []reapi.Digest
 	err := c.request(ctx, func() (err error) {
-		missing, err = c.Client.Missing(ctx, append(described, digests...))
+		missing, err = c.Client.Missing(ctx, slices.Collect(maps.Keys(contents)))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := c.uploadContents(ctx, missing, descriptions, paths, open); err != nil {
+	if err := c.uploadContents(ctx, missing, contents); err != nil {
 		return err
 	}
 	if result.Stdout, err = c.signed(ctx, key, r); err != nil {
@@ -265,23 +263,40 @@ func (c *Cache) Store(ctx context.Context, key string, r *action.Result, open fu
 	return nil
 }
 
-// uploadContents uploads the contents that the server does not have.
-func (c *Cache) uploadContents(ctx context.Context, missing []reapi.Digest, descriptions [][]byte, paths map[reapi.Digest]string,
-	open func(path string) (io.ReadCloser, error)) error {
-	descriptionOf := map[reapi.Digest][]byte{}
-	for _, data := range descriptions {
-		descriptionOf[reapi.DigestOf(data)] = data
+// A source is where a content that is uploaded comes from.
+type source struct {
+	name string
+	from func(name string) (io.ReadCloser, error)
+}
+
+func (s source) open() (io.ReadCloser, error) { return s.from(s.name) }
+
+// read returns a content with a digest.
+func (s source) read(d reapi.Digest) ([]byte, error) {
+	f, err := s.open()
+	if err != nil {
+		return nil, err
 	}
+	data, err := io.ReadAll(io.LimitReader(f, d.Size+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if reapi.DigestOf(data) != d {
+		return nil, fmt.Errorf("%s has changed", s.name)
+	}
+	return data, nil
+}
+
+// uploadContents uploads the contents that the server does not have.
+func (c *Cache) uploadContents(ctx context.Context, missing []reapi.Digest, from map[reapi.Digest]source) error {
+	missing = slices.DeleteFunc(missing, func(d reapi.Digest) bool { return from[d].from == nil }) // nobody asked about it
 	small, large := reapi.Batches(missing, func(d reapi.Digest) int64 { return d.Size })
 	for _, batch := range small {
 		var contents [][]byte
 		for _, d := range batch {
-			data, ok := descriptionOf[d]
-			if !ok {
-				var err error
-				if data, err = readWhole(open, paths[d], d); err != nil {
-					return err
-				}
+			data, err := from[d].read(d)
+			if err != nil {
+				return err
 			}
 			contents = append(contents, data)
 			c.counts.uploaded.Add(d.Size)
@@ -291,28 +306,12 @@ func (c *Cache) uploadContents(ctx context.Context, missing []reapi.Digest, desc
 		}
 	}
 	for _, d := range large {
-		err := c.upload(ctx, func() error { return c.Client.Write(ctx, d, func() (io.ReadCloser, error) { return open(paths[d]) }) })
-		if err != nil {
-			return fmt.Errorf("%s: %w", paths[d], err)
+		if err := c.upload(ctx, func() error { return c.Client.Write(ctx, d, from[d].open) }); err != nil {
+			return fmt.Errorf("%s: %w", from[d].name, err)
 		}
 		c.counts.uploaded.Add(d.Size)
 	}
 	return nil
-}
-
-func readWhole(open func(path string) (io.ReadCloser, error), path string, d reapi.Digest) ([]byte, error) {
-	f, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, d.Size+1))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	if reapi.DigestOf(data) != d {
-		return nil, fmt.Errorf("%s has changed", path)
-	}
-	return data, nil
 }
 
 // Fetch writes contents to new files, or hands them over.

@@ -23,10 +23,8 @@ const greeting = "@RSYNCD:"
 // A daemonConn is a connection to a daemon that has greeted.
 type daemonConn struct {
 	stream io.ReadWriteCloser
-	reader io.Reader // of stream, from its start
-
-	once     sync.Once
-	closeErr error
+	reader io.Reader    // of stream, from its start
+	Close  func() error // closes the connection; all calls return the error of the first one
 }
 
 // reach dials and waits for the greeting. It closes the connection when ctx is done, and calls cancel with an error if the
@@ -41,7 +39,7 @@ func (r *Remote) reach(ctx context.Context, cancel context.CancelCauseFunc) (*da
 	if err != nil {
 		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("connect: %w", err))
 	}
-	f := &daemonConn{stream: stream, reader: stream}
+	f := &daemonConn{stream: stream, reader: stream, Close: sync.OnceValue(stream.Close)}
 	stop := context.AfterFunc(ctx, func() { _ = f.Close() })
 	if err := f.awaitGreeting(); err != nil {
 		stop()
@@ -72,12 +70,6 @@ func (f *daemonConn) awaitGreeting() error {
 		return errors.New("the remote end ended without an answer")
 	}
 	return fmt.Errorf("the remote end did not answer: %w", err)
-}
-
-// Close closes the connection. All calls return the error of the first one.
-func (f *daemonConn) Close() error {
-	f.once.Do(func() { f.closeErr = f.stream.Close() })
-	return f.closeErr
 }
 
 // closeWrite ends the stream to the remote end, if the connection supports that.
