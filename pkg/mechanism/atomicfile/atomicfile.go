@@ -11,6 +11,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -26,27 +27,23 @@ func Write(name string, perm fs.FileMode, fill func(io.Writer) error) error {
 }
 
 // WriteVia does the same as Write with a temporary file in another folder, which must be on the same file system.
-func WriteVia(dir, name string, perm fs.FileMode, fill func(io.Writer) error) (err error) {
+func WriteVia(dir, name string, perm fs.FileMode, fill func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*.tmp")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
 	err = fill(tmp)
 	if err == nil {
 		err = tmp.Chmod(perm)
 	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
+	err = cmp.Or(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), name)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, os.Remove(tmp.Name()))
 	}
-	return os.Rename(tmp.Name(), name)
+	return nil
 }
 
 // WriteFile creates or replaces the named file with data, as Write does.
