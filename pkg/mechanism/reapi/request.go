@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -32,14 +33,8 @@ type StatusError struct{ status *status.Status }
 // GRPCStatus returns the status.
 func (e *StatusError) GRPCStatus() *status.Status { return e.status }
 
-var codeNames = map[codes.Code]string{
-	codes.Canceled: "canceled", codes.Unknown: "unknown error", codes.InvalidArgument: "invalid argument",
-	codes.DeadlineExceeded: "deadline exceeded", codes.NotFound: "not found", codes.AlreadyExists: "already exists",
-	codes.PermissionDenied: "permission denied", codes.ResourceExhausted: "resource exhausted",
-	codes.FailedPrecondition: "failed precondition", codes.Aborted: "aborted", codes.OutOfRange: "out of range",
-	codes.Unimplemented: "not implemented", codes.Internal: "internal error", codes.Unavailable: "unavailable",
-	codes.DataLoss: "data loss", codes.Unauthenticated: "not authenticated",
-}
+// inWords separates the words in the name of a code: PermissionDenied.
+var inWords = regexp.MustCompile(`([a-z])([A-Z])`)
 
 func (e *StatusError) Error() string {
 	text := e.status.Message()
@@ -48,10 +43,7 @@ func (e *StatusError) Error() string {
 			return strings.TrimPrefix(plain, "transport: Error while dialing: ")
 		}
 	}
-	name := codeNames[e.status.Code()]
-	if name == "" {
-		name = e.status.Code().String()
-	}
+	name := strings.ToLower(inWords.ReplaceAllString(e.status.Code().String(), "$1 $2"))
 	if text == "" {
 		return "the server says: " + name
 	}
