@@ -117,7 +117,7 @@ func (o commands) sayClean(ctx context.Context, root string, engine, force bool)
 
 // clean removes what was made. If the engine fails, the rest is removed, and EngineUsed stays for the next clean.
 func (o commands) clean(ctx context.Context, root string, engine bool) error {
-	if err := clusters.Clean(ctx, o.Session, root); err != nil {
+	if err := clusters.Clean(ctx, o.Session); err != nil {
 		return err
 	}
 	if err := bazel.Clean(ctx, root); err != nil {

@@ -125,20 +125,16 @@ func (o commands) clusterUp(ctx context.Context, request cluster.Options) error 
 	if err := request.Require(); err != nil {
 		return clusterError(err)
 	}
-	return o.withClusters(ctx, root, o.SayWaiting, func(string) error { return o.clusterUpLocked(ctx, request) })
+	return o.withClusters(ctx, o.SayWaiting, func(string) error { return o.clusterUpLocked(ctx, request) })
 }
 
 func (o commands) clusterUpLocked(ctx context.Context, request cluster.Options) error {
-	view := o.View(nil)
-	shown := false // the view printed the error
-	request.Events = func(e action.Event) {
-		shown = shown || e.Kind == action.Finished && e.Text != ""
-		view.Event(e)
-	}
-	s, err := cluster.Up(ctx, request)
-	if closed := view.Close(); err == nil {
-		err = closed
-	}
+	var s *cluster.State
+	_, shown, err := o.showing(func(show func(action.Event)) (err error) {
+		request.Events = show
+		s, err = cluster.Up(ctx, request)
+		return err
+	})
 	switch {
 	case err == nil && o.JSON:
 		return nil
@@ -264,7 +260,7 @@ interface and _output/cluster/NAME. It also removes a cluster that up did not fi
 			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(Folder))); os.IsNotExist(err) {
 				return nil
 			}
-			return o.withClusters(c.Context(), root, o.SayWaiting, func(dir string) error {
+			return o.withClusters(c.Context(), o.SayWaiting, func(dir string) error {
 				_, none := cluster.Load(dir, name)
 				if err := cluster.Down(c.Context(), dir, name); err != nil {
 					return clusterError(err)
@@ -279,9 +275,42 @@ interface and _output/cluster/NAME. It also removes a cluster that up did not fi
 	return nameFlag(c, &name)
 }
 
+// showing calls f with a function that shows events. It reports whether there were events, and whether they ended with the error.
+func (o commands) showing(f func(show func(action.Event)) error) (began, shown bool, err error) {
+	view := o.View(nil)
+	err = f(func(e action.Event) {
+		began = true
+		shown = shown || e.Kind == action.Finished && e.Text != ""
+		view.Event(e)
+	})
+	if closed := view.Close(); err == nil {
+		err = closed
+	}
+	return began, shown, err
+}
+
+// onCluster calls f with a cluster that find reads, while no other process changes it. While it waits for one, it calls waiting.
+func (o commands) onCluster(ctx context.Context, name string, find func(name string) (*cluster.State, error), waiting func(action.Event),
+	f func(*cluster.State) error) error {
+	if _, err := find(name); err != nil {
+		return err
+	}
+	return o.withClusters(ctx, waiting, func(string) error {
+		s, err := find(name) // it may have changed meanwhile
+		if err != nil {
+			return err
+		}
+		return f(s)
+	})
+}
+
 // withClusters calls f with the folder of the tree's clusters, while no other process makes or removes one. It removes the folder if
 // no cluster is left in it. While it waits for another process, it calls waiting.
-func (o commands) withClusters(ctx context.Context, root string, waiting func(action.Event), f func(dir string) error) error {
+func (o commands) withClusters(ctx context.Context, waiting func(action.Event), f func(dir string) error) error {
+	root, err := project.FindRoot(o.Dir)
+	if err != nil {
+		return err
+	}
 	dir := filepath.Join(root, filepath.FromSlash(Folder))
 	return action.Locked(ctx, root, Folder, waiting, func() error {
 		err := f(dir)
@@ -292,13 +321,10 @@ func (o commands) withClusters(ctx context.Context, root string, waiting func(ac
 	})
 }
 
-// Clean removes all clusters of a tree.
-func Clean(ctx context.Context, s *session.Session, root string) error {
+// Clean removes all clusters of the tree.
+func Clean(ctx context.Context, s *session.Session) error {
 	o := commands{s}
-	if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(Folder))); os.IsNotExist(err) {
-		return nil
-	}
-	return o.withClusters(ctx, root, o.SayWaiting, func(dir string) error {
+	return o.withClusters(ctx, o.SayWaiting, func(dir string) error {
 		names, err := cluster.Names(dir)
 		if err != nil {
 			return err

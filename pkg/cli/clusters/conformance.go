@@ -12,10 +12,10 @@ import (
 	"golang.org/x/term"
 
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/report"
+	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/prove/cluster/conformance"
 )
 
@@ -83,21 +83,9 @@ func (run *conformanceRun) check() error {
 }
 
 func (o commands) clusterConformance(ctx context.Context, run conformanceRun) error {
-	s, err := o.cluster(run.name)
-	if err != nil {
-		return err
-	}
-	if os.Geteuid() != 0 && !s.ControlPlaneOnly {
-		return errors.New("a cluster with nodes belongs to root: run the command with sudo")
-	}
-	root, err := project.FindRoot(o.Dir)
-	if err != nil {
-		return err
-	}
 	o.showSpecs(&run)
 	var r conformance.Report
-	// The lock keeps other commands from removing or disturbing the cluster.
-	err = o.withClusters(ctx, root, o.NoteWaiting, func(string) error {
+	err := o.onCluster(ctx, run.name, o.ownCluster, o.NoteWaiting, func(s *cluster.State) (err error) {
 		r, err = conformance.Run(ctx, s, run.Options)
 		return err
 	})
@@ -106,13 +94,17 @@ func (o commands) clusterConformance(ctx context.Context, run conformanceRun) er
 
 // showSpecs has the specs of a run printed as they end.
 func (o commands) showSpecs(run *conformanceRun) {
-	run.Say = func(text string) { fmt.Fprintln(o.Err, "slipway:", text) }
-	color := o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == ""
+	run.Say = o.Say
 	run.Each = func(result report.Result, done, total int) {
 		if !o.JSON {
-			report.WriteCounted(o.Out, result, done, total, color)
+			report.WriteCounted(o.Out, result, done, total, o.colors())
 		}
 	}
+}
+
+// colors reports whether output has colors.
+func (o commands) colors() bool {
+	return o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == ""
 }
 
 // conformanceResult writes the report of a run, and returns the error of the command.

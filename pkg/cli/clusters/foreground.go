@@ -4,21 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/prove/cluster"
 )
 
 // foreground stays until Ctrl-C, and then removes the cluster, or until another command has removed it.
 func (o commands) foreground(ctx context.Context, name string) error {
-	root, err := project.FindRoot(o.Dir)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(root, filepath.FromSlash(Folder))
-	first, err := cluster.Load(dir, name)
+	first, err := o.cluster(name)
 	if err != nil {
 		return err
 	}
@@ -31,10 +24,10 @@ func (o commands) foreground(ctx context.Context, name string) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return o.leave(ctx, root, name)
+			return o.leave(ctx, name)
 		case <-time.After(time.Second):
 		}
-		s, err := cluster.Load(dir, name)
+		s, err := o.cluster(name)
 		if errors.Is(err, cluster.ErrNone) || err == nil && !s.Made.Equal(first.Made) {
 			o.Say("cluster " + name + " was removed by another command")
 			return nil
@@ -51,11 +44,11 @@ func (o commands) foreground(ctx context.Context, name string) error {
 }
 
 // leave removes the cluster that this command has made.
-func (o commands) leave(ctx context.Context, root, name string) error {
+func (o commands) leave(ctx context.Context, name string) error {
 	o.Say("removing cluster " + name)
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Minute) // another command may be at work
 	defer cancel()
-	return o.withClusters(limit, root, o.SayWaiting, func(dir string) error {
+	return o.withClusters(limit, o.SayWaiting, func(dir string) error {
 		if err := cluster.Down(limit, dir, name); err != nil {
 			return clusterError(err)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/prove/cluster"
 )
 
@@ -21,16 +20,9 @@ there by the names that they have in the archive, whichever registry these name.
 			"  kubectl create deployment web --image=example.com/web:1",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, archives []string) error {
-			s, err := o.cluster(name)
-			if err != nil {
-				return err
-			}
-			root, err := project.FindRoot(o.Dir)
-			if err != nil {
-				return err
-			}
-			// The lock keeps other commands from removing the cluster.
-			return o.withClusters(c.Context(), root, o.SayWaiting, func(string) error { return o.clusterLoad(c.Context(), s, archives) })
+			return o.onCluster(c.Context(), name, o.cluster, o.SayWaiting, func(s *cluster.State) error {
+				return o.clusterLoad(c.Context(), s, archives)
+			})
 		},
 	}
 	return nameFlag(c, &name)

@@ -5,16 +5,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/prove/cluster"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // A signaling writer closes a channel at its first write.
@@ -34,10 +37,14 @@ func TestWaitForAnotherClusterCommandIsReportedOnceAndAtOnce(t *testing.T) {
 	said := func(o commands, to *signaling, waiting func(action.Event)) string {
 		t.Helper()
 		root := t.TempDir()
+		o.Dir = root
+		if err := os.CopyFS(root, fstest.MapFS{catalog.File: &fstest.MapFile{}}); err != nil {
+			t.Fatal(err)
+		}
 		err := action.Locked(t.Context(), root, Folder, nil, func() error {
 			waiter := make(chan error, 1)
 			ctx, cancel := context.WithCancel(t.Context())
-			go func() { waiter <- o.withClusters(ctx, root, waiting, func(string) error { return nil }) }()
+			go func() { waiter <- o.withClusters(ctx, waiting, func(string) error { return nil }) }()
 			<-to.written // before the lock is released
 			cancel()
 			return <-waiter

@@ -64,42 +64,17 @@ func (o commands) clusterReplace(ctx context.Context, name string, request clust
 	if request.Dir == "" {
 		request.Dir = filepath.Join(root, filepath.FromSlash(binaries))
 	}
-	if _, err := o.ownCluster(name); err != nil {
-		return err
-	}
-	return o.withClusters(ctx, root, o.SayWaiting, func(string) error {
-		s, err := o.cluster(name) // it may have changed while this command waited
-		if err != nil {
+	return o.onCluster(ctx, name, o.ownCluster, o.SayWaiting, func(s *cluster.State) error {
+		_, shown, err := o.showing(func(show func(action.Event)) error {
+			request.Events = show
+			return s.Replace(ctx, request)
+		})
+		if err = clusterError(err); err == nil || !shown {
 			return err
 		}
-		view := o.View(nil)
-		began, shown := false, false // the view printed the error
-		request.Events = func(e action.Event) {
-			began = true
-			shown = shown || e.Kind == action.Finished && e.Text != ""
-			view.Event(e)
+		if missing, ok := errors.AsType[cluster.NoProgramError](err); ok {
+			o.Say(fmt.Sprintf("make %s compiles it into %s", missing.Name, binaries))
 		}
-		err = s.Replace(ctx, request)
-		if began {
-			if closed := view.Close(); err == nil {
-				err = closed
-			}
-		}
-		if err = clusterError(err); err != nil && shown {
-			if text := replaceAdvice(err); text != "" {
-				o.Say(text)
-			}
-			return session.ShownError{Err: err}
-		}
-		return err
+		return session.ShownError{Err: err}
 	})
-}
-
-// replaceAdvice says what to do about an error that was shown.
-func replaceAdvice(err error) string {
-	var missing cluster.NoProgramError
-	if errors.As(err, &missing) {
-		return fmt.Sprintf("make %s compiles it into %s", missing.Name, binaries)
-	}
-	return ""
 }

@@ -70,7 +70,7 @@ func (o commands) testNode(ctx context.Context, run conformanceRun, keep bool) e
 	o.showSpecs(&run)
 	run.Logs = filepath.Join(root, filepath.FromSlash(nodeTests))
 	var r conformance.Report
-	err = o.withClusters(ctx, root, o.NoteWaiting, func(dir string) error {
+	err = o.withClusters(ctx, o.NoteWaiting, func(dir string) error {
 		run.Say("start a node")
 		s, err := cluster.Up(ctx, request)
 		if err == nil {

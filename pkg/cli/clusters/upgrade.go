@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster"
@@ -46,36 +45,26 @@ An upgrade that was interrupted goes on when the command is repeated.`,
 }
 
 func (o commands) clusterUpgrade(ctx context.Context, request cluster.UpgradeOptions) error {
-	root, err := project.FindRoot(o.Dir)
-	if err != nil {
-		return err
-	}
+	var err error
 	if request.Tarballs, err = filepath.Abs(request.Tarballs); err != nil {
 		return err
 	}
 	if _, err := o.cluster(request.Name); err != nil {
 		return err
 	}
-	return o.withClusters(ctx, root, o.SayWaiting, func(dir string) error {
+	return o.withClusters(ctx, o.SayWaiting, func(dir string) error {
 		request.Dir = dir
 		return o.clusterUpgradeLocked(ctx, request)
 	})
 }
 
 func (o commands) clusterUpgradeLocked(ctx context.Context, request cluster.UpgradeOptions) error {
-	view := o.View(nil)
-	began, shown := false, false // the view printed the error
-	request.Events = func(e action.Event) {
-		began = true
-		shown = shown || e.Kind == action.Finished && e.Text != ""
-		view.Event(e)
-	}
-	s, err := cluster.Upgrade(ctx, request)
-	if began {
-		if closed := view.Close(); err == nil {
-			err = closed
-		}
-	}
+	var s *cluster.State
+	began, shown, err := o.showing(func(show func(action.Event)) (err error) {
+		request.Events = show
+		s, err = cluster.Upgrade(ctx, request)
+		return err
+	})
 	switch {
 	case err != nil && began:
 		fmt.Fprintf(o.Err, "slipway: `%s --to %s` goes on where this one stopped\n", commandFor("upgrade", request.Name), quote(request.Tarballs))

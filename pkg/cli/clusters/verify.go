@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/report"
@@ -78,21 +75,9 @@ It needs root for a cluster with nodes, and exits with 1 if a check failed.`,
 }
 
 func (o commands) clusterVerify(ctx context.Context, v verification, checks []verify.Check) error {
-	s, err := o.cluster(v.name)
-	if err != nil {
-		return err
-	}
-	if os.Geteuid() != 0 && !s.ControlPlaneOnly {
-		return errors.New("a cluster with nodes belongs to root: run the command with sudo")
-	}
 	var r verify.Report
-	root, err := project.FindRoot(o.Dir)
-	if err != nil {
-		return err
-	}
 	defer context.AfterFunc(ctx, func() { fmt.Fprintln(o.Err, "slipway: interrupted: undoing what checks have changed in the cluster") })()
-	// The lock keeps other commands from removing or disturbing the cluster.
-	err = o.withClusters(ctx, root, o.NoteWaiting, func(string) error {
+	err := o.onCluster(ctx, v.name, o.ownCluster, o.NoteWaiting, func(s *cluster.State) (err error) {
 		r, err = o.makeChecks(ctx, s, v, checks)
 		return err
 	})
@@ -117,7 +102,7 @@ func (o commands) makeChecks(ctx context.Context, s *cluster.State, v verificati
 		}
 		return r, json.NewEncoder(o.Out).Encode(r)
 	}
-	table := verify.NewTable(o.Out, checks, o.Out == os.Stdout && term.IsTerminal(int(os.Stdout.Fd())) && o.Getenv("NO_COLOR") == "")
+	table := verify.NewTable(o.Out, checks, o.colors())
 	options.Each = table.Write
 	r, err := verify.Run(ctx, s, options)
 	if err != nil && len(r.Results) == 0 {
