@@ -3,6 +3,7 @@ package maintaining
 import (
 	"context"
 	"fmt"
+	"io"
 	"path"
 
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ Untracked files stay as they are.`,
 				if err != nil {
 					return err
 				}
-				return o.showBump(report, dryRun)
+				return o.Answer(report, func(io.Writer) error { return o.showBump(report, dryRun) })
 			})
 		},
 	}
@@ -79,9 +80,6 @@ func (o commands) completeBump(*cobra.Command, []string, string) ([]string, cobr
 }
 
 func (o commands) showBump(b *bump.Report, dryRun bool) error {
-	if o.JSON {
-		return o.PrintJSON(b)
-	}
 	if err := session.WriteTable(o.Out, "WHAT\tFROM\tTO\tWHY", func(row func(...string)) {
 		for _, m := range b.Moves {
 			row(m.What, session.OrDash(m.From), session.OrDash(m.To), m.Why)

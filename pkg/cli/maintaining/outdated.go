@@ -2,6 +2,7 @@ package maintaining
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,10 +40,7 @@ SHOULD or, if the tree has that, by the newest. slipway vulns says whether a rel
 			if err != nil {
 				return err
 			}
-			if o.JSON {
-				return o.PrintJSON(items)
-			}
-			return o.showOutdated(items, all)
+			return o.Answer(items, func(w io.Writer) error { return showOutdated(w, items, all) })
 		},
 	}
 	c.Flags().StringVar(&db, "db", "", "a database of Go's vulnerabilities: file:///FOLDER or https://HOST")
@@ -50,9 +48,9 @@ SHOULD or, if the tree has that, by the newest. slipway vulns says whether a rel
 	return c
 }
 
-func (o commands) showOutdated(items []bump.Item, all bool) error {
+func showOutdated(w io.Writer, items []bump.Item, all bool) error {
 	behind, unknown := 0, 0
-	if err := session.WriteTable(o.Out, "WHAT\tHAVE\tSHOULD\tNEWEST\tNOTE", func(row func(...string)) {
+	if err := session.WriteTable(w, "WHAT\tHAVE\tSHOULD\tNEWEST\tNOTE", func(row func(...string)) {
 		for _, i := range items {
 			if len(i.Mends) > 0 {
 				i.Note = strings.TrimPrefix(i.Note+"; mends "+strings.Join(i.Mends, ", "), "; ")
@@ -71,6 +69,6 @@ func (o commands) showOutdated(items []bump.Item, all bool) error {
 	}); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(o.Out, "%d of %d behind, %d not known\n", behind, len(items), unknown)
+	_, err := fmt.Fprintf(w, "%d of %d behind, %d not known\n", behind, len(items), unknown)
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -217,12 +216,7 @@ the exit code is 1.`,
 				}
 				list = append(list, some...)
 			}
-			if o.JSON {
-				err = o.PrintJSON(list)
-			} else {
-				err = o.printPatches(list)
-			}
-			if err != nil {
+			if err := o.Answer(list, func(w io.Writer) error { return writePatches(w, list) }); err != nil {
 				return err
 			}
 			var unusable []error
@@ -234,26 +228,25 @@ the exit code is 1.`,
 	}
 }
 
-func (o commands) printPatches(list []patching.Listed) error {
+func writePatches(w io.Writer, list []patching.Listed) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(o.Out, "no patches")
+		_, err := fmt.Fprintln(w, "no patches")
 		return err
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PATCH\tSTATE\tMOVED\tTITLE")
-	for _, l := range list {
-		moved := "-"
-		if l.Offset != 0 {
-			moved = lines(l.Offset)
+	if err := session.WriteTable(w, "PATCH\tSTATE\tMOVED\tTITLE", func(row func(...string)) {
+		for _, l := range list {
+			moved := "-"
+			if l.Offset != 0 {
+				moved = lines(l.Offset)
+			}
+			row(l.Patch, l.Verdict, moved, l.Title)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Patch, l.Verdict, moved, l.Title)
-	}
-	if err := w.Flush(); err != nil {
+	}); err != nil {
 		return err
 	}
 	for _, l := range list {
 		for _, s := range l.PassedOver {
-			fmt.Fprintf(o.Out, "%s: passes over %s (%s)\n", l.Patch, s.File, s.Why)
+			fmt.Fprintf(w, "%s: passes over %s (%s)\n", l.Patch, s.File, s.Why)
 		}
 	}
 	return nil
@@ -320,10 +313,7 @@ func inWorkspace[T any](ctx context.Context, o commands, command string, args []
 	if command != "edit" && w.Project == upstream.Kubernetes {
 		o.updateBazel(ctx, w.Root)
 	}
-	if o.JSON {
-		return o.PrintJSON(result)
-	}
-	return show(result, w)
+	return o.Answer(result, func(io.Writer) error { return show(result, w) })
 }
 
 // updateBazel makes Bazel's files those of the patches that there are now, in a tree that has such files. The patches are in place

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -92,17 +93,16 @@ func (o commands) printArtifacts(ctx context.Context, f makeFlags, req plan.Requ
 	for _, a := range planned.Release.Artifacts {
 		artifacts = append(artifacts, artifact{a.Name, a.Kind, a.Platform, a.Path, a.Of, a.Action})
 	}
-	if o.JSON {
-		return o.PrintJSON(artifacts)
-	}
-	return session.WriteTable(o.Out, "ARTIFACT\tKIND\tPLATFORM", func(row func(...string)) {
-		for _, a := range artifacts {
-			on := ""
-			if a.Platform != (platform.Platform{}) {
-				on = a.Platform.String()
+	return o.Answer(artifacts, func(w io.Writer) error {
+		return session.WriteTable(w, "ARTIFACT\tKIND\tPLATFORM", func(row func(...string)) {
+			for _, a := range artifacts {
+				on := ""
+				if a.Platform != (platform.Platform{}) {
+					on = a.Platform.String()
+				}
+				row(a.Name, string(a.Kind), on)
 			}
-			row(a.Name, string(a.Kind), on)
-		}
+		})
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -176,11 +175,7 @@ func (o commands) compareGenerated(ctx context.Context, groups []string) error {
 	}); err != nil {
 		return err
 	}
-	show := found.Text
-	if o.JSON {
-		show = func(io.Writer) error { return o.PrintJSON(found) }
-	}
-	if err := show(o.Out); err != nil {
+	if err := o.Answer(found, found.Text); err != nil {
 		return err
 	}
 	if n := found.Differ(); n > 0 {

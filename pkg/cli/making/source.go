@@ -1,6 +1,7 @@
 package making
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ The file depends on the tree alone, and _inputs/SHA256SUMS in it has the sums of
 			if err != nil {
 				return err
 			}
-			return o.printInputs(planned.Inputs)
+			return o.Answer(planned.Inputs, func(w io.Writer) error { return writeInputs(w, planned.Inputs) })
 		},
 	}
 	f.add(o, c, "all")
@@ -72,12 +73,9 @@ func (h hostFlag) apply(req *plan.Request) error {
 	return nil
 }
 
-// printInputs lists the modules and packages in kubernetes-inputs.tar.
-func (o commands) printInputs(l *input.List) error {
-	if o.JSON {
-		return o.PrintJSON(l)
-	}
-	return session.WriteTable(o.Out, "KIND\tNAME\tVERSION\tSUM", func(row func(...string)) {
+// writeInputs lists the modules and packages in kubernetes-inputs.tar.
+func writeInputs(w io.Writer, l *input.List) error {
+	return session.WriteTable(w, "KIND\tNAME\tVERSION\tSUM", func(row func(...string)) {
 		for _, m := range l.Modules {
 			kind, sum := "module", m.Sum
 			if sum == "" {

@@ -21,6 +21,14 @@ func (o *Session) PrintJSON(v any) error {
 	return e.Encode(v)
 }
 
+// Answer prints the result of a query, as text or as JSON.
+func (o *Session) Answer(v any, text func(io.Writer) error) error {
+	if o.JSON {
+		return o.PrintJSON(v)
+	}
+	return text(o.Out)
+}
+
 // WriteTable writes rows below a header, in columns. Without rows it writes nothing.
 func WriteTable(to io.Writer, header string, rows func(row func(cells ...string))) error {
 	var text strings.Builder

@@ -114,12 +114,7 @@ func (o commands) rebuild(ctx context.Context, from string, r rebuilding) error 
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		err = o.PrintJSON(report)
-	} else {
-		err = report.Text(o.Out)
-	}
-	if err != nil {
+	if err := o.Answer(report, report.Text); err != nil {
 		return err
 	}
 	if !report.Same {

@@ -91,7 +91,7 @@ func (o commands) showVulns(report *vulns.Report, openvex, author, sarif string)
 			return err
 		}
 	}
-	if err := o.answer(report); err != nil {
+	if err := o.Answer(report, report.Text); err != nil {
 		return err
 	}
 	if report.OK() {

@@ -48,7 +48,7 @@ The imports are known in the tree that made the release; everything else is read
 				if err != nil {
 					return err
 				}
-				return o.answer(answer)
+				return o.Answer(answer, answer.Text)
 			}
 			member := ""
 			if len(args) == 2 {
@@ -58,7 +58,7 @@ The imports are known in the tree that made the release; everything else is read
 			if err != nil {
 				return err
 			}
-			return o.answer(answer)
+			return o.Answer(answer, answer.Text)
 		},
 	}
 	c.Flags().StringVar(&folder, "release", "", "the `folder` of the release (default the tree's _output/release-tars)")
@@ -78,14 +78,6 @@ func hasModule(r *release.Release, name string) bool {
 		}
 	}
 	return false
-}
-
-// answer prints an answer, as text or JSON.
-func (o commands) answer(a interface{ Text(io.Writer) error }) error {
-	if o.JSON {
-		return o.PrintJSON(a)
-	}
-	return a.Text(o.Out)
 }
 
 // packageLists finds the lists of packages that the tree's last release was compiled of. Outside of a tree there are none.
