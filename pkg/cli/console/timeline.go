@@ -64,6 +64,7 @@ type box struct {
 	labelX      float64
 	anchor      string // of the label: SVG's text-anchor
 	inside      bool
+	from, to    float64 // what the bar and its label cover
 }
 
 func newChart(r *run) *chart {
@@ -84,7 +85,7 @@ func newChart(r *run) *chart {
 	}
 	length := max(took, time.Millisecond)
 	for _, j := range jobs { // a clock that is set back must not draw outside of the picture
-		length = max(length, endOf(j, r).Sub(r.began))
+		length = max(length, cmp.Or(j.end, r.last).Sub(r.began))
 	}
 	xOf := func(at time.Time) float64 {
 		return c.left + (c.right-c.left)*max(0, float64(at.Sub(r.began))/float64(length))
@@ -93,42 +94,25 @@ func newChart(r *run) *chart {
 	for at := time.Duration(0); at <= length; at += step {
 		c.ticks = append(c.ticks, tick{xOf(r.began.Add(at)), tickText(at)})
 	}
-	y := headHeight
-	for _, phase := range phasesOf(jobs) {
-		g := group{phase: phase, y: y}
-		for _, j := range jobs {
-			if j.phase != phase {
-				continue
-			}
-			x := xOf(j.start)
-			b := box{job: j, x: x, width: max(barMinimum, xOf(endOf(j, r))-x), label: label(j, r)}
-			b.place(c.left, c.right)
-			g.boxes = append(g.boxes, b)
+	for _, j := range jobs {
+		i := slices.IndexFunc(c.groups, func(g group) bool { return g.phase == j.phase })
+		if i < 0 {
+			i, c.groups = len(c.groups), append(c.groups, group{phase: j.phase})
 		}
+		x := xOf(j.start)
+		b := box{job: j, x: x, width: max(barMinimum, xOf(cmp.Or(j.end, r.last))-x), label: label(j, r)}
+		b.place(c.left, c.right)
+		c.groups[i].boxes = append(c.groups[i].boxes, b)
+	}
+	y := headHeight
+	for i := range c.groups {
+		g := &c.groups[i]
+		g.y = y
 		g.height = float64(g.pack()) * laneHeight
-		c.groups = append(c.groups, g)
 		y += g.height + groupGap
 	}
 	c.height = y + margin
 	return c
-}
-
-// endOf returns when j ended, or the time of the last event.
-func endOf(j *job, r *run) time.Time {
-	if j.end.IsZero() {
-		return r.last
-	}
-	return j.end
-}
-
-func phasesOf(jobs []*job) []string {
-	var phases []string
-	for _, j := range jobs {
-		if !slices.Contains(phases, j.phase) {
-			phases = append(phases, j.phase)
-		}
-	}
-	return phases
 }
 
 func subtitle(r *run) string {
@@ -142,7 +126,7 @@ func subtitle(r *run) string {
 // label names j without its phase, whose name is beside the group already.
 func label(j *job, r *run) string {
 	name := truncate(cmp.Or(strings.TrimPrefix(oneLine(j.id), oneLine(j.phase)+" "), oneLine(j.id)), 40)
-	took := duration(endOf(j, r).Sub(j.start))
+	took := duration(cmp.Or(j.end, r.last).Sub(j.start))
 	switch {
 	case j.failed:
 		return "✗ " + name + " failed" + j.failedAfter()
@@ -158,47 +142,32 @@ func textWidth(text string) float64 { return float64(cells(text)) * letterWidth 
 func (b *box) place(left, right float64) {
 	const gap = 5
 	width := textWidth(b.label)
+	b.from, b.to = b.x, b.x+b.width
 	switch {
 	case width+2*gap <= b.width:
 		b.inside, b.labelX, b.anchor = true, b.x+gap, "start"
 	case b.x+b.width+gap+width <= right || b.x-gap-width < left:
-		b.labelX, b.anchor = b.x+b.width+gap, "start"
+		b.labelX, b.anchor = b.to+gap, "start"
+		b.to = b.labelX + width
 	default:
-		b.labelX, b.anchor = b.x-gap, "end"
+		b.labelX, b.anchor = b.from-gap, "end"
+		b.from = b.labelX - width
 	}
 }
 
-// extent returns the range that b and its label cover.
-func (b *box) extent() (from, to float64) {
-	from, to = b.x, b.x+b.width
-	switch {
-	case b.inside:
-	case b.anchor == "end":
-		from = b.labelX - textWidth(b.label)
-	default:
-		to = b.labelX + textWidth(b.label)
-	}
-	return from, to
-}
-
-// pack gives every box the topmost lane in which neither it nor its label overlaps another, and returns the number of
-// lanes.
+// pack gives every box the topmost lane in which neither it nor its label overlaps one before it, and returns the number of lanes.
 func (g *group) pack() int {
-	type reach struct{ from, to float64 }
-	var lanes [][]reach
+	var ends []float64 // of what each lane has
 	for i := range g.boxes {
-		from, to := g.boxes[i].extent()
-		free := func(lane []reach) bool {
-			return !slices.ContainsFunc(lane, func(r reach) bool { return from < r.to+2 && r.from < to+2 })
-		}
-		n := slices.IndexFunc(lanes, free)
+		b := &g.boxes[i]
+		n := slices.IndexFunc(ends, func(end float64) bool { return end+2 <= b.from })
 		if n < 0 {
-			n, lanes = len(lanes), append(lanes, nil)
+			n, ends = len(ends), append(ends, 0)
 		}
-		lanes[n] = append(lanes[n], reach{from, to})
-		g.boxes[i].y = g.y + float64(n)*laneHeight
+		ends[n] = b.to
+		b.y = g.y + float64(n)*laneHeight
 	}
-	return len(lanes)
+	return len(ends)
 }
 
 // tickStep returns a round time that fits at most a dozen times into length.

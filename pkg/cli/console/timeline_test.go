@@ -93,9 +93,7 @@ func TestTimelineBarsAndLabelsDoNotOverlap(t *testing.T) {
 		for i := range g.boxes {
 			for j := range i {
 				a, b := &g.boxes[i], &g.boxes[j]
-				fromA, toA := a.extent()
-				fromB, toB := b.extent()
-				if a.y == b.y && fromA < toB && fromB < toA {
+				if a.y == b.y && a.from < b.to && b.from < a.to {
 					t.Errorf("%q overlaps %q", a.label, b.label)
 				}
 			}
