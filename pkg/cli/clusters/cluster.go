@@ -20,7 +20,7 @@ import (
 	"slipway.build/pkg/prove/cluster"
 )
 
-// clusters is the folder of the clusters and of their lock, relative to the root.
+// Folder is the folder of the clusters and of their lock, relative to the root.
 const Folder = project.Output + "/cluster"
 
 func newCluster(o commands) *cobra.Command {

@@ -1,4 +1,5 @@
-// Package clusters has the subcommands about clusters: slipway cluster, and test-node, which runs tests on a node of its own.
+// Package clusters has the subcommands about clusters: slipway cluster, and test-e2e-node, which runs tests on a node of
+// its own.
 //
 // What must never be in here: how a cluster works.
 package clusters

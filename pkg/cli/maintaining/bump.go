@@ -13,7 +13,6 @@ import (
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/debian"
-	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/patch"
 )
 
@@ -40,7 +39,7 @@ before anything changes. If slipway is killed meanwhile, the next command undoes
 
 So a tree that is not a git repository is refused, and one in which tracked files have changes that are not committed.
 Untracked files stay as they are.`,
-		ValidArgsFunction: o.completeBump,
+		ValidArgsFunction: session.Complete(o.movable),
 		RunE: func(c *cobra.Command, args []string) error {
 			root, err := project.FindRoot(o.Dir)
 			if err != nil {
@@ -66,17 +65,13 @@ Untracked files stay as they are.`,
 	return c
 }
 
-// completeBump completes the names of what can move.
-func (o commands) completeBump(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	root, err := project.FindRoot(o.Dir)
+// movable returns the names of what can move.
+func (o commands) movable() ([]string, error) {
+	_, declared, err := o.Catalog()
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, err
 	}
-	declared, err := catalog.Load(root)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return bump.Names(declared), cobra.ShellCompDirectiveNoFileComp
+	return bump.Names(declared), nil
 }
 
 func (o commands) showBump(b *bump.Report, dryRun bool) error {

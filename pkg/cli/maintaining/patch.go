@@ -22,7 +22,6 @@ import (
 	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/patch"
 )
@@ -339,11 +338,7 @@ func (o commands) updateBazel(ctx context.Context, root string) {
 
 // workspaces returns the workspaces of the named projects, or of all.
 func (o commands) workspaces(projects []string, dir string) ([]*patching.Workspace, error) {
-	root, err := project.FindRoot(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	declared, err := catalog.Load(root)
+	root, declared, err := o.Catalog()
 	if err != nil {
 		return nil, err
 	}

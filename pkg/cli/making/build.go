@@ -38,7 +38,7 @@ func (f *makeFlags) add(o commands, c *cobra.Command, otherwise string) {
 	flags.BoolVar(&f.everywhere, "all-platforms", false, "for every platform of the catalog")
 	o.MemoryFlag(c)
 	f.cache.add(o, c)
-	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
+	_ = c.RegisterFlagCompletionFunc("platform", o.complete("platforms"))
 }
 
 func newBuild(o commands) *cobra.Command {
@@ -51,7 +51,7 @@ client need. Binaries go to _output/local/bin/OS/ARCH, the host's also to _outpu
 _output/dockerized/bin/OS/ARCH, with --road=bazel to _output/bazel/bin/OS/ARCH.`,
 		Example:           "  slipway build kubectl --platform darwin/arm64\n  slipway build kubelet kubeadm --output /usr/local/bin",
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: o.completeComponents,
+		ValidArgsFunction: o.complete("components"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return o.make(c, f, plan.Request{What: strings.Join(args, " ")})
 		},
@@ -234,9 +234,6 @@ func Programs(ctx context.Context, s *session.Session, names []string) ([]string
 		return nil, err
 	}
 	if err := o.carryOut(ctx, makeFlags{}, req, p, planned); err != nil {
-		if _, failed := errors.AsType[execute.FailedError](err); failed {
-			return nil, session.ShownError{Err: err}
-		}
 		return nil, err
 	}
 	var files []string

@@ -29,8 +29,8 @@ func (r *cacheRequest) add(o commands, c *cobra.Command) {
 	addCacheURL(o, c, &r.cache.url)
 	c.Flags().StringVar(&r.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"),
 		"platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else this machine's)")
-	c.ValidArgsFunction = o.completeComponents
-	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
+	c.ValidArgsFunction = o.complete("components")
+	_ = c.RegisterFlagCompletionFunc("platform", o.complete("platforms"))
 }
 
 // open plans the request, and opens the cache. It is nil if none is named and none is needed.

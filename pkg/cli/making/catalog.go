@@ -14,7 +14,6 @@ import (
 
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/make/plan"
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
@@ -43,11 +42,7 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 			case c.Flags().Changed("quick") || c.Flags().Changed("platform"):
 				return badrequest.Mark(errors.New("--quick and --platform choose a release: add --artifacts"))
 			}
-			root, err := project.FindRoot(o.Dir)
-			if err != nil {
-				return err
-			}
-			declared, err := catalog.Load(root)
+			_, declared, err := o.Catalog()
 			if err != nil {
 				return err
 			}
@@ -71,7 +66,7 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 			"(default $KUBE_FASTBUILD)")
 	c.Flags().StringVar(&platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"),
 		"with --artifacts: the release of these platforms (default $KUBE_BUILD_PLATFORMS)")
-	_ = c.RegisterFlagCompletionFunc("platform", o.completePlatforms)
+	_ = c.RegisterFlagCompletionFunc("platform", o.complete("platforms"))
 	return c
 }
 
@@ -176,22 +171,13 @@ func grouped(platforms []catalog.Platform) string {
 	return strings.Join(order, " ")
 }
 
-func (o commands) completeComponents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return o.complete("components")
-}
-
-func (o commands) completePlatforms(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return o.complete("platforms")
-}
-
-func (o commands) complete(name string) ([]string, cobra.ShellCompDirective) {
-	root, err := project.FindRoot(o.Dir)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	c, err := catalog.Load(root)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	return list(c, name), cobra.ShellCompDirectiveNoFileComp
+// complete completes the names of one of the catalog's lists.
+func (o commands) complete(name string) cobra.CompletionFunc {
+	return session.Complete(func() ([]string, error) {
+		_, c, err := o.Catalog()
+		if err != nil {
+			return nil, err
+		}
+		return list(c, name), nil
+	})
 }

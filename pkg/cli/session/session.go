@@ -16,6 +16,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/variable"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // An IO connects a command to its process: output, and the environment. Tests make their own.
@@ -33,7 +34,7 @@ type IO struct {
 // Std returns this process's IO.
 func Std() IO { return IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv} }
 
-// options are the flags that all subcommands share.
+// A Session is a run of a subcommand: its process, and the flags that all subcommands share.
 type Session struct {
 	IO
 	Dir     string
@@ -43,7 +44,7 @@ type Session struct {
 	Verbose int
 	Memory  Bytes // that actions may take together; 0: what the machine has
 
-	saidIgnored bool // see sayIgnored
+	saidIgnored bool // see SayIgnored
 }
 
 // Open reads the tree.
@@ -100,6 +101,26 @@ func (o *Session) Password(prompt string) func() ([]byte, error) {
 		text, err := term.ReadPassword(in)
 		fmt.Fprintln(o.Err)
 		return text, err
+	}
+}
+
+// Catalog reads the tree's catalog, and returns the root of the tree, too.
+func (o *Session) Catalog() (root string, c *catalog.Catalog, err error) {
+	if root, err = project.FindRoot(o.Dir); err != nil {
+		return "", nil, err
+	}
+	c, err = catalog.Load(root)
+	return root, c, err
+}
+
+// Complete returns a function that completes names in shells.
+func Complete(names func() ([]string, error)) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		list, err := names()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
