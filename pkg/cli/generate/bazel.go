@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goversion "go/version"
 	"maps"
 	"path"
 	"path/filepath"
@@ -234,8 +235,7 @@ func goLines(ctx context.Context, g *toolchain.Go, dir string, paths []string) (
 
 // languageOf returns the language version of a go line: "1.22" for "1.22.3". Without a go line it is Go 1.16, as for the go command.
 func languageOf(version string) string {
-	parts := strings.SplitN(cmp.Or(version, "1.16"), ".", 3)
-	return strings.Join(parts[:min(2, len(parts))], ".")
+	return strings.TrimPrefix(goversion.Lang("go"+cmp.Or(version, "1.16")), "go")
 }
 
 // godebug returns the default GODEBUG that cmd/go.mod gives the components. It must be the same for all: a component with settings

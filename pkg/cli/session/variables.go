@@ -40,28 +40,22 @@ func (o *Session) IsOn(s variable.Switch) bool {
 // depends on the tree is checked when it is read: components, platforms, versions, the shared cache.
 func CheckVariables(getenv func(string) string) error {
 	var errs []error
+	check := func(_ any, err error) { errs = append(errs, err) }
 	for _, s := range []variable.Switch{
 		FastBuild, CacheUpload, Cover, PruneReports, ReleaseRunsTests,
 		{Name: "KUBE_CACHE_MUTATION_DETECTOR", On: "true", Off: "false"}, {Name: "KUBE_PANIC_WATCH_DECODE_ERROR", On: "true", Off: "false"},
 	} {
-		_, err := s.Read(getenv)
-		errs = append(errs, err)
+		check(s.Read(getenv))
 	}
 	for _, name := range []string{"ETCD_PORT", "SECURE_API_PORT"} {
-		_, err := variable.Number(getenv, name, 1, math.MaxUint16)
-		errs = append(errs, err)
+		check(variable.Number(getenv, name, 1, math.MaxUint16))
 	}
-	_, err := project.SettingsFrom(getenv)
-	errs = append(errs, err)
-	_, err = memory(getenv)
-	errs = append(errs, err)
-	_, err = Verbosity(getenv)
-	errs = append(errs, err)
-	_, err = variable.OneOf(getenv, "KUBE_COVERMODE", "set", "count", "atomic")
-	errs = append(errs, err)
-	errs = append(errs, CheckRoad(getenv("ROAD")))
-	_, err = TestFlags(getenv)
-	errs = append(errs, err)
+	check(project.SettingsFrom(getenv))
+	check(memory(getenv))
+	check(Verbosity(getenv))
+	check(variable.OneOf(getenv, "KUBE_COVERMODE", "set", "count", "atomic"))
+	check(nil, CheckRoad(getenv("ROAD")))
+	check(TestFlags(getenv))
 	if value := getenv("GOGC"); value != "" && value != "off" {
 		if _, err := strconv.ParseInt(value, 10, 32); err != nil {
 			errs = append(errs, variable.Bad("GOGC", value, "a number of percent, or off"))
