@@ -13,35 +13,28 @@ type ticker interface {
 	tick()
 }
 
-// A refresher makes a ticker tick, and makes it safe for concurrent use.
+// A refresher makes a ticker tick until it is closed, and makes it safe for concurrent use.
 type refresher struct {
-	mu   sync.Mutex
-	view ticker
-
-	stop   sync.Once
-	quit   chan struct{}
-	ticked chan struct{} // closed when the last tick is over
+	mu     sync.Mutex
+	view   ticker
+	next   *time.Timer // calls tick
+	closed bool
 }
 
 func refreshed(view ticker, every time.Duration) *refresher {
-	r := &refresher{view: view, quit: make(chan struct{}), ticked: make(chan struct{})}
-	go r.run(every)
+	r := &refresher{view: view}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next = time.AfterFunc(every, func() { r.tick(every) })
 	return r
 }
 
-func (r *refresher) run(every time.Duration) {
-	defer close(r.ticked)
-	clock := time.NewTicker(every)
-	defer clock.Stop()
-	for {
-		select {
-		case <-r.quit:
-			return
-		case <-clock.C:
-			r.mu.Lock()
-			r.view.tick()
-			r.mu.Unlock()
-		}
+func (r *refresher) tick(every time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed { // it may have waited for Close
+		r.view.tick()
+		r.next.Reset(every)
 	}
 }
 
@@ -52,9 +45,9 @@ func (r *refresher) Event(ev action.Event) {
 }
 
 func (r *refresher) Close() error {
-	r.stop.Do(func() { close(r.quit) })
-	<-r.ticked
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.closed = true
+	r.next.Stop()
 	return r.view.Close()
 }
