@@ -97,8 +97,8 @@ func projectOf(file string) string {
 
 // nearFlag suggests flags if the error is an unknown flag. Cobra suggests only commands.
 func nearFlag(c *cobra.Command, err error) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return ""
 	}
 	var names []string

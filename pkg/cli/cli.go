@@ -53,8 +53,7 @@ func Run(ctx context.Context, s session.IO, args ...string) error {
 	root := New(s)
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
-		var shown session.ShownError
-		exit := &ExitError{advise(err), exitCode(err), errors.As(err, &shown)}
+		exit := &ExitError{advise(err), exitCode(err), session.Is[session.ShownError](err)}
 		if text := advice(err); exit.Shown && text != "" {
 			fmt.Fprintln(s.Err, "slipway:", text)
 		}
@@ -67,13 +66,9 @@ func Run(ctx context.Context, s session.IO, args ...string) error {
 func Main(s session.IO) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := Run(ctx, s, os.Args[1:]...)
-	if err == nil {
+	exit, failed := errors.AsType[*ExitError](Run(ctx, s, os.Args[1:]...))
+	if !failed {
 		return 0
-	}
-	var exit *ExitError
-	if !errors.As(err, &exit) {
-		exit = &ExitError{Err: err, Code: 1}
 	}
 	if !exit.Shown {
 		fmt.Fprintln(s.Err, "slipway:", exit)
@@ -84,11 +79,10 @@ func Main(s session.IO) int {
 // exitCode returns the exit code for an error. It ignores the exit code of a failed tool, unless that is the user's own command.
 func exitCode(err error) int {
 	var command session.CommandError
-	var shown session.ShownError
 	switch {
 	case errors.As(err, &command):
 		return command.Code
-	case errors.As(err, &shown): // a failed run is not a mistake in the request
+	case session.Is[session.ShownError](err): // a failed run is not a mistake in the request
 		return 1
 	case badrequest.Is(err):
 		return 2

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,9 +119,7 @@ func (o commands) clusterUp(ctx context.Context, request cluster.Options) error 
 	if err != nil {
 		return err
 	}
-	if request.Tarballs == "" {
-		request.Tarballs = filepath.Join(root, filepath.FromSlash(project.Tars))
-	}
+	request.Tarballs = cmp.Or(request.Tarballs, filepath.Join(root, filepath.FromSlash(project.Tars)))
 	request.Dir = filepath.Join(root, filepath.FromSlash(Folder))
 	if err := request.Require(); err != nil {
 		return clusterError(err)
@@ -220,8 +219,7 @@ var clusterHints = []struct {
 
 // clusterError adds to an error what to do about it. It makes an invalid name a usage error.
 func clusterError(err error) error {
-	var name cluster.NameError
-	if errors.As(err, &name) {
+	if session.Is[cluster.NameError](err) {
 		return badrequest.Mark(err)
 	}
 	var missing cluster.MissingError

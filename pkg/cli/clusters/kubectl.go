@@ -98,19 +98,19 @@ func (o commands) ownCluster(name string) (*cluster.State, error) {
 func (o commands) interactive(env []string, command ...string) error {
 	c := exec.Command(command[0], command[1:]...)
 	c.Env, c.Stdin, c.Stdout, c.Stderr = env, os.Stdin, o.Out, o.Err
-	ended := make(chan os.Signal, 1)
-	defer close(ended)
-	defer signal.Stop(ended)
+	stop := make(chan os.Signal, 1)
+	defer close(stop)
+	defer signal.Stop(stop)
 	err := child.Run(c, syscall.SIGTERM, func(int) {
-		signal.Notify(ended, syscall.SIGTERM) // the terminal sends Ctrl-C to the command, too
+		signal.Notify(stop, syscall.SIGTERM) // the terminal sends Ctrl-C to the command, too
 		go func() {
-			for range ended {
+			for range stop {
 				_ = c.Process.Signal(syscall.SIGTERM) // it may have ended
 			}
 		}()
 	})
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	if !ended {
 		return err
 	}
 	code := exit.ExitCode()

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ func (o commands) clusterReplace(ctx context.Context, name string, request clust
 	if err != nil {
 		return err
 	}
-	if request.Dir == "" {
-		request.Dir = filepath.Join(root, filepath.FromSlash(binaries))
-	}
+	request.Dir = cmp.Or(request.Dir, filepath.Join(root, filepath.FromSlash(binaries)))
 	return o.onCluster(ctx, name, o.ownCluster, o.SayWaiting, func(s *cluster.State) error {
 		_, shown, err := o.showing(func(show func(action.Event)) error {
 			request.Events = show

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,9 +58,7 @@ func (o commands) testNode(ctx context.Context, run conformanceRun, keep bool) e
 	if err != nil {
 		return err
 	}
-	if run.Tarballs == "" {
-		run.Tarballs = filepath.Join(root, filepath.FromSlash(project.Tars))
-	}
+	run.Tarballs = cmp.Or(run.Tarballs, filepath.Join(root, filepath.FromSlash(project.Tars)))
 	request := cluster.Options{
 		Dir: filepath.Join(root, filepath.FromSlash(Folder)), Name: run.name, Tarballs: run.Tarballs, Nodes: 1, RuntimeOnly: true,
 		Events: func(action.Event) {},

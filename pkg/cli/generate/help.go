@@ -113,8 +113,8 @@ func HelpFor(w io.Writer, magefiles, name string) error {
 // Goal explains the error of a goal of make that was built as a component. A goal that is not a component may be a misspelled target,
 // or a target that make does not know yet.
 func Goal(root, name string, err error) error {
-	var unknown *suggest.UnknownError
-	if !errors.As(err, &unknown) || unknown.Kind != "component" {
+	unknown, ok := errors.AsType[*suggest.UnknownError](err)
+	if !ok || unknown.Kind != "component" {
 		return err
 	}
 	all, failed := targets(filepath.Join(root, "magefiles"))

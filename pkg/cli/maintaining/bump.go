@@ -1,6 +1,7 @@
 package maintaining
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func (o commands) movable() ([]string, error) {
 func (o commands) showBump(b *bump.Report, dryRun bool) error {
 	if err := session.WriteTable(o.Out, "WHAT\tFROM\tTO\tWHY", func(row func(...string)) {
 		for _, m := range b.Moves {
-			row(m.What, session.OrDash(m.From), session.OrDash(m.To), m.Why)
+			row(m.What, cmp.Or(m.From, "-"), cmp.Or(m.To, "-"), m.Why)
 		}
 	}); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package maintaining
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -63,7 +64,7 @@ func showOutdated(w io.Writer, items []bump.Item, all bool) error {
 				unknown++
 			}
 			if i.Behind || !known || all || i.Kind == "kubernetes" || i.Newest != i.Have && i.Kind != "toolchain" {
-				row(i.Name, session.OrDash(i.Have), session.OrDash(i.Should), session.OrDash(i.Newest), i.Note)
+				row(i.Name, cmp.Or(i.Have, "-"), cmp.Or(i.Should, "-"), cmp.Or(i.Newest, "-"), i.Note)
 			}
 		}
 	}); err != nil {

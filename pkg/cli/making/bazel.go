@@ -96,8 +96,7 @@ func (o commands) runBazel(ctx context.Context, b *bazel.Bazel, args []string) e
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, o.Out, o.Err
 	child.Interrupt(c, time.Minute) // Bazel then stops its actions, and keeps the finished ones
 	err := child.Run(c, syscall.SIGINT, nil)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
 		return session.CommandError{Err: fmt.Errorf("bazel: %w", err), Code: exit.ExitCode()}
 	}
 	return err

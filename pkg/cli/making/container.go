@@ -84,8 +84,7 @@ func (o commands) inContainer(ctx context.Context, cmd container.Command, fetch 
 	if err == nil && len(fetch) > 0 {
 		err = alone(func() error { return road.Fetch(ctx, fetch, rep) })
 	}
-	var command *container.CommandError
-	if errors.As(err, &command) {
+	if command, ok := errors.AsType[*container.CommandError](err); ok {
 		return session.CommandError{Err: fmt.Errorf("%s: %w", cmd.Args[0], err), Code: command.Exit.Code}
 	}
 	return err

@@ -50,13 +50,6 @@ func WriteTable(to io.Writer, header string, rows func(row func(cells ...string)
 	return nil
 }
 
-func OrDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
 // Count returns a number of things in words.
 func Count(n int, thing string) string {
 	if n == 1 {

@@ -1,6 +1,7 @@
 package shipping
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,9 +92,7 @@ func (o commands) rebuild(ctx context.Context, from string, r rebuilding) error 
 	if err != nil {
 		return err
 	}
-	if r.folder == "" {
-		r.folder = o.rebuildFolder(s.Predicate.Definition.Parameters.Version)
-	}
+	r.folder = cmp.Or(r.folder, o.rebuildFolder(s.Predicate.Definition.Parameters.Version))
 	if r.folder, err = filepath.Abs(r.folder); err != nil {
 		return err
 	}
