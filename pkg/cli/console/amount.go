@@ -28,8 +28,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// size returns n bytes in binary units.
-func size(n int64) string {
+// Size returns n bytes in binary units: "312.4 MiB".
+func Size(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}

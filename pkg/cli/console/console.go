@@ -84,7 +84,7 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.Size == nil {
-		o.Size = func() (int, int) { return sizeOf(o.Out) }
+		o.Size = func() (int, int) { return TerminalSize(o.Out) }
 	}
 	switch {
 	case o.Mode != Auto && o.Mode != Terminal && o.Mode != "":
@@ -114,8 +114,8 @@ func (o Options) drawable(asked bool) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// sizeOf returns the terminal's size, or 80x24 if w is not a terminal.
-func sizeOf(w io.Writer) (width, height int) {
+// TerminalSize returns the terminal's width and height in cells, or 80x24 if w is not a terminal.
+func TerminalSize(w io.Writer) (width, height int) {
 	if file, ok := w.(*os.File); ok {
 		if width, height, err := term.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
 			return width, height

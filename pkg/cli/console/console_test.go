@@ -40,7 +40,7 @@ func TestModeIsAFlag(t *testing.T) {
 
 func TestSizeOfWhatIsNoTerminal(t *testing.T) {
 	t.Parallel()
-	if width, height := sizeOf(&bytes.Buffer{}); width != 80 || height != 24 {
+	if width, height := TerminalSize(&bytes.Buffer{}); width != 80 || height != 24 {
 		t.Errorf("the size of a buffer is %dx%d", width, height)
 	}
 }

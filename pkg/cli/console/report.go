@@ -31,7 +31,7 @@ func (j *job) state() string {
 	switch j.unit {
 	case "":
 	case action.Bytes:
-		amount = size
+		amount = Size
 	default:
 		unit = " " + string(j.unit)
 	}
@@ -67,7 +67,7 @@ func (j *job) details() string {
 		fmt.Fprintf(&b, "  by %s\n", oneLine(j.by))
 	}
 	for _, file := range j.files {
-		fmt.Fprintf(&b, "  %s %s\n", oneLine(file.Path), size(file.Size))
+		fmt.Fprintf(&b, "  %s %s\n", oneLine(file.Path), Size(file.Size))
 	}
 	return b.String()
 }
@@ -188,14 +188,14 @@ func (r *run) peak() string {
 	if most.memory == 0 {
 		return ""
 	}
-	return "peak memory " + size(most.memory) + " (" + oneLine(most.id) + ")"
+	return "peak memory " + Size(most.memory) + " (" + oneLine(most.id) + ")"
 }
 
 // table lists files with their sizes and sums, aligned. The sums are whole, so that they can be copied.
 func table(files []action.File, width int) string {
 	rows := [][3]string{{"artifact", "size", "sha256"}}
 	for _, file := range files {
-		rows = append(rows, [3]string{oneLine(file.Path), size(file.Size), file.SHA256})
+		rows = append(rows, [3]string{oneLine(file.Path), Size(file.Size), file.SHA256})
 	}
 	var widest [3]int
 	for _, row := range rows {

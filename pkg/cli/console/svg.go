@@ -104,7 +104,7 @@ func (b *box) tip() string {
 		lines = append(lines, "by "+oneLine(j.by))
 	}
 	if j.memory > 0 {
-		lines = append(lines, "peak memory "+size(j.memory))
+		lines = append(lines, "peak memory "+Size(j.memory))
 	}
 	for _, member := range j.members {
 		lines = append(lines, "· "+oneLine(member))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,15 +28,9 @@ type target struct {
 
 // targets reads the targets in a folder of magefiles, in the order of their names.
 func targets(magefiles string) ([]target, error) {
-	entries, err := os.ReadDir(magefiles)
+	names, err := fs.Glob(os.DirFS(magefiles), "*.go")
 	if err != nil {
 		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".go" {
-			names = append(names, e.Name())
-		}
 	}
 	info, err := parse.PrimaryPackage("go", magefiles, names, false)
 	if err != nil {

@@ -193,12 +193,11 @@ func tracked(ctx context.Context, root string, patterns ...string) ([]string, er
 }
 
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
-	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s: %w", name, err)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return out.String(), nil
+	return string(out), err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/make/modproxy"
 	"slipway.build/pkg/make/project"
@@ -119,23 +120,14 @@ func (u *cacheUse) summary() string {
 		return ""
 	}
 	text := fmt.Sprintf("cache %s: %d of %s, %s fetched", u.Name, n.Hits,
-		session.Count(int(n.Hits+n.Misses+n.Untrusted), "result"), size(n.Fetched))
+		session.Count(int(n.Hits+n.Misses+n.Untrusted), "result"), console.Size(n.Fetched))
 	if n.Untrusted > 0 {
 		text += fmt.Sprintf("; %s not signed by a key that counts", session.Count(int(n.Untrusted), "result"))
 	}
 	if n.Stored > 0 {
-		text += fmt.Sprintf("; %s stored, %s", session.Count(int(n.Stored), "result"), size(n.Uploaded))
+		text += fmt.Sprintf("; %s stored, %s", session.Count(int(n.Stored), "result"), console.Size(n.Uploaded))
 	}
 	return text
-}
-
-// size returns a number of bytes for people.
-func size(n int64) string {
-	const mega = 1 << 20
-	if n < 10*mega {
-		return fmt.Sprintf("%.1f MiB", float64(n)/mega)
-	}
-	return fmt.Sprintf("%d MiB", n/mega)
 }
 
 // openCache returns the cache that flags, environment and release.yaml name, or nil if they name none. It is used once begin was called.

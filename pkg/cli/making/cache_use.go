@@ -19,29 +19,23 @@ import (
 	"slipway.build/pkg/mechanism/suggest"
 )
 
-// A cacheRequest is what the subcommands of cache are about: components, or else a release of this machine's linux platform.
-type cacheRequest struct {
-	platforms string
-	cache     cacheFlags
-}
-
-func (r *cacheRequest) add(o commands, c *cobra.Command) {
-	addCacheURL(o, c, &r.cache.url)
-	c.Flags().StringVar(&r.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"),
+// addQuery adds the flags of the subcommands of cache, which are about components, or else a release of this machine's linux platform.
+func (f *makeFlags) addQuery(o commands, c *cobra.Command) {
+	addCacheURL(o, c, &f.cache.url)
+	c.Flags().StringVar(&f.platforms, "platform", o.Getenv("KUBE_BUILD_PLATFORMS"),
 		"platforms, as in \"linux/arm64 darwin/arm64\" (default $KUBE_BUILD_PLATFORMS, else this machine's)")
 	c.ValidArgsFunction = o.complete("components")
 	_ = c.RegisterFlagCompletionFunc("platform", o.complete("platforms"))
 }
 
-// open plans the request, and opens the cache. It is nil if none is named and none is needed.
-func (r *cacheRequest) open(ctx context.Context, o commands, components []string,
+// open plans a request for components, and opens the cache. It is nil if none is named and none is needed.
+func (f *makeFlags) open(ctx context.Context, o commands, components []string,
 	needed bool) (*project.Project, *plan.Plan, *cacheUse, error) {
-	p, planned, err := o.plan(ctx, makeFlags{platforms: r.platforms, cache: r.cache},
-		plan.Request{What: strings.Join(components, " "), Tars: len(components) == 0})
+	p, planned, err := o.plan(ctx, *f, plan.Request{What: strings.Join(components, " "), Tars: len(components) == 0})
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	use, err := o.openCache(ctx, r.cache, p)
+	use, err := o.openCache(ctx, f.cache, p)
 	if err == nil && use == nil && needed {
 		err = errNoCache
 	}
@@ -55,7 +49,7 @@ func (o commands) keys(ctx context.Context, graph *action.Graph, use *cacheUse) 
 }
 
 func newCacheKeys(o commands) *cobra.Command {
-	var r cacheRequest
+	var f makeFlags
 	c := &cobra.Command{
 		Use:   "keys [component...]",
 		Short: "List the keys of actions, and where their results are",
@@ -63,7 +57,7 @@ func newCacheKeys(o commands) *cobra.Command {
 their results are: here, in the cache ("in cache"), in this tree alone since no cache keeps them ("here only"), or nowhere
 ("unmade"). A key that depends on what is unmade is "open".`,
 		RunE: func(c *cobra.Command, args []string) error {
-			_, planned, use, err := r.open(c.Context(), o, args, false)
+			_, planned, use, err := f.open(c.Context(), o, args, false)
 			if err != nil {
 				return err
 			}
@@ -92,12 +86,12 @@ their results are: here, in the cache ("in cache"), in this tree alone since no 
 			return nil
 		},
 	}
-	r.add(o, c)
+	f.addQuery(o, c)
 	return c
 }
 
 func newCacheExplain(o commands) *cobra.Command {
-	var r cacheRequest
+	var f makeFlags
 	c := &cobra.Command{
 		Use:   "explain ACTION [component...]",
 		Short: "Show what an action's key is made of, and where its result is",
@@ -106,7 +100,7 @@ of each input. Two machines that should share a result, and do not, differ in on
 		Example: "  slipway cache explain \"compile linux/amd64 kubectl\"",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			_, planned, use, err := r.open(c.Context(), o, args[1:], false)
+			_, planned, use, err := f.open(c.Context(), o, args[1:], false)
 			if err != nil {
 				return err
 			}
@@ -131,7 +125,7 @@ of each input. Two machines that should share a result, and do not, differ in on
 			return o.printKey(keys[i])
 		},
 	}
-	r.add(o, c)
+	f.addQuery(o, c)
 	return c
 }
 
@@ -154,14 +148,14 @@ func (o commands) printKey(k action.Keyed) error {
 }
 
 func newCachePrefetch(o commands) *cobra.Command {
-	var r cacheRequest
+	var f makeFlags
 	c := &cobra.Command{
 		Use:   "prefetch [component...]",
 		Short: "Fetch all that the cache has, also what lies between",
 		Long: `prefetch fetches all results that the cache has of components, or of a release of this machine's linux platform, also those
 that a release does not need: binaries, images, licenses. So later runs work without the server. It makes nothing.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			p, planned, use, err := r.open(c.Context(), o, args, true)
+			p, planned, use, err := f.open(c.Context(), o, args, true)
 			if err != nil {
 				return err
 			}
@@ -169,7 +163,7 @@ that a release does not need: binaries, images, licenses. So later runs work wit
 			return o.runCached(c.Context(), p, planned.Graph, use, action.Options{FetchOnly: true}, nil)
 		},
 	}
-	r.add(o, c)
+	f.addQuery(o, c)
 	o.MemoryFlag(c)
 	return c
 }
@@ -196,7 +190,7 @@ func (o commands) runCached(ctx context.Context, p *project.Project, graph *acti
 }
 
 func newCacheAudit(o commands) *cobra.Command {
-	var r cacheRequest
+	var f makeFlags
 	c := &cobra.Command{
 		Use:   "audit N [component...]",
 		Short: "Make results that the cache has again, and compare",
@@ -210,7 +204,7 @@ action does not always make the same.`,
 			if err != nil || n < 1 {
 				return badrequest.Mark(fmt.Errorf("audit %s: want the number of results to make again", args[0]))
 			}
-			p, planned, use, err := r.open(c.Context(), o, args[1:], true)
+			p, planned, use, err := f.open(c.Context(), o, args[1:], true)
 			if err != nil {
 				return err
 			}
@@ -218,7 +212,7 @@ action does not always make the same.`,
 			return o.audit(c.Context(), n, p, planned.Graph, use)
 		},
 	}
-	r.add(o, c)
+	f.addQuery(o, c)
 	return c
 }
 

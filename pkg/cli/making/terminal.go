@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/term"
 
+	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/mechanism/engine"
 )
 
@@ -16,13 +17,7 @@ func (o commands) terminal() *engine.Terminal {
 	if o.Out != os.Stdout || !term.IsTerminal(in) || !term.IsTerminal(out) || !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil
 	}
-	size := func() (width, height int) {
-		width, height, err := term.GetSize(out)
-		if err != nil {
-			return 80, 24
-		}
-		return width, height
-	}
+	size := func() (width, height int) { return console.TerminalSize(os.Stdout) }
 	return &engine.Terminal{Size: size, Resized: func(set func(width, height int)) (stop func()) {
 		before, err := term.MakeRaw(in)
 		changed := make(chan os.Signal, 1)
