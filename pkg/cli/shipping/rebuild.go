@@ -182,15 +182,16 @@ func newOriginal(ctx context.Context, from string, r rebuilding) (*original, err
 		}
 		return &original{from, "", func() {}}, nil
 	}
+	url := strings.TrimSuffix(from, provenance.File)
+	if !strings.HasSuffix(url, "/") {
+		return nil, badrequest.Mark(fmt.Errorf("%s: want the address of a release's folder, with a final slash, or of the %s in it",
+			from, provenance.File))
+	}
 	dir, err := os.MkdirTemp("", "slipway-rebuild-")
 	if err != nil {
 		return nil, err
 	}
-	o := &original{filepath.Join(dir, provenance.File), strings.TrimSuffix(from, provenance.File), func() { _ = os.RemoveAll(dir) }}
-	if !strings.HasSuffix(o.url, "/") {
-		return nil, badrequest.Mark(fmt.Errorf("%s: want the address of a release's folder, with a final slash, or of the %s in it",
-			from, provenance.File))
-	}
+	o := &original{filepath.Join(dir, provenance.File), url, func() { _ = os.RemoveAll(dir) }}
 	wanted := map[string]int64{provenance.File: maxStatement}
 	if r.key != "" {
 		wanted[rebuild.Attestation] = signature.MaxBundle
