@@ -2,6 +2,7 @@ package patching
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,11 +118,14 @@ func (w *Workspace) layOut(ctx context.Context, up *upstream.Repository, patches
 	}
 	rec := &record{Project: w.Project, Version: up.Version, Key: up.Key(), Patches: contents(patches)}
 	e := &Edited{Copy: dir, Version: up.Version, State: New, Patches: len(patches), Missing: up.Missing}
+	discard := func() error { return os.RemoveAll(tmp) }
 	if old != nil && old.Key == rec.Key {
 		rec.Base = old.Base
-		if err = os.Rename(dir, tmp); err == nil {
-			_, err = repo.Run(ctx, "reset", "--quiet", "--hard", rec.Base)
+		if err := os.Rename(dir, tmp); err != nil {
+			return nil, err
 		}
+		discard = func() error { return putBack(context.WithoutCancel(ctx), repo, old, dir) }
+		_, err = repo.Run(ctx, "reset", "--quiet", "--hard", rec.Base)
 	} else {
 		rec.Base, err = w.commitUpstream(ctx, repo, up)
 	}
@@ -139,12 +143,21 @@ func (w *Workspace) layOut(ctx context.Context, up *upstream.Repository, patches
 		err = atomicdir.Replace(tmp, dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(tmp))
+		return nil, errors.Join(err, discard())
 	}
 	if ok {
 		return nil, stopped
 	}
 	return e, nil
+}
+
+// putBack gives a copy that was to be used again its commits and its name: it may have files that git ignores.
+func putBack(ctx context.Context, repo *git.Repo, rec *record, dir string) error {
+	_, _ = repo.Run(ctx, "am", "--quit") // fails if git am has not begun
+	if _, err := repo.Run(ctx, "reset", "--quiet", "--hard", cmp.Or(rec.Tip, rec.Base)); err != nil {
+		return err
+	}
+	return errors.Join(rec.write(repo.Dir), os.Rename(repo.Dir, dir))
 }
 
 // commitUpstream makes a repository with upstream's code as its only commit.

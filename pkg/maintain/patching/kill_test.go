@@ -141,6 +141,11 @@ func TestEditThatEndsEarlyIsRepeated(t *testing.T) {
 	w := newWorld(t)
 	w.patch("0001-script.patch", bare)
 	w.edit()
+	for name, text := range map[string]string{"ignored": "mine", ".git/info/exclude": "ignored\n"} {
+		if err := os.WriteFile(filepath.Join(w.Folder(), name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.patch("0002-conflict.patch", conflicting)
 	amStopped := func() bool {
 		_, err := os.Lstat(filepath.Join(filepath.Dir(w.Folder()), ".kubernetes.new", ".git", "rebase-apply"))
@@ -148,6 +153,12 @@ func TestEditThatEndsEarlyIsRepeated(t *testing.T) {
 	}
 	if _, err := w.Edit(endsWhen{t.Context(), amStopped}, false); err == nil || errors.As(err, new(*StoppedError)) {
 		t.Fatalf("edit: %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(w.Folder(), "ignored")); err != nil || string(data) != "mine" {
+		t.Errorf("a file that git ignores: %q, %v", data, err)
+	}
+	if got := w.git("log", "--format=%s", "-1") + w.git("status", "--porcelain"); got != "script" {
+		t.Errorf("the copy after an edit that failed: %q", got)
 	}
 	stopped := new(StoppedError)
 	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Patch != "patches/0002-conflict.patch" {
