@@ -15,13 +15,29 @@ import (
 var ErrInvalid = errors.New("not a description of a release")
 
 // Marshal returns the content of release.json.
-func (r *Release) Marshal() ([]byte, error) {
+func (r *Release) Marshal() ([]byte, error) { return EncodeJSON(r, "  ") }
+
+// EncodeJSON returns a value as JSON that people can read: without escapes for HTML, with a final newline, and indented.
+func EncodeJSON(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(r)
+	e.SetIndent("", indent)
+	err := e.Encode(v)
 	return b.Bytes(), err
+}
+
+// DecodeJSON reads a value, strictly: unknown keys and further data are errors.
+func DecodeJSON(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err == nil {
+		return errors.New("more data follows it")
+	}
+	return nil
 }
 
 // Read reads the description of the release in a folder. The error is fs.ErrNotExist if there is none, and ErrInvalid if it is
@@ -52,13 +68,8 @@ func Unmarshal(data []byte) (*Release, error) {
 		return nil, fmt.Errorf("%w: its format is %d, and this program reads %d", ErrInvalid, form.Format, Format)
 	}
 	var r Release
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
+	if err := DecodeJSON(data, &r); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if _, err := d.Token(); err == nil {
-		return nil, fmt.Errorf("%w: more data follows it", ErrInvalid)
 	}
 	if err := r.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)

@@ -1,14 +1,11 @@
 package provenance
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/sha512"
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -101,33 +98,30 @@ type Details struct {
 	} `json:"builder"`
 }
 
+// A Made is a statement about a release, or about an artifact of it.
+type Made struct {
+	File     string // in the release's folder
+	Name     string // of what it is about, as files have it; "" is the whole release
+	Artifact release.Artifact
+	Content  []byte
+}
+
 // Files lists the names of the statements about a release, in its folder, sorted. They depend on the names of its artifacts alone.
 func Files(r *release.Release) []string {
-	names := []string{File}
-	for _, about := range subjects(r) {
-		names = append(names, path.Join(Folder, about.name+".json"))
+	var names []string
+	for _, m := range List(r) {
+		names = append(names, m.File)
 	}
 	slices.Sort(names)
 	return names
 }
 
-// Names returns the artifacts that have a statement of their own, by the names of these.
-func Names(r *release.Release) map[string]release.Artifact {
-	names := map[string]release.Artifact{}
-	for _, s := range subjects(r) {
-		names[s.name] = s.artifact
+// List returns the statements about a release, that about all of it first, without their contents.
+func List(r *release.Release) []Made {
+	all := []Made{{File: File}}
+	add := func(name string, a release.Artifact) {
+		all = append(all, Made{File: path.Join(Folder, name+".json"), Name: name, Artifact: a})
 	}
-	return names
-}
-
-// A subject is an artifact that has a statement of its own.
-type subject struct {
-	name     string // of the statement, without suffix
-	artifact release.Artifact
-}
-
-func subjects(r *release.Release) []subject {
-	var all []subject
 	files := map[string]string{} // name of an image's archive, by the image
 	for _, a := range r.Artifacts {
 		if a.Kind == release.Archive && len(a.Of) == 1 {
@@ -137,24 +131,16 @@ func subjects(r *release.Release) []subject {
 	for _, a := range r.Artifacts {
 		switch a.Kind {
 		case release.Tarball, release.Inputs:
-			all = append(all, subject{a.Name, a})
+			add(a.Name, a)
 		case release.Image:
-			all = append(all, subject{files[a.Name] + "-" + a.Platform.Dash(), a})
+			add(files[a.Name]+"-"+a.Platform.Dash(), a)
 		case release.Index:
 			if len(a.Of) > 0 {
-				all = append(all, subject{files[a.Of[0]], a})
+				add(files[a.Of[0]], a)
 			}
 		}
 	}
 	return all
-}
-
-// A Made is a statement that was made.
-type Made struct {
-	File     string // in the release's folder
-	Name     string // of what it is about, as files have it; "" is the whole release
-	Artifact release.Artifact
-	Content  []byte
 }
 
 // Of returns the statements about a release, that about all of it first. Description is the content of its release.json.
@@ -175,16 +161,16 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 		return nil, fmt.Errorf("release %s has %d artifacts: clients refuse a statement about more than %d", r.Version,
 			len(whole.Subject), MaxSubjects)
 	}
-	content, err := marshal(whole)
-	if err != nil {
+	all := List(r)
+	if all[0].Content, err = marshal(whole); err != nil {
 		return nil, err
 	}
-	all := []Made{{File: File, Content: content}}
-	size := len(content)
+	size := len(all[0].Content)
 	origins := release.OriginsOf(r)
-	for _, about := range subjects(r) {
+	for i := range all[1:] {
+		m := &all[1+i]
 		part := *r
-		part.Inputs, err = origins.Of(about.artifact)
+		part.Inputs, err = origins.Of(m.Artifact)
 		if err != nil {
 			return nil, err
 		}
@@ -193,34 +179,24 @@ func Of(r *release.Release, description []byte) ([]Made, error) {
 			return nil, err
 		}
 		// Of an image or index, clients compare the digest alone, and some refuse others beside it.
-		digest := map[string]string{"sha256": about.artifact.SHA256}
-		if about.artifact.Path != "" {
-			digest["sha512"] = about.artifact.SHA512
+		digest := map[string]string{"sha256": m.Artifact.SHA256}
+		if m.Artifact.Path != "" {
+			digest["sha512"] = m.Artifact.SHA512
 		}
-		s.Subject = []Subject{{about.artifact.Name, digest}}
-		if content, err = marshal(s); err != nil {
+		s.Subject = []Subject{{m.Artifact.Name, digest}}
+		if m.Content, err = marshal(s); err != nil {
 			return nil, err
 		}
-		if size += len(content); size > maxStatements {
+		if size += len(m.Content); size > maxStatements {
 			return nil, fmt.Errorf("the statements about release %s take more than %d MiB", r.Version, maxStatements>>20)
 		}
-		all = append(all, Made{path.Join(Folder, about.name+".json"), about.name, about.artifact, content})
 	}
 	return all, nil
 }
 
 func marshal(s *Statement) ([]byte, error) {
 	slices.SortFunc(s.Subject, func(a, b Subject) int { return strings.Compare(a.Name, b.Name) })
-	return encode(s)
-}
-
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	err := e.Encode(v)
-	return b.Bytes(), err
+	return release.EncodeJSON(s, " ")
 }
 
 // statement returns the statement about a release, without subjects.
@@ -272,7 +248,7 @@ func digestOf(in release.Input) (map[string]string, error) {
 // Unmarshal reads a statement, strictly: what is not known in it is an error.
 func Unmarshal(data []byte) (*Statement, error) {
 	var s Statement
-	if err := decode(data, &s); err != nil {
+	if err := release.DecodeJSON(data, &s); err != nil {
 		return nil, fmt.Errorf("not a statement of slipway's: %w", err)
 	}
 	if s.Type != StatementType || s.PredicateType != PredicateType || !strings.HasPrefix(s.Predicate.Definition.BuildType, Page+"#") {
@@ -280,19 +256,6 @@ func Unmarshal(data []byte) (*Statement, error) {
 			s.Predicate.Definition.BuildType)
 	}
 	return &s, nil
-}
-
-// decode reads JSON strictly.
-func decode(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err == nil {
-		return errors.New("more data follows it")
-	}
-	return nil
 }
 
 // Check returns an error if the statement is one that nobody should trust, whoever signed it: if it is of a build type that is not known,

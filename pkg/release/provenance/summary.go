@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"slipway.build/pkg/release"
 )
 
 // SummaryType is the predicate of a summary. See https://slsa.dev/spec/v1.1/verification_summary.
@@ -65,7 +67,7 @@ func Summarize(statement []byte, at time.Time) ([]byte, error) {
 	p.ResourceURI = "pkg:generic/kubernetes@" + s.Predicate.Definition.Parameters.Version
 	p.InputAttestations = []Attestation{{map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(statement))}}}
 	p.Result, p.Levels, p.SLSAVersion = Passed, []string{BuildLevel}, "1.1"
-	return encode(v)
+	return release.EncodeJSON(v, " ")
 }
 
 // CheckSummary returns an error if a summary does not state that what a statement is about was made again with the same bytes, in the form
@@ -76,7 +78,7 @@ func CheckSummary(summary, statement []byte) error {
 		return err
 	}
 	var v Summary
-	if err := decode(summary, &v); err != nil {
+	if err := release.DecodeJSON(summary, &v); err != nil {
 		return fmt.Errorf("it is no summary of a rebuild: %w", err)
 	}
 	if v.PredicateType != SummaryType || v.Predicate.Verifier.ID != Verifier {

@@ -73,12 +73,11 @@ func (c *Component) spdx() *spdx.Package {
 	if c.License != "" {
 		p.PackageLicenseDeclared = c.License
 	}
-	for algorithm, sum := range map[common.ChecksumAlgorithm]string{common.SHA256: c.SHA256, common.SHA512: c.SHA512} {
-		if sum != "" {
-			p.PackageChecksums = append(p.PackageChecksums, common.Checksum{Algorithm: algorithm, Value: sum})
+	for _, sum := range []common.Checksum{{Algorithm: common.SHA256, Value: c.SHA256}, {Algorithm: common.SHA512, Value: c.SHA512}} {
+		if sum.Value != "" {
+			p.PackageChecksums = append(p.PackageChecksums, sum)
 		}
 	}
-	slices.SortFunc(p.PackageChecksums, func(x, y common.Checksum) int { return strings.Compare(string(x.Algorithm), string(y.Algorithm)) })
 	if c.PURL != "" {
 		p.PackageExternalReferences = []*spdx.PackageExternalReference{
 			{Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: c.PURL},

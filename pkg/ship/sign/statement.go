@@ -24,6 +24,8 @@ type Statement struct {
 	PredicateType string
 	Artifact      release.Artifact // an image or index, whose referrer the bundle becomes; else its zero value
 	Content       []byte
+
+	document release.Artifact // the bill of materials that it consists of
 }
 
 // Statements returns what is said about a release. Description is the content of its release.json, and read returns the content of
@@ -33,6 +35,40 @@ func Statements(r *release.Release, description []byte, read func(name string) (
 	if err != nil {
 		return nil, err
 	}
+	all := list(r, made)
+	for i := range all {
+		s := &all[i]
+		switch s.PredicateType {
+		case ImageSignature:
+			s.Content, err = about(s.Artifact, ImageSignature, json.RawMessage("{}"))
+		case SPDXDocument:
+			var data []byte
+			if data, err = read(s.document.Path); err != nil {
+				return nil, err
+			}
+			if fmt.Sprintf("%x", sha256.Sum256(data)) != s.document.SHA256 {
+				return nil, fmt.Errorf("%s is not what %s says", s.document.Path, release.File)
+			}
+			s.Content, err = about(s.Artifact, SPDXDocument, data)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Names lists the files of the bundles of statements about a release.
+func Names(r *release.Release) []string {
+	var names []string
+	for _, s := range list(r, provenance.List(r)) {
+		names = append(names, s.File)
+	}
+	return names
+}
+
+// list returns the statements about a release. Only provenance has its content.
+func list(r *release.Release, made []provenance.Made) []Statement {
 	documents := map[string]release.Artifact{} // by image
 	for _, a := range r.Artifacts {
 		if a.Kind == release.SBOM && len(a.Of) == 1 && strings.HasSuffix(a.Name, ".spdx.json") {
@@ -47,51 +83,14 @@ func Statements(r *release.Release, description []byte, read func(name string) (
 			continue
 		}
 		s.Artifact = m.Artifact
-		all = append(all, s)
-		signature, err := about(m.Artifact, ImageSignature, json.RawMessage("{}"))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, Statement{bundle(m.Name, "signature"), ImageSignature, m.Artifact, signature})
-		document, ok := documents[m.Artifact.Name]
-		if !ok {
-			continue
-		}
-		data, err := read(document.Path)
-		if err != nil {
-			return nil, err
-		}
-		if fmt.Sprintf("%x", sha256.Sum256(data)) != document.SHA256 {
-			return nil, fmt.Errorf("%s is not what %s says", document.Path, release.File)
-		}
-		spdx, err := about(m.Artifact, SPDXDocument, data)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, Statement{bundle(m.Name, "spdx"), SPDXDocument, m.Artifact, spdx})
-	}
-	return all, nil
-}
-
-// Names lists the files of the bundles of statements about a release.
-func Names(r *release.Release) []string {
-	documents := map[string]bool{}
-	for _, a := range r.Artifacts {
-		if a.Kind == release.SBOM && len(a.Of) == 1 {
-			documents[a.Of[0]] = true
+		all = append(all, s, Statement{File: bundle(m.Name, "signature"), PredicateType: ImageSignature, Artifact: m.Artifact})
+		if document, ok := documents[m.Artifact.Name]; ok {
+			all = append(all, Statement{
+				File: bundle(m.Name, "spdx"), PredicateType: SPDXDocument, Artifact: m.Artifact, document: document,
+			})
 		}
 	}
-	names := []string{bundle("", "provenance")}
-	for name, a := range provenance.Names(r) {
-		names = append(names, bundle(name, "provenance"))
-		if a.Kind == release.Image || a.Kind == release.Index {
-			names = append(names, bundle(name, "signature"))
-			if documents[a.Name] {
-				names = append(names, bundle(name, "spdx"))
-			}
-		}
-	}
-	return names
+	return all
 }
 
 // bundle names the file with the bundle of a statement.
@@ -101,15 +100,12 @@ func bundle(name, kind string) string {
 
 // about returns a statement about an image, by digest alone, as clients compare it.
 func about(image release.Artifact, predicateType string, predicate json.RawMessage) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(struct {
+	text, err := release.EncodeJSON(struct {
 		Type          string               `json:"_type"`
 		Subject       []provenance.Subject `json:"subject"`
 		PredicateType string               `json:"predicateType"`
 		Predicate     json.RawMessage      `json:"predicate"`
 	}{provenance.StatementType, []provenance.Subject{{Name: image.Name, Digest: map[string]string{"sha256": image.SHA256}}},
-		predicateType, predicate})
-	return bytes.TrimSpace(b.Bytes()), err
+		predicateType, predicate}, "")
+	return bytes.TrimSpace(text), err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -65,13 +64,16 @@ func (r *Report) debian(o Options) error {
 	if len(sources) == 0 {
 		return nil
 	}
-	f, err := os.Open(o.Tracker)
+	data, err := os.ReadFile(o.Tracker)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	tracker, err := readTracker(data, sources)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Tracker, err)
+	}
 	asked, known := map[string]bool{}, map[string]bool{} // suites
-	err = eachSource(f, func(source string) bool { return sources[source] != nil }, func(source string, entries map[string]tracked) error {
+	for source, entries := range tracker {
 		for id, e := range entries {
 			for suite := range e.Releases {
 				known[suite] = true
@@ -79,14 +81,10 @@ func (r *Report) debian(o Options) error {
 			for _, in := range sources[source] {
 				asked[in.Suite] = true
 				if err := r.compare(o, id, e, in); err != nil {
-					return fmt.Errorf("%s, %s: %w", in.Name, id, err)
+					return fmt.Errorf("%s: %s, %s: %w", o.Tracker, in.Name, id, err)
 				}
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.Tracker, err)
 	}
 	for suite := range asked {
 		if !known[suite] {
@@ -144,37 +142,25 @@ func (r *Report) compare(o Options, id string, e tracked, in release.Input) erro
 	return nil
 }
 
-// eachSource reads the tracker's file, which is large, one source package after the other.
-func eachSource(from io.Reader, want func(string) bool, see func(string, map[string]tracked) error) error {
-	d := json.NewDecoder(from)
-	begin, err := d.Token()
-	if err != nil || begin != json.Delim('{') {
-		return errors.Join(errors.New("it is not a file of Debian's security tracker"), err)
+// readTracker reads what the tracker's file knows of sources, by their names and the IDs of vulnerabilities.
+func readTracker(data []byte, sources map[string][]release.Input) (map[string]map[string]tracked, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("it is not a file of Debian's security tracker: %w", err)
 	}
-	if !d.More() {
-		return errors.New("it is empty")
+	if len(all) == 0 {
+		return nil, errors.New("it is empty")
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		source, _ := key.(string)
-		if !want(source) {
-			var skipped json.RawMessage
-			if err := d.Decode(&skipped); err != nil {
-				return err
-			}
+	found := map[string]map[string]tracked{}
+	for source := range sources {
+		if all[source] == nil {
 			continue
 		}
 		entries := map[string]tracked{}
-		if err := d.Decode(&entries); err != nil {
-			return fmt.Errorf("%s: %w", source, err)
+		if err := json.Unmarshal(all[source], &entries); err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
 		}
-		if err := see(source, entries); err != nil {
-			return err
-		}
+		found[source] = entries
 	}
-	_, err = d.Token()
-	return err
+	return found, nil
 }

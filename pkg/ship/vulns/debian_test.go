@@ -89,6 +89,6 @@ func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 func FuzzTracker(f *testing.F) {
 	f.Add(tracker)
 	f.Fuzz(func(_ *testing.T, text string) {
-		_ = eachSource(strings.NewReader(text), func(string) bool { return true }, func(string, map[string]tracked) error { return nil })
+		_, _ = readTracker([]byte(text), map[string][]release.Input{"glibc": nil})
 	})
 }
