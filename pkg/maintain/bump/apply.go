@@ -123,16 +123,8 @@ func (p *preparation) copyTree(ctx context.Context) error {
 	if len(untracked) > 0 { // a build applies them
 		return notCommitted("", untracked)
 	}
-	names, err := list(ctx, p.copied, "ls-files")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := copyFile(filepath.Join(p.Root, filepath.FromSlash(name)), p.file(name)); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
+	_, err = p.own.Run(ctx, nil, "checkout-index", "--all", "--prefix="+copyDir(p.Root)+"/")
+	return err
 }
 
 func notCommitted(what string, names []string) error {
@@ -143,36 +135,18 @@ func notCommitted(what string, names []string) error {
 	return fmt.Errorf("%s%s%s are not committed: commit or stash them first", what, strings.Join(names[:min(3, len(names))], ", "), more)
 }
 
-// copyFile copies a file or a link. In a sparse checkout, files are missing. A submodule is a folder.
-func copyFile(from, to string) error {
-	info, err := os.Lstat(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o777)); err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return os.MkdirAll(to, 0o777)
-	}
-	if info.Mode()&fs.ModeSymlink == 0 {
-		return atomicfile.Copy(from, to)
-	}
-	target, err := os.Readlink(from)
-	if err != nil {
-		return err
-	}
-	return os.Symlink(target, to)
-}
-
 // changes lists the files that the bump changes or removes, and those that it adds.
 func (p *preparation) changes(ctx context.Context) (changed, added []string, err error) {
 	unchanged := func(name string) bool { return folder.Excluded(name, 0) || inPlace(p.Root, name) }
+	leftOut := func(name string) bool { // by a sparse checkout
+		_, err := os.Lstat(filepath.Join(p.Root, filepath.FromSlash(name)))
+		return errors.Is(err, fs.ErrNotExist) || unchanged(name)
+	}
 	if changed, err = differing(ctx, p.copied, p.commit); err != nil {
 		return nil, nil, err
 	}
 	added, err = list(ctx, p.copied, "ls-files", "--others", "--exclude-standard")
-	return slices.DeleteFunc(changed, unchanged), slices.DeleteFunc(added, unchanged), err
+	return slices.DeleteFunc(changed, leftOut), slices.DeleteFunc(added, unchanged), err
 }
 
 // An undoLog says how to undo a bump of which some files may be in place.

@@ -85,8 +85,17 @@ func TestAbandonedConflictIsTriedAgain(t *testing.T) {
 	if _, err := w.Save(t.Context(), false); err == nil || !strings.Contains(err.Error(), "0001-conflict.patch is not in") {
 		t.Errorf("save: %v", err)
 	}
+	w.git("switch", "-q", "-c", "experiment")
+	w.commit("Three", "pkg/kubelet.go", "Three = 3", "Three = 33")
+	w.git("switch", "-q", "main")
+	if err := w.Unsaved(t.Context()); err == nil || !strings.Contains(err.Error(), "1 commits on other branches") {
+		t.Errorf("unsaved: %v", err)
+	}
 	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Conflict == nil {
 		t.Errorf("edit: %v", err)
+	}
+	if got := w.git("log", "--format=%s", "-1", "experiment"); got != "Three" {
+		t.Errorf("the other branch: %q", got)
 	}
 }
 

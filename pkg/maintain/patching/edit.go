@@ -82,10 +82,14 @@ func (w *Workspace) Edit(ctx context.Context, force bool) (*Edited, error) {
 			return nil, err
 		}
 	}
-	err = rec.unsaved(ctx, repo)
+	err = rec.unsavedHere(ctx, repo)
+	again := current && rec.Tip == "" // if git am was aborted
+	if err == nil && !again {
+		err = rec.unsaved(ctx, repo)
+	}
 	unsaved, ok := errors.AsType[*UnsavedError](err)
 	switch {
-	case err == nil && (!current || rec.Tip == ""): // without a tip, git am was aborted
+	case err == nil && (!current || again):
 		return w.layOut(ctx, up, patches, rec)
 	case err != nil && !(ok && current):
 		return nil, err

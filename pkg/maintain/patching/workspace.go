@@ -1,6 +1,7 @@
 package patching
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,6 +174,18 @@ func (w *Workspace) Unsaved(ctx context.Context) error {
 }
 
 func (r *record) unsaved(ctx context.Context, repo *git.Repo) error {
+	if err := r.unsavedHere(ctx, repo); err != nil {
+		return err
+	}
+	elsewhere, err := repo.Line(ctx, "rev-list", "--count", "--branches", "--not", cmp.Or(r.Tip, r.Base), "HEAD")
+	if err != nil || elsewhere == "0" {
+		return err
+	}
+	return &UnsavedError{r.Project, repo.Dir, elsewhere + " commits on other branches"}
+}
+
+// unsavedHere is like unsaved, but does not look at branches that are not checked out: they stay when a copy is used again.
+func (r *record) unsavedHere(ctx context.Context, repo *git.Repo) error {
 	unsaved := func(what string) error { return &UnsavedError{r.Project, repo.Dir, what} }
 	if err := r.uncommitted(ctx, repo); err != nil {
 		return err
@@ -182,32 +195,22 @@ func (r *record) unsaved(ctx context.Context, repo *git.Repo) error {
 	} else if stash != "" {
 		return unsaved("a stash")
 	}
-	if r.Tip == "" {
-		if aborted, err := r.aborted(ctx, repo); aborted || err != nil {
-			return err
-		}
-		return unsaved("resolved conflicts that are in no patch")
-	}
-	diverged, err := repo.Line(ctx, "rev-list", "--count", "--left-right", r.Tip+"...HEAD")
+	diverged, err := repo.Line(ctx, "rev-list", "--count", "--left-right", cmp.Or(r.Tip, r.Base)+"...HEAD")
 	if err != nil {
 		return err
 	}
 	behind, ahead, _ := strings.Cut(diverged, "\t")
-	elsewhere, err := repo.Line(ctx, "rev-list", "--count", "--branches", "--not", r.Tip, "HEAD")
-	if err != nil {
-		return err
-	}
 	switch {
-	case elsewhere != "0":
-		return unsaved(elsewhere + " commits on other branches")
+	case behind == "0" && ahead == "0": // without a tip, git am was aborted
+		return nil
+	case r.Tip == "":
+		return unsaved("resolved conflicts that are in no patch")
 	case ahead == "1":
 		return unsaved("1 commit that is in no patch")
 	case ahead != "0":
 		return unsaved(ahead + " commits that are in no patch")
-	case behind != "0":
-		return unsaved("fewer commits than there are patches")
 	}
-	return nil
+	return unsaved("fewer commits than there are patches")
 }
 
 // uncommitted returns an *UnsavedError if an operation of git is not finished, or changes are not committed.

@@ -89,8 +89,7 @@ func (c *imageChecker) manifest(ctx context.Context, d v1.Descriptor, on string)
 		return err
 	}
 	var m struct {
-		Config    *v1.Descriptor  `json:"config"`
-		Layers    []v1.Descriptor `json:"layers"`
+		v1.Manifest
 		Manifests []v1.Descriptor `json:"manifests"`
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
@@ -109,11 +108,11 @@ func (c *imageChecker) manifest(ctx context.Context, d v1.Descriptor, on string)
 			}
 		}
 	case types.OCIManifestSchema1, types.DockerManifestSchema2:
-		if m.Config == nil {
+		if m.Config.Digest == (v1.Hash{}) {
 			c.add(name, Changed, "it has no configuration")
 			return nil
 		}
-		for _, blob := range append([]v1.Descriptor{*m.Config}, m.Layers...) {
+		for _, blob := range append([]v1.Descriptor{m.Config}, m.Layers...) {
 			if err := c.content(ctx, blob, path.Join(on, blob.Digest.String())); err != nil {
 				return err
 			}
@@ -224,10 +223,7 @@ func (c *imageChecker) referrer(ctx context.Context, d, of v1.Descriptor) (said,
 	if err != nil || status != OK {
 		return said{}, err
 	}
-	var m struct {
-		Layers  []v1.Descriptor `json:"layers"`
-		Subject *v1.Descriptor  `json:"subject"`
-	}
+	var m v1.Manifest
 	if err := json.Unmarshal(data, &m); err != nil || m.Subject == nil || m.Subject.Digest != of.Digest || len(m.Layers) != 1 {
 		return said{}, nil
 	}

@@ -70,9 +70,7 @@ func (l layout) referrers(ctx context.Context, of v1.Descriptor) ([]v1.Descripto
 		if err != nil {
 			return nil, err
 		}
-		var m struct {
-			Subject *v1.Descriptor `json:"subject"`
-		}
+		var m v1.Manifest
 		err = json.NewDecoder(io.LimitReader(r, maxManifest)).Decode(&m)
 		r.Close()
 		if err == nil && m.Subject != nil && m.Subject.Digest == of.Digest {

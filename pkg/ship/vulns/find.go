@@ -161,22 +161,11 @@ func (r *Report) binaries(ctx context.Context, o Options) error {
 			s.modules[in.PURL()] = in
 		}
 	}
-	inTarballs := map[string]bool{}
-	for _, t := range o.Release.Artifacts {
-		for _, m := range t.Members {
-			inTarballs[m.Artifact] = true
-		}
-	}
 	isWanted := func(artifact string) bool { _, ok := s.wanted[artifact]; return ok }
 	if err := s.tarballs(ctx, isWanted, s.look); err != nil {
 		return err
 	}
-	for name := range s.wanted {
-		if inTarballs[name] {
-			return fmt.Errorf("no tarball in %s holds %s, so what it links is unknown", o.Dir, name)
-		}
-	}
-	// The others are in images alone: in the archives of these in the tarballs.
+	// The others are in images: in the archives of these in the tarballs.
 	err := s.tarballs(ctx, func(artifact string) bool {
 		archive := r.artifacts[artifact]
 		return archive.Kind == release.Archive && slices.ContainsFunc(archive.Of, func(image string) bool {
@@ -187,7 +176,7 @@ func (r *Report) binaries(ctx context.Context, o Options) error {
 		return err
 	}
 	for name := range s.wanted {
-		return fmt.Errorf("no tarball in %s holds an image with %s, so what it links is unknown", o.Dir, name)
+		return fmt.Errorf("no tarball in %s holds %s, or an image with it, so what it links is unknown", o.Dir, name)
 	}
 	return nil
 }
