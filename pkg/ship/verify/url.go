@@ -96,10 +96,6 @@ type version struct {
 	size     int64  // or -1
 }
 
-func versionOf(h http.Header, size int64) version {
-	return version{h.Get("ETag"), h.Get("Last-Modified"), size}
-}
-
 // differs reports whether two versions are not of one file. Servers behind one name may have other times for the same file.
 func (v version) differs(w version) bool {
 	switch {
@@ -114,9 +110,8 @@ func (v version) differs(w version) bool {
 // resume asks for what is not read yet, as often as it makes sense.
 func (d *download) resume() error {
 	for {
-		err := d.request()
-		var final *finalError
-		if err == nil || errors.As(err, &final) || d.ctx.Err() != nil || d.failed+1 >= attempts {
+		again, err := d.request()
+		if err == nil || !again || d.ctx.Err() != nil || d.failed+1 >= attempts {
 			return err
 		}
 		select {
@@ -128,30 +123,15 @@ func (d *download) resume() error {
 	}
 }
 
-// A finalError is an answer that asking again does not change.
-type finalError struct{ error }
-
-func (e *finalError) Unwrap() error { return e.error }
-
-func (d *download) request() error {
+// request asks for the file, or for the rest of it. A server that cannot send the rest sends all of it, which is skipped up to there, and
+// one that has another version by now sends all of that: two versions must not become one file. Of an error, it says whether asking again
+// may help.
+func (d *download) request() (again bool, err error) {
 	ctx, cancel := context.WithCancel(d.ctx)
-	timer := time.AfterFunc(stall, cancel)
-	r, err := d.ask(ctx)
-	if err != nil {
-		timer.Stop()
-		cancel()
-		return err
-	}
-	d.body, d.cancel, d.timer = r.Body, cancel, timer
-	return nil
-}
-
-// ask asks for the file, or for the rest of it. A server that cannot send the rest sends all of it, which is skipped up to there, and one
-// that has another version by now sends all of that: two versions must not become one file.
-func (d *download) ask(ctx context.Context) (*http.Response, error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {
-		return nil, &finalError{err}
+		cancel()
+		return false, err
 	}
 	q.Header.Set("Accept-Encoding", "identity") // the files as they are
 	if d.at > 0 {
@@ -160,45 +140,45 @@ func (d *download) ask(ctx context.Context) (*http.Response, error) {
 			q.Header.Set("If-Range", tag)
 		}
 	}
+	d.cancel, d.timer = cancel, time.AfterFunc(stall, cancel)
 	r, err := d.client.Do(q)
 	if err != nil {
-		return nil, err
+		d.timer.Stop()
+		cancel()
+		return true, err
 	}
-	got := versionOf(r.Header, r.ContentLength)
+	d.body = r.Body
+	if again, err = d.accept(r); err != nil {
+		d.Close()
+	}
+	return again, err
+}
+
+// accept reads the header of an answer. An answer without the file is an error.
+func (d *download) accept(r *http.Response) (again bool, err error) {
+	got := version{r.Header.Get("ETag"), r.Header.Get("Last-Modified"), r.ContentLength}
+	ranges := r.Header.Get("Content-Range")
 	d.skip = 0
 	switch {
 	case d.at == 0 && r.StatusCode == http.StatusOK:
 		d.version = got
-		return r, nil
-	case d.at > 0 && r.StatusCode == http.StatusPartialContent && strings.HasPrefix(r.Header.Get("Content-Range"),
-		fmt.Sprintf("bytes %d-", d.at)):
-		_, size, _ := strings.Cut(r.Header.Get("Content-Range"), "/")
+	case d.at > 0 && r.StatusCode == http.StatusPartialContent && strings.HasPrefix(ranges, fmt.Sprintf("bytes %d-", d.at)):
+		_, size, _ := strings.Cut(ranges, "/")
 		if got.size, err = strconv.ParseInt(size, 10, 64); err != nil {
 			got.size = -1 // "*": the server does not know it
 		}
 	case d.at > 0 && r.StatusCode == http.StatusOK:
 		d.skip = d.at
+	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
+		return false, fmt.Errorf("%s: the server answers %s: %w", d.name, r.Status, fs.ErrNotExist)
 	default:
-		r.Body.Close()
-		return nil, d.refused(r)
+		again = r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500
+		return again, fmt.Errorf("%s: the server answers %s", d.name, r.Status)
 	}
 	if d.version.differs(got) {
-		r.Body.Close()
-		return nil, &finalError{fmt.Errorf("%s: the file on the server changed after %d bytes: fetch it again", d.name, d.at)}
+		return false, fmt.Errorf("%s: the file on the server changed after %d bytes: fetch it again", d.name, d.at)
 	}
-	return r, nil
-}
-
-// refused returns the error for an answer without the file.
-func (d *download) refused(r *http.Response) error {
-	err := fmt.Errorf("%s: the server answers %s", d.name, r.Status)
-	switch {
-	case r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusGone:
-		return &finalError{fmt.Errorf("%w: %w", err, fs.ErrNotExist)}
-	case r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
-		return err
-	}
-	return &finalError{err}
+	return false, nil
 }
 
 func (d *download) Read(p []byte) (int, error) {
