@@ -20,6 +20,7 @@ import (
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/ship/verify"
+	"slipway.build/pkg/tree/folder"
 )
 
 func newSign(o commands) *cobra.Command {
@@ -59,7 +60,7 @@ The tree's release is not signed if a shared cache had results that it was made 
 			if tars, err := o.releaseFolder(nil); err == nil && !own && sameFolder(tars, dir) {
 				dir, own = tars, true
 			}
-			if own && !fromCache {
+			if !fromCache {
 				if err := ownRelease(dir); err != nil {
 					return err
 				}
@@ -144,11 +145,16 @@ func sameFolder(a, b string) bool {
 }
 
 // ownRelease returns an error if the release in a tree was made of results that a cache had: a signature says that its owner made it.
+// It looks for the tree's records beside the folder itself: the folder may be that of another tree, and may be named by a link.
 func ownRelease(dir string) error {
-	files, err := os.ReadDir(dir)
+	tars, err := folder.Resolve(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the caller finds no release there
 	}
+	if err != nil || filepath.Base(tars) != path.Base(project.Tars) {
+		return err
+	}
+	files, err := os.ReadDir(tars)
 	if err != nil {
 		return err
 	}
@@ -156,8 +162,7 @@ func ownRelease(dir string) error {
 	for _, f := range files {
 		outputs = append(outputs, path.Join(project.Tars, f.Name()))
 	}
-	root := filepath.Dir(filepath.Dir(dir))
-	taken, err := (&action.Graph{Root: root, State: project.State}).Taken(outputs)
+	taken, err := (&action.Graph{Root: filepath.Dir(tars), State: path.Base(project.State)}).Taken(outputs)
 	if err != nil || len(taken) == 0 {
 		return err
 	}
