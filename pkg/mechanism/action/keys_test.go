@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestOwnResultsAreMadeAgain(t *testing.T) {
@@ -66,11 +67,68 @@ func TestRecordsOfAnotherVersionAreNotOwn(t *testing.T) {
 	}
 	// It does not count once another action has made the output.
 	old := strings.NewReplacer(`"format":2`, `"format":1`, `"id":"program"`, `"id":"compile program"`).Replace(string(data))
-	if err := errors.Join(os.WriteFile(name, data, 0o644), os.WriteFile(b.ledger().name("compile program", ".json"), []byte(old), 0o644)); err != nil {
+	other := b.ledger().name("compile program", ".json")
+	if err := errors.Join(os.WriteFile(name, data, 0o644), os.WriteFile(other, []byte(old), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := b.Taken(outputs); err != nil || len(taken) > 0 {
-		t.Errorf("taken from the cache are %v, %v", taken, err)
+	now := time.Now()
+	for _, tt := range []struct {
+		written time.Time
+		want    string
+	}{{now.Add(-time.Hour), ""}, {now.Add(time.Hour), "another version of slipway"}} {
+		if err := os.Chtimes(other, tt.written, tt.written); err != nil {
+			t.Fatal(err)
+		}
+		taken, err := b.Taken(outputs)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || len(taken) > 0 {
+			t.Errorf("taken %v, error %v, want %q", taken, err, tt.want)
+		}
+	}
+}
+
+// Of two actions that have made an output, one after the other, the last one says where its bytes come from.
+func TestTheLastMakerOfAnOutputCounts(t *testing.T) {
+	t.Parallel()
+	b := chain(t, newMemory())
+	b.did("folder package program", "", "")
+	data, err := os.ReadFile(b.ledger().name("program", ".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cached := strings.NewReplacer(`"id":"program"`, `"id":"link"`, `"key":`, `"origin":"cached","key":`).Replace(string(data))
+	other := b.ledger().name("link", ".json")
+	if err := os.WriteFile(other, []byte(cached), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for _, tt := range []struct {
+		written time.Time
+		want    []string
+	}{{now.Add(-time.Hour), nil}, {now.Add(time.Hour), []string{"link"}}} {
+		if err := os.Chtimes(other, tt.written, tt.written); err != nil {
+			t.Fatal(err)
+		}
+		if taken, err := b.Taken([]string{"out/package"}); err != nil || !slices.Equal(taken, tt.want) {
+			t.Errorf("taken %v, %v, want %v", taken, err, tt.want)
+		}
+	}
+}
+
+// A run that is killed between the two files of a record leaves inputs of another key.
+func TestARecordThatIsNotWholeIsNotOwn(t *testing.T) {
+	t.Parallel()
+	b := chain(t, newMemory())
+	b.did("folder package program", "", "")
+	name := b.ledger().name("package", ".from")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(string(data), `"key":"`, `"key":"0`, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if taken, err := b.Taken([]string{"out/package"}); err == nil || !strings.Contains(err.Error(), "is not whole") {
+		t.Errorf("taken %v, error %v", taken, err)
 	}
 }
 
