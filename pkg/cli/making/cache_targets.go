@@ -138,17 +138,21 @@ func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
 
 // runsTargets reports whether this program is the one with the targets of make, and returns its origin.
 func runsTargets(root string) (runs bool, program action.Origin) {
-	self, err := os.Executable()
+	name, err := os.Executable()
 	if err != nil {
 		return false, action.Built
 	}
-	if here, err := filepath.EvalSymlinks(filepath.Join(root, targetsProgram)); err != nil || here != self {
+	self, err := os.Stat(name)
+	if err != nil {
+		return false, action.Built
+	}
+	if here, err := os.Stat(filepath.Join(root, targetsProgram)); err != nil || !os.SameFile(self, here) {
 		return false, action.Built // it is slipway, or another tree's
 	}
-	if _, err = os.Stat(filepath.Join(root, targetsFetched)); err == nil {
-		return true, action.Cached
+	if _, err := os.Lstat(filepath.Join(root, targetsFetched)); errors.Is(err, fs.ErrNotExist) {
+		return true, action.Built
 	}
-	return true, action.Built
+	return true, action.Cached
 }
 
 // keepTargets stores this program, if it is the one with the targets of make and was compiled here.
