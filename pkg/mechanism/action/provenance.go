@@ -11,8 +11,8 @@ import (
 )
 
 // Taken returns the IDs of actions whose results are not [Origin.Own], among those that made outputs and the inputs of these, by the
-// records of the last runs. It fails if one of these records is of another version of slipway, and so does not say where its bytes come from,
-// or if a run was killed while it wrote one. Only Root and State of the graph must be set.
+// records of the last runs. It fails if one of these records is of another version of slipway, and so does not say where its bytes come
+// from, or if a run was killed while it wrote one. Only Root and State of the graph must be set.
 func (g *Graph) Taken(outputs []string) ([]string, error) {
 	records, err := g.ledger().all()
 	if err != nil {
