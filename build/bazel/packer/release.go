@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
@@ -91,15 +91,15 @@ func runGraph(ctx context.Context, graph *action.Graph) error {
 
 // same returns an error unless two source tarballs have the same bytes: only then is the release the one that the tree would give.
 func same(given, packed string) error {
-	one, err := os.ReadFile(given)
+	one, err := checksum.File(given)
 	if err != nil {
 		return err
 	}
-	other, err := os.ReadFile(packed)
+	other, err := checksum.File(packed)
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(one, other) {
+	if one != other {
 		return fmt.Errorf("%s, unpacked and packed again, differs: this is a bug in slipway", given)
 	}
 	return nil

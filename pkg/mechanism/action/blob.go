@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"slipway.build/pkg/mechanism/checksum"
 )
 
 // BlobKey returns the key of something that is not the result of an action: a digest of what identifies it.
@@ -54,23 +56,15 @@ func StoreFiles(ctx context.Context, c Cache, key string, files map[string]strin
 	}
 	r := &Result{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum, size, err := hashFile(files[name])
+		st, err := os.Stat(files[name])
 		if err != nil {
 			return err
 		}
-		r.Entries = append(r.Entries, Entry{Path: name, Kind: RegularFile, SHA256: sum, Size: size})
+		sum, err := checksum.File(files[name])
+		if err != nil {
+			return err
+		}
+		r.Entries = append(r.Entries, Entry{Path: name, Kind: RegularFile, SHA256: sum, Size: st.Size()})
 	}
 	return c.Store(ctx, key, r, func(name string) (io.ReadCloser, error) { return os.Open(files[name]) })
-}
-
-// hashFile returns a file's SHA-256, in hexadecimal, and its size in bytes.
-func hashFile(name string) (string, int64, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", 0, err
-	}
-	defer func() { _ = f.Close() }()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), n, err
 }

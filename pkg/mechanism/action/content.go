@@ -64,14 +64,7 @@ type reader struct {
 	slots chan struct{} // as many as files may be read at the same time
 
 	memo   sync.Mutex
-	inputs map[string]*inputContent
-}
-
-// An inputContent is read once per run, however many actions share it, and only after its makers are done.
-type inputContent struct {
-	once sync.Once
-	content
-	err error
+	inputs map[string]func() (content, error) // each reads once per run, however many actions share it
 }
 
 func (r *reader) absolute(p string) string {
@@ -94,12 +87,10 @@ func (r *reader) know(out string, c content) {
 	if c.links() {
 		return
 	}
-	known := &inputContent{content: c}
-	known.once.Do(func() {})
 	r.memo.Lock()
 	defer r.memo.Unlock()
 	if r.inputs[out] == nil {
-		r.inputs[out] = known
+		r.inputs[out] = func() (content, error) { return c, nil }
 	}
 }
 
@@ -264,10 +255,6 @@ func (r *reader) rememberWritten(p string, st statcache.Status, sum [sha256.Size
 	r.stats.RememberWritten(p, st, string(sum[:]))
 }
 
-const bufferSize = 256 << 10 // bytes
-
-var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
-
 func (r *reader) hash(abs string) (sum [sha256.Size]byte, err error) {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
@@ -276,11 +263,8 @@ func (r *reader) hash(abs string) (sum [sha256.Size]byte, err error) {
 		return sum, err
 	}
 	defer f.Close()
-	buffer := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buffer)
 	h := sha256.New()
-	// The struct hides the file's WriteTo, which would allocate a buffer of its own.
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, buffer[:]); err != nil {
+	if _, err := io.Copy(h, f); err != nil {
 		return sum, err
 	}
 	h.Sum(sum[:0])

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"slipway.build/pkg/mechanism/statcache"
 )
@@ -47,7 +48,7 @@ func (g *Graph) judge(units []*unit, opts Options) (*judge, error) {
 // forget prepares another pass over the graph, after results of actions were lost.
 func (j *judge) forget(lost map[string]bool) {
 	maps.Copy(j.lost, lost)
-	j.inputs, j.outputs = map[string]*inputContent{}, map[string]*remoteOutput{}
+	j.inputs, j.outputs = map[string]func() (content, error){}, map[string]*remoteOutput{}
 }
 
 // present returns an error for inputs that neither exist nor are made by an action, before anything runs.
@@ -79,19 +80,18 @@ func (j *judge) present(units []*unit) error {
 
 func (j *judge) content(input string) (content, error) {
 	j.memo.Lock()
-	c := j.inputs[input]
-	if c == nil {
-		c = new(inputContent)
-		j.inputs[input] = c
+	read := j.inputs[input]
+	if read == nil {
+		read = sync.OnceValues(func() (content, error) {
+			if c, ok := j.contentOf(input); ok {
+				return c, nil
+			}
+			return j.input(input)
+		})
+		j.inputs[input] = read
 	}
 	j.memo.Unlock()
-	c.once.Do(func() {
-		var ok bool
-		if c.content, ok = j.contentOf(input); !ok {
-			c.content, c.err = j.input(input)
-		}
-	})
-	return c.content, c.err
+	return read()
 }
 
 // examine judges an action whose inputs exist, or are remote.

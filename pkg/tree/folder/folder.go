@@ -1,7 +1,6 @@
 package folder
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -72,24 +71,19 @@ func List(ctx context.Context, root string) ([]string, error) {
 // a new hash of the repository's kind. If memory is not nil, only files that may have changed since it saw them are read; it is always used
 // with the same kind of hash.
 func Read(ctx context.Context, root string, names []string, blob func() hash.Hash, memory *statcache.Cache) ([]File, error) {
-	const batch = 32
 	files := make([]File, len(names))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for at := 0; at < len(names); at += batch {
+	for i, name := range names {
 		g.Go(func() error {
-			var buffer bytes.Buffer
-			for i, name := range names[at:min(at+batch, len(names))] {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				buffer.Reset()
-				f, err := read(root, name, blob, memory, &buffer)
-				if err != nil && !Missing(err) {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				files[at+i] = f
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			f, err := read(root, name, blob, memory)
+			if err != nil && !Missing(err) {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			files[i] = f
 			return nil
 		})
 	}
@@ -104,8 +98,8 @@ func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// read returns a File without a name if there is a folder of that name. The buffer is empty, and for the content.
-func read(root, name string, blob func() hash.Hash, memory *statcache.Cache, buffer *bytes.Buffer) (File, error) {
+// read returns a File without a name if there is a folder of that name.
+func read(root, name string, blob func() hash.Hash, memory *statcache.Cache) (File, error) {
 	path := filepath.Join(root, filepath.FromSlash(name))
 	st, err := statcache.Lstat(path)
 	if err != nil || st.Kind == statcache.Directory {
@@ -132,16 +126,11 @@ func read(root, name string, blob func() hash.Hash, memory *statcache.Cache, buf
 		}
 	}
 	now := time.Now().UnixNano()
-	file, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return File{}, err
 	}
-	defer file.Close()
-	buffer.Grow(int(st.Size) + bytes.MinRead)
-	if _, err := buffer.ReadFrom(file); err != nil {
-		return File{}, err
-	}
-	f.sum(buffer.Bytes(), blob)
+	f.sum(content, blob)
 	if after, err := statcache.Lstat(path); memory != nil && err == nil && after == st {
 		memory.Remember(name, st, f.SHA256+" "+f.Blob, now)
 	}

@@ -4,6 +4,8 @@ import (
 	"io"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"slipway.build/pkg/tree/folder"
 )
 
 // A Merge is a commit in a form that `git am --3way` merges even if it does not apply.
@@ -29,7 +31,7 @@ func (o *Overlay) Merge(c Commit, find func(name, blob string) ([]byte, bool)) (
 		var ok bool
 		if f.Old != "" {
 			var err error
-			if now, err = o.ReadFile(f.Old); err != nil && !missing(err) {
+			if now, err = o.ReadFile(f.Old); err != nil && !folder.Missing(err) {
 				return nil, err
 			}
 			found, ok = find(f.Old, f.diff.OldOIDPrefix)

@@ -12,15 +12,11 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
-)
 
-// missing reports whether there is no such file. A file where a folder is expected means the same.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
-}
+	"slipway.build/pkg/tree/folder"
+)
 
 // A Change is the new state of a file.
 type Change struct {
@@ -246,7 +242,7 @@ func (a *attempt) skip(f File) (bool, error) {
 	case kind == submodule:
 		why = "modules hold no submodules"
 	case f.Old != "" && prose(f.Old):
-		if _, err := a.tree.ReadFile(f.Old); missing(err) {
+		if _, err := a.tree.ReadFile(f.Old); folder.Missing(err) {
 			why = "the module lacks it"
 		} else if err != nil {
 			return false, err
@@ -270,7 +266,7 @@ func (a *attempt) file(f File) error {
 	var data []byte
 	if from != "" {
 		var err error
-		if data, err = a.tree.ReadFile(from); missing(err) {
+		if data, err = a.tree.ReadFile(from); folder.Missing(err) {
 			return &Conflict{File: from, Why: "there is no such file"}
 		} else if err != nil {
 			return err
@@ -279,7 +275,7 @@ func (a *attempt) file(f File) error {
 	if to != "" && to != from && !(a.reverse && f.Copy) {
 		if _, err := a.tree.ReadFile(to); err == nil {
 			return &Conflict{File: to, Why: "the file exists already"}
-		} else if !missing(err) {
+		} else if !folder.Missing(err) {
 			return err
 		}
 		for parent := path.Dir(to); parent != "."; parent = path.Dir(parent) {

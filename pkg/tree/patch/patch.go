@@ -129,7 +129,7 @@ func Load(root string) ([]Series, error) {
 func LoadProject(root, project string) ([]*Patch, error) {
 	dir := Series{Project: project}.Dir()
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
-	if err != nil && !missing(err) {
+	if err != nil && !folder.Missing(err) {
 		return nil, err
 	}
 	var patches []*Patch
@@ -188,7 +188,7 @@ func checkSeries(root, dir string, patches []*Patch) error {
 	name := path.Join(dir, "series")
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 	if err != nil {
-		if missing(err) {
+		if folder.Missing(err) {
 			return nil
 		}
 		return err

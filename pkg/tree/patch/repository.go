@@ -12,6 +12,7 @@ import (
 
 	gomod "golang.org/x/mod/module"
 
+	"slipway.build/pkg/tree/folder"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -230,7 +231,7 @@ type Dir string
 // ReadFile reads a file below the folder.
 func (d Dir) ReadFile(name string) ([]byte, error) {
 	data, err := os.ReadFile(filepath.Join(string(d), filepath.FromSlash(name)))
-	if err != nil && missing(err) {
+	if err != nil && folder.Missing(err) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
 	return data, err

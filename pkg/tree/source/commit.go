@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 
@@ -34,21 +33,6 @@ func (t *Tree) readCommit(ctx context.Context) ([]archive.Entry, error) {
 		entries[i] = e
 	}
 	return entries, nil
-}
-
-// fileMode returns the mode of an entry for which git has an octal mode.
-func fileMode(octal, name string) (fs.FileMode, error) {
-	switch octal {
-	case "100644", "100664": // the latter is in very old commits
-		return 0o644, nil
-	case "100755":
-		return 0o755, nil
-	case "120000":
-		return fs.ModeSymlink | 0o777, nil
-	case "160000":
-		return 0, fmt.Errorf("%s: a submodule, whose content is not in the commit", name)
-	}
-	return 0, fmt.Errorf("%s: mode %s is neither a file's nor a symbolic link's", name, octal)
 }
 
 // cutBlob cuts the first blob off the output of git cat-file --batch: a line that ends in the blob's size, the blob, and a

@@ -82,8 +82,8 @@ func (t *Tree) candidate(line string) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("git ls-files: cannot read %q", line)
 		}
-		if _, err := fileMode(octal, rest); err != nil {
-			return "", err
+		if octal == "160000" {
+			return "", fmt.Errorf("%s: a submodule, whose content is not in the commit", rest)
 		}
 		name = rest
 	}
