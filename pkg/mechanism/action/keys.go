@@ -3,7 +3,6 @@ package action
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 )
 
@@ -31,35 +30,19 @@ const (
 
 // Keys returns the key of every action, and where its result is. It asks the cache, runs nothing and writes nothing.
 func (g *Graph) Keys(ctx context.Context, opts Options) ([]Keyed, error) {
-	units, err := g.arrange()
-	if err != nil {
-		return nil, err
-	}
-	j, err := g.judge(units, Options{})
-	if err != nil {
-		return nil, err
-	}
-	j.cache = opts.Cache
 	var all []Keyed
 	unmade := map[*member]bool{}
-	for _, u := range units {
-		for _, m := range u.members {
-			k, err := j.keyed(ctx, m, unmade)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", m.ID, err)
-			}
-			unmade[m] = k.State == Unmade || k.State == KeyOpen
-			all = append(all, k)
-		}
-	}
-	return all, nil
+	err := g.each(ctx, Options{}, opts.Cache, func(j *judge, m *member) error {
+		k, err := j.keyed(ctx, m, unmade)
+		unmade[m] = k.State == Unmade || k.State == KeyOpen
+		all = append(all, k)
+		return err
+	})
+	return all, err
 }
 
 func (j *judge) keyed(ctx context.Context, m *member, unmade map[*member]bool) (Keyed, error) {
 	k := Keyed{Action: m.Action, State: KeyOpen, Recipe: m.names.recipe(m.Recipe)}
-	if err := ctx.Err(); err != nil {
-		return k, err
-	}
 	for _, n := range m.needs {
 		if unmade[n.maker] {
 			return k, nil

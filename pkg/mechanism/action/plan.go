@@ -16,33 +16,41 @@ type Decision struct {
 // Plan returns the actions that Run would run without a cache, in the order it prefers, and why. It runs nothing, does not wait for other
 // runs and writes nothing. Of the options, Wanted and NoCachedResults count.
 func (g *Graph) Plan(ctx context.Context, opts Options) ([]Decision, error) {
-	units, err := g.arrange()
-	if err != nil {
-		return nil, err
-	}
-	j, err := g.judge(units, opts)
-	if err != nil {
-		return nil, err
-	}
 	var plan []Decision
 	decided := make(map[*member]Decision)
-	for _, u := range units {
-		for _, m := range u.members {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			d, err := j.foresee(ctx, m, decided)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", m.ID, err)
-			}
-			if d.Reason.Kind == "" {
-				continue
-			}
+	err := g.each(ctx, opts, nil, func(j *judge, m *member) error {
+		d, err := j.foresee(ctx, m, decided)
+		if err == nil && d.Reason.Kind != "" {
 			decided[m] = d
 			plan = append(plan, d)
 		}
+		return err
+	})
+	return plan, err
+}
+
+// each calls f for every action, in the order in which they would run.
+func (g *Graph) each(ctx context.Context, opts Options, cache Cache, f func(j *judge, m *member) error) error {
+	units, err := g.arrange()
+	if err != nil {
+		return err
 	}
-	return plan, nil
+	j, err := g.judge(units, opts)
+	if err != nil {
+		return err
+	}
+	j.cache = cache
+	for _, u := range units {
+		for _, m := range u.members {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(j, m); err != nil {
+				return fmt.Errorf("%s: %w", m.ID, err)
+			}
+		}
+	}
+	return nil
 }
 
 // foresee judges an action whose inputs may be made again first.

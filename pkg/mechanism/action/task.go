@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -249,10 +250,8 @@ func (t *Task) within(output string) string {
 
 func (t *Task) maker(out string) *verdict {
 	for _, v := range t.all {
-		for _, o := range v.outputs {
-			if o == out {
-				return v
-			}
+		if slices.Contains(v.outputs, out) {
+			return v
 		}
 	}
 	return nil
