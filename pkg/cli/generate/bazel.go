@@ -17,6 +17,7 @@ import (
 
 	"slipway.build/pkg/make/codegen"
 	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
@@ -66,7 +67,9 @@ type patchedBy func(ctx context.Context, root string, g *toolchain.Go, c *catalo
 // makePatched makes the modules that patches change.
 func makePatched(ctx context.Context, root string, g *toolchain.Go, c *catalog.Catalog) (*patched.List, error) {
 	find := func(context.Context, func(string)) (*toolchain.Go, error) { return g, nil }
-	return patched.Make(ctx, root, find, codegen.ForPatches{Root: root, Components: c.Module, GoVersion: c.Go.Version}, c, c.Module)
+	_, program := project.Targets(root)
+	gen := codegen.ForPatches{Root: root, Components: c.Module, GoVersion: c.Go.Version}
+	return patched.Make(ctx, root, program, find, gen, c, c.Module)
 }
 
 // madePatched returns the modules that patches change, which are made already. It waits for no other run in the tree.

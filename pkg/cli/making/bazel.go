@@ -18,6 +18,7 @@ import (
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/make/bazel"
 	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/project"
 	bazelroad "slipway.build/pkg/make/road/bazel"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
@@ -62,7 +63,8 @@ func (o commands) bazel(ctx context.Context, deps bazel.Deps, output string, arg
 	if err != nil {
 		return err
 	}
-	if _, err := patched.Make(ctx, p.Root, p.Go, p.Generator, p.Catalog, p.Catalog.Module); err != nil {
+	_, program := project.Targets(p.Root)
+	if _, err := patched.Make(ctx, p.Root, program, p.Go, p.Generator, p.Catalog, p.Catalog.Module); err != nil {
 		return err
 	}
 	b, err := p.Roads.Bazel(ctx, deps, o.Say)

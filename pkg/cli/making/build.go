@@ -145,7 +145,7 @@ func (o commands) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 		view.Event(e)
 	})
 	cache.serve(ctx, p)
-	_, program := runsTargets(p.Root)
+	_, program := project.Targets(p.Root)
 	out, err := execute.Run(ctx, execute.Options{
 		Root: p.Root,
 		Plan: func(ctx context.Context) (_ *project.Project, _ *plan.Plan, err error) {

@@ -19,11 +19,6 @@ import (
 	"slipway.build/pkg/tree/folder"
 )
 
-const (
-	targetsProgram = project.State + "/mage"        // where make keeps the program with its targets
-	targetsFetched = project.State + "/mage.cached" // exists if a cache had that program; make removes it
-)
-
 func newCacheTargets(o commands) *cobra.Command {
 	var flags cacheFlags
 	c := &cobra.Command{
@@ -49,7 +44,7 @@ make runs this before it compiles the program, so that a fresh clone may not nee
 			if err := use.fetchTargets(c.Context(), p.Root); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(o.Out, targetsProgram)
+			_, err = fmt.Fprintln(o.Out, project.TargetsProgram)
 			return err
 		},
 	}
@@ -130,29 +125,10 @@ func (u *cacheUse) fetchTargets(ctx context.Context, root string) (err error) {
 	if err := os.Chmod(name, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(root, targetsFetched), nil, 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(root, project.TargetsFetched), nil, 0o666); err != nil {
 		return err
 	}
-	return os.Rename(name, filepath.Join(root, targetsProgram))
-}
-
-// runsTargets reports whether this program is the one with the targets of make, and returns its origin.
-func runsTargets(root string) (runs bool, program action.Origin) {
-	name, err := os.Executable()
-	if err != nil {
-		return false, action.Built
-	}
-	self, err := os.Stat(name)
-	if err != nil {
-		return false, action.Built
-	}
-	if here, err := os.Stat(filepath.Join(root, targetsProgram)); err != nil || !os.SameFile(self, here) {
-		return false, action.Built // it is slipway, or another tree's
-	}
-	if _, err := os.Lstat(filepath.Join(root, targetsFetched)); errors.Is(err, fs.ErrNotExist) {
-		return true, action.Built
-	}
-	return true, action.Cached
+	return os.Rename(name, filepath.Join(root, project.TargetsProgram))
 }
 
 // keepTargets stores this program, if it is the one with the targets of make and was compiled here.
@@ -160,10 +136,10 @@ func (u *cacheUse) keepTargets(ctx context.Context, root string) error {
 	if u == nil || !u.Stores() {
 		return nil
 	}
-	if runs, program := runsTargets(root); !runs || !program.MadeHere() {
+	if runs, program := project.Targets(root); !runs || !program.MadeHere() {
 		return nil
 	}
-	name := filepath.Join(root, targetsProgram)
+	name := filepath.Join(root, project.TargetsProgram)
 	st, err := os.Stat(name)
 	if err != nil {
 		return err

@@ -216,8 +216,8 @@ func Action(root string, find Go, gen Generator, s Spec, m *module.Module, input
 }
 
 // Make makes the patched modules of a Go module of the tree, unless they are up to date, and returns the list of them. It is empty if the
-// tree has no patches of them.
-func Make(ctx context.Context, root string, find Go, gen Generator, c *catalog.Catalog, name string) (*List, error) {
+// tree has no patches of them. Program is the origin of the program that runs: see [action.Options].
+func Make(ctx context.Context, root string, program action.Origin, find Go, gen Generator, c *catalog.Catalog, name string) (*List, error) {
 	all, err := Load(root, c)
 	if err != nil || len(all[name].Patches) == 0 {
 		return &List{}, err
@@ -235,7 +235,7 @@ func Make(ctx context.Context, root string, find Go, gen Generator, c *catalog.C
 	}
 	spec := SpecOf(all[name], name)
 	g := action.Graph{Root: root, State: "_output/.slipway", Actions: []*action.Action{Action(root, find, gen, spec, m, inputs)}}
-	if err := g.Run(ctx, action.Options{}); err != nil {
+	if err := g.Run(ctx, action.Options{Program: program}); err != nil {
 		return nil, err
 	}
 	return ReadList(filepath.Join(root, filepath.FromSlash(spec.Output)))
