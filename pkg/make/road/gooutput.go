@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/tail"
 )
 
 // A GoOutput receives the output of `go build -v`, and separates package names, which are progress, from messages for the user.
@@ -16,40 +17,25 @@ import (
 type GoOutput struct {
 	Report action.Report
 
-	line     []byte       // the last one, not ended yet
+	lines    tail.Lines
 	packages atomic.Int64 // compiled so far
 	total    atomic.Int64 // estimate of how many there are to compile; 0 if unknown
 }
 
-// maxLine is how much of a line is kept, in bytes.
-const maxLine = 1 << 20
-
 func (o *GoOutput) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		part, after, ended := bytes.Cut(rest, []byte("\n"))
-		o.line = append(o.line, part[:min(len(part), maxLine-len(o.line))]...)
-		if ended {
-			o.Flush()
-		}
-		rest = after
-	}
-	return len(p), nil
+	o.lines.Each = o.sort
+	return o.lines.Write(p)
 }
 
 // Flush handles a last line that has no end, after the writer has ended.
-func (o *GoOutput) Flush() {
-	if len(o.line) > 0 {
-		o.sort(strings.TrimSuffix(string(o.line), "\r"))
-	}
-	o.line = o.line[:0]
-}
+func (o *GoOutput) Flush() { o.lines.Flush() }
 
 // sort handles one line. A line that is nothing but an import path means that the package was compiled.
 func (o *GoOutput) sort(text string) {
 	switch {
 	case strings.HasPrefix(text, "go: downloading "):
 		o.Report.Count(action.Packages, o.packages.Load(), 0, strings.TrimPrefix(text, "go: "))
-	case text != "" && !strings.ContainsAny(text, " \t:#") && !strings.HasPrefix(text, "-"):
+	case !strings.ContainsAny(text, " \t:#") && !strings.HasPrefix(text, "-"):
 		done := o.packages.Add(1)
 		total := o.total.Load()
 		if total > 0 {

@@ -55,10 +55,11 @@ func TestPackageNamesAreProgressAndOtherLinesAreOutput(t *testing.T) {
 
 func TestEndlessLineIsCut(t *testing.T) {
 	t.Parallel()
+	const maxLine = 1 << 20 // see package tail
 	var r recorder
 	o := &GoOutput{Report: r.event}
 	for range 3 {
-		_, _ = o.Write([]byte(strings.Repeat("x ", maxLine/2)))
+		_, _ = o.Write([]byte(strings.Repeat(" x", maxLine/2)))
 	}
 	o.Flush()
 	if len(r.lines) != 1 || len(r.lines[0]) != maxLine+len("output ") {

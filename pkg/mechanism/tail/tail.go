@@ -18,12 +18,16 @@ type Lines struct {
 	rest string
 }
 
-const lastLines = 15
+const (
+	lastLines = 15
+	maxLine   = 1 << 20 // bytes that are kept of a line that has no end yet
+)
 
 // Write never fails.
 func (l *Lines) Write(p []byte) (int, error) {
 	parts := strings.Split(l.rest+string(p), "\n")
 	l.rest = parts[len(parts)-1]
+	l.rest = l.rest[:min(len(l.rest), maxLine)]
 	for _, line := range parts[:len(parts)-1] {
 		l.add(line)
 	}
@@ -43,12 +47,15 @@ func (l *Lines) add(line string) {
 	}
 }
 
+// Flush handles a last line that has no end, after the program has ended.
+func (l *Lines) Flush() {
+	l.add(l.rest)
+	l.rest = ""
+}
+
 // Explain returns err with the last lines, if there are any.
 func (l *Lines) Explain(err error) error {
-	if l.rest != "" {
-		l.add(l.rest)
-		l.rest = ""
-	}
+	l.Flush()
 	if len(l.last) == 0 {
 		return err
 	}

@@ -1,7 +1,6 @@
 package bazel
 
 import (
-	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -9,30 +8,8 @@ import (
 	"slipway.build/pkg/mechanism/action"
 )
 
-// An output receives what Bazel writes, and separates progress from messages for the user. One goroutine writes to it.
-type output struct {
-	report action.Report
-	line   []byte // the last one, not ended yet
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		part, after, ended := bytes.Cut(rest, []byte("\n"))
-		o.line = append(o.line, part...)
-		if ended {
-			o.flush()
-		}
-		rest = after
-	}
-	return len(p), nil
-}
-
-func (o *output) flush() {
-	if line := strings.TrimRight(string(o.line), "\r "); line != "" {
-		o.sort(line)
-	}
-	o.line = o.line[:0]
-}
+// An output separates what Bazel writes, by lines, into progress and messages for the user.
+type output struct{ report action.Report }
 
 // "[1,188 / 1,190] GoLink cmd/kubectl/kubectl_/kubectl; 5s linux-sandbox", the brackets also with 4 or 5 words.
 var actions = regexp.MustCompile(`^\[([\d,]+) / ([\d,]+)\] ?(.*)`)
@@ -41,7 +18,7 @@ var actions = regexp.MustCompile(`^\[([\d,]+) / ([\d,]+)\] ?(.*)`)
 var transient = regexp.MustCompile(
 	`^(INFO:( |$)|Loading:|Analyzing:|Computing main repo mapping|Starting local Bazel server|    (Fetching|currently loading|\d+ packages|\[))`)
 
-func (o *output) sort(line string) {
+func (o output) sort(line string) {
 	if m := actions.FindStringSubmatch(line); m != nil {
 		o.report.Count(action.Steps, number(m[1]), number(m[2]), strings.TrimSpace(m[3]))
 		return

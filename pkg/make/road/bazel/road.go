@@ -24,6 +24,7 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
+	"slipway.build/pkg/mechanism/tail"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
@@ -292,12 +293,12 @@ func build(ctx context.Context, b Bazel, c road.Compilation, rep action.Report) 
 		"--color=no", "--curses=no", "--show_progress_rate_limit=1", "--show_result=0", "--noshow_loading_progress")
 	args = append(append(args, EventOptions(events)...), "--")
 	cmd := b.Command(ctx, append(args, labels...)...)
-	output := &output{report: rep}
+	output := &tail.Lines{Each: output{rep}.sort}
 	cmd.Stdout, cmd.Stderr = output, output // the same value, so that one goroutine writes to it
 	child.Interrupt(cmd, time.Minute)       // Bazel's client then makes the server stop the build, which keeps what is done
 	rep.SetWorker(fmt.Sprintf("%s: bazel build", b))
 	err := child.Run(cmd, syscall.SIGINT, nil)
-	output.flush()
+	output.Flush()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
