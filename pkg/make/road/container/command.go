@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/engine"
 )
@@ -26,13 +28,13 @@ func (e *CommandError) Error() string { return e.Exit.Error() }
 // Run runs a command in a container, at the top of its copy of the tree. What it writes into _output stays in the engine. The
 // error is a *CommandError if the command itself failed. The road must be one for commands, see Road.Work.
 func (r *Road) Run(ctx context.Context, cmd Command, rep action.Report) (err error) {
-	var later background
-	defer func() { err = errors.Join(err, later.wait()) }()
+	var later errgroup.Group
+	defer func() { err = errors.Join(err, later.Wait()) }()
 	s, h, err := r.open(ctx, rep)
 	if err != nil {
 		return err
 	}
-	later.do(h.remove)
+	later.Go(h.remove)
 	ctx, stop := s.engine.Watch(ctx)
 	defer stop()
 	// The container itself sleeps, and the command runs as an exec in it. So the end of the container's input means that this
@@ -51,7 +53,7 @@ func (r *Road) Run(ctx context.Context, cmd Command, rep action.Report) (err err
 		return s.cause(ctx, err)
 	}
 	rep.SetWorker(fmt.Sprintf("container %s of %s", c.Name, s.image))
-	defer later.do(c.Remove)
+	defer later.Go(c.Remove)
 	// Temporary files of builds do not fit into memory.
 	temporary := cacheFolder + "/tmp/" + c.Name
 	if _, err := c.Run(ctx, "mkdir", "-p", temporary); err != nil {
@@ -68,8 +70,8 @@ func (r *Road) Run(ctx context.Context, cmd Command, rep action.Report) (err err
 
 // Fetch copies folders that commands made in _output into the tree's own _output.
 func (r *Road) Fetch(ctx context.Context, folders []string, rep action.Report) (err error) {
-	var later background
-	defer func() { err = errors.Join(err, later.wait()) }()
+	var later errgroup.Group
+	defer func() { err = errors.Join(err, later.Wait()) }()
 	s, h, err := r.open(ctx, rep)
 	if err != nil {
 		return err
@@ -81,6 +83,6 @@ func (r *Road) Fetch(ctx context.Context, folders []string, rep action.Report) (
 			return s.cause(ctx, err)
 		}
 	}
-	defer later.do(h.remove)
+	defer later.Go(h.remove)
 	return s.cause(ctx, h.fetchFrom(ctx, rep, "output", "", folders, filepath.Join(r.Root, "_output"), ""))
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/road/prebuilt"
@@ -93,8 +95,8 @@ func (r *Road) Commands(c road.Compilation) []string {
 
 // Compile runs go build for all main packages at once, then go test -c for the test packages, and fetches the results.
 func (r *Road) Compile(ctx context.Context, c road.Compilation, rep action.Report) (err error) {
-	var later background
-	defer func() { err = errors.Join(err, later.wait()) }()
+	var later errgroup.Group // such as removing a container while the next one starts
+	defer func() { err = errors.Join(err, later.Wait()) }()
 	s, first, err := r.open(ctx, rep)
 	if err != nil {
 		return err
@@ -166,13 +168,13 @@ func (r *Road) generate(ctx context.Context, s *session, first *host, spec road.
 
 // hostBeside returns a function that waits for the rsync container for the results: the first one, which received the sources, or
 // one that starts during the compile, so that nothing waits for it afterwards. It is removed when over is closed.
-func (s *session) hostBeside(ctx context.Context, first *host, later *background, over <-chan struct{}) func() (*host, error) {
+func (s *session) hostBeside(ctx context.Context, first *host, later *errgroup.Group, over <-chan struct{}) func() (*host, error) {
 	type started struct {
 		h   *host
 		err error
 	}
 	result := make(chan started, 1)
-	later.do(func() error {
+	later.Go(func() error {
 		h, err := first, error(nil)
 		if h == nil {
 			h, err = s.host(ctx)
@@ -207,7 +209,7 @@ func buildContainer(image string, spec road.Spec, at workplace) engine.Spec {
 // does not cache links, can skip those that would make the same again. A binary whose output is missing here, or was changed, is
 // linked again.
 func (s *session) compile(ctx context.Context, c road.Compilation, command road.GoCommand, at workplace, output *road.GoOutput,
-	rep action.Report, later *background) error {
+	rep action.Report, later *errgroup.Group) error {
 	folder := at.out
 	var again []string
 	for _, t := range command.Targets {
@@ -230,7 +232,7 @@ func (s *session) compile(ctx context.Context, c road.Compilation, command road.
 	err = build.Wait(ctx)
 	rep.Memory(memory())
 	stopTotal()
-	later.do(build.Remove)
+	later.Go(build.Remove)
 	var exit engine.Exit
 	ended := errors.As(err, &exit)
 	if err == nil || ended { // its output is complete

@@ -245,26 +245,3 @@ func (s *session) enoughSpace(free int64) error {
 	}
 	return nil
 }
-
-// A background runs tasks beside the main work, such as removing a container while the next one starts.
-type background struct {
-	running sync.WaitGroup
-	mu      sync.Mutex
-	errs    []error
-}
-
-func (b *background) do(task func() error) {
-	b.running.Go(func() {
-		if err := task(); err != nil {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.errs = append(b.errs, err)
-		}
-	})
-}
-
-// wait waits for all tasks, and returns their errors.
-func (b *background) wait() error {
-	b.running.Wait()
-	return errors.Join(b.errs...)
-}
