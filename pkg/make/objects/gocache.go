@@ -1,15 +1,12 @@
 package objects
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -37,9 +34,9 @@ var nothing = sha256.Sum256(nil)
 
 // A placer writes objects into a cache of Go. It may be used by several goroutines.
 type placer struct {
-	dir      string             // of the cache
-	scratch  string             // a folder for temporary files
-	decoders chan *zstd.Decoder // those that are idle: making one takes several times as long as unpacking a package of ordinary size
+	dir     string // of the cache
+	scratch string // a folder for temporary files
+	decoder *zstd.Decoder
 }
 
 // newPlacer makes the folders of a cache of Go, and returns its placer.
@@ -49,24 +46,24 @@ func newPlacer(dir, scratch string) (*placer, error) {
 			return nil, err
 		}
 	}
-	p := &placer{dir, scratch, make(chan *zstd.Decoder, runtime.NumCPU())}
-	for range cap(p.decoders) {
-		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-		if err != nil {
-			return nil, err
-		}
-		p.decoders <- z
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked))
+	if err != nil {
+		return nil, err
 	}
-	return p, write(outputFile(dir, nothing), nil)
+	return &placer{dir, scratch, z}, write(outputFile(dir, nothing), nil)
 }
 
 // place unpacks an object and writes it. The client of the cache has checked the digest of the compressed bytes, and the signer of the list
 // that of the object ([Share.Store]). It writes the entry last, so that no entry leads to bytes that are not there.
 func (p *placer) place(o object, packed []byte) error {
-	z := <-p.decoders
-	err := p.output(o, packed, z)
-	p.decoders <- z
+	data, err := p.decoder.DecodeAll(packed, nil)
+	if err == nil && int64(len(data)) != o.size {
+		err = errors.New("it has another size")
+	}
 	if err != nil {
+		return fmt.Errorf("object %x: %w", o.output, err)
+	}
+	if err := p.output(outputFile(p.dir, o.output), data); err != nil {
 		return err
 	}
 	if err := write(actionFile(p.dir, printed(o.action)), line(printed(o.action), nothing, 0)); err != nil {
@@ -77,23 +74,15 @@ func (p *placer) place(o object, packed []byte) error {
 
 // output writes the file of an object, which gets its name when it is whole. The temporary one is not in the cache of Go, where nobody
 // would remove it.
-func (p *placer) output(o object, packed []byte, z *zstd.Decoder) error {
+func (p *placer) output(name string, data []byte) error {
 	f, err := os.CreateTemp(p.scratch, "output")
 	if err != nil {
 		return err
 	}
-	var n int64
-	if err = z.Reset(bytes.NewReader(packed)); err == nil {
-		n, err = io.Copy(f, io.LimitReader(z, o.size+1))
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	err = errors.Join(err, f.Close())
-	if err == nil && n != o.size {
-		err = errors.New("it has another size")
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("object %x: %w", o.output, err), os.Remove(f.Name()))
-	}
-	name := outputFile(p.dir, o.output)
 	if os.Rename(f.Name(), name) == nil {
 		return nil
 	}

@@ -284,6 +284,9 @@ func (o object) entry() action.Entry {
 // release, aws-sdk-go-v2/service/ec2 in Traefik, has 124 MiB that are not compressed.
 const maxPacked = 64 << 20
 
+// maxUnpacked is how many bytes an object may have that is fetched: a damaged one must not take all memory.
+const maxUnpacked = 1 << 30
+
 // errList reports a list that is signed but does not have the format.
 var errList = errors.New("a list of objects cannot be read")
 

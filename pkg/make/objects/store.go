@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
@@ -97,72 +98,38 @@ type packing struct {
 
 // pack compresses the outputs of objects. It leaves out those with a wrong digest.
 func (s *Share) pack(ctx context.Context, dir string, found map[string]object) (map[digest]packing, error) {
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		return nil, err
+	}
 	outputs := map[digest]bool{}
 	for _, o := range found {
 		outputs[o.output] = true
 	}
-	type made struct {
-		output digest
-		packing
-	}
-	results := make(chan made, len(outputs))
-	encoders := make(chan *zstd.Encoder, runtime.NumCPU()) // making one takes longer than to compress an object of ordinary size
-	for range cap(encoders) {
-		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			return nil, err
-		}
-		encoders <- z
-	}
+	packed := map[digest]packing{}
+	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(cap(encoders))
+	g.SetLimit(runtime.NumCPU())
 	for output := range outputs {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			z := <-encoders
-			defer func() { encoders <- z }()
-			p := packing{file: filepath.Join(s.Scratch, hex.EncodeToString(output[:]))}
-			sum, err := p.write(outputFile(dir, output), z)
-			if err == nil && sum == output && p.packed <= maxPacked {
-				results <- made{output, p}
+			data, err := os.ReadFile(outputFile(dir, output))
+			if err != nil || sha256.Sum256(data) != output {
+				return err
 			}
-			return err
+			data = z.EncodeAll(data, nil)
+			if len(data) > maxPacked {
+				return nil
+			}
+			sum := sha256.Sum256(data)
+			p := packing{filepath.Join(s.Scratch, hex.EncodeToString(output[:])), hex.EncodeToString(sum[:]), int64(len(data))}
+			mu.Lock()
+			packed[output] = p
+			mu.Unlock()
+			return os.WriteFile(p.file, data, 0o666)
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	close(results)
-	packed := map[digest]packing{}
-	for m := range results {
-		packed[m.output] = m.packing
-	}
-	return packed, nil
-}
-
-// write compresses a file, and returns the digest of what was in it.
-func (p *packing) write(from string, z *zstd.Encoder) (sum digest, err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return sum, err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.Create(p.file)
-	if err != nil {
-		return sum, err
-	}
-	plain, packed := sha256.New(), sha256.New()
-	z.Reset(io.MultiWriter(out, packed))
-	_, err = io.Copy(z, io.TeeReader(in, plain))
-	if err := errors.Join(err, z.Close(), out.Close()); err != nil {
-		return sum, err
-	}
-	info, err := os.Stat(p.file)
-	if err != nil {
-		return sum, err
-	}
-	p.blob, p.packed = hex.EncodeToString(packed.Sum(nil)), info.Size()
-	return digest(plain.Sum(nil)), nil
+	return packed, g.Wait()
 }
