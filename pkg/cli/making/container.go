@@ -65,7 +65,7 @@ func (o commands) inContainer(ctx context.Context, cmd container.Command, fetch 
 	if _, err := os.Stat(filepath.Join(p.Root, "go.mod")); err == nil {
 		modules = append([]string{"."}, modules...)
 	}
-	cmd.Env = p.HandedOn(o.Getenv)
+	cmd.Env = p.RemoteEnv(o.Getenv)
 	cmd.Streams = engine.Streams{In: os.Stdin, Out: o.Out, Err: o.Err}
 	if cmd.Terminal = o.terminal(); cmd.Terminal != nil {
 		cmd.Env = append(cmd.Env, "TERM="+o.Getenv("TERM"))

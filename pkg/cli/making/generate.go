@@ -58,7 +58,7 @@ published. Groups of generators have upstream's names, and run in upstream's ord
 
 // ownAPIs reads the API packages of the tree's components. The actions run the generators; those that patch Kubernetes come first.
 func ownAPIs(ctx context.Context, p *project.Project) (own *codegen.Own, generators, all []*action.Action, err error) {
-	code, err := plan.Components(ctx, p)
+	code, err := plan.ComponentCode(ctx, p)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -120,8 +120,8 @@ func (r *resolver) plan(include func(target.Target) bool) (*Plan, error) {
 	return planned, target.CheckSources(r.Project, r.graph.Actions)
 }
 
-// Components returns the code of the components' module.
-func Components(ctx context.Context, p *project.Project) (*target.Code, error) {
+// ComponentCode returns the code of the components' module.
+func ComponentCode(ctx context.Context, p *project.Project) (*target.Code, error) {
 	if err := p.CheckPatches(ctx); err != nil {
 		return nil, err
 	}
