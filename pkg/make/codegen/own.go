@@ -196,8 +196,8 @@ func (o *Own) Actions() ([]*action.Action, error) {
 		if len(of) > 0 {
 			add("clients", o.named(apis), of, nil, o.batch("clients "+apis, func(ctx context.Context, w *workspace, _ []string) error {
 				out := path.Join(path.Dir(apis), generatedFolder)
-				return clientset{tools: w.tools, workdir: w.workdir, dir: w.path(out), pkg: o.importPath(out),
-					base: o.importPath(apis), watch: true, applyConfigs: true}.run(ctx, o.importPaths(of))
+				return clientset{Project: Project{Watch: true, ApplyConfigs: true}, tools: w.tools, workdir: w.workdir,
+					dir: w.path(out), pkg: o.importPath(out), base: o.importPath(apis)}.run(ctx, o.importPaths(of))
 			}))
 		}
 	}

@@ -143,26 +143,19 @@ func (r *Repository) projectClients(ctx context.Context, p Project) error {
 			return err
 		}
 	}
-	var lints []string
-	if p.Linted {
-		lints = []string{lint}
-	}
-	c := clientset{tools: r.Tools, workdir: r.workdirOf(p), lints: lints, schema: schema,
-		dir: r.path(path.Join(p.Dir, p.Client)), pkg: path.Join(importPath(p.Dir), p.Client), base: path.Join(importPath(p.Dir), apisFolder),
-		name: p.Clientset, versioned: p.Versioned, watch: p.Watch, applyConfigs: p.ApplyConfigs, protobuf: p.PrefersProtobuf}
+	c := clientset{Project: p, tools: r.Tools, workdir: r.workdirOf(p), schema: schema,
+		dir: r.path(path.Join(p.Dir, p.Client)), pkg: path.Join(importPath(p.Dir), p.Client), base: path.Join(importPath(p.Dir), apisFolder)}
 	return c.run(ctx, inputs)
 }
 
 // A clientset makes clients and what belongs to them for the API groups of a project.
 type clientset struct {
-	tools                         *Tools
-	workdir                       workdir
-	lints                         []string
-	schema                        string // the file with the OpenAPI definitions, for apply configurations
-	dir, pkg                      string // where clients go
-	base                          string // import path that the groups' packages lie below
-	name, versioned               string
-	watch, applyConfigs, protobuf bool
+	Project  // what its clients are like
+	tools    *Tools
+	workdir  workdir
+	schema   string // the file with the OpenAPI definitions, for apply configurations
+	dir, pkg string // where clients go
+	base     string // import path that the groups' packages lie below
 }
 
 // run makes clients for packages, given by import path, which are BASE/GROUP/VERSION.
@@ -170,35 +163,39 @@ func (c clientset) run(ctx context.Context, packages []string) error {
 	if len(packages) == 0 {
 		return nil
 	}
-	c.name, c.versioned = cmp.Or(c.name, "clientset"), cmp.Or(c.versioned, "versioned")
+	name, versioned := cmp.Or(c.Clientset, "clientset"), cmp.Or(c.Versioned, "versioned")
 	configs := ""
-	if c.applyConfigs {
+	if c.ApplyConfigs {
 		configs = c.pkg + "/applyconfiguration"
 		if err := c.generate(ctx, "applyconfiguration-gen", c.dir+"/applyconfiguration", configs,
 			slices.Concat([]string{"--openapi-schema=" + c.schema}, packages)); err != nil {
 			return err
 		}
 	}
-	args := []string{"--clientset-name=" + c.versioned, "--apply-configuration-package=" + configs, "--input-base=" + c.base,
+	args := []string{"--clientset-name=" + versioned, "--apply-configuration-package=" + configs, "--input-base=" + c.base,
 		"--plural-exceptions="}
-	if c.protobuf {
+	if c.PrefersProtobuf {
 		args = append(args, "--prefers-protobuf")
 	}
 	for _, p := range packages {
 		args = append(args, "--input="+strings.TrimPrefix(p, c.base+"/"))
 	}
-	if err := c.generate(ctx, "client-gen", c.dir+"/"+c.name, c.pkg+"/"+c.name, args); err != nil || !c.watch {
+	if err := c.generate(ctx, "client-gen", c.dir+"/"+name, c.pkg+"/"+name, args); err != nil || !c.Watch {
 		return err
 	}
 	if err := c.generate(ctx, "lister-gen", c.dir+"/listers", c.pkg+"/listers", packages); err != nil {
 		return err
 	}
 	return c.generate(ctx, "informer-gen", c.dir+"/informers", c.pkg+"/informers", slices.Concat([]string{
-		"--versioned-clientset-package=" + c.pkg + "/" + c.name + "/" + c.versioned, "--listers-package=" + c.pkg + "/listers"}, packages))
+		"--versioned-clientset-package=" + c.pkg + "/" + name + "/" + versioned, "--listers-package=" + c.pkg + "/listers"}, packages))
 }
 
 func (c clientset) generate(ctx context.Context, tool, dir, pkg string, args []string) error {
-	known, err := c.tools.known(ctx, tool, c.lints...)
+	var lints []string
+	if c.Linted {
+		lints = []string{lint}
+	}
+	known, err := c.tools.known(ctx, tool, lints...)
 	if err != nil {
 		return err
 	}
