@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/mechanism/needs"
 )
 
 func TestMirrorSendsOddNamesModesAndLinks(t *testing.T) {
@@ -274,6 +276,7 @@ func TestMirrorSendsAChangeThatKeepsSizeAndTime(t *testing.T) {
 
 func TestBadNamesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "rsync")
 	dir := t.TempDir()
 	tree{
 		"a":               "",
