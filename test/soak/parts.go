@@ -57,8 +57,8 @@ var parts = []part{
 		"TestReleaseForLinuxAMD64", "TestReleaseForLinuxARM64", "TestReleaseForLinuxPPC64LE", "TestReleaseForLinuxS390X",
 	}},
 	{"platforms-clients", 55, "", []string{
-		"TestReleaseForLinux386", "TestReleaseForLinuxARM", "TestReleaseForDarwinAMD64", "TestReleaseForDarwinARM64", "TestReleaseForWindowsAMD64",
-		"TestReleaseForWindowsARM64", "TestReleaseForWindows386",
+		"TestReleaseForLinux386", "TestReleaseForLinuxARM", "TestReleaseForDarwinAMD64", "TestReleaseForDarwinARM64",
+		"TestReleaseForWindowsAMD64", "TestReleaseForWindowsARM64", "TestReleaseForWindows386",
 	}},
 	{"build-ids", 10, identifying, []string{"TestIDsAreThoseOfTheGoCommandOnOtherPlatforms", "TestIDsAreThoseOfTheNextGoCommand"}},
 	{"changed-bytes", 10, verifying, []string{"TestTenThousandChangedBytesAreFound"}},

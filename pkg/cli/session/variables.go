@@ -98,8 +98,8 @@ func TestTimeout(value string) (string, error) {
 	return "-timeout=" + text, nil
 }
 
-// unread lists variables that Kubernetes' make and its scripts read, and slipway does not. docs/make.md says what to use instead. Names that
-// other programs use as well, such as OUT_DIR, are left out.
+// unread lists variables that Kubernetes' make and its scripts read, and slipway does not. docs/make.md says what to use instead. Names
+// that other programs use as well, such as OUT_DIR, are left out.
 var unread = []string{
 	"KUBE_OUTPUT_SUBPATH", "KUBE_EXTRA_WHAT",
 	"GOGCFLAGS", "KUBE_GOFLAGS", "KUBE_CGO_OVERRIDES", "KUBE_STATIC_OVERRIDES", "KUBE_BUILD_WITH_COVERAGE", "KUBE_PARALLEL_BUILD_MEMORY",

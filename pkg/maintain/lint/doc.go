@@ -8,15 +8,14 @@
 //     configure them; imports that an .import-restrictions file forbids, and feature gates that are not in upstream's list of versions.
 //     For the last two, upstream's own programs are compiled from its repository and run.
 //
-// Upstream's code has problems of its own. A patch is to blame for those on lines that it adds or changes, for whatever does not compile,
-// for forbidden imports and for feature gates: upstream releases nothing with these. A comment //nolint hides a problem, as golangci-lint
-// reads it, which upstream runs.
+// Upstream's code has problems of its own. Those on lines that a patch adds or changes count as the patch's, and so does whatever does not
+// compile, a forbidden import, or a feature gate that is not listed: upstream releases nothing with these. //nolint comments hide problems,
+// as they do in golangci-lint, which upstream runs.
 //
 // # How
 //
-// slipway is its own analyzer: [Main] makes a process of it one that `go vet -vettool` starts for each package. So dependencies are
-// compiled once, with the flags of a release, and results are in Go's cache. Tests run in a copy of upstream's repository, and so does this:
-// see package kubetest.
+// slipway is its own tool: `go vet -vettool` starts it for each package, see [Main]. So dependencies are compiled once, with the flags of
+// a release, and results are in Go's cache. It works where tests do, in a copy of upstream's repository: see package kubetest.
 //
 // # What must never be in here
 //

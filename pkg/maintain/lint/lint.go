@@ -48,6 +48,14 @@ func (p Problem) String() string {
 	return text
 }
 
+// linter returns the name that golangci-lint has for the check.
+func (p Problem) linter() string {
+	if p.Check == logs || p.Check == names {
+		return p.Check
+	}
+	return "govet"
+}
+
 // compile is the check of problems that the compiler reports.
 const compile = "compile"
 
@@ -102,7 +110,7 @@ type linter struct {
 // prepare finds out what patches change, and how upstream configures analyzers.
 func prepare(s *kubetest.Sources, o Options) (*linter, error) {
 	if !isTool {
-		return nil, errors.New("this program is no tool of go vet")
+		return nil, errors.New("this program has no analyzers: it does not call lint.Main")
 	}
 	l := &linter{Sources: s, Options: o, changed: map[string]map[int]bool{}, lines: map[string][]string{}}
 	touched, before, err := s.Touched()
@@ -118,14 +126,12 @@ func prepare(s *kubetest.Sources, o Options) (*linter, error) {
 		l.changed[name] = changedLines(old, now)
 	}
 	folder := filepath.Join(s.Root, filepath.FromSlash(kubetest.Folder))
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return nil, err
-	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	if l.dir, err = os.MkdirTemp(folder, "tmp-"); err != nil {
+	l.dir = filepath.Join(folder, "lint")
+	if err := errors.Join(os.RemoveAll(l.dir), os.MkdirAll(l.dir, 0o777)); err != nil { // a killed run has left it
 		return nil, err
 	}
 	tool := filepath.Join(l.dir, toolName)
@@ -151,7 +157,7 @@ func (l *linter) vet(ctx context.Context, on catalog.Platform, dir string, patte
 	}
 	// go vet fails for a package without files for the platform.
 	list := command("list", slices.Concat([]string{"-e", "-tags=" + strings.Join(l.Tags, ","),
-		"-f={{if or .GoFiles .CgoFiles .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, patterns)...)
+		"-f={{if or .GoFiles .CgoFiles .InvalidGoFiles .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, patterns)...)
 	var stderr tail.Lines
 	list.Stderr = &stderr
 	out, err := list.Output()
@@ -165,6 +171,7 @@ func (l *linter) vet(ctx context.Context, on catalog.Platform, dir string, patte
 		}
 	}
 	if len(dirs) == 0 {
+		l.Say("nothing is analyzed for " + on.String() + ": no package has files for it")
 		return nil
 	}
 	packages := slices.Sorted(maps.Keys(dirs))
@@ -176,11 +183,11 @@ func (l *linter) vet(ctx context.Context, on catalog.Platform, dir string, patte
 	if _, exited := errors.AsType[*exec.ExitError](failed); failed != nil && !exited {
 		return failed
 	}
-	before := len(l.problems)
-	if err := l.readCompiler(cmd.Dir, on, messages.String()); err != nil {
+	compiled, err := l.readCompiler(cmd.Dir, on, messages.String())
+	if err != nil {
 		return err
 	}
-	if failed != nil && len(l.problems) == before {
+	if failed != nil && compiled {
 		var last tail.Lines
 		last.Write(messages.Bytes())
 		return last.Explain(fmt.Errorf("go vet: %w", failed))
@@ -189,23 +196,25 @@ func (l *linter) vet(ctx context.Context, on catalog.Platform, dir string, patte
 }
 
 // message matches a line of the compiler's or of vet's messages.
-var message = regexp.MustCompile(`^(?:vet: )?(\S+\.go:\d+(?::\d+)?): (.+)$`)
+var message = regexp.MustCompile(`^(?:vet: )?(.+?\.go:\d+(?::\d+)?): (.+)$`)
 
-// readCompiler reads the messages of the compiler, whose files are relative to dir.
-func (l *linter) readCompiler(dir string, on catalog.Platform, messages string) error {
+// readCompiler reads the messages of the compiler, whose files are relative to dir. It reports whether there are none.
+func (l *linter) readCompiler(dir string, on catalog.Platform, messages string) (none bool, err error) {
+	none = true
 	for line := range strings.Lines(messages) {
 		m := message.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
 			continue
 		}
+		none = false
 		if !filepath.IsAbs(m[1]) {
 			m[1] = filepath.Join(dir, m[1])
 		}
 		if err := l.add(on, m[1], compile, m[2]); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return none, nil
 }
 
 // readVet reads what `go vet -json` prints: an object for each package, with diagnostics by analyzer. Their files may be in the folder of
@@ -277,8 +286,8 @@ func (l *linter) add(on catalog.Platform, at, check, text string) error {
 	return nil
 }
 
-// noLint matches a comment that hides problems of this line, or of the next if it is alone on its own.
-var noLint = regexp.MustCompile(`//\s*nolint(?::([\w,-]+))?`)
+// noLint matches a comment that hides problems of its line, or of the next one if nothing else is on its own.
+var noLint = regexp.MustCompile(`//\s*nolint(?::([\w, -]+))?(?:\s|$)`)
 
 // silenced reports whether a comment in the file hides a problem.
 func (l *linter) silenced(file string, p Problem) (bool, error) {
@@ -296,12 +305,8 @@ func (l *linter) silenced(file string, p Problem) (bool, error) {
 			return false
 		}
 		m := noLint.FindStringSubmatch(lines[row-1])
-		linters := []string{p.Check, "all"}
-		if p.Check != logs && p.Check != names {
-			linters = append(linters, "govet")
-		}
 		return m != nil && (m[1] == "" || slices.ContainsFunc(strings.Split(m[1], ","), func(name string) bool {
-			return slices.Contains(linters, name)
+			return slices.Contains([]string{p.Check, p.linter(), "all"}, strings.TrimSpace(name))
 		}))
 	}
 	return hides(p.Line, false) || hides(p.Line-1, true), nil
@@ -310,7 +315,8 @@ func (l *linter) silenced(file string, p Problem) (bool, error) {
 // sorted returns the problems by place.
 func (l *linter) sorted() []Problem {
 	slices.SortFunc(l.problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column, cmp.Compare(a.Check, b.Check), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line, a.Column-b.Column, cmp.Compare(a.Check, b.Check),
+			cmp.Compare(a.Message, b.Message))
 	})
 	return l.problems
 }

@@ -165,6 +165,7 @@ func TestRulesHide(t *testing.T) {
 		{Linters: []string{"forbidigo"}, Path: `_test\.go$`, Text: "not be used"},
 		{Linters: []string{"govet"}, Text: "lostcancel"},
 		{Linters: []string{"logcheck"}, PathExcept: "^cmd/"},
+		{Text: "^shift: of all linters$"},
 	}
 	for _, tt := range []struct {
 		check, message, file string
@@ -177,9 +178,63 @@ func TestRulesHide(t *testing.T) {
 		{"printf", "wrong type", "a.go", false},
 		{"logcheck", "x", "pkg/a.go", true},
 		{"logcheck", "x", "cmd/a.go", false},
+		{"shift", "of all linters", "a.go", true},
 	} {
 		if got := r.hides(Problem{Check: tt.check, Message: tt.message}, tt.file); got != tt.want {
 			t.Errorf("%+v: hidden %v", tt, got)
+		}
+	}
+}
+
+func TestCompilerIsReadOnEachPlatform(t *testing.T) {
+	l := &linter{Sources: &kubetest.Sources{Tree: kubetest.Tree{Root: "/a tree"}}}
+	for _, arch := range []string{"amd64", "arm64"} {
+		none, err := l.readCompiler("/a tree/cmd", catalog.Platform{OS: "linux", Arch: arch}, "# x\nx/a.go:3:2: undefined: y\n")
+		if err != nil || none {
+			t.Errorf("%s: no problems %v, error %v", arch, none, err)
+		}
+	}
+	want := []Problem{{"cmd/x/a.go", 3, 2, "compile", "undefined: y", []string{"linux/amd64", "linux/arm64"}}}
+	if diff := cmp.Diff(want, l.problems); diff != "" {
+		t.Error(diff)
+	}
+	if none, err := l.readCompiler("", catalog.Host(), "go: updates to go.mod needed\n"); !none || err != nil {
+		t.Errorf("no problems %v, error %v", none, err)
+	}
+}
+
+func TestProgramThatCouldNotLookIsNoticed(t *testing.T) {
+	for line, want := range map[string]bool{
+		"E1128 07:37:01.000491   10391 main.go:50] failed to load packages: err: exit status 1": true,
+		"I1128 07:37:01.000600   10391 main.go:79] Completed successfully.":                     false,
+		"ERROR: \"a\" -> \"b\" is forbidden by .import-restrictions":                            false,
+	} {
+		if got := complaint.MatchString("first\n" + line); got != want {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+func TestCommentsSilence(t *testing.T) {
+	const file = "a.go"
+	for line, want := range map[string]bool{
+		"f() //nolint":                     true,
+		"f() // nolint // because":         true,
+		"f() //nolint:govet // because":    true,
+		"f() //nolint:errcheck, printf":    true,
+		"f() //nolint:all":                 true,
+		"f() //nolint:errcheck":            false,
+		"f() //nolintlint":                 false,
+		"f() // this needs no nolint":      false,
+		"f()":                              false,
+		"//nolint:printf\nf()":             true,
+		"g() //nolint:printf\nf()":         false,
+		"//nolint:forbidigo // names\nf()": false,
+	} {
+		l := &linter{lines: map[string][]string{file: strings.Split(line, "\n")}}
+		got, err := l.silenced(file, Problem{Line: 1 + strings.Count(line, "\n"), Check: "printf"})
+		if err != nil || got != want {
+			t.Errorf("%q: silenced %v, want %v: %v", line, got, want, err)
 		}
 	}
 }
@@ -213,7 +268,8 @@ func TestSARIFHasEachCheckOnce(t *testing.T) {
 	if len(run.Tool.Driver.Rules) != 1 || len(run.Results) != 2 || len(run.Results[1].Locations) != 0 {
 		t.Fatalf("SARIF %s", out.Bytes())
 	}
-	if at := run.Results[0].Locations[0].PhysicalLocation; at.ArtifactLocation.URI != "a.go" || at.Region.StartLine != 3 || at.Region.StartColumn != 2 {
+	at := run.Results[0].Locations[0].PhysicalLocation
+	if at.ArtifactLocation.URI != "a.go" || at.Region.StartLine != 3 || at.Region.StartColumn != 2 {
 		t.Errorf("location %+v", at)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"go/ast"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/ashanbrown/forbidigo/v2/forbidigo"
@@ -65,6 +65,9 @@ func beside(name string) string {
 //go:embed tool.go
 var source []byte
 
+// analyzing matches the modules that analyzers are made of.
+var analyzing = regexp.MustCompile(`^(golang\.org/x/(tools|exp)|sigs\.k8s\.io/logtools|github\.com/ashanbrown/.*)$`)
+
 // buildID identifies what decides on problems. The go command keeps results under it. By unitchecker's, of the whole program, they would be
 // lost with every commit to slipway.
 func buildID() string {
@@ -73,9 +76,7 @@ func buildID() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		fmt.Fprintln(sum, info.GoVersion)
 		for _, m := range info.Deps {
-			analyzes := slices.ContainsFunc([]string{"golang.org/x/tools", "golang.org/x/exp", "sigs.k8s.io/logtools", "github.com/ashanbrown/"},
-				func(prefix string) bool { return strings.HasPrefix(m.Path, prefix) })
-			if analyzes {
+			if analyzing.MatchString(m.Path) {
 				fmt.Fprintln(sum, m.Path, m.Version, m.Sum, m.Replace)
 			}
 		}

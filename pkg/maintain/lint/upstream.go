@@ -34,7 +34,7 @@ type rules struct {
 	}
 }
 
-// An exclusion hides problems. Empty fields match everything.
+// An exclusion hides problems. Fields that are empty match everything.
 type exclusion struct {
 	Linters    []string
 	Path       string
@@ -42,28 +42,27 @@ type exclusion struct {
 	Text       string
 }
 
-// readRules reads upstream's rules. Their file is as old as golangci-lint's second format: 1.33.
+// readRules reads upstream's rules.
 func readRules(repository string) (r rules, err error) {
 	data, err := os.ReadFile(filepath.Join(repository, "hack", "golangci.yaml"))
 	if err == nil {
 		err = yaml.Unmarshal(data, &r)
 	}
-	return r, err
+	if err != nil {
+		return r, fmt.Errorf("upstream's rules for golangci-lint: %w", err)
+	}
+	return r, nil
 }
 
 // hides reports whether an exclusion hides a problem in a file of the repository.
 func (r rules) hides(p Problem, file string) bool {
-	linter := p.Check
-	if p.Check != logs && p.Check != names {
-		linter = "govet"
-	}
 	matches := func(pattern, text string) bool {
 		re, err := regexp.Compile(pattern)
 		return err == nil && re.MatchString(text)
 	}
 	return slices.ContainsFunc(r.Linters.Exclusions.Rules, func(x exclusion) bool {
-		return slices.Contains(x.Linters, linter) && matches(x.Path, file) && matches(x.Text, p.Check+": "+p.Message) &&
-			(x.PathExcept == "" || !matches(x.PathExcept, file))
+		return (len(x.Linters) == 0 || slices.Contains(x.Linters, p.linter())) && matches(x.Text, p.Check+": "+p.Message) &&
+			matches(x.Path, file) && (x.PathExcept == "" || !matches(x.PathExcept, file))
 	})
 }
 
@@ -108,8 +107,12 @@ type program struct {
 // programs are upstream's, as hack/verify-import-boss.sh and hack/verify-featuregates.sh run them.
 var programs = []program{
 	{"import-boss", "./cmd/import-boss", nil, regexp.MustCompile(`(?m)^ERROR: (.*)$`)},
-	{"feature-gates", "./test/compatibility_lifecycle", []string{"feature-gates", "verify"}, regexp.MustCompile(`(?s)Failed to verify (.*?)(?:exit status \d+\s*)?$`)},
+	{"feature-gates", "./test/compatibility_lifecycle", []string{"feature-gates", "verify"},
+		regexp.MustCompile(`(?s)Failed to verify (.*?)(?:exit status \d+\s*)?$`)},
 }
+
+// complaint matches an error in klog's format. import-boss logs that it could not load packages, and then ends as if it had found nothing.
+var complaint = regexp.MustCompile(`(?m)^[EF]\d{4} .+$`)
 
 // runPrograms runs upstream's programs about packages of Kubernetes.
 func runPrograms(ctx context.Context, s *kubetest.Sources, packages []string) ([]Problem, error) {
@@ -123,6 +126,10 @@ func runPrograms(ctx context.Context, s *kubetest.Sources, packages []string) ([
 		cmd.Env = append(cmd.Env, "GOWORK="+filepath.Join(s.Repository, "go.work"))
 		out, err := cmd.CombinedOutput()
 		found := p.problems.FindAllStringSubmatch(string(out), -1)
+		if line := complaint.Find(out); line != nil {
+			err = fmt.Errorf("%s", line)
+			found = nil
+		}
 		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && (!exited || len(found) == 0) {
 			var last tail.Lines
 			last.Write(out)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// sameDeclarations reports whether two versions of a Go file declare the same: they differ in function bodies and in imports at most, none of
-// which is replaced by another. No generator reads function bodies, so code that is generated from the file stays as it is.
+// sameDeclarations reports whether two versions of a Go file declare the same. They may differ in function bodies, and in imports if some
+// are only added or only removed. No generator reads function bodies, so code that is generated from the file stays as it is.
 func sameDeclarations(old, now []byte) bool {
 	textOld, importsOld, ok1 := declarations(old)
 	textNow, importsNow, ok2 := declarations(now)

@@ -20,9 +20,10 @@ func (t T) F() { fmt.Println(t) }
 		now  string
 		want bool
 	}{
-		"nothing":       {file, true},
-		"a body":        {strings.ReplaceAll(file, "fmt.Println(t)", "fmt.Print(t, 1)\n\t// a comment\n"), true},
-		"a new import":  {strings.ReplaceAll(strings.ReplaceAll(file, `import "fmt"`, "import (\n\t\"fmt\"\n\t\"os\"\n)"), "fmt.Println(t)", "os.Exit(1)"), true},
+		"nothing": {file, true},
+		"a body":  {strings.ReplaceAll(file, "fmt.Println(t)", "fmt.Print(t, 1)\n\t// a comment\n"), true},
+		"a new import": {strings.NewReplacer(`import "fmt"`, "import (\n\t\"fmt\"\n\t\"os\"\n)", "fmt.Println(t)", "os.Exit(1)").Replace(file),
+			true},
 		"no import":     {strings.ReplaceAll(strings.ReplaceAll(file, `import "fmt"`, ""), "fmt.Println(t)", ""), true},
 		"other import":  {strings.ReplaceAll(file, `"fmt"`, `fmt "log"`), false},
 		"dot import":    {strings.ReplaceAll(file, `"fmt"`, `. "fmt"`), false},
