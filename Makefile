@@ -90,6 +90,9 @@ endif
 $(COMPONENTS): $(MAGE)
 	+@$(call help_or,$(MAGE) component $(call quote,$@))
 
+# The program with the targets links no analyzers.
+lint: $(if $(filter y,$(PRINT_HELP)),,slipway)
+
 # The packer of releases is compiled in the same environment as the mage targets.
 slipway: $(MAGE)
 	+@$(call help_or,$(HANDED_ON) && env $(GO_ENV) $(MAGE) slipway)

@@ -8,13 +8,13 @@ import (
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/maintain/lint"
+	"slipway.build/pkg/maintain/lint/vettool"
 	"slipway.build/pkg/make/relink"
 )
 
 func main() {
 	relink.Main()
-	lint.Main()
+	vettool.Main()
 	s := session.Std()
 	s.UpdateBazel, s.StaleForBazel = generate.UpdateBazel, generate.StaleForBazel
 	os.Exit(cli.Main(s))

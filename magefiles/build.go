@@ -13,14 +13,12 @@ import (
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/maintain/lint"
 	"slipway.build/pkg/make/relink"
 )
 
 // Mage writes main, so what comes first in it is here. A variable with a value that means nothing stops every target before it begins.
 func init() {
 	relink.Main()
-	lint.Main()
 	if err := session.CheckVariables(os.Getenv); err != nil {
 		fmt.Fprintln(os.Stderr, "slipway:", err)
 		os.Exit(2)

@@ -24,7 +24,7 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/maintain/lint"
+	"slipway.build/pkg/maintain/lint/vettool"
 	"slipway.build/pkg/make/license"
 	"slipway.build/pkg/make/relink"
 	"slipway.build/pkg/mechanism/reapi/standin"
@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) {
 	relink.Main()
-	lint.Main()
+	vettool.Main()
 	slipway := func() {
 		license.Scan = scanFew()
 		s := session.Std()

@@ -169,6 +169,8 @@ var rules = []rule{
 		[]string{plan, release, docker, engine, catalog}},
 	{"maintain/lint", "find mistakes in the tree's code and in what patches change", "how problems are shown; which platforms a tree has",
 		[]string{plan, release, docker, engine, roads}},
+	{"maintain/lint/vettool", "the analyzers, as a tool of go vet", "which packages are analyzed, and what becomes of the problems",
+		[]string{plan, release, docker, engine, roads, network}},
 
 	{"mechanism/action", "run a graph: keys, records, skipping, the lock, events", "Kubernetes, Go, git, printing",
 		[]string{processes, network, children, "go/..."}},
@@ -265,9 +267,9 @@ var only = []struct {
 	{"github.com/bazelbuild/remote-apis/...", []string{"mechanism/reapi", "mechanism/reapi/standin"}},
 	{"github.com/magefile/mage/...", []string{"cli/generate"}},
 	{"github.com/bazelbuild/buildtools/...", []string{"cli/generate"}},
-	{"golang.org/x/tools/...", []string{"maintain/lint"}},
-	{"github.com/ashanbrown/forbidigo/...", []string{"maintain/lint"}},
-	{"sigs.k8s.io/logtools/...", []string{"maintain/lint"}},
+	{"golang.org/x/tools/...", []string{"maintain/lint/vettool"}},
+	{"github.com/ashanbrown/forbidigo/...", []string{"maintain/lint/vettool"}},
+	{"sigs.k8s.io/logtools/...", []string{"maintain/lint/vettool"}},
 }
 
 // tests are packages that only tests import.

@@ -23,6 +23,17 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
+const (
+	ToolName = "slipway-lint" // by which `go vet` starts the tool of package vettool
+
+	// Analyzers of upstream's, whose configuration is in files of these names beside the tool.
+	Logs  = "logcheck"
+	Names = "forbidigo"
+)
+
+// HasTool says that this program can be started as the tool.
+var HasTool bool
+
 // Options say what to look for, and where.
 type Options struct {
 	Platforms []catalog.Platform
@@ -50,7 +61,7 @@ func (p Problem) String() string {
 
 // linter returns the name that golangci-lint has for the check.
 func (p Problem) linter() string {
-	if p.Check == logs || p.Check == names {
+	if p.Check == Logs || p.Check == Names {
 		return p.Check
 	}
 	return "govet"
@@ -109,8 +120,8 @@ type linter struct {
 
 // prepare finds out what patches change, and how upstream configures analyzers.
 func prepare(s *kubetest.Sources, o Options) (*linter, error) {
-	if !isTool {
-		return nil, errors.New("this program has no analyzers: it does not call lint.Main")
+	if !HasTool {
+		return nil, errors.New("this program links no analyzers: package vettool has them")
 	}
 	l := &linter{Sources: s, Options: o, changed: map[string]map[int]bool{}, lines: map[string][]string{}}
 	touched, before, err := s.Touched()
@@ -134,7 +145,7 @@ func prepare(s *kubetest.Sources, o Options) (*linter, error) {
 	if err := errors.Join(os.RemoveAll(l.dir), os.MkdirAll(l.dir, 0o777)); err != nil { // a killed run has left it
 		return nil, err
 	}
-	tool := filepath.Join(l.dir, toolName)
+	tool := filepath.Join(l.dir, ToolName)
 	l.flags = []string{"-json", "-buildvcs=false", "-trimpath", "-tags=" + strings.Join(s.Tags, ","), "-vettool=" + tool}
 	if err := os.Symlink(program, tool); err != nil || s.Repository == "" {
 		return l, err
@@ -273,7 +284,7 @@ func (l *linter) add(on catalog.Platform, at, check, text string) error {
 		name, err := filepath.Rel(cmp.Or(l.Repository, l.Root), file)
 		isUpstream := l.Repository != "" && err == nil && filepath.IsLocal(name)
 		if isUpstream && (l.rules.hides(p, filepath.ToSlash(name)) || !l.All && !l.changed[filepath.ToSlash(name)][p.Line]) ||
-			!isUpstream && p.Check == names {
+			!isUpstream && p.Check == Names {
 			return nil
 		}
 	}

@@ -19,11 +19,6 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-func TestMain(m *testing.M) {
-	Main() // the test's program is a tool of go vet, too
-	os.Exit(m.Run())
-}
-
 // An environment is a kubetest.Go.
 type environment []string
 

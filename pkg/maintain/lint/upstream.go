@@ -86,14 +86,14 @@ func (r rules) write(repository, dir string) (flag string, err error) {
 		return "", err
 	}
 	sum := sha256.New()
-	for name, config := range map[string][]byte{names: list, logs: log} {
+	for name, config := range map[string][]byte{Names: list, Logs: log} {
 		if err := os.WriteFile(filepath.Join(dir, name), config, 0o666); err != nil {
 			return "", err
 		}
 	}
 	sum.Write(list)
 	sum.Write(log)
-	return "-" + names + ".rules=" + hex.EncodeToString(sum.Sum(nil)), nil
+	return "-" + Names + ".rules=" + hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // A program of upstream checks its repository.

@@ -1,4 +1,8 @@
-package lint
+// Package vettool has the analyzers of package lint. The slipway command links it. The program with the targets of make does not: analyzers
+// make it start later, and most of what make does takes milliseconds.
+//
+// What must never be in here: which packages are analyzed, and what becomes of the problems.
+package vettool
 
 import (
 	"crypto/sha256"
@@ -19,32 +23,22 @@ import (
 	"golang.org/x/tools/go/analysis/suite/vet"
 	"golang.org/x/tools/go/analysis/unitchecker"
 	logcheck "sigs.k8s.io/logtools/logcheck/pkg"
+
+	"slipway.build/pkg/maintain/lint"
 )
-
-// Names of analyzers that are configured by upstream's files.
-const (
-	logs  = "logcheck"
-	names = "forbidigo"
-)
-
-// toolName is the name by which `go vet` starts slipway as its tool.
-const toolName = "slipway-lint"
-
-// isTool means that this program calls Main, so that another process of it can be a tool.
-var isTool bool
 
 // Main makes the process a tool of `go vet` if it was started as one. It does not return then.
 func Main() {
-	isTool = true
-	if filepath.Base(os.Args[0]) != toolName {
+	lint.HasTool = true
+	if filepath.Base(os.Args[0]) != lint.ToolName {
 		return
 	}
 	if slices.Contains(os.Args, "-V=full") {
-		fmt.Printf("%s version devel buildID=%s\n", toolName, buildID())
+		fmt.Printf("%s version devel buildID=%s\n", lint.ToolName, buildID())
 		os.Exit(0)
 	}
 	log, _ := logcheck.Analyser()
-	if config := beside(logs); config != "" {
+	if config := beside(lint.Logs); config != "" {
 		if err := log.Flags.Set("config", config); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -62,7 +56,7 @@ func beside(name string) string {
 	return file
 }
 
-//go:embed tool.go
+//go:embed vettool.go
 var source []byte
 
 // analyzing matches the modules that analyzers are made of.
@@ -87,11 +81,11 @@ func buildID() string {
 // forbidden returns an analyzer that forbids names, by a list of patterns beside the tool: in JSON, each in the form that forbidigo's own
 // analyzer takes them by a flag. (It takes several such flags, of which go vet passes on one.) The flag -forbidigo.rules is for caches.
 func forbidden() *analysis.Analyzer {
-	a := &analysis.Analyzer{Name: names, Doc: "forbid names"}
+	a := &analysis.Analyzer{Name: lint.Names, Doc: "forbid names"}
 	a.Flags.String("rules", "", "identifies the configuration")
 	linter := sync.OnceValues(func() (*forbidigo.Linter, error) {
 		var patterns []string
-		data, err := os.ReadFile(beside(names))
+		data, err := os.ReadFile(beside(lint.Names))
 		if err == nil {
 			err = json.Unmarshal(data, &patterns)
 		}
@@ -101,7 +95,7 @@ func forbidden() *analysis.Analyzer {
 		return forbidigo.NewLinter(patterns, forbidigo.OptionAnalyzeTypes(true))
 	})
 	a.Run = func(pass *analysis.Pass) (any, error) {
-		if beside(names) == "" { // the tree's own modules need no Kubernetes
+		if beside(lint.Names) == "" { // the tree's own modules need no Kubernetes
 			return nil, nil
 		}
 		l, err := linter()
