@@ -24,7 +24,6 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/maintain/lint/vettool"
 	"slipway.build/pkg/make/license"
 	"slipway.build/pkg/make/relink"
 	"slipway.build/pkg/mechanism/reapi/standin"
@@ -33,7 +32,6 @@ import (
 
 func TestMain(m *testing.M) {
 	relink.Main()
-	vettool.Main()
 	slipway := func() {
 		license.Scan = scanFew()
 		s := session.Std()

@@ -18,7 +18,10 @@ func TestLintOfPatches(t *testing.T) {
 		"\nconst Unlisted featuregate.Feature = \"Unlisted\"\n\nfunc sum() [16]byte { return md5.Sum(nil) }\n")
 	tr.writePatch(t, "patches/0003-gate.patch", file, "var defaultVersionedKubernetesFeatureGates = ",
 		"\tUnlisted: {\n\t\t{Version: version.MustParse(\"1.99\"), Default: false, PreRelease: featuregate.Alpha},\n\t},")
-	found := tr.slipway(t, "lint", "--platform", runtime.GOOS+"/"+runtime.GOARCH, pkg).fails(t, 1)
+	found := tr.slipway(t, "lint", "--platform", runtime.GOOS+"/"+runtime.GOARCH, "--sarif", "lint.sarif", pkg).fails(t, 1)
+	if sarif := tr.read(t, "lint.sarif"); !strings.Contains(sarif, `"ruleId": "forbidigo"`) {
+		t.Errorf("the SARIF file lacks a problem:\n%s", sarif)
+	}
 	for _, part := range []string{
 		"/" + file + ":38:30: forbidigo: use of `md5.Sum` forbidden because",
 		`import-boss: "` + pkg + `" -> "github.com/google/cadvisor/lib/model" is forbidden by .import-restrictions`,

@@ -2,8 +2,7 @@ package tests
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -24,9 +23,10 @@ func newLint(o commands) *cobra.Command {
 		Long: `lint analyzes the packages that you name, or else those of the components' module, and always those in which the tree's patches
 change Kubernetes, for every platform of release.yaml. Packages are named as for slipway test.
 
-It reports what go vet reports, and what does not compile. In Kubernetes, it also reports what upstream's configuration of logcheck
-and forbidigo finds, imports that an .import-restrictions file forbids, and feature gates that upstream's list of versions lacks.
-Of Kubernetes, only problems on lines that patches add or change are reported, unless you use --all; //nolint comments hide problems.
+It reports what go vet finds, and what does not compile. In Kubernetes, it also reports what logcheck and forbidigo find with upstream's
+configuration, and, of packages that patches change, imports that an .import-restrictions file forbids and feature gates that are not in
+upstream's list. Problems of upstream's own, on lines that no patch adds or changes, are left out unless you use --all. A //nolint
+comment hides a problem, as in golangci-lint.
 
 The first run for a platform compiles what the packages import. Results are in Go's cache.
 
@@ -82,20 +82,12 @@ func (o commands) lint(ctx context.Context, packages []string, platforms, sarif 
 
 // showProblems prints problems, and returns an error if there are any.
 func (o commands) showProblems(problems []lint.Problem, on []catalog.Platform) error {
-	if o.JSON {
-		e := json.NewEncoder(o.Out)
-		e.SetIndent("", "  ")
-		if problems == nil {
-			problems = []lint.Problem{}
-		}
-		if err := e.Encode(problems); err != nil {
-			return err
-		}
-	} else if err := lint.Text(o.Out, problems, len(on)); err != nil {
-		return err
+	if problems == nil {
+		problems = []lint.Problem{} // in JSON, no problems are an empty list
 	}
-	if len(problems) > 0 {
-		return session.ShownError{Err: fmt.Errorf("%d problems", len(problems))}
+	err := o.Answer(problems, func(w io.Writer) error { return lint.Text(w, problems, len(on)) })
+	if err == nil && len(problems) > 0 {
+		err = session.ShownError{Err: errors.New(session.Count(len(problems), "problem"))}
 	}
-	return nil
+	return err
 }

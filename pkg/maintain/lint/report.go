@@ -1,10 +1,11 @@
 package lint
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+
+	"slipway.build/pkg/mechanism/report"
 )
 
 // Text writes problems for people. Platforms are named unless a problem is on all of them, of which there are n.
@@ -21,9 +22,9 @@ func Text(w io.Writer, problems []Problem, n int) error {
 	return nil
 }
 
-// SARIF writes problems in the Static Analysis Results Interchange Format, version 2.1.0. Files are relative to the tree's root.
+// SARIF writes problems as [report.SARIF] does. Files are relative to the tree's root.
 func SARIF(w io.Writer, problems []Problem) error {
-	type object = map[string]any
+	type object = report.Object
 	rules, results := []object{}, []object{}
 	seen := map[string]bool{}
 	for _, p := range problems {
@@ -40,10 +41,5 @@ func SARIF(w io.Writer, problems []Problem) error {
 		}
 		results = append(results, result)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(object{
-		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-		"runs": []object{{"tool": object{"driver": object{"name": "slipway", "rules": rules}}, "results": results}},
-	})
+	return report.SARIF(w, "https://slipway.build/docs/testing", rules, results)
 }

@@ -74,7 +74,7 @@ func (f ForPatches) Generate(ctx context.Context, t patched.Tree, report func(do
 		}
 	}
 	maps.DeleteFunc(changes, func(name string, c patch.Change) bool {
-		was, err := repo.ReadFile(name)
+		was, err := t.Unpatched(name)
 		return err == nil && !c.Removed && isCode(path.Base(name)) && sameDeclarations(was, c.Data)
 	})
 	affected := original.importers(touched(changes), importPath)

@@ -46,7 +46,7 @@ func newPlacer(dir, scratch string) (*placer, error) {
 			return nil, err
 		}
 	}
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxUnpacked))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func newPlacer(dir, scratch string) (*placer, error) {
 // place unpacks an object and writes it. The client of the cache has checked the digest of the compressed bytes, and the signer of the list
 // that of the object ([Share.Store]). It writes the entry last, so that no entry leads to bytes that are not there.
 func (p *placer) place(o object, packed []byte) error {
-	data, err := p.decoder.DecodeAll(packed, nil)
+	data, err := p.decoder.DecodeAll(packed, make([]byte, 0, o.size)) // a damaged one is not unpacked further than its size
 	if err == nil && int64(len(data)) != o.size {
 		err = errors.New("it has another size")
 	}

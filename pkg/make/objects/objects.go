@@ -284,7 +284,7 @@ func (o object) entry() action.Entry {
 // release, aws-sdk-go-v2/service/ec2 in Traefik, has 124 MiB that are not compressed.
 const maxPacked = 64 << 20
 
-// maxUnpacked is how many bytes an object may have that is fetched: a damaged one must not take all memory.
+// maxUnpacked is how many bytes an object may have that is fetched.
 const maxUnpacked = 1 << 30
 
 // errList reports a list that is signed but does not have the format.
@@ -304,7 +304,7 @@ func read(r *action.Result) ([]object, error) {
 		if err != nil || o.size < 0 || !parse(part[0], &o.action) || !parse(part[1], &o.output) {
 			return nil, fmt.Errorf("%w: %q", errList, e.Path)
 		}
-		if o.packed <= maxPacked {
+		if o.packed <= maxPacked && o.size <= maxUnpacked {
 			all = append(all, o)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -300,18 +299,4 @@ func (r *Repository) Find(file string) (m Module, rest string, ok bool) {
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
-}
-
-// ReadFile reads a file of the repository from the module that has it, by its slash-separated path.
-func (r *Repository) ReadFile(name string) ([]byte, error) {
-	var in Module
-	for _, m := range r.Modules {
-		if (m.Dir == "." || strings.HasPrefix(name, m.Dir+"/")) && len(m.Dir) > len(in.Dir) {
-			in = m
-		}
-	}
-	if in.Dir == "" {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
-	}
-	return os.ReadFile(filepath.Join(in.Source, filepath.FromSlash(strings.TrimPrefix(name, in.Dir+"/"))))
 }

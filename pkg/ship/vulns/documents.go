@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"slipway.build/pkg/mechanism/report"
 	"slipway.build/pkg/release"
 )
 
@@ -72,7 +73,7 @@ func (r *Report) product(p Place, f *Found) map[string]any {
 
 // SARIF writes the report in the Static Analysis Results Interchange Format, version 2.1.0.
 func (r *Report) SARIF(w io.Writer) error {
-	type object = map[string]any
+	type object = report.Object
 	rules, results := []object{}, []object{}
 	seen := map[string]bool{}
 	for _, f := range r.Found {
@@ -98,13 +99,7 @@ func (r *Report) SARIF(w io.Writer) error {
 			results = append(results, result)
 		}
 	}
-	return writeJSON(w, object{
-		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-		"runs": []object{{
-			"tool":    object{"driver": object{"name": "slipway", "informationUri": "https://slipway.build/docs/vulns", "rules": rules}},
-			"results": results,
-		}},
-	})
+	return report.SARIF(w, "https://slipway.build/docs/vulns", rules, results)
 }
 
 // location is a file of the release's folder, or the image.

@@ -48,6 +48,9 @@ func (o *Overlay) ReadFile(name string) ([]byte, error) {
 	return o.below.ReadFile(name)
 }
 
+// Unpatched returns the content of a file as it is without changes.
+func (o *Overlay) Unpatched(name string) ([]byte, error) { return o.below.ReadFile(name) }
+
 // Set changes a file.
 func (o *Overlay) Set(name string, c Change) { o.changes[name] = c }
 
