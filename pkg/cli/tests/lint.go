@@ -72,12 +72,13 @@ func (o commands) lint(ctx context.Context, packages []string, platforms, sarif 
 	if err != nil {
 		return err
 	}
+	shown := o.showProblems(problems, how.Platforms)
 	if sarif != "" {
 		if err := atomicfile.Write(sarif, 0o644, func(w io.Writer) error { return lint.SARIF(w, problems) }); err != nil {
 			return err
 		}
 	}
-	return o.showProblems(problems, how.Platforms)
+	return shown
 }
 
 // showProblems prints problems, and returns an error if there are any.

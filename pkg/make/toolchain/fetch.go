@@ -68,7 +68,7 @@ func Files(dir, platform string) (map[string]string, error) {
 // fetch downloads the pinned Go for a platform with the installed Go, and returns its GOROOT.
 func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string, error) {
 	name, want := moduleOf(pin.Version, platform), pin.Sums[platform]
-	// Without this sum in go.sum, the go command asks the checksum database, even if that is switched off. From 1.26.10 on it always asks.
+	// Without this sum in go.sum, the go command asks the checksum database, even if that is switched off. Go 1.26.10 asks in any case.
 	if err := writeSums(i.dir, name, want); err != nil {
 		return "", err
 	}
@@ -85,7 +85,8 @@ func (i *installed) fetch(ctx context.Context, pin Pin, platform string) (string
 	}
 	info := answers[0]
 	if info.Error != "" {
-		return "", fmt.Errorf("go mod download %s: %s: make it reachable, or install %s", name, info.Error, pin.Version)
+		err := fmt.Errorf("go mod download %s: %s: make it reachable, or install %s", name, info.Error, pin.Version)
+		return "", noDatabase(err)
 	}
 	if info.Sum != want {
 		return "", fmt.Errorf("%s: its sum is %s, and release.yaml has %s", name, info.Sum, want)
@@ -143,7 +144,7 @@ func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
 	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums.Bytes(), 0o666); err != nil {
 		return err
 	}
-	// The given sums count, but of toolchains the go command asks the checksum database all the same, from 1.26.10 on.
+	// The given sums count, but about toolchains, Go 1.26.10 asks the checksum database all the same.
 	for some := range slices.Chunk(code, 500) { // a command line has a limit
 		if err := g.fetch(ctx, dir, slices.Concat([]string{"mod", "download", "-json"}, some), "GOSUMDB=off"); err != nil {
 			return err
@@ -151,7 +152,7 @@ func (g *Go) Fetch(ctx context.Context, modules []module.Pinned) error {
 	}
 	if len(toolchains) > 0 {
 		if err := g.fetch(ctx, dir, slices.Concat([]string{"mod", "download", "-json"}, toolchains)); err != nil {
-			return err
+			return noDatabase(err)
 		}
 	}
 	var lists errgroup.Group
@@ -179,6 +180,15 @@ func (g *Go) fetch(ctx context.Context, dir string, args []string, env ...string
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// noDatabase adds to the error of a download of toolchains what to do if the user has switched the checksum database off.
+func noDatabase(err error) error {
+	if err != nil && strings.Contains(err.Error(), "checksum database disabled") {
+		return fmt.Errorf("%w: some versions of the go command ask it about toolchains in any case: unset GOSUMDB, or name a folder that "+
+			"has the toolchain in SLIPWAY_INPUTS", err)
+	}
+	return err
 }
 
 // An Answer is what a go command prints with -json about a module.

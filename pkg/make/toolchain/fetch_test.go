@@ -2,6 +2,7 @@ package toolchain
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,5 +115,15 @@ func TestFolderMadeOfFilesIsTheRelease(t *testing.T) {
 		if _, got := files[name]; got != want {
 			t.Errorf("%s is among the files: %v, want %v", name, got, want)
 		}
+	}
+}
+
+func TestSwitchedOffDatabaseIsExplained(t *testing.T) {
+	err := errors.New("golang.org/toolchain@v0.0.1-go1.26.10.linux-arm64: verifying go.mod: checksum database disabled by GOSUMDB=off")
+	if got := noDatabase(err); !errors.Is(got, err) || !strings.Contains(got.Error(), "unset GOSUMDB") {
+		t.Errorf("error %v", got)
+	}
+	if other := errors.New("no such host"); noDatabase(other) != other || noDatabase(nil) != nil {
+		t.Error("other errors change")
 	}
 }
