@@ -88,7 +88,7 @@ func TestAbandonedConflictIsTriedAgain(t *testing.T) {
 	w.git("switch", "-q", "-c", "experiment")
 	w.commit("Three", "pkg/kubelet.go", "Three = 3", "Three = 33")
 	w.git("switch", "-q", "main")
-	if err := w.Unsaved(t.Context()); err == nil || !strings.Contains(err.Error(), "1 commits on other branches") {
+	if err := w.Unsaved(t.Context()); err == nil || !strings.Contains(err.Error(), "1 commit on other branches") {
 		t.Errorf("unsaved: %v", err)
 	}
 	if _, err := w.Edit(t.Context(), false); !errors.As(err, &stopped) || stopped.Conflict == nil {

@@ -284,7 +284,7 @@ func TestWorkIsNeverLost(t *testing.T) {
 	w.git("switch", "-q", "-c", "experiment")
 	w.commit("Three", "pkg/kubelet.go", "Three = 3", "Three = 33")
 	w.git("switch", "-q", "main")
-	refused("another branch", "1 commits on other branches", w.Unsaved(t.Context()))
+	refused("another branch", "1 commit on other branches", w.Unsaved(t.Context()))
 	w.git("branch", "-q", "-D", "experiment")
 	w.git("checkout", "-q", "v1.99.1")
 	if _, err := w.Save(t.Context(), false); err == nil || !strings.Contains(err.Error(), "on no branch") || len(w.patches()) != 3 {

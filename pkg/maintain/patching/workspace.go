@@ -181,7 +181,15 @@ func (r *record) unsaved(ctx context.Context, repo *git.Repo) error {
 	if err != nil || elsewhere == "0" {
 		return err
 	}
-	return &UnsavedError{r.Project, repo.Dir, elsewhere + " commits on other branches"}
+	return &UnsavedError{r.Project, repo.Dir, countCommits(elsewhere) + " on other branches"}
+}
+
+// countCommits returns a number of commits in words.
+func countCommits(n string) string {
+	if n == "1" {
+		return "1 commit"
+	}
+	return n + " commits"
 }
 
 // unsavedHere is like unsaved, but does not look at branches that are not checked out: they stay when a copy is used again.
