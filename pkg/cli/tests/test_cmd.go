@@ -62,7 +62,7 @@ func (o commands) testCmd(ctx context.Context, suites []string, list bool) error
 // withTests opens the tests of a tree, and calls f with them. Meanwhile no other run can use the copy of upstream's repository.
 func (o commands) withTests(ctx context.Context, p *project.Project, how kubetest.Options, f func(*kubetest.Sources) error) error {
 	if o.Road == "container" {
-		return badrequest.Mark(errors.New("these tests run on this machine, not in a container: leave out ROAD or --road"))
+		return badrequest.Mark(errors.New("tests and lint run on this machine, not in a container: leave out ROAD or --road"))
 	}
 	tree, err := o.testTree(ctx, p, how)
 	if err != nil {
