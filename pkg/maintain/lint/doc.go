@@ -14,8 +14,8 @@
 //
 // # How
 //
-// slipway is its own tool: `go vet -vettool` starts it for each package, see package vettool. So dependencies are compiled once, with the flags of
-// a release, and results are in Go's cache. It works where tests do, in a copy of upstream's repository: see package kubetest.
+// slipway is its own tool: `go vet -vettool` starts it for each package, see package vettool. So dependencies are compiled once, with the
+// flags of a release, and results are in Go's cache. It works where tests do, in a copy of upstream's repository: see package kubetest.
 //
 // # What must never be in here
 //
