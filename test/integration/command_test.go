@@ -132,13 +132,23 @@ func spendTime(name string, d time.Duration) {
 	spent.by[name] += d
 }
 
-// printSpent prints the seconds of processor time for the table of test/slowest.
+// spentBy returns the processor time of a test's commands that have ended.
+func spentBy(name string) time.Duration {
+	spent.Lock()
+	defer spent.Unlock()
+	return spent.by[name]
+}
+
+// printSpent prints the seconds of processor time of what tests share for the table of test/slowest.
 func printSpent() {
 	var own syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &own) == nil {
 		spendTime("(the tests themselves)", time.Duration(own.Utime.Nano()+own.Stime.Nano()))
 	}
 	for name, d := range spent.by {
+		if !strings.HasPrefix(name, "(") {
+			continue // its test has said so
+		}
 		fmt.Printf("processor %.1f %s\n", d.Seconds(), name)
 	}
 }

@@ -47,6 +47,7 @@ func (l *lane) join(t *testing.T) {
 	l.last = mine
 	l.mu.Unlock()
 	t.Cleanup(func() {
+		t.Attr(processor, fmt.Sprintf("%.1f", spentBy(t.Name()).Seconds()))
 		lanes.Delete(t.Name())
 		close(mine)
 	})
@@ -77,6 +78,8 @@ func joined(t *testing.T) *lane {
 	return in
 }
 
-// waited is an attribute of a test: the seconds that its duration has from waiting for other tests. The table of test/slowest
-// subtracts them.
-const waited = "waited"
+// Attributes of a test, which the table of test/slowest reads.
+const (
+	waited    = "waited"    // the seconds that its duration has from waiting for other tests
+	processor = "processor" // the seconds of processor time of the commands that it ran
+)

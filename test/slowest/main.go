@@ -4,9 +4,9 @@
 //	make test-integration 2>&1 | go run ./test/slowest
 //
 // Subtests are listed if they took half a minute or more. The attribute "waited" of a test is the time that it waited for other tests, and
-// is subtracted. Processor time is read from lines such as "processor 12.3 TestName". What tests share is listed by its name in
-// parentheses. Containers and clusters are not in it: they are no children of a command. Before the table, the output of failed tests is
-// repeated, since it may be far above.
+// is subtracted; "processor" is the processor time of its commands. That of what tests share is read from lines such as "processor 12.3
+// (the release)", and listed by its name in parentheses. Containers and clusters are not in it: they are no children of a command. Before
+// the table, the output of failed tests is repeated, since it may be far above.
 package main
 
 import (
@@ -53,7 +53,7 @@ var (
 	running   = regexp.MustCompile(`^=== (?:RUN|PAUSE|CONT|NAME) +(\S+)$`)
 	ended     = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)$`)
 	spent     = regexp.MustCompile(`^processor ([\d.]+) (.+)$`)
-	attribute = regexp.MustCompile(`^=== ATTR +(\S+) waited ([\d.]+)$`)
+	attribute = regexp.MustCompile(`^=== ATTR +(\S+) (waited|processor) ([\d.]+)$`)
 )
 
 // copyRows copies all lines, and returns the tests whose end they report, and seconds of processor time by name.
@@ -66,7 +66,8 @@ func copyRows(in io.Reader, out io.Writer) (rows []row, processor map[string]flo
 	for lines.Scan() {
 		text := lines.Text()
 		if m := attribute.FindStringSubmatch(text); m != nil {
-			current, waited[m[1]] = m[1], seconds(m[2])
+			current = m[1]
+			map[string]map[string]float64{"waited": waited, "processor": processor}[m[2]][m[1]] = seconds(m[3])
 		} else if m := spent.FindStringSubmatch(text); m != nil {
 			processor[m[2]] = seconds(m[1])
 		} else if m := ended.FindStringSubmatch(text); m != nil {

@@ -28,7 +28,7 @@ func TestTableHasTheSlowestTestsFirst(t *testing.T) {
     --- SKIP: TestSlow/short (3.00s)
 --- PASS: TestPatient (61.25s)
 processor 12.5 (the release)
-processor 3.0 TestSlow
+=== ATTR  TestSlow processor 3.0
 processor 40.0 (a copy)
 ok  	example.test/a	72.000s`
 	var out strings.Builder
