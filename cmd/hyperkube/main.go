@@ -33,6 +33,9 @@ import (
 	kubeadm "k8s.io/kubernetes/cmd/kubeadm/app"
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+
+	cloudmanager "slipway.build/cmd/cloud-controller-manager/app"
+	convert "slipway.build/cmd/kubectl-convert/app"
 )
 
 // components maps names to functions that run components. They also construct them, since some components
@@ -40,6 +43,14 @@ import (
 var components = map[string]func(){
 	"apiextensions-apiserver": func() {
 		run(apiextensions.NewServerCommand(server.SetupSignalContext(), os.Stdout, os.Stderr))
+	},
+	"cloud-controller-manager": func() {
+		command, err := cloudmanager.NewCommand()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		run(command)
 	},
 	"kube-aggregator": func() {
 		run(aggregator.NewCommandStartAggregator(server.SetupSignalContext(), aggregator.NewDefaultOptions(os.Stdout, os.Stderr)))
@@ -53,7 +64,8 @@ var components = map[string]func(){
 		_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
 		util.CheckErr(cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()))
 	},
-	"kubelet": func() { run(kubelet.NewKubeletCommand(context.Background())) },
+	"kubectl-convert": func() { run(convert.NewCommand()) },
+	"kubelet":         func() { run(kubelet.NewKubeletCommand(context.Background())) },
 }
 
 func run(c *cobra.Command) { os.Exit(cli.Run(c)) }

@@ -103,6 +103,8 @@ func newLie(lie string) func(*http.Request) *http.Response {
 			replaceBody(r, `"resourceVersion":"[0-9]*"`, `"resourceVersion":""`)
 		case lie == "watch" && query.Has("watch") && !query.Has("fieldSelector"): // not those by which kubectl waits
 			query.Del("resourceVersion")
+		case lie == "resource-version":
+			query.Del("resourceVersionMatch") // then a version and all later ones are meant
 		case lie == "selectors":
 			query.Del("labelSelector")
 		case lie == "patch" && r.Method == http.MethodPatch:

@@ -164,6 +164,7 @@ var faultsOfTheAPI = []faulty{
 	{"updates are forgotten", lyingServer("storage"), time.Minute, []string{"api/storage"}},
 	{"updates never conflict", lyingServer("conflict"), time.Minute, []string{"api/conflict"}},
 	{"watches begin anywhere", lyingServer("watch"), time.Minute, []string{"api/watch"}},
+	{"lists have the objects of any later version", lyingServer("resource-version"), time.Minute, []string{"api/resource-version"}},
 	{"labels select nothing", lyingServer("selectors"), time.Minute, []string{"api/selectors"}},
 	{"patches are forgotten", lyingServer("patch"), time.Minute, []string{"api/patch"}},
 	{"there are no custom resources", lyingServer("custom-resource"), time.Minute, []string{"api/custom-resource"}},
@@ -221,7 +222,7 @@ var faultsOfPrograms = []faulty{
 	{"the leader is not elected", changedManager("--leader-elect=true", "--leader-elect=false"), time.Minute,
 		[]string{"controllers/leader-election"}},
 	{"kubelets are stopped", stopped("kubelet"), time.Minute, []string{
-		"components/kubelet", "scheduler/node-name", "kubelet/logs", "kubelet/exec", "kubelet/port-forward", "kubelet/liveness",
+		"components/kubelet", "scheduler/node-name", "metrics/components", "kubelet/dead-containers", "kubelet/logs", "kubelet/exec", "kubelet/port-forward", "kubelet/liveness",
 		"kubelet/readiness", "kubelet/volumes",
 		"kubelet/memory-limit", "kubelet/eviction", "kubelet/static-pod", "services/environment", "scheduler/out-of-cpu",
 		"kubelet/probes", "kubelet/restart-policy", "kubelet/init-containers", "kubelet/quality-of-service", "kubelet/image-pull",

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,5 +40,31 @@ func TestTestTarballHoldsProgramsThatStart(t *testing.T) {
 				t.Errorf("it does not print %q: %v", tt.says, got)
 			}
 		})
+	}
+	t.Run("hyperkube", func(t *testing.T) { hyperkubeRunsEveryComponent(t, filepath.Join(dir, "kubernetes/test/bin/hyperkube"), version) })
+}
+
+func hyperkubeRunsEveryComponent(t *testing.T, hyperkube, version string) {
+	run(t, "", nil, hyperkube, "no-such-component").fails(t, 2, "no-such-component", "kube-apiserver")
+	dir := t.TempDir()
+	for name, args := range map[string][]string{
+		"cloud-controller-manager": {"--version"}, "kube-aggregator": {"--help"}, "kube-apiserver": {"--version"},
+		"kube-controller-manager": {"--version"}, "kube-proxy": {"--version"}, "kube-scheduler": {"--version"},
+		"kubeadm": {"version"}, "kubectl": {"version", "--client"}, "kubectl-convert": {"--help"}, "kubelet": {"--version"},
+		"apiextensions-apiserver": {"--help"},
+	} {
+		says := version
+		if args[0] == "--help" {
+			says = "--v Level" // all have this flag
+		}
+		link := filepath.Join(dir, name)
+		if err := os.Symlink(hyperkube, link); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range [][]string{append([]string{hyperkube, name}, args...), append([]string{link}, args...)} {
+			if got := run(t, dir, nil, line[0], line[1:]...).ok(t); !strings.Contains(got.stdout, says) {
+				t.Errorf("it does not print %q: %v", says, got)
+			}
+		}
 	}
 }

@@ -189,28 +189,6 @@ func keepSysctls(t *testing.T, names ...string) {
 	}
 }
 
-func TestHyperkubeRunsEveryComponent(t *testing.T) {
-	r := baseline(t)
-	r.make(t, "hyperkube").ok(t)
-	t.Cleanup(func() { r.remove(t, hostBin("hyperkube")) })
-	hyperkube := r.path("_output/bin/hyperkube")
-	run(t, r.dir, nil, hyperkube, "no-such-component").fails(t, 2, "no-such-component", "kube-apiserver")
-	for _, name := range []string{"kubelet", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
-		if got, want := run(t, r.dir, nil, hyperkube, name, "--version").ok(t).stdout, "Kubernetes "+r.version+"\n"; got != want {
-			t.Errorf("hyperkube %s --version prints %q, want %q", name, got, want)
-		}
-	}
-	link := filepath.Join(t.TempDir(), "kubectl")
-	if err := os.Symlink(hyperkube, link); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{hyperkube, "kubectl", "version", "--client"}, {link, "version", "--client"}} {
-		if got := run(t, r.dir, nil, args[0], args[1:]...).ok(t).stdout; !strings.HasPrefix(got, "Client Version: "+r.version+"\n") {
-			t.Errorf("%q prints %q, want the version %s", args, got, r.version)
-		}
-	}
-}
-
 func TestStampMatchesTheCommit(t *testing.T) {
 	r := baseline(t)
 	s := r.stamp(t)

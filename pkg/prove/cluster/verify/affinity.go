@@ -16,11 +16,21 @@ func nodeAffinityRequired(e *env) {
 		"[{matchExpressions: [{key: " + e.label() + ", operator: In, values: [ssd, nvme]}]}]}}}")
 }
 
+// waitsForLabel requires that a Pod with a field waits for a node with the label, and that it stays there when the label is gone.
 func (e *env) waitsForLabel(field string) {
+	const unmatched = "didn't match Pod's node affinity/selector"
 	e.apply(pod("web", "wait", spec(field)))
-	e.waits("web", "didn't match Pod's node affinity/selector")
+	e.waits("web", unmatched)
 	e.labelNode(e.lastNode(), "ssd")
 	e.on("web", e.lastNode())
+	e.ready("web")
+	uid := e.get("pod/web", "{.metadata.uid}")
+	e.kubectl("label", "node", e.lastNode(), e.label()+"-")
+	e.apply(pod("late", "wait", spec(field)))
+	e.waits("late", unmatched) // by then, the label is gone for all
+	during("without the label", func() {
+		e.is("pod/web", "{.metadata.uid} {.status.phase}{.metadata.deletionTimestamp}", uid+" Running")
+	})
 }
 
 // Pods run on the node that they prefer, and a Pod that prefers what no node has runs anyway.
@@ -98,13 +108,27 @@ func affinityOperators(e *env) {
 	}
 }
 
-// A Pod that must be near another is pending until that exists, and runs on its node.
+// A Pod that must be near another is pending until that exists in its own namespace, or in one that it names, and runs on its node. It has
+// to say what near is.
 func podAffinity(e *env) {
-	e.apply(pod("web", "wait", spec("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
-		"[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cache}}}]}}")))
-	e.waits("web", "didn't match pod affinity rules")
+	other := e.namespace + "-more"
+	e.kubectl("create", "namespace", other)
+	e.cleanup(func() { e.kubectl("delete", "namespace", other, "--ignore-not-found", "--wait=false") })
+	near := func(name, key, more string) string {
+		return pod(name, "wait", spec("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+			"[{topologyKey: \""+key+"\", labelSelector: {matchLabels: {app: cache}}"+more+"}]}}"))
+	}
+	refused("topologyKey: Required value", func() string { e.apply(near("anywhere", "", "")); return "" })
+	const host, unmatched = "kubernetes.io/hostname", "didn't match pod affinity rules"
+	e.apply(near("web", host, "") + near("far", host, ", namespaces: ["+other+"]"))
+	for _, name := range []string{"web", "far"} {
+		e.waits(name, unmatched)
+	}
 	e.apply(pod("cache", "wait"))
 	e.on("web", e.scheduled("cache"))
+	e.waits("far", unmatched)
+	e.apply(pod("cache", "wait", metadata("namespace: "+other), spec("nodeName: "+e.lastNode())))
+	e.on("far", e.lastNode())
 }
 
 // Pods that must be apart run on different nodes, and one more is pending until one of them is deleted.

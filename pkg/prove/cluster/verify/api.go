@@ -15,6 +15,7 @@ var apiChecks = group("api", nil,
 	Check{Name: "storage", run: storage},
 	Check{Name: "conflict", run: conflict},
 	Check{Name: "watch", run: watch},
+	Check{Name: "resource-version", run: resourceVersion},
 	Check{Name: "selectors", run: selectors},
 	Check{Name: "patch", run: patch},
 	Check{Name: "custom-resource", run: customResource},
@@ -104,7 +105,34 @@ func watch(e *env) {
 	})
 }
 
-// Label selectors, by equality and by set, and field selectors narrow lists.
+// A list has the latest objects, those at a version, or those at a version or later. A version that is yet to come is refused.
+func resourceVersion(e *env) {
+	path := "/api/v1/namespaces/" + e.namespace + "/secrets"
+	has := func(parameters, want string) (version string) {
+		got := getJSON[struct {
+			object
+			Items []object
+		}](e, path+parameters)
+		var names []string
+		for _, o := range got.Items {
+			names = append(names, o.Metadata.Name)
+		}
+		if all := strings.Join(names, " "); all != want {
+			fail("the list %s has %q, want %q", parameters, all, want)
+		}
+		return got.Metadata.ResourceVersion
+	}
+	e.kubectl("create", "secret", "generic", "one")
+	before := has("", "one")
+	e.kubectl("create", "secret", "generic", "two")
+	after := has("", "one two")
+	has("?resourceVersionMatch=Exact&resourceVersion="+before, "one")
+	has("?resourceVersionMatch=NotOlderThan&resourceVersion="+after, "one two")
+	e.until(func() { has("?resourceVersion=0", "one two") }) // any version will do, an old one, too
+	e.refused("Too large resource version", "get", "--raw", path+"?resourceVersionMatch=NotOlderThan&resourceVersion=9"+after)
+}
+
+// Label selectors, by equality and by set, and field selectors by fields that have an index narrow lists.
 func selectors(e *env) {
 	for name, labels := range map[string]string{"one": "tier=front", "two": "tier=back", "three": "tier=back,old=very"} {
 		e.apply(`{apiVersion: v1, kind: Secret, type: $type, metadata: {name: $name, labels: {$labels}}}`,
@@ -116,6 +144,7 @@ func selectors(e *env) {
 		{"--selector=tier,!old", "one two"},
 		{"--selector=tier!=front,tier", "three two"},
 		{"--field-selector=metadata.name=two", "two"},
+		{"--field-selector=metadata.name!=two", "one three"},
 		{"--field-selector=type=example.com/three", "three"},
 		{"--field-selector=metadata.namespace=elsewhere", ""},
 	} {
@@ -123,6 +152,7 @@ func selectors(e *env) {
 			fail("%s finds %q, want %q", tt.flag, got, tt.want)
 		}
 	}
+	e.refused("field label not supported: data", "get", "secrets", "--field-selector=data=a")
 }
 
 // Each kind of patch does what it says, and server-side apply keeps another manager's fields unless forced.

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +27,7 @@ import (
 var kubeletChecks = group("kubelet", []string{scheduler, kubelet},
 	Check{Name: "eviction", Long: true, run: eviction},
 	Check{Name: "logs", run: logs},
+	Check{Name: "dead-containers", run: deadContainers},
 	Check{Name: "exec", run: execute},
 	Check{Name: "port-forward", run: portForward},
 	Check{Name: "liveness", run: liveness},
@@ -59,6 +62,24 @@ func logs(e *env) {
 	says("again", "--previous", "again")
 }
 
+// Of the containers of a Pod that have ended, a kubelet keeps the last one, and deletes the others with their logs.
+func deadContainers(e *env) {
+	node := e.lastNode()
+	e.apply(pod("again", "read /etc/hostname", spec("nodeName: "+node)))
+	e.wait("jsonpath={.metadata.uid}", "pod/again")
+	folder := e.NodeFile(node, "var-log", "pods", e.namespace+"_again_"+e.get("pod/again", "{.metadata.uid}"), "main")
+	first := filepath.Join(folder, "0.log")
+	e.until(func() { must(os.Stat(first)) })
+	e.until(func() {
+		if _, err := os.Stat(first); !errors.Is(err, os.ErrNotExist) {
+			fail("%s is still there (%v) after %s restarts", first, err, e.get("pod/again", "{.status.containerStatuses[0].restartCount}"))
+		}
+	})
+	if said := e.kubectl("logs", "again", "--previous"); strings.TrimSpace(said) != "again" {
+		fail("the log of the last container that has ended is %q", said)
+	}
+}
+
 // A command in a container reads standard input, and its output and exit code come back.
 func execute(e *env) {
 	e.apply(pod("web", "wait"))
@@ -78,9 +99,19 @@ func execute(e *env) {
 func portForward(e *env) {
 	e.apply(pod("web", "serve 127.0.0.1:8080")) // out of reach for all others
 	e.ready("web")
+	address, stop := e.forward("web", "8080")
+	defer stop()
+	e.until(func() {
+		if name := e.httpGet("http://" + address + "/hostname"); name != "web" {
+			fail("%q answers at the port, want web", name)
+		}
+	})
+}
+
+// forward makes a port of this machine lead to one of a Pod, and returns its address.
+func (e *env) forward(pod, port string, flags ...string) (address string, stop func()) {
 	limited, cancel := context.WithCancel(e.ctx)
-	defer cancel()
-	c := e.command(limited, e.Kubeconfig(), "port-forward", "pod/web", ":8080", "--address=127.0.0.1")
+	c := e.command(limited, e.Kubeconfig(), append([]string{"port-forward", "pod/" + pod, ":" + port, "--address=127.0.0.1"}, flags...)...)
 	var said bytes.Buffer
 	out, in := io.Pipe()
 	c.Stdout, c.Stderr = in, &said
@@ -89,20 +120,18 @@ func portForward(e *env) {
 		defer close(ended)
 		in.CloseWithError(child.Run(c, syscall.SIGKILL, nil))
 	}()
-	defer func() { out.Close(); cancel(); <-ended }()
+	stop = func() { out.Close(); cancel(); <-ended }
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
+		stop()
 		fail("kubectl port-forward prints nothing (%v): %s", lines.Err(), said.String())
 	}
-	found := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
-	if found == "" {
+	address = regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
+	if address == "" {
+		stop()
 		fail("kubectl port-forward does not name the port: %q", lines.Text())
 	}
-	e.until(func() {
-		if name := e.httpGet("http://" + found + "/hostname"); name != "web" {
-			fail("%q answers at the port, want web", name)
-		}
-	})
+	return address, stop
 }
 
 // An image that no registry has, or that may not be pulled, keeps a container waiting. One that is there is not pulled again, unless the
@@ -211,7 +240,8 @@ func staticPod(e *env) {
 	e.wait("delete", name)
 }
 
-// Each node reports its addresses, versions, resources and conditions, and its kubelet renews a lease.
+// Each node reports its addresses, versions and conditions, the processors and memory of the machine and what Pods may have of them, and
+// its kubelet renews a lease.
 func nodeStatus(e *env) {
 	for _, n := range e.nodes {
 		what := "node/" + n.Name
@@ -224,6 +254,8 @@ func nodeStatus(e *env) {
 		} {
 			e.is(what, path, want)
 		}
+		e.is(what, "{.status.capacity.cpu}", strconv.Itoa(runtime.NumCPU()))
+		e.is(what, "{.status.capacity.memory}", memoryOfMachine())
 		for _, resource := range []string{"cpu", "memory", "pods"} {
 			if amount := e.get(what, "{.status.allocatable."+resource+"}"); amount == "" || amount == "0" {
 				fail("%s has %q of %s for Pods", what, amount, resource)
@@ -242,6 +274,13 @@ func nodeStatus(e *env) {
 			}
 		})
 	}
+}
+
+// memoryOfMachine returns how much memory this machine has, as a kubelet reports it.
+func memoryOfMachine() string {
+	var kib int64
+	must(fmt.Sscanf(string(must(os.ReadFile("/proc/meminfo"))), "MemTotal: %d kB", &kib))
+	return fmt.Sprintf("%dKi", kib)
 }
 
 // Each kubelet reports, at its endpoint configz, the configuration of its file. What the kubelet does with it is not checked

@@ -5,12 +5,62 @@ import (
 	"strings"
 )
 
-// What metrics-server measures.
-var metricsChecks = group("metrics", []string{kubelet, kubeProxy, metricsServer},
-	Check{Name: "nodes", run: metricsOfNodes},
-	Check{Name: "pods", Needs: []string{scheduler}, run: metricsOfPods},
-	Check{Name: "autoscaling", Long: true, Needs: []string{scheduler}, run: autoscaling},
+// What components say of themselves, and what metrics-server measures.
+var metricsChecks = group("metrics", []string{kubelet, kubeProxy},
+	Check{Name: "components", run: metricsOfComponents},
+	Check{Name: "nodes", Needs: []string{metricsServer}, run: metricsOfNodes},
+	Check{Name: "pods", Needs: []string{scheduler, metricsServer}, run: metricsOfPods},
+	Check{Name: "autoscaling", Long: true, Needs: []string{scheduler, metricsServer}, run: autoscaling},
 )
+
+// Each component of Kubernetes has metrics, its version among them, for who has a role that may read them, and for nobody else. Those of
+// kube-proxy, etcd and CoreDNS are for all who reach them.
+func metricsOfComponents(e *env) {
+	e.cleanup(func() {
+		e.kubectl("delete", "clusterrole/"+e.namespace, "clusterrolebinding/"+e.namespace, "--ignore-not-found")
+	})
+	e.kubectl("create", "clusterrole", e.namespace, "--verb=get", "--non-resource-url=/metrics")
+	e.kubectl("patch", "clusterrole/"+e.namespace, "--type=json",
+		`--patch=[{"op": "add", "path": "/rules/-", "value": {"apiGroups": [""], "resources": ["nodes/metrics"], "verbs": ["get"]}}]`)
+	e.kubectl("create", "clusterrolebinding", e.namespace, "--clusterrole="+e.namespace, "--serviceaccount="+e.namespace+":default")
+	token := e.token()
+	version := fmt.Sprintf(`git_version="%s"`, e.Version)
+	says := func(what, url, token, want string) {
+		during("metrics of "+what, func() {
+			e.until(func() {
+				if text := e.bear(token, url+"/metrics"); !strings.Contains(text, want) {
+					fail("%s/metrics lacks %q", url, want)
+				}
+			})
+		})
+	}
+	secured := func(what, url string) {
+		says(what, url, token, version)
+		during("metrics of "+what+" without a token", func() {
+			refused("answers 40", func() string { return e.bear("", url+"/metrics") })
+		})
+	}
+	forwarded := func(label, port string, steps func(address string)) {
+		name := e.get("pods", "{.items[0].metadata.name}", "--namespace=kube-system", "--selector="+label)
+		address, stop := e.forward(name, port, "--namespace=kube-system")
+		defer stop()
+		steps(address)
+	}
+	secured(apiServer, "https://"+e.nodes[0].Address+":6443")
+	for _, n := range e.nodes {
+		secured("kubelet of "+n.Name, "https://"+n.Address+":10250")
+	}
+	for name, port := range map[string]string{controllerManager: "10257", scheduler: "10259"} {
+		forwarded(podLabels[name], port, func(address string) { secured(name, "https://"+address) })
+	}
+	for _, tt := range []struct{ name, label, port, want string }{
+		{kubeProxy, podLabels[kubeProxy], "10249", version},
+		{"etcd", "component=etcd", "2381", "etcd_server_has_leader 1"},
+		{coreDNS, podLabels[coreDNS], "9153", "coredns_build_info{"},
+	} {
+		forwarded(tt.label, tt.port, func(address string) { says(tt.name, "http://"+address, "", tt.want) })
+	}
+}
 
 // kubectl top shows how busy each node is.
 func metricsOfNodes(e *env) {

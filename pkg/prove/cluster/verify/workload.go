@@ -143,23 +143,30 @@ func scaleDown(e *env) {
 	e.becomes("pods", "{.items[*].metadata.name}", dear)
 }
 
-// Pods that have lost their ReplicaSet run on, and a ReplicaSet with the same selector adopts them instead of creating new ones.
+// Pods that have lost their ReplicaSet or StatefulSet run on, and another one with the same selector adopts them instead of creating new ones.
 func adoption(e *env) {
+	e.adopts("ReplicaSet", "replicas: 2")
+	e.adopts("StatefulSet", "serviceName: web\n  replicas: 2\n  podManagementPolicy: Parallel")
+}
+
+func (e *env) adopts(kind, spec string) {
+	set := strings.ToLower(kind) + "/web"
 	twoReady := func() {
-		e.workload("ReplicaSet", "replicas: 2", "1")
-		e.wait("jsonpath={.status.readyReplicas}=2", "replicaset/web")
+		e.workload(kind, spec, "1")
+		e.wait("jsonpath={.status.readyReplicas}=2", set)
 	}
 	twoReady()
 	const uids, owners = "{.items[*].metadata.uid}", "{.items[*].metadata.ownerReferences[*].uid}"
 	before := e.get("pods", uids)
-	e.kubectl("delete", "replicaset/web", "--cascade=orphan")
+	e.kubectl("delete", set, "--cascade=orphan")
 	e.becomes("pods", owners, "")
 	twoReady()
-	uid := e.get("replicaset/web", "{.metadata.uid}")
+	uid := e.get(set, "{.metadata.uid}")
 	e.becomes("pods", owners, uid+" "+uid)
 	if after := e.get("pods", uids); after != before {
-		fail("the Pods were %s, and are %s", before, after)
+		fail("the Pods of the %s were %s, and are %s", kind, before, after)
 	}
+	e.kubectl("delete", set, "--cascade=foreground")
 }
 
 // A ReplicationController, the oldest of the controllers, replaces a Pod that was deleted.
