@@ -41,7 +41,9 @@ func TestTestTarballHoldsProgramsThatStart(t *testing.T) {
 			}
 		})
 	}
-	t.Run("hyperkube", func(t *testing.T) { hyperkubeRunsEveryComponent(t, filepath.Join(dir, "kubernetes/test/bin/hyperkube"), version) })
+	t.Run("hyperkube", func(t *testing.T) {
+		hyperkubeRunsEveryComponent(t, filepath.Join(dir, "kubernetes/test/bin/hyperkube"), version)
+	})
 }
 
 func hyperkubeRunsEveryComponent(t *testing.T, hyperkube, version string) {
