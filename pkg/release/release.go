@@ -122,7 +122,7 @@ type Input struct {
 
 // VariableNames lists the variables that decide bytes, which a release names if the user set them.
 func VariableNames() []string {
-	return []string{"DBG", "GOFLAGS", "GOLDFLAGS", "KUBE_DOCKER_IMAGE_TAG", "KUBE_DOCKER_REGISTRY"}
+	return []string{"DBG", "GOFLAGS", "GOLDFLAGS", "GOGCFLAGS", "KUBE_DOCKER_IMAGE_TAG", "KUBE_DOCKER_REGISTRY"}
 }
 
 // Select returns the artifacts of a kind for a platform, in the release's order. The zero platform selects all.

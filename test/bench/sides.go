@@ -78,7 +78,7 @@ func environment(all []string) []string {
 				return true
 			}
 		}
-		return slices.Contains([]string{"WHAT", "DBG", "ROAD", "GOFLAGS", "GOLDFLAGS", "SOURCE_DATE_EPOCH"}, name)
+		return slices.Contains([]string{"WHAT", "DBG", "ROAD", "GOFLAGS", "GOLDFLAGS", "GOGCFLAGS", "SOURCE_DATE_EPOCH"}, name)
 	})
 }
 

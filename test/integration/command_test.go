@@ -158,7 +158,7 @@ func ours(name string) bool {
 	begins := func(with string) bool { return strings.HasPrefix(name, with) }
 	return slices.ContainsFunc([]string{"KUBE_", "GIT_", "SLIPWAY_CACHE"}, begins) || slices.Contains([]string{
 		"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKE_TERMOUT", "MAKE_TERMERR", "WHAT", "ROAD", "DBG", "CI", "SOURCE_DATE_EPOCH",
-		"GOFLAGS", "GOLDFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GODEBUG", "GOWORK", "CGO_ENABLED",
+		"GOFLAGS", "GOLDFLAGS", "GOGCFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GODEBUG", "GOWORK", "CGO_ENABLED",
 		"MAGEFILE_VERBOSE", "MAGEFILE_DEBUG",
 	}, name)
 }

@@ -139,6 +139,7 @@ func TestWhatASettingRebuilds(t *testing.T) {
 		{"DBG=1", []string{"compile", "packages"}},
 		{"GOFLAGS=-tags=acme", []string{"compile", "packages"}},
 		{"GOLDFLAGS=-w", []string{"compile"}},
+		{"GOGCFLAGS=-l", []string{"compile"}},
 		{"KUBE_DOCKER_REGISTRY=registry.acme.example", []string{"image (some)"}},
 		{"KUBE_DOCKER_IMAGE_TAG=nightly", []string{"image (some)"}},
 		{"KUBE_VERBOSE=2", nil},

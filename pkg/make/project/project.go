@@ -205,7 +205,7 @@ func (p *Project) identify(ctx context.Context, repo worktree.Opener) (err error
 func (p *Project) RemoteEnv(getenv func(string) string) []string {
 	var env []string
 	for _, name := range []string{
-		"WHAT", "DBG", "GOFLAGS", "GOLDFLAGS", "KUBE_BUILD_PLATFORMS", "KUBE_FASTBUILD", "KUBE_RELEASE_RUN_TESTS", "KUBE_RACE",
+		"WHAT", "DBG", "GOFLAGS", "GOLDFLAGS", "GOGCFLAGS", "KUBE_BUILD_PLATFORMS", "KUBE_FASTBUILD", "KUBE_RELEASE_RUN_TESTS", "KUBE_RACE",
 		"KUBE_TIMEOUT", "KUBE_VERBOSE", "KUBE_DOCKER_REGISTRY", "KUBE_DOCKER_IMAGE_TAG",
 	} {
 		if value := getenv(name); value != "" {

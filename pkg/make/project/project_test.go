@@ -72,7 +72,7 @@ func TestSettingsFromTheEnvironment(t *testing.T) {
 func TestSettingsThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, setting := range []string{
-		"DBG=true", "DBG=2", "GOLDFLAGS=s", "KUBE_CROSS_BASE=https://registry.acme.example/debian",
+		"DBG=true", "DBG=2", "GOLDFLAGS=s", "GOGCFLAGS=l", "KUBE_CROSS_BASE=https://registry.acme.example/debian",
 		"KUBE_DOCKER_REGISTRY=https://registry.acme.example", "KUBE_DOCKER_REGISTRY=registry.acme.example/", "KUBE_DOCKER_REGISTRY=:5000",
 		"KUBE_DOCKER_IMAGE_TAG=-x", "KUBE_DOCKER_IMAGE_TAG=v1.37.1+acme.1", "KUBE_DOCKER_IMAGE_TAG=a/b",
 	} {

@@ -31,7 +31,7 @@ func SettingsFrom(getenv func(string) string) (Settings, error) {
 	keep, err := debug.Read(getenv)
 	s := Settings{
 		Road:           getenv("ROAD"),
-		Build:          road.Options{Debug: keep, GoFlags: getenv("GOFLAGS"), LDFlags: getenv("GOLDFLAGS")},
+		Build:          road.Options{Debug: keep, GoFlags: getenv("GOFLAGS"), LDFlags: getenv("GOLDFLAGS"), GCFlags: getenv("GOGCFLAGS")},
 		DockerRegistry: getenv("KUBE_DOCKER_REGISTRY"),
 		DockerImageTag: getenv("KUBE_DOCKER_IMAGE_TAG"),
 		CrossBase:      getenv("KUBE_CROSS_BASE"),
@@ -44,7 +44,7 @@ func SettingsFrom(getenv func(string) string) (Settings, error) {
 // Variables returns the settings that decide bytes, by the variables' names.
 func (s Settings) Variables() map[string]string {
 	set := map[string]string{
-		"GOFLAGS": s.Build.GoFlags, "GOLDFLAGS": s.Build.LDFlags,
+		"GOFLAGS": s.Build.GoFlags, "GOLDFLAGS": s.Build.LDFlags, "GOGCFLAGS": s.Build.GCFlags,
 		"KUBE_DOCKER_REGISTRY": s.DockerRegistry, "KUBE_DOCKER_IMAGE_TAG": s.DockerImageTag,
 	}
 	if s.Build.Debug {
@@ -64,16 +64,19 @@ func (s Settings) validate() error {
 		{"KUBE_DOCKER_REGISTRY", s.DockerRegistry, "a registry's name, such as registry.example.com/team", imagename.Registry},
 		{"KUBE_DOCKER_IMAGE_TAG", s.DockerImageTag, "an image tag: letters, digits, and _ . - after the first, at most 128", imagename.Tag},
 		{"KUBE_CROSS_BASE", s.CrossBase, "an image's name, such as debian:bookworm-slim", imagename.Reference},
-		{"GOLDFLAGS", s.Build.LDFlags, "flags of the linker, such as -s -w", func(flags string) error {
-			if strings.TrimSpace(flags) != "" && !strings.HasPrefix(strings.TrimLeft(flags, " '\""), "-") {
-				return errors.New("no flag")
-			}
-			return nil
-		}},
+		{"GOLDFLAGS", s.Build.LDFlags, "flags of the linker, such as -s -w", areFlags},
+		{"GOGCFLAGS", s.Build.GCFlags, "flags of the compiler, such as -N -l", areFlags},
 	} {
 		if v.value != "" && v.check(v.value) != nil {
 			errs = append(errs, variable.Bad(v.name, v.value, v.want))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func areFlags(text string) error {
+	if strings.TrimSpace(text) != "" && !strings.HasPrefix(strings.TrimLeft(text, " '\""), "-") {
+		return errors.New("no flag")
+	}
+	return nil
 }

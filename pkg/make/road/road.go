@@ -137,6 +137,7 @@ type Options struct {
 	Debug   bool   // DBG: keep symbols and paths, switch optimizations off
 	GoFlags string // GOFLAGS of the environment (never of a go/env file)
 	LDFlags string // GOLDFLAGS: instead of -s -w
+	GCFlags string // GOGCFLAGS: for the compiler, in all packages
 }
 
 // A Target is a binary and where to write it.
@@ -200,14 +201,18 @@ func (s Spec) BuildFlags() []string {
 	if s.ModFile != "" {
 		flags = append(flags, s.ModFlag())
 	}
+	gcflags := s.Options.GCFlags
 	if s.Options.Debug {
-		flags = append(flags, "-gcflags=all=-N -l")
+		gcflags = strings.TrimSpace("-N -l " + gcflags)
 		tags = slices.DeleteFunc(tags, func(t string) bool { return t == "grpcnotrace" })
 	} else {
 		flags = append(flags, "-trimpath")
 		if ldflags == "" {
 			ldflags = "-s -w"
 		}
+	}
+	if gcflags != "" {
+		flags = append(flags, "-gcflags=all="+gcflags)
 	}
 	tags = append(tags, UserTags(s.Options.GoFlags)...)
 	if len(tags) > 0 {

@@ -74,7 +74,7 @@ func (t *PackageList) Actions(b *Build) ([]*action.Action, error) {
 // are not inputs: an edit below the imports must not make the Go command list everything again.
 func (t *PackageList) spec(b *Build, m *goModule) license.ListSpec {
 	c := b.compileSpec(t.On, m)
-	c.LDFlags, c.Options.LDFlags = "", "" // the list does not depend on the stamp
+	c.LDFlags, c.Options.LDFlags, c.Options.GCFlags = "", "", "" // the list does not depend on these
 	s := license.ListSpec{
 		Group:       t.group(),
 		Module:      m.Name,

@@ -114,6 +114,8 @@ func (traits) CheckOptions(o road.Options) error {
 		what = "DBG=1"
 	case o.GoFlags != "":
 		what = "GOFLAGS=" + o.GoFlags
+	case o.GCFlags != "":
+		what = "GOGCFLAGS=" + o.GCFlags
 	case o.LDFlags != "":
 		what = "GOLDFLAGS=" + o.LDFlags
 	default:
