@@ -142,21 +142,22 @@ func TestVariedSpecsPass(t *testing.T) {
 	needNodes(t)
 	tr := clusterTree(t)
 	tr.up(t, "--nodes", "2").ok(t)
-	tr.passes(t, anotherDozen)
+	tr.passes(t, "conformance", anotherDozen)
 }
 
 // runsConformanceSpecs requires of a cluster of two nodes that some specs pass.
 func (tr tree) runsConformanceSpecs(t *testing.T) {
-	tr.slipway(t, "cluster", "conformance", "--from", testRelease(t), "--focus", "no such spec").fails(t, 2, "no conformance spec matches")
+	tr.slipway(t, "cluster", "conformance", "--from", testRelease(t), "--focus", "no such spec").fails(t, 2, "no spec matches")
 	tr.slipway(t, "cluster", "conformance", "--from", t.TempDir()).fails(t, 1, "there is no release.json in ", "slipway release --platform")
 
-	tr.passes(t, oneDozen) // with a [Serial] one
+	tr.passes(t, "conformance", oneDozen) // with a [Serial] one
+	tr.passes(t, "e2e", []string{`\[sig-cli\] Kubectl client Kubectl create quota should create a quota without scopes`})
 }
 
-// passes requires that specs pass, two at a time, and [Serial] ones by themselves.
-func (tr tree) passes(t *testing.T, specs []string) {
+// passes requires that specs of a command pass, two at a time, and [Serial] ones by themselves.
+func (tr tree) passes(t *testing.T, command string, specs []string) {
 	t.Helper()
-	args := []string{"cluster", "conformance", "--from", testRelease(t), "--procs", "2", "--json", "--junit", tr.path("conformance.xml")}
+	args := []string{"cluster", command, "--from", testRelease(t), "--procs", "2", "--json", "--junit", tr.path("conformance.xml")}
 	for _, spec := range specs {
 		args = append(args, "--focus", spec)
 	}

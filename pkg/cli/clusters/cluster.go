@@ -34,7 +34,7 @@ All files of a cluster are in _output/cluster/NAME, and "slipway cluster down" r
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o),
-		newClusterConformance(o), newClusterLoad(o), newClusterUpgrade(o),
+		newClusterConformance(o), newClusterE2E(o), newClusterLoad(o), newClusterUpgrade(o),
 		newClusterKubectl(o), newClusterLogs(o), newClusterShell(o), newClusterReplace(o))
 	return c
 }

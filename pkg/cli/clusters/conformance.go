@@ -51,10 +51,45 @@ It needs root. It exits with 1 if a spec failed or did not run, and with 2 if no
 			if err := run.check(); err != nil {
 				return badrequest.Mark(err)
 			}
-			return o.clusterConformance(c.Context(), run)
+			run.Labels = conformance.Conformance
+			return o.clusterSpecs(c.Context(), run)
 		},
 	}
-	run.flags(c, []string{anyConformance}, nil, "the folder with the test tarball (default the one that the cluster was made from)")
+	run.flags(c, []string{anyConformance}, nil, testTarball)
+	return nameFlag(c, &run.name)
+}
+
+const testTarball = "the folder with the test tarball (default the one that the cluster was made from)"
+
+func newClusterE2E(o commands) *cobra.Command {
+	var run conformanceRun
+	c := &cobra.Command{
+		Use:   "e2e",
+		Short: "Run any of upstream's end-to-end specs against a cluster",
+		Long: `e2e runs specs of the release's own e2e.test against a cluster that is up, those that are no conformance specs, too. It is
+"slipway cluster conformance" otherwise, with the same images: a spec that needs another one fails. A spec that needs what the
+cluster does not have, such as a cloud, skips itself. There are thousands, so the command wants --focus or --label-filter.
+
+--label-filter is an expression over the labels in a spec's name, as ginkgo reads it: 'sig-storage && !Slow'. Among these specs, one
+runs if its name matches one of the patterns of --focus and none of --skip. Both can be repeated. Specs with the label Disruptive
+may leave the cluster broken.
+
+It needs root. It exits with 1 if a spec failed or did not run, and with 2 if none was chosen.`,
+		Example: "  sudo slipway cluster e2e --focus 'sig-cli.*quota'\n  sudo slipway cluster e2e --label-filter 'sig-network && !Disruptive && !Slow' --procs 2",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := run.check()
+			if len(run.Focus) == 0 && run.Labels == "" {
+				err = errors.New("which specs? --focus or --label-filter says so")
+			}
+			if err != nil {
+				return badrequest.Mark(err)
+			}
+			return o.clusterSpecs(c.Context(), run)
+		},
+	}
+	run.flags(c, nil, nil, testTarball)
+	c.Flags().StringVar(&run.Labels, "label-filter", "", "run only specs whose labels match this expression")
 	return nameFlag(c, &run.name)
 }
 
@@ -82,7 +117,7 @@ func (run *conformanceRun) check() error {
 	return nil
 }
 
-func (o commands) clusterConformance(ctx context.Context, run conformanceRun) error {
+func (o commands) clusterSpecs(ctx context.Context, run conformanceRun) error {
 	o.showSpecs(&run)
 	var r conformance.Report
 	err := o.onCluster(ctx, run.name, o.ownCluster, o.NoteWaiting, func(s *cluster.State) (err error) {

@@ -49,7 +49,7 @@ func RunNode(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	}
 	all, err := runner{
 		suite: suite{
-			title: "node-conformance", program: program, ginkgo: ginkgo, label: "NodeConformance", dir: seen, enter: enter,
+			title: "node-conformance", program: program, ginkgo: ginkgo, labels: NodeConformance, dir: seen, enter: enter,
 			flags: []string{
 				"--node-name=" + node, "--container-runtime-endpoint=" + kubeadm.RuntimeEndpoint, "--prepull-images=false",
 				"--kubelet-config-file=" + path.Join(seen, kubeletFile), "--kubelet-flags=" + strings.Join(flags, " "),

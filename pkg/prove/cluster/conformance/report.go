@@ -13,7 +13,7 @@ import (
 
 // A Report has the results of the specs, and what they ran with.
 type Report struct {
-	Suite       string              `json:"suite"` // conformance, or node-conformance
+	Suite       string              `json:"suite"` // conformance, node-conformance, or e2e
 	Cluster     string              `json:"cluster"`
 	Version     string              `json:"version"`
 	Focus       []string            `json:"focus,omitempty"`

@@ -18,7 +18,8 @@ import (
 // Options say which specs to run, and how.
 type Options struct {
 	Tarballs string   // the folder with the test tarball; empty means the one that the cluster was made from
-	Focus    []string // patterns, one of which the name of a spec must match; none means all conformance specs
+	Labels   string   // an expression over labels that a spec must match, as ginkgo reads it; empty means any
+	Focus    []string // patterns, one of which the name of a spec must match; none means all of these
 	Skip     []string // patterns, none of which it may match
 	Procs    int      // how many specs run at once
 	Logs     string   // the folder for the logs of RunNode
@@ -27,10 +28,16 @@ type Options struct {
 	Each func(result report.Result, done, total int) // receives the result of each spec, one at a time; not nil
 }
 
-// ErrNoSpecs is the error if no conformance spec was chosen.
-var ErrNoSpecs = errors.New("no conformance spec matches")
+// Labels of the specs that a conforming cluster, and a conforming node, must pass.
+const (
+	Conformance     = "Conformance"
+	NodeConformance = "NodeConformance"
+)
 
-// Run runs conformance specs. It returns the error of ctx if that ended first, an error if e2e.test could not go on, and none if
+// ErrNoSpecs is the error if no spec was chosen.
+var ErrNoSpecs = errors.New("no spec matches")
+
+// Run runs specs of e2e.test. It returns the error of ctx if that ended first, an error if e2e.test could not go on, and none if
 // specs failed. The report has every spec that was chosen.
 func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	if err := s.RequireNodes(); err != nil {
@@ -53,9 +60,10 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	suite := clusterSuite(program, ginkgo, tmp, kubectl, s.Kubeconfig(), o.Labels)
 	all, err := runner{
-		suite: clusterSuite(program, ginkgo, tmp, kubectl, s.Kubeconfig()), kubectl: kubectl, kubeconfig: s.Kubeconfig(),
-		dir: tmp, log: filepath.Join(filepath.Dir(s.Kubeconfig()), "log", "conformance.log"), options: o,
+		suite: suite, kubectl: kubectl, kubeconfig: s.Kubeconfig(),
+		dir: tmp, log: filepath.Join(filepath.Dir(s.Kubeconfig()), "log", suite.title+".log"), options: o,
 	}.run(ctx)
 	all.Cluster, all.Version, all.Substitutes = s.Name, s.Version, images
 	return all, err
@@ -82,16 +90,20 @@ type suite struct {
 	title   string   // in JUnit's XML
 	program string   // its path
 	ginkgo  string   // the path of the program that runs it
-	label   string   // of its specs
+	labels  string   // see Options
 	flags   []string // of the suite itself: what it tests
 	dir     string   // the runner's folder
 	enter   []string // what command lines begin with, to run in a node; empty to run here
 }
 
 // clusterSuite is e2e.test.
-func clusterSuite(program, ginkgo, dir, kubectl, kubeconfig string) suite {
+func clusterSuite(program, ginkgo, dir, kubectl, kubeconfig, labels string) suite {
+	title := "e2e"
+	if labels == Conformance {
+		title = "conformance"
+	}
 	return suite{
-		title: "conformance", program: program, ginkgo: ginkgo, label: "Conformance", dir: dir,
+		title: title, program: program, ginkgo: ginkgo, labels: labels, dir: dir,
 		flags: []string{
 			"--provider=skeleton", "--kubeconfig=" + kubeconfig, "--kubectl-path=" + kubectl, "--e2e-output-dir=" + dir,
 			"--disable-log-dump",
@@ -124,7 +136,7 @@ func (r runner) run(ctx context.Context) (Report, error) {
 	}
 	results := &results{each: r.options.Each, specs: specs, byName: map[string]report.Result{}}
 	var failure error
-	for _, pass := range passes(r.suite.label, specs, r.options.Procs) {
+	for _, pass := range passes(r.suite.labels, specs, r.options.Procs) {
 		if failure = r.pass(ctx, pass, results, log); failure != nil {
 			break
 		}
@@ -146,23 +158,29 @@ type pass struct {
 }
 
 // passes returns the passes: if several specs run at once, the [Serial] ones need a pass of their own.
-func passes(label string, specs []Spec, procs int) []pass {
+func passes(labels string, specs []Spec, procs int) []pass {
 	if procs == 1 {
-		return []pass{{"all", label, 1}}
+		return []pass{{"all", labels, 1}}
+	}
+	and := func(more string) string {
+		if labels == "" {
+			return more
+		}
+		return "(" + labels + ") && " + more
 	}
 	var all []pass
 	if slices.ContainsFunc(specs, func(s Spec) bool { return !s.Serial }) {
-		all = append(all, pass{"parallel", label + " && !Serial", procs})
+		all = append(all, pass{"parallel", and("!Serial"), procs})
 	}
 	if slices.ContainsFunc(specs, func(s Spec) bool { return s.Serial }) {
-		all = append(all, pass{"serial", label + " && Serial", 1})
+		all = append(all, pass{"serial", and("Serial"), 1})
 	}
 	return all
 }
 
 // list asks the suite which specs would run.
 func (r runner) list(ctx context.Context, log io.Writer) ([]Spec, error) {
-	report, err := r.ginkgo(ctx, log, r.suite.label, "list", "--dry-run", "--succinct")
+	report, err := r.ginkgo(ctx, log, r.suite.labels, "list", "--dry-run", "--succinct")
 	if err != nil {
 		return nil, fmt.Errorf("list specs: %w", err)
 	}

@@ -83,7 +83,7 @@ func fake(name string, args []string) int {
 		}
 		out = append(out, row)
 		runs := !interrupted && (len(flags["focus"]) == 0 || has(spec, flags["focus"])) && !has(spec, flags["skip"])
-		for part := range strings.SplitSeq(flags["label-filter"][0], " && ") {
+		for part := range strings.SplitSeq(strings.Trim(strings.ReplaceAll(flags["label-filter"][0], ")", ""), "("), " && ") {
 			l, without := strings.CutPrefix(part, "!")
 			runs = runs && slices.Contains(labels, l) != without
 		}
@@ -133,7 +133,7 @@ func fake(name string, args []string) int {
 func TestNodeSuiteRunsInTheNode(t *testing.T) {
 	t.Parallel()
 	r, calls := fakeRunner(t, Options{})
-	r.suite.label, r.suite.flags, r.suite.enter, r.kubectl = "NodeConformance", []string{"--node-name=n"}, []string{"env", "IN=node"}, ""
+	r.suite.labels, r.suite.flags, r.suite.enter, r.kubectl = "NodeConformance", []string{"--node-name=n"}, []string{"env", "IN=node"}, ""
 	got, err := r.run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func fakeRunner(t *testing.T, o Options) (r runner, calls func() []string) {
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
 	return runner{
-			suite: clusterSuite(in("e2e.test"), in("ginkgo"), dir, in("kubectl"), in("kubeconfig")), kubectl: in("kubectl"),
+			suite: clusterSuite(in("e2e.test"), in("ginkgo"), dir, in("kubectl"), in("kubeconfig"), Conformance), kubectl: in("kubectl"),
 			kubeconfig: in("kubeconfig"), dir: dir, log: in("log"), options: o,
 		}, func() []string {
 			text, err := os.ReadFile(in("calls"))
@@ -248,8 +248,8 @@ func TestSerialSpecsRunByThemselves(t *testing.T) {
 		t.Errorf("got\n%s", outcomes(got))
 	}
 	c := calls()
-	if len(c) != 3 || !strings.Contains(c[1], " --label-filter=Conformance && !Serial ") || !strings.Contains(c[1], " --procs=3 ") ||
-		!strings.Contains(c[2], " --label-filter=Conformance && Serial ") || !strings.Contains(c[2], " --procs=1 ") {
+	if len(c) != 3 || !strings.Contains(c[1], " --label-filter=(Conformance) && !Serial ") || !strings.Contains(c[1], " --procs=3 ") ||
+		!strings.Contains(c[2], " --label-filter=(Conformance) && Serial ") || !strings.Contains(c[2], " --procs=1 ") {
 		t.Errorf("calls %q", c)
 	}
 }
