@@ -66,9 +66,10 @@ func (e *env) elsewhere(pod, not string) {
 
 // A Pod that names its node runs there without the scheduler.
 func nodeName(e *env) {
-	e.apply(pod("web", "wait", spec("nodeName: "+e.lastNode()), spec("schedulerName: nobody")))
+	e.apply(pod("web", "wait", spec("nodeName: "+e.lastNode())))
 	e.ready("web")
-	e.is("events", `{.items[?(@.reason=="Scheduled")].reason}`, "")
+	e.is("pod/web", "{.spec.nodeName}", e.lastNode())
+	e.becomes("events", `{.items[?(@.reason=="Started")].reason}{.items[?(@.reason=="Scheduled")].reason}`, "Started")
 }
 
 // A Pod that names a node which does not exist is deleted.

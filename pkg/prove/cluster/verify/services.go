@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -107,8 +108,10 @@ func loadBalancer(e *env) {
 	}
 	silent := func(address string) {
 		e.until(func() {
-			if attempt(func() { e.httpGet("http://" + address + "/hostname") }) == nil {
-				fail("%s still leads to Pods, though no Service has it", address)
+			c, err := net.DialTimeout("tcp", net.JoinHostPort(address, "80"), time.Second)
+			if err == nil {
+				c.Close()
+				fail("%s still leads somewhere, though no Service has it", address)
 			}
 		})
 	}
