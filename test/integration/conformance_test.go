@@ -21,6 +21,7 @@ var testTarball = "kubernetes-test-linux-" + runtime.GOARCH + ".tar.gz"
 // testRelease returns a folder with the tarballs for this machine, including the test set's: SLIPWAY_TARBALLS if it has them.
 func testRelease(t *testing.T) string {
 	t.Helper()
+	large(t, "the test set")
 	dir, err := sharedTestRelease()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,9 @@ func givenTestRelease() string {
 // are needed.
 func startReleases() {
 	go func() { // testRelease and nextRelease return the errors
-		_, _ = sharedTestRelease()
+		if !fromCold() {
+			_, _ = sharedTestRelease()
+		}
 		_, _ = sharedNextRelease()
 	}()
 }

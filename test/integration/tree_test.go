@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // workspace is the folder of everything that tests make. It is below /tmp or $TMPDIR, outside of any git work tree.
@@ -365,6 +366,21 @@ func rare(t *testing.T, why string) {
 	t.Helper()
 	if !soak {
 		t.Skip(why + ": make soak")
+	}
+}
+
+// fromCold reports whether the release of this run had to compile everything, since the Go cache was cold.
+func fromCold() bool {
+	_, _ = sharedRelease() // who needs it returns the error
+	return spentBy("(the release)") > 15*time.Minute
+}
+
+// large skips a test, or a part of one, that compiles much that a release does not have, in a run that had to compile a release. Both would
+// take longer than a run of CI may. The next run on the same machine has the time.
+func large(t *testing.T, what string) {
+	t.Helper()
+	if !soak && fromCold() {
+		t.Skip("the Go cache was cold, and " + what + " is not compiled in such a run: run the tests once more, or make soak")
 	}
 }
 
