@@ -21,6 +21,8 @@
 //	         of all components with that stamp, which links them, into a folder that holds those of the stamp before
 //	patch    `make kube-scheduler` after a change of a patch of one file of k8s.io/kubernetes, to the go build of that
 //	         binary after the same edit in a folder that replaces the module
+//	lint     `make lint` for this platform after a change of such a patch, to the go vet of its package after the same edit in such a
+//	         folder
 //	patches-noop     `make quick-release` with ten patches and nothing to do, in seconds
 //	pack     package archive packs the files of the server tarball, with an empty cache, to `tar czf` of them
 //	size     how large that gets, to the same

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 	c := contest{}
 	c.ours = func() (Sample, error) {
 		mark := f.mark()
-		if err := s.writePatch("0001-bench.patch", f.diff(mark)); err != nil {
+		if err := s.writePatch(benchPatch, f.diff(mark)); err != nil {
 			return Sample{}, err
 		}
 		sample, err := s.command(ctx, "make "+edited+" after a change of a patch", s.make(ctx, edited))
@@ -46,7 +47,7 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 	}
 	c.theirs = func() (Sample, error) {
 		mark := f.mark()
-		if err := os.WriteFile(filepath.Join(f.dir, filepath.FromSlash(patchedFile)), []byte(f.text(mark)), 0o644); err != nil {
+		if err := f.edit(mark); err != nil {
 			return Sample{}, err
 		}
 		cmd, err := f.goBuild(ctx, platform)
@@ -58,6 +59,54 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 	}
 	// Unmeasured first: the first patch makes the tree dirty, and so changes the stamp.
 	return c.warmly(b.n, row)
+}
+
+// linted measures make lint after a change of a patch of one file, and go vet of its package after the same edit in a folder that replaces the
+// module.
+func linted(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.warmed(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := s.newFork(ctx)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(filepath.Join(s.ours, patch.Folder))
+	platform := catalog.Host()
+	spec, err := s.spec(ctx, platform)
+	if err != nil {
+		return err
+	}
+	spec.ModFile = filepath.ToSlash(f.modFile)
+	vet := slices.Concat([]string{"vet"}, spec.BuildFlags(), []string{patch.Kubernetes + "/" + path.Dir(patchedFile)})
+	return contest{
+		ours: func() (Sample, error) {
+			if err := s.writePatch(benchPatch, f.diff(f.mark())); err != nil {
+				return Sample{}, err
+			}
+			return s.command(ctx, "make lint after a change of a patch", s.make(ctx, "lint", "KUBE_BUILD_PLATFORMS="+platform.String()))
+		},
+		theirs: func() (Sample, error) {
+			if err := f.edit(f.mark()); err != nil {
+				return Sample{}, err
+			}
+			cmd, err := f.goBuild(ctx, platform)
+			if err != nil {
+				return Sample{}, err
+			}
+			cmd.Args = append(cmd.Args[:1], vet...)
+			return s.command(ctx, "go vet after an edit in a replaced folder", cmd)
+		},
+	}.warmly(b.n, row)
+}
+
+// benchPatch is the patch that changes from round to round.
+const benchPatch = "0001-bench.patch"
+
+// edit puts a mark into the patched file.
+func (f *fork) edit(mark string) error {
+	return os.WriteFile(filepath.Join(f.dir, filepath.FromSlash(patchedFile)), []byte(f.text(mark)), 0o644)
 }
 
 // patchesNoop measures a quick release that has nothing to do in a tree with ten patches.
