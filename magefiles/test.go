@@ -19,7 +19,7 @@ import (
 )
 
 // Test runs the unit tests, or those of WHAT=./pkg/mechanism/archive, or Kubernetes' own: WHAT=k8s.io/kubernetes/pkg/scheduler/...
-// With ROAD=container, it runs the tree's in the build container. It adds the flags in KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=5m.
+// With ROAD=container, it runs the tree's in the build container. It adds the flags in KUBE_RACE=-race and KUBE_TIMEOUT=-timeout=20m.
 func Test(ctx context.Context) error {
 	what, own, err := words()
 	if err != nil {
@@ -32,9 +32,9 @@ func Test(ctx context.Context) error {
 		return orSay(ctx, "run", "--", "make", "test")
 	}
 	if len(what) == 0 {
-		return goTest("./...", "-timeout=5m", "-vet=off") // make verify vets the tree, for which all that it imports has to be read, too
+		return goTest("./...", "-timeout=10m", "-vet=off") // make verify vets the tree, for which all that it imports has to be read, too
 	}
-	return goTest("./...", "-timeout=5m")
+	return goTest("./...", "-timeout=10m")
 }
 
 // TestIntegration builds real releases and tests them; with WHAT=k8s.io/kubernetes/test/integration/scheduler/..., it runs Kubernetes' own
