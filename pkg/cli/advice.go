@@ -71,7 +71,7 @@ func advice(err error) string {
 	case session.Is[*engine.ConnectError](err):
 		return "without an engine, compile here with ROAD=local"
 	case session.Is[*published.VersionError](err):
-		return "tag the commit so, or set KUBE_GIT_VERSION"
+		return "commit what has changed, and tag the commit so, or set KUBE_GIT_VERSION"
 	case session.Is[*published.ChangedError](err):
 		return "give this release a number of its own"
 	case session.Is[*sign.SignedError](err):

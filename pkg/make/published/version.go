@@ -27,7 +27,7 @@ func Release(version string) (string, error) {
 type VersionError struct{ Version, Base string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("modules of version %s: Go orders modules only by a name and numbers after it, as in %s+acme.1", e.Version, e.Base)
+	return fmt.Sprintf("modules cannot have the version %s: Go orders releases by a name and numbers, as in %s+acme.1", e.Version, e.Base)
 }
 
 // next returns the version of a module in a release of a distribution: above upstream's, and below all later ones of upstream.
