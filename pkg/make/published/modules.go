@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -140,6 +141,7 @@ func (w *work) find() error {
 			w.upstream = "v0" + strings.TrimPrefix(place.Version, "v1")
 		}
 	}
+	slices.SortFunc(w.modules, func(a, b published) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 
