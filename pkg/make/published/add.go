@@ -15,9 +15,9 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 )
 
-// Add adds the modules in the folder of an [Action] to a module proxy's folder, and returns the file there that has their sums. Versions that
-// are there already stay. If one of them has other contents, the error is a *[ChangedError], and nothing is added. Only one Add may write to
-// a folder at a time.
+// Add adds the modules in the folder of an [Action] to a module proxy's folder, and returns the file there that has their sums. Versions
+// that are there already stay. If one of them has other contents, the error is a *[ChangedError], and nothing is added. Only one Add may
+// write to a folder at a time.
 func Add(from, to string) (sums string, err error) {
 	var files []string // the one with the sums is the last
 	err = filepath.WalkDir(from, func(name string, e fs.DirEntry, err error) error {

@@ -40,8 +40,8 @@ type Spec struct {
 	Output   string    // folder
 }
 
-// Action returns the action that makes the folder. It lacks the lists of versions, which [Add] writes. A file in it has the modules' sums, as a
-// go.sum has them, and is called after the version of k8s.io/kubernetes.
+// Action returns the action that makes the folder. It lacks the lists of versions, which [Add] writes. A file in it has the modules' sums,
+// as a go.sum has them, and is called after the version of k8s.io/kubernetes.
 func Action(root string, find Go, s Spec) *action.Action {
 	out := s.Output + "/"
 	return &action.Action{

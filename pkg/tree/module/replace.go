@@ -52,8 +52,8 @@ func (m *Module) With(replaced []Replacement, sums map[Version]string) (goMod, g
 	return goMod, more.Bytes(), nil
 }
 
-// WithVersions returns the content of a go.mod that requires modules at other versions, by path, and replaces none by a folder: modules that
-// folders replaced, and that are not among versions, are required at the version otherwise.
+// WithVersions returns the content of a go.mod that requires modules at other versions, by path, and replaces none by a folder: modules
+// that folders replaced, and that are not among versions, are required at the version otherwise.
 func WithVersions(goMod []byte, versions map[string]string, otherwise string) ([]byte, error) {
 	mod, err := modfile.Parse("go.mod", goMod, nil)
 	if err != nil {
