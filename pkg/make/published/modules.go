@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -34,10 +33,9 @@ type Go func(ctx context.Context, progress func(string)) (*toolchain.Go, error)
 
 // A Spec describes a folder of modules. Paths are slash-separated and relative to the tree's root.
 type Spec struct {
-	Requires string    // a folder with the go.mod and go.sum that say which code the components are compiled from
-	Release  string    // see [Release]
-	Time     time.Time // of the versions
-	Output   string    // folder
+	Requires string // a folder with the go.mod and go.sum that say which code the components are compiled from
+	Release  string // see [Release]
+	Output   string // folder
 }
 
 // Action returns the action that makes the folder. It lacks the lists of versions, which [Add] writes. A file in it has the modules' sums,
@@ -177,10 +175,8 @@ func (w *work) writeModule(ctx context.Context, modCache string, p *published) e
 	if p.Sum, err = zipped.writeAs(ctx, to+".zip", p.Version, goMod); err != nil {
 		return err
 	}
-	info, err := json.Marshal(struct {
-		Version string
-		Time    time.Time
-	}{p.Version.Version, w.spec.Time.UTC()})
+	// Without a time, a version is the same at every commit with the same code.
+	info, err := json.Marshal(struct{ Version string }{p.Version.Version})
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (b *Build) PublishModules(release string) ([]*action.Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := published.Spec{Requires: c.Module.Name, Release: release, Time: b.Stamp.Date, Output: Published}
+	spec := published.Spec{Requires: c.Module.Name, Release: release, Output: Published}
 	if c.ModFile != "" {
 		spec.Requires = path.Dir(c.ModFile)
 	}
