@@ -122,8 +122,10 @@ func testPublished(t *testing.T, tr tree, tests string) {
 		"\tk8s.io/api %s\n\tk8s.io/kubernetes %s\n)\n", versions["k8s.io/api"], versions["k8s.io/kubernetes"]))
 	program.write(t, "lib.go", "package field\n\nimport _ \"example.com/lib\"\n")
 	program.write(t, "go.sum", run(t, tr.dir, nil, "cat", found[0], "cmd/go.sum").ok(t).stdout)
-	env := append(os.Environ(), "GOFLAGS=-mod=mod -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOSUMDB=off",
-		"GOPROXY=file://"+proxy+","+goEnv(t, "GOPROXY"))
+	// The user's module cache would keep these versions, and refuse other ones of the next run.
+	env := append(os.Environ(), "GOFLAGS=-mod=mod -modcacherw -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOSUMDB=off",
+		"GOTOOLCHAIN=local", "GOMODCACHE="+t.TempDir(),
+		"GOPROXY=file://"+proxy+",file://"+goEnv(t, "GOMODCACHE")+"/cache/download,"+goEnv(t, "GOPROXY"))
 	run(t, program.dir, env, "go", "test", ".").ok(t)
 	selected := run(t, program.dir, env, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/api", "k8s.io/client-go").ok(t).stdout
 	if want := strings.Repeat(versions["k8s.io/api"]+"\n", 2); selected != want {

@@ -43,11 +43,13 @@ func Add(from, to string) (sums string, err error) {
 			return "", &ChangedError{filepath.Join(to, name)}
 		}
 	}
-	for _, name := range missing {
+	for _, name := range files {
 		dir := filepath.Dir(filepath.Join(to, name))
 		if err := errors.Join(os.MkdirAll(dir, 0o755), atomicfile.Sweep(dir)); err != nil {
 			return "", err
 		}
+	}
+	for _, name := range missing {
 		if err := atomicfile.Copy(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return "", err
 		}

@@ -225,6 +225,7 @@ func TestRunThatWasKilledIsCompleted(t *testing.T) {
 		os.Remove(filepath.Join(folder, "v1.37.2-0.acme.1.zip")), os.Remove(filepath.Join(folder, "list")),
 		os.Remove(filepath.Join(to, "k8s.io", "api", "@v", "list")), os.Remove(filepath.Join(to, "v1.37.2-0.acme.1.sum")),
 		os.WriteFile(filepath.Join(folder, ".v1.37.2-0.acme.1.zip.123.tmp"), []byte("half"), 0o644),
+		os.WriteFile(filepath.Join(to, "k8s.io", "api", "@v", ".list.123.tmp"), []byte("half"), 0o644),
 	); err != nil {
 		t.Fatal(err)
 	}
