@@ -16,7 +16,7 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// checkModulesFlags refuses flags that --modules leaves no meaning.
+// checkModulesFlags refuses flags that mean nothing with --modules.
 func checkModulesFlags(changed func(flag string) bool, dir string) error {
 	if dir == "" {
 		return badrequest.Mark(errors.New("--modules needs the name of a folder"))
