@@ -15,6 +15,7 @@ import (
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/patched"
 	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/published"
 	"slipway.build/pkg/make/road"
 	bazelroad "slipway.build/pkg/make/road/bazel"
 	"slipway.build/pkg/make/road/container"
@@ -69,6 +70,10 @@ func advice(err error) string {
 		return "set KUBE_CROSS_BASE to an image of Debian that the engine has or can pull"
 	case session.Is[*engine.ConnectError](err):
 		return "without an engine, compile here with ROAD=local"
+	case session.Is[*published.VersionError](err):
+		return "commit what has changed, and tag the commit so, or set KUBE_GIT_VERSION"
+	case session.Is[*published.ChangedError](err):
+		return "give this release a number of its own"
 	case session.Is[*sign.SignedError](err):
 		return "verify it with that key, or sign it with --replace"
 	case errors.Is(err, bazelroad.ErrStale):

@@ -3,6 +3,8 @@
 package integration
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,8 +12,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	gomod "golang.org/x/mod/module"
+	modzip "golang.org/x/mod/zip"
 
 	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/tree/module"
 )
 
 // faithful is the last line of a comparison without a difference.
@@ -64,7 +69,7 @@ func TestAPIGroupOfADistribution(t *testing.T) {
 	tr.slipway(t, "generate", "--check").ok(t)
 }
 
-// A patch that adds a field to types, as people write it, is enough for every API to have it.
+// A patch that adds a field to types, as people write it, is enough for every API to have it, in programs outside of the tree, too.
 func TestFieldOfAPatchIsInEveryAPI(t *testing.T) {
 	rare(t, "runs most generators of Kubernetes, and compiles its OpenAPI definitions twice")
 	tr := clone(t)
@@ -77,8 +82,7 @@ func TestFieldOfAPatchIsInEveryAPI(t *testing.T) {
 	}
 	tr.write(t, "patches/0001-change-window.patch", string(patch))
 	tr.slipway(t, "generate").ok(t)
-	made := tr.path(patched.Dir("cmd"))
-	list, err := patched.ReadList(made)
+	list, err := patched.ReadList(tr.path(patched.Dir("cmd")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +94,63 @@ func TestFieldOfAPatchIsInEveryAPI(t *testing.T) {
 	if diff := cmp.Diff([]string{"k8s.io/api", "k8s.io/client-go", "k8s.io/kubernetes"}, modules); diff != "" {
 		t.Errorf("patched modules (-want +got):\n%s", diff)
 	}
-	copyFolder(t, filepath.Join("testdata", "generated"), tr.path("cmd/field"))
-	env := append(os.Environ(), "GOFLAGS=-mod=mod -trimpath -buildvcs=false -modfile="+made+"/go.mod", "CGO_ENABLED=0", "GOWORK=off",
-		"GOPROXY=file://"+made+"/proxy,"+goEnv(t, "GOPROXY"))
-	run(t, tr.path("cmd"), env, "go", "test", "./field").ok(t)
+	testPublished(t, tr, filepath.Join("testdata", "generated"))
+}
+
+// testPublished publishes a tree's modules, and runs tests that are outside of the tree with them. Another module that they need wants
+// upstream's version.
+func testPublished(t *testing.T, tr tree, tests string) {
+	t.Helper()
+	upstream := strings.TrimSpace(run(t, tr.path("cmd"), nil, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes").ok(t).stdout)
+	proxy, program := t.TempDir(), tree{dir: t.TempDir()}
+	tr.with("KUBE_GIT_VERSION="+upstream+"+acme.1").slipway(t, "source", "--modules", proxy).ok(t)
+	found, err := filepath.Glob(filepath.Join(proxy, "*.sum"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("files of sums: %q, %v", found, err)
+	}
+	modules, err := module.ReadSums(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for _, m := range modules {
+		versions[m.Path] = m.Version.Version
+	}
+	writeLibrary(t, proxy, strings.Replace(upstream, "v1.", "v0.", 1))
+	copyFolder(t, tests, program.dir)
+	program.write(t, "go.mod", fmt.Sprintf("module example.com/program\n\ngo 1.26.0\n\nrequire (\n\texample.com/lib v1.0.0\n"+
+		"\tk8s.io/api %s\n\tk8s.io/kubernetes %s\n)\n", versions["k8s.io/api"], versions["k8s.io/kubernetes"]))
+	program.write(t, "lib.go", "package field\n\nimport _ \"example.com/lib\"\n")
+	program.write(t, "go.sum", run(t, tr.dir, nil, "cat", found[0], "cmd/go.sum").ok(t).stdout)
+	// The user's module cache would keep these versions, and refuse other ones of the next run.
+	env := append(os.Environ(), "GOFLAGS=-mod=mod -modcacherw -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off", "GOSUMDB=off",
+		"GOTOOLCHAIN=local", "GOMODCACHE="+t.TempDir(),
+		"GOPROXY=file://"+proxy+",file://"+goEnv(t, "GOMODCACHE")+"/cache/download,"+goEnv(t, "GOPROXY"))
+	run(t, program.dir, env, "go", "test", ".").ok(t)
+	selected := run(t, program.dir, env, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/api", "k8s.io/client-go").ok(t).stdout
+	if want := strings.Repeat(versions["k8s.io/api"]+"\n", 2); selected != want {
+		t.Errorf("Go selects %q, want %q", selected, want)
+	}
+}
+
+// writeLibrary writes a module to a proxy's folder that requires a version of k8s.io/api.
+func writeLibrary(t *testing.T, proxy, api string) {
+	t.Helper()
+	lib, to := tree{dir: t.TempDir()}, tree{dir: filepath.Join(proxy, "example.com", "lib", "@v")}
+	goMod := "module example.com/lib\n\ngo 1.26.0\n\nrequire k8s.io/api " + api + "\n"
+	lib.write(t, "go.mod", goMod)
+	lib.write(t, "lib.go", "package lib\n\nimport _ \"k8s.io/api/apps/v1\"\n")
+	if err := os.MkdirAll(to.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var zip bytes.Buffer
+	if err := modzip.CreateFromDir(&zip, gomod.Version{Path: "example.com/lib", Version: "v1.0.0"}, lib.dir); err != nil {
+		t.Fatal(err)
+	}
+	to.write(t, "list", "v1.0.0\n")
+	to.write(t, "v1.0.0.info", `{"Version":"v1.0.0"}`)
+	to.write(t, "v1.0.0.mod", goMod)
+	to.write(t, "v1.0.0.zip", zip.String())
 }
 
 // copyFolder copies the files below a folder into another, which may exist.

@@ -16,6 +16,7 @@ func newSource(o commands) *cobra.Command {
 	var f makeFlags
 	var hosts hostFlag
 	var list bool
+	var modules string
 	c := &cobra.Command{
 		Use:   "source",
 		Short: "Pack the tree with everything that a release is made of",
@@ -24,10 +25,21 @@ and the Debian packages in images. On a machine without network, "make quick-rel
 it makes here, with the same checksums.
 
 The file depends on the tree alone, and _inputs/SHA256SUMS in it has the sums of all its members. "slipway verify" and
-"sha256sum -c" check them. With --list, source prints what the file has besides the tree, and packs nothing.`,
-		Example: "  slipway source --host linux/amd64 --platform linux/amd64\n  slipway source --list",
-		Args:    cobra.NoArgs,
+"sha256sum -c" check them. With --list, source prints what the file has besides the tree, and packs nothing.
+
+With --modules, source writes Kubernetes' modules instead, k8s.io/kubernetes and those of its staging folder, as patches change them, for
+programs outside of the tree. The folder is a module proxy, GOPROXY=file://DIR, and may have other versions already. The modules' version is
+above upstream's, and below upstream's next: v0.37.3-0.acme.1 in a tree of version v1.37.2+acme.1.`,
+		Example: "  slipway source --host linux/amd64 --platform linux/amd64\n  slipway source --list\n" +
+			"  slipway source --modules /srv/modules",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("modules") {
+				if err := checkModulesFlags(c.Flags().Changed, modules); err != nil {
+					return err
+				}
+				return o.publishModules(c.Context(), modules, f.dryRun)
+			}
 			req := plan.Request{Inputs: true}
 			if err := hosts.apply(&req); err != nil {
 				return err
@@ -45,6 +57,7 @@ The file depends on the tree alone, and _inputs/SHA256SUMS in it has the sums of
 	f.add(o, c, "all")
 	hosts.add(c)
 	c.Flags().BoolVar(&list, "list", false, "print what the file has besides the tree")
+	c.Flags().StringVar(&modules, "modules", "", "write Kubernetes' modules, as patches change them, to this folder of a module proxy")
 	_ = c.Flags().MarkHidden("all-platforms")
 	return c
 }

@@ -128,6 +128,17 @@ func ComponentCode(ctx context.Context, p *project.Project) (*target.Code, error
 	return target.NewBuild(p, &action.Graph{Root: p.Root, State: project.State}, false).Code(p.Catalog.Module)
 }
 
+// PublishModules returns the graph that makes [target.Published] for a release, see [published.Release].
+func PublishModules(ctx context.Context, p *project.Project, release string) (*action.Graph, error) {
+	if err := p.CheckPatches(ctx); err != nil {
+		return nil, err
+	}
+	g := &action.Graph{Root: p.Root, State: project.State}
+	var err error
+	g.Actions, err = target.NewBuild(p, g, false).PublishModules(release)
+	return g, err
+}
+
 // listInputs lists what the releases that a request names are made of.
 func listInputs(ctx context.Context, p *project.Project, req Request) (*input.List, error) {
 	var toolchains []module.Pinned

@@ -9,6 +9,8 @@ import (
 
 	"slipway.build/pkg/make/license"
 	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/published"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/tree/module"
@@ -113,4 +115,20 @@ func (b *Build) Code(name string) (*Code, error) {
 	}
 	actions, err := (&PatchedModules{name}).Actions(b)
 	return &Code{m.Module, m.modFile, m.inputs, actions}, err
+}
+
+// Published is the folder of Kubernetes' modules for programs outside of the tree.
+const Published = project.Stage + "/modules"
+
+// PublishModules returns the actions that make [Published] for a release, see [published.Release].
+func (b *Build) PublishModules(release string) ([]*action.Action, error) {
+	c, err := b.Code(b.Catalog.Module)
+	if err != nil {
+		return nil, err
+	}
+	spec := published.Spec{Requires: c.Module.Name, Release: release, Output: Published}
+	if c.ModFile != "" {
+		spec.Requires = path.Dir(c.ModFile)
+	}
+	return append(c.Actions, published.Action(b.Root, b.Go, spec)), nil
 }

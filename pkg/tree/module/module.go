@@ -245,9 +245,17 @@ type Pinned struct {
 }
 
 // Pinned lists the modules that go.sum has sums of, sorted.
-func (m *Module) Pinned() []Pinned {
+func (m *Module) Pinned() []Pinned { return pinned(m.sums) }
+
+// ReadSums lists the modules that a file in the form of a go.sum has sums of, sorted.
+func ReadSums(file string) ([]Pinned, error) {
+	sums, err := readSums(file)
+	return pinned(sums), err
+}
+
+func pinned(sums map[Version]string) []Pinned {
 	found := map[Version]Pinned{}
-	for v, sum := range m.sums {
+	for v, sum := range sums {
 		version, isGoMod := strings.CutSuffix(v.Version, "/go.mod")
 		v.Version = version
 		p := found[v]

@@ -51,3 +51,31 @@ func (m *Module) With(replaced []Replacement, sums map[Version]string) (goMod, g
 	}
 	return goMod, more.Bytes(), nil
 }
+
+// WithVersions returns the content of a go.mod that requires modules at other versions, by path, and replaces none by a folder: modules
+// that folders replaced, and that are not among versions, are required at the version otherwise.
+func WithVersions(goMod []byte, versions map[string]string, otherwise string) ([]byte, error) {
+	mod, err := modfile.Parse("go.mod", goMod, nil)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]string{}
+	for _, r := range mod.Replace {
+		if r.New.Version == "" {
+			wanted[r.Old.Path] = otherwise
+			if err := mod.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+				return nil, err
+			}
+		}
+	}
+	maps.Copy(wanted, versions)
+	for _, r := range mod.Require {
+		if v, ok := wanted[r.Mod.Path]; ok {
+			if err := mod.AddRequire(r.Mod.Path, v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	mod.Cleanup()
+	return mod.Format()
+}

@@ -75,3 +75,44 @@ replace example.com/b => example.com/fork v2.0.0
 		t.Errorf("folder outside of the tree: %q", got)
 	}
 }
+
+func TestWithVersionsRequiresModulesThatFoldersReplaced(t *testing.T) {
+	t.Parallel()
+	const goMod = `module example.com/all
+
+go 1.26.0
+
+require (
+	example.com/a v0.0.0
+	example.com/b v0.0.0 // why
+	example.com/c v1.0.0
+	example.com/d v1.0.0 // indirect
+)
+
+replace (
+	example.com/a => ./a
+	example.com/b => ./b
+	example.com/c => example.com/fork v1.1.0
+)
+`
+	const want = `module example.com/all
+
+go 1.26.0
+
+require (
+	example.com/a v1.2.0
+	example.com/b v1.3.0 // why
+	example.com/c v1.0.0
+	example.com/d v1.4.0 // indirect
+)
+
+replace example.com/c => example.com/fork v1.1.0
+`
+	got, err := WithVersions([]byte(goMod), map[string]string{"example.com/a": "v1.2.0", "example.com/d": "v1.4.0"}, "v1.3.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
