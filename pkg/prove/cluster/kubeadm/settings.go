@@ -1,0 +1,485 @@
+package kubeadm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/suggest"
+)
+
+// Settings are what a user sets of the configuration of a cluster. They are merged over the configuration in this package.
+type Settings struct {
+	FeatureGates  map[string]bool            `json:"featureGates,omitempty"`
+	RuntimeConfig map[string]string          `json:"runtimeConfig,omitempty"`
+	Documents     map[string]Document        `json:"documents,omitempty"` // by kind
+	Gates         map[string]map[string]bool `json:"gates,omitempty"`     // those of FeatureGates that a component has, by component
+}
+
+// A Document is a document of a configuration file.
+type Document struct {
+	From   string `json:"from"`   // its file and line
+	Fields object `json:"fields"` // with apiVersion and kind
+}
+
+// Kinds of configuration.
+const (
+	ClusterKind   = "ClusterConfiguration"
+	InitKind      = "InitConfiguration"
+	KubeletKind   = "KubeletConfiguration"
+	ProxyKind     = "KubeProxyConfiguration"
+	SchedulerKind = "KubeSchedulerConfiguration"
+	AuditKind     = "Policy"
+	AdmissionKind = "AdmissionConfiguration"
+)
+
+// versions are the versions of the kinds that can be set.
+var versions = map[string]string{
+	ClusterKind: "kubeadm.k8s.io/v1beta4", InitKind: "kubeadm.k8s.io/v1beta4",
+	KubeletKind: "kubelet.config.k8s.io/v1beta1", ProxyKind: "kubeproxy.config.k8s.io/v1alpha1",
+	SchedulerKind: "kubescheduler.config.k8s.io/v1", AuditKind: "audit.k8s.io/v1", AdmissionKind: "apiserver.config.k8s.io/v1",
+}
+
+// ownFields are the fields without which the cluster would not work, by kind. They cannot be set.
+var ownFields = map[string][]string{
+	ClusterKind: {"certificatesDir", "clusterName", "controlPlaneEndpoint", "dns.imageRepository", "dns.imageTag", "etcd.external",
+		"etcd.local.dataDir", "etcd.local.imageRepository", "etcd.local.imageTag", "imageRepository", "kubernetesVersion", "networking"},
+	InitKind: {"bootstrapTokens", "certificateKey", "dryRun", "localAPIEndpoint", "nodeRegistration.criSocket", "nodeRegistration.name",
+		"patches", "skipPhases"},
+	KubeletKind: {"cgroupDriver", "cgroupRoot", "containerRuntimeEndpoint", "failCgroupV1", "serverTLSBootstrap", "staticPodPath",
+		"volumePluginDir"},
+	ProxyKind:     {"clientConnection", "clusterCIDR", "conntrack.maxPerCore", "conntrack.min"}, // the last two are the machine's
+	SchedulerKind: {"clientConnection.kubeconfig"},
+}
+
+// ownArguments are arguments of components that cannot be set, either: files of the cluster, and what a kind of configuration is for.
+var ownArguments = []string{"admission-control-config-file", "audit-log-path", "audit-policy-file", "cgroup-root", "config",
+	"encryption-provider-config", "flex-volume-plugin-dir", "kubeconfig", "node-ip"}
+
+// parts are the components of a control plane, by the fields of a ClusterConfiguration that are about them.
+var parts = map[string]string{"apiServer": apiServer, "controllerManager": "kube-controller-manager", "scheduler": scheduler}
+
+const (
+	apiServer = "kube-apiserver"
+	scheduler = "kube-scheduler"
+	kubelets  = "kubelet"
+	proxies   = "kube-proxy"
+)
+
+// ReadSettings reads settings: feature gates as A=true, parts of the API as batch/v1=true, and files of YAML documents.
+func ReadSettings(gates, runtime, files []string) (Settings, error) {
+	s := Settings{FeatureGates: map[string]bool{}, RuntimeConfig: map[string]string{}, Documents: map[string]Document{}}
+	for _, text := range gates {
+		name, value, _ := strings.Cut(text, "=")
+		on, err := strconv.ParseBool(value)
+		if err != nil || name == "" {
+			return s, refuse("feature gate %q: want NAME=true or NAME=false", text)
+		}
+		s.FeatureGates[name] = on
+	}
+	for _, text := range runtime {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return s, refuse("runtime configuration %q: want GROUP/VERSION=true, api/all=true or the like", text)
+		}
+		s.RuntimeConfig[name] = value
+	}
+	for _, file := range files {
+		if err := s.readFile(file); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func refuse(format string, args ...any) error { return badrequest.Mark(fmt.Errorf(format, args...)) }
+
+// readFile reads the documents of a file.
+func (s Settings) readFile(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var node yaml.Node
+		if err := d.Decode(&node); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return refuse("%s: %w", file, err)
+		}
+		from := file + ":" + strconv.Itoa(node.Content[0].Line)
+		if node.Content[0].Tag == "!!null" {
+			continue // nothing is between two lines of ---
+		}
+		var fields object
+		if err := node.Decode(&fields); err != nil {
+			return refuse("%s: %w", file, err)
+		}
+		if fields, err = plain(fields); err != nil {
+			return refuse("%s: %w", from, err)
+		}
+		if err := s.add(Document{from, fields}); err != nil {
+			return refuse("%s: %w", from, err)
+		}
+	}
+}
+
+// add adds a document.
+func (s Settings) add(d Document) error {
+	kind, _ := d.Fields["kind"].(string)
+	version, ok := versions[kind]
+	if !ok {
+		return suggest.Unknown("kind", kind, slices.Sorted(maps.Keys(versions)))
+	}
+	if d.Fields["apiVersion"] != version {
+		return fmt.Errorf("%s has apiVersion %v, want %s", kind, d.Fields["apiVersion"], version)
+	}
+	if before, twice := s.Documents[kind]; twice {
+		return fmt.Errorf("%s: there is one already, in %s", kind, before.From)
+	}
+	for _, path := range ownFields[kind] {
+		if has(d.Fields, strings.Split(path, ".")) {
+			return fmt.Errorf("%s: %s cannot be set: it belongs to slipway", kind, path)
+		}
+	}
+	s.Documents[kind] = d
+	for _, path := range argumentFields[kind] {
+		list, err := argumentsAt(d.Fields, strings.Split(path, "."))
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", kind, path, err)
+		}
+		for _, a := range list {
+			if slices.Contains(ownArguments, a.Name) {
+				return fmt.Errorf("%s: %s: %s cannot be set: it belongs to slipway", kind, path, a.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// argumentFields are the fields with arguments of programs, by kind.
+var argumentFields = map[string][]string{
+	ClusterKind: {"apiServer.extraArgs", "controllerManager.extraArgs", "scheduler.extraArgs", "etcd.local.extraArgs"},
+	InitKind:    {"nodeRegistration.kubeletExtraArgs"},
+}
+
+// An argument is an argument of a program as kubeadm reads it.
+type argument struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// argumentsAt returns the arguments at a path.
+func argumentsAt(fields object, path []string) ([]argument, error) {
+	for _, name := range path[:len(path)-1] {
+		fields, _ = fields[name].(object)
+	}
+	text, err := json.Marshal(fields[path[len(path)-1]])
+	if err != nil {
+		return nil, err
+	}
+	var list []argument
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return list, d.Decode(&list)
+}
+
+// has reports whether there is a field at a path.
+func has(fields object, path []string) bool {
+	value, ok := fields[path[0]]
+	inner, _ := value.(object)
+	return ok && (len(path) == 1 || has(inner, path[1:]))
+}
+
+// ForControlPlaneAlone returns an error that names what a control plane without nodes does not have.
+func (s Settings) ForControlPlaneAlone() error {
+	for _, kind := range []string{InitKind, KubeletKind, ProxyKind} {
+		if d, ok := s.Documents[kind]; ok {
+			return refuse("%s: %s cannot be set: a control plane alone has no nodes", d.From, kind)
+		}
+	}
+	d := s.Documents[ClusterKind]
+	for _, l := range leaves(d.Fields, "") {
+		part, arguments := strings.CutSuffix(l.field, ".extraArgs")
+		if l.field != "apiVersion" && l.field != "kind" && (!arguments || parts[part] == "") {
+			return refuse("%s: %s: %s cannot be set: kubeadm does not make a control plane alone", d.From, ClusterKind, l.field)
+		}
+	}
+	return nil
+}
+
+// Empty reports whether nothing is set.
+func (s Settings) Empty() bool { return len(s.FeatureGates)+len(s.RuntimeConfig)+len(s.Documents) == 0 }
+
+// Same reports whether other settings are the same.
+func (s Settings) Same(other Settings) bool { return slices.Equal(s.List(), other.List()) }
+
+// A Setting is a field with a value that was set.
+type Setting struct {
+	Kind  string `json:"kind"`
+	Field string `json:"field"`
+	Value string `json:"value"`
+}
+
+// List returns everything that is set, in order.
+func (s Settings) List() []Setting {
+	var list []Setting
+	for _, name := range slices.Sorted(maps.Keys(s.FeatureGates)) {
+		list = append(list, Setting{"feature gate", name, strconv.FormatBool(s.FeatureGates[name])})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.RuntimeConfig)) {
+		list = append(list, Setting{"runtime configuration", name, s.RuntimeConfig[name]})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Documents)) {
+		for _, l := range leaves(s.Documents[kind].Fields, "") {
+			if l.field != "apiVersion" && l.field != "kind" {
+				list = append(list, Setting{kind, l.field, l.value})
+			}
+		}
+	}
+	return list
+}
+
+// A leaf is a field whose value has no fields.
+type leaf struct{ field, value string }
+
+// leaves returns the leaves of an object, by their paths.
+func leaves(o object, path string) []leaf {
+	var all []leaf
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		if inner, ok := o[name].(object); ok && len(inner) > 0 {
+			all = append(all, leaves(inner, path+name+".")...)
+			continue
+		}
+		value, ok := o[name].(string)
+		if !ok {
+			text, _ := json.Marshal(o[name]) // it was read from JSON
+			value = string(text)
+		}
+		all = append(all, leaf{path + name, value})
+	}
+	return all
+}
+
+// Distribute gives each component the feature gates that it has, and returns an error for one that none has. Known are the names of the
+// feature gates of each component.
+func (s *Settings) Distribute(known map[string][]string) error {
+	s.Gates = map[string]map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.FeatureGates)) {
+		var all []string
+		for component, names := range known {
+			all = append(all, names...)
+			if slices.Contains(names, name) {
+				if s.Gates[component] == nil {
+					s.Gates[component] = map[string]bool{}
+				}
+				s.Gates[component][name] = s.FeatureGates[name]
+			}
+		}
+		if !slices.Contains(all, name) {
+			return suggest.Unknown("feature gate", name, all)
+		}
+	}
+	return nil
+}
+
+// arguments returns the arguments of a component that are not in a document, as pairs. Folder is where it finds the files of WriteFiles.
+func (s Settings) arguments(component, folder string) []string {
+	var pairs []string
+	if gates := s.Gates[component]; len(gates) > 0 {
+		pairs = append(pairs, featureGates, joined(gates))
+	}
+	if component == apiServer && len(s.RuntimeConfig) > 0 {
+		pairs = append(pairs, runtimeConfig, joined(s.RuntimeConfig))
+	}
+	for _, f := range settingFiles {
+		if _, ok := s.Documents[f.kind]; ok && f.component == component {
+			pairs = append(pairs, f.argument, filepath.Join(folder, f.file))
+		}
+	}
+	return pairs
+}
+
+const featureGates, runtimeConfig = "feature-gates", "runtime-config"
+
+// joined returns a map as programs read it.
+func joined[V any](values map[string]V) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, fmt.Sprintf("%s=%v", name, values[name]))
+	}
+	return strings.Join(all, ",")
+}
+
+// OwnFlags returns the flags of a component that are not in a document.
+func (s Settings) OwnFlags(component, folder string) []string {
+	var flags []string
+	pairs := s.arguments(component, folder)
+	for i := 0; i < len(pairs); i += 2 {
+		flags = append(flags, "--"+pairs[i]+"="+pairs[i+1])
+	}
+	return flags
+}
+
+// Flags returns the flags of a component: its own, and those in documents.
+func (s Settings) Flags(component, folder string) []string {
+	flags := s.OwnFlags(component, folder)
+	kind, path := InitKind, []string{"nodeRegistration", "kubeletExtraArgs"}
+	for part, of := range parts {
+		if of == component {
+			kind, path = ClusterKind, []string{part, "extraArgs"}
+		}
+	}
+	list, _ := argumentsAt(s.Documents[kind].Fields, path) // add has read them
+	for _, a := range list {
+		flags = append(flags, "--"+a.Name+"="+a.Value)
+	}
+	return flags
+}
+
+// settingFiles are the files of documents that a component reads itself.
+var settingFiles = []struct{ kind, component, argument, file string }{
+	{AuditKind, apiServer, "audit-policy-file", auditFile},
+	{AdmissionKind, apiServer, "admission-control-config-file", "admission.yaml"},
+	{SchedulerKind, scheduler, "config", "scheduler.yaml"},
+}
+
+// WriteFiles writes the files that components of a control plane read to a folder. The scheduler takes its kubeconfig from its file.
+func (s Settings) WriteFiles(folder, kubeconfig string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	for _, f := range settingFiles {
+		d, ok := s.Documents[f.kind]
+		if !ok {
+			continue
+		}
+		fields := d.Fields
+		if f.kind == SchedulerKind {
+			fields = merge(object{"clientConnection": object{"kubeconfig": kubeconfig}}, fields)
+		}
+		if err := writeDocument(filepath.Join(folder, f.file), fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Kubelet returns the kubelets' configuration with the settings.
+func (s Settings) Kubelet() ([]byte, error) { return documents(s.over(kubelet(), s.gates(kubelets))) }
+
+// Proxy returns kube-proxy's configuration with the settings.
+func (s Settings) Proxy() ([]byte, error) { return documents(s.over(proxy(), s.gates(proxies))) }
+
+func (s Settings) gates(component string) object {
+	if len(s.Gates[component]) == 0 {
+		return nil
+	}
+	return object{"featureGates": s.Gates[component]}
+}
+
+// cluster returns kubeadm's configuration of a cluster with the settings.
+func (s Settings) cluster(base object) object {
+	const folder = kubernetesFolder + "/" + apiServerFolder
+	own := object{}
+	for part, component := range parts {
+		if pairs := s.arguments(component, folder); len(pairs) > 0 {
+			own[part] = object{"extraArgs": arguments(pairs...)}
+		}
+	}
+	if _, ok := s.Documents[SchedulerKind]; ok {
+		own["scheduler"].(object)["extraVolumes"] = []object{
+			{"name": "slipway", "hostPath": folder, "mountPath": folder, "readOnly": true, "pathType": "Directory"}}
+	}
+	return s.over(base, own)
+}
+
+// over merges settings over a document of the same kind: first others, then those of a file.
+func (s Settings) over(base, others object) object {
+	return merge(merge(base, others), s.Documents[base["kind"].(string)].Fields)
+}
+
+// merge merges an object over another one.
+func merge(base, over object) object {
+	a, b := mustPlain(base), mustPlain(over)
+	return mergeValues(a, b).(object)
+}
+
+// mergeValues merges objects field by field, and lists of objects with names by these. Anything else replaces what there was.
+func mergeValues(base, over any) any {
+	switch over := over.(type) {
+	case object:
+		base, ok := base.(object)
+		if !ok {
+			return over
+		}
+		for name, value := range over {
+			base[name] = mergeValues(base[name], value)
+		}
+		return base
+	case []any:
+		base, _ := base.([]any)
+		if !named(base) || !named(over) {
+			return over
+		}
+		for _, o := range over {
+			base = mergeNamed(base, o.(object))
+		}
+		return base
+	}
+	return over
+}
+
+// mergeNamed puts an object in the place of that with the same name. Both values of a flag that takes a list of pairs count.
+func mergeNamed(list []any, o object) []any {
+	for i, other := range list {
+		before := other.(object)
+		if before["name"] != o["name"] {
+			continue
+		}
+		if o["name"] == featureGates || o["name"] == runtimeConfig {
+			o = object{"name": o["name"], "value": fmt.Sprintf("%v,%v", before["value"], o["value"])}
+		}
+		list[i] = o
+		return list
+	}
+	return append(list, o)
+}
+
+// named reports whether all elements of a list are objects with names.
+func named(list []any) bool {
+	return !slices.ContainsFunc(list, func(e any) bool {
+		o, _ := e.(object)
+		return o["name"] == nil
+	})
+}
+
+// plain returns an object as it is read from JSON.
+func plain(o object) (object, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	var result object
+	return result, json.Unmarshal(text, &result)
+}
+
+// mustPlain does so for an object that was read from JSON, or has only what JSON has.
+func mustPlain(o object) object {
+	result, err := plain(o)
+	if err != nil {
+		panic(err)
+	}
+	return result
+}
