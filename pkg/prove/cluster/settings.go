@@ -211,7 +211,11 @@ func complaint(out string) string {
 		if text, err := strconv.Unquote(found[1]); err == nil {
 			return text
 		}
-		return strings.TrimSuffix(strings.ReplaceAll(found[1], `\"`, `"`), `"`)
+		text := strings.ReplaceAll(found[1], `\"`, `"`)
+		if strings.Count(text, `"`)%2 == 1 {
+			text = strings.TrimSuffix(text, `"`) // that ends what it is quoted in
+		}
+		return text
 	}
 	return ""
 }
@@ -252,14 +256,15 @@ func (t *trial) named(ctx context.Context, name string, kind nameKind) ([]string
 // refuse returns the error for what a program says of the settings, with names that were probably meant.
 func (t *trial) refuse(ctx context.Context, program, said string) error {
 	var near []string
+	var from string
 	for _, kind := range []nameKind{featureGate, flag, field} {
 		if found := kind.unknown.FindStringSubmatch(said); found != nil {
 			names, err := t.named(ctx, program, kind)
 			if err != nil {
 				return err
 			}
-			near = suggest.Near(found[1], names)
+			near, from = suggest.Near(found[1], names), t.Settings.Where(found[1])
 		}
 	}
-	return badrequest.Mark(fmt.Errorf("%s: %s%s", program, said, suggest.DidYouMean(near)))
+	return badrequest.Mark(fmt.Errorf("%s%s: %s%s", from, program, said, suggest.DidYouMean(near)))
 }

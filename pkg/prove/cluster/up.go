@@ -100,7 +100,8 @@ func (s *State) check(next *State, o Options, fromBin []string) error {
 	if err != nil {
 		return err
 	}
-	if !same || !s.Settings.Same(next.Settings) || s.Release != next.Release || s.ControlPlaneOnly != next.ControlPlaneOnly || s.RuntimeOnly != next.RuntimeOnly ||
+	if !same || !s.Settings.Same(next.Settings) || s.Release != next.Release ||
+		s.ControlPlaneOnly != next.ControlPlaneOnly || s.RuntimeOnly != next.RuntimeOnly ||
 		!s.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != next.ControlPlanes) {
 		return s.wrap(ErrOther)
 	}

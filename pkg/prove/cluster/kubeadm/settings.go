@@ -251,6 +251,22 @@ func (s Settings) List() []Setting {
 	return list
 }
 
+// Where returns the file, line and kind of the only document with a name, followed by a colon, or nothing.
+func (s Settings) Where(name string) string {
+	where := ""
+	for kind, d := range s.Documents {
+		text, _ := json.Marshal(d.Fields) // it was read from JSON
+		if !bytes.Contains(text, []byte(strconv.Quote(name))) {
+			continue
+		}
+		if where != "" {
+			return ""
+		}
+		where = d.From + ": " + kind + ": "
+	}
+	return where
+}
+
 // A leaf is a field whose value has no fields.
 type leaf struct{ field, value string }
 
