@@ -17,7 +17,7 @@ import (
 // nodes returns the steps to a cluster with nodes.
 func (s *State) nodes(count int) []step {
 	var set imageSet
-	c := kubeadm.Config{Cluster: s.Name, Token: kubeadm.NewToken(), Wait: s.patience, Settings: s.Settings}
+	c := kubeadm.Config{Cluster: s.Name, Token: kubeadm.NewToken(), Wait: s.patience}
 	secret := kubeadm.NewSecret()
 	if s.ControlPlanes > 1 {
 		c.Key = kubeadm.NewKey()
@@ -113,6 +113,7 @@ func (s *State) join(ctx context.Context, n node, c kubeadm.Config, secret []byt
 	if err != nil {
 		return err
 	}
+	c.Settings = s.Settings // with the feature gates that each component has
 	c.Node = kubeadm.Node{Name: n.name, Address: s.address(n), CgroupRoot: s.cgroup(n), Patched: patched}
 	controlPlane := n.number <= s.ControlPlanes
 	if controlPlane {

@@ -82,6 +82,8 @@ func (t *trial) run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(t.dir)
+	ctx, stop := context.WithTimeout(ctx, t.patience)
+	defer stop()
 	for _, check := range []func(context.Context) error{t.tryFlags, t.tryNode, t.tryControlPlane} {
 		if err := check(ctx); err != nil {
 			return err
@@ -132,7 +134,7 @@ func (t *trial) tryNode(ctx context.Context) error {
 // tryControlPlane has the API server and the scheduler read their files. The API server needs an etcd for that. It ends when it has read
 // everything, because a certificate is missing.
 func (t *trial) tryControlPlane(ctx context.Context) error {
-	const apiServerName, schedulerName = apiServer, "kube-scheduler"
+	const schedulerName = "kube-scheduler"
 	programs, err := controlplane.Prepare(t.dir, t.Name, filepath.Join(t.dir, "kubeconfig"), kubeadm.ServiceNetwork)
 	if err != nil {
 		return err
@@ -147,7 +149,7 @@ func (t *trial) tryControlPlane(ctx context.Context) error {
 			return err
 		}
 	}
-	files := t.Settings.OwnFlags(apiServerName, t.dir)
+	files := t.Settings.OwnFlags(apiServer, t.dir)
 	if len(files) == 0 {
 		return nil
 	}
@@ -155,7 +157,7 @@ func (t *trial) tryControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithTimeout(ctx, t.patience)
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan struct{})
 	go func() {
@@ -163,7 +165,7 @@ func (t *trial) tryControlPlane(ctx context.Context) error {
 		_, _ = machine.Output(ctx, "", append([]string{etcd}, programs[0].Flags...)...) // the API server says if there is none
 	}()
 	missing := filepath.Join(t.dir, "missing")
-	err = t.try(ctx, apiServerName, missing+": no such file", slices.Concat(programs[1].Flags, files,
+	err = t.try(ctx, apiServer, missing+": no such file", slices.Concat(programs[1].Flags, files,
 		[]string{"--proxy-client-cert-file=" + missing, "--proxy-client-key-file=" + missing})...)
 	stop()
 	<-ended
@@ -181,7 +183,7 @@ func (t *trial) try(ctx context.Context, name, end string, args ...string) error
 	said := complaint(out)
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return fmt.Errorf("%s has not read the settings: %w", name, ctx.Err())
 	case strings.Contains(said, strictly):
 	case failed == nil, end != "" && strings.Contains(said, end):
 		return nil
