@@ -94,7 +94,7 @@ func (t *trial) run(ctx context.Context) error {
 
 // tryFlags has programs parse their flags. With --version they do nothing else.
 func (t *trial) tryFlags(ctx context.Context) error {
-	for _, name := range t.components() {
+	for _, name := range slices.Concat(t.components(), []string{"etcd"}) {
 		if flags := t.Settings.Flags(name, t.dir); len(flags) > 0 {
 			if err := t.try(ctx, name, "", append(flags, "--version")...); err != nil {
 				return err

@@ -184,7 +184,7 @@ func TestControlPlaneAloneRefusesWhatItDoesNotHave(t *testing.T) {
 		ClusterKind: {Fields: object{"apiServer": object{"extraArgs": []any{object{"name": "v", "value": "2"}}}}},
 	}}
 	want := []string{"--runtime-config=api/all=true", "--audit-policy-file=/x/audit.yaml", "--v=2"}
-	if got := s.Flags(apiServer, "/x"); !slices.Equal(got, want) {
+	if got := s.Flags(apiServer, "/x"); !slices.Equal(got, want) || len(s.Flags(proxies, "/x")) > 0 {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
