@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/prove/cluster/kubeadm"
@@ -86,5 +87,21 @@ func TestStatusListsSettings(t *testing.T) {
 	const want = "SETTING        FIELD   VALUE\nfeature gate   A       true\n"
 	if err := s.Status(t.Context()).Text(&text); err != nil || !strings.Contains(text.String(), want) {
 		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
+func TestNothingIsLeftOfClusterWithUnknownFeatureGate(t *testing.T) {
+	t.Parallel()
+	dir, bin := t.TempDir(), t.TempDir()
+	for _, name := range controlPlanePrograms {
+		childtest.Script(t, filepath.Join(bin, name), "#!/bin/sh\n# "+name+"\necho Kubernetes v1.37.0 Good=true'|'false\n")
+	}
+	s, err := Up(t.Context(), Options{Dir: dir, Name: "a", Bin: bin, ControlPlaneOnly: true,
+		Settings: Settings{FeatureGates: map[string]bool{"Goood": true}}, Events: func(action.Event) {}})
+	if s != nil || err == nil || !strings.Contains(err.Error(), "did you mean Good?") || !badrequest.Is(err) {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	if names, err := Names(dir); err != nil || len(names) > 0 {
+		t.Errorf("%q are left, %v", names, err)
 	}
 }
