@@ -128,7 +128,8 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	takeUsualPorts(t)
 	before := tracesOf(t)
 	tr.slipway(t, "cluster", "conformance").fails(t, 1, "there is no such cluster", "slipway cluster up")
-	up := tr.startUp(t, released(t), "--nodes", "2")
+	two := append([]string{"--nodes", "2"}, settingFlags(t)...)
+	up := tr.startUp(t, released(t), two...)
 	other.bootsAfterKill(t)
 	up.wait(t).ok(t)
 	before.has(t, "process", "cgroup", "interface", "route")
@@ -138,18 +139,21 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 		t.Errorf("status is %+v", s)
 	}
 	tr.standsBeside(t, other)
+	tr.hasSettings(t, s)
 	tr.worksAcrossNodes(t, s)
 	t.Run("verify", tr.verifySeesWhatIsBroken)
 	tr.metered(t)
 	t.Run("conformance", tr.runsConformanceSpecs)
 	t.Run("replace", tr.replacesPrograms)
 
-	again := tr.up(t, "--nodes", "2").ok(t)
+	again := tr.up(t, two...).ok(t)
 	if again.took > 20*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
 		t.Errorf("the second up changed something: %v", again)
 	}
 	tr.up(t, "--nodes", "1").fails(t, 1, "is up already")
+	tr.up(t, "--nodes", "2").fails(t, 1, "is up already", "settings")
 	t.Run("upgrade", tr.upgradesUnderLoad)
+	tr.hasSettings(t, tr.clusterStatus(t))
 
 	tr.slipway(t, "cluster", "down").ok(t)
 	before.nothingLeft(t)
@@ -362,8 +366,12 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 		return run(t, tr.dir, []string{"HOME=" + tr.dir}, "setpriv", append(
 			[]string{"--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway")}, args...)...)
 	}
+	as("cluster", "up", "--control-plane-only", "--from", tr.path("tarballs"), "--feature-gates", "APIResponseCompresion=false").fails(t, 2,
+		`unknown feature gate "APIResponseCompresion"; did you mean APIResponseCompression?`)
+	before.nothingLeft(t)
+	put(t, []byte(readFile("testdata/settings-alone.yaml")), tr.path("settings.yaml"))
 	up := tr.with("HOME="+tr.dir).start(t, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway"),
-		"cluster", "up", "--control-plane-only", "--foreground", "--from", tr.path("tarballs"))
+		"cluster", "up", "--control-plane-only", "--foreground", "--from", tr.path("tarballs"), "--config", tr.path("settings.yaml"))
 	if !up.until(t, up.says("Ctrl-C removes it, too.")) {
 		t.Fatalf("it ended before it was ready: %v", up.wait(t))
 	}
@@ -374,6 +382,9 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 		t.Errorf("the administrator's kubeconfig: %v, %v", info, err)
 	}
 	tr.kubectl(t, "create", "configmap", "hello", "--from-literal=a=b").ok(t)
+	if log := readFile(tr.path("_output/cluster/slipway/log/audit.log")); !strings.Contains(log, `"name":"hello"`) {
+		t.Errorf("the audit log is %s", log)
+	}
 	tr.kubectl(t, "create", "deployment", "web", "--image=example.invalid/web").ok(t)
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(200 * time.Millisecond) { // it takes the whole control plane
 		pods := tr.kubectl(t, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].status.conditions[*].reason}").ok(t)

@@ -49,6 +49,7 @@ func newClusterUp(o commands) *cobra.Command {
 	var name string
 	var request cluster.Options
 	var foreground bool
+	var gates, runtime, files []string
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Boot a cluster",
@@ -65,6 +66,11 @@ With --bin _output/bin, the programs that make has compiled run instead of the r
 from the release: the nodes' root file system, the images below the programs, etcd. With --control-plane-only, no release is needed
 if the folder has etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl.
 
+With --feature-gates, --runtime-config and --config, Kubernetes is configured otherwise. A file has YAML documents of the kinds
+ClusterConfiguration, InitConfiguration, KubeletConfiguration, KubeProxyConfiguration, KubeSchedulerConfiguration, Policy (of the
+audit log) and AdmissionConfiguration. They are merged over slipway's own configuration. The cluster's programs read them
+first: a name that they do not know ends the command before anything starts. "slipway cluster status" lists what was set.
+
 If up is interrupted, it removes what it made; if it fails, everything stays for inspection until "slipway cluster down".`,
 		Example: "  sudo slipway cluster up --nodes 2\n  export KUBECONFIG=$(slipway cluster kubeconfig)\n  kubectl get nodes",
 		Args:    cobra.NoArgs,
@@ -75,6 +81,10 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 			}
 			if err := checkUp(request, given); err != nil {
 				return badrequest.Mark(err)
+			}
+			var err error
+			if request.Settings, err = cluster.ReadSettings(gates, runtime, files, request.ControlPlaneOnly); err != nil {
+				return err
 			}
 			request.Name = name
 			if err := o.clusterUp(c.Context(), request); err != nil || !foreground {
@@ -88,6 +98,9 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 		"how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
 	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
 	c.Flags().StringVar(&request.Bin, "bin", "", "a folder with programs to run instead of the release's, such as "+binaries)
+	c.Flags().StringSliceVar(&gates, "feature-gates", nil, "feature gates, for each component that has them: NAME=true,NAME=false")
+	c.Flags().StringSliceVar(&runtime, "runtime-config", nil, "which APIs are served, such as api/all=true or batch/v1=false")
+	c.Flags().StringArrayVar(&files, "config", nil, "a file of Kubernetes' configuration; can be repeated")
 	c.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, and then remove the cluster")
 	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long to wait for each part to become ready")
 	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false,
@@ -139,6 +152,8 @@ func (o commands) clusterUpLocked(ctx context.Context, request cluster.Options) 
 		return nil
 	case err == nil:
 		return o.sayUp(s, request)
+	case s == nil && shown: // the settings are a mistake in the request
+		return session.ShownError{Err: session.CommandError{Err: err, Code: 2}}
 	case s == nil:
 		return clusterError(err)
 	case ctx.Err() != nil:

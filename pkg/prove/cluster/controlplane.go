@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"slipway.build/pkg/prove/cluster/controlplane"
@@ -12,12 +13,17 @@ import (
 // controlPlane returns the steps to a control plane without nodes: programs on free ports of loopback.
 func (s *State) controlPlane() []step {
 	programs := map[string]controlplane.Program{}
-	steps := []step{{"certificates", []string{"unpack"}, func(context.Context) error {
+	steps := []step{{"certificates", []string{"settings"}, func(context.Context) error {
 		all, err := controlplane.Prepare(s.dir, s.Name, s.Kubeconfig(), kubeadm.ServiceNetwork)
+		folder := s.path("settings")
 		for _, p := range all {
+			p.Flags = append(p.Flags, s.Settings.Flags(p.Name, folder)...)
+			if _, ok := s.Settings.Documents[kubeadm.AuditKind]; ok && p.Name == apiServer {
+				p.Flags = append(p.Flags, "--audit-log-path="+s.path("log", "audit.log"))
+			}
 			programs[p.Name] = p
 		}
-		return err
+		return errors.Join(err, s.Settings.WriteFiles(folder, s.path("pki", "kube-scheduler.conf")))
 	}}}
 	for _, p := range []struct{ name, after string }{
 		{"etcd", "certificates"}, {apiServer, "etcd"}, {"kube-controller-manager", apiServer}, {"kube-scheduler", apiServer},

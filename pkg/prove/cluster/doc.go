@@ -31,7 +31,8 @@
 // logs.
 //
 // The files of this package build on each other: state, process, kubectl, network, registry, node and programs say what a cluster consists
-// of; nodes and controlplane have the steps that make one; up, upgrade, replace and the rest use them.
+// of; settings has the programs read what a user sets; nodes and controlplane have the steps that make one; up, upgrade, replace and the
+// rest use them.
 //
 // # What must never be in here
 //

@@ -30,7 +30,7 @@ func (s *State) nodes(count int) []step {
 	}
 	const early, late = "publish the control plane's images", "publish other images"
 	steps := []step{
-		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
+		{"images", []string{"settings"}, func(ctx context.Context) (err error) {
 			set, err = s.imageSet(ctx)
 			c.Version, c.Registry = s.Version, set.registry
 			return err
@@ -40,7 +40,7 @@ func (s *State) nodes(count int) []step {
 			c.Endpoint = s.endpoint()
 			return err
 		}},
-		{"root of nodes", []string{"unpack"}, s.unpackRoot},
+		{"root of nodes", []string{"settings"}, s.unpackRoot},
 		{early, []string{"network"}, func(ctx context.Context) error {
 			if err := publish(ctx, true); err != nil {
 				return err
@@ -113,10 +113,11 @@ func (s *State) join(ctx context.Context, n node, c kubeadm.Config, secret []byt
 	if err != nil {
 		return err
 	}
+	c.Settings = s.Settings // with the feature gates that each component has
 	c.Node = kubeadm.Node{Name: n.name, Address: s.address(n), CgroupRoot: s.cgroup(n), Patched: patched}
 	controlPlane := n.number <= s.ControlPlanes
 	if controlPlane {
-		if err := kubeadm.WriteAPIServerFiles(s.NodeFile(n.name, "kubernetes"), secret); err != nil {
+		if err := kubeadm.WriteControlPlaneFiles(s.NodeFile(n.name, "kubernetes"), secret, s.Settings); err != nil {
 			return err
 		}
 	}
@@ -285,12 +286,12 @@ func (s *State) nodeAlone() []step {
 	var set imageSet
 	n := s.node(1)
 	return []step{
-		{"images", []string{"unpack"}, func(ctx context.Context) (err error) {
+		{"images", []string{"settings"}, func(ctx context.Context) (err error) {
 			set, err = s.imageSet(ctx)
 			return err
 		}},
 		{"network", []string{"images"}, s.makeSwitch},
-		{"root of nodes", []string{"unpack"}, s.unpackRoot},
+		{"root of nodes", []string{"settings"}, s.unpackRoot},
 		{"publish images", []string{"network"}, func(ctx context.Context) error { return s.registry().Push(ctx, set.all) }},
 		{"start " + n.name, []string{"network", "root of nodes"}, func(ctx context.Context) error {
 			if err := s.startNode(ctx, n, set.sandbox); err != nil {

@@ -39,6 +39,7 @@ type State struct {
 	Programs         []Program `json:"programs,omitempty"`    // that Up took from a folder instead of the release
 	Replaced         []Program `json:"replaced,omitempty"`    // that Replace has put in their places since
 	Unsettled        []string  `json:"unsettled,omitempty"`   // components whose replacement has begun and not ended
+	Settings         Settings  `json:"settings,omitzero"`
 
 	dir      string
 	patience time.Duration  // how long Up waits for each part
@@ -65,7 +66,7 @@ type Target struct {
 // Errors for errors.Is.
 var (
 	ErrNone       = errors.New("there is no such cluster")
-	ErrOther      = errors.New("is up already, from another release, of other programs or with other nodes")
+	ErrOther      = errors.New("is up already, from another release, of other programs, or with other nodes or settings")
 	ErrUnfinished = errors.New("is not finished")
 	ErrUpgrading  = errors.New("is on its way to another release")
 	ErrNoNodes    = errors.New("is a control plane without nodes, which can run nothing")

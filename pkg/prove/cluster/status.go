@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"slipway.build/pkg/prove/cluster/kubeadm"
 	"slipway.build/pkg/prove/cluster/machine"
 )
 
@@ -25,6 +26,8 @@ type Status struct {
 
 	Programs  []Program `json:"programs,omitempty"`  // that run instead of the release's
 	Unsettled []string  `json:"unsettled,omitempty"` // programs whose replacement was cut off
+
+	Settings []kubeadm.Setting `json:"settings,omitempty"` // that differ from slipway's
 }
 
 // A Part is a node or a program of the control plane.
@@ -38,7 +41,7 @@ type Part struct {
 // Status returns the status of a cluster.
 func (s *State) Status(ctx context.Context) Status {
 	st := Status{Name: s.Name, Version: s.Version, State: "unfinished", Kubeconfig: s.Kubeconfig(), Registry: string(s.registry()),
-		Unsettled: s.Unsettled}
+		Unsettled: s.Unsettled, Settings: s.Settings.List()}
 	switch {
 	case !s.Ready:
 	case !s.running():
@@ -103,8 +106,14 @@ func (s Status) Text(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if len(s.Settings) > 0 {
+		fmt.Fprintln(t, "\nSETTING\tFIELD\tVALUE")
+		for _, set := range s.Settings {
+			fmt.Fprintf(t, "%s\t%s\t%s\n", set.Kind, set.Field, set.Value)
+		}
+	}
 	if len(s.Programs)+len(s.Unsettled) == 0 {
-		return nil
+		return t.Flush()
 	}
 	fmt.Fprintln(t, "\nNOT OF THE RELEASE\tVERSION\tSHA-256\tSINCE\tFROM")
 	for _, p := range s.Programs {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/machine"
 	"slipway.build/pkg/release"
@@ -30,6 +31,7 @@ type Options struct {
 	RuntimeOnly      bool               // one node with a container runtime, and no Kubernetes
 	ControlPlanes    int                // how many of the nodes have a control plane; zero means one
 	Wait             time.Duration      // for each part to become ready; zero means DefaultWait
+	Settings         Settings           // of Kubernetes
 	Events           func(action.Event) // receives what happens; not nil
 }
 
@@ -40,7 +42,8 @@ const DefaultWait = 2 * time.Minute
 // an unfinished cluster, one with a process that has ended, or one from before the last boot. The caller makes sure that one Up or Down
 // runs at a time in a folder.
 //
-// After a failure, what was made remains for inspection, and Down removes it. The state is nil if nothing was made.
+// After a failure, what was made remains for inspection, and Down removes it. The state is nil if nothing was made, or if the programs have
+// refused the settings.
 func Up(ctx context.Context, o Options) (*State, error) {
 	if err := o.Require(); err != nil {
 		return nil, err
@@ -50,7 +53,7 @@ func Up(ctx context.Context, o Options) (*State, error) {
 		return nil, err
 	}
 	s := &State{Name: o.Name, ControlPlaneOnly: o.ControlPlaneOnly, RuntimeOnly: o.RuntimeOnly, ControlPlanes: max(o.ControlPlanes, 1),
-		patience: cmp.Or(o.Wait, DefaultWait)}
+		Settings: o.Settings, patience: cmp.Or(o.Wait, DefaultWait)}
 	if b != nil {
 		s.Release, s.Version = b.Sum(), b.Release.Version
 		if s.Tarballs, err = filepath.Abs(o.Tarballs); err != nil {
@@ -78,7 +81,11 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	if err := s.create(o.Dir); err != nil {
 		return nil, err
 	}
-	if err := runSteps(ctx, s.steps(b, o, fromBin), o.Events); err != nil {
+	err = runSteps(ctx, s.steps(b, o, fromBin), o.Events)
+	if badrequest.Is(err) { // nothing was started
+		return nil, errors.Join(err, Down(context.WithoutCancel(ctx), o.Dir, o.Name))
+	}
+	if err != nil {
 		return s, err
 	}
 	return s, s.change(func() { s.Ready = true })
@@ -93,7 +100,8 @@ func (s *State) check(next *State, o Options, fromBin []string) error {
 	if err != nil {
 		return err
 	}
-	if !same || s.Release != next.Release || s.ControlPlaneOnly != next.ControlPlaneOnly || s.RuntimeOnly != next.RuntimeOnly ||
+	if !same || !s.Settings.Same(next.Settings) || s.Release != next.Release ||
+		s.ControlPlaneOnly != next.ControlPlaneOnly || s.RuntimeOnly != next.RuntimeOnly ||
 		!s.ControlPlaneOnly && (len(s.Nodes()) != o.Nodes || s.ControlPlanes != next.ControlPlanes) {
 		return s.wrap(ErrOther)
 	}
@@ -127,6 +135,7 @@ func (s *State) steps(b *bundle.Bundle, o Options, fromBin []string) []step {
 			}
 			return s.use(b.Sum())
 		}},
+		{"settings", nil, s.checkSettings},
 	})
 	if len(fromBin) == 0 {
 		steps = steps[1:]
@@ -159,7 +168,11 @@ func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
 	for _, name := range addons {
 		folders = append(folders, addonFolder(name))
 	}
-	return b.Unpack(ctx, dir, slices.Concat(nodePrograms, networkPlugins, nodeImages, b.Archives()), folders...)
+	artifacts := slices.Concat(nodePrograms, networkPlugins, nodeImages, b.Archives())
+	if !s.Settings.Empty() {
+		artifacts = append(artifacts, settingPrograms...)
+	}
+	return b.Unpack(ctx, dir, artifacts, folders...)
 }
 
 // hostTools are the programs of this machine that create nodes, with their Debian packages. What runs in nodes is the release's.

@@ -74,6 +74,9 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (*State, error) {
 	if err := u.checkDrain(ctx); err != nil {
 		return nil, err
 	}
+	if err := u.checkSettings(ctx); err != nil {
+		return nil, err
+	}
 	tarballs, err := filepath.Abs(o.Tarballs)
 	if err == nil {
 		err = s.change(func() { s.Upgrade = &Target{b.Release.Version, b.Sum(), tarballs} })
@@ -149,6 +152,21 @@ func (u *upgrade) unpackTarget(ctx context.Context) error {
 	}
 	u.to = b
 	u.images, err = imageSetOf(ctx, b)
+	return err
+}
+
+// checkSettings has the target's programs read the settings, which kubeadm keeps.
+func (u *upgrade) checkSettings(ctx context.Context) error {
+	if u.Settings.Empty() {
+		return nil
+	}
+	if err := u.unpackTarget(ctx); err != nil {
+		return err
+	}
+	err := (&trial{u.State, u.to.Release.Version, u.to.File, ""}).run(ctx)
+	if err != nil && u.State.Upgrade == nil {
+		return fmt.Errorf("%s: %w", u.to.Release.Version, errors.Join(err, os.RemoveAll(u.path(folderOf(u.to.Sum())))))
+	}
 	return err
 }
 

@@ -42,17 +42,21 @@ func NewSecret() []byte {
 	return key
 }
 
-// WriteAPIServerFiles writes the files that the API server of a node reads to the folder, on this machine, that is the node's
+// WriteControlPlaneFiles writes the files that the control plane of a node reads to the folder, on this machine, that is the node's
 // /etc/kubernetes.
-func WriteAPIServerFiles(kubernetes string, secret []byte) error {
-	encryption, noEncryption := documents(object{
+func WriteControlPlaneFiles(kubernetes string, secret []byte, settings Settings) error {
+	dir := filepath.Join(kubernetes, apiServerFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	encryption := object{
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
 		"resources": []object{{
 			"resources": []string{"secrets"},
 			"providers": []object{{"secretbox": object{"keys": []object{{"name": "up", "secret": secret}}}}, {"identity": object{}}},
 		}},
-	})
-	audit, noAudit := documents(object{
+	}
+	audit := object{
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": []string{"RequestReceived"},
 		"rules": []object{
 			{"level": "None", "verbs": []string{"get", "list", "watch"}},
@@ -61,13 +65,19 @@ func WriteAPIServerFiles(kubernetes string, secret []byte) error {
 			{"level": "None", "nonResourceURLs": []string{"*"}},
 			{"level": "Metadata"},
 		},
-	})
-	dir := filepath.Join(kubernetes, apiServerFolder)
-	if err := errors.Join(noEncryption, noAudit, os.MkdirAll(dir, 0o700)); err != nil {
-		return err
 	}
 	return errors.Join(
-		atomicfile.WriteFile(filepath.Join(dir, encryptionFile), encryption, 0o600),
-		atomicfile.WriteFile(filepath.Join(dir, auditFile), audit, 0o600),
+		writeDocument(filepath.Join(dir, encryptionFile), encryption),
+		writeDocument(filepath.Join(dir, auditFile), audit),
+		settings.WriteFiles(dir, kubernetesFolder+"/scheduler.conf"),
 	)
+}
+
+// writeDocument writes an object as a file that only root reads.
+func writeDocument(file string, o object) error {
+	text, err := documents(o)
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(file, text, 0o600)
 }

@@ -47,6 +47,7 @@ type Config struct {
 	Key      string        // encrypts the control plane's keys for nodes that join with a control plane; empty if none does
 	Wait     time.Duration // for the API
 	Node     Node
+	Settings Settings
 }
 
 // A Node is what kubeadm must know of a node.
@@ -85,12 +86,17 @@ func (c Config) Init() ([]byte, error) {
 	if c.Key != "" {
 		start["certificateKey"], whole["controlPlaneEndpoint"] = c.Key, c.Endpoint
 	}
-	return documents(start, whole, kubelet(), object{
+	return documents(start, c.Settings.cluster(whole), c.Settings.over(kubelet(), c.Settings.gates(kubelets)),
+		c.Settings.over(proxy(), c.Settings.gates(proxies)))
+}
+
+func proxy() object {
+	return object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 		"mode": "iptables",
 		// The limit of tracked connections applies to the whole machine.
 		"conntrack": object{"maxPerCore": 0, "min": 0},
-	})
+	}
 }
 
 // Join returns the file for kubeadm join, of a node with a control plane or without one.
@@ -117,7 +123,9 @@ func (c Config) node(kind string) object {
 	if c.Node.Patched {
 		o["patches"] = object{"directory": Folder + "/" + Patches}
 	}
-	return o
+	set := maps.Clone(c.Settings.Documents[InitKind].Fields)
+	delete(set, "kind") // it may be a JoinConfiguration
+	return merge(o, set)
 }
 
 // local returns where the API server of a node listens.

@@ -94,7 +94,7 @@ func TestTokensHaveTheFormOfKubeadm(t *testing.T) {
 func TestAPIServersEncryptAndAudit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := WriteAPIServerFiles(dir, NewSecret()); err != nil {
+	if err := WriteControlPlaneFiles(dir, NewSecret(), Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	for file, kind := range map[string]string{encryptionFile: "EncryptionConfiguration", auditFile: "Policy"} {

@@ -1,4 +1,4 @@
-// Package kubeadm writes the files that configure kubeadm, kubelets and API servers.
+// Package kubeadm writes the files that configure kubeadm, kubelets and API servers, with the [Settings] of a user merged over them.
 //
 // Paths in them are those of a node: a node's folder is [Folder] there.
 //
