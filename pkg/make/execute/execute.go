@@ -179,6 +179,17 @@ func sweepInputs(p *project.Project, planned *plan.Plan) error {
 	return nil
 }
 
+// copyTo copies a file, or replaces a folder by a copy.
+func copyTo(from, to string) error {
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		return atomicfile.Copy(from, to)
+	}
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.CopyFS(to, os.DirFS(from))
+}
+
 // deliver copies results into a folder of the user's: side by side, or in folders if they come from several (one for each platform).
 func deliver(root string, results []plan.Result, dir string) error {
 	folders := map[string]bool{}
@@ -194,7 +205,7 @@ func deliver(root string, results []plan.Result, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if err := atomicfile.Copy(filepath.Join(root, filepath.FromSlash(r.Path)), to); err != nil {
+		if err := copyTo(filepath.Join(root, filepath.FromSlash(r.Path)), to); err != nil {
 			return err
 		}
 	}
