@@ -211,7 +211,7 @@ func (o commands) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 			o.Say(fmt.Sprintf("the targets of make are not stored in the cache: %v", err))
 		}
 	}
-	if req.What == "" && !req.Images && !req.Tars && !req.Inputs && !o.JSON && o.Mode != console.JSON {
+	if req.What == "" && !req.Images && !req.Tars && !req.API && !req.Inputs && !o.JSON && o.Mode != console.JSON {
 		o.sayLeftOut(p.Catalog)
 	}
 	return nil
