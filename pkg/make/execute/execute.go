@@ -179,15 +179,21 @@ func sweepInputs(p *project.Project, planned *plan.Plan) error {
 	return nil
 }
 
-// copyTo copies a file, or replaces a folder by a copy.
+// copyTo copies a file, or the files in a folder. Other files that are in a folder already stay.
 func copyTo(from, to string) error {
-	if info, err := os.Stat(from); err != nil || !info.IsDir() {
-		return atomicfile.Copy(from, to)
-	}
-	if err := os.RemoveAll(to); err != nil {
-		return err
-	}
-	return os.CopyFS(to, os.DirFS(from))
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		return atomicfile.Copy(name, filepath.Join(to, rel))
+	})
 }
 
 // deliver copies results into a folder of the user's: side by side, or in folders if they come from several (one for each platform).
