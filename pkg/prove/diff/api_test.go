@@ -15,7 +15,9 @@ func TestChangesOfTheAPIAreNamed(t *testing.T) {
   "paths": {"/api/v1/pods": {"get": {}}, "/apis/apps/v1/gones": {"get": {}, "post": {}}, "/version": {"get": {}}},
   "definitions": {
     "io.k8s.api.core.v1.Pod": {
-      "properties": {"name": {"type": "string"}, "spec": {"$ref": "#/definitions/Spec"}, "list": {"type": "array", "items": {"type": "string"}}},
+      "properties": {
+        "name": {"type": "string"}, "spec": {"$ref": "#/definitions/Spec"}, "list": {"type": "array", "items": {"type": "string"}}
+      },
       "x-kubernetes-group-version-kind": [{"group": "", "kind": "Pod", "version": "v1"}]
     },
     "io.k8s.api.apps.v1.Gone": {"x-kubernetes-group-version-kind": [{"group": "apps", "kind": "Gone", "version": "v1"}]}
@@ -45,7 +47,8 @@ func TestChangesOfTheAPIAreNamed(t *testing.T) {
 	if verdict != diff.Different || !strings.Contains(text, want) {
 		t.Errorf("%s:\n%s", verdict, text)
 	}
-	if _, text := compare(t, api(`{"info": {"title": "a"}}`), api(`{"info": {"title": "b"}}`)); !strings.Contains(text, "descriptions, parameters") {
+	_, text = compare(t, api(`{"info": {"title": "a"}}`), api(`{"info": {"title": "b"}}`))
+	if !strings.Contains(text, "descriptions, parameters") {
 		t.Errorf("other titles:\n%s", text)
 	}
 }
