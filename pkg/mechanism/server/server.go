@@ -18,8 +18,11 @@ import (
 	"slipway.build/pkg/mechanism/tail"
 )
 
-// patience is how long a program may take to serve, and to end.
-const patience = time.Minute
+// How long a program may take on a busy machine. A program that fails ends, so nobody waits for that.
+const (
+	toServe = 5 * time.Minute
+	toEnd   = time.Minute
+)
 
 // A Server is a program that serves.
 type Server struct {
@@ -40,7 +43,7 @@ func (s Server) Run(ctx context.Context, use func(context.Context) error) error 
 	cmd.Stdout, cmd.Stderr = log, log
 	child.Group(cmd)
 	cmd.Cancel = func() error { return child.SignalGroup(cmd, syscall.SIGTERM) }
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = toEnd
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -52,13 +55,13 @@ func (s Server) Run(ctx context.Context, use func(context.Context) error) error 
 	}()
 	stop := func() { end(nil); <-ended }
 	defer stop()
-	for deadline := time.Now().Add(patience); !s.ready(running); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(toServe); !s.ready(running); time.Sleep(50 * time.Millisecond) {
 		if running.Err() != nil {
 			return context.Cause(running)
 		}
 		if time.Now().After(deadline) {
 			stop()
-			return log.Explain(fmt.Errorf("%s did not serve on %s within %v", name, s.Ready, patience))
+			return log.Explain(fmt.Errorf("%s did not serve on %s within %v", name, s.Ready, toServe))
 		}
 	}
 	err := use(running)
