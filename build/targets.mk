@@ -20,6 +20,7 @@ GO_SETTINGS := GOPROXY \
 
 # The mage targets.
 TARGETS := all \
+  api \
   bazel-build \
   bazel-release \
   bazel-test \

@@ -61,6 +61,9 @@ func Source(ctx context.Context) error {
 	return slipway(ctx, "source", strings.Fields(os.Getenv("SOURCE_FLAGS"))...)
 }
 
+// Api writes what the API is, as files: OpenAPI and discovery documents, in _output/api.
+func Api(ctx context.Context) error { return slipway(ctx, "api") }
+
 // ReleaseImages builds the component images of every server platform.
 func ReleaseImages(ctx context.Context) error { return slipway(ctx, "images", "--all-platforms") }
 

@@ -123,6 +123,8 @@ var rules = []rule{
 		[]string{network, catalog, plan, roads}},
 	{"make/inputs", "the tarball of a tree and everything that it is made of", "which modules, packages and toolchains a release needs",
 		[]string{processes, network, catalog, plan}},
+	{"make/api", "what the API of a kube-apiserver is, as files", "how kube-apiserver is made, and for which platforms",
+		[]string{processes, children, catalog, plan, roads}},
 	{"make/describe", "release.json, bills of materials, provenance and the files of checksums", "which artifacts a release has",
 		[]string{processes, network, catalog, plan}},
 
@@ -205,6 +207,7 @@ var rules = []rule{
 		"what is asked for; where users name files and programs", []string{action}},
 	{"mechanism/recipe", "name the code that makes an output, for keys", "what is made", []string{processes, network, action}},
 	{"mechanism/report", "results of checks as text, table, JSON and JUnit's XML", "what is checked", []string{processes, network}},
+	{"mechanism/server", "run programs that serve, each while a function uses it", "which programs these are", []string{action}},
 	{"mechanism/sharedcache", "keep signed results of actions in a server, for other trees and machines",
 		"what actions make; where keys and servers are configured", []string{processes, network}},
 	{"mechanism/signature", "keys and signatures, in the forms of sigstore and openssl",

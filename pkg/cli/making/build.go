@@ -77,9 +77,28 @@ _output/release-images/oci, which skopeo and other tools read.`,
 	return c
 }
 
+func newAPI(o commands) *cobra.Command {
+	var f makeFlags
+	c := &cobra.Command{
+		Use:   "api",
+		Short: "Write what the API is, as files",
+		Long: `api writes OpenAPI documents, from which clients are generated, and discovery documents to _output/api: the files of api/ in
+Kubernetes' repository, with what the tree's patches change. They are what the tree's kube-apiserver answers, so it is compiled for the
+host, and runs for some seconds on loopback, with an empty etcd.`,
+		Example: "  slipway api\n  slipway api --output dist",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.make(c, f, plan.Request{API: true})
+		},
+	}
+	f.add(o, c, "the host's")
+	_, _ = c.Flags().MarkHidden("platform"), c.Flags().MarkHidden("all-platforms") // the files are the same for all
+	return c
+}
+
 func newRelease(o commands) *cobra.Command {
 	var f makeFlags
-	var quick, testSet, withInputs bool
+	var quick, testSet, withInputs, withAPI bool
 	var hosts hostFlag
 	c := &cobra.Command{
 		Use:   "release",
@@ -88,8 +107,8 @@ func newRelease(o commands) *cobra.Command {
 images, and packs everything into tarballs in _output/release-tars. Beside them are checksums and release.json, which names
 everything that the release consists of and was made from. Tarballs of earlier requests are removed from that folder.
 
-With --quick, the release is for the host's linux platform only, without the test set and without the inputs, which
-"slipway source" is about.`,
+With --quick, the release is for the host's linux platform only, without the test set, without the inputs, which
+"slipway source" is about, and without the API's files, which "slipway api" is about.`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -98,7 +117,8 @@ With --quick, the release is for the host's linux platform only, without the tes
 			}
 			f.everywhere = !quick
 			withInputs = withInputs && (!quick || c.Flags().Changed("inputs"))
-			req := plan.Request{Tars: true, TestSet: testSet && !quick, Inputs: withInputs}
+			withAPI = withAPI && (!quick || c.Flags().Changed("api"))
+			req := plan.Request{Tars: true, TestSet: testSet && !quick, Inputs: withInputs, API: withAPI}
 			if err := hosts.apply(&req); err != nil {
 				return err
 			}
@@ -111,6 +131,8 @@ With --quick, the release is for the host's linux platform only, without the tes
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
 	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out "+
 		"unless it is asked for")
+	c.Flags().BoolVar(&withAPI, "api", true, "with kubernetes-api.tar.gz, for which kube-apiserver and etcd run for some seconds; --quick leaves "+
+		"it out unless it is asked for")
 	hosts.add(c)
 	_ = c.Flags().MarkHidden("all-platforms")
 	return c
@@ -189,7 +211,7 @@ func (o commands) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 			o.Say(fmt.Sprintf("the targets of make are not stored in the cache: %v", err))
 		}
 	}
-	if req.What == "" && !req.Images && !req.Tars && !req.Inputs && !o.JSON && o.Mode != console.JSON {
+	if req.What == "" && !req.Images && !req.Tars && !req.API && !req.Inputs && !o.JSON && o.Mode != console.JSON {
 		o.sayLeftOut(p.Catalog)
 	}
 	return nil

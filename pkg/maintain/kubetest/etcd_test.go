@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"slipway.build/pkg/maintain/kubetest"
 )
@@ -25,18 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fault is a variable that says what is wrong with fakeEtcd.
-const fault = "FAKE_ETCD_FAULT"
-
-// fakeEtcd serves its health, and fails when it is asked for /crash. It fails at once if its disk is full, and serves nothing if that
-// is slow.
+// fakeEtcd serves its health.
 func fakeEtcd(args []string) error {
-	switch os.Getenv(fault) {
-	case "full disk":
-		return errors.New("no space left on device")
-	case "slow disk":
-		return waitForever()
-	}
 	var address string
 	for _, arg := range args {
 		if name, url, _ := strings.Cut(arg, "=http://"); name == "--listen-client-urls" {
@@ -44,19 +32,7 @@ func fakeEtcd(args []string) error {
 		}
 	}
 	http.HandleFunc("/health", func(http.ResponseWriter, *http.Request) {})
-	http.HandleFunc("/crash", func(http.ResponseWriter, *http.Request) {
-		fmt.Fprintln(os.Stderr, "the disk is gone")
-		os.Exit(3)
-	})
 	return http.ListenAndServe(address, nil)
-}
-
-func waitForever() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err == nil {
-		_, err = l.Accept()
-	}
-	return err
 }
 
 func linkEtcd(t *testing.T) string {
@@ -112,38 +88,5 @@ func TestIntegrationTestsFindARunningEtcd(t *testing.T) {
 	}
 	if get(url + "/health") {
 		t.Error("etcd still serves")
-	}
-}
-
-// It is not parallel: two etcds that start at the same time may choose the same free port.
-func TestEtcdThatEndsDuringTheTestsStopsThem(t *testing.T) {
-	err := kubetest.Integration(t.Context(), linkEtcd(t), kubetest.Options{}, func(ctx context.Context, o kubetest.Options) error {
-		get(address(t, o) + "/crash")
-		<-ctx.Done()
-		return context.Cause(ctx)
-	})
-	if err == nil || !strings.Contains(err.Error(), "etcd ended: exit status 3") || !strings.Contains(err.Error(), "the disk is gone") {
-		t.Errorf("error %v", err)
-	}
-}
-
-func noTests(context.Context, kubetest.Options) error { return errors.New("tests ran without etcd") }
-
-func TestEtcdThatFailsSaysWhy(t *testing.T) {
-	t.Setenv(fault, "full disk")
-	err := kubetest.Integration(t.Context(), linkEtcd(t), kubetest.Options{}, noTests)
-	if err == nil || !strings.Contains(err.Error(), "etcd ended: exit status 1") || !strings.Contains(err.Error(), "no space left on device") {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestInterruptWhileEtcdStartsIsNoFailureOfEtcd(t *testing.T) {
-	t.Setenv(fault, "slow disk")
-	interrupted := errors.New("interrupted")
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, interrupted)
-	defer cancel()
-	err := kubetest.Integration(ctx, linkEtcd(t), kubetest.Options{}, noTests)
-	if !errors.Is(err, interrupted) || err.Error() != interrupted.Error() {
-		t.Errorf("error %v", err)
 	}
 }

@@ -116,15 +116,10 @@ func (s *Sources) Touched() (packages []string, before map[string][]byte, err er
 	if err != nil || len(patches) == 0 {
 		return nil, nil, err
 	}
-	mod, err := module.Load(s.Root, s.Components)
+	original, err := s.Original()
 	if err != nil {
 		return nil, nil, err
 	}
-	repository, err := patch.KubernetesRepository(mod)
-	if err != nil {
-		return nil, nil, err
-	}
-	original := patch.Modules{Repository: repository, Dir: func(p patch.Place) (string, error) { return s.originals[p.Module], nil }}
 	before = map[string][]byte{}
 	for _, p := range patches {
 		for _, name := range p.Paths() {
@@ -135,7 +130,17 @@ func (s *Sources) Touched() (packages []string, before map[string][]byte, err er
 			before[name] = data
 		}
 	}
-	return repository.Packages(patches), before, nil
+	return original.Packages(patches), before, nil
+}
+
+// Original returns Kubernetes' repository as it is without the tree's patches.
+func (s *Sources) Original() (patch.Modules, error) {
+	mod, err := module.Load(s.Root, s.Components)
+	if err != nil {
+		return patch.Modules{}, err
+	}
+	repository, err := patch.KubernetesRepository(mod)
+	return patch.Modules{Repository: repository, Dir: func(p patch.Place) (string, error) { return s.originals[p.Module], nil }}, err
 }
 
 // Affected returns the import paths of packages with unit tests that the tree's patches for Kubernetes change, or that import a changed

@@ -6,7 +6,9 @@
 //   - what does not compile, on any of the platforms;
 //   - in Kubernetes: log calls (logcheck) and names that upstream forbids (forbidigo), as its hack/logcheck.conf and hack/golangci.yaml
 //     configure them; imports that an .import-restrictions file forbids, and feature gates that are not in upstream's list of versions.
-//     For the last two, upstream's own programs are compiled from its repository and run.
+//     For the last two, upstream's own programs are compiled from its repository and run;
+//   - fields of the API that a patch removes, or that it gives another number or type in protocol buffers: clients and stored objects of
+//     other versions have the old ones.
 //
 // Upstream's code has problems of its own. Those on lines that a patch adds or changes count as the patch's, and so does whatever does not
 // compile, a forbidden import, or a feature gate that is not listed: upstream releases nothing with these. //nolint comments hide problems,

@@ -46,7 +46,7 @@ type Problem struct {
 	File      string   `json:"file,omitempty"` // relative to the tree's root, slash-separated; "" if the problem is in no certain file
 	Line      int      `json:"line,omitempty"`
 	Column    int      `json:"column,omitempty"` // in bytes, from 1
-	Check     string   `json:"check"`            // an analyzer's name, "compile", "import-boss" or "feature-gates"
+	Check     string   `json:"check"`            // an analyzer's name, "compile", "import-boss", "feature-gates" or "api"
 	Message   string   `json:"message"`
 	Platforms []string `json:"platforms,omitempty"` // on which the problem was found; none if it does not depend on them
 }
@@ -99,7 +99,11 @@ func Run(ctx context.Context, s *kubetest.Sources, r kubetest.Request, o Options
 		if err != nil {
 			return nil, err
 		}
-		l.problems = append(l.problems, more...)
+		fields, err := checkFields(s)
+		if err != nil {
+			return nil, err
+		}
+		l.problems = slices.Concat(l.problems, more, fields)
 	}
 	return l.sorted(), nil
 }

@@ -179,6 +179,23 @@ func sweepInputs(p *project.Project, planned *plan.Plan) error {
 	return nil
 }
 
+// copyTo copies a file, or the files in a folder. Other files that are in a folder already stay.
+func copyTo(from, to string) error {
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		return atomicfile.Copy(name, filepath.Join(to, rel))
+	})
+}
+
 // deliver copies results into a folder of the user's: side by side, or in folders if they come from several (one for each platform).
 func deliver(root string, results []plan.Result, dir string) error {
 	folders := map[string]bool{}
@@ -194,7 +211,7 @@ func deliver(root string, results []plan.Result, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		if err := atomicfile.Copy(filepath.Join(root, filepath.FromSlash(r.Path)), to); err != nil {
+		if err := copyTo(filepath.Join(root, filepath.FromSlash(r.Path)), to); err != nil {
 			return err
 		}
 	}

@@ -102,6 +102,19 @@ func TestResultsOfOneFolderAreDeliveredSideBySide(t *testing.T) {
 	}
 }
 
+func TestAFolderIsDeliveredToWhatIsThere(t *testing.T) {
+	t.Parallel()
+	root, to := t.TempDir(), t.TempDir()
+	put(t, root, "_output/api/a/b")
+	put(t, to, "api/OWNERS", "api/a/b")
+	if err := deliver(root, []plan.Result{{Path: "_output/api", Name: "api"}}, to); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"api/OWNERS": "api/OWNERS", "api/a/b": "_output/api/a/b"}, list(t, to)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestAFolderBinMakesWayForTheLink(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

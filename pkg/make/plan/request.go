@@ -16,7 +16,7 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// A Request names what to make. Tars, Images and Inputs choose what that is: the first that is set. Without them, components are made.
+// A Request names what to make. Tars, Images, API and Inputs choose what that is: the first that is set. Without them, components are made.
 type Request struct {
 	// What selects components by name or path, as WHAT= does. Empty means all of the server, node and client sets.
 	What string
@@ -29,6 +29,7 @@ type Request struct {
 	Tars    bool // a release: tarballs, images, release.json, checksums
 	TestSet bool // with Tars: also the test set's tarballs
 
+	API    bool               // the files that say what the API is: in a tarball of the release with Tars, otherwise alone
 	Inputs bool               // the tarball of the tree and all its inputs: part of the release with Tars, otherwise alone
 	Hosts  []catalog.Platform // hosts whose Go the tarball of inputs has; empty means the default of [project.Project.HostGo]
 

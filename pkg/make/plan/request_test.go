@@ -111,8 +111,8 @@ func TestRequestsPlanTheseActions(t *testing.T) {
 
 func TestFullReleaseHasTheTarballsOfTheCatalog(t *testing.T) {
 	t.Parallel()
-	p := open(t, tree(t))
-	g := graph(t, p, Request{Tars: true, TestSet: true, Everywhere: true})
+	p := open(t, treeWithEtcd(t))
+	g := graph(t, p, Request{Tars: true, TestSet: true, API: true, Everywhere: true})
 	plannable(t, g)
 	var got []string
 	for _, id := range ids(g) {

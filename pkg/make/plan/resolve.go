@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path"
 	"slices"
 
@@ -60,7 +61,7 @@ func (r *resolver) resolve(ctx context.Context, req Request) error {
 	}
 	switch {
 	case req.Tars:
-		return r.resolveRelease(ctx, platforms, req.TestSet)
+		return r.resolveRelease(ctx, platforms, req)
 	case req.Images:
 		for _, on := range platforms {
 			for _, im := range r.Catalog.ImagesFor(catalog.Server, on) {
@@ -71,6 +72,12 @@ func (r *resolver) resolve(ctx context.Context, req Request) error {
 			return &NotForError{"an image", platforms, r.Catalog.Sets[catalog.Server]}
 		}
 		r.add(&target.Layout{Images: r.images})
+	case req.API:
+		api := r.api()
+		if api == nil {
+			return errors.New("release.yaml lacks kube-apiserver or etcd, which say what the API is")
+		}
+		r.want(api)
 	case req.Inputs:
 		r.want(&target.Inputs{List: r.inputs})
 	default:
@@ -107,9 +114,9 @@ func (r *resolver) components(what string, platforms []catalog.Platform, own boo
 }
 
 // resolveRelease adds the tarballs for some platforms, those that are the same for all, and the release's description.
-func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platform, testSet bool) error {
+func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platform, req Request) error {
 	sets := []catalog.Set{catalog.Server, catalog.Node, catalog.Client}
-	if testSet {
+	if req.TestSet {
 		sets = append(sets, catalog.Test)
 	}
 	sources := target.SourceTarball()
@@ -130,8 +137,11 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 			target.Source("README.md", "README.md", false), target.Source("LICENSE", "LICENSE", false), target.Source("docs/", "docs", false),
 		},
 	})
-	if testSet && len(r.Catalog.Sets[catalog.Test]) > 0 {
+	if req.TestSet && len(r.Catalog.Sets[catalog.Test]) > 0 {
 		tarballs = append(tarballs, target.PortableTestTarball())
+	}
+	if api := r.api(); req.API && api != nil {
+		tarballs = append(tarballs, api.Tarball(top))
 	}
 	for _, t := range tarballs {
 		r.add(t)
@@ -153,6 +163,16 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 		r.add(r.release)
 	}
 	return err
+}
+
+// api returns the files that say what the API is, or nil if the catalog lacks what makes them. They are the same for all platforms, so
+// the programs are those for this machine, whatever the release is for.
+func (r *resolver) api() *target.API {
+	server, etcd, ok := r.Catalog.APIPrograms()
+	if !ok {
+		return nil
+	}
+	return &target.API{Server: r.BinaryOf(catalog.Host(), server), Etcd: r.BinaryOf(catalog.Host(), etcd)}
 }
 
 // top is the folder in tarballs that has everything in it.

@@ -33,6 +33,7 @@ const (
 	Signed   = Layout + SignedSuffix      // the same with signatures, if the release is signed
 	Tars     = Output + "/release-tars"
 	Stage    = Output + "/release-stage" // parts of a release
+	API      = Output + "/api"           // what the API is, as files
 	archives = State + "/archive"        // compressed forms by content
 
 	// SignedSuffix is what a layout with signatures has at the end of its name.

@@ -162,6 +162,8 @@ func (c *walker) files(name string, a, b member, reasons []Reason) error {
 		err = compareSums(a, b, &f)
 	case name == release.File:
 		err = descriptions(a, b, &f)
+	case isAPI(name):
+		err = compareAPIs(a, b, &f)
 	case isArchive(name):
 		return c.archives(a, b, f)
 	default:

@@ -18,6 +18,8 @@ import (
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/release/provenance"
+	"slipway.build/pkg/tree/catalog"
 )
 
 // handedOn are the variables of the environment that say where things are on this machine, and decide no bytes.
@@ -53,11 +55,12 @@ func goVersion(ctx context.Context, dir string) (string, error) {
 // Commands returns the commands that make the release in the tree's folder: its own slipway, and with that the release.
 func (t *Tree) Commands() [][]string {
 	p := t.Statement.Predicate.Definition.Parameters
+	api := slices.ContainsFunc(t.Statement.Subject, func(s provenance.Subject) bool { return s.Name == catalog.APITarball })
 	return [][]string{
 		{"make", "slipway"},
 		{
 			filepath.Join("_output", "bin", "slipway"), "release", "--road=local", "--platform=" + strings.Join(p.Platforms, " "),
-			fmt.Sprintf("--test-set=%t", slices.Contains(p.Sets, "test")), fmt.Sprintf("--inputs=%t", p.Inputs),
+			fmt.Sprintf("--test-set=%t", slices.Contains(p.Sets, "test")), fmt.Sprintf("--inputs=%t", p.Inputs), fmt.Sprintf("--api=%t", api),
 		},
 	}
 }

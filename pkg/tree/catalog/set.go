@@ -70,6 +70,7 @@ const (
 	SourceTarball       = "kubernetes-src.tar.gz"
 	ManifestsTarball    = "kubernetes-manifests.tar.gz"
 	PortableTestTarball = "kubernetes-test-portable.tar.gz" // what the test set needs besides binaries
+	APITarball          = "kubernetes-api.tar.gz"           // what the API is, as files
 	FullTarball         = "kubernetes.tar.gz"               // scripts and docs, without binaries
 )
 
@@ -92,5 +93,15 @@ func (c *Catalog) Tarballs(platforms []Platform) []string {
 	if len(c.Sets[Test]) > 0 {
 		names = append(names, PortableTestTarball)
 	}
+	if _, _, ok := c.APIPrograms(); ok {
+		names = append(names, APITarball)
+	}
 	return append(names, ManifestsTarball, SourceTarball, FullTarball)
+}
+
+// APIPrograms returns the programs that say what the API is, if the catalog has them.
+func (c *Catalog) APIPrograms() (server, etcd Binary, ok bool) {
+	server, hasServer := c.Binary("kube-apiserver")
+	etcd, hasEtcd := c.Binary("etcd")
+	return server, etcd, hasServer && hasEtcd
 }

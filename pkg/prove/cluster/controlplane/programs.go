@@ -2,9 +2,10 @@ package controlplane
 
 import (
 	"errors"
-	"net"
 	"path/filepath"
 	"strings"
+
+	"slipway.build/pkg/mechanism/server"
 )
 
 // A Program is a program of a control plane.
@@ -17,9 +18,12 @@ type Program struct {
 // Prepare writes certificates, keys and kubeconfigs to the folder pki in that of a cluster, and the administrator's kubeconfig to a file.
 // It returns the programs in the order in which they start.
 func Prepare(dir, cluster, kubeconfig, serviceNetwork string) ([]Program, error) {
-	addresses, err := freeAddresses(5)
+	addresses, err := server.FreeAddresses(5)
 	if err != nil {
 		return nil, err
+	}
+	for i, address := range addresses {
+		addresses[i] = "https://" + address
 	}
 	etcd, peer, api, manager, scheduler := addresses[0], addresses[1], addresses[2], addresses[3], addresses[4] // peer is etcd's, too
 	a, err := newAuthority(filepath.Join(dir, "pki"))
@@ -67,20 +71,6 @@ func Prepare(dir, cluster, kubeconfig, serviceNetwork string) ([]Program, error)
 			"--cluster-signing-cert-file="+ca, "--cluster-signing-key-file="+a.file("ca.key"))},
 		{schedulerName, scheduler, client(schedulerName, scheduler)},
 	}, nil
-}
-
-// freeAddresses finds unused ports of loopback.
-func freeAddresses(count int) ([]string, error) {
-	var addresses []string
-	for range count {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close() // until then no other process gets the port
-		addresses = append(addresses, "https://"+l.Addr().String())
-	}
-	return addresses, nil
 }
 
 func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }
