@@ -239,7 +239,8 @@ func TestRunThatWasKilledIsCompleted(t *testing.T) {
 
 func TestDamagedModuleIsNotPublished(t *testing.T) {
 	root := newTree(t)
-	zip := filepath.Join(strings.TrimSpace(run(t, root, "go", "env", "GOMODCACHE")), "cache", "download", "k8s.io", "kubernetes", "@v", "v1.37.1.zip")
+	modCache := strings.TrimSpace(run(t, root, "go", "env", "GOMODCACHE"))
+	zip := filepath.Join(modCache, "cache", "download", "k8s.io", "kubernetes", "@v", "v1.37.1.zip")
 	other := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(zip))), "api", "@v", "v0.37.1-patched.zip")
 	if err := os.WriteFile(zip, []byte(read(t, other)), 0o644); err != nil {
 		t.Fatal(err)
