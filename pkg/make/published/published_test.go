@@ -145,7 +145,7 @@ require (
 	if err := os.WriteFile(filepath.Join(program, "go.sum"), []byte(read(t, sums)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(proxy)+","+os.Getenv("GOPROXY"))
+	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(proxy)+","+strings.TrimSpace(run(t, root, "go", "env", "GOPROXY")))
 	run(t, program, "go", "mod", "tidy")
 	if got, want := run(t, program, "go", "run", "."), "cluster hello cluster a new field\n"; got != want {
 		t.Errorf("the program prints %q, want %q", got, want)
@@ -239,7 +239,8 @@ func TestRunThatWasKilledIsCompleted(t *testing.T) {
 
 func TestDamagedModuleIsNotPublished(t *testing.T) {
 	root := newTree(t)
-	zip := filepath.Join(os.Getenv("GOMODCACHE"), "cache", "download", "k8s.io", "kubernetes", "@v", "v1.37.1.zip")
+	modCache := strings.TrimSpace(run(t, root, "go", "env", "GOMODCACHE"))
+	zip := filepath.Join(modCache, "cache", "download", "k8s.io", "kubernetes", "@v", "v1.37.1.zip")
 	other := filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(zip))), "api", "@v", "v0.37.1-patched.zip")
 	if err := os.WriteFile(zip, []byte(read(t, other)), 0o644); err != nil {
 		t.Fatal(err)
