@@ -127,7 +127,8 @@ func podAffinity(e *env) {
 	e.apply(pod("cache", "wait"))
 	e.on("web", e.scheduled("cache"))
 	e.waits("far", unmatched)
-	e.apply(pod("cache", "wait", metadata("namespace: "+other), spec("nodeName: "+e.lastNode())))
+	there := e.expand(pod("cache", "wait", spec("nodeName: "+e.lastNode())))
+	e.until(func() { e.feed(there, "-n", other, "apply", "-f", "-") }) // the namespace's service account comes a moment later
 	e.on("far", e.lastNode())
 }
 
