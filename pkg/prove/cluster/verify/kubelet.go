@@ -75,9 +75,11 @@ func deadContainers(e *env) {
 			fail("%s is still there (%v) after %s restarts", first, err, e.get("pod/again", "{.status.containerStatuses[0].restartCount}"))
 		}
 	})
-	if said := e.kubectl("logs", "again", "--previous"); strings.TrimSpace(said) != "again" {
-		fail("the log of the last container that has ended is %q", said)
-	}
+	e.until(func() {
+		if said := e.kubectl("logs", "again", "--previous"); strings.TrimSpace(said) != "again" {
+			fail("the log of the last container that has ended is %q", said)
+		}
+	})
 }
 
 // A command in a container reads standard input, and its output and exit code come back.
