@@ -83,7 +83,7 @@ func TestDryRunPrintsThePlanAndChangesNothing(t *testing.T) {
 		"hyperkube": "compile linux/" + hostArch + " hyperkube: new",
 		"release":   "go test -timeout=10m -vet=off ./...", "package-tarballs": "compile ", "cross": "compile ",
 		"source": "package kubernetes-inputs.tar: new", "clean": "remove _output", "test": "go test -timeout=10m -vet=off ./...",
-		"update": "docs/reference", "verify": "staticcheck", "bench": "go run ./test/bench", "soak": "go run ./test/soak",
+		"update": "generate generated-files", "verify": "staticcheck", "bench": "go run ./test/bench", "soak": "go run ./test/soak",
 		"slipway": "go build", "cluster-up": "slipway cluster up", "cluster-verify": "slipway cluster verify",
 		"conformance": "slipway cluster conformance", "cluster-down": "slipway cluster down", "bazel-build": "slipway bazel -- build",
 	} {
