@@ -28,7 +28,13 @@ func checkFields(s *kubetest.Sources) ([]Problem, error) {
 		return nil, err
 	}
 	changes := map[string][]string{} // names of patches, by the folders in which they change files
+	meant := map[string]bool{}
 	for _, p := range patches {
+		for _, c := range p.Commits {
+			for _, found := range breaks.FindAllStringSubmatch(c.Message, -1) {
+				meant[found[1]] = true
+			}
+		}
 		for _, name := range p.Paths() {
 			if dir := path.Dir(name); !slices.Contains(changes[dir], p.Name) {
 				changes[dir] = append(changes[dir], p.Name)
@@ -49,12 +55,17 @@ func checkFields(s *kubetest.Sources) ([]Problem, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		for _, change := range incompatible(parseProto(old), parseProto(now)) {
-			problems = append(problems, Problem{Check: "api", Message: strings.Join(by, ", ") + ": " + change})
+		for _, c := range incompatible(parseProto(old), parseProto(now)) {
+			if !meant[c.name] {
+				problems = append(problems, Problem{Check: "api", Message: strings.Join(by, ", ") + ": " + c.what})
+			}
 		}
 	}
 	return problems, nil
 }
+
+// breaks matches the line of a patch's message that names a message or a field that the patch changes incompatibly on purpose.
+var breaks = regexp.MustCompile(`(?m)^Breaks-API: (\S+)\s*$`)
 
 // A field is the type of a field of a message, such as "optional string", and its number.
 type field struct{ kind, number string }
@@ -85,25 +96,31 @@ func parseProto(data []byte) messages {
 	return found
 }
 
+// A change is one of a message or of a field.
+type change struct{ name, what string }
+
 // incompatible lists what messages no longer have, or have in another way.
-func incompatible(old, now messages) []string {
-	var changes []string
+func incompatible(old, now messages) []change {
+	var changes []change
 	for _, message := range slices.Sorted(maps.Keys(old)) {
 		if now[message] == nil {
-			changes = append(changes, "the message "+message+" is removed")
+			changes = append(changes, change{message, "the message " + message + " is removed"})
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(old[message])) {
 			was, is := old[message][name], now[message][name]
-			full := message + "." + name
+			full, what := message+"."+name, ""
 			switch {
 			case is == field{}:
-				changes = append(changes, fmt.Sprintf("the field %s, number %s, is removed", full, was.number))
+				what = fmt.Sprintf("with number %s is removed", was.number)
 			case is.number != was.number:
-				changes = append(changes, fmt.Sprintf("the field %s has number %s instead of %s", full, is.number, was.number))
+				what = fmt.Sprintf("has number %s instead of %s", is.number, was.number)
 			case is.kind != was.kind:
-				changes = append(changes, fmt.Sprintf("the field %s is %q instead of %q", full, is.kind, was.kind))
+				what = fmt.Sprintf("is %q instead of %q", is.kind, was.kind)
+			default:
+				continue
 			}
+			changes = append(changes, change{full, "the field " + full + " " + what})
 		}
 	}
 	return changes

@@ -89,7 +89,7 @@ var broughtIn = []string{
 }
 
 var inNoFile = []string{
-	"api: patches/0001-things.patch: the field thing.Thing.name, number 1, is removed",
+	"api: patches/0001-things.patch: the field thing.Thing.name with number 1 is removed",
 	"feature-gates: versioned feature list: \nkubernetes: feature-gates verify",
 	`import-boss: "k8s.io/kubernetes/pkg/thing" -> "crypto/md5" is forbidden`,
 }
