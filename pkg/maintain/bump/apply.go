@@ -123,7 +123,12 @@ func (p *preparation) copyTree(ctx context.Context) error {
 	if len(untracked) > 0 { // a build applies them
 		return notCommitted("", untracked)
 	}
-	_, err = p.own.Run(ctx, nil, "checkout-index", "--all", "--prefix="+copyDir(p.Root)+"/")
+	if _, err = p.own.Run(ctx, nil, "checkout-index", "--all", "--prefix="+copyDir(p.Root)+"/"); err != nil {
+		// git names each file that it cannot write, and not why.
+		if err := os.WriteFile(filepath.Join(copyDir(p.Root), "room"), make([]byte, 1<<20), 0o666); err != nil {
+			return err
+		}
+	}
 	return err
 }
 
