@@ -52,7 +52,7 @@ func TestKubernetesOwnUnitTests(t *testing.T) {
 		}
 	}
 
-	tr.slipway(t, "test", "./cmd/cloud-controller-manager").ok(t) // the tree's own
+	tr.slipway(t, "test", "./cmd/cloud-controller-manager/app").ok(t) // the tree's own
 
 	tr.slipway(t, "test", "k8s.io/kubernetes/pkg/kubelet/tpyes").fails(t, 2, "did you mean k8s.io/kubernetes/pkg/kubelet/types?")
 }
