@@ -7,7 +7,7 @@ import (
 
 // What components say of themselves, and what metrics-server measures.
 var metricsChecks = group("metrics", []string{kubelet, kubeProxy},
-	Check{Name: "components", run: metricsOfComponents},
+	Check{Name: "endpoints", run: metricsOfComponents},
 	Check{Name: "nodes", Needs: []string{metricsServer}, run: metricsOfNodes},
 	Check{Name: "pods", Needs: []string{scheduler, metricsServer}, run: metricsOfPods},
 	Check{Name: "autoscaling", Long: true, Needs: []string{scheduler, metricsServer}, run: autoscaling},
