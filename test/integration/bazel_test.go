@@ -196,14 +196,16 @@ func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 	}
 	for platform, name := range smallest {
 		t.Run(platform, func(t *testing.T) {
+			if platform != host {
+				large(t, "Go's standard library for other platforms by Bazel")
+			}
 			args := []string{"build", "--platform=" + platform, name}
 			tr.slipway(t, append(args, "--road=bazel")...).ok(t)
 			tr.slipway(t, args...).ok(t)
-			made, err := os.ReadDir(tr.path(bazelBinaries + "/" + platform))
-			if err != nil || len(made) != 1 {
-				t.Fatalf("Bazel made %v: %v", made, err)
+			file := platform + "/" + name
+			if strings.HasPrefix(platform, "windows/") {
+				file += ".exe"
 			}
-			file := platform + "/" + made[0].Name() // it may end in .exe
 			sameBytes(t, tr.path("_output/local/bin/"+file), tr.path(bazelBinaries+"/"+file))
 		})
 	}
