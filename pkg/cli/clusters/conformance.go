@@ -75,8 +75,9 @@ runs if its name matches one of the patterns of --focus and none of --skip. Both
 may leave the cluster broken.
 
 It needs root. It exits with 1 if a spec failed or did not run, and with 2 if none was chosen.`,
-		Example: "  sudo slipway cluster e2e --focus 'sig-cli.*quota'\n  sudo slipway cluster e2e --label-filter 'sig-network && !Disruptive && !Slow' --procs 2",
-		Args:    cobra.NoArgs,
+		Example: "  sudo slipway cluster e2e --focus 'sig-cli.*quota'\n" +
+			"  sudo slipway cluster e2e --label-filter 'sig-network && !Disruptive && !Slow' --procs 2",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := run.check()
 			if len(run.Focus) == 0 && run.Labels == "" {
