@@ -61,8 +61,8 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 	return c.warmly(b.n, row)
 }
 
-// linted measures make lint after a change of a patch of one file, and go vet of its package after the same edit in a folder that replaces the
-// module.
+// linted measures make lint after a change of a patch of one file, and go vet of its package after the same edit in a folder that replaces
+// the module.
 func linted(ctx context.Context, b *bench, row *Row) error {
 	s, err := b.warmed(ctx)
 	if err != nil {

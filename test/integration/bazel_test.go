@@ -170,7 +170,7 @@ func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 	local, tr := baseline(t), bazelTree(t)
 	host := "linux/" + runtime.GOARCH
 	t.Run("all components", func(t *testing.T) {
-		large(t, "all that Bazel compiles")
+		large(t, "all components but one by Bazel")
 		tr.slipway(t, "build", "--road=bazel").ok(t)
 		made, err := os.ReadDir(tr.path(bazelBinaries + "/" + host))
 		if err != nil || len(made) < 12 { // as many components has Kubernetes
@@ -197,7 +197,7 @@ func TestBazelMakesWhatTheLocalRoadMakes(t *testing.T) {
 	for platform, name := range smallest {
 		t.Run(platform, func(t *testing.T) {
 			if platform != host {
-				large(t, "Go's standard library for other platforms by Bazel")
+				large(t, "other platforms by Bazel")
 			}
 			args := []string{"build", "--platform=" + platform, name}
 			tr.slipway(t, append(args, "--road=bazel")...).ok(t)

@@ -222,7 +222,8 @@ var faultsOfPrograms = []faulty{
 	{"the leader is not elected", changedManager("--leader-elect=true", "--leader-elect=false"), time.Minute,
 		[]string{"controllers/leader-election"}},
 	{"kubelets are stopped", stopped("kubelet"), time.Minute, []string{
-		"components/kubelet", "scheduler/node-name", "metrics/endpoints", "kubelet/dead-containers", "kubelet/logs", "kubelet/exec", "kubelet/port-forward", "kubelet/liveness",
+		"components/kubelet", "scheduler/node-name", "metrics/endpoints", "kubelet/dead-containers", "kubelet/logs", "kubelet/exec",
+		"kubelet/port-forward", "kubelet/liveness",
 		"kubelet/readiness", "kubelet/volumes",
 		"kubelet/memory-limit", "kubelet/eviction", "kubelet/static-pod", "services/environment", "scheduler/out-of-cpu",
 		"kubelet/probes", "kubelet/restart-policy", "kubelet/init-containers", "kubelet/quality-of-service", "kubelet/image-pull",

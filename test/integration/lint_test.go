@@ -11,7 +11,7 @@ import (
 // Upstream's own rules see what patches bring in, each by one line.
 func TestLintOfPatches(t *testing.T) {
 	cloneLane.join(t)
-	large(t, "what vet keeps of Kubernetes' packages")
+	large(t, "lint, which analyzes Kubernetes' packages")
 	tr := stamped(t)
 	const file, pkg = "pkg/features/kube_features.go", "k8s.io/kubernetes/pkg/features"
 	tr.writePatch(t, "patches/0001-imports.patch", file, "import (", "\t\"crypto/md5\"\n\n\t_ \"github.com/google/cadvisor/lib/model\"")

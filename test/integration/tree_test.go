@@ -380,7 +380,7 @@ func fromCold() bool {
 func large(t *testing.T, what string) {
 	t.Helper()
 	if !soak && fromCold() {
-		t.Skip("the Go cache was cold, and " + what + " is not compiled in such a run: run the tests once more, or make soak")
+		t.Skip("the Go cache was cold, so this run leaves out " + what + ": run the tests once more, or make soak")
 	}
 }
 

@@ -34,7 +34,8 @@ func NewCommand() (*cobra.Command, error) {
 	flags.FlagSet("load balancer").Var(&pool, "addresses",
 		"The first and the last address of the range that Services get addresses from, such as 192.0.2.10-192.0.2.99. The node must be in "+
 			"their network.")
-	controllers := map[string]app.ControllerInitFuncConstructor{names.ServiceLBController: app.DefaultInitFuncConstructors[names.ServiceLBController]}
+	const services = names.ServiceLBController
+	controllers := map[string]app.ControllerInitFuncConstructor{services: app.DefaultInitFuncConstructors[services]}
 	provide := func(*config.CompletedConfig) cloudprovider.Interface {
 		p, err := newProvider(pool)
 		if err != nil {

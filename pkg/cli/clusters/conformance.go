@@ -81,7 +81,7 @@ It needs root. It exits with 1 if a spec failed or did not run, and with 2 if no
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := run.check()
 			if len(run.Focus) == 0 && run.Labels == "" {
-				err = errors.New("which specs? --focus or --label-filter says so")
+				err = errors.New("say which specs: --focus PATTERN or --label-filter EXPRESSION")
 			}
 			if err != nil {
 				return badrequest.Mark(err)

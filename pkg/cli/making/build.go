@@ -131,8 +131,8 @@ With --quick, the release is for the host's linux platform only, without the tes
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
 	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out "+
 		"unless it is asked for")
-	c.Flags().BoolVar(&withAPI, "api", true, "with kubernetes-api.tar.gz, for which kube-apiserver and etcd run for some seconds; --quick leaves "+
-		"it out unless it is asked for")
+	c.Flags().BoolVar(&withAPI, "api", true, "with kubernetes-api.tar.gz, for which kube-apiserver and etcd run for some seconds; "+
+		"--quick leaves it out unless it is asked for")
 	hosts.add(c)
 	_ = c.Flags().MarkHidden("all-platforms")
 	return c

@@ -19,7 +19,8 @@ type commands struct{ *session.Session }
 // New returns the subcommands.
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
-	return []*cobra.Command{newBuild(o), newImages(o), newAPI(o), newRelease(o), newSource(o), newGenerate(o), newRun(o), newShell(o), newBazel(o),
+	return []*cobra.Command{newBuild(o), newImages(o), newAPI(o), newRelease(o), newSource(o), newGenerate(o), newRun(o), newShell(o),
+		newBazel(o),
 		newCatalog(o), newCache(o)}
 }
 

@@ -11,7 +11,8 @@ func TestVariablesWithoutEffectAreNamedOnce(t *testing.T) {
 	for range 2 {
 		SayUnread(func(name string) string { return set[name] }, &out)
 	}
-	if want := "slipway: KUBE_CGO_OVERRIDES, KUBE_CROSS_IMAGE: without effect here, see docs/make.md for what is read instead\n"; out.String() != want {
+	const want = "slipway: KUBE_CGO_OVERRIDES, KUBE_CROSS_IMAGE: without effect here, see docs/make.md for what is read instead\n"
+	if out.String() != want {
 		t.Errorf("said %q, want %q", out.String(), want)
 	}
 }

@@ -25,8 +25,8 @@ change Kubernetes, for every platform of release.yaml. Packages are named as for
 
 It reports what go vet finds, and what does not compile. In Kubernetes, it also reports what logcheck and forbidigo find with upstream's
 configuration, and, of packages that patches change, imports that an .import-restrictions file forbids, feature gates that are not in
-upstream's list, and fields of the API that are removed, renumbered or of another type. Problems of upstream's own, on lines that no patch adds or changes, are left out unless you use --all. A //nolint
-comment hides a problem, as in golangci-lint.
+upstream's list, and fields of the API that are removed, renumbered or of another type. Problems of upstream's own, on lines that no
+patch adds or changes, are left out unless you use --all. A //nolint comment hides a problem, as in golangci-lint.
 
 The first run for a platform compiles what the packages import. Results are in Go's cache.
 

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"net"
 	"net/http"
-	"time"
 )
 
 // An Ingress of the default class leads requests to Services by their host and path, and terminates TLS with the certificate of a Secret.
@@ -62,7 +61,7 @@ spec:
 func (e *env) askAt(address string, trusted identity) func(url string) string {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(trusted.certificate)
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+	transport := &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{RootCAs: roots},
 		DialContext: func(ctx context.Context, network, to string) (net.Conn, error) {
@@ -72,6 +71,6 @@ func (e *env) askAt(address string, trusted identity) func(url string) string {
 			}
 			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(address, port))
 		},
-	}}
-	return func(url string) string { return e.httpGetBy(client, url) }
+	}
+	return func(url string) string { return e.httpGetBy(transport, url, "") }
 }

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -175,32 +174,16 @@ func getJSON[T any](e *env, path string) (value T) {
 
 // httpGet gets a URL from this machine, without the proxy that its environment may name.
 func (e *env) httpGet(url string) string {
-	return e.httpGetBy(&http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}, url)
+	return e.httpGetBy(&http.Transport{DisableKeepAlives: true}, url, "")
 }
 
-// bear does so with a token, unless that is empty, from a server whose certificate may be anybody's.
-func (e *env) bear(token, url string) string {
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	return e.httpGetBy(&http.Client{Timeout: 5 * time.Second, Transport: bearer{transport, token}}, url)
-}
-
-// A bearer sends a token with each request, unless it is empty.
-type bearer struct {
-	http.RoundTripper
-	token string
-}
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if b.token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+b.token)
+// httpGetBy returns what is answered with status 200, without the white space around it. It sends a token, unless that is empty.
+func (e *env) httpGetBy(transport http.RoundTripper, url, token string) string {
+	r := must(http.NewRequestWithContext(e.ctx, http.MethodGet, url, nil))
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	return b.RoundTripper.RoundTrip(r)
-}
-
-// httpGetBy returns what a client is answered with status 200, without the white space around it.
-func (e *env) httpGetBy(client *http.Client, url string) string {
-	answer := must(client.Do(must(http.NewRequestWithContext(e.ctx, http.MethodGet, url, nil))))
+	answer := must((&http.Client{Timeout: 5 * time.Second, Transport: transport}).Do(r))
 	defer answer.Body.Close()
 	body := must(io.ReadAll(answer.Body))
 	if answer.StatusCode != http.StatusOK {

@@ -143,7 +143,8 @@ func scaleDown(e *env) {
 	e.becomes("pods", "{.items[*].metadata.name}", dear)
 }
 
-// Pods that have lost their ReplicaSet or StatefulSet run on, and another one with the same selector adopts them instead of creating new ones.
+// Pods that have lost their ReplicaSet or StatefulSet run on, and another one with the same selector adopts them instead of creating new
+// ones.
 func adoption(e *env) {
 	e.adopts("ReplicaSet", "replicas: 2")
 	e.adopts("StatefulSet", "serviceName: web\n  replicas: 2\n  podManagementPolicy: Parallel")
