@@ -121,9 +121,12 @@ func (s Settings) readFile(file string) error {
 		if node.Content[0].Tag == "!!null" {
 			continue // nothing is between two lines of ---
 		}
+		if node.Content[0].Kind != yaml.MappingNode {
+			return refuse("%s: want a mapping with apiVersion and kind", from)
+		}
 		var fields object
 		if err := node.Decode(&fields); err != nil {
-			return refuse("%s: %w", file, err)
+			return refuse("%s: %w", from, err)
 		}
 		if fields, err = plain(fields); err != nil {
 			return refuse("%s: %w", from, err)
@@ -141,8 +144,8 @@ func (s Settings) add(d Document) error {
 	if !ok {
 		return suggest.Unknown("kind", kind, slices.Sorted(maps.Keys(versions)))
 	}
-	if d.Fields["apiVersion"] != version {
-		return fmt.Errorf("%s has apiVersion %v, want %s", kind, d.Fields["apiVersion"], version)
+	if has, _ := d.Fields["apiVersion"].(string); has != version {
+		return fmt.Errorf("%s has the apiVersion %q, want %s", kind, has, version)
 	}
 	if before, twice := s.Documents[kind]; twice {
 		return fmt.Errorf("%s: there is one already, in %s", kind, before.From)

@@ -33,7 +33,7 @@ func TestMistakesInSettingsAreNamedWithTheirLine(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{kubeletVersion + "kind: KubletConfiguration", `settings.yaml:1: unknown kind "KubletConfiguration"; did you mean KubeletConfiguration?`},
 		{kubeletVersion, `settings.yaml:1: unknown kind ""; it can be AdmissionConfiguration, `},
-		{"---\n---\napiVersion: v1\nkind: Policy", "settings.yaml:3: Policy has apiVersion v1, want audit.k8s.io/v1"},
+		{"---\n---\napiVersion: v1\nkind: Policy", `settings.yaml:3: Policy has the apiVersion "v1", want audit.k8s.io/v1`},
 		{kubeletVersion + "kind: KubeletConfiguration\n---\n" + kubeletVersion + "kind: KubeletConfiguration",
 			"settings.yaml:4: KubeletConfiguration: there is one already, in "},
 		{kubeletVersion + "kind: KubeletConfiguration\nmaxPods: 1\nmaxPods: 2", `line 4: mapping key "maxPods" already defined at line 3`},
@@ -44,7 +44,7 @@ func TestMistakesInSettingsAreNamedWithTheirLine(t *testing.T) {
 		{ofCluster + "apiServer: {extraArgs: [{name: v, values: x}]}", `unknown field "values"`},
 		{ofCluster + "apiServer: {extraArgs: {v: x}}", "apiServer.extraArgs: json: cannot unmarshal object"},
 		{kubeadmVersion + "kind: InitConfiguration\nnodeRegistration: {kubeletExtraArgs: [{name: node-ip, value: x}]}", "node-ip cannot be set"},
-		{"- a", "cannot unmarshal !!seq"},
+		{"- a", "settings.yaml:1: want a mapping with apiVersion and kind"},
 		{"a: b: c", "mapping values are not allowed"},
 		{"a: {2: 3}", "settings.yaml:1: json: unsupported type"},
 	} {

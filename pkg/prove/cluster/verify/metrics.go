@@ -21,9 +21,7 @@ func metricsOfComponents(e *env) {
 	e.cleanup(func() {
 		e.kubectl("delete", "clusterrole/"+e.namespace, "clusterrolebinding/"+e.namespace, "--ignore-not-found")
 	})
-	e.kubectl("create", "clusterrole", e.namespace, "--verb=get", "--non-resource-url=/metrics")
-	e.kubectl("patch", "clusterrole/"+e.namespace, "--type=json",
-		`--patch=[{"op": "add", "path": "/rules/-", "value": {"apiGroups": [""], "resources": ["nodes/metrics"], "verbs": ["get"]}}]`)
+	e.kubectl("create", "clusterrole", e.namespace, "--verb=get", "--non-resource-url=/metrics", "--resource=nodes/metrics")
 	e.kubectl("create", "clusterrolebinding", e.namespace, "--clusterrole="+e.namespace, "--serviceaccount="+e.namespace+":default")
 	token := e.token()
 	version := fmt.Sprintf(`git_version="%s"`, e.Version)
