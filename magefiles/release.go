@@ -50,11 +50,11 @@ func release(ctx context.Context, runsTests, isFast variable.Switch) error {
 			}
 		}
 	}
-	return slipway(ctx, "release", fmt.Sprintf("--quick=%t", fast))
+	return slipway(ctx, "release", fmt.Sprintf("--quick=%t", fast), fmt.Sprintf("--api=%t", !fast))
 }
 
 // PackageTarballs builds the tarballs of every platform, or those of KUBE_BUILD_PLATFORMS=, without tests.
-func PackageTarballs(ctx context.Context) error { return slipway(ctx, "release") }
+func PackageTarballs(ctx context.Context) error { return slipway(ctx, "release", "--api") }
 
 // Source packs the tree with everything that a release is made of; SOURCE_FLAGS="--host linux/amd64" is for some machines only.
 func Source(ctx context.Context) error {

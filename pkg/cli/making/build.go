@@ -107,8 +107,8 @@ func newRelease(o commands) *cobra.Command {
 images, and packs everything into tarballs in _output/release-tars. Beside them are checksums and release.json, which names
 everything that the release consists of and was made from. Tarballs of earlier requests are removed from that folder.
 
-With --quick, the release is for the host's linux platform only, without the test set, without the inputs, which
-"slipway source" is about, and without the API's files, which "slipway api" is about.`,
+With --quick, the release is for the host's linux platform only, without the test set and without the inputs, which
+"slipway source" is about. With --api, it has the files of "slipway api", too.`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -117,7 +117,6 @@ With --quick, the release is for the host's linux platform only, without the tes
 			}
 			f.everywhere = !quick
 			withInputs = withInputs && (!quick || c.Flags().Changed("inputs"))
-			withAPI = withAPI && (!quick || c.Flags().Changed("api"))
 			req := plan.Request{Tars: true, TestSet: testSet && !quick, Inputs: withInputs, API: withAPI}
 			if err := hosts.apply(&req); err != nil {
 				return err
@@ -131,8 +130,7 @@ With --quick, the release is for the host's linux platform only, without the tes
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
 	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out "+
 		"unless it is asked for")
-	c.Flags().BoolVar(&withAPI, "api", true, "with kubernetes-api.tar.gz, for which kube-apiserver and etcd run for some seconds; "+
-		"--quick leaves it out unless it is asked for")
+	c.Flags().BoolVar(&withAPI, "api", false, "with kubernetes-api.tar.gz, for which kube-apiserver and etcd run for some seconds")
 	hosts.add(c)
 	_ = c.Flags().MarkHidden("all-platforms")
 	return c

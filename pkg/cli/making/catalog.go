@@ -38,8 +38,7 @@ release.json will have. --quick and --platform choose the release, as for "slipw
 			case artifacts && len(args) > 0:
 				return badrequest.Mark(fmt.Errorf("--artifacts lists a release, but %s lists the catalog: choose one", args[0]))
 			case artifacts:
-				return o.printArtifacts(c.Context(), makeFlags{platforms: platforms, everywhere: !quick},
-					plan.Request{Tars: true, TestSet: !quick, API: !quick})
+				return o.printArtifacts(c.Context(), makeFlags{platforms: platforms, everywhere: !quick}, plan.Request{Tars: true, TestSet: !quick})
 			case c.Flags().Changed("quick") || c.Flags().Changed("platform"):
 				return badrequest.Mark(errors.New("--quick and --platform choose a release: add --artifacts"))
 			}

@@ -55,14 +55,14 @@ func goVersion(ctx context.Context, dir string) (string, error) {
 // Commands returns the commands that make the release in the tree's folder: its own slipway, and with that the release.
 func (t *Tree) Commands() [][]string {
 	p := t.Statement.Predicate.Definition.Parameters
-	api := slices.ContainsFunc(t.Statement.Subject, func(s provenance.Subject) bool { return s.Name == catalog.APITarball })
-	return [][]string{
-		{"make", "slipway"},
-		{
-			filepath.Join("_output", "bin", "slipway"), "release", "--road=local", "--platform=" + strings.Join(p.Platforms, " "),
-			fmt.Sprintf("--test-set=%t", slices.Contains(p.Sets, "test")), fmt.Sprintf("--inputs=%t", p.Inputs), fmt.Sprintf("--api=%t", api),
-		},
+	release := []string{
+		filepath.Join("_output", "bin", "slipway"), "release", "--road=local", "--platform=" + strings.Join(p.Platforms, " "),
+		fmt.Sprintf("--test-set=%t", slices.Contains(p.Sets, "test")), fmt.Sprintf("--inputs=%t", p.Inputs),
 	}
+	if slices.ContainsFunc(t.Statement.Subject, func(s provenance.Subject) bool { return s.Name == catalog.APITarball }) {
+		release = append(release, "--api") // a tree from before this flag has no such tarball
+	}
+	return [][]string{{"make", "slipway"}, release}
 }
 
 // Build makes the release. What it prints goes to out. An interrupted build is resumed by another one.

@@ -53,8 +53,7 @@ func TestReleaseIsMadeWithItsParametersAlone(t *testing.T) {
 	if want := []string{"PATH=/bin", "GOPROXY=file:///p", "GIT_CEILING_DIRECTORIES=/x", "KUBE_RELEASE_RUN_TESTS=n"}; !slices.Equal(got, want) {
 		t.Errorf("environment %q, want %q", got, want)
 	}
-	want := []string{"_output/bin/slipway", "release", "--road=local", "--platform=linux/amd64", "--test-set=true", "--inputs=false",
-		"--api=false"}
+	want := []string{"_output/bin/slipway", "release", "--road=local", "--platform=linux/amd64", "--test-set=true", "--inputs=false"}
 	if got := tree.Commands()[1]; !slices.Equal(got, want) {
 		t.Errorf("commands %q, want %q", got, want)
 	}
