@@ -26,24 +26,20 @@ const (
 
 // patched measures make after a change of a patch of one file, and go build after the same edit in a folder that replaces the module.
 func patched(ctx context.Context, b *bench, row *Row) error {
-	s, err := b.warmed(ctx)
+	f, err := b.newFork(ctx)
 	if err != nil {
 		return err
 	}
-	f, err := s.newFork(ctx)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(filepath.Join(s.ours, patch.Folder))
+	defer os.RemoveAll(filepath.Join(f.ours, patch.Folder))
 	platform := catalog.Host()
 	c := contest{}
 	c.ours = func() (Sample, error) {
 		mark := f.mark()
-		if err := s.writePatch(benchPatch, f.diff(mark)); err != nil {
+		if err := f.writePatch(benchPatch, f.diff(mark)); err != nil {
 			return Sample{}, err
 		}
-		sample, err := s.command(ctx, "make "+edited+" after a change of a patch", s.make(ctx, edited))
-		return sample, errors.Join(err, holds(s.ourBinary(platform, edited), mark))
+		sample, err := f.command(ctx, "make "+edited+" after a change of a patch", f.make(ctx, edited))
+		return sample, errors.Join(err, holds(f.ourBinary(platform, edited), mark))
 	}
 	c.theirs = func() (Sample, error) {
 		mark := f.mark()
@@ -54,8 +50,8 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 		if err != nil {
 			return Sample{}, err
 		}
-		sample, err := s.command(ctx, "go build after an edit in a replaced folder", cmd)
-		return sample, errors.Join(err, holds(s.theirBinary(platform, edited), mark))
+		sample, err := f.command(ctx, "go build after an edit in a replaced folder", cmd)
+		return sample, errors.Join(err, holds(f.theirBinary(platform, edited), mark))
 	}
 	// Unmeasured first: the first patch makes the tree dirty, and so changes the stamp.
 	return c.warmly(b.n, row)
@@ -64,17 +60,13 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 // linted measures make lint after a change of a patch of one file, and go vet of its package after the same edit in a folder that replaces
 // the module.
 func linted(ctx context.Context, b *bench, row *Row) error {
-	s, err := b.warmed(ctx)
+	f, err := b.newFork(ctx)
 	if err != nil {
 		return err
 	}
-	f, err := s.newFork(ctx)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(filepath.Join(s.ours, patch.Folder))
+	defer os.RemoveAll(filepath.Join(f.ours, patch.Folder))
 	platform := catalog.Host()
-	spec, err := s.spec(ctx, platform)
+	spec, err := f.spec(ctx, platform)
 	if err != nil {
 		return err
 	}
@@ -82,10 +74,10 @@ func linted(ctx context.Context, b *bench, row *Row) error {
 	vet := slices.Concat([]string{"vet"}, spec.BuildFlags(), []string{patch.Kubernetes + "/" + path.Dir(patchedFile)})
 	return contest{
 		ours: func() (Sample, error) {
-			if err := s.writePatch(benchPatch, f.diff(f.mark())); err != nil {
+			if err := f.writePatch(benchPatch, f.diff(f.mark())); err != nil {
 				return Sample{}, err
 			}
-			return s.command(ctx, "make lint after a change of a patch", s.make(ctx, "lint", "KUBE_BUILD_PLATFORMS="+platform.String()))
+			return f.command(ctx, "make lint after a change of a patch", f.make(ctx, "lint", "KUBE_BUILD_PLATFORMS="+platform.String()))
 		},
 		theirs: func() (Sample, error) {
 			if err := f.edit(f.mark()); err != nil {
@@ -96,7 +88,7 @@ func linted(ctx context.Context, b *bench, row *Row) error {
 				return Sample{}, err
 			}
 			cmd.Args = append(cmd.Args[:1], vet...)
-			return s.command(ctx, "go vet after an edit in a replaced folder", cmd)
+			return f.command(ctx, "go vet after an edit in a replaced folder", cmd)
 		},
 	}.warmly(b.n, row)
 }
@@ -146,8 +138,12 @@ type fork struct {
 	at      int      // index of the line to insert after
 }
 
-// newFork makes a fork, with a go.mod beside it.
-func (s *sides) newFork(ctx context.Context) (*fork, error) {
+// newFork makes a fork of the warmed sides, with a go.mod beside it.
+func (b *bench) newFork(ctx context.Context) (*fork, error) {
+	s, err := b.warmed(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p, err := s.project(ctx)
 	if err != nil {
 		return nil, err
