@@ -24,6 +24,8 @@ require (
 	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/clipperhouse/displaywidth v0.11.0
 	github.com/containerd/errdefs v1.0.0
+	github.com/digitorus/pkcs7 v0.0.0-20230818184609-3a137a874352
+	github.com/digitorus/timestamp v0.0.0-20231217203849-220c5c2851b7
 	github.com/distribution/reference v0.6.0
 	github.com/docker/docker v28.5.2+incompatible
 	github.com/docker/go-units v0.5.0
@@ -38,6 +40,7 @@ require (
 	github.com/mattn/go-shellwords v1.0.12
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/package-url/packageurl-go v0.1.7
+	github.com/pandatix/go-cvss v0.6.2
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/secure-systems-lab/go-securesystemslib v0.11.1
 	github.com/spdx/tools-golang v0.5.7

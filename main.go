@@ -7,12 +7,14 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/generate"
+	"slipway.build/pkg/cli/packer"
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/maintain/lint/vettool"
 	"slipway.build/pkg/make/relink"
 )
 
 func main() {
+	packer.Hook()
 	relink.Main()
 	vettool.Main()
 	s := session.Std()

@@ -7,10 +7,11 @@ module graph, so requirements of rules_go and gazelle themselves would raise ver
 load("//build/bazel:gomod.bzl", "pinned_go")
 load("//build/bazel:packer.bzl", "release_repositories")
 load("//build/bazel:repositories.bzl", "go_modules")
+load("//build/bazel:tree.bzl", "tree_of")
 load("//build/bazel/generated:config.bzl", "GO_SUMS", "GO_VERSION")
 
 def _components_impl(mctx):
-    go_modules(str(mctx.path(Label("//:go.mod")).dirname))
+    go_modules(str(tree_of(mctx)))
 
 components = module_extension(
     doc = "One repository for each Go module that cmd/go.mod requires.",

@@ -3,8 +3,12 @@
 Gazelle writes these rules instead of rules_go's, in this tree and in every external repository (gazelle:map_kind).
 """
 
-load("@io_bazel_rules_go//go:def.bzl", _go_binary = "go_binary", _go_library = "go_library")
+load("@io_bazel_rules_go//go:def.bzl", _go_binary = "go_binary", _go_library = "go_library", _go_test = "go_test")
+load("//build/bazel:tests.bzl", "TEST_ENV", "TEST_TAGS", "environment_of")
 load("//build/bazel/generated:config.bzl", "GODEBUG", "MODULES", "STAMP")
+load("//build/bazel/generated:tests.bzl", "TEST_MODULES")
+
+_ALL_MODULES = MODULES | TEST_MODULES
 
 def module_of(importpath):
     """Returns the attributes of the module that contains a package.
@@ -21,8 +25,8 @@ def module_of(importpath):
     """
     path = importpath
     for _ in range(importpath.count("/") + 1):
-        if importpath in MODULES:
-            module = MODULES[importpath]
+        if importpath in _ALL_MODULES:
+            module = _ALL_MODULES[importpath]
             return struct(
                 folder = _at_version(importpath, module) + path.removeprefix(importpath),
                 language = module.language,
@@ -87,4 +91,13 @@ def go_binary(name, x_defs = {}, **kwargs):
         x_defs = defaults | STAMP | x_defs,  # in the order of `go build`, which its build ID depends on
         applicable_licenses = [],  # the module is that of the embedded library
         **kwargs
+    )
+
+def go_test(name, data = [], **kwargs):
+    """rules_go's go_test of a package of Kubernetes, as upstream tests it: see tests.bzl, which has more data than gazelle finds."""
+    _go_test(
+        name = name,
+        env = TEST_ENV,
+        gotags = TEST_TAGS,
+        **(kwargs | environment_of(name))
     )

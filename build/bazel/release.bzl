@@ -12,7 +12,7 @@ def _in_tree(ctx, subcommand, mnemonic, what, **kwargs):
     made = ctx.actions.declare_file(ctx.label.name + ".tar")
     args = ctx.actions.args()
     args.add(subcommand)
-    args.add("-tree", ctx.file._catalog.dirname)
+    args.add("-tree", ctx.file._catalog)
     args.add("-environment", ctx.file._sources.dirname + "/environment.json")
     args.add("-platform", ctx.attr.platform)
     args.add("-digests", ctx.file._sources)
@@ -64,7 +64,7 @@ def _release_tars_impl(ctx):
     # can come from a cache.
     args = ctx.actions.args()
     args.add("sources")
-    args.add("-tree", ctx.file._catalog.dirname)
+    args.add("-tree", ctx.file._catalog)
     args.add("-status", ctx.file._status)
     args.add("-to", sources)
     ctx.actions.run(

@@ -75,27 +75,20 @@ func advice(err error) string {
 	case session.Is[*published.ChangedError](err):
 		return "give this release a number of its own"
 	case session.Is[*sign.SignedError](err):
-		return "verify it with that key, or sign it with --replace"
+		return "sign it with --add, or with --replace"
 	case errors.Is(err, bazelroad.ErrStale):
 		return "run make update"
-	case errors.As(err, &conflict) && !strings.Contains(err.Error(), "slipway patch "):
-		return maintaining.PatchCommand("edit", projectOf(conflict.Patch)) + " lays the code out to resolve it"
+	case errors.As(err, &conflict) && len(conflict.Raises) > 0 && !strings.Contains(err.Error(), "slipway override "):
+		return "slipway override " + conflict.Raises[0].String() + " raises it"
+	case errors.As(err, &conflict) && !strings.Contains(err.Error(), "slipway override ") && !strings.Contains(err.Error(), "slipway patch "):
+		return maintaining.PatchCommand("edit", patch.SeriesOf(conflict.Patch).Name()) + " lays the code out to resolve it"
 	case errors.As(err, &noEffect) && !strings.Contains(err.Error(), "It was not added"):
-		return maintaining.PatchCommand("drop "+path.Base(noEffect.Patch), projectOf(noEffect.Patch)) + " removes it"
+		return maintaining.PatchCommand("drop "+path.Base(noEffect.Patch), patch.SeriesOf(noEffect.Patch).Name()) + " removes it"
 	case errors.Is(err, patched.ErrStale):
 		return "run Bazel with slipway bazel, which makes them"
 	case errors.Is(err, debian.ErrLock):
 		return "run make update-debian-locks, or set SLIPWAY_DEBIAN_SNAPSHOT to an archive of Debian's past, or SLIPWAY_INPUTS to a folder " +
 			"that has the packages"
-	}
-	return ""
-}
-
-// projectOf returns the project of a patch's file, as in patch.Series.
-func projectOf(file string) string {
-	folder := path.Dir(file)
-	if project := path.Base(path.Dir(folder)); folder == (patch.Series{Project: project}).Dir() {
-		return project
 	}
 	return ""
 }

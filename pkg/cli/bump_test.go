@@ -46,11 +46,12 @@ func moduleProxy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("GOMODCACHE", filepath.Join(ts.Getenv("WORK"), "modcache"))
 }
 
-// killedBump is the script command `killedBump argument...`, which runs `slipway bump` with the arguments again and again, kills it
-// after a while that grows until it ends by itself, and checks that the next command finds the tree as it was or as it is to be.
-func killedBump(ts *testscript.TestScript, neg bool, args []string) {
+// killed is the script command `killed command argument...`, which runs a command of slipway that changes the tree again and again,
+// kills it after a while that grows until it ends by itself, and checks that the next command finds the tree as it was or as it is to
+// be.
+func killed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
-		ts.Fatalf("usage: killedBump argument...")
+		ts.Fatalf("usage: killed command argument...")
 	}
 	tree := ts.MkAbs(".")
 	exe, err := exec.LookPath("slipway")
@@ -74,13 +75,13 @@ func killedBump(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return string(out)
 	}
-	ts.Check(slipway(append([]string{"bump"}, args...)...).Run())
+	ts.Check(slipway(args...).Run())
 	want := git("diff")
 	git("checkout", "-q", ".")
 
 	seen := map[string]int{}
 	for wait := 40 * time.Millisecond; ; wait += wait / 2 {
-		cmd := slipway(append([]string{"bump"}, args...)...)
+		cmd := slipway(args...)
 		ts.Check(cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()

@@ -11,6 +11,7 @@ import (
 
 	"slipway.build/pkg/cli/clusters"
 	"slipway.build/pkg/cli/maintaining"
+	"slipway.build/pkg/maintain/lines"
 	"slipway.build/pkg/maintain/patching"
 	"slipway.build/pkg/make/bazel"
 	"slipway.build/pkg/make/project"
@@ -32,7 +33,8 @@ cache folder, stay.
 clean contacts a container engine only if the tree used one, according to a file in _output. If _output was removed by
 other means, --engine contacts the engine of DOCKER_HOST all the same.
 
-If "slipway patch edit" has laid out a copy there, and work in it is in no patch, clean removes nothing, unless --force is given.`,
+If "slipway patch edit" has laid out a copy there, and work in it is in no patch, clean removes nothing, unless --force is given. So
+it is with changes in the work trees of lines.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := project.FindRoot(o.Dir)
@@ -50,7 +52,7 @@ If "slipway patch edit" has laid out a copy there, and work in it is in no patch
 				return nil
 			}
 			if !force {
-				if err := unsavedWork(c.Context(), root); err != nil {
+				if err := o.unsavedWork(c.Context(), root); err != nil {
 					return err
 				}
 			}
@@ -64,7 +66,8 @@ If "slipway patch edit" has laid out a copy there, and work in it is in no patch
 	}
 	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would be removed; do nothing")
 	c.Flags().BoolVar(&engine, "engine", false, "always look for the tree's containers, volumes and images in a container engine")
-	c.Flags().BoolVar(&force, "force", false, "also remove what is in a copy to edit patches, and in no patch")
+	c.Flags().BoolVar(&force, "force", false, "also remove what is in a copy to edit patches and in no patch, and what is not committed "+
+		"in lines")
 	return c
 }
 
@@ -74,16 +77,31 @@ func exists(root, name string) bool {
 	return err == nil
 }
 
-// unsavedWork returns an error for each copy with work that is in no patch, and says how to save it.
-func unsavedWork(ctx context.Context, root string) error {
-	work, err := patching.UnsavedWork(ctx, root)
+// unsavedWork returns an error for each copy with work that is in no patch, and for each work tree of a line with changes that are not
+// committed, and says how to save it.
+func (o commands) unsavedWork(ctx context.Context, root string) error {
+	var unsaved []error
+	unfinished, err := lines.Unfinished(ctx, root, o.Getenv)
 	if err != nil {
 		return err
 	}
-	var unsaved []error
-	for _, w := range work {
-		unsaved = append(unsaved, fmt.Errorf("%w: save it with %s, or throw it away with slipway clean --force", w,
-			maintaining.PatchCommand("save", w.Project)))
+	for _, dir := range unfinished {
+		unsaved = append(unsaved, fmt.Errorf("%s has changes that are not committed: commit them, or throw them away with slipway clean --force",
+			dir))
+	}
+	trees, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(lines.Folder), "*"))
+	if err != nil {
+		return err
+	}
+	for _, tree := range append([]string{root}, trees...) {
+		work, err := patching.UnsavedWork(ctx, tree)
+		if err != nil {
+			return err
+		}
+		for _, w := range work {
+			unsaved = append(unsaved, fmt.Errorf("%w: save it with %s, or throw it away with slipway clean --force", w,
+				maintaining.PatchCommand("save", w.Project)))
+		}
 	}
 	return errors.Join(unsaved...)
 }
@@ -91,7 +109,7 @@ func unsavedWork(ctx context.Context, root string) error {
 // sayClean prints what clean would remove, or why it would stop. It contacts no container engine.
 func (o commands) sayClean(ctx context.Context, root string, engine, force bool) error {
 	if !force {
-		if err := unsavedWork(ctx, root); err != nil {
+		if err := o.unsavedWork(ctx, root); err != nil {
 			_, err = fmt.Fprintln(o.Out, "would stop:", err)
 			return err
 		}

@@ -94,6 +94,18 @@ type commands struct{ *session.Session }
 
 // New returns the slipway command.
 func New(s session.IO) *cobra.Command {
+	root, o := newRoot(s)
+	lines := maintaining.NewLines(o.Session, func(s session.IO) *cobra.Command {
+		fresh, _ := newRoot(s)
+		return fresh
+	}, maintaining.EachLine)
+	checkUsage([]*cobra.Command{lines})
+	root.AddCommand(lines)
+	return root
+}
+
+// newRoot returns the slipway command without lines, which runs the others.
+func newRoot(s session.IO) (*cobra.Command, commands) {
 	o := commands{&session.Session{IO: s, Mode: console.Auto}}
 	root := &cobra.Command{
 		Use:   "slipway",
@@ -138,7 +150,7 @@ the same actions under Kubernetes' names.`,
 	}
 	root.AddCommand(newClean(o), newVersion(o))
 	checkUsage([]*cobra.Command{root})
-	return root
+	return root, o
 }
 
 // checkUsage turns wrong arguments and repeated flags of commands and their subcommands into usage errors.

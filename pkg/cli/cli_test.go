@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/licensecheck"
 	"github.com/rogpeppe/go-internal/goproxytest"
@@ -36,6 +37,9 @@ func TestMain(m *testing.M) {
 		license.Scan = scanFew()
 		s := session.Std()
 		s.UpdateBazel = namePatches
+		if at, err := time.Parse(time.RFC3339, os.Getenv("CLOCK")); err == nil {
+			s.Clock = func() time.Time { return at }
+		}
 		os.Exit(cli.Main(s))
 	}
 	testscript.Main(m, map[string]func(){"slipway": slipway, "mage": slipway})
@@ -88,6 +92,10 @@ func TestScripts(t *testing.T) {
 		t.Fatal("go env:", err)
 	}
 	goCache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
+	slipway, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
 	params := testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -97,7 +105,7 @@ func TestScripts(t *testing.T) {
 			e.Vars = append(e.Vars,
 				"GORACE=atexit_sleep_ms=10", // under -race, every slipway would wait a second for reports at its end
 				"GOCACHE="+goCache, "GOMODCACHE="+modules, "GOPROXY=off",
-				"GO="+runtime.Version(), "GOSUM="+sum, "HOST="+runtime.GOOS+"/"+runtime.GOARCH, "ARCH="+runtime.GOARCH,
+				"SLIPWAY="+slipway, "GO="+runtime.Version(), "GOSUM="+sum, "HOST="+runtime.GOOS+"/"+runtime.GOARCH, "ARCH="+runtime.GOARCH,
 				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@acme.example", "GIT_AUTHOR_DATE=2026-11-20T23:53:00Z",
 				"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@acme.example", "GIT_COMMITTER_DATE=2026-11-20T23:53:00Z",
 			)
@@ -105,7 +113,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode, "engine": engine, "glob": glob, "serve": serve, "cache": cache,
-			"moduleProxy": moduleProxy, "killedBump": killedBump,
+			"moduleProxy": moduleProxy, "killed": killed, "pipeline": pipeline,
 		},
 	}
 	// A script with a folder .gomodproxy has the modules in it.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"slipway.build/pkg/tree/catalog"
 )
 
 func newVersion(o commands) *cobra.Command {
@@ -28,9 +30,10 @@ func newVersion(o commands) *cobra.Command {
 				return err
 			}
 			if o.JSON {
-				return json.NewEncoder(o.Out).Encode(map[string]string{
+				return json.NewEncoder(o.Out).Encode(map[string]any{
 					"gitVersion": s.Version, "gitCommit": s.Commit, "gitTreeState": s.TreeState, "major": s.Major, "minor": s.Minor,
 					"buildDate": s.Date.UTC().Format(time.RFC3339), "imageTag": s.ImageTag(), "goVersion": p.Catalog.Go.Version,
+					"supportedMinors": catalog.SupportedMinors(),
 				})
 			}
 			fmt.Fprintln(o.Out, s.Version)

@@ -25,7 +25,8 @@ func OriginsOf(r *Release) *Origins {
 }
 
 // Of returns the inputs that an artifact, with everything in it, was made of, in the release's order: the sources, its modules and
-// packages, the patches that change these, and, if anything was compiled, the toolchains. The inputs' own tarball was made of everything.
+// packages, the patches that change these, the repository that they are made of, slipway without its libraries, and, if anything was
+// compiled, the toolchains. The inputs' own tarball was made of everything.
 func (o *Origins) Of(a Artifact) ([]Input, error) {
 	has, seen, compiled := map[string]bool{}, map[string]bool{a.Name: true}, false
 	for rest := []Artifact{a}; len(rest) > 0; {
@@ -46,16 +47,24 @@ func (o *Origins) Of(a Artifact) ([]Input, error) {
 			}
 		}
 	}
-	changed := map[string]bool{} // modules, by path
+	patched, changed := map[string]bool{}, map[string]bool{} // modules, by path
 	for i, in := range o.release.Inputs {
 		if has[o.purls[i]] {
-			changed[in.Name] = true
+			changed[in.Name], patched[in.Name] = true, patched[in.Name] || in.Patched()
 		}
 	}
 	var inputs []Input
 	for i, in := range o.release.Inputs {
-		patches := slices.ContainsFunc(in.Changes, func(module string) bool { return changed[module] })
-		if a.Kind == Inputs || in.Kind == Source || in.Kind == Toolchain && compiled || in.Kind == Patch && patches || has[o.purls[i]] {
+		of := changed
+		if in.Kind == Patch {
+			of = patched // another project may have the module without the patch
+		}
+		changes := slices.ContainsFunc(in.Changes, func(module string) bool { return of[module] })
+		if in.Kind == Tool {
+			in.Libraries = nil
+		}
+		if a.Kind == Inputs || in.Kind == Source || in.Kind == Tool ||
+			in.Kind == Toolchain && compiled || (in.Kind == Patch || in.Kind == Repository) && changes || has[o.purls[i]] {
 			inputs = append(inputs, in)
 		}
 	}

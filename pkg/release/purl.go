@@ -11,7 +11,7 @@ import (
 	"slipway.build/pkg/mechanism/platform"
 )
 
-// PURL returns the package URL of a module, toolchain or Debian package, and "" of other inputs. The form is that of
+// PURL returns the package URL of a module, toolchain, tool or Debian package, and "" of other inputs. The form is that of
 // https://github.com/package-url/purl-spec. Of a Debian package it says, as scanners need it, the release of Debian (distro) and the source
 // package (upstream), which faults are known of.
 func (in Input) PURL() string {
@@ -24,6 +24,10 @@ func (in Input) PURL() string {
 		return golang(name, in.Version)
 	case Toolchain:
 		return golang(in.Name, in.Version)
+	case Tool:
+		if in.Sum != "" { // a folder has no name elsewhere
+			return golang(in.Name, in.Version)
+		}
 	case Debian:
 		about := in.debianArch()
 		if distro := debian.Distribution(in.Suite); distro != "" {
@@ -38,6 +42,11 @@ func (in Input) PURL() string {
 		return debianPURL(in, about)
 	}
 	return ""
+}
+
+// Patched reports whether the input is a module that patches change.
+func (in Input) Patched() bool {
+	return in.Kind == Module && strings.Contains(in.Version, "-patched.p")
 }
 
 func (in Input) debianArch() packageurl.Qualifiers {

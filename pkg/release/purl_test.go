@@ -20,6 +20,8 @@ func TestPackageURLs(t *testing.T) {
 		{Input{Kind: Module, Name: "k8s.io/api", Version: "v0.37.1+acme.1"}, "pkg:golang/k8s.io/api@v0.37.1%2Bacme.1"},
 		{Input{Kind: Module, Name: "go.uber.org/zap", Version: "v1.0.0"}, "pkg:golang/go.uber.org/zap@v1.0.0"},
 		{Input{Kind: Module, Name: "./staging/api", Replaces: "k8s.io/api@v0.37.1"}, "pkg:golang/k8s.io/api"},
+		{Input{Kind: Tool, Name: "slipway.build", Version: "v0.2.0", Sum: "h1:z="}, "pkg:golang/slipway.build@v0.2.0"},
+		{Input{Kind: Tool, Name: "slipway.build", Version: "folder ../slipway", Tree: "00"}, ""},
 		{Input{Kind: Toolchain, Name: "golang.org/toolchain", Version: "v0.0.1-go1.26.8.linux-amd64", Platform: on},
 			"pkg:golang/golang.org/toolchain@v0.0.1-go1.26.8.linux-amd64"},
 		{Input{Kind: Debian, Name: "conntrack", Version: "1:1.4.8-2+b1", Platform: on}, "pkg:deb/debian/conntrack@1:1.4.8-2%2Bb1?arch=armhf"},

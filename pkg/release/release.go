@@ -2,6 +2,8 @@ package release
 
 import (
 	"embed"
+	"fmt"
+	"strings"
 	"time"
 
 	"slipway.build/pkg/mechanism/platform"
@@ -32,13 +34,79 @@ type Release struct {
 	Date       time.Time `json:"date" jsonschema:"time of the commit, and of every file in the release"`
 	Kubernetes string    `json:"kubernetes" jsonschema:"version of k8s.io/kubernetes that the components are compiled from"`
 	Go         string    `json:"go" jsonschema:"version of Go that compiled the binaries"`
+	Embargo    time.Time `json:"embargo,omitzero" jsonschema:"absent, or the time before which nothing of the release may be signed or published"`
+	FIPS       *FIPS     `json:"fips,omitempty" jsonschema:"absent unless programs are compiled for FIPS mode"`
 	Compiler   string    `json:"compiler,omitempty" jsonschema:"whose bytes the binaries have: go, those of the go command, by every road"`
 
 	Platforms []platform.Platform `json:"platforms" jsonschema:"platforms of the release, as in linux/amd64"`
-	Sets      []string            `json:"sets,omitempty" jsonschema:"which tarballs there are for a platform: server, node, client, test"`
+	Sets      []string            `json:"sets,omitempty" jsonschema:"which tarballs there are for a platform: server, node, client, test, addons"`
 	Variables map[string]string   `json:"variables,omitempty" jsonschema:"variables that the user set and that decide bytes"`
 	Artifacts []Artifact          `json:"artifacts" jsonschema:"what the release consists of, by name"`
 	Inputs    []Input             `json:"inputs" jsonschema:"what the artifacts were made from"`
+	Overrides []Override          `json:"overrides,omitempty" jsonschema:"modules that are newer than upstream selected"`
+}
+
+// An Override is a module that the tree raises above the version that upstream selected.
+type Override struct {
+	Module  string   `json:"module" jsonschema:"its path"`
+	Version string   `json:"version" jsonschema:"it is this, or newer"`
+	Fixes   []string `json:"fixes,omitempty" jsonschema:"vulnerabilities, such as CVE-2026-12345"`
+	Reason  string   `json:"reason,omitempty" jsonschema:"why, in a line"`
+	In      []string `json:"in,omitempty" jsonschema:"folders of the tree's go.mod files that it is in; absent: all"`
+}
+
+// String says why there is an override, in a line.
+func (o Override) String() string {
+	text := "raised above upstream's version"
+	if o.Reason != "" {
+		text += ": " + o.Reason
+	}
+	if len(o.Fixes) > 0 {
+		text += "; fixes " + strings.Join(o.Fixes, ", ")
+	}
+	return text
+}
+
+// Override returns the override that a module among the inputs is there for, with patches or without.
+func (r *Release) Override(in Input) (Override, bool) {
+	for _, o := range r.Overrides {
+		path, version := in.Name, in.Version
+		if replaced, of, ok := strings.Cut(in.Replaces, "@"); ok && replaced == path {
+			version = of
+		}
+		if in.Kind == Module && path == o.Module && version == o.Version {
+			return o, true
+		}
+	}
+	return Override{}, false
+}
+
+// An EmbargoError says that a release may not be signed or published yet.
+type EmbargoError struct {
+	Version string
+	Until   time.Time
+}
+
+func (e *EmbargoError) Error() string {
+	return fmt.Sprintf("release %s is under embargo until %s", e.Version, e.Until.Format(time.RFC3339))
+}
+
+// CheckEmbargo returns an *[EmbargoError] if the release is under embargo at a time.
+func (r *Release) CheckEmbargo(now time.Time) error {
+	if now.Before(r.Embargo) {
+		return &EmbargoError{r.Version, r.Embargo}
+	}
+	return nil
+}
+
+// FIPSMode is a variable for the environment of a Go program, which then runs in FIPS mode.
+const FIPSMode = "GODEBUG=fips140=on"
+
+// FIPS says how programs use Go's cryptographic module. They run in FIPS mode unless their environment says otherwise.
+type FIPS struct {
+	Version     string `json:"version" jsonschema:"version of golang.org/fips140 that components are compiled with, as in go version -m"`
+	Projects    bool   `json:"projects,omitempty" jsonschema:"so are the programs of other projects"`
+	Environment bool   `json:"environment,omitempty" jsonschema:"images and units ask for FIPS mode"`
 }
 
 // A Kind says what an artifact is.
@@ -96,28 +164,45 @@ type InputKind string
 
 // The kinds of inputs.
 const (
-	Source    InputKind = "source"    // the tree, as the tarball of its sources
-	Module    InputKind = "module"    // a Go module that a binary links
-	Toolchain InputKind = "toolchain" // Go for a host that may have compiled
-	Debian    InputKind = "debian"    // a Debian package with files in an image
-	Patch     InputKind = "patch"     // a patch of modules
+	Source     InputKind = "source"     // the tree, as the tarball of its sources
+	Module     InputKind = "module"     // a Go module that a binary links
+	Toolchain  InputKind = "toolchain"  // Go for a host that may have compiled
+	Debian     InputKind = "debian"     // a Debian package with files in an image
+	Patch      InputKind = "patch"      // a patch of modules
+	Tool       InputKind = "tool"       // slipway
+	Repository InputKind = "repository" // a commit of git that modules are made of
 )
 
 // An Input is something that artifacts were made from.
 type Input struct {
-	Kind          InputKind         `json:"kind" jsonschema:"source, module, toolchain, debian or patch"`
-	Name          string            `json:"name" jsonschema:"file name, module path, or package name; of a patch, its path in the tree"`
-	Version       string            `json:"version,omitempty" jsonschema:"as the module or package has it"`
+	Kind          InputKind         `json:"kind" jsonschema:"source, module, toolchain, debian, patch, tool or repository"`
+	Name          string            `json:"name" jsonschema:"file name, module path, or package name; of a patch, its path in the tree; of a repository, its address"`
+	Version       string            `json:"version,omitempty" jsonschema:"as the module or package has it; of a tool that is no version of a module, the folder of its code; of a repository, the tag or branch, if one was asked for"`
 	Platform      platform.Platform `json:"platform,omitzero" jsonschema:"of a toolchain the host, of a Debian package what it is for; absent if it is for all"`
-	Sum           string            `json:"sum,omitempty" jsonschema:"of a module or toolchain: h1:… as go.sum has it"`
+	Sum           string            `json:"sum,omitempty" jsonschema:"of a module, toolchain or tool: h1:… as go.sum has it"`
 	SHA256        string            `json:"sha256,omitempty" jsonschema:"of a file, in hex"`
-	Replaces      string            `json:"replaces,omitempty" jsonschema:"of a module: what it stands in for, as PATH@VERSION"`
+	Replaces      string            `json:"replaces,omitempty" jsonschema:"of a module or tool: what it stands in for, as PATH@VERSION"`
 	Source        string            `json:"source,omitempty" jsonschema:"of a Debian package: the source package that it is built from"`
 	SourceVersion string            `json:"sourceVersion,omitempty" jsonschema:"of a Debian package: the version of its source package, if it differs"`
 	Suite         string            `json:"suite,omitempty" jsonschema:"of a Debian package: the suite that it is from, or fixes, such as trixie"`
-	License       string            `json:"license,omitempty" jsonschema:"of a source, module or toolchain: SPDX expression of the licenses of its code"`
-	Tree          string            `json:"tree,omitempty" jsonschema:"of a source: SHA-256, in hex, of a list of all files that may have been read in the tree, and their contents; that of the tarball's members, unless the tree was dirty"`
-	Changes       []string          `json:"changes,omitempty" jsonschema:"of a patch: paths of the modules that it changes"`
+	License       string            `json:"license,omitempty" jsonschema:"of a source, module, toolchain or Debian package: SPDX expression of the licenses of its code; NOASSERTION if the copyright file of a package is not machine-readable"`
+	Commit        string            `json:"commit,omitempty" jsonschema:"of a repository, or of a tool that is no version of a module: the commit of its code, in hex"`
+	Tree          string            `json:"tree,omitempty" jsonschema:"of a source, or of a tool that is no version of a module: SHA-256, in hex, of a list of all files that may have been read in the tree, and their contents; that of the tarball's members, unless the tree was dirty; of a repository: the commit's tree, as git names it"`
+	Changes       []string          `json:"changes,omitempty" jsonschema:"of a patch: paths of the modules that it changes; of a repository: of those that are made of it"`
+	Fixes         []string          `json:"fixes,omitempty" jsonschema:"of a patch: vulnerabilities that it mends, as its author says, such as CVE-2026-12345"`
+	Libraries     []Library         `json:"libraries,omitempty" jsonschema:"of a tool: the modules that it links, on any system"`
+}
+
+// A Library is a Go module that a tool links.
+type Library struct {
+	Name    string `json:"name" jsonschema:"path of the module"`
+	Version string `json:"version" jsonschema:"of the module"`
+	Sum     string `json:"sum" jsonschema:"h1:… as go.sum has it"`
+}
+
+// Module returns the library as an input of its own.
+func (l Library) Module() Input {
+	return Input{Kind: Module, Name: l.Name, Version: l.Version, Sum: l.Sum}
 }
 
 // VariableNames lists the variables that decide bytes, which a release names if the user set them.

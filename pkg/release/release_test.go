@@ -48,6 +48,7 @@ func example() *Release {
 			{Kind: Module, Name: "example.com/m", Version: "v1.0.0", Sum: "h1:x="},
 			{Kind: Toolchain, Name: "golang.org/toolchain", Version: "v0.0.1-go1.26.8.linux-arm64", Platform: on, Sum: "h1:y="},
 			{Kind: Debian, Name: "libc6", Version: "2.36", Platform: on, SHA256: short},
+			{Kind: Tool, Name: "slipway.build", Version: "v0.2.0", Sum: "h1:z=", Libraries: []Library{{"golang.org/x/mod", "v0.42.0", "h1:m="}}},
 		},
 	}
 }

@@ -19,7 +19,7 @@ func MarshalSchema() ([]byte, error) {
 		reflect.TypeFor[platform.Platform](): {Type: "string", Pattern: "^[a-z0-9]+/[a-z0-9]+$"},
 		reflect.TypeFor[time.Time]():         {Type: "string", Format: "date-time"},
 		reflect.TypeFor[Kind]():              {Type: "string", Enum: []any{Tarball, Inputs, SBOM, Sums, Binary, Archive, Image, Index}},
-		reflect.TypeFor[InputKind]():         {Type: "string", Enum: []any{Source, Module, Toolchain, Debian, Patch}},
+		reflect.TypeFor[InputKind]():         {Type: "string", Enum: []any{Source, Module, Toolchain, Debian, Patch, Tool, Repository}},
 	}})
 	if err != nil {
 		return nil, err

@@ -22,10 +22,21 @@ func Signatures() []string {
 	return append(names, RootFile)
 }
 
+// Added is the folder of signatures by more than one key, in the release's folder. The names below AddedDir are those of the first key's
+// in the release's folder.
+const Added = "signatures"
+
+// AddedDir returns the folder of the signatures that the owner of a key has added. The hint is the key's, in base64.
+func AddedDir(hint string) string { return Added + "/" + fileName(hint) }
+
 // Rebuilds is the folder of what others state about a release that they made again, in the release's folder.
 const Rebuilds = "rebuilds"
 
 // RebuildFile returns the name of what the owner of a key states. The hint is the key's, in base64.
 func RebuildFile(hint string) string {
-	return Rebuilds + "/" + strings.NewReplacer("/", "_", "+", "-", "=", "").Replace(hint) + BundleSuffix
+	return Rebuilds + "/" + fileName(hint) + BundleSuffix
+}
+
+func fileName(hint string) string {
+	return strings.NewReplacer("/", "_", "+", "-", "=", "").Replace(hint)
 }

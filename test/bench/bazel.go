@@ -148,3 +148,22 @@ func bazelNoop(ctx context.Context, b *bench, row *Row) error {
 	c.theirs = func() (Sample, error) { return b.command(ctx, "bazel build //cmd/...", s.build(ctx)) }
 	return c.warmly(b.n, row) // the first run finds files that another command has touched
 }
+
+// bazelTest runs unit tests of Kubernetes again, when nothing has changed since they passed.
+func bazelTest(ctx context.Context, b *bench, row *Row) error {
+	s, err := b.bazels(ctx)
+	if err != nil {
+		return err
+	}
+	const what, fails = "WHAT=k8s.io/apimachinery/... k8s.io/kubernetes/pkg/scheduler/...", " -@io_k8s_apimachinery//pkg/util/naming/..."
+	c := contest{servers: true}
+	c.ours = func() (Sample, error) {
+		return b.command(ctx, "make bazel-test", s.make(ctx, "bazel-test", what+fails))
+	}
+	c.theirs = func() (Sample, error) {
+		cmd := s.make(ctx, "test", what)
+		cmd.Dir = s.theirs
+		return b.command(ctx, "make test", cmd)
+	}
+	return c.warmly(b.n, row) // the first run tests
+}

@@ -21,8 +21,8 @@
 //	         of all components with that stamp, which links them, into a folder that holds those of the stamp before
 //	patch    `make kube-scheduler` after a change of a patch of one file of k8s.io/kubernetes, to the go build of that
 //	         binary after the same edit in a folder that replaces the module
-//	lint     `make lint` for this platform after a change of such a patch, to the go vet of its package after the same edit in such a
-//	         folder
+//	lint     `make lint` for this platform after a change of such a patch, to the go vet of the same packages after the same edit in such
+//	         a folder
 //	patches-noop     `make quick-release` with ten patches and nothing to do, in seconds
 //	pack     package archive packs the files of the server tarball, with an empty cache, to `tar czf` of them
 //	size     how large that gets, to the same
@@ -54,6 +54,8 @@
 //	bazel-noop       `make quick-release ROAD=bazel` when there is nothing to do, to `bazel build //cmd/...` when there is nothing
 //	                 to do
 //	bazel-remote     `bazel build //cmd/...` after `bazel clean`, from the cache of bazel-cold, to the time of that
+//	bazel-test       `make bazel-test` of k8s.io/apimachinery and Kubernetes' scheduler when nothing has changed since they passed, to
+//	                 `make test` of the same, whose results are in the Go cache; without the package that does not pass by Bazel
 //
 // `make bench-peers` (-peers) compares with other tools, which it compiles from test/peers. Each makes the binaries of a quick release for
 // linux, with the same flags, by the same Go, in a clone of its own, and what it usually makes of them:

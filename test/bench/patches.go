@@ -57,8 +57,8 @@ func patched(ctx context.Context, b *bench, row *Row) error {
 	return c.warmly(b.n, row)
 }
 
-// linted measures make lint after a change of a patch of one file, and go vet of its package after the same edit in a folder that replaces
-// the module.
+// linted measures make lint after a change of a patch of one file, and go vet of the same packages, the components' and the patched one,
+// after the same edit in a folder that replaces the module.
 func linted(ctx context.Context, b *bench, row *Row) error {
 	f, err := b.newFork(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func linted(ctx context.Context, b *bench, row *Row) error {
 		return err
 	}
 	spec.ModFile = filepath.ToSlash(f.modFile)
-	vet := slices.Concat([]string{"vet"}, spec.BuildFlags(), []string{patch.Kubernetes + "/" + path.Dir(patchedFile)})
+	vet := slices.Concat([]string{"vet"}, spec.BuildFlags(), []string{"./...", patch.Kubernetes + "/" + path.Dir(patchedFile)})
 	return contest{
 		ours: func() (Sample, error) {
 			if err := f.writePatch(benchPatch, f.diff(f.mark())); err != nil {

@@ -68,7 +68,7 @@ func rows() []*Row {
 		{Name: "patch", Unit: "s", What: "make kube-scheduler, a patch of one file changed",
 			With: oneBuild + ", the same edit in a replaced folder", Wanted: Bound{AtMost, 1.3}, measure: patched},
 		{Name: "lint", Unit: "s", What: "make lint for this platform, a patch of one file changed",
-			With: "go vet of its package, the same edit in a replaced folder", Wanted: Bound{AtMost, 1.5}, measure: linted},
+			With: "go vet of the same packages, the same edit in a replaced folder", Wanted: Bound{AtMost, 1.5}, measure: linted},
 		{Name: "patches-noop", Unit: "s", What: "quick-release with ten patches, nothing to do", Wanted: Bound{Seconds, 0.12},
 			measure: patchesNoop},
 		{Name: "pack", Unit: "s", What: "server tarball, empty cache", With: tar, Wanted: Bound{Faster, 6}, measure: pack},
@@ -80,6 +80,10 @@ func rows() []*Row {
 			Wanted: Bound{AtMost, 1.43}, measure: verified},
 		{Name: "bump", Unit: "s", What: "slipway bump to another minor, everything in the module cache",
 			Wanted: Bound{Seconds, 60}, measure: bump},
+		{Name: "init", Unit: "s", What: "slipway init, modules in the cache", Wanted: Bound{Seconds, 3}, measure: inited},
+		{Name: "distribution-first", Unit: "s", What: "the first make in another distribution", Wanted: Bound{Seconds, 2}, measure: firstMake},
+		{Name: "distribution-noop", Unit: "s", What: "quick-release in a distribution, nothing to do", With: "the same in slipway's repository",
+			Wanted: Bound{AtMost, 1.1}, measure: distributionNoop},
 		{Name: "generate-noop", Unit: "s", What: "make generated_files, nothing to do", Wanted: Bound{Seconds, 0.3}, measure: generatedNoop},
 		{Name: "generate-field", Unit: "s", What: "make generated_files, a patch adds a field to a type of Kubernetes",
 			Wanted: Bound{Seconds, 150}, measure: generatedField},
@@ -110,6 +114,8 @@ func rows() []*Row {
 			Wanted: Bound{AtMost, 1.5}, measure: bazelNoop},
 		{Name: "bazel-remote", Unit: "s", What: "bazel build //cmd/... after bazel clean, warm remote cache",
 			With: "bazel build //cmd/..., nothing there but modules", Wanted: Bound{Faster, 15}, measure: bazelRemote},
+		{Name: "bazel-test", Unit: "s", What: "make bazel-test of two parts of Kubernetes, nothing changed",
+			With: "make test of the same, by go test, nothing changed", Wanted: Bound{AtMost, 0.2}, measure: bazelTest},
 	}
 }
 

@@ -429,7 +429,8 @@ func goPackage(pattern string) error {
 // inTree reports whether a name is of a file in one of the tree's folders. Names in capitals stand for others.
 func inTree(name string) bool {
 	first, rest, ok := strings.Cut(strings.TrimPrefix(name, "./"), "/")
-	return ok && rest != "" && !regexp.MustCompile(`\b[A-Z]{2,}\b`).MatchString(strings.TrimSuffix(name, ".md")) &&
+	return ok && !strings.HasPrefix(name, "release/checks") && name != "release/lines.yaml" && // only distributions have these
+		rest != "" && !regexp.MustCompile(`\b[A-Z]{2,}\b`).MatchString(strings.TrimSuffix(name, ".md")) &&
 		slices.Contains([]string{"build", "cmd", "completions", "docs", "images", "magefiles", "pkg", "release", "test"}, first)
 }
 

@@ -252,12 +252,50 @@ func TestBazelMakesWhatPatchesChange(t *testing.T) {
 	tr.slipway(t, "build", "--road=bazel", name).ok(t)
 	sameBytes(t, local, tr.path(bazelBinaries+"/linux/"+runtime.GOARCH+"/"+name))
 	t.Run("MODULE.bazel", func(t *testing.T) {
-		rare(t, "it compiles the standard library once more, and TestBazelBuildsWhatIsPinned builds by WORKSPACE")
+		large(t, "a build by MODULE.bazel, which compiles the standard library once more: Bazel's cache has it in the next run")
 		made := t.TempDir()
-		args := append([]string{"bazel", "--deps=overrides", "--output=" + made, "--", "build", smallComponent}, asReleased...)
+		args := append([]string{"bazel", "--deps=local-registry", "--output=" + made, "--", "build", smallComponent}, asReleased...)
 		tr.slipway(t, args...).ok(t)
 		sameBytes(t, local, filepath.Join(made, name))
 	})
+}
+
+// A tree with nothing of Bazel's gets what it needs from slipway. Its binaries have the bytes of the local road, also of patched modules,
+// and it shares a remote cache with trees that have all that is generated.
+func TestBazelRoadInADistribution(t *testing.T) {
+	shared := bazelTree(t)
+	large(t, "a second tree that Bazel compiles in")
+	shared.bazel(t, append([]string{"build", smallComponent}, asReleased...)...).ok(t)
+	dist := clone(t)
+	run(t, dist.dir, nil, "sh", "-c", `git ls-files -z |
+		grep -zvE '^(cmd|images|release|patches|build/codegen|docs)/|^(LICENSE|README.md|.gitignore)$' | xargs -0 git rm -q -- '*BUILD.bazel'
+		git -c user.name=A -c user.email=a@acme.example commit -qm "Only what a distribution has"`).ok(t)
+	for _, name := range []string{"build/bazel", "MODULE.bazel", ".bazelversion", "cmd/kubectl/BUILD.bazel"} {
+		if dist.exists(name) {
+			t.Fatalf("it has %s", name)
+		}
+	}
+	dist.write(t, "user.bazelrc", shared.read(t, "user.bazelrc"))
+	t.Cleanup(func() { _ = command(dist.dir, nil, slipway(t), "clean").Run() })
+
+	const name = "kube-log-runner"
+	build := func() (file string) {
+		t.Helper()
+		dist.slipway(t, "build", name).ok(t)
+		dist.slipway(t, "build", "--road=bazel", name).ok(t)
+		file = dist.path(bazelBinaries + "/linux/" + runtime.GOARCH + "/" + name)
+		sameBytes(t, dist.path(hostBin(name)), file)
+		return file
+	}
+	build()
+	dist.writePatch(t, loggerPatch, "staging/src/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go",
+		"func main() {", "\tprintln(\"a patched logger\")")
+	if got := run(t, dist.dir, nil, build(), "--help").stderr; !strings.HasPrefix(got, "a patched logger\n") {
+		t.Errorf("it says %q", got)
+	}
+	if left := run(t, dist.dir, nil, "git", "status", "--porcelain").ok(t).stdout; left != "?? patches/\n" {
+		t.Errorf("git sees\n%s", left)
+	}
 }
 
 // Mistakes are reported before anything is made from them.

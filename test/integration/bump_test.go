@@ -61,20 +61,16 @@ func TestBumpOnAFullDiskChangesNothing(t *testing.T) {
 	}
 }
 
-func TestTreesOfOtherMinorsBootAndWork(t *testing.T) {
-	rare(t, "two compiles of all of Kubernetes")
+func TestTreeOfAnotherMinorBootsAndWorks(t *testing.T) {
+	rare(t, "a compile of all of Kubernetes")
 	needNodes(t)
-	for _, version := range []string{otherMinor, "v1.35.4"} {
-		t.Run(version, func(t *testing.T) {
-			tr := clone(t)
-			tr.slipway(t, "bump", version).ok(t)
-			run(t, tr.dir, nil, "git", "-c", "user.name=A", "-c", "user.email=a@acme.example", "commit", "-qam", "bump").ok(t)
-			sameSelection(t, release{tree: tr})
-			tr.make(t, quick).ok(t)
-			tr.slipway(t, "verify").ok(t)
-			t.Cleanup(func() { tr.slipway(t, "cluster", "down").ok(t) })
-			tr.slipway(t, "cluster", "up", "--from", tr.path(tars)).ok(t)
-			tr.slipway(t, "cluster", "verify").ok(t)
-		})
-	}
+	tr := clone(t)
+	tr.slipway(t, "bump", otherMinor).ok(t)
+	run(t, tr.dir, nil, "git", "-c", "user.name=A", "-c", "user.email=a@acme.example", "commit", "-qam", "bump").ok(t)
+	sameSelection(t, release{tree: tr})
+	tr.make(t, quick).ok(t)
+	tr.slipway(t, "verify").ok(t)
+	t.Cleanup(func() { tr.slipway(t, "cluster", "down").ok(t) })
+	tr.slipway(t, "cluster", "up", "--from", tr.path(tars)).ok(t)
+	tr.slipway(t, "cluster", "verify").ok(t)
 }

@@ -309,23 +309,24 @@ func carelessServer(t *testing.T, tr tree) func() {
 	}
 }
 
-// carelessScheduler makes the scheduler put Pods on any node.
-func carelessScheduler(t *testing.T, tr tree) func() {
-	t.Helper()
-	put(t, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+// schedulerWithout makes the scheduler run without some plugins.
+func schedulerWithout(plugins ...string) fault {
+	return func(t *testing.T, tr tree) func() {
+		t.Helper()
+		put(t, []byte(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}
 profiles:
 - plugins:
     multiPoint:
-      disabled: [{name: NodeAffinity}, {name: InterPodAffinity}, {name: TaintToleration}, {name: NodeResourcesFit},
-        {name: NodeResourcesBalancedAllocation}, {name: PodTopologySpread}, {name: DefaultPreemption}]
+      disabled: [{name: `+strings.Join(plugins, "}, {name: ")+`}]
 `), tr.path("_output/cluster/slipway/nodes/slipway-1/kubernetes/careless.yaml"))
-	return tr.changedPod(t, "kube-scheduler", func(manifest string) string {
-		return strings.NewReplacer(
-			"- --kubeconfig=/etc/kubernetes/scheduler.conf", "- --config=/etc/kubernetes/careless.yaml",
-			"    volumeMounts:\n", "    volumeMounts:\n    - {mountPath: /etc/kubernetes/careless.yaml, name: careless}\n",
-			"  volumes:\n", "  volumes:\n  - {name: careless, hostPath: {path: /etc/kubernetes/careless.yaml, type: File}}\n",
-		).Replace(manifest)
-	})
+		return tr.changedPod(t, "kube-scheduler", func(manifest string) string {
+			return strings.NewReplacer(
+				"- --kubeconfig=/etc/kubernetes/scheduler.conf", "- --config=/etc/kubernetes/careless.yaml",
+				"    volumeMounts:\n", "    volumeMounts:\n    - {mountPath: /etc/kubernetes/careless.yaml, name: careless}\n",
+				"  volumes:\n", "  volumes:\n  - {name: careless, hostPath: {path: /etc/kubernetes/careless.yaml, type: File}}\n",
+			).Replace(manifest)
+		})
+	}
 }

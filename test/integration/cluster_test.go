@@ -93,6 +93,7 @@ type clusterStatus struct {
 		Name, Address, State string
 		PID                  int
 	}
+	HollowNodes struct{ Wanted, Ready int }
 }
 
 func (tr tree) clusterStatus(t *testing.T) clusterStatus {
@@ -144,7 +145,10 @@ func TestClusterOfTwoNodesWorksAndLeavesNothing(t *testing.T) {
 	t.Run("verify", tr.verifySeesWhatIsBroken)
 	tr.metered(t)
 	t.Run("conformance", tr.runsConformanceSpecs)
+	t.Run("storage", tr.addsStorage)
 	t.Run("replace", tr.replacesPrograms)
+	t.Run("scale", func(t *testing.T) { tr.takesHollowNodes(t, two) })
+	t.Run("examples", tr.runsExamples)
 
 	again := tr.up(t, two...).ok(t)
 	if again.took > 20*time.Second || len(tr.clusterStatus(t).Parts) != 3 {
@@ -396,7 +400,7 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 		}
 	}
 	verified := as("cluster", "verify", "--only", "components,authorization,garbage-collection,services/dns").ok(t)
-	for _, want := range []string{"needs nodes: Services lead to Pods that run", " 5 passed, 0 failed, 7 skipped"} {
+	for _, want := range []string{"needs nodes: Services lead to Pods that run", " 5 passed, 0 failed, 8 skipped"} {
 		if !strings.Contains(verified.stdout, want) {
 			t.Errorf("verify does not say %q: %v", want, verified)
 		}

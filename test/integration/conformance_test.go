@@ -45,8 +45,8 @@ var sharedTestRelease = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	release := command(dir, nil, bin, "release", "--inputs=false", "--platform", "linux/"+runtime.GOARCH)
-	if err := madeBeside("the release with the test set", release); err != nil {
+	release := command(dir, nil, bin, "release", "--addons", "--inputs=false", "--platform", "linux/"+runtime.GOARCH)
+	if err := madeBeside("the release with the test set and addons", release); err != nil {
 		return "", err
 	}
 	return keepTarballs(dir)
@@ -61,13 +61,15 @@ func givenTestRelease() string {
 	return dir
 }
 
-// startReleases makes the release with the test set, and the next release, in the background: a cluster boots and is verified before they
-// are needed.
+// startReleases makes the release with the test set, that of an operator, and the next release, in the background: a cluster boots and is
+// verified before they are needed.
 func startReleases() {
-	go func() { // testRelease and nextRelease return the errors
+	go func() { // who needs them returns the errors
 		if !fromCold() {
 			_, _ = sharedTestRelease()
 		}
+		_, _ = exampleRelease()
+		_, _ = examplePrograms()
 		_, _ = sharedNextRelease()
 	}()
 }
@@ -95,6 +97,9 @@ func TestTestImagesHaveTheSuitesNames(t *testing.T) {
 		t.Fatalf("no images (%v)", err)
 	}
 	for _, file := range files {
+		if slices.Contains([]string{"kubemark.tar", "conformance.tar"}, filepath.Base(file)) {
+			continue // for hollow nodes, and with the suite itself
+		}
 		if names := repoTags(t, file); !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(wanted, name) }) {
 			t.Errorf("the suite wants none of %q", names)
 		}
@@ -155,7 +160,65 @@ func (tr tree) runsConformanceSpecs(t *testing.T) {
 
 	tr.passes(t, "conformance", oneDozen) // with a [Serial] one
 	tr.passes(t, "e2e", []string{`\[sig-cli\] Kubectl client Kubectl create quota should create a quota without scopes`})
+	tr.runsConformanceInAPod(t)
 }
+
+// runsConformanceInAPod requires that upstream's image runs a spec, and leaves the results that its users collect. The registry has the
+// specs' images.
+func (tr tree) runsConformanceInAPod(t *testing.T) {
+	dir := t.TempDir()
+	const archive = "kubernetes/test/images/conformance.tar"
+	run(t, dir, nil, "tar", "-xzf", filepath.Join(testRelease(t), testTarball), archive).ok(t)
+	tr.slipway(t, "cluster", "load", filepath.Join(dir, archive)).ok(t)
+	names := repoTags(t, filepath.Join(dir, archive))
+	tr.write(t, "conformance.yaml", strings.ReplaceAll(conformancePod, "IMAGE", names[len(names)-1]))
+	tr.kubectl(t, "apply", "-f", tr.path("conformance.yaml")).ok(t)
+	defer tr.kubectl(t, "delete", "namespace", "conformance")
+	defer tr.kubectl(t, "delete", "clusterrolebinding", "conformance")
+	tr.eventually(t, func() string {
+		phase := tr.kubectl(t, "--namespace=conformance", "get", "pod", "e2e", "-o", "jsonpath={.status.phase}").ok(t).stdout
+		if phase == "Succeeded" || phase == "Failed" {
+			return ""
+		}
+		return "the Pod is " + phase
+	})
+	log := tr.kubectl(t, "--namespace=conformance", "logs", "e2e", "--all-containers")
+	for _, want := range []string{"1 Passed | 0 Failed", "/tmp/results/e2e.tar.gz\n", "e2e.log\n", "junit_01.xml\n"} {
+		if !strings.Contains(log.stdout, want) {
+			t.Errorf("lacks %q: %v", want, log)
+		}
+	}
+}
+
+// conformancePod runs a spec, and then lists the results.
+const conformancePod = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: conformance}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: conformance}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: default, namespace: conformance}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: e2e, namespace: conformance}
+spec:
+  restartPolicy: Never
+  initContainers:
+  - name: specs
+    image: IMAGE
+    env: [{name: E2E_FOCUS, value: '\[sig-instrumentation\] Events should manage the lifecycle of an event'}]
+    volumeMounts: [{name: results, mountPath: /tmp/results}]
+  containers:
+  - name: results
+    image: registry.k8s.io/e2e-test-images/busybox:1.37.0-2
+    command: [sh, -c, 'cat /tmp/results/done; echo; tar -tzf /tmp/results/e2e.tar.gz']
+    volumeMounts: [{name: results, mountPath: /tmp/results}]
+  volumes: [{name: results, emptyDir: {}}]
+`
 
 // passes requires that specs of a command pass, two at a time, and [Serial] ones by themselves.
 func (tr tree) passes(t *testing.T, command string, specs []string) {

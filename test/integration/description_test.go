@@ -50,7 +50,7 @@ type layer struct {
 	Size                      int64
 }
 
-type input struct{ Kind, Name, Version, Platform, Sum, SHA256, Replaces string }
+type input struct{ Kind, Name, Version, Platform, Sum, SHA256, Replaces, Commit string }
 
 // described reads the release.json of the release in a tree.
 func (tr tree) described(t *testing.T) description {
@@ -244,6 +244,10 @@ func TestDescriptionNamesWhatTheReleaseWasMadeFrom(t *testing.T) {
 	if want := []input{{Kind: "source", Name: "kubernetes-src.tar.gz", SHA256: r.files[tars+"/kubernetes-src.tar.gz"]}}; !slices.Equal(
 		inputs["source"], want) {
 		t.Errorf("the sources are %+v, want %+v", inputs["source"], want)
+	}
+
+	if want := []input{{Kind: "tool", Name: "slipway.build", Version: "folder .", Commit: d.Commit}}; !slices.Equal(inputs["tool"], want) {
+		t.Errorf("slipway is %+v, want %+v", inputs["tool"], want)
 	}
 
 	described := map[input]bool{}

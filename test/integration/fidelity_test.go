@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"slipway.build/pkg/tree/catalog"
 )
 
 // upstream returns the version of k8s.io/kubernetes that cmd/ requires, and its go.mod.
@@ -36,8 +39,8 @@ func parseMod(t *testing.T, name string) *modfile.File {
 	return mod
 }
 
-// selected returns the versions of the modules that upstream is built from. Outside of upstream's tree, the modules in it have the
-// version of the release with another major number.
+// selected returns the versions of the modules that upstream is built from, and then the tree's overrides, which go before it. Outside of
+// upstream's tree, the modules in it have the version of the release with another major number.
 func selected(t *testing.T, r release) map[string]string {
 	t.Helper()
 	version, mod := upstream(t, r)
@@ -51,7 +54,35 @@ func selected(t *testing.T, r release) map[string]string {
 		}
 		want[rep.Old.Path] = "v0" + strings.TrimPrefix(version, "v1")
 	}
+	override(t, r, "cmd", want)
 	return want
+}
+
+// override raises versions as the tree's overrides in the go.mod of a folder do, with what the overriding modules require, directly or
+// through others.
+func override(t *testing.T, r release, folder string, want map[string]string) {
+	t.Helper()
+	c, err := catalog.Load(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range c.Overrides {
+		if !o.Covers(folder) {
+			continue
+		}
+		t.Logf("%s: upstream's versions, with the override %s", folder, o)
+		for next := []string{o.Module + "@" + o.Version}; len(next) > 0; next = next[1:] {
+			name, version, _ := strings.Cut(next[0], "@")
+			if want[name] != "" && semver.Compare(version, want[name]) <= 0 {
+				continue
+			}
+			want[name] = version
+			file := run(t, r.path(folder), nil, "go", "list", "-mod=readonly", "-m", "-f", "{{.GoMod}}", next[0]).ok(t).stdout
+			for _, req := range parseMod(t, strings.TrimSpace(file)).Require {
+				next = append(next, req.Mod.String())
+			}
+		}
+	}
 }
 
 func TestEveryModuleHasTheVersionThatUpstreamSelected(t *testing.T) {
@@ -72,7 +103,7 @@ func sameSelection(t *testing.T, r release) {
 		}
 		shared++
 		if len(f) != 3 || f[1] != f[0] || f[2] != want[f[0]] {
-			t.Errorf("cmd/ selects %q, upstream %s", f, want[f[0]])
+			t.Errorf("cmd/ selects %q, upstream, with overrides, %s", f, want[f[0]])
 		}
 	}
 	// With fewer, the comparison itself would be broken.
@@ -101,7 +132,7 @@ func TestBinariesAreLinkedFromTheVersionsThatUpstreamSelected(t *testing.T) {
 			case want[dep.Path] == "":
 				t.Errorf("%s is linked with %s, which is no dependency of upstream's", name, dep.Path)
 			case got.Path != dep.Path || got.Version != want[dep.Path]:
-				t.Errorf("%s is linked with %s@%s, upstream selected %s", name, got.Path, got.Version, want[dep.Path])
+				t.Errorf("%s is linked with %s@%s, upstream, with overrides, selected %s", name, got.Path, got.Version, want[dep.Path])
 			}
 		}
 	}

@@ -47,8 +47,12 @@ func TestAPIGroupOfADistribution(t *testing.T) {
 			t.Errorf("--check does not list %q: %s", want, stale)
 		}
 	}
+	// So does a build, which compiles what is there.
+	if built := tr.slipway(t, "build", "kube-log-runner").ok(t); !strings.Contains(built.stderr, "\n  "+code+": missing\n") {
+		t.Errorf("a build does not say that %s is missing: %s", code, built)
+	}
 	if tr.exists(code) {
-		t.Error("--check has written to the tree")
+		t.Error("--check or a build has written to the tree")
 	}
 	tr.slipway(t, "generate").ok(t)
 	env := append(os.Environ(), "GOFLAGS=-mod=readonly -trimpath -buildvcs=false", "CGO_ENABLED=0", "GOWORK=off")

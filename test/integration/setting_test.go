@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,35 @@ func TestVariablesOfACompileAreHonored(t *testing.T) {
 }
 
 // The second version is as long as the first one. Its binary is that of the command line which a dry run prints, and that links.
+func TestProgramsOfTwoFoldersHaveTheSameCryptographicModule(t *testing.T) {
+	cloneLane.join(t)
+	const name = "kube-log-runner"
+	var programs []string
+	for range 2 {
+		tr := clone(t)
+		tr.edit(t, "release/release.yaml", "\n  sums:\n", "\n  fips: v1.0.0\n  sums:\n")
+		tr.make(t, "WHAT="+name).ok(t)
+		info, err := buildinfo.ReadFile(tr.path(hostBin(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]string{"GOFIPS140": "v1.0.0-c2097c7c", "DefaultGODEBUG": "fips140=on"} {
+			if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == key && s.Value == want }) {
+				t.Errorf("%s is not %s in %v", key, want, info.Settings)
+			}
+		}
+		programs = append(programs, tr.read(t, hostBin(name)))
+		tr.edit(t, "release/release.yaml", "fips: v1.0.0", "fips: v1.0.1")
+		got := tr.make(t, "WHAT="+name)
+		if got.code == 0 || !strings.Contains(got.stderr, " has no version v1.0.1 of Go's cryptographic module; it has v1.0.0") {
+			t.Errorf("%v", got)
+		}
+	}
+	if programs[0] != programs[1] {
+		t.Error("the programs differ")
+	}
+}
+
 func TestVersionOfTheEnvironmentIsHonored(t *testing.T) {
 	tr := clone(t)
 	base := strings.SplitN(tr.stamp(t).GitVersion, "+", 2)[0]

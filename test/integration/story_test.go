@@ -11,13 +11,16 @@ import (
 	"testing"
 )
 
-// The commands of "One month" in docs/distribution.md work, one after another, in a clone.
+// The commands of "One month" in docs/distribution.md work, one after another, in a distribution.
 func TestOneMonthOfAMaintainer(t *testing.T) {
 	rare(t, "it makes two releases of another minor")
 	needNodes(t)
-	tr := clone(t)
+	own := clone(t)
+	own.make(t, "slipway").ok(t)
+	tr := tree{dir: own.path("../acme")}
+	run(t, own.dir, nil, own.path("_output/bin/slipway"), "init", tr.dir, "--module", "acme.example/kubernetes").ok(t)
 	original := kubernetesOf(t, tr)
-	tr.month(t, story(t, tr, true), "Kubernetes "+original+" "+otherMinor, // the table of the bump
+	tr.month(t, story(t, own, true), "Kubernetes "+original+" "+otherMinor, // the table of the bump
 		"patches/0001-scheduler-name-the-distribution.patch applies", "The scheduler of Acme is a",
 		"=> k8s.io/kubernetes "+otherMinor+"-patched.p")
 }

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"slipway.build/pkg/mechanism/signature"
 )
 
 // signedCopy returns a folder with a copy of the shared release, its images included, signed by a key whose public half is beside them. All
@@ -146,6 +148,19 @@ func TestOtherClientsAcceptSignatures(t *testing.T) {
 	offline(cosign, "verify-blob-attestation", "--key", key, "--bundle", attestation, "--insecure-ignore-tlog", "--type", "slsaprovenance1",
 		"kubernetes.tar.gz").fails(t, 1, "")
 	offline(bundle, key, attestation, "kubernetes.tar.gz").fails(t, 1, "")
+
+	keys, env := t.TempDir(), []string{"COSIGN_PASSWORD=secret", "HOME=" + dir}
+	for _, kind := range signature.Types() {
+		run(t, keys, env, slipway(t), "keys", "new", kind, "--type", kind).ok(t)
+		run(t, keys, env, slipway(t), "trust", "set", kind+".json", "--key", kind+".pub").ok(t)
+		run(t, keys, env, slipway(t), "trust", "sign", kind+".json", "--key", kind+".key").ok(t)
+		run(t, keys, env, cosign, "verify-blob", "--key", kind+".pub", "--bundle", kind+".json.sigstore.json", "--insecure-ignore-tlog",
+			kind+".json").ok(t)
+		run(t, keys, env, cosign, "verify-blob", "--key", kind+".pub", "--bundle", kind+".json.sigstore.json", "--insecure-ignore-tlog",
+			kind+".pub").fails(t, 1, "")
+		run(t, keys, env, bundle, kind+".pub", kind+".json.sigstore.json", kind+".json").ok(t)
+		run(t, keys, env, bundle, kind+".pub", kind+".json.sigstore.json", kind+".pub").fails(t, 1, "")
+	}
 }
 
 func TestVerifyOfAWebServer(t *testing.T) {

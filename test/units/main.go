@@ -3,6 +3,7 @@
 //	go run ./test/units                              # hours; it goes on where an earlier run ended
 //	go run ./test/units k8s.io/client-go             # packages whose paths begin so
 //	go run ./test/units -events test.json            # add what `go test -json` printed elsewhere
+//	go run ./test/units -bazel k8s.io/apimachinery   # by Bazel, whose results are in units-bazel.jsonl
 //	go run ./test/units -table                       # only print what is known
 //
 // Patches are applied, but code is not generated anew.
@@ -65,6 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	timeout := flags.String("timeout", "10m", "the time for the tests of one package")
 	table := flags.Bool("table", false, "only print what is known")
 	events := flags.String("events", "", "add the results in a `file` of go test -json")
+	byBazel := flags.Bool("bazel", false, "test by Bazel: the targets of the packages that go list finds")
 	results := flags.String("results", "", "the `file` of results (default _output/.slipway/test/units.jsonl)")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -73,7 +75,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	name := cmp.Or(*results, filepath.Join(root, filepath.FromSlash(kubetest.Folder), "units.jsonl"))
+	file := "units.jsonl"
+	if *byBazel {
+		file = "units-bazel.jsonl"
+	}
+	name := cmp.Or(*results, filepath.Join(root, filepath.FromSlash(kubetest.Folder), file))
 	if *events != "" {
 		return addEvents(name, *events)
 	}
@@ -86,14 +92,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if all, err = s.Units(ctx); err != nil || *table {
 			return err
 		}
-		options := kubetest.Options{
-			Timeout: []string{"-timeout=" + *timeout},
-			Args:    []string{"-short"},
-			Env:     append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=true", "KUBE_PANIC_WATCH_DECODE_ERROR=true"),
-			Show:    gotest.Options{Out: os.Stderr},
-			Err:     os.Stderr,
+		test := bazelTest(root, *timeout)
+		if !*byBazel {
+			test = goTest(s, *timeout)
 		}
-		return measure(ctx, s, chosen(all, flags.Args()), name, *batch, *most, options)
+		return measure(ctx, test, chosen(all, flags.Args()), name, *batch, *most)
 	})
 	if err != nil {
 		return err
@@ -124,8 +127,29 @@ func chosen(all, prefixes []string) []string {
 	})
 }
 
+// A tester tests packages, and returns what is known of those that ended.
+type tester func(ctx context.Context, packages []string) ([]unit, error)
+
+// goTest returns the tester that runs go test.
+func goTest(s *kubetest.Sources, timeout string) tester {
+	options := kubetest.Options{
+		Timeout: []string{"-timeout=" + timeout},
+		Args:    []string{"-short"},
+		Env:     append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=true", "KUBE_PANIC_WATCH_DECODE_ERROR=true"),
+		Show:    gotest.Options{Out: os.Stderr},
+		Err:     os.Stderr,
+	}
+	return func(ctx context.Context, packages []string) ([]unit, error) {
+		summary, err := s.Run(ctx, kubetest.Request{Upstream: packages}, options)
+		if err != nil {
+			return nil, err
+		}
+		return units(summary), nil
+	}
+}
+
 // measure tests the packages that the results lack, and adds each batch to these.
-func measure(ctx context.Context, s *kubetest.Sources, packages []string, name string, batch, most int, o kubetest.Options) error {
+func measure(ctx context.Context, test tester, packages []string, name string, batch, most int) error {
 	known, err := load(name)
 	if err != nil {
 		return err
@@ -135,11 +159,11 @@ func measure(ctx context.Context, s *kubetest.Sources, packages []string, name s
 		left = left[:min(len(left), most*batch)]
 	}
 	for some := range slices.Chunk(left, max(batch, 1)) {
-		summary, err := s.Run(ctx, kubetest.Request{Upstream: some}, o)
+		tested, err := test(ctx, some)
 		if err != nil {
 			return err
 		}
-		if err := add(name, summary); err != nil {
+		if err := add(name, tested); err != nil {
 			return err
 		}
 	}
@@ -157,7 +181,7 @@ func addEvents(name, events string) error {
 	if err != nil {
 		return err
 	}
-	return add(name, summary)
+	return add(name, units(summary))
 }
 
 // load returns what is known, by package. The last line of a package wins, and a line that a killed run left unfinished does not count.
@@ -176,20 +200,9 @@ func load(name string) (map[string]unit, error) {
 	return known, err
 }
 
-// add appends the packages that ended.
-func add(name string, summary *gotest.Summary) error {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	b := bufio.NewWriter(f)
-	if end, err := f.Seek(0, io.SeekEnd); err != nil {
-		return err
-	} else if end > 0 {
-		b.WriteByte('\n') // ends the line of a killed run; blank lines do not count
-	}
-	lines := json.NewEncoder(b)
+// units returns what a run of go test gave of each package that ended.
+func units(summary *gotest.Summary) []unit {
+	var all []unit
 	for _, p := range summary.Packages {
 		if p.Outcome == report.NotRun {
 			continue
@@ -208,6 +221,26 @@ func add(name string, summary *gotest.Summary) error {
 		if p.Outcome == report.Failed {
 			u.Output = ending(p.Build + u.Output + p.Output())
 		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// add appends the packages that ended.
+func add(name string, tested []unit) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b := bufio.NewWriter(f)
+	if end, err := f.Seek(0, io.SeekEnd); err != nil {
+		return err
+	} else if end > 0 {
+		b.WriteByte('\n') // ends the line of a killed run; blank lines do not count
+	}
+	lines := json.NewEncoder(b)
+	for _, u := range tested {
 		if err := lines.Encode(u); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ All files of a cluster are in _output/cluster/NAME, and "slipway cluster down" r
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newClusterUp(o), newClusterDown(o), newClusterKubeconfig(o), newClusterStatus(o), newClusterVerify(o),
-		newClusterConformance(o), newClusterE2E(o), newClusterLoad(o), newClusterUpgrade(o),
+		newClusterConformance(o), newClusterE2E(o), newClusterLoad(o), newClusterAdd(o), newClusterUpgrade(o),
 		newClusterKubectl(o), newClusterLogs(o), newClusterShell(o), newClusterReplace(o))
 	return c
 }
@@ -66,6 +66,10 @@ With --bin _output/bin, the programs that make has compiled run instead of the r
 from the release: the nodes' root file system, the images below the programs, etcd. With --control-plane-only, no release is needed
 if the folder has etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl.
 
+With --hollow-nodes, kubelets of kubemark join, each in a Pod of the other nodes. They pretend to run Pods that tolerate the taint
+slipway.build/hollow, which shows what the rest of the cluster does with many nodes. Their image comes from the test tarball. On a
+cluster that is up, only their number changes.
+
 With --feature-gates, --runtime-config and --config, Kubernetes is configured otherwise. A file has YAML documents of the kinds
 ClusterConfiguration, InitConfiguration, KubeletConfiguration, KubeProxyConfiguration, KubeSchedulerConfiguration, Policy (of the
 audit log) and AdmissionConfiguration. They are merged over slipway's own configuration. The cluster's programs read them
@@ -96,16 +100,28 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 	c.Flags().IntVar(&request.Nodes, "nodes", 1, "how many nodes; the first is also the control plane (default as many as control planes)")
 	c.Flags().IntVar(&request.ControlPlanes, "control-planes", 1,
 		"how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
+	c.Flags().IntVar(&request.HollowNodes, "hollow-nodes", 0, "how many hollow nodes besides: kubelets that only pretend to run Pods")
+	c.Flags().StringVar(&request.Tests, "tests", "", "the folder with the test tarball, for hollow nodes (default that of --from)")
 	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
 	c.Flags().StringVar(&request.Bin, "bin", "", "a folder with programs to run instead of the release's, such as "+binaries)
-	c.Flags().StringSliceVar(&gates, "feature-gates", nil, "feature gates, for each component that has them: NAME=true,NAME=false")
-	c.Flags().StringSliceVar(&runtime, "runtime-config", nil, "which APIs are served, such as api/all=true or batch/v1=false")
+	c.Flags().StringSliceVar(&gates, "feature-gates", o.list("FEATURE_GATES"),
+		"feature gates, for each component that has them: NAME=true,NAME=false (default $FEATURE_GATES)")
+	c.Flags().StringSliceVar(&runtime, "runtime-config", o.list("RUNTIME_CONFIG"),
+		"which APIs are served, such as api/all=true or batch/v1=false (default $RUNTIME_CONFIG)")
 	c.Flags().StringArrayVar(&files, "config", nil, "a file of Kubernetes' configuration; can be repeated")
 	c.Flags().BoolVar(&foreground, "foreground", false, "stay until Ctrl-C, and then remove the cluster")
 	c.Flags().DurationVar(&request.Wait, "wait", cluster.DefaultWait, "how long to wait for each part to become ready")
 	c.Flags().BoolVar(&request.ControlPlaneOnly, "control-plane-only", false,
 		"no nodes: the control plane's programs on loopback, without root")
 	return nameFlag(c, &name)
+}
+
+// list returns what a variable lists, separated by commas, as hack/local-up-cluster.sh reads it.
+func (o commands) list(name string) []string {
+	if value := o.Getenv(name); value != "" {
+		return strings.Split(value, ",")
+	}
+	return nil
 }
 
 // checkUp returns an error if no cluster is as the flags of up say.
@@ -117,10 +133,14 @@ func checkUp(r cluster.Options, nodesGiven bool) error {
 		return fmt.Errorf("--nodes=%d: want 1 to 100", r.Nodes)
 	case r.Nodes < r.ControlPlanes:
 		return fmt.Errorf("--nodes=%d: %d control planes need as many nodes", r.Nodes, r.ControlPlanes)
+	case r.HollowNodes < 0 || r.HollowNodes > 1000:
+		return fmt.Errorf("--hollow-nodes=%d: want 0 to 1000", r.HollowNodes)
 	case r.Wait < time.Second:
 		return fmt.Errorf("--wait=%v: want a second or more", r.Wait)
 	case r.ControlPlaneOnly && nodesGiven:
 		return errors.New("--nodes and --control-plane-only: a control plane alone has no nodes")
+	case r.ControlPlaneOnly && r.HollowNodes > 0:
+		return errors.New("--hollow-nodes and --control-plane-only: hollow nodes are Pods of other nodes")
 	case r.ControlPlaneOnly && r.ControlPlanes > 1:
 		return errors.New("--control-planes and --control-plane-only: a control plane alone is one")
 	}
@@ -152,8 +172,10 @@ func (o commands) clusterUpLocked(ctx context.Context, request cluster.Options) 
 		return nil
 	case err == nil:
 		return o.sayUp(s, request)
-	case s == nil && shown: // the settings are a mistake in the request
+	case s == nil && shown && badrequest.Is(err): // the settings
 		return session.ShownError{Err: session.CommandError{Err: err, Code: 2}}
+	case s == nil && shown: // the cluster stays, with the hollow nodes that it has
+		return session.ShownError{Err: err}
 	case s == nil:
 		return clusterError(err)
 	case ctx.Err() != nil:
@@ -225,6 +247,7 @@ var clusterHints = []struct {
 }{
 	{cluster.ErrOther, "`slipway cluster down` removes it"},
 	{cluster.ErrUpgrading, "`slipway cluster upgrade --to` with that release's folder goes on"},
+	{cluster.ErrHollow, "`slipway cluster up` with the cluster's other flags and without --hollow-nodes removes them"},
 	{cluster.ErrBarePods, "`slipway cluster upgrade --force` removes them"},
 	{cluster.ErrUnfinished, "make it again with `slipway cluster up`"},
 	{cluster.ErrReplaced, "`slipway cluster status` lists them, and `slipway cluster replace --back` undoes replacements"},
@@ -246,6 +269,8 @@ func clusterError(err error) error {
 	case missing.Tests:
 		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err,
 			runtime.GOARCH)
+	case missing.Addons:
+		return fmt.Errorf("%w: `slipway release --quick --addons` makes it with the other tarballs, or name the folder with --from", err)
 	default:
 		return fmt.Errorf("%w: make quick-release makes it, or name the folder with --from", err)
 	}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/report"
@@ -32,13 +34,16 @@ func newClusterVerify(o commands) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that a cluster works",
-		Long: `verify checks a cluster that is up: its components, API, scheduler, controllers, kubelets, Services and metrics. Each check
-does what a user would do, with the release's kubectl, in a namespace of its own, and has a row in a table. Below the table,
+		Long: `verify checks a cluster that is up: its components, API, scheduler, controllers, kubelets, Services, storage, metrics, scale. Each
+check does what a user would do, with the release's kubectl, in a namespace of its own, and has a row in a table. Below the table,
 Pods, events and logs explain the rows that failed.
 
 The components come first. Checks that need a component that does not run fail at once, unless --keep-going is given. A check
-that does not apply to this cluster is skipped, and says what it needs: a second node, a feature of the kernel. On a control plane
-without nodes, the checks of the API and some of the controllers are made.
+that does not apply to this cluster is skipped, and says what it needs: a second node, hollow nodes, a feature of the kernel. On a
+control plane without nodes, the checks of the API and some of the controllers are made.
+
+Programs in the tree's folder release/checks are checks, too, in the group own. Each gets KUBECONFIG, a NAMESPACE of its own, and kubectl in
+PATH. It passes if it exits with 0, and is skipped if it exits with 77; what it prints is shown.
 
 Some checks disturb what else runs in the cluster for a minute: they stop a kubelet or a controller manager, taint nodes, and
 restart kube-proxy in each of its modes. They undo this, even after Ctrl-C.
@@ -47,7 +52,15 @@ It needs root for a cluster with nodes, and exits with 1 if a check failed.`,
 		Example: "  sudo slipway cluster verify\n  sudo slipway cluster verify --only scheduler,services/dns --junit verify.xml",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			checks, err := verify.Select(v.only)
+			root, err := project.FindRoot(o.Dir)
+			if err != nil {
+				return err
+			}
+			own, err := verify.Own(filepath.Join(root, "release", "checks"))
+			if err != nil {
+				return err
+			}
+			checks, err := verify.Select(append(verify.All(), own...), v.only)
 			if err != nil {
 				return badrequest.Mark(fmt.Errorf("--only: %w: see slipway cluster verify --list", err))
 			}

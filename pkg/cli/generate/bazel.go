@@ -15,7 +15,9 @@ import (
 
 	"github.com/bazel-contrib/bazel-gazelle/v2/label"
 
+	makebazel "slipway.build/pkg/make/bazel"
 	"slipway.build/pkg/make/codegen"
+	"slipway.build/pkg/make/gitsource"
 	"slipway.build/pkg/make/patched"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/toolchain"
@@ -81,44 +83,65 @@ func madePatched(_ context.Context, root string, _ *toolchain.Go, c *catalog.Cat
 	return patched.Made(root, patched.SpecOf(all[c.Module], c.Module))
 }
 
-// bazel makes the files that Bazel reads.
-func bazel(ctx context.Context, root string, made map[string][]byte, find patchedBy) error {
-	c, err := catalog.Load(root)
+// A bazelTree is what the files are made of that Bazel reads.
+type bazelTree struct {
+	root       string
+	workspace  string // the folder that Bazel runs in
+	catalog    *catalog.Catalog
+	tool       *toolchain.Go
+	components *module.Module
+	patched    *patched.List
+}
+
+func openForBazel(ctx context.Context, root string, find patchedBy) (t bazelTree, err error) {
+	t.root, t.workspace = root, makebazel.Workspace(root)
+	if t.catalog, err = catalog.Load(root); err != nil {
+		return t, err
+	}
+	if t.tool, err = toolchain.Find(ctx, toolchain.Pin{Version: t.catalog.Go.Version, Sums: t.catalog.Go.Sums}, nil); err != nil {
+		return t, err
+	}
+	if err := gitsource.Place(ctx, t.tool, root, t.catalog, nil); err != nil {
+		return t, err
+	}
+	if t.components, err = module.Load(root, t.catalog.Module); err != nil {
+		return t, err
+	}
+	t.patched, err = find(ctx, root, t.tool, t.catalog)
+	return t, err
+}
+
+// bazel makes all files that Bazel reads.
+func bazel(ctx context.Context, root string, made map[string][]byte) error {
+	t, err := openForBazel(ctx, root, makePatched)
 	if err != nil {
 		return err
 	}
-	g, err := toolchain.Find(ctx, toolchain.Pin{Version: c.Go.Version, Sums: c.Go.Sums}, nil)
+	return errors.Join(t.build(ctx, made), t.tests(ctx, made))
+}
+
+// build makes the files that builds read.
+func (t bazelTree) build(ctx context.Context, made map[string][]byte) error {
+	modules, err := goModules(ctx, t.tool, t.components)
 	if err != nil {
 		return err
 	}
-	components, err := module.Load(root, c.Module)
+	takePatched(modules, t.patched)
+	folders, err := replacedByFolders(t.root, t.catalog)
 	if err != nil {
 		return err
 	}
-	modules, err := goModules(ctx, g, components)
+	godebug, err := godebug(ctx, t.tool, t.components.Dir, t.catalog)
 	if err != nil {
 		return err
 	}
-	list, err := find(ctx, root, g, c)
-	if err != nil {
-		return err
-	}
-	takePatched(modules, list)
-	folders, err := replacedByFolders(root, c)
-	if err != nil {
-		return err
-	}
-	godebug, err := godebug(ctx, g, components.Dir, c)
-	if err != nil {
-		return err
-	}
-	tools, err := module.Load(root, ".")
+	tools, err := module.Load(t.workspace, ".")
 	if err != nil {
 		return err
 	}
 	s := starlark{
-		catalog: c, components: components,
-		own:     goModule{path: c.ModulePath, goLine: components.Go},
+		catalog: t.catalog, components: t.components,
+		own:     goModule{path: t.catalog.ModulePath, goLine: t.components.Go},
 		modules: modules, folders: folders, stamp: stamp.XDefs(), godebug: godebug,
 		rulesGo: tools.Version(rulesGo), gazelle: tools.Version(gazelle),
 	}
@@ -128,10 +151,10 @@ func bazel(ctx context.Context, root string, made map[string][]byte, find patche
 		bazelFolder + "/buildid.patch":          buildIDs,
 		bazelFolder + "/config.bzl":             s.config,
 		bazelFolder + "/release.bzl":            s.releases,
-		bazelFolder + "/repositories.WORKSPACE": s.repositories,
+		bazelFolder + "/repositories.WORKSPACE": func() string { return repositories(modules) },
 		bazelFolder + "/versions.MODULE.bazel":  s.versions,
 		platformsFolder + "/BUILD.bazel":        s.platforms,
-		c.Module + "/BUILD.bazel":               s.aliases,
+		t.catalog.Module + "/BUILD.bazel":       s.aliases,
 	} {
 		if made[name], err = formatted(name, write()); err != nil {
 			return err
@@ -167,16 +190,27 @@ func goModules(ctx context.Context, g *toolchain.Go, of *module.Module) ([]goMod
 	}
 	for i, m := range modules {
 		modules[i].goLine = lines[m.path]
-		// A package can be imported below the folder that holds its internal folder. Other modules may lie there, too.
-		for _, other := range modules {
-			if strings.HasPrefix(other.path, m.path+"/") {
-				modules[i].visitors = append(modules[i].visitors, other.repository())
-			}
-		}
-		slices.Sort(modules[i].visitors)
+		modules[i].visitors = visitors(m, modules)
 	}
-	slices.SortFunc(modules, func(a, b goModule) int { return cmp.Compare(a.repository(), b.repository()) })
+	sortModules(modules)
 	return modules, nil
+}
+
+// visitors returns the repositories of modules that may import internal packages of a module: a package can be imported below the folder
+// that holds its internal folder, and other modules may lie there, too.
+func visitors(of goModule, modules []goModule) []string {
+	var found []string
+	for _, other := range modules {
+		if strings.HasPrefix(other.path, of.path+"/") {
+			found = append(found, other.repository())
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func sortModules(modules []goModule) {
+	slices.SortFunc(modules, func(a, b goModule) int { return cmp.Compare(a.repository(), b.repository()) })
 }
 
 // takePatched makes Bazel get patched modules instead of those that patches change.

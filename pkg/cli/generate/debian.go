@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/maintain/bump"
 	"slipway.build/pkg/mechanism/atomicfile"
@@ -32,6 +33,48 @@ func DebianLocks(ctx context.Context, root string, from debian.Sources, w io.Wri
 		}
 	}
 	return nil
+}
+
+// checkLocks says which images/NAME/debian.lock lacks packages that packages.txt names, for a platform of the server set.
+func checkLocks(root string) (problem string, err error) {
+	c, err := catalog.Load(root)
+	if err != nil {
+		return "", err
+	}
+	requests, err := filepath.Glob(filepath.Join(root, "images", "*", "packages.txt"))
+	if err != nil {
+		return "", err
+	}
+	var problems []string
+	for _, file := range requests {
+		dir := filepath.Base(filepath.Dir(file))
+		if !slices.ContainsFunc(c.Images, func(im catalog.Image) bool { return im.Base == dir }) {
+			continue // no image of the release has it
+		}
+		request, err := debian.ReadRequest(file)
+		if err != nil {
+			return "", err
+		}
+		lock, err := debian.ReadLock(filepath.Join(filepath.Dir(file), debian.LockFile))
+		if err != nil {
+			return "", err
+		}
+		if lock.Suite != request.Suite {
+			problems = append(problems, fmt.Sprintf("images/%s/%s is of %s, and packages.txt of %s",
+				dir, debian.LockFile, lock.Suite, request.Suite))
+		}
+		for _, on := range c.Sets[catalog.Server] {
+			for _, name := range request.Packages {
+				if !slices.ContainsFunc(lock.For(on.Arch), func(p debian.Package) bool { return p.Name == name }) {
+					problems = append(problems, fmt.Sprintf("images/%s/%s lacks %s for %s", dir, debian.LockFile, name, on))
+				}
+			}
+		}
+	}
+	if len(problems) > 0 {
+		problems = append(problems, "run make update-debian-locks")
+	}
+	return strings.Join(problems, "\n"), nil
 }
 
 func writeLock(file string, lock *debian.Lock, w io.Writer) error {

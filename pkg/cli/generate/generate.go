@@ -25,9 +25,18 @@ import (
 
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/maintain/kit"
+	makebazel "slipway.build/pkg/make/bazel"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/self"
 )
+
+// A Tree is where files are generated and checked.
+type Tree struct {
+	Root    string
+	Targets fs.FS // the sources of slipway's targets of make
+}
 
 // folders hold generated files and nothing else, so that a file that is no longer generated is noticed.
 var folders = []string{"docs/reference", "completions", bazelFolder, platformsFolder}
@@ -36,13 +45,22 @@ var folders = []string{"docs/reference", "completions", bazelFolder, platformsFo
 const schemaFile = "docs/release.schema.json"
 
 // files makes every generated file, by path relative to the root.
-func files(ctx context.Context, root string) (map[string][]byte, error) {
+func (t Tree) files(ctx context.Context) (map[string][]byte, error) {
 	made := map[string][]byte{}
-	if err := bazel(ctx, root, made, makePatched); err != nil {
+	own, err := t.targets(magefiles)
+	if err != nil {
 		return nil, err
 	}
-	var err error
-	if made[targetsFile], err = makefile(root); err != nil {
+	if made[targetsFile], err = t.makefile(own); err != nil || !self.IsOwn(t.Root) {
+		return made, err
+	}
+	if made[kit.ArchiveFile], err = t.kit(); err != nil {
+		return nil, err
+	}
+	if made[workspaceFile], err = packWorkspace(t.Root); err != nil {
+		return nil, err
+	}
+	if err := bazel(ctx, t.Root, made); err != nil {
 		return nil, err
 	}
 	if made[schemaFile], err = release.MarshalSchema(); err != nil {
@@ -66,6 +84,19 @@ func files(ctx context.Context, root string) (map[string][]byte, error) {
 		made[name] = b.Bytes()
 	}
 	return made, nil
+}
+
+// kit makes what `slipway init` lays out.
+func (t Tree) kit() ([]byte, error) {
+	slipways, err := t.targets()
+	if err != nil {
+		return nil, err
+	}
+	makefile, err := t.makefile(slipways)
+	if err != nil {
+		return nil, err
+	}
+	return kit.Pack(t.Root, makefile)
 }
 
 // reference makes a page for each command.
@@ -92,7 +123,7 @@ func UpdateBazel(ctx context.Context, root string) error {
 		return nil
 	}
 	made := map[string][]byte{}
-	if err := bazel(ctx, root, made, makePatched); err != nil {
+	if err := bazel(ctx, root, made); err != nil {
 		return err
 	}
 	return writeAll(root, made)
@@ -123,30 +154,36 @@ func choose(what, all []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(what, name) }), nil
 }
 
-// UpdateBuildFiles runs gazelle to update the BUILD files that people also edit.
-func UpdateBuildFiles(ctx context.Context, root string) error {
-	if out, err := output(ctx, root, "go", gazelleCommand("-mode=fix")...); err != nil {
+// UpdateBuildFiles runs gazelle to update the BUILD files that people also edit, which only slipway's own repository has.
+func (t Tree) UpdateBuildFiles(ctx context.Context) error {
+	if !self.IsOwn(t.Root) {
+		return nil
+	}
+	if out, err := output(ctx, t.Root, "go", gazelleCommand("-mode=fix")...); err != nil {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(out))
 	}
 	return nil
 }
 
-// UpdateFiles writes the generated files below root, and removes those that are not generated any more.
-func UpdateFiles(ctx context.Context, root string) error {
-	made, err := files(ctx, root)
+// UpdateFiles writes the generated files below t.Root, and removes those that are not generated any more.
+func (t Tree) UpdateFiles(ctx context.Context) error {
+	made, err := t.files(ctx)
 	if err != nil {
 		return err
 	}
-	stale, err := leftovers(root, made)
-	if err != nil {
+	if err := removeLeftovers(t.Root, made, folders...); err != nil {
 		return err
 	}
+	return writeAll(t.Root, made)
+}
+
+// removeLeftovers removes the files in folders that are no longer made.
+func removeLeftovers(root string, made map[string][]byte, folders ...string) error {
+	stale, err := leftovers(root, made, folders...)
 	for _, name := range stale {
-		if err := os.Remove(filepath.Join(root, name)); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.Remove(filepath.Join(root, name)))
 	}
-	return writeAll(root, made)
+	return err
 }
 
 // writeAll writes files below root, unless they are there already.
@@ -171,8 +208,8 @@ func gazelleCommand(mode string) []string {
 	return []string{"tool", "gazelle", "update", mode, "-repo_root=.", "-repo_config=" + bazelFolder + "/repositories.WORKSPACE", "cmd"}
 }
 
-// leftovers lists the files in the folders of generated files that are no longer made.
-func leftovers(root string, made map[string][]byte) ([]string, error) {
+// leftovers lists the files in folders that are no longer made.
+func leftovers(root string, made map[string][]byte, folders ...string) ([]string, error) {
 	var left []string
 	for _, folder := range folders {
 		err := fs.WalkDir(os.DirFS(root), folder, func(name string, d fs.DirEntry, err error) error {
@@ -192,13 +229,13 @@ func leftovers(root string, made map[string][]byte) ([]string, error) {
 }
 
 // outdated lists the generated files that differ from what would be made now.
-func outdated(ctx context.Context, root string) ([]string, error) {
-	made, err := files(ctx, root)
+func (t Tree) outdated(ctx context.Context) ([]string, error) {
+	made, err := t.files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	names, err := leftovers(root, made)
-	return append(names, differing(root, made)...), err
+	names, err := leftovers(t.Root, made, folders...)
+	return append(names, differing(t.Root, made)...), err
 }
 
 // differing lists files that are not, below root, what was made.
@@ -213,10 +250,17 @@ func differing(root string, made map[string][]byte) (names []string) {
 }
 
 // StaleForBazel describes the files that Bazel reads, and that Update would change, or is empty. It is for a run in the tree, which
-// has made the patched modules.
+// has made the patched modules. Where the tree has none of these files, it makes or updates Bazel's workspace, so nothing is out of date.
 func StaleForBazel(ctx context.Context, root string) (string, error) {
+	if dir := makebazel.Workspace(root); dir != root {
+		return "", updateWorkspace(ctx, root, dir)
+	}
+	t, err := openForBazel(ctx, root, madePatched)
+	if err != nil {
+		return "", err
+	}
 	made := map[string][]byte{}
-	if err := bazel(ctx, root, made, madePatched); err != nil {
+	if err := t.build(ctx, made); err != nil {
 		return "", err
 	}
 	if names := differing(root, made); len(names) > 0 {

@@ -3,71 +3,65 @@ package generate
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"slipway.build/pkg/cli"
-
+	"slipway.build/pkg/maintain/kit"
 	"slipway.build/pkg/tree/worktree/gittest"
 )
 
 func TestTargetsHaveTheNamesAndCommentsOfFunctions(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	const magefile = `//go:build mage
-
-package main
-
-import "github.com/magefile/mage/mg"
-
-var Aliases = map[string]any{"quick-release": QuickRelease, "cluster-up": Cluster.Up, "fast-release": QuickRelease}
+	library := fstest.MapFS{"build.go": {Data: []byte(`package targets
 
 // QuickRelease builds one platform. It is the main job.
 func QuickRelease() error { return nil }
 
-type Cluster mg.Namespace
+// ClusterUp boots a cluster.
+func ClusterUp(ctx context.Context) error { return nil }
 
-// Up boots a cluster.
-func (Cluster) Up() error { return nil }
+// GeneratedFiles generates code.
+func GeneratedFiles(context.Context) error { return nil }
 
 // Component compiles one component: make kubectl.
-func Component(name string) error { return nil }
+func Component(ctx context.Context, name string) error { return nil }
+
+func (tree) Exported() {}
 
 func notATarget() {}
-`
-	write(t, dir, "build.go", magefile)
+`)}}
+	root := t.TempDir()
+	write(t, root, "magefiles/own.go", "//go:build mage\n\npackage main\n\n// ShipIt sends a release.\n// It asks first.\nfunc ShipIt() {}\n")
+	of := Tree{Root: root, Targets: library}
 	var help bytes.Buffer
-	if err := Help(&help, dir); err != nil {
+	if err := of.Help(&help); err != nil {
 		t.Fatal(err)
 	}
 	_, got, _ := strings.Cut(help.String(), "\n\n")
-	want := `  cluster-up     boots a cluster.
-  COMPONENT      compiles one component: make kubectl.
-  fast-release   is the same as make quick-release.
-  quick-release  builds one platform.
+	want := `  cluster-up       boots a cluster.
+  COMPONENT        compiles one component: make kubectl.
+  generated_files  generates code.
+  quick-release    builds one platform.
+  ship-it          sends a release.
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("help (-want +got):\n%s", diff)
 	}
-
-	for name, want := range map[string]string{"cluster-up": "Up boots a cluster.", "fast-release": "QuickRelease builds one platform.",
-		"kubectl": "Component compiles one component: make kubectl."} {
+	for name, want := range map[string]string{"cluster-up": "ClusterUp boots a cluster.",
+		"kubectl": "Component compiles one component: make kubectl.",
+		"ship-it": "ShipIt sends a release.\nIt asks first."} {
 		help.Reset()
-		if err := HelpFor(&help, dir, name); err != nil || !strings.HasPrefix(help.String(), "make "+name+"\n\n"+want) {
+		if err := of.HelpFor(&help, name); err != nil || !strings.HasPrefix(help.String(), "make "+name+"\n\n"+want) {
 			t.Errorf("help for %s: %q, %v", name, help.String(), err)
 		}
-	}
-
-	write(t, dir, "build.go", strings.Replace(magefile, `, "cluster-up": Cluster.Up`, "", 1))
-	if err := Help(io.Discard, dir); err == nil || !strings.Contains(err.Error(), `Cluster:Up has no alias "cluster-up"`) {
-		t.Errorf("error %v for a target without the name that make has for it", err)
 	}
 }
 
@@ -82,7 +76,7 @@ func TestDriftIsNoticed(t *testing.T) {
 		{"none", func(*testing.T, string) {}, nil},
 		{"the same Go, written in another way", func(t *testing.T, root string) {
 			replace(t, root, "release/release.yaml", "  version: go", "  version: !!str go")
-		}, nil},
+		}, []string{kit.ArchiveFile}},
 		{"another target", func(t *testing.T, root string) {
 			write(t, root, "magefiles/more.go", "//go:build mage\n\npackage main\n\nfunc More() {}\n")
 		}, []string{"build/targets.mk"}},
@@ -91,25 +85,28 @@ func TestDriftIsNoticed(t *testing.T) {
 		{"no longer generated", func(t *testing.T, root string) { write(t, root, "docs/reference/slipway_old.md", "old") },
 			[]string{"docs/reference/slipway_old.md"}},
 		{"another build tag", func(t *testing.T, root string) { replace(t, root, "release/release.yaml", "tags: [", "tags: [more, ") },
-			[]string{"build/bazel/generated/bazelrc", "build/bazel/generated/config.bzl"}},
+			[]string{"build/bazel/generated/bazelrc", "build/bazel/generated/config.bzl", kit.ArchiveFile}},
 		{"a module replaced by a folder", func(t *testing.T, root string) {
 			write(t, root, "yaml/go.mod", "module sigs.k8s.io/yaml\n\ngo 1.22\n")
 			replace(t, root, "cmd/go.mod", "godebug ", "replace sigs.k8s.io/yaml => ../yaml\n\ngodebug ")
-		}, []string{"build/bazel/generated/config.bzl"}},
+		}, []string{"build/bazel/generated/config.bzl", kit.ArchiveFile}},
+		{"a rule set of another version", func(t *testing.T, root string) {
+			replace(t, root, "MODULE.bazel", `version = "1.0.0"`, `version = "1.0.1"`)
+		}, []string{workspaceFile}},
 		{"beside what is generated", func(t *testing.T, root string) { write(t, root, "docs/architecture.md", "by hand") }, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			root := tree(t)
-			if err := UpdateFiles(t.Context(), root); err != nil {
+			if err := in(root).UpdateFiles(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			tt.drift(t, root)
 			if diff := cmp.Diff(tt.want, drifted(t, root)); diff != "" {
 				t.Errorf("outdated (-want +got):\n%s", diff)
 			}
-			if err := UpdateFiles(t.Context(), root); err != nil {
+			if err := in(root).UpdateFiles(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if left := drifted(t, root); left != nil {
@@ -122,7 +119,7 @@ func TestDriftIsNoticed(t *testing.T) {
 func TestUpdateDoesNotWriteCurrentFiles(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
-	if err := UpdateFiles(t.Context(), root); err != nil {
+	if err := in(root).UpdateFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(root, "docs", "reference", "slipway.md")
@@ -133,7 +130,7 @@ func TestUpdateDoesNotWriteCurrentFiles(t *testing.T) {
 	if err := os.Chtimes(name, before.ModTime().Add(-1e12), before.ModTime().Add(-1e12)); err != nil {
 		t.Fatal(err)
 	}
-	if err := UpdateFiles(t.Context(), root); err != nil {
+	if err := in(root).UpdateFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	after, err := os.Stat(name)
@@ -148,19 +145,19 @@ func TestUpdateDoesNotWriteCurrentFiles(t *testing.T) {
 func TestStaleBuildFileIsNoticedAndUpdated(t *testing.T) {
 	t.Parallel()
 	root := tree(t)
-	if err := errors.Join(UpdateFiles(t.Context(), root), UpdateBuildFiles(t.Context(), root)); err != nil {
+	if err := errors.Join(in(root).UpdateFiles(t.Context()), in(root).UpdateBuildFiles(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	write(t, root, "cmd/kubectl/more.go", "package main\n\nimport _ \"k8s.io/client-go/rest\"\n")
 	i := slices.IndexFunc(checks, func(c check) bool { return c.name == BuildFiles })
-	problem, err := checks[i].run(t.Context(), root)
+	problem, err := checks[i].run(t.Context(), in(root))
 	if err != nil || !strings.Contains(problem, "run make update") || !strings.Contains(problem, `+        "@io_k8s_client_go//rest",`) {
 		t.Errorf("error %v: %s", err, problem)
 	}
-	if err := UpdateBuildFiles(t.Context(), root); err != nil {
+	if err := in(root).UpdateBuildFiles(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if problem, err := checks[i].run(t.Context(), root); err != nil || problem != "" {
+	if problem, err := checks[i].run(t.Context(), in(root)); err != nil || problem != "" {
 		t.Errorf("after an update: %v: %s", err, problem)
 	}
 }
@@ -185,11 +182,11 @@ func TestMisspelledWordIsNoticed(t *testing.T) {
 	gittest.New(t).At(root).Git("init", "-q")
 	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "misspell" })
 	write(t, root, "LICENSE", "a "+"langua"+"eg of others\n")
-	if problem, err := checks[i].run(t.Context(), root); err != nil {
+	if problem, err := checks[i].run(t.Context(), in(root)); err != nil {
 		t.Fatalf("%v: %s", err, problem)
 	}
 	write(t, root, "docs/new.md", "the "+"behavi"+"our\n")
-	if problem, err := checks[i].run(t.Context(), root); err == nil || !strings.Contains(problem, "docs/new.md:1:4") {
+	if problem, err := checks[i].run(t.Context(), in(root)); err == nil || !strings.Contains(problem, "docs/new.md:1:4") {
 		t.Errorf("error %v: %s", err, problem)
 	}
 }
@@ -199,7 +196,7 @@ func TestOnlyStaleFilesAreCalledStale(t *testing.T) {
 	root := t.TempDir() // no tree, so nothing can be generated
 	for _, name := range []string{Code, BuildFiles} {
 		i := slices.IndexFunc(checks, func(c check) bool { return c.name == name })
-		if problem, err := checks[i].run(t.Context(), root); err == nil || strings.Contains(problem, "not up to date") {
+		if problem, err := checks[i].run(t.Context(), in(root)); err == nil || strings.Contains(problem, "not up to date") {
 			t.Errorf("%s: error %v: %s", name, err, problem)
 		}
 	}
@@ -211,7 +208,7 @@ func TestGofmtSaysWhatToRun(t *testing.T) {
 	gittest.New(t).At(root).Git("init", "-q")
 	write(t, root, "a.go", "package  a\n")
 	i := slices.IndexFunc(checks, func(c check) bool { return c.name == "gofmt" })
-	if problem, err := checks[i].run(t.Context(), root); err != nil || problem != "not formatted, run gofmt -w:\na.go\n" {
+	if problem, err := checks[i].run(t.Context(), in(root)); err != nil || problem != "not formatted, run gofmt -w:\na.go\n" {
 		t.Errorf("error %v: %q", err, problem)
 	}
 }
@@ -220,7 +217,7 @@ func TestMissingToolFailsInCI(t *testing.T) {
 	for ci, want := range map[string]string{"": "SKIPPED", "true": "FAILED "} {
 		t.Setenv("CI", ci)
 		var out strings.Builder
-		err := runChecks(t.Context(), []check{{name: "lint", tool: "no-such-tool"}}, t.TempDir(), &out)
+		err := runChecks(t.Context(), []check{{name: "lint", tool: "no-such-tool"}}, in(t.TempDir()), &out)
 		if got := out.String(); got != want+"  lint: no-such-tool is not installed\n" || (err != nil) != (ci == "true") {
 			t.Errorf("CI=%s: error %v: %s", ci, err, got)
 		}
@@ -232,8 +229,10 @@ func tree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	from := os.DirFS(filepath.Join("..", "..", ".."))
-	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "magefiles/*.go", "cmd/go.mod", "cmd/go.sum", "cmd/*/*.go",
-		"images/*/*", "images/*/*/*.go", "BUILD.bazel"} {
+	for _, pattern := range []string{"go.mod", "go.sum", "release/release.yaml", "magefiles/*.go", "cmd/go.mod", "cmd/go.sum",
+		"cmd/*/*.go", "cmd/*/*/*",
+		"images/*/*", "images/*/*/*.go", "release/addons/*/*", ".bazel*", "*.bazel", "WORKSPACE", "release/BUILD.bazel",
+		".git[ai]*", "Makefile", "build/slipway.mk", "build/codegen/*"} {
 		names, err := fs.Glob(from, pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -246,6 +245,9 @@ func tree(t *testing.T) (root string) {
 	}
 	return root
 }
+
+// in returns the tree in root, with slipway's targets.
+func in(root string) Tree { return Tree{Root: root, Targets: os.DirFS(filepath.Join("..", "targets"))} }
 
 func replace(t *testing.T, root, name, old, with string) {
 	t.Helper()
@@ -261,7 +263,7 @@ func replace(t *testing.T, root, name, old, with string) {
 
 func drifted(t *testing.T, root string) []string {
 	t.Helper()
-	names, err := outdated(t.Context(), root)
+	names, err := in(root).outdated(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,5 +285,66 @@ func remove(t *testing.T, root, name string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(root, filepath.FromSlash(name))); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestPipelinesNameWhatExists(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	const workflow = `name: Main
+jobs:
+  make it:
+    steps:
+    - name: make a release of it
+      run: |
+        set -e
+        make KUBE_VERBOSE=1 quick-release kubectl
+        _output/bin/slipway cluster up --control-plane-only
+        _output/bin/slipway verify --key "$KEY"
+        slipway sign --key env://RELEASE_KEY | tee log
+    - name: PLACE
+      run: COMMAND
+`
+	for command, want := range map[string]string{
+		"make quick-release": "",
+		"make quick-releas": ".github/workflows/main.yml:13: make quick-releas: unknown target of make \"quick-releas\"; " +
+			"did you mean quick-release?",
+		"slipway verfy":                `unknown command "verfy" for "slipway"`,
+		"slipway cluster boot":         `unknown command "boot" for "slipway cluster"`,
+		"slipway verify --keys a":      "unknown flag: --keys",
+		`slipway verify --key "$A" -z`: "",
+		"echo make nothing":            "",
+		"[":                            ".github/workflows/main.yml: yaml: ",
+	} {
+		write(t, root, ".github/workflows/main.yml", strings.Replace(workflow, "COMMAND", command, 1))
+		problem, err := in(root).checkPipelines()
+		if err != nil || (problem == "") != (want == "") || !strings.Contains(problem, want) {
+			t.Errorf("%s: error %v: %s", command, err, problem)
+		}
+	}
+	write(t, root, ".github/workflows/main.yml", strings.Replace(workflow, "COMMAND", "make all", 1))
+	write(t, root, ".gitlab-ci.yml", "main-check:\n  script:\n  # compile it\n  - make slipwy\n  - |\n    set -e\n    slipway patch lst\n")
+	problem, err := in(root).checkPipelines()
+	if err != nil || !strings.Contains(problem, ".gitlab-ci.yml:4: make slipwy: ") || !strings.Contains(problem, `unknown command "lst"`) {
+		t.Errorf("error %v: %s", err, problem)
+	}
+}
+
+func TestLocksHaveWhatImagesAskFor(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	if problem, err := checkLocks(root); err != nil || problem != "" {
+		t.Fatalf("error %v: %s", err, problem)
+	}
+	replace(t, root, "images/debian-iptables/packages.txt", "suite trixie\n", "suite trixie\nsocat\n")
+	problem, err := checkLocks(root)
+	if err != nil || !strings.Contains(problem, "images/debian-iptables/debian.lock lacks socat for linux/arm64\n") ||
+		!strings.HasSuffix(problem, "run make update-debian-locks") {
+		t.Errorf("error %v: %s", err, problem)
+	}
+	replace(t, root, "images/debian-iptables/packages.txt", "suite trixie\nsocat\n", "suite forky\n")
+	problem, err = checkLocks(root)
+	if err != nil || !strings.Contains(problem, "images/debian-iptables/debian.lock is of trixie, and packages.txt of forky") {
+		t.Errorf("error %v: %s", err, problem)
 	}
 }

@@ -3,61 +3,92 @@ package generate
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
 
-	"github.com/magefile/mage/parse"
-
 	"slipway.build/pkg/cli"
 	"slipway.build/pkg/mechanism/suggest"
 )
 
+// magefiles is the folder of a tree with targets of its own.
+const magefiles = "magefiles"
+
 // A target is a mage target, under the name that make has for it.
 type target struct {
 	name     string
-	synopsis string // the first sentence of its comment
-	argument bool   // it takes an argument, so make has other goals for it
-	function *parse.Function
+	comment  string
+	argument bool // it takes an argument, so make has other goals for it
 }
 
-// targets reads the targets in a folder of magefiles, in the order of their names.
-func targets(magefiles string) ([]target, error) {
-	names, err := fs.Glob(os.DirFS(magefiles), "*.go")
+// synopsis returns the first sentence of the comment, without the function's name.
+func (t target) synopsis() string {
+	_, after, _ := strings.Cut(new(doc.Package).Synopsis(t.comment), " ")
+	return after
+}
+
+// underscored maps names of targets to those that Kubernetes spells otherwise.
+var underscored = map[string]string{"generated-files": "generated_files"}
+
+// targets reads slipway's targets and those in folders of the tree, in the order of their names.
+func (t Tree) targets(folders ...string) ([]target, error) {
+	all, err := targetsIn(t.Targets, ".")
 	if err != nil {
 		return nil, err
 	}
-	info, err := parse.PrimaryPackage("go", magefiles, names, false)
+	for _, folder := range folders {
+		own, err := targetsIn(os.DirFS(t.Root), folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, own...)
+	}
+	slices.SortFunc(all, func(a, b target) int { return strings.Compare(a.name, b.name) })
+	return all, nil
+}
+
+// targetsIn reads the targets in a folder of Go files: its exported functions, but those of types, that mage can call.
+func targetsIn(fsys fs.FS, dir string) ([]target, error) {
+	names, err := fs.Glob(fsys, path.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
 	}
 	var found []target
-	for _, f := range info.Funcs {
-		t := target{name: dashed(f.Name), function: f, synopsis: f.Synopsis, argument: len(f.Args) > 0}
-		if f.Receiver != "" {
-			t.name = dashed(f.Receiver) + "-" + t.name
+	for _, name := range names {
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, err
 		}
-		if name := strings.ReplaceAll(t.name, "-", "_"); info.Aliases[name] == f { // as Kubernetes spells generated_files
-			t.name = name
+		file, err := parser.ParseFile(token.NewFileSet(), name, data, parser.ParseComments)
+		if err != nil {
+			return nil, err
 		}
-		if t.name != strings.ToLower(f.TargetName()) && info.Aliases[t.name] != f {
-			return nil, fmt.Errorf("%s: target %s has no alias %q", magefiles, f.TargetName(), t.name)
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() {
+				continue
+			}
+			t := target{name: dashed(f.Name.Name), comment: f.Doc.Text()}
+			if name, ok := underscored[t.name]; ok {
+				t.name = name
+			}
+			for _, param := range f.Type.Params.List {
+				if selector, ok := param.Type.(*ast.SelectorExpr); !ok || selector.Sel.Name != "Context" {
+					t.argument = true
+				}
+			}
+			found = append(found, t)
 		}
-		found = append(found, t)
 	}
-	for name, f := range info.Aliases { // other names
-		is := func(t target) bool { return t.function == f }
-		if !slices.ContainsFunc(found, func(t target) bool { return t.name == name }) {
-			same := found[slices.IndexFunc(found, is)]
-			found = append(found, target{name: name, function: f, synopsis: "is the same as make " + same.name + "."})
-		}
-	}
-	slices.SortFunc(found, func(a, b target) int { return strings.Compare(a.name, b.name) })
 	return found, nil
 }
 
@@ -73,9 +104,9 @@ func dashed(name string) string {
 	return b.String()
 }
 
-// Help prints every target of make with the first sentence of its comment in the magefiles.
-func Help(w io.Writer, magefiles string) error {
-	all, err := targets(magefiles)
+// Help prints every target of make with the first sentence of its comment.
+func (t Tree) Help(w io.Writer) error {
+	all, err := t.targets(magefiles)
 	if err != nil {
 		return err
 	}
@@ -86,14 +117,14 @@ func Help(w io.Writer, magefiles string) error {
 		if t.argument {
 			name = strings.ToUpper(name)
 		}
-		fmt.Fprintf(table, "  %s\t%s\n", name, t.synopsis)
+		fmt.Fprintf(table, "  %s\t%s\n", name, t.synopsis())
 	}
 	return table.Flush()
 }
 
 // HelpFor prints the whole comment of a target. A name that is no target's is a component's.
-func HelpFor(w io.Writer, magefiles, name string) error {
-	all, err := targets(magefiles)
+func (t Tree) HelpFor(w io.Writer, name string) error {
+	all, err := t.targets(magefiles)
 	if err != nil {
 		return err
 	}
@@ -101,18 +132,18 @@ func HelpFor(w io.Writer, magefiles, name string) error {
 	if i < 0 {
 		i = slices.IndexFunc(all, func(t target) bool { return t.argument })
 	}
-	_, err = fmt.Fprintf(w, "make %s\n\n%s\n", name, strings.TrimSpace(all[i].function.Comment))
+	_, err = fmt.Fprintf(w, "make %s\n\n%s\n", name, strings.TrimSpace(all[i].comment))
 	return err
 }
 
 // Goal explains the error of a goal of make that was built as a component. A goal that is not a component may be a misspelled target,
 // or a target that make does not know yet.
-func Goal(root, name string, err error) error {
+func (t Tree) Goal(name string, err error) error {
 	unknown, ok := errors.AsType[*suggest.UnknownError](err)
 	if !ok || unknown.Kind != "component" {
 		return err
 	}
-	all, failed := targets(filepath.Join(root, "magefiles"))
+	all, failed := t.targets(magefiles)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}

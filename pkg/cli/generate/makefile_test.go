@@ -25,12 +25,12 @@ func TestEverySpellingOfAComponentHasATarget(t *testing.T) {
 		"-\n  sets:\n  - server\n  - node\n  - client\n  package: ./kubectl\n  name: \"kubectl\"",
 	} {
 		root := tree(t)
-		want, err := makefile(root)
+		want, err := in(root).makefile(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		replace(t, root, catalog.File, own, spelling)
-		got, err := makefile(root)
+		got, err := in(root).makefile(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,11 +48,11 @@ func TestMakeHandsOverToMage(t *testing.T) {
 		want []string // mage's arguments
 	}{
 		{"", []string{"all"}},
-		{"quick-release", []string{"quick-release"}},
+		{"quick-release", []string{"quickrelease"}},
 		{"kubectl kubelet", []string{"component kubectl", "component kubelet"}},
 		{"new-component", []string{"component new-component"}}, // not in COMPONENTS yet
 		{"cmd", []string{"component cmd"}},                     // also the name of a folder
-		{"-n bazel-release", []string{"bazel-release"}},
+		{"-n bazel-release generated_files", []string{"bazelrelease", "generatedfiles"}},
 		{"go.mod Makefile", nil},
 	} {
 		out, err := runMake(root, strings.Fields(c.args)...)
@@ -248,7 +248,7 @@ func frontDoor(t *testing.T) (root string) {
 	t.Helper()
 	needs.Program(t, "make")
 	root = filepath.Join(t.TempDir(), "with spaces")
-	for _, name := range []string{"Makefile", targetsFile, "go.mod", "go.sum"} {
+	for _, name := range []string{"Makefile", targetsFile, "build/slipway.mk", "pkg/cli/targets/targets.go", "go.mod", "go.sum"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))
 		if err != nil {
 			t.Fatal(err)
@@ -303,7 +303,7 @@ func TestUnknownGoalIsExplained(t *testing.T) {
 		"qick-release": "quick-release", "kubeclt": "kubectl", "more": "target more is not in build/targets.mk: run make update",
 	} {
 		_, err := c.Match(goal)
-		if err = Goal(root, goal, err); err == nil || !strings.Contains(err.Error(), want) {
+		if err = in(root).Goal(goal, err); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v for the goal %s, want one with %q", err, goal, want)
 		}
 	}

@@ -50,7 +50,7 @@ func formatted(name, text string) ([]byte, error) {
 }
 
 func (s starlark) build() string {
-	return `exports_files(["buildid.patch", "repositories.WORKSPACE"])`
+	return `exports_files(["buildid.patch", "repositories.WORKSPACE", "tests.WORKSPACE"])`
 }
 
 // buildIDs returns a patch that adds the sources of package buildid to rules_go's builder, which is one package.
@@ -85,37 +85,44 @@ func (s starlark) config() string {
 	b.WriteString("# The modules that the components link: what to fetch, how to compile it, and what the build information says about it.\n" +
 		"MODULES = {\n")
 	for _, m := range append([]goModule{s.own}, s.modules...) {
-		language := languageOf(m.goLine)
-		fmt.Fprintf(&b, "%q: struct(name = %q, language = %q", m.path, m.repository(), language)
-		if m.goLine != language {
-			fmt.Fprintf(&b, ", go = %q", m.goLine)
-		}
-		if m.version != "" {
-			fmt.Fprintf(&b, ", version = %q, sum = %q", m.version, m.sum)
-		}
-		if m.replace != "" {
-			fmt.Fprintf(&b, ", replace = %q", m.replace)
-		}
-		if m.folder != "" {
-			fmt.Fprintf(&b, ", folder = %q", m.folder)
-		}
-		if m.replaced != "" {
-			fmt.Fprintf(&b, ", required = %q, replaced = %q", m.required, m.replaced)
-		}
-		if len(m.visitors) > 0 {
-			fmt.Fprintf(&b, ", internal_to = %s", list(m.visitors))
-		}
-		b.WriteString("),\n")
+		b.WriteString(m.entry())
 	}
 	b.WriteString("}\n")
 	return b.String()
 }
 
+// entry returns a module's line in a dictionary of modules.
+func (m goModule) entry() string {
+	var b strings.Builder
+	language := languageOf(m.goLine)
+	fmt.Fprintf(&b, "%q: struct(name = %q, language = %q", m.path, m.repository(), language)
+	if m.goLine != language {
+		fmt.Fprintf(&b, ", go = %q", m.goLine)
+	}
+	if m.version != "" {
+		fmt.Fprintf(&b, ", version = %q, sum = %q", m.version, m.sum)
+	}
+	if m.replace != "" {
+		fmt.Fprintf(&b, ", replace = %q", m.replace)
+	}
+	if m.folder != "" {
+		fmt.Fprintf(&b, ", folder = %q", m.folder)
+	}
+	if m.replaced != "" {
+		fmt.Fprintf(&b, ", required = %q, replaced = %q", m.required, m.replaced)
+	}
+	if len(m.visitors) > 0 {
+		fmt.Fprintf(&b, ", internal_to = %s", list(m.visitors))
+	}
+	b.WriteString("),\n")
+	return b.String()
+}
+
 // repositories returns the file that maps modules to repositories for gazelle, which does not run Starlark.
-func (s starlark) repositories() string {
+func repositories(modules []goModule) string {
 	var b strings.Builder
 	b.WriteString("# The repositories of Go modules, for gazelle.\n\n")
-	for _, m := range s.modules {
+	for _, m := range modules {
 		fmt.Fprintf(&b, "go_repository(name = %q, importpath = %q)\n", m.repository(), m.path)
 	}
 	return b.String()
@@ -213,6 +220,7 @@ func (s starlark) platforms() string {
 // aliases returns an alias for each component whose main package is in another module.
 func (s starlark) aliases() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "# gazelle:prefix %s\n\n", s.catalog.ModulePath)
 	b.WriteString("# Components whose main packages are in other modules.\n#\n# gazelle:ignore\n\n")
 	for _, c := range s.catalog.Binaries {
 		if c.IsTest() || !s.catalog.IsComponent(c) || strings.HasPrefix(c.Package, "./") {

@@ -13,7 +13,7 @@ import (
 
 // surroundings lists variables that need no row, since they are not slipway's: those of the system, of make, of tests, and those that the
 // go command has for its linker.
-var surroundings = []string{"PATH", "XDG_CACHE_HOME", "MAKEFLAGS", "ACTION_TEST_GRAPH", "NODE", "WORK",
+var surroundings = []string{"PATH", "HOME", "XDG_CACHE_HOME", "MAKEFLAGS", "ACTION_TEST_GRAPH", "NODE", "WORK",
 	"TOOLEXEC_IMPORTPATH", "GOOS", "GOARCH", "GO_EXTLINK_ENABLED"}
 
 func TestVariablesAreDocumentedWhereTheyAreRead(t *testing.T) {

@@ -14,17 +14,21 @@ import (
 	"strings"
 
 	"slipway.build/pkg/cli"
+	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/cli/making"
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/maintain/kubetest"
+	"slipway.build/pkg/make/policy"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/self"
 )
 
 // A check is one step of make verify.
 type check struct {
 	name  string
-	quick bool                                                               // takes seconds
-	run   func(ctx context.Context, root string) (problem string, err error) // without a problem or an error, the check passes
+	quick bool                                                          // takes seconds
+	ours  bool                                                          // about the code of slipway, which other trees do not have
+	run   func(ctx context.Context, t Tree) (problem string, err error) // without a problem or an error, the check passes
 	// tool is a program that the check needs and that go.mod does not provide. If it is missing, the check is skipped and
 	// Verify says so; in CI (CI=true) the check fails.
 	tool string
@@ -42,16 +46,16 @@ var diff = regexp.MustCompile(`(?m)^\+\+\+ `)
 // The components' module is not vetted: its mains have a few lines each, which a build compiles anyway, and vet would first spend
 // minutes on all of Kubernetes.
 var checks = []check{
-	{name: Files, quick: true, run: func(ctx context.Context, root string) (string, error) {
-		names, err := outdated(ctx, root)
+	{name: Files, quick: true, run: func(ctx context.Context, t Tree) (string, error) {
+		names, err := t.outdated(ctx)
 		if len(names) == 0 {
 			return "", err
 		}
 		return "not up to date, run make update: " + strings.Join(names, " "), err
 	}},
-	{name: Code, run: func(ctx context.Context, root string) (string, error) {
+	{name: Code, run: func(ctx context.Context, t Tree) (string, error) {
 		var out bytes.Buffer
-		err := cli.Run(ctx, session.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "generate", "--check", "-C", root)
+		err := cli.Run(ctx, session.IO{Out: &out, Err: &out, Getenv: os.Getenv}, "generate", "--check", "-C", t.Root)
 		if err == nil {
 			return "", nil
 		}
@@ -60,41 +64,55 @@ var checks = []check{
 		}
 		return out.String(), err
 	}},
-	{name: "patches", run: func(ctx context.Context, root string) (string, error) {
-		patched, err := kubetest.Patched(root)
+	{name: "locks", quick: true, run: func(_ context.Context, t Tree) (string, error) { return checkLocks(t.Root) }},
+	{name: "pipelines", quick: true, run: func(_ context.Context, t Tree) (string, error) { return t.checkPipelines() }},
+	{name: "licenses", run: func(ctx context.Context, t Tree) (string, error) {
+		var out bytes.Buffer
+		io := session.IO{Out: &out, Err: &out, Getenv: os.Getenv}
+		err := making.CheckLicenses(ctx, &session.Session{IO: io, Dir: t.Root, Mode: console.Plain})
+		if err == nil {
+			return "", nil
+		}
+		if _, refused := errors.AsType[*policy.Error](err); refused {
+			return "", err
+		}
+		return out.String(), err
+	}},
+	{name: "patches", run: func(ctx context.Context, t Tree) (string, error) {
+		patched, err := kubetest.Patched(t.Root)
 		if err != nil || !patched {
 			return "", err
 		}
 		// This program may be that with make's targets, which links no analyzers.
-		return problemsOf("go", "run", ".", "lint", "--platform", catalog.Host().String())(ctx, root)
+		return problemsOf("go", "run", self.Module, "lint", "--platform", catalog.Host().String())(ctx, t)
 	}},
-	{name: "gofmt", quick: true, run: func(ctx context.Context, root string) (string, error) {
-		names, err := tracked(ctx, root, "*.go")
+	{name: "gofmt", quick: true, run: func(ctx context.Context, t Tree) (string, error) {
+		names, err := tracked(ctx, t.Root, "*.go")
 		if err != nil {
 			return "", err
 		}
-		out, err := output(ctx, root, "gofmt", append([]string{"-l"}, names...)...)
+		out, err := output(ctx, t.Root, "gofmt", append([]string{"-l"}, names...)...)
 		if err == nil && out != "" {
 			out = "not formatted, run gofmt -w:\n" + out
 		}
 		return out, err
 	}},
-	{name: "go-vet", run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
+	{name: "go-vet", ours: true, run: problemsOf("go", "vet", "-tags=integration,soak", "./...")},
 	{name: "go-vet-magefiles", run: problemsOf("go", "tool", "mage", "-d", "magefiles", "-w", ".", "-l")},
-	{name: "staticcheck", run: problemsOf("go", "tool", "staticcheck", "-tags=integration,soak", "./...")},
+	{name: "staticcheck", ours: true, run: problemsOf("go", "tool", "staticcheck", "-tags=integration,soak", "./...")},
 	{name: "shellcheck", quick: true, tool: "shellcheck", run: overTracked("shellcheck", "*.sh", ".ci/run", "images/kube-cross/add-user",
 		"images/kube-cross/install-packages",
 		"images/kube-cross/rootfs/usr/local/bin/*")},
-	{name: BuildFiles, run: func(ctx context.Context, root string) (string, error) {
-		stale, err := staleBuildFiles(ctx, root)
+	{name: BuildFiles, ours: true, run: func(ctx context.Context, t Tree) (string, error) {
+		stale, err := staleBuildFiles(ctx, t.Root)
 		if stale != "" {
 			stale = "not up to date, run make update:\n" + stale
 		}
 		return stale, err
 	}},
-	{name: "misspell", quick: true, run: overTracked("go tool misspell -error -locale US -i "+strings.Join(misspelled, ","),
+	{name: "misspell", quick: true, ours: true, run: overTracked("go tool misspell -error -locale US -i "+strings.Join(misspelled, ","),
 		":(exclude,glob)**/LICENSE", ":(exclude,glob)**/go.sum", ":(exclude,glob)**/debian.lock")}, // texts of others
-	{name: "buildifier", quick: true, run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
+	{name: "buildifier", quick: true, ours: true, run: overTracked("go tool buildifier -mode=check", "*.bzl", "*.bazel", "WORKSPACE")},
 }
 
 // ChecksOf returns the names of checks that WHAT= of make verify has, or of all. The error for another name is a usage error.
@@ -117,13 +135,16 @@ func QuickChecks() []string {
 	return quick
 }
 
-// Verify runs the checks with these names, writes the results to w, and returns an error if a check failed.
-func Verify(ctx context.Context, root string, names []string, w io.Writer) error {
-	chosen := slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return !slices.Contains(names, c.name) })
-	return runChecks(ctx, chosen, root, w)
+// Verify runs those of the checks with these names that are about the tree, writes the results to w, and returns an error if a check
+// failed.
+func (t Tree) Verify(ctx context.Context, names []string, w io.Writer) error {
+	chosen := slices.DeleteFunc(slices.Clone(checks), func(c check) bool {
+		return !slices.Contains(names, c.name) || c.ours && !self.IsOwn(t.Root)
+	})
+	return runChecks(ctx, chosen, t, w)
 }
 
-func runChecks(ctx context.Context, checks []check, root string, w io.Writer) error {
+func runChecks(ctx context.Context, checks []check, t Tree, w io.Writer) error {
 	var failed []error
 	for _, c := range checks {
 		if c.tool != "" {
@@ -137,7 +158,7 @@ func runChecks(ctx context.Context, checks []check, root string, w io.Writer) er
 				continue
 			}
 		}
-		problem, err := c.run(ctx, root)
+		problem, err := c.run(ctx, t)
 		switch {
 		case err != nil || problem != "":
 			fmt.Fprintf(w, "FAILED   %s\n", c.name)
@@ -153,9 +174,9 @@ func runChecks(ctx context.Context, checks []check, root string, w io.Writer) er
 }
 
 // problemsOf returns a check that runs a command, which fails if it finds a problem.
-func problemsOf(name string, args ...string) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, dir string) (string, error) {
-		out, err := output(ctx, dir, name, args...)
+func problemsOf(name string, args ...string) func(context.Context, Tree) (string, error) {
+	return func(ctx context.Context, t Tree) (string, error) {
+		out, err := output(ctx, t.Root, name, args...)
 		if err == nil {
 			return "", nil
 		}
@@ -164,14 +185,14 @@ func problemsOf(name string, args ...string) func(context.Context, string) (stri
 }
 
 // overTracked returns a check that runs a command on the matching files that git tracks.
-func overTracked(command string, patterns ...string) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, root string) (string, error) {
-		names, err := tracked(ctx, root, patterns...)
+func overTracked(command string, patterns ...string) func(context.Context, Tree) (string, error) {
+	return func(ctx context.Context, t Tree) (string, error) {
+		names, err := tracked(ctx, t.Root, patterns...)
 		if err != nil || len(names) == 0 {
 			return "", err
 		}
 		words := strings.Fields(command)
-		return problemsOf(words[0], append(words[1:], names...)...)(ctx, root)
+		return problemsOf(words[0], append(words[1:], names...)...)(ctx, t)
 	}
 }
 
@@ -193,7 +214,7 @@ func tracked(ctx context.Context, root string, patterns ...string) ([]string, er
 
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off") // the tree is no part of a workspace that somebody has
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)

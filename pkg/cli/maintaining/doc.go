@@ -1,4 +1,4 @@
-// Package maintaining has the subcommands that change a tree: bump and patch, and outdated, which says what bump would find.
+// Package maintaining has the subcommands that change a tree: bump, override and patch, and outdated, which says what bump would find.
 //
 // What must never be in here: how a tree is bumped or patched.
 package maintaining
@@ -14,5 +14,5 @@ type commands struct{ *session.Session }
 // New returns the subcommands.
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
-	return []*cobra.Command{newBump(o), newOutdated(o), newPatch(o)}
+	return []*cobra.Command{newBump(o), newInit(o), newOutdated(o), newOverride(o), newPatch(o)}
 }

@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/maintain/bump"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/tree/catalog"
 )
 
 func newOutdated(o commands) *cobra.Command {
@@ -28,7 +31,8 @@ SHOULD is the newest patch of the same minor, or the version that the tree's Kub
 of all. If a version cannot be looked up, NOTE says why. --json prints everything.
 
 With --db, NOTE says which known vulnerabilities of Go, Kubernetes, the other projects and their modules are mended by the version in
-SHOULD or, if the tree has that, by the newest. slipway vulns says whether a release has them.`,
+SHOULD or, if the tree has that, by the newest. Commands below the table mend others of their modules. slipway vulns says whether a
+release has them.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := project.FindRoot(o.Dir)
@@ -70,6 +74,30 @@ func showOutdated(w io.Writer, items []bump.Item, all bool) error {
 	}); err != nil {
 		return err
 	}
+	for _, o := range overridesOf(items) {
+		if _, err := fmt.Fprintf(w, "slipway override %s@%s --fixes %s\n", o.Module, o.Version, strings.Join(o.Fixes, ",")); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprintf(w, "%d of %d behind, %d not known\n", behind, len(items), unknown)
 	return err
+}
+
+// overridesOf joins the overrides of items: one for each module.
+func overridesOf(items []bump.Item) []catalog.Override {
+	var all []catalog.Override
+	for _, i := range items {
+		for _, o := range i.Overrides {
+			at := slices.IndexFunc(all, func(a catalog.Override) bool { return a.Module == o.Module })
+			if at < 0 {
+				all = append(all, o)
+				continue
+			}
+			if semver.Compare(o.Version, all[at].Version) > 0 {
+				all[at].Version = o.Version
+			}
+			all[at].Fixes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(all[at].Fixes, o.Fixes))))
+		}
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package maintaining
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +14,19 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	gomod "golang.org/x/mod/module"
 
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/maintain/bump"
 	"slipway.build/pkg/maintain/patching"
+	"slipway.build/pkg/make/gitsource"
 	"slipway.build/pkg/make/patched"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/patch"
 )
@@ -34,7 +39,8 @@ func newPatch(o commands) *cobra.Command {
 for another project. They have the form of "git format-patch", with the paths of upstream's repository, and apply in the
 order of their names.
 
-A project is k8s.io/kubernetes, which is the default, or a folder below images/, such as etcd.`,
+A project is k8s.io/kubernetes, which is the default, a folder below images/, such as etcd, or a module that one of these links:
+golang.org/x/net is that of Kubernetes, with patches/golang.org/x/net/*.patch, and etcd/golang.org/x/net that of etcd.`,
 		Example: "  slipway patch edit                      # then change and commit in _output/edit/kubernetes\n" +
 			"  slipway patch save\n  slipway patch add 12345.patch\n  slipway patch list",
 		Args: session.OnlySubcommands,
@@ -52,13 +58,13 @@ func newPatchEdit(o commands) *cobra.Command {
 		Short: "Lay out upstream's repository with the patches as commits",
 		Long: `edit lays out a project's repository in _output/edit, at the version that the tree takes, as a git repository: upstream's code
 is tagged with its version, and each patch is a commit after it. Kubernetes' staging modules are in place. Change and commit
-there, also with git rebase, and then run "slipway patch save".
+there, also with git rebase, and then run "slipway patch save". Of a module that is linked, edit lays out that alone.
 
 If a patch does not apply, edit stops there as git am does, with conflict markers. Resolve them, and run "git am --continue" in the
 copy, which goes on with the patches after it.
 
 An existing copy is used again. Edit never throws away work that is in no patch, unless --force is given.`,
-		Example:           "  slipway patch edit\n  slipway patch edit etcd --dir ~/src/etcd",
+		Example:           "  slipway patch edit\n  slipway patch edit etcd --dir ~/src/etcd\n  slipway patch edit golang.org/x/net",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.completeProjects,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -146,13 +152,16 @@ func (o commands) saySaved(s *patching.Saved, w *patching.Workspace) error {
 
 func newPatchAdd(o commands) *cobra.Command {
 	var project, name string
-	var force bool
+	var force, overrides bool
 	c := &cobra.Command{
 		Use:   "add file|-",
 		Short: "Add a patch after the others",
 		Long: `add copies a patch into the tree: the output of git format-patch, git diff, or a pull request's .patch, from a file or standard
 input. It goes after the others, so the name gets a number if it needs one. A patch that does not apply is refused; with --force,
-it is added, and "slipway patch edit" resolves it.`,
+it is added, and "slipway patch edit" resolves it.
+
+If the patch raises modules in a go.mod, these are overrides (see "slipway override"). Add names them and stops; with --overrides, it
+declares them, for the go.mod of the project that is patched.`,
 		Example: "  slipway patch add 12345.patch\n  git diff | slipway patch add --project etcd --name faster -",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -172,22 +181,75 @@ it is added, and "slipway patch edit" resolves it.`,
 			if name == "" && args[0] != "-" {
 				name = filepath.Base(args[0])
 			}
-			add := func(w *patching.Workspace) (*patching.Added, error) { return w.Add(c.Context(), name, data, force) }
+			add := func(w *patching.Workspace) (*patching.Added, error) {
+				added, err := w.Add(c.Context(), name, data, force)
+				if lacking, ok := errors.AsType[*patch.Conflict](err); overrides && ok && len(lacking.Raises) > 0 {
+					return o.addWithOverrides(c.Context(), w, name, data, lacking.Raises)
+				}
+				return added, err
+			}
 			return inWorkspace(c.Context(), o, "add", []string{project}, "", add, o.sayAdded)
 		},
 	}
 	c.Flags().StringVar(&project, "project", upstream.Kubernetes, "the project to patch")
 	c.Flags().StringVar(&name, "name", "", "the patch's name (default the file's, or the title of its commit)")
 	c.Flags().BoolVar(&force, "force", false, "add the patch even if it does not apply, or changes nothing")
+	c.Flags().BoolVar(&overrides, "overrides", false, "override the modules that the patch raises in a go.mod")
+	c.MarkFlagsMutuallyExclusive("force", "overrides")
 	_ = c.RegisterFlagCompletionFunc("project", o.completeProjects)
 	return c
 }
 
+// addWithOverrides raises modules, and adds a patch that requires that. If the patch has nothing else, it is not added.
+func (o commands) addWithOverrides(ctx context.Context, w *patching.Workspace, name string, data []byte, raises []gomod.Version) (
+	*patching.Added, error) {
+	_, err := w.Try(ctx, name, data, raises)
+	nothingElse := session.Is[*patch.NoEffectError](err)
+	if err != nil && !nothingElse {
+		return nil, err
+	}
+	p, err := patch.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	fixes, err := p.Fixes()
+	if err != nil {
+		return nil, err
+	}
+	reason := cmp.Or(p.Title(), name, "required by a patch")
+	if err := o.undoBump(ctx, w.Root); err != nil {
+		return nil, err
+	}
+	var all []catalog.Override
+	for _, m := range raises {
+		all = append(all, catalog.Override{Module: m.Path, Version: m.Version, Fixes: fixes, Reason: reason, In: []string{w.GoModule()}})
+	}
+	report, err := bump.Override(ctx, bump.Options{Root: w.Root, Getenv: o.Getenv, Say: o.Say}, all...)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range report.Moves {
+		o.Say(fmt.Sprintf("%s: %s to %s (%s)", m.What, m.From, m.To, m.Why))
+	}
+	if nothingElse {
+		return &patching.Added{Title: p.Title(), Verdict: patch.NoEffect.String()}, nil
+	}
+	added, err := w.Add(ctx, name, data, false)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nThe overrides are declared", err)
+	}
+	return added, nil
+}
+
 func (o commands) sayAdded(a *patching.Added, _ *patching.Workspace) error {
 	o.notePassedOver(a.PassedOver)
+	if a.Patch == "" {
+		_, err := fmt.Fprintln(o.Out, "declared overrides, which are all that the patch changes")
+		return err
+	}
 	text := a.Verdict
 	if n := a.Offset; n != 0 {
-		text += ", moved by " + lines(n)
+		text += ", moved by " + countLines(n)
 	}
 	_, err := fmt.Fprintf(o.Out, "added %s: %s\n", a.Patch, text)
 	return err
@@ -236,7 +298,7 @@ func writePatches(w io.Writer, list []patching.Listed) error {
 		for _, l := range list {
 			moved := "-"
 			if l.Offset != 0 {
-				moved = lines(l.Offset)
+				moved = countLines(l.Offset)
 			}
 			row(l.Patch, l.Verdict, moved, l.Title)
 		}
@@ -251,8 +313,8 @@ func writePatches(w io.Writer, list []patching.Listed) error {
 	return nil
 }
 
-// lines returns a signed number of lines in words.
-func lines(n int) string {
+// countLines returns a signed number of lines in words.
+func countLines(n int) string {
 	if n == 1 || n == -1 {
 		return fmt.Sprintf("%+d line", n)
 	}
@@ -309,7 +371,7 @@ func inWorkspace[T any](ctx context.Context, o commands, command string, args []
 	}); err != nil {
 		return err
 	}
-	if command != "edit" && w.Project == upstream.Kubernetes {
+	if command != "edit" && patch.SeriesNamed(w.Project).Project == "" {
 		o.updateBazel(ctx, w.Root)
 	}
 	return o.Answer(result, func(io.Writer) error { return show(result, w) })
@@ -343,7 +405,7 @@ func (o commands) workspaces(projects []string, dir string) ([]*patching.Workspa
 		return nil, err
 	}
 	if len(projects) == 0 {
-		if projects, err = upstream.Projects(root); err != nil {
+		if projects, err = patching.Projects(root); err != nil {
 			return nil, err
 		}
 	}
@@ -357,19 +419,22 @@ func (o commands) workspaces(projects []string, dir string) ([]*patching.Workspa
 		return nil, err
 	}
 	find := func(ctx context.Context) (upstream.Go, error) {
-		return toolchain.Find(ctx, toolchain.Pin{Version: declared.Go.Version, Sums: declared.Go.Sums, Modules: inputs.Modules()}, o.Say)
+		g, err := toolchain.Find(ctx, toolchain.Pin{Version: declared.Go.Version, Sums: declared.Go.Sums, Modules: inputs.Modules()}, o.Say)
+		if err != nil || inputs != "" {
+			return g, err
+		}
+		return g, gitsource.Place(ctx, g, root, declared, o.Say)
 	}
 	var workspaces []*patching.Workspace
 	for _, name := range projects {
 		if name == "kubernetes" {
 			name = upstream.Kubernetes
 		}
-		if err := upstream.CheckProject(root, name); err != nil {
+		w := &patching.Workspace{Root: root, Components: declared.Module, Project: name, Copy: dir, Go: find, Progress: o.Say}
+		if err := w.Check(); err != nil {
 			return nil, err
 		}
-		workspaces = append(workspaces, &patching.Workspace{
-			Root: root, Components: declared.Module, Project: name, Copy: dir, Go: find, Progress: o.Say,
-		})
+		workspaces = append(workspaces, w)
 	}
 	return workspaces, nil
 }
@@ -406,6 +471,9 @@ func (o commands) explain(err error, w *patching.Workspace, from string) error {
 		return fmt.Errorf("%w: finish and commit it, and run %s; or throw it away with %s --force", err, command("save", w), command("edit", w))
 	case session.Is[*patching.ChangedError](err):
 		return fmt.Errorf("%w: look at it with git diff; %s --force replaces it", err, command("save", w))
+	case raises(err) != nil && from == "add":
+		return fmt.Errorf("%w\nIt was not added. To override these modules, add --overrides; or first run%s", err,
+			overrideCommands(err, w.GoModule()))
 	case session.Is[*patch.Conflict](err) && from == "add":
 		return fmt.Errorf("%w\nIt was not added. To resolve it, add it with --force, and then run %s", err, command("edit", w))
 	case session.Is[*patch.NoEffectError](err) && from == "add":
@@ -418,6 +486,21 @@ func (o commands) explain(err error, w *patching.Workspace, from string) error {
 		return fmt.Errorf("%w: change the commit in %s", err, o.relative(w.Folder()))
 	}
 	return err
+}
+
+// raises returns what a patch requires that the tree lacks.
+func raises(err error) []gomod.Version {
+	if lacking, ok := errors.AsType[*patch.Conflict](err); ok {
+		return lacking.Raises
+	}
+	return nil
+}
+
+func overrideCommands(err error, folder string) (text string) {
+	for _, m := range raises(err) {
+		text += fmt.Sprintf("\n\tslipway override %s --in %s", m, folder)
+	}
+	return text
 }
 
 // command returns a command of the project, as a user types it.
@@ -469,7 +552,7 @@ func (o commands) completeProjects(_ *cobra.Command, args []string, _ string) ([
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	list, err := upstream.Projects(root)
+	list, err := patching.Projects(root)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

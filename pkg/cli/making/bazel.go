@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"slipway.build/pkg/make/bazel"
 	"slipway.build/pkg/make/patched"
 	"slipway.build/pkg/make/project"
+	"slipway.build/pkg/make/road"
 	bazelroad "slipway.build/pkg/make/road/bazel"
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
@@ -35,7 +37,7 @@ version, else one in a root file system of Debian packages. The root is made at 
 folder, and needs mmdebstrap, and either root or unprivileged user namespaces.
 
 rules_go, gazelle and the rule sets that they need come from Bazel's registry if Bazel is on PATH, and from Debian
-packages and Go modules if it is in such a root; --deps overrides this. Bazel uses the Go that release.yaml pins, and
+packages and Go modules if it is in such a root, unless --deps says otherwise. Bazel uses the Go that release.yaml pins, and
 --config=release stamps the version that "slipway version" prints. The exit code is Bazel's.
 
 With --output, the files that a build makes are also copied to that folder, unless the tree changed during the build.`,
@@ -47,7 +49,7 @@ With --output, the files that a build makes are also copied to that folder, unle
 			return o.bazel(c.Context(), bazel.Deps(deps), output, args)
 		},
 	}
-	c.Flags().StringVar(&deps, "deps", "", "where rule sets come from: registry, offline, overrides (default as above)")
+	c.Flags().StringVar(&deps, "deps", "", "where rule sets come from: registry, offline, local-registry (default as above)")
 	c.Flags().StringVarP(&output, "output", "o", "", "also copy the files that the command build makes to this folder")
 	c.Flags().SetInterspersed(false) // flags after the command are Bazel's
 	return c
@@ -63,9 +65,20 @@ func (o commands) bazel(ctx context.Context, deps bazel.Deps, output string, arg
 	if err != nil {
 		return err
 	}
-	_, program := project.Targets(p.Root)
-	if _, err := patched.Make(ctx, p.Root, program, p.Go, p.Generator, p.Catalog, p.Catalog.Module); err != nil {
+	compiles := command >= 0 && slices.Contains([]string{"build", "run", "test"}, args[command])
+	if compiles {
+		if err := (&bazelroad.Road{}).CheckOptions(p.Settings.Build); err != nil {
+			return err
+		}
+	}
+	list, err := prepareBazel(ctx, p)
+	if err != nil {
 		return err
+	}
+	if compiles {
+		if err := checkConfig(p, list); err != nil {
+			return err
+		}
 	}
 	b, err := p.Roads.Bazel(ctx, deps, o.Say)
 	if err != nil {
@@ -91,6 +104,45 @@ func (o commands) bazel(ctx context.Context, deps bazel.Deps, output string, arg
 		return err
 	}
 	return o.takeOutputs(file, output)
+}
+
+// prepareBazel makes the patched modules, and Bazel's workspace if that is not the tree.
+func prepareBazel(ctx context.Context, p *project.Project) (*patched.List, error) {
+	_, program := project.Targets(p.Root)
+	list, err := patched.Make(ctx, p.Root, program, p.Go, p.Generator, p.Catalog, p.Catalog.Module)
+	if err == nil && bazel.Workspace(p.Root) != p.Root && p.Roads.Stale != nil {
+		_, err = p.Roads.Stale(ctx)
+	}
+	return list, err
+}
+
+// checkConfig returns an error if Bazel would compile modules without the tree's patches.
+func checkConfig(p *project.Project, list *patched.List) error {
+	spec := road.Spec{Module: p.Catalog.Module}
+	if len(list.Modules) > 0 {
+		spec.ModFile = path.Join(patched.Dir(p.Catalog.Module), patched.ModFile)
+	}
+	return bazelroad.CheckConfig(p.Root, spec)
+}
+
+// BazelPatterns returns Bazel's patterns for the packages in WHAT=, in the tree that dir lies in.
+func BazelPatterns(ctx context.Context, s session.IO, dir string, words []string) ([]string, error) {
+	root, err := project.FindRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	workspace := bazel.Workspace(root)
+	if workspace != root {
+		o := session.Session{IO: s, Dir: root}
+		p, err := o.Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := prepareBazel(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return bazelroad.Patterns(workspace, words)
 }
 
 func (o commands) runBazel(ctx context.Context, b *bazel.Bazel, args []string) error {

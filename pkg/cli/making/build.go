@@ -1,12 +1,14 @@
 package making
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +20,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/tree/catalog"
+	"slipway.build/pkg/tree/patch"
 )
 
 // makeFlags are the flags of the subcommands that make something.
@@ -98,7 +101,7 @@ host, and runs for some seconds on loopback, with an empty etcd.`,
 
 func newRelease(o commands) *cobra.Command {
 	var f makeFlags
-	var quick, testSet, withInputs, withAPI bool
+	var quick, testSet, withAddons, withInputs, withAPI bool
 	var hosts hostFlag
 	c := &cobra.Command{
 		Use:   "release",
@@ -108,7 +111,8 @@ images, and packs everything into tarballs in _output/release-tars. Beside them 
 everything that the release consists of and was made from. Tarballs of earlier requests are removed from that folder.
 
 With --quick, the release is for the host's linux platform only, without the test set and without the inputs, which
-"slipway source" is about. With --api, it has the files of "slipway api", too.`,
+"slipway source" is about. With --addons, it has the tarballs that "slipway cluster add" takes addons from, and with --api the files of
+"slipway api".`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -117,7 +121,7 @@ With --quick, the release is for the host's linux platform only, without the tes
 			}
 			f.everywhere = !quick
 			withInputs = withInputs && (!quick || c.Flags().Changed("inputs"))
-			req := plan.Request{Tars: true, TestSet: testSet && !quick, Inputs: withInputs, API: withAPI}
+			req := plan.Request{Tars: true, TestSet: testSet && !quick, Addons: withAddons, Inputs: withInputs, API: withAPI}
 			if err := hosts.apply(&req); err != nil {
 				return err
 			}
@@ -130,6 +134,7 @@ With --quick, the release is for the host's linux platform only, without the tes
 	c.Flags().BoolVar(&testSet, "test-set", true, "with e2e.test and the other test binaries")
 	c.Flags().BoolVar(&withInputs, "inputs", true, "with kubernetes-inputs.tar, which needs no network to be built; --quick leaves it out "+
 		"unless it is asked for")
+	c.Flags().BoolVar(&withAddons, "addons", false, "with addons, which a cluster has on request")
 	c.Flags().BoolVar(&withAPI, "api", false, "with kubernetes-api.tar.gz, for which kube-apiserver and etcd run for some seconds")
 	hosts.add(c)
 	_ = c.Flags().MarkHidden("all-platforms")
@@ -150,6 +155,16 @@ func (o commands) make(c *cobra.Command, f makeFlags, req plan.Request) error {
 
 // carryOut makes what was planned for a request.
 func (o commands) carryOut(ctx context.Context, f makeFlags, req plan.Request, p *project.Project, planned *plan.Plan) error {
+	if o.Now().Before(p.Catalog.Embargo) {
+		g, err := p.Go(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if program := g.Setting("GOCACHEPROG"); program != "" {
+			return fmt.Errorf("the tree is under embargo until %s, and %s might upload what is compiled: unset GOCACHEPROG",
+				p.Catalog.Embargo.Format(time.RFC3339), program)
+		}
+	}
 	cache, err := o.openCache(ctx, f.cache, p)
 	if err != nil {
 		return err
@@ -192,11 +207,20 @@ func (o commands) carryOut(ctx context.Context, f makeFlags, req plan.Request, p
 	if out.Worked { // the results are done, even if the picture cannot be drawn
 		untidy = errors.Join(untidy, drawTimeline(p, events))
 	}
+	var noEffect error
 	if cache != nil {
-		untidy = errors.Join(untidy, p.RecordPatches(planned.Graph))
+		if err := p.RecordPatches(ctx, planned.Graph); session.Is[*patch.NoEffectError](err) {
+			noEffect = err
+		} else {
+			untidy = errors.Join(untidy, err)
+		}
 	}
-	if err := view.Close(); err != nil {
+	if err := cmp.Or(view.Close(), noEffect); err != nil {
 		return err
+	}
+	o.sayStale(out.Stale)
+	if out.Worked && len(planned.Absent) > 0 {
+		o.Say(fmt.Sprintf("the tree has no %s, so the release has none", strings.Join(planned.Absent, ", ")))
 	}
 	if untidy != nil {
 		o.Say(fmt.Sprintf("not tidied up: %v", untidy))

@@ -58,9 +58,10 @@ var errNoCache = badrequest.Mark(errors.New("there is no cache: name one in SLIP
 // A cacheUse is a shared cache, in use by one command. It may be nil.
 type cacheUse struct {
 	*sharedcache.Cache
-	client  *reapi.Client
-	modules *modproxy.Server // serves go commands what the cache has; nil if it could not be started
-	notify  func(string)
+	client   *reapi.Client
+	modules  *modproxy.Server // serves go commands what the cache has; nil if it could not be started
+	notify   func(string)
+	withheld string // why no results are stored although they should be
 }
 
 // results returns the cache as a run takes it.
@@ -154,7 +155,12 @@ func (o commands) openCache(ctx context.Context, f cacheFlags, p *project.Projec
 			return nil, err
 		}
 		with.Keys = append(with.Keys, key.Public())
-		if p.Stamp.TreeState != "dirty" {
+		switch until := p.Catalog.Embargo; {
+		case o.Now().Before(until):
+			u.withheld = "the tree is under embargo until " + until.Format(time.RFC3339)
+		case p.Stamp.TreeState == "dirty":
+			u.withheld = "the tree has changes that are not committed"
+		default:
 			with.Sign = &key
 		}
 	}
@@ -183,8 +189,8 @@ func (u *cacheUse) begin(f cacheFlags, show func(action.Event)) func(action.Even
 		defer mu.Unlock()
 		say(text)
 	}
-	if f.upload && u.Sign == nil {
-		u.notify("the tree has changes that are not committed: its results are not stored in the cache")
+	if f.upload && u.withheld != "" {
+		u.notify(u.withheld + ": its results are not stored in the cache")
 	}
 	return func(e action.Event) {
 		mu.Lock()

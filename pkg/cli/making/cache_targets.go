@@ -17,6 +17,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/reapi"
 	"slipway.build/pkg/tree/folder"
+	"slipway.build/pkg/tree/module"
 )
 
 func newCacheTargets(o commands) *cobra.Command {
@@ -52,8 +53,8 @@ make runs this before it compiles the program, so that a fresh clone may not nee
 	return c
 }
 
-// targetsKey returns the key of the program with the targets of make: a digest of its sources without tests, and of build/targets.mk, which
-// names the Go that compiles it. Newest is when the last of these files was changed.
+// targetsKey returns the key of the program with the targets of make: a digest of its sources without tests, or of the go.mod that names
+// their version, and of build/targets.mk, which names the Go that compiles it. Newest is when the last of these files was changed.
 func targetsKey(root string) (key string, newest time.Time, err error) {
 	parts := []string{"targets of make 1", runtime.GOOS, runtime.GOARCH}
 	add := func(name string) error {
@@ -68,12 +69,20 @@ func targetsKey(root string) (key string, newest time.Time, err error) {
 		parts = append(parts, filepath.ToSlash(name), reapi.DigestOf(data).SHA256)
 		return err
 	}
-	for _, name := range []string{"go.mod", "go.sum", "Makefile", "build/targets.mk"} {
+	for _, name := range []string{"go.mod", "go.sum", "Makefile", "build/targets.mk", "build/slipway.mk"} {
 		if err := add(name); err != nil {
 			return "", newest, err
 		}
 	}
-	for _, dir := range []string{"magefiles", "pkg"} {
+	folders := []string{"magefiles"}
+	if _, err := os.Stat(filepath.Join(root, "pkg", "cli")); err == nil { // slipway's own repository
+		folders = append(folders, "pkg")
+	} else if own, err := module.Load(root, "."); err != nil {
+		return "", newest, err
+	} else if of := own.Folders(); len(of) > 0 {
+		return "", newest, fmt.Errorf("go.mod replaces a module by the folder %s, so no cache has what is compiled of it", of[0])
+	}
+	for _, dir := range folders {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

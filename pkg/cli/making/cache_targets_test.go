@@ -18,7 +18,8 @@ func TestKeyOfTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sources := []string{"go.mod", "go.sum", "Makefile", "build/targets.mk", "magefiles/build.go", "pkg/cli/cli.go", "pkg/prove/node.sh"}
+	sources := []string{"go.mod", "go.sum", "Makefile", "build/targets.mk", "build/slipway.mk",
+		"magefiles/build.go", "pkg/cli/cli.go", "pkg/prove/node.sh"}
 	for _, name := range sources {
 		write(name, "one")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,9 +22,10 @@ func newGenerate(o commands) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "generate [--compare [group...]]",
 		Short: "Run Kubernetes' code generators",
-		Long: `generate runs the code generators of the tree's own Kubernetes version for the API packages below cmd/: deep copies, defaults,
-conversions, validations, registration, OpenAPI definitions, apply configurations, clients, listers and informers. Markers in comments
-say which packages get what, as in Kubernetes. Only generators whose input has changed run. If one of them fails, the tree stays as it is.
+		Long: `generate runs the code generators of the tree's own Kubernetes version for API packages below cmd/, and for those of other
+Go modules at the top of the tree: deep copies, defaults, conversions, validations, registration, OpenAPI definitions, apply configurations,
+clients, listers and informers. Markers in comments say which packages get what, as in Kubernetes. Only generators whose input has
+changed run. If one of them fails, the tree stays as it is.
 
 With --check, nothing in the tree changes: generate lists the files that are not up to date, and its exit code is 1 if there are any.
 
@@ -56,62 +56,54 @@ published. Groups of generators have upstream's names, and run in upstream's ord
 	return c
 }
 
-// ownAPIs reads the API packages of the tree's components. The actions run the generators; those that patch Kubernetes come first.
-func ownAPIs(ctx context.Context, p *project.Project) (own *codegen.Own, generators, all []*action.Action, err error) {
-	code, err := plan.ComponentCode(ctx, p)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	own, err = codegen.Own{
-		Root: p.Root, Module: code.Module, ModFile: code.ModFile, Inputs: code.Inputs, State: project.Output + "/generated", Go: p.Go,
-	}.Load(p.Catalog.Go.Version)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	generators, err = own.Actions()
-	return own, generators, slices.Concat(code.Actions, generators), err
-}
-
 // generate brings generated code up to date, or lists what is not.
 func (o commands) generate(ctx context.Context, check, dryRun bool) error {
-	p, err := o.Load()
+	p, err := o.Open(ctx)
 	if err != nil {
 		return err
 	}
 	if dryRun {
-		_, _, all, err := ownAPIs(ctx, p)
+		planned, err := plan.Generate(ctx, p)
 		if err != nil {
 			return err
 		}
-		return o.PrintPlan(ctx, &action.Graph{Root: p.Root, State: project.State, Actions: all}, action.Options{})
+		return o.PrintPlan(ctx, planned.Graph, action.Options{})
 	}
 	view := o.View(func(string) bool { return false })
 	defer view.Close()
-	var found []codegen.Difference
+	var stale []codegen.Difference
 	if err := action.Locked(ctx, p.Root, project.State, view.Event, func() error {
-		own, generators, all, err := ownAPIs(ctx, p)
+		planned, err := plan.Generate(ctx, p)
 		if err != nil {
 			return err
 		}
-		graph := &action.Graph{Root: p.Root, State: project.State, Actions: all}
-		if err := graph.Run(ctx, action.Options{Budget: o.budget(), Events: view.Event, Locked: true}); err != nil {
+		if err := planned.Graph.Run(ctx, action.Options{Budget: o.budget(), Events: view.Event, Locked: true}); err != nil {
 			return session.ShownError{Err: err}
 		}
-		if found, err = own.Differences(generators); err != nil || check {
-			return err
+		for _, g := range planned.Generated {
+			differs, err := g.Stale()
+			if err != nil {
+				return err
+			}
+			stale = append(stale, differs...)
+			if !check {
+				if err := g.Update(differs); err != nil {
+					return err
+				}
+			}
 		}
-		return own.Sync(found)
+		return nil
 	}); err != nil {
 		return err
 	}
 	if err := view.Close(); err != nil {
 		return err
 	}
-	if err := o.printGenerated(found, check); err != nil {
+	if err := o.printGenerated(stale, check); err != nil {
 		return err
 	}
-	if check && len(found) > 0 {
-		return session.ShownError{Err: &StaleError{len(found)}}
+	if check && len(stale) > 0 {
+		return session.ShownError{Err: &StaleError{len(stale)}}
 	}
 	return nil
 }
@@ -124,6 +116,18 @@ func (e *StaleError) Error() string {
 		return "1 generated file is not up to date"
 	}
 	return fmt.Sprintf("%d generated files are not up to date", e.Files)
+}
+
+// sayStale says that generated code of the components is not up to date, though it was compiled.
+func (o commands) sayStale(stale []codegen.Difference) {
+	if len(stale) == 0 {
+		return
+	}
+	text := (&StaleError{len(stale)}).Error() + ": run make generated_files"
+	for _, d := range stale {
+		text += "\n  " + d.File + ": " + d.Kind
+	}
+	o.Say(text)
 }
 
 // printGenerated prints which files are not up to date, or what became of them. With --json, these are lines after the events.

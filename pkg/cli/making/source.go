@@ -15,7 +15,7 @@ import (
 func newSource(o commands) *cobra.Command {
 	var f makeFlags
 	var hosts hostFlag
-	var list bool
+	var list, copyleft bool
 	var modules string
 	c := &cobra.Command{
 		Use:   "source",
@@ -29,11 +29,21 @@ The file depends on the tree alone, and _inputs/SHA256SUMS in it has the sums of
 
 With --modules, source writes Kubernetes' modules instead, k8s.io/kubernetes and those of its staging folder, as patches change them, for
 programs outside of the tree. The folder is a module proxy, GOPROXY=file://DIR, and may have other versions already. The modules' version is
-above upstream's, and below upstream's next: v0.37.3-0.acme.1 in a tree of version v1.37.2+acme.1.`,
+above upstream's, and below upstream's next: v0.37.3-0.acme.1 in a tree of version v1.37.2+acme.1.
+
+With --copyleft, source makes kubernetes-debian-sources.tar in _output instead, or in the folder of --output: the source packages that
+the Debian packages in images are built from. Copyleft licenses, such as the GPL, ask you to offer these to those who get an image. Each
+file is checked by its sum in the index of sources, which Debian's archive signs.`,
 		Example: "  slipway source --host linux/amd64 --platform linux/amd64\n  slipway source --list\n" +
-			"  slipway source --modules /srv/modules",
+			"  slipway source --modules /srv/modules\n  slipway source --copyleft --output /srv/sources",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if copyleft {
+				if err := checkCopyleftFlags(c.Flags().Changed); err != nil {
+					return err
+				}
+				return o.packDebianSources(c.Context(), f, list)
+			}
 			if c.Flags().Changed("modules") {
 				if err := checkModulesFlags(c.Flags().Changed, modules); err != nil {
 					return err
@@ -56,6 +66,7 @@ above upstream's, and below upstream's next: v0.37.3-0.acme.1 in a tree of versi
 	}
 	f.add(o, c, "all")
 	hosts.add(c)
+	c.Flags().BoolVar(&copyleft, "copyleft", false, "pack the sources of the Debian packages in images, and nothing else")
 	c.Flags().BoolVar(&list, "list", false, "print what the file has besides the tree")
 	c.Flags().StringVar(&modules, "modules", "", "write Kubernetes' modules, as patches change them, to this folder of a module proxy")
 	_ = c.Flags().MarkHidden("all-platforms")

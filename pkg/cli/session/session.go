@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
@@ -24,11 +25,22 @@ type IO struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
 
+	// Clock is what embargoes are held against. Nil: time.Now.
+	Clock func() time.Time
+
 	// UpdateBazel writes the files for Bazel of the tree at root that depend on patches. Nil: nothing does.
 	UpdateBazel func(ctx context.Context, root string) error
 
 	// StaleForBazel describes what is not up to date of the files for Bazel, or is empty. Nil: the Bazel road takes them as they are.
 	StaleForBazel func(ctx context.Context, root string) (string, error)
+}
+
+// Now returns the time.
+func (s IO) Now() time.Time {
+	if s.Clock == nil {
+		return time.Now()
+	}
+	return s.Clock()
 }
 
 // Std returns this process's IO.

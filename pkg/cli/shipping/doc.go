@@ -14,5 +14,5 @@ type commands struct{ *session.Session }
 // New returns the subcommands.
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
-	return []*cobra.Command{newSign(o), newVerify(o), newKeys(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o)}
+	return []*cobra.Command{newSign(o), newVerify(o), newKeys(o), newTrust(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o)}
 }

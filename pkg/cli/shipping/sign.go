@@ -1,6 +1,7 @@
 package shipping
 
 import (
+	"context"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,8 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/mechanism/timestamp"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/ship/verify"
@@ -24,8 +27,9 @@ import (
 )
 
 func newSign(o commands) *cobra.Command {
-	var key, layout string
-	var fromCache, replace bool
+	var key, layout, server string
+	var fromCache bool
+	var options sign.Options
 	c := &cobra.Command{
 		Use:   "sign [folder]",
 		Short: "Sign a release",
@@ -39,18 +43,30 @@ signed as attestations, in bundles of the folder attestations.
 With --layout, the OCI image layout of the release's images is put together once more as DIR-signed, with the bundles of images as
 referrers of each index and each platform's image. It is the default for the tree's release: _output/release-images/oci.
 
-The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curve P-256, or env://VARIABLE. The password
-of an encrypted key comes from COSIGN_PASSWORD, or is asked for. A key NAME://ID stays where it is, such as in a key management
-service: the program sigstore-kms-NAME in PATH signs, as for cosign.
+The key is a file as slipway keys new, cosign or openssl make it, of ECDSA on the curves P-256 and P-384 or of Ed25519, or
+env://VARIABLE. The password of an encrypted key comes from COSIGN_PASSWORD, or is asked for. A key NAME://ID stays where it is, such as
+in a key management service: the program sigstore-kms-NAME in PATH signs, as for cosign.
 
-A release has the signatures of one key: one that another key has signed is signed with --replace alone.
+A release that another key has signed is signed with --add, which leaves its signatures and puts those of this key below the
+folder signatures, or with --replace, which removes them.
 
-The tree's release is not signed if a shared cache had results that it was made of: see --no-cache of "slipway release".`,
+With --timestamp, a server for timestamps of RFC 3161 states when each signature was made. It sees nothing but digests of signatures.
+So the signatures still count when the key has expired: see slipway trust.
+
+A release in a tree whose release.yaml says so (vulnerabilities: {failOn: high, …}) is not signed if it has such vulnerabilities: see
+slipway vulns. The tree's release is not signed, either, if a shared cache had results that it was made of: see --no-cache of
+"slipway release".`,
 		Example: "  slipway keys new ~/release\n  slipway sign --key ~/release.key\n  slipway verify --key ~/release.pub",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if key == "" {
 				return badrequest.Mark(errors.New("name a private key: --key ~/release.key; slipway keys new makes one"))
+			}
+			if options.Add && options.Replace {
+				return badrequest.Mark(errors.New("say either --add or --replace"))
+			}
+			if server != "" {
+				options.Timestamp = timestampBy(server)
 			}
 			dir, err := o.releaseFolder(args)
 			if err != nil {
@@ -59,6 +75,11 @@ The tree's release is not signed if a shared cache had results that it was made 
 			own := len(args) == 0
 			if tars, err := o.releaseFolder(nil); err == nil && !own && sameFolder(tars, dir) {
 				dir, own = tars, true
+			}
+			if r, err := release.Read(dir); err == nil { // what else is wrong with the folder is found below
+				if err := r.CheckEmbargo(o.Now()); err != nil {
+					return fmt.Errorf("%w: it is not signed", err)
+				}
 			}
 			if !fromCache {
 				if err := ownRelease(dir); err != nil {
@@ -85,6 +106,9 @@ The tree's release is not signed if a shared cache had results that it was made 
 			if err := verify.Sources(c.Context(), dir); err != nil {
 				return fmt.Errorf("%s is not signed: %w; make it again of a clean tree, or by a version that ends in .dirty", dir, err)
 			}
+			if err := o.stopVulnerable(c.Context(), dir); err != nil {
+				return fmt.Errorf("%s is not signed: %w", dir, err)
+			}
 			if layout == "" && own {
 				layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(project.Layout))
 				if _, err := os.Stat(layout); errors.Is(err, fs.ErrNotExist) { // a release of platforms that have no images
@@ -96,7 +120,7 @@ The tree's release is not signed if a shared cache had results that it was made 
 					return fmt.Errorf("%s is not signed: %s: %w", dir, layout, err)
 				}
 			}
-			names, err := sign.Folder(c.Context(), dir, private, replace)
+			names, err := sign.Folder(c.Context(), dir, private, options)
 			if err != nil {
 				return err
 			}
@@ -111,15 +135,17 @@ The tree's release is not signed if a shared cache had results that it was made 
 				return o.PrintJSON(map[string]any{"folder": dir, "version": report.Version, "key": private.Public().Hint(),
 					"files": names, "layout": images})
 			}
-			attestations := 0
+			attestations := map[string]int{}
 			for _, name := range names {
-				if strings.HasPrefix(name, release.Attestations+"/") {
-					attestations++
+				if path.Base(path.Dir(name)) == release.Attestations {
+					attestations[path.Dir(name)]++
 					continue
 				}
 				fmt.Fprintln(o.Out, filepath.Join(dir, name))
 			}
-			fmt.Fprintf(o.Out, "%s/ (%s)\n", filepath.Join(dir, release.Attestations), session.Count(attestations, "bundle"))
+			for below, n := range attestations { // which is one
+				fmt.Fprintf(o.Out, "%s/ (%s)\n", filepath.Join(dir, below), session.Count(n, "bundle"))
+			}
 			if images != "" {
 				fmt.Fprintln(o.Out, images)
 			}
@@ -129,9 +155,19 @@ The tree's release is not signed if a shared cache had results that it was made 
 	}
 	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
 	c.Flags().BoolVar(&fromCache, "from-cache", false, "also sign the tree's release if it holds results that a shared cache had")
-	c.Flags().BoolVar(&replace, "replace", false, "also sign a release that another key has signed, and remove the signatures by that key")
+	c.Flags().BoolVar(&options.Add, "add", false, "also sign a release that another key has signed, beside the signatures by that key")
+	c.Flags().BoolVar(&options.Replace, "replace", false,
+		"also sign a release that other keys have signed, and remove the signatures by those keys")
+	c.Flags().StringVar(&server, "timestamp", "", "the `address` of a server that timestamps each signature")
 	c.Flags().StringVar(&key, "key", "", "the private key: a `file`, env://VARIABLE, or NAME://ID of a plugin")
 	return c
+}
+
+// timestampBy asks a server for timestamps.
+func timestampBy(server string) func(context.Context, []byte) ([]byte, error) {
+	return func(ctx context.Context, signature []byte) ([]byte, error) {
+		return timestamp.Fetch(ctx, server, signature)
+	}
 }
 
 // sameFolder reports whether two names are of one folder.
@@ -201,16 +237,19 @@ func newKeys(o commands) *cobra.Command {
 		Args:  session.OnlySubcommands,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	kind := string(signature.P256)
+	made := &cobra.Command{
+		Use:   "new name",
+		Short: "Make a pair of keys: NAME.key and NAME.pub",
+		Long: `new makes a private key, NAME.key, and its public key, NAME.pub, by default of ECDSA on the curve P-256. The private key is
+encrypted by a password, from COSIGN_PASSWORD or asked for twice, in the form that cosign reads. An empty password protects nothing. Files
+that exist are left alone, and a tree gets no keys, since a release holds all files of its tree.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return o.newKeys(args[0], signature.Type(kind)) },
+	}
+	made.Flags().StringVar(&kind, "type", kind, "the type of the keys: "+suggest.Enumerate(signature.Types(), "or"))
 	c.AddCommand(
-		&cobra.Command{
-			Use:   "new name",
-			Short: "Make a pair of keys: NAME.key and NAME.pub",
-			Long: `new makes a private key, NAME.key, and its public key, NAME.pub, of ECDSA on the curve P-256. The private key is encrypted by a
-password, from COSIGN_PASSWORD or asked for twice, in the form that cosign reads. An empty password protects nothing. Files that
-exist are left alone, and a tree gets no keys, since a release holds all files of its tree.`,
-			Args: cobra.ExactArgs(1),
-			RunE: func(_ *cobra.Command, args []string) error { return o.newKeys(args[0]) },
-		},
+		made,
 		&cobra.Command{
 			Use:   "show key",
 			Short: "Print the public key of a public or private key",
@@ -260,7 +299,10 @@ exist are left alone, and a tree gets no keys, since a release holds all files o
 }
 
 // newKeys writes a pair of keys.
-func (o commands) newKeys(name string) error {
+func (o commands) newKeys(name string, kind signature.Type) error {
+	if !slices.Contains(signature.Types(), string(kind)) {
+		return suggest.Unknown("type of keys", string(kind), signature.Types())
+	}
 	files := []string{name + ".key", name + ".pub"}
 	if root, err := project.FindRoot(filepath.Dir(name)); err == nil {
 		return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s, which every release holds: name a folder outside of "+
@@ -284,7 +326,7 @@ func (o commands) newKeys(name string) error {
 			return errors.New("the passwords differ")
 		}
 	}
-	key, err := signature.New()
+	key, err := signature.NewOf(kind)
 	if err != nil {
 		return err
 	}

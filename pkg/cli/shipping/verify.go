@@ -15,13 +15,15 @@ import (
 
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/signature"
+	"slipway.build/pkg/mechanism/timestamp"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/trust"
 	"slipway.build/pkg/ship/verify"
 	"slipway.build/pkg/tree/input"
 )
 
 func newVerify(o commands) *cobra.Command {
-	var key string
+	var by trusted
 	var rebuilders []string
 	var want verify.Want
 	c := &cobra.Command{
@@ -35,8 +37,11 @@ A file is compared with the release.json beside it, and a kubernetes-inputs.tar 
 folder, with a final slash, or of a file in one; it is read once and not kept. An image is in a registry, or in an OCI image layout.
 
 With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
-image its signature and provenance, for the index and for each platform. Without it, verify says whether there are signatures,
-but not whose: then the release is intact, and may be anybody's.
+image its signature and provenance, for the index and for each platform. Of several keys, any is enough, or as many as --threshold
+says. Without a key, verify says whether there are signatures, but not whose: then the release is intact, and may be anybody's.
+
+With --trust, the file says whose signatures count, and when: see slipway trust. Then --key names who must have signed that file. The
+version of it that was seen is kept in the user's configuration, and an older one is refused.
 
 A signature says nothing of time: --version and --min-version refuse an older release of the same owner. Versions count what is
 after the plus: v1.37.1+acme.10 is newer than v1.37.1+acme.9.
@@ -48,12 +53,9 @@ bytes, and say so: see slipway rebuild. It is for folders and addresses of folde
 			"  slipway verify --key release.pub registry.example.com/kube-apiserver:v1.37.1_acme.1",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if key != "" {
-				public, err := signature.ReadPublic(c.Context(), key)
-				if err != nil {
-					return fmt.Errorf("read the key: %w", err)
-				}
-				want.Key = &public
+			var err error
+			if want.Trust, err = by.policy(c.Context()); err != nil {
+				return err
 			}
 			if err := askRebuilders(c.Context(), rebuilders, &want); err != nil {
 				return err
@@ -65,13 +67,77 @@ bytes, and say so: see slipway rebuild. It is for folders and addresses of folde
 			return o.verified(reports)
 		},
 	}
-	c.Flags().StringVar(&key, "key", "", "the public key that must have signed: a `file`, env://VARIABLE, or NAME://ID of a plugin")
+	by.flags(c)
 	c.Flags().IntVar(&want.Rebuilders, "rebuilders", 0, "how many owners of the keys of --rebuilder-key must have made the release again")
 	c.Flags().StringArrayVar(&rebuilders, "rebuilder-key", nil,
 		"the public key of somebody who makes releases again, as for --key; may be repeated")
 	c.Flags().StringVar(&want.Version, "version", "", "the version that it must have")
 	c.Flags().StringVar(&want.AtLeast, "min-version", "", "a version that it must not be older than")
 	return c
+}
+
+// A trusted says whose signatures count, as users say it.
+type trusted struct {
+	keys, roots []string
+	threshold   int
+	file        string
+}
+
+func (t *trusted) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringArrayVar(&t.keys, "key", nil,
+		"the public key that must have signed: a `file`, env://VARIABLE, or NAME://ID of a plugin; may be repeated")
+	f.IntVar(&t.threshold, "threshold", 1, "how many of the owners of the keys of --key must have signed")
+	f.StringVar(&t.file, "trust", "", "a `file` that says whose signatures count, and when; --key names who must have signed it")
+	f.StringArrayVar(&t.roots, "timestamp-root", nil,
+		"a `file` with the root certificate of a timestamp server that is believed, besides those in --trust; may be repeated")
+}
+
+// policy returns whose signatures count, or nil if nobody asks.
+func (t *trusted) policy(ctx context.Context) (*trust.Policy, error) {
+	switch {
+	case len(t.keys) == 0 && t.file != "":
+		return nil, badrequest.Mark(fmt.Errorf("--trust %s: anybody could have written it: name the public key that must have signed it by --key",
+			t.file))
+	case len(t.keys) == 0 && t.threshold != 1:
+		return nil, badrequest.Mark(errors.New("--threshold: name the keys by --key"))
+	case len(t.roots) > 0 && t.file == "":
+		return nil, badrequest.Mark(errors.New("--timestamp-root: keys alone are valid at any time; a file for --trust says when"))
+	case len(t.keys) == 0:
+		return nil, nil
+	}
+	var keys []signature.PublicKey
+	for _, name := range t.keys {
+		public, err := signature.ReadPublic(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("read the key: %w", err)
+		}
+		keys = append(keys, public)
+	}
+	policy := trust.Of(keys...)
+	policy.Threshold = t.threshold
+	if err := policy.Check(); err != nil || t.file == "" {
+		return policy, err
+	}
+	kept, err := os.UserConfigDir()
+	if err != nil {
+		return nil, fmt.Errorf("there is no place to keep which version of %s was seen: %w", t.file, err)
+	}
+	if policy, err = verify.Trusted(ctx, t.file, policy, filepath.Join(kept, "slipway", "trust")); err != nil {
+		return nil, err
+	}
+	for _, name := range t.roots {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		roots, err := timestamp.ParseRoots(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		policy.Authorities = append(policy.Authorities, roots...)
+	}
+	return policy, nil
 }
 
 // askRebuilders reads the keys of those who must have made a release again.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,8 @@ type testRun struct {
 	subtests         bool
 	integration      bool
 	all              bool
-	patched, dryRun  bool
+	own, patched     bool
+	dryRun           bool
 	words, arguments []string // packages, and what follows --
 }
 
@@ -62,8 +64,8 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 			if at := c.ArgsLenAtDash(); at >= 0 {
 				run.words, run.arguments = args[:at], args[at:]
 			}
-			if len(run.words) == 0 && !run.patched && !run.all {
-				return errors.New("name a package, or use --patched or --all")
+			if len(run.words) == 0 && !run.own && !run.patched && !run.all {
+				return errors.New("name a package, or use --own, --patched or --all")
 			}
 			return nil
 		},
@@ -83,6 +85,7 @@ The results are cached as go test caches them. The exit code is 1 if a test fail
 	flags.BoolVar(&run.integration, "integration", false, "start the release's etcd first, for k8s.io/kubernetes/test/integration/..., with "+
 		"upstream's defaults for these tests")
 	flags.BoolVar(&run.all, "all", false, "also test all packages with unit tests, as upstream's make test does")
+	flags.BoolVar(&run.own, "own", false, "also test the packages of the tree, in all of its modules")
 	flags.BoolVar(&run.patched, "patched", false, "also test what the tree's patches touch, and what imports that directly")
 	flags.BoolVarP(&run.dryRun, "dry-run", "n", false, "print which packages would be tested, and how; test nothing")
 	return c
@@ -191,6 +194,9 @@ func (o commands) testTree(ctx context.Context, p *project.Project, how kubetest
 
 // testIn runs the requested tests. It makes the copy of upstream's repository only if some of them are in it.
 func (o commands) testIn(ctx context.Context, p *project.Project, run testRun, how kubetest.Options) error {
+	if run.own {
+		run.words = append(run.words, ownWithTests(p.Sources.Names())...)
+	}
 	own, others, err := kubetest.InTree(p.Root, p.Catalog.Module, run.words)
 	if err != nil {
 		return err
@@ -233,6 +239,24 @@ func (o commands) testIn(ctx context.Context, p *project.Project, run testRun, h
 		}
 		return o.testOrPrint(ctx, s, r, run, how)
 	})
+}
+
+// ownWithTests returns patterns that name, for each module of a tree that has test files, all packages.
+func ownWithTests(files []string) []string {
+	var patterns []string
+	for _, name := range files {
+		if !strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		dir := path.Dir(name)
+		for dir != "." && !slices.Contains(files, path.Join(dir, "go.mod")) {
+			dir = path.Dir(dir)
+		}
+		if pattern := "./" + path.Join(dir, "..."); !slices.Contains(patterns, pattern) {
+			patterns = append(patterns, pattern)
+		}
+	}
+	return patterns
 }
 
 // testOrPrint tests what a request names. In a dry run it prints the command lines instead.

@@ -118,7 +118,7 @@ func (p *preparation) copyTree(ctx context.Context) error {
 		return err
 	}
 	untracked = slices.DeleteFunc(untracked, func(name string) bool {
-		return path.Ext(name) != ".patch" || path.Base(path.Dir(name)) != "patches"
+		return path.Ext(name) != ".patch" || !slices.Contains(strings.Split(path.Dir(name), "/"), "patches")
 	})
 	if len(untracked) > 0 { // a build applies them
 		return notCommitted("", untracked)

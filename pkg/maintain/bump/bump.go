@@ -7,12 +7,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
 	goversion "go/version"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/debian"
@@ -29,6 +31,10 @@ type Options struct {
 	// Targets say what moves where: "" or nothing for Kubernetes' newest patch, a version of Kubernetes, the name of something else
 	// (see Names), or NAME@VERSION.
 	Targets []string
+
+	// From is the repository that Kubernetes' modules are made of, instead of those of a module proxy: REPOSITORY or REPOSITORY#REF, see
+	// gitsource.Parse. Then Targets has at most a version of Kubernetes.
+	From string
 
 	DryRun  bool         // leave the tree as it is
 	DB      string       // of Go's vulnerabilities, for Outdated; may be empty
@@ -49,10 +55,12 @@ type Move struct {
 
 // A Report says what a bump changes.
 type Report struct {
-	Moves   []Move   `json:"moves"`
-	Patches []Patch  `json:"patches,omitempty"` // the tree's own
-	Notes   []string `json:"notes"`             // what a maintainer should know, such as what is not available
-	Files   []string `json:"files"`             // that are written or removed, sorted
+	Moves     []Move   `json:"moves"`
+	Overrides []Kept   `json:"overrides,omitempty"` // the tree's own
+	Patches   []Patch  `json:"patches,omitempty"`   // the tree's own
+	Conflicts []string `json:"conflicts,omitempty"` // files in which changes of slipway's kit and of the tree are in the same places
+	Notes     []string `json:"notes"`               // what a maintainer should know, such as what is not available
+	Files     []string `json:"files"`               // that are written or removed, sorted
 }
 
 // title says in a few words what the bump is: "Kubernetes v1.36.4".
@@ -81,6 +89,7 @@ type session struct {
 	projects []project        // in the catalog's order
 	hostGo   *toolchain.Go    // that runs here
 	proxy    *proxy
+	sums     []module.Pinned // of modules that are made of a source, which no checksum database has
 }
 
 func load(o Options) (*session, error) {
@@ -105,8 +114,10 @@ func (s *session) start(ctx context.Context) (err error) {
 	if s.hostGo, err = toolchain.Find(ctx, toolchain.Pin{Version: own.Version, Sums: own.Sums}, s.Say); err != nil {
 		return err
 	}
-	s.proxy, err = newProxy(s.hostGo)
-	return err
+	if s.proxy, err = newProxy(s.hostGo); err != nil {
+		return err
+	}
+	return s.placeSource(ctx)
 }
 
 // preparation is the work on a copy of the tree.
@@ -124,19 +135,25 @@ type preparation struct {
 	leftOut   []string          // folders of projects that the new tree does not have
 	docs      map[string]string // texts in documents, and what replaces them
 
-	patches  []patch.Series // of the tree
-	was, now *wanted        // what the components select before and after
+	upstreams map[string]map[string]string // versions without overrides, by folder and path
+	raising   string                       // the module whose override changes: nothing is generated from that
+	patches   []patch.Series               // of the tree
+	was, now  *wanted                      // what the components select before and after
 }
 
 // Run moves the tree to other versions: all of it, or nothing. The caller holds the tree's lock, and has called Recover.
 func Run(ctx context.Context, o Options) (*Report, error) {
+	return run(ctx, o, func(p *preparation) ([]step, error) { return p.parse(o.Targets) })
+}
+
+func run(ctx context.Context, o Options, parse func(*preparation) ([]step, error)) (*Report, error) {
 	s, err := load(o)
 	if err != nil {
 		return nil, err
 	}
 	p := &preparation{session: s, compileGo: s.catalog.Go.Version, required: map[string]wanted{}, before: map[string]wanted{},
-		docs: map[string]string{}}
-	steps, err := p.parse(o.Targets)
+		docs: map[string]string{}, upstreams: map[string]map[string]string{}}
+	steps, err := parse(p)
 	if err != nil {
 		return nil, err
 	}
@@ -214,28 +231,54 @@ func (p *preparation) editGoMod(folder string, edit func(*modfile.File) error) e
 
 // require rewrites the go.mod in a folder.
 func (p *preparation) require(folder string, want wanted) error {
+	want, err := p.overridden(folder, want)
+	if err != nil {
+		return err
+	}
 	p.required[folder] = want
 	return p.editGoMod(folder, want.rewrite)
 }
 
 // finish updates what follows from the rest: go.sum files, generated files, versions in documents.
 func (p *preparation) finish(ctx context.Context) error {
+	if len(p.Conflicts) > 0 { // what follows from files that people have to finish first
+		return nil
+	}
 	for _, folder := range p.leftOut {
 		if err := p.draft.DropProject(folder); err != nil {
 			return err
 		}
 	}
-	if err := p.write(catalog.File, p.draft.Bytes()); err != nil {
+	folders := slices.Sorted(maps.Keys(p.required))
+	g, tidyCtx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, folder := range folders {
+		p.Say("go mod tidy in " + folder)
+		g.Go(func() error {
+			if err := p.tidy(tidyCtx, folder); err != nil {
+				return fmt.Errorf("%s: %w", folder, err)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	for _, folder := range slices.Sorted(maps.Keys(p.required)) {
-		p.Say("go mod tidy in " + folder)
-		if err := p.tidy(ctx, folder); err != nil {
-			return fmt.Errorf("%s: %w", folder, err)
-		}
+	for _, folder := range folders {
 		if err := p.compare(folder, p.required[folder]); err != nil {
 			return err
 		}
+	}
+	if p.raising != "" {
+		if err := p.showRaised(); err != nil {
+			return err
+		}
+	}
+	if err := p.settleOverrides(); err != nil {
+		return err
+	}
+	if err := p.write(catalog.File, p.draft.Bytes()); err != nil {
+		return err
 	}
 	if err := p.writeDocs(ctx); err != nil {
 		return err
@@ -243,11 +286,15 @@ func (p *preparation) finish(ctx context.Context) error {
 	if changed, added, err := p.changes(ctx); err != nil || len(changed)+len(added) == 0 {
 		return err
 	}
-	if err := p.checkPatches(ctx); err != nil {
-		return err
+	if len(p.required) > 0 { // otherwise the code that they change is the same
+		if err := p.checkPatches(ctx); err != nil {
+			return err
+		}
 	}
-	if err := p.withoutConflicts(ctx, func() error { return p.generate(ctx) }); err != nil {
-		return err
+	if p.raising == "" {
+		if err := p.withoutConflicts(ctx, func() error { return p.generate(ctx) }); err != nil {
+			return err
+		}
 	}
 	_, err := catalog.Load(copyDir(p.Root))
 	return err
@@ -261,6 +308,9 @@ func (p *preparation) tidy(ctx context.Context, folder string) error {
 	}
 	if goversion.Compare("go"+m.Go, p.hostGo.Version) > 0 {
 		return fmt.Errorf("its go.mod asks for Go %s, and %s is here", m.Go, p.hostGo.Version)
+	}
+	if err := addSums(p.file(folder), p.sums); err != nil {
+		return err
 	}
 	if _, err = runner(p.hostGo)(ctx, p.file(folder), "mod", "tidy"); err == nil {
 		return nil

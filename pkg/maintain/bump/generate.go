@@ -19,7 +19,9 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/tail"
+	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/folder"
+	"slipway.build/pkg/tree/stamp"
 )
 
 // compiled are files in the tree's folder for state with which make need not compile the targets again.
@@ -31,6 +33,10 @@ func (p *preparation) generate(ctx context.Context) error {
 		return nil
 	}
 	p.Say("generating files")
+	c, err := catalog.Load(copyDir(p.Root))
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(p.file(folder.State), 0o777); err != nil {
 		return err
 	}
@@ -44,6 +50,10 @@ func (p *preparation) generate(ctx context.Context) error {
 		name, _, _ := strings.Cut(kv, "=")
 		return strings.HasPrefix(name, "MAKE") || name == "MFLAGS" // of the make that may have started this process
 	})
+	// The copy is no repository, which would say its version. What is generated does not depend on it.
+	cmd.Env = append(cmd.Env, stamp.Environ(stamp.Stamp{
+		Version: c.Kubernetes, Commit: p.commit, TreeState: "clean", Date: time.Unix(0, 0),
+	})...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	child.Group(cmd) // with make's children, which would go on in the copy
 	cmd.Cancel = func() error { return child.SignalGroup(cmd, syscall.SIGTERM) }

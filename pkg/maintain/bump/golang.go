@@ -81,7 +81,9 @@ func (p *preparation) moveGo(ctx context.Context, version, why string) error {
 	p.move("Go", pinned.Version, version, why)
 	p.compileGo = version
 	p.docs[pinned.Version] = version
-	return p.setGo(ctx, catalog.Toolchain{Version: version, Sums: sums})
+	moved := p.catalog.Go
+	moved.Version, moved.Sums = version, sums
+	return p.setGo(ctx, moved)
 }
 
 // setGo writes the Go that compiles, and, if that is too old for slipway itself, the one that compiles slipway.

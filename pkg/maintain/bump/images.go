@@ -52,7 +52,7 @@ func (p *preparation) moveTestImages(ctx context.Context, u *upstream) error {
 		return err
 	}
 	for at, im := range p.catalog.Images {
-		if !im.In(catalog.Test) {
+		if !im.In(catalog.Test) || !im.Versioned() {
 			continue
 		}
 		old := testImage{im.Name, im.Version}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	goversion "go/version"
 
 	"slipway.build/pkg/make/codegen"
+	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -83,15 +85,17 @@ func (p *preparation) toKubernetes(version string) step {
 		}
 		versions := []string{version}
 		if version == "" {
-			p.Say("looking for patches of " + p.catalog.Kubernetes)
-			newer, err := p.proxy.newerPatches(ctx, kubernetes, p.catalog.Kubernetes)
-			if err != nil {
+			if versions, err = p.patchesOfKubernetes(ctx); err != nil {
 				return err
 			}
-			versions = append([]string{p.catalog.Kubernetes}, newer...)
 		}
 		for i, version := range slices.Backward(versions) {
 			p.Say("fetching Kubernetes " + version)
+			if p.catalog.Source != (catalog.Source{}) && version == p.catalog.Kubernetes {
+				if err := p.compareSource(ctx); err != nil {
+					return err
+				}
+			}
 			u, err := p.proxy.fetchKubernetes(ctx, version, needed)
 			if i > 0 && unusable(err) {
 				p.note("Kubernetes %s is newer, but %v", version, err)
@@ -100,10 +104,33 @@ func (p *preparation) toKubernetes(version string) step {
 			if err != nil {
 				return err
 			}
-			return p.moveKubernetes(ctx, u)
+			return errors.Join(p.moveKubernetes(ctx, u), p.setSource(catalog.Source{}))
 		}
 		return nil
 	}
+}
+
+// patchesOfKubernetes returns the tree's version and the newer patches of its minor, oldest first. A tree with a source has a version that
+// need not be on a proxy, and may be a pre-release: then the tree's is not among them.
+func (p *preparation) patchesOfKubernetes(ctx context.Context) ([]string, error) {
+	current := p.catalog.Kubernetes
+	p.Say("looking for patches of " + current)
+	release, _, pre := strings.Cut(current, "-")
+	newer, err := p.proxy.newerPatches(ctx, kubernetes, release)
+	if err != nil || !pre && p.catalog.Source == (catalog.Source{}) {
+		return append([]string{current}, newer...), err
+	}
+	released, err := p.proxy.look(ctx, kubernetes+"@"+release)
+	if err != nil {
+		return nil, err
+	}
+	if len(released) == 1 && released[0].Error == nil {
+		newer = append([]string{release}, newer...)
+	}
+	if len(newer) == 0 {
+		return nil, fmt.Errorf("no module proxy has Kubernetes %s or a newer patch: name a version", release)
+	}
+	return newer, nil
 }
 
 // moveKubernetes moves all that belongs together.
@@ -132,6 +159,9 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 		return err
 	}
 	if err := p.moveGenerators(u); err != nil {
+		return err
+	}
+	if err := p.moveExamples(u); err != nil {
 		return err
 	}
 	if err := p.moveProjects(ctx, u); err != nil {
@@ -185,14 +215,30 @@ func (p *preparation) moveComponents(ctx context.Context, from string, u *upstre
 	if err := p.followGoLine(u.want.Go); err != nil {
 		return err
 	}
-	p.now = &wanted{Versions: maps.Clone(u.want.Versions), Go: u.want.Go}
-	for _, m := range u.want.Replace {
-		p.now.Versions[m.Path] = m.Version
-	}
+	p.follow(u.want)
 	if err := p.require(p.catalog.Module, u.want); err != nil {
 		return err
 	}
 	return p.adaptImports(p.catalog.Module, append(u.staging, u.fetched))
+}
+
+// follow makes other modules follow what a Kubernetes selects.
+func (p *preparation) follow(want wanted) {
+	p.now = &wanted{Versions: maps.Clone(want.Versions), Go: want.Go}
+	for _, m := range want.Replace {
+		p.now.Versions[m.Path] = m.Version
+	}
+}
+
+// examples is the folder of the module with programs that show how to use Kubernetes.
+const examples = "examples"
+
+// moveExamples moves the examples to the versions of the components, if the tree has any.
+func (p *preparation) moveExamples(u *upstream) error {
+	if _, err := os.Stat(p.file(examples + "/go.mod")); os.IsNotExist(err) {
+		return nil
+	}
+	return p.require(examples, wanted{Go: u.want.Go, Godebug: u.want.Godebug, Own: []string{"k8s.io/client-go"}, Versions: p.now.Versions})
 }
 
 // moveProjects moves the other projects to the versions that Kubernetes names, or that fit.

@@ -33,13 +33,13 @@ func newProxy(g *toolchain.Go) (*proxy, error) {
 
 func (p *proxy) close() { _ = os.RemoveAll(p.dir) }
 
-// runner returns a function that runs a Go in a folder, and returns what that prints, also if it fails.
-func runner(g *toolchain.Go) func(ctx context.Context, dir string, args ...string) ([]byte, error) {
+// runner returns a function that runs a Go in a folder, with more variables, and returns what that prints, also if it fails.
+func runner(g *toolchain.Go, env ...string) func(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return func(ctx context.Context, dir string, args ...string) ([]byte, error) {
 		var stdout bytes.Buffer
 		var stderr tail.Lines
 		c := g.Command(ctx, dir, "", "", args...)
-		c.Env = append(c.Env, "GOFLAGS=-mod=mod")
+		c.Env = append(append(c.Env, "GOFLAGS=-mod=mod"), env...)
 		c.Stdout, c.Stderr = &stdout, &stderr
 		err := c.Run()
 		switch {
@@ -159,4 +159,30 @@ func (f *fetched) read(goMod, infoFile string) error {
 		return fmt.Errorf("%s: %w", infoFile, err)
 	}
 	return nil
+}
+
+// goMods reads the go.mod files of versions, without their code.
+func (p *proxy) goMods(ctx context.Context, modules []requirement) ([]*modfile.File, error) {
+	args := []string{"list", "-m", "-json=Path,Version,GoMod"}
+	for _, m := range modules {
+		args = append(args, m.String())
+	}
+	out, err := p.run(ctx, p.dir, args...)
+	if err != nil {
+		return nil, err
+	}
+	found, err := decode[struct{ Path, Version, GoMod string }](out)
+	var files []*modfile.File
+	for _, f := range found {
+		data, err := os.ReadFile(f.GoMod)
+		if err != nil {
+			return nil, fmt.Errorf("read the go.mod of %s@%s: %w", f.Path, f.Version, err)
+		}
+		file, err := modfile.ParseLax(f.GoMod, data, nil)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, err
 }

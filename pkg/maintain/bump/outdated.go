@@ -19,6 +19,7 @@ import (
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/govulns"
 	"slipway.build/pkg/mechanism/tail"
+	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -33,6 +34,8 @@ type Item struct {
 	Note   string `json:"note,omitempty"`   // such as why the newest cannot be looked up
 
 	Mends []string `json:"mends,omitempty"` // known vulnerabilities that Should mends, or without a newer one, Newest
+
+	Overrides []catalog.Override `json:"overrides,omitempty"` // of modules, which mend others
 
 	folder  string   // of the go.mod whose modules the item decides
 	modules []string // paths of modules that have the item's version

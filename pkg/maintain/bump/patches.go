@@ -12,7 +12,7 @@ import (
 // A Patch says what becomes of a patch of the tree in another version.
 type Patch struct {
 	Name    string `json:"name"`    // relative to the root, with slashes
-	Project string `json:"project"` // folder below images; "" is Kubernetes
+	Project string `json:"project"` // as patch.Series.Name says it: "" is Kubernetes
 	Verdict string `json:"verdict"` // as patch.Verdict says it
 	Offset  int    `json:"offset,omitempty"`
 	Why     string `json:"why,omitempty"` // it conflicts, or has no effect
@@ -48,7 +48,7 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 			return err
 		}
 		for _, r := range reports {
-			state := Patch{Name: r.Patch.Name, Project: s.Project, Verdict: r.Verdict.String(), Offset: r.Offset()}
+			state := Patch{Name: r.Patch.Name, Project: patch.SeriesOf(r.Patch.Name).Name(), Verdict: r.Verdict.String(), Offset: r.Offset()}
 			if err := r.Err(); err != nil {
 				state.Unusable = true
 				why := strings.TrimPrefix(err.Error(), "patch "+r.Patch.Name+" ")
@@ -66,7 +66,7 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 func (p *preparation) withoutConflicts(ctx context.Context, f func() error) error {
 	args := []string{"restore", "--worktree", "--"}
 	for _, state := range p.Patches {
-		if folder := (patch.Series{Project: state.Project}).Dir(); state.Unusable && !slices.Contains(args, folder) {
+		if folder := patch.SeriesNamed(state.Project).Dir(); state.Unusable && !slices.Contains(args, folder) {
 			args = append(args, folder)
 			if err := os.RemoveAll(p.file(folder)); err != nil {
 				return err

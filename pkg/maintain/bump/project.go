@@ -1,10 +1,14 @@
 package bump
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,15 +39,7 @@ func (pr project) at(version string) []requirement {
 }
 
 // folders lists the modules of other projects, in the catalog's order.
-func folders(c *catalog.Catalog) []string {
-	var found []string
-	for _, b := range c.Binaries {
-		if !c.IsComponent(b) && !slices.Contains(found, b.Module) {
-			found = append(found, b.Module)
-		}
-	}
-	return found
-}
+func folders(c *catalog.Catalog) []string { return c.GoModules()[1:] }
 
 func (s *session) project(folder string) (project, error) {
 	pr := project{name: path.Base(folder), folder: folder}
@@ -52,43 +48,18 @@ func (s *session) project(folder string) (project, error) {
 		return pr, err
 	}
 	pr.goMod, pr.goLine = m, m.Go
-	add := func(r module.Requirement) {
-		if !slices.Contains(pr.modules, r.Path) && r.Folder() == "" {
-			pr.modules, pr.version = append(pr.modules, r.Path), r.Version
-		}
+	for _, r := range s.catalog.ProjectModules(m) {
+		pr.modules, pr.version = append(pr.modules, r.Path), r.Version
 	}
-	for _, b := range s.catalog.Binaries {
-		if b.Module != folder {
-			continue
-		}
-		for _, im := range s.catalog.Images {
-			if im.Binary == b.Name && im.Addon() && !im.In(catalog.Test) {
-				pr.images = append(pr.images, im)
-			}
-		}
-		if provider, ok := m.Provider(b.Package); ok {
-			add(provider)
-		}
-	}
-	if len(pr.modules) > 0 || len(pr.images) == 0 {
-		return pr, nil
-	}
-	// A main package of our own, such as CoreDNS's: the project is what it requires in the image's version.
-	pr.version = pr.images[0].Version
-	for _, r := range m.Requires {
-		if r.Direct && r.Version == versionOf(pr.images[0].Version) {
-			add(r)
-		}
+	pr.images = s.catalog.ProjectImages(folder)
+	if len(pr.modules) == 0 && len(pr.images) > 0 {
+		pr.version = pr.images[0].Version
 	}
 	return pr, nil
 }
 
-// versionOf returns the module version that an image's version names: v3.7.0 for 3.7.0-0, where the last number counts builds of
-// the image.
-func versionOf(image string) string {
-	version, _, _ := strings.Cut(image, "-")
-	return "v" + strings.TrimPrefix(version, "v")
-}
+// versionOf returns the module version that an image's version names.
+func versionOf(image string) string { return catalog.ModuleVersion(image) }
 
 // A tooNewError says that a version of a project cannot be compiled.
 type tooNewError string
@@ -159,8 +130,67 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%s %s asks for Go %s, %s compiles, and no older version that is available fits", pr.name, pr.version, pr.goLine,
+	why := fmt.Sprintf("%s %s asks for Go %s, %s compiles, and no older version that is available fits", pr.name, pr.version, pr.goLine,
 		p.compileGo)
+	if !p.onlyAddons(pr) {
+		return errors.New(why)
+	}
+	if err := p.leaveOutAddons(pr, why); err != nil {
+		return err
+	}
+	return p.leaveOut(pr, why)
+}
+
+// onlyAddons reports whether a release holds a project's programs in images of addons alone.
+func (p *preparation) onlyAddons(pr project) bool {
+	for _, b := range p.catalog.Binaries {
+		if b.Module == pr.folder && (len(b.Sets) > 0 || slices.ContainsFunc(p.catalog.Images, func(im catalog.Image) bool {
+			return slices.Contains(im.Binaries(), b.Name) && !im.In(catalog.Addons)
+		})) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaveOutAddons removes the addons whose manifests name an image with a project's programs.
+func (p *preparation) leaveOutAddons(pr project, why string) error {
+	for _, a := range p.catalog.Addons {
+		if _, err := os.Stat(p.file(a.Folder())); err != nil {
+			continue // it is left out
+		}
+		names, err := p.imagesNamedBy(a)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(p.catalog.Binaries, func(b catalog.Binary) bool {
+			return b.Module == pr.folder && slices.ContainsFunc(names, func(im catalog.Image) bool { return slices.Contains(im.Binaries(), b.Name) })
+		}) {
+			continue
+		}
+		if err := errors.Join(p.draft.DropAddon(a.Name), os.RemoveAll(p.file(a.Folder()))); err != nil {
+			return err
+		}
+		p.move("addon "+a.Name, "", "left out", why)
+	}
+	return nil
+}
+
+// imagesNamedBy returns the images that manifests of an addon name.
+func (p *preparation) imagesNamedBy(a catalog.Addon) (named []catalog.Image, err error) {
+	err = filepath.WalkDir(p.file(a.Folder()), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		for _, im := range p.catalog.Images {
+			if bytes.Contains(data, []byte("/"+im.Name+":")) {
+				named = append(named, im)
+			}
+		}
+		return err
+	})
+	return named, err
 }
 
 // leaveOut removes a project from the tree. The catalog loses it at the end: until then, positions of images count.

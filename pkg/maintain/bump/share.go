@@ -53,7 +53,8 @@ func (w *wanted) share(components *wanted) {
 // onlyTests reports whether a project's programs are for tests alone: these take upstream's versions of everything.
 func (p *preparation) onlyTests(pr project) bool {
 	return len(pr.images) == 0 && !slices.ContainsFunc(p.catalog.Binaries, func(b catalog.Binary) bool {
-		return b.Module == pr.folder && slices.ContainsFunc(b.Sets, func(set catalog.Set) bool { return set != catalog.Test })
+		return b.Module == pr.folder && (slices.ContainsFunc(b.Sets, func(set catalog.Set) bool { return set != catalog.Test }) ||
+			slices.ContainsFunc(p.catalog.Images, func(im catalog.Image) bool { return !im.In(catalog.Test) && slices.Contains(im.With, b.Name) }))
 	})
 }
 
@@ -80,10 +81,13 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 	if err != nil {
 		return err
 	}
-	want := p.wantedBy(pr, modules, p.now)
+	want, err := p.overridden(pr.folder, p.wantedBy(pr, modules, p.now))
+	if err != nil {
+		return err
+	}
 	for path, version := range selection(pr.goMod).Versions {
 		if w := want.Versions[path]; w != "" && w != version {
-			return p.require(pr.folder, want)
+			return p.require(pr.folder, p.wantedBy(pr, modules, p.now))
 		}
 	}
 	return nil

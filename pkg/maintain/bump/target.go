@@ -23,11 +23,12 @@ const (
 	nameKubernetes = "kubernetes"
 	nameGo         = "go"
 	nameDebian     = "debian"
+	nameSlipway    = "slipway"
 )
 
-// Names lists what a target can name: Go, Debian's packages, and the other projects of a tree.
+// Names lists what a target can name: Go, Debian's packages, slipway, and the other projects of a tree.
 func Names(c *catalog.Catalog) []string {
-	names := []string{nameKubernetes, nameGo, nameDebian}
+	names := []string{nameKubernetes, nameGo, nameDebian, nameSlipway}
 	for _, folder := range folders(c) {
 		names = append(names, strings.TrimPrefix(folder, "images/"))
 	}
@@ -41,8 +42,14 @@ var (
 
 // parse turns targets into steps.
 func (p *preparation) parse(targets []string) ([]step, error) {
+	if p.From != "" {
+		return p.parseFrom(targets)
+	}
 	if len(targets) == 0 {
 		return []step{p.toKubernetes("")}, nil
+	}
+	if len(targets) == 2 && targets[0] == nameSlipway && likeNumber.MatchString(targets[1]) {
+		targets = []string{nameSlipway + "@" + targets[1]}
 	}
 	var steps []step
 	for _, target := range targets {
@@ -51,6 +58,9 @@ func (p *preparation) parse(targets []string) ([]step, error) {
 			return nil, badrequest.Mark(err)
 		}
 		steps = append(steps, s)
+	}
+	if len(steps) > 1 && slices.ContainsFunc(targets, isSlipway) {
+		return nil, badrequest.Mark(errors.New("a new slipway may move things in another way: bump it alone"))
 	}
 	if len(steps) > 1 && slices.ContainsFunc(targets, isKubernetes) {
 		return nil, badrequest.Mark(errors.New("a bump of Kubernetes moves the other projects, too: bump it alone"))
@@ -61,6 +71,11 @@ func (p *preparation) parse(targets []string) ([]step, error) {
 func isKubernetes(target string) bool {
 	name, _, _ := strings.Cut(target, "@")
 	return target == "" || name == nameKubernetes || likeNumber.MatchString(target)
+}
+
+func isSlipway(target string) bool {
+	name, _, _ := strings.Cut(target, "@")
+	return name == nameSlipway
 }
 
 func (p *preparation) parseOne(target string) (step, error) {
@@ -77,7 +92,14 @@ func (p *preparation) parseOne(target string) (step, error) {
 		if semver.Canonical(version) != version || semver.Major(version) != "v1" {
 			return nil, fmt.Errorf("%q is not a version of Kubernetes like v1.37.1", version)
 		}
+		if err := catalog.CheckKubernetes(version); err != nil {
+			return nil, err
+		}
 		return p.toKubernetes(version), nil
+	case name == nameSlipway && hasVersion && semver.Canonical(version) != version:
+		return nil, fmt.Errorf("%q is not a version of slipway like v0.2.0", version)
+	case name == nameSlipway:
+		return p.toSlipway(version), nil
 	case name == nameDebian && hasVersion:
 		return nil, errors.New("packages of Debian have no common version: each moves to the one that the mirrors have")
 	case name == nameDebian:

@@ -20,6 +20,7 @@ import (
 	"slipway.build/pkg/mechanism/child/childtest"
 	"slipway.build/pkg/mechanism/gotest"
 	"slipway.build/pkg/mechanism/report"
+	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
 )
 
@@ -349,5 +350,29 @@ func TestMissingProgramsAreNamed(t *testing.T) {
 	_, err := (&kubetest.Sources{}).Run(t.Context(), kubetest.Request{}, options)
 	if err == nil || !strings.Contains(err.Error(), "-race needs a C compiler") || !strings.Contains(err.Error(), "name another in CC") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestModulesThatOnlyTestsImportHaveUpstreamsSums(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	kubernetes, only, err := kubetest.TestModules(t.Context(), kubetest.Tree{Root: w.root, Components: "cmd", Go: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, m := range kubernetes {
+		paths = append(paths, m.Path)
+	}
+	if diff := cmp.Diff([]string{"k8s.io/kubernetes", "k8s.io/api"}, paths); diff != "" {
+		t.Errorf("Kubernetes' modules (-want +got):\n%s", diff)
+	}
+	want := []module.Pinned{{
+		Version:  module.Version{Path: "sigs.k8s.io/randfill", Version: "v1.0.0"},
+		Sum:      "h1:RotmAzHEt3gvN41IZbLaRYmuSyETE9YpL2zbwuf3BTk=",
+		GoModSum: "h1:wdp8RAWnI9vMBxBlvioJcuqwfYV9iXd6vLItQ36Ofus=",
+	}}
+	if diff := cmp.Diff(want, only); diff != "" {
+		t.Errorf("others (-want +got):\n%s", diff)
 	}
 }

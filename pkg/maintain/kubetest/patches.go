@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"slipway.build/pkg/make/upstream"
-	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
 )
@@ -26,7 +25,7 @@ type Generator struct {
 }
 
 // change returns the change that the tree's patches for Kubernetes make to the copy of its repository.
-func (t Tree) change(mod *module.Module, from *upstream.Repository) (upstream.Change, error) {
+func (t Tree) change(mod *module.Module) (upstream.Change, error) {
 	patches, err := patch.LoadProject(t.Root, "")
 	if err != nil || len(patches) == 0 {
 		return upstream.Change{}, err
@@ -38,27 +37,37 @@ func (t Tree) change(mod *module.Module, from *upstream.Repository) (upstream.Ch
 	}
 	return upstream.Change{
 		Key: hex.EncodeToString(key.Sum(nil)),
-		Make: func(ctx context.Context, copied string) error {
+		Make: func(ctx context.Context, copied string) (map[string]upstream.File, error) {
 			repository, err := patch.KubernetesRepository(mod)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			overlay := patch.NewOverlay(repository, patch.Dir(copied))
 			if err := apply(overlay, patches); err != nil {
-				return err
+				return nil, err
 			}
-			if t.Generator.Run != nil {
-				tmp, err := os.MkdirTemp(copied, "tmp-") // removed with the unfinished copy after a kill
-				if err != nil {
-					return err
-				}
-				if err := errors.Join(t.Generator.Run(ctx, overlay, tmp), os.RemoveAll(tmp)); err != nil {
-					return err
-				}
+			if err := t.generate(ctx, overlay); err != nil {
+				return nil, err
 			}
-			return write(overlay.Changes(), copied)
+			files := map[string]upstream.File{}
+			for name, c := range overlay.Changes() {
+				files[name] = upstream.File{Data: c.Data, Exec: c.Exec, Removed: c.Removed}
+			}
+			return files, nil
 		},
 	}, nil
+}
+
+// generate generates code whose sources are patched.
+func (t Tree) generate(ctx context.Context, patched *patch.Overlay) error {
+	if t.Generator.Run == nil {
+		return nil
+	}
+	tmp := filepath.Join(t.Root, filepath.FromSlash(Folder), "generate.tmp") // one name: a killed run may have left it
+	if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o777)); err != nil {
+		return err
+	}
+	return errors.Join(t.Generator.Run(ctx, patched, tmp), os.RemoveAll(tmp))
 }
 
 // Patched reports whether the tree has patches for Kubernetes.
@@ -80,33 +89,6 @@ func apply(overlay *patch.Overlay, patches []*patch.Patch) error {
 		}
 	}
 	return errors.Join(conflicts...)
-}
-
-// write writes changed files below a folder.
-func write(changes map[string]patch.Change, dir string) error {
-	for name, change := range changes {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if change.Removed {
-			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			continue
-		}
-		perm := fs.FileMode(0o644)
-		if info, err := os.Stat(file); err == nil {
-			perm = info.Mode().Perm()
-		}
-		if change.Exec {
-			perm |= 0o111
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			return err
-		}
-		if err := atomicfile.WriteFile(file, change.Data, perm); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Touched returns the import paths of packages in which the tree's patches for Kubernetes change files, and these files as they are

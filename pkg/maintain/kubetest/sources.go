@@ -80,7 +80,7 @@ func Open(ctx context.Context, t Tree) (*Sources, error) {
 		versions[m.Path] = cmp.Or(versions[m.Path], m.Version.Version)
 	}
 	s.Missing = repository.Missing
-	change, err := t.change(mod, repository)
+	change, err := t.change(mod)
 	if err != nil {
 		return nil, err
 	}

@@ -94,8 +94,8 @@ func Run(ctx context.Context, s *kubetest.Sources, r kubetest.Request, o Options
 		}
 	}
 	if len(l.touched) > 0 {
-		o.Say("checking imports and feature gates")
-		more, err := runPrograms(ctx, s, l.touched)
+		o.Say("checking imports, feature gates and fields of the API")
+		more, err := l.runPrograms(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,9 @@ type linter struct {
 	dir      string                  // of the link to this program
 	flags    []string                // of go vet
 	upstream []string                // patterns of packages in the components' module, with upstream's repository
-	touched  []string                // packages that patches change
+	touched  []string                // folders, as import paths, in which patches change files
+	found    []string                // packages of the components' module and of upstream's that have files for a platform
+	gates    bool                    // patches may change feature gates
 	changed  map[string]map[int]bool // lines that patches add or change, by paths in upstream's repository
 	lines    map[string][]string     // of files that have problems
 	problems []Problem
@@ -139,6 +141,7 @@ func prepare(s *kubetest.Sources, o Options) (*linter, error) {
 			return nil, err
 		}
 		l.changed[name] = changedLines(old, now)
+		l.gates = l.gates || defineGates(name, old, now)
 	}
 	folder := filepath.Join(s.Root, filepath.FromSlash(kubetest.Folder))
 	program, err := os.Executable()
@@ -171,7 +174,7 @@ func (l *linter) vet(ctx context.Context, on catalog.Platform, dir string, patte
 		return l.Go.Command(ctx, filepath.Join(l.Root, filepath.FromSlash(dir)), on.OS, on.Arch, append([]string{verb}, args...)...)
 	}
 	// go vet fails for a package without files for the platform.
-	list := command("list", slices.Concat([]string{"-e", "-tags=" + strings.Join(l.Tags, ","),
+	list := command("list", slices.Concat([]string{"-e", "-find", "-tags=" + strings.Join(l.Tags, ","),
 		"-f={{if or .GoFiles .CgoFiles .InvalidGoFiles .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, patterns)...)
 	var stderr tail.Lines
 	list.Stderr = &stderr
@@ -190,6 +193,9 @@ func (l *linter) vet(ctx context.Context, on catalog.Platform, dir string, patte
 		return nil
 	}
 	packages := slices.Sorted(maps.Keys(dirs))
+	if dir == "" {
+		l.found = append(l.found, packages...)
+	}
 	l.Say("analyzing what is compiled for " + on.String())
 	var stdout, messages bytes.Buffer
 	cmd := command("vet", slices.Concat(l.flags, packages)...)

@@ -130,6 +130,25 @@ func TestUpstreamWithoutRulesIsAnError(t *testing.T) {
 	}
 }
 
+func TestPatchesOfFeatureGates(t *testing.T) {
+	code := []byte("package features\n\nimport \"k8s.io/component-base/featuregate\"\n")
+	for _, tt := range []struct {
+		name     string
+		old, now []byte
+		want     bool
+	}{
+		{name: "pkg/thing/thing.go", old: []byte("package thing\n"), now: []byte("package thing\n\nvar x int\n")},
+		{name: "pkg/features/kube_features.go", old: code, now: code, want: true},
+		{name: "pkg/features/new.go", now: code, want: true},
+		{name: "pkg/features/gone.go", old: code, want: true},
+		{name: "test/compatibility_lifecycle/reference/versioned_feature_list.yaml", now: []byte("- name: A\n"), want: true},
+	} {
+		if got := defineGates(tt.name, tt.old, tt.now); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}
+
 func TestChangedLines(t *testing.T) {
 	for _, tt := range []struct {
 		old, now string

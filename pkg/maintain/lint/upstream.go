@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,7 +17,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/mechanism/tail"
 )
 
@@ -104,26 +104,39 @@ type program struct {
 	problems *regexp.Regexp // finds what it prints of each problem
 }
 
-// programs are upstream's, as hack/verify-import-boss.sh and hack/verify-featuregates.sh run them.
-var programs = []program{
-	{"import-boss", "./cmd/import-boss", nil, regexp.MustCompile(`(?m)^ERROR: (.*)$`)},
-	{"feature-gates", "./test/compatibility_lifecycle", []string{"feature-gates", "verify"},
-		regexp.MustCompile(`(?s)Failed to verify (.*?)(?:exit status \d+\s*)?$`)},
+// These are upstream's, as hack/verify-import-boss.sh and hack/verify-featuregates.sh run them.
+var (
+	importBoss   = program{"import-boss", "./cmd/import-boss", nil, regexp.MustCompile(`(?m)^ERROR: (.*)$`)}
+	featureGates = program{"feature-gates", "./test/compatibility_lifecycle", []string{"feature-gates", "verify"},
+		regexp.MustCompile(`(?s)Failed to verify (.*?)(?:exit status \d+\s*)?$`)}
+)
+
+// defineGates reports whether a file, as it was or as patches make it, may define feature gates, or is part of what upstream compares them
+// with. Upstream's program looks at files that import the package alone.
+func defineGates(name string, versions ...[]byte) bool {
+	return strings.HasPrefix(name, strings.TrimPrefix(featureGates.folder, "./")+"/") ||
+		slices.ContainsFunc(versions, func(data []byte) bool { return bytes.Contains(data, []byte(`"k8s.io/component-base/featuregate"`)) })
 }
 
 // complaint matches an error in klog's format. import-boss logs that it could not load packages, and then ends as if it had found nothing.
 var complaint = regexp.MustCompile(`(?m)^[EF]\d{4} .+$`)
 
-// runPrograms runs upstream's programs about packages of Kubernetes.
-func runPrograms(ctx context.Context, s *kubetest.Sources, packages []string) ([]Problem, error) {
+// runPrograms runs upstream's programs about what patches change.
+func (l *linter) runPrograms(ctx context.Context) ([]Problem, error) {
+	var programs []program
+	boss := importBoss
+	boss.args = slices.DeleteFunc(slices.Clone(l.touched), func(pkg string) bool { return !slices.Contains(l.found, pkg) })
+	if len(boss.args) > 0 {
+		programs = append(programs, boss)
+	}
+	if l.gates {
+		programs = append(programs, featureGates)
+	}
 	var problems []Problem
 	for _, p := range programs {
-		args := append([]string{"run", "-buildvcs=false", "-trimpath", "-tags=" + strings.Join(s.Tags, ","), p.folder}, p.args...)
-		if p.args == nil {
-			args = append(args, packages...)
-		}
-		cmd := s.Go.Command(ctx, s.Repository, "", "", args...)
-		cmd.Env = append(cmd.Env, "GOWORK="+filepath.Join(s.Repository, "go.work"))
+		args := append([]string{"run", "-buildvcs=false", "-trimpath", "-tags=" + strings.Join(l.Tags, ","), p.folder}, p.args...)
+		cmd := l.Go.Command(ctx, l.Repository, "", "", args...)
+		cmd.Env = append(cmd.Env, "GOWORK="+filepath.Join(l.Repository, "go.work"))
 		out, err := cmd.CombinedOutput()
 		found := p.problems.FindAllStringSubmatch(string(out), -1)
 		if line := complaint.Find(out); line != nil {
@@ -136,7 +149,7 @@ func runPrograms(ctx context.Context, s *kubetest.Sources, packages []string) ([
 			return nil, last.Explain(fmt.Errorf("upstream's %s: %w", strings.TrimPrefix(p.folder, "./"), err))
 		}
 		for _, text := range found {
-			message := strings.ReplaceAll(strings.TrimSpace(text[1]), s.Repository+string(filepath.Separator), "")
+			message := strings.ReplaceAll(strings.TrimSpace(text[1]), l.Repository+string(filepath.Separator), "")
 			problems = append(problems, Problem{Check: p.check, Message: message})
 		}
 	}

@@ -69,7 +69,7 @@ func (w *Workspace) Edit(ctx context.Context, force bool) (*Edited, error) {
 	if err != nil {
 		return nil, err
 	}
-	up, err := w.upstream(ctx)
+	up, err := w.upstream(ctx, patches)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (w *Workspace) Edit(ctx context.Context, force bool) (*Edited, error) {
 
 // layOut prepares a copy under another name, and replaces the old one by it. With the record of a copy that has the same code and nothing
 // unsaved, it uses that copy again.
-func (w *Workspace) layOut(ctx context.Context, up *upstream.Repository, patches []*patch.Patch, old *record) (*Edited, error) {
+func (w *Workspace) layOut(ctx context.Context, up *source, patches []*patch.Patch, old *record) (*Edited, error) {
 	dir, err := filepath.Abs(w.Folder())
 	if err != nil {
 		return nil, err
@@ -165,11 +165,14 @@ func putBack(ctx context.Context, repo *git.Repo, rec *record, dir string) error
 }
 
 // commitUpstream makes a repository with upstream's code as its only commit.
-func (w *Workspace) commitUpstream(ctx context.Context, repo *git.Repo, up *upstream.Repository) (string, error) {
+func (w *Workspace) commitUpstream(ctx context.Context, repo *git.Repo, up *source) (string, error) {
 	if w.Progress != nil {
 		w.Progress(fmt.Sprintf("laying out %s %s", up.Path, up.Version))
 	}
 	if err := up.Copy(ctx, repo.Dir); err != nil {
+		return "", err
+	}
+	if err := w.applyBefore(repo.Dir, up.before); err != nil {
 		return "", err
 	}
 	if err := repo.Init(ctx); err != nil {
@@ -186,8 +189,36 @@ func (w *Workspace) commitUpstream(ctx context.Context, repo *git.Repo, up *upst
 	return id, err
 }
 
+// applyBefore applies patches to the files in a folder. They are edited elsewhere, and must apply.
+func (w *Workspace) applyBefore(dir string, patches []*patch.Patch) error {
+	repository, err := w.whole()
+	if err != nil {
+		return err
+	}
+	overlay := patch.NewOverlay(repository, patch.Dir(dir))
+	reports, err := overlay.Check(patches)
+	for _, r := range reports {
+		err = cmp.Or(err, r.Err())
+	}
+	if err != nil {
+		return err
+	}
+	for name, c := range overlay.Changes() {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if c.Removed {
+			err = os.RemoveAll(file)
+		} else if err = os.MkdirAll(filepath.Dir(file), 0o777); err == nil {
+			err = os.WriteFile(file, c.Data, 0o666)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // apply commits patches with git am.
-func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *upstream.Repository, patches []*patch.Patch,
+func (w *Workspace) apply(ctx context.Context, repo *git.Repo, rec *record, up *source, patches []*patch.Patch,
 	e *Edited) error {
 	repository, err := w.repository()
 	if err != nil {
@@ -280,7 +311,7 @@ func stoppedAt(ctx context.Context, repo *git.Repo, patches []*patch.Patch) erro
 
 // inModuleCache returns a function that finds a content in any version of a module that the module cache has, such as the one before
 // a bump.
-func inModuleCache(up *upstream.Repository) func(name, blob string) ([]byte, bool) {
+func inModuleCache(up *source) func(name, blob string) ([]byte, bool) {
 	return func(name, blob string) ([]byte, bool) {
 		m, rest, ok := up.Find(name)
 		if !ok || strings.Trim(blob, "0") == "" {

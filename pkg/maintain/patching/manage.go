@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	gomod "golang.org/x/mod/module"
+
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/tree/patch"
@@ -54,31 +56,52 @@ func (w *Workspace) List(ctx context.Context) ([]Listed, error) {
 
 // check applies patches to upstream's code.
 func (w *Workspace) check(ctx context.Context, patches []*patch.Patch) ([]patch.Report, error) {
-	repository, err := w.repository()
+	repository, err := w.whole()
 	if err != nil {
 		return nil, err
 	}
-	up, err := w.upstream(ctx)
+	up, err := w.upstream(ctx, patches)
 	if err != nil {
 		return nil, err
 	}
-	return patch.NewOverlay(repository, patch.Modules{Repository: repository, Dir: func(p patch.Place) (string, error) {
+	all := slices.Clone(up.before)
+	for _, p := range patches {
+		all = append(all, p.Mounted())
+	}
+	reports, err := patch.NewOverlay(repository, patch.Modules{Repository: repository, Dir: func(p patch.Place) (string, error) {
 		for _, m := range up.Modules {
 			if m.Path == p.Module || m.Dir == path.Clean(p.Folder) {
 				return m.Source, nil
 			}
 		}
 		return "", fmt.Errorf("module %s is none of %s", p.Module, up.Path)
-	}}).Check(patches)
+	}}).Check(all)
+	if err != nil {
+		return nil, err
+	}
+	reports = reports[len(up.before):]
+	for i := range reports {
+		reports[i].Patch = patches[i]
+	}
+	return reports, nil
 }
 
 // Added is the result of Add.
 type Added struct {
 	Patch      string          `json:"patch"` // its file, relative to the tree's root
+	Title      string          `json:"title,omitempty"`
 	Verdict    string          `json:"verdict"`
 	Offset     int             `json:"offset"` // as in Listed
 	PassedOver []patch.Skipped `json:"passedOver,omitempty"`
 }
+
+// A NothingError says that adding a patch would change nothing.
+type NothingError struct {
+	text     string
+	Upstream bool // the code has the change; false if the tree has the patch
+}
+
+func (e *NothingError) Error() string { return e.text }
 
 // Add adds a patch as the last one. It keeps the name if that sorts last, and otherwise puts a number before it. With force, it adds a
 // patch even if that does not apply, for Edit to resolve.
@@ -101,7 +124,7 @@ func (w *Workspace) Add(ctx context.Context, name string, data []byte, force boo
 	}
 	for base, have := range files {
 		if bytes.Equal(have, data) {
-			return nil, fmt.Errorf("%s is this patch already", path.Join(folder, base))
+			return nil, &NothingError{path.Join(folder, base) + " is this patch already", false}
 		}
 	}
 	base, err := newName(slices.Sorted(maps.Keys(files)), name, p)
@@ -111,7 +134,7 @@ func (w *Workspace) Add(ctx context.Context, name string, data []byte, force boo
 	if err := w.Unsaved(ctx); err != nil && !force {
 		return nil, err
 	}
-	p.Name = path.Join(folder, base)
+	p.Name, p.Project, p.Module = path.Join(folder, base), w.series().Project, w.series().Module
 	before, err := w.load()
 	if err != nil {
 		return nil, err
@@ -125,10 +148,21 @@ func (w *Workspace) Add(ctx context.Context, name string, data []byte, force boo
 	case r.Err() != nil && !force:
 		return nil, r.Err()
 	case r.Verdict == patch.Upstream && !force:
-		return nil, fmt.Errorf("patch %s changes nothing: upstream, or a patch before it, has it already", label)
+		return nil, &NothingError{fmt.Sprintf("patch %s changes nothing: upstream, or a patch before it, has it already", label), true}
+	}
+	added := &Added{p.Name, p.Title(), r.Verdict.String(), r.Offset(), r.Skipped}
+	if w.assumed != nil {
+		return added, nil
 	}
 	files[base] = data
-	return &Added{p.Name, r.Verdict.String(), r.Offset(), r.Skipped}, w.write(folder, files)
+	return added, w.write(folder, files)
+}
+
+// Try is Add, but adds nothing, and has the tree require newer versions of linked modules.
+func (w *Workspace) Try(ctx context.Context, name string, data []byte, newer []gomod.Version) (*Added, error) {
+	tried := *w
+	tried.assumed = newer
+	return tried.Add(ctx, name, data, false)
 }
 
 // newName returns a file name for a new patch, which sorts last.

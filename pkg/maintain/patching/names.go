@@ -102,8 +102,10 @@ func (w *Workspace) write(folder string, patches map[string][]byte) error {
 
 // replace prepares the new folder in a staging folder on the same file system.
 func replace(staging, dir string, patches map[string][]byte) error {
-	if err := os.MkdirAll(staging, 0o777); err != nil {
-		return err
+	for _, parent := range []string{staging, filepath.Dir(dir)} {
+		if err := os.MkdirAll(parent, 0o777); err != nil {
+			return err
+		}
 	}
 	tmp, err := os.MkdirTemp(staging, ".patches-")
 	if err != nil {

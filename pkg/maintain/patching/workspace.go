@@ -13,21 +13,26 @@ import (
 	"strconv"
 	"strings"
 
+	gomod "golang.org/x/mod/module"
+
 	"slipway.build/pkg/make/upstream"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/git"
 	"slipway.build/pkg/tree/patch"
 )
 
-// A Workspace is a project of a tree whose patches are edited. The caller has checked its name with upstream.CheckProject, and holds the
-// tree's lock.
+// A Workspace is a project of a tree whose patches are edited, or a module that it links. The caller has checked its name with Check, and
+// holds the tree's lock.
 type Workspace struct {
 	Root       string // of the tree
 	Components string // the folder of the components' module: "cmd"
-	Project    string // "k8s.io/kubernetes", "etcd"
+	Project    string // "k8s.io/kubernetes", "etcd", or what they link: "golang.org/x/net", "etcd/golang.org/x/net"
 	Copy       string // folder to edit in; the default is below Copies
 	Go         func(context.Context) (upstream.Go, error)
 	Progress   func(string) // may be nil
+
+	assumed []gomod.Version // of Try
 }
 
 // Copies is the folder, relative to the tree's root, with the copies that are edited.
@@ -102,36 +107,146 @@ func (w *Workspace) Folder() string {
 	if w.Copy != "" {
 		return w.Copy
 	}
-	return filepath.Join(w.Root, filepath.FromSlash(Copies), path.Base(w.Project))
+	name := path.Base(w.Project)
+	if w.series().Module != "" {
+		name = strings.ReplaceAll(w.Project, "/", "_")
+	}
+	return filepath.Join(w.Root, filepath.FromSlash(Copies), name)
 }
 
 func (w *Workspace) abs(name string) string { return filepath.Join(w.Root, filepath.FromSlash(name)) }
 
 // series is the project's series of patches, without the patches.
-func (w *Workspace) series() patch.Series {
-	if w.Project == upstream.Kubernetes {
-		return patch.Series{}
+func (w *Workspace) series() patch.Series { return patch.SeriesNamed(w.Project) }
+
+// Check returns an error if the tree has no such project, or the project has no such module to patch.
+func (w *Workspace) Check() error {
+	s := w.series()
+	if s.Module == "" {
+		return upstream.CheckProject(w.Root, w.Project)
 	}
-	return patch.Series{Project: w.Project}
+	if err := upstream.CheckProject(w.Root, cmp.Or(s.Project, upstream.Kubernetes)); err != nil {
+		return err
+	}
+	repository, err := w.whole()
+	if err != nil {
+		return err
+	}
+	if _, own := repository.Place(s.Module); own {
+		return badrequest.Mark(fmt.Errorf("%s is of %s itself: its patches are in %s, with the paths of the repository", s.Module,
+			cmp.Or(s.Project, upstream.Kubernetes), patch.Series{Project: s.Project}.Dir()))
+	}
+	return repository.CheckLinked(s.Module)
+}
+
+// Projects lists what a tree may patch: its projects, and of what they link, the modules that have patches.
+func Projects(root string) ([]string, error) {
+	all, err := upstream.Projects(root)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, project := range all {
+		s := patch.SeriesNamed(project)
+		modules, err := patch.LinkedModules(root, s.Project)
+		if err != nil {
+			return nil, err
+		}
+		for _, s.Module = range modules {
+			list = append(list, s.Name())
+		}
+		list = append(list, project)
+	}
+	return list, nil
 }
 
 // load reads the project's patches.
 func (w *Workspace) load() ([]*patch.Patch, error) {
-	return patch.LoadProject(w.Root, w.series().Project)
+	s := w.series()
+	if s.Module == "" {
+		return patch.LoadProject(w.Root, s.Project)
+	}
+	return patch.LoadSeries(w.Root, s)
 }
 
-// repository returns the modules of upstream's repository.
+// repository returns the modules of what is edited.
 func (w *Workspace) repository() (*patch.Repository, error) {
-	return patch.RepositoryOf(w.Root, w.Components, w.series())
+	whole, err := w.whole()
+	if s := w.series(); err == nil && s.Module != "" {
+		return whole.Alone(s.Module), nil
+	}
+	return whole, err
 }
 
-// upstream finds the code of the project's modules.
-func (w *Workspace) upstream(ctx context.Context) (*upstream.Repository, error) {
+// whole returns the modules of upstream's repository, and of what it links.
+func (w *Workspace) whole() (*patch.Repository, error) {
+	repository, err := patch.RepositoryOf(w.Root, w.Components, w.series())
+	if err == nil {
+		repository.Raise(w.assumed)
+	}
+	return repository, err
+}
+
+// GoModule returns the folder of the Go module that requires what is patched.
+func (w *Workspace) GoModule() string {
+	if project := w.series().Project; project != "" {
+		return "images/" + project
+	}
+	return w.Components
+}
+
+// A source is the code that patches are for.
+type source struct {
+	*upstream.Repository
+	before []*patch.Patch // of linked modules that the patches change, too: these apply first
+}
+
+// Key returns a digest of what a copy consists of.
+func (s *source) Key() string {
+	key := s.Repository.Key()
+	for _, p := range s.before {
+		key += " " + p.SHA256
+	}
+	return key
+}
+
+// upstream finds the code that patches are for: that of the project's modules, and of linked modules that the patches change.
+func (w *Workspace) upstream(ctx context.Context, patches []*patch.Patch) (*source, error) {
 	g, err := w.Go(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return upstream.Open(ctx, g, w.Root, w.Components, w.Project)
+	s, folder := w.series(), w.GoModule()
+	if s.Module != "" {
+		up, err := upstream.OpenLinked(ctx, g, w.Root, folder, s.Module)
+		return &source{Repository: up}, err
+	}
+	up, err := upstream.Open(ctx, g, w.Root, w.Components, w.Project)
+	if err != nil {
+		return nil, err
+	}
+	repository, err := w.whole()
+	if err != nil {
+		return nil, err
+	}
+	src := &source{Repository: up}
+	for _, at := range repository.LinkedBy(patches) {
+		linked, err := upstream.OpenLinked(ctx, g, w.Root, folder, at.Module)
+		if err != nil {
+			return nil, err
+		}
+		m := linked.Modules[0]
+		m.Dir = at.Folder
+		up.Modules = append(up.Modules, m)
+		before, err := patch.LoadSeries(w.Root, patch.Series{Project: s.Project, Module: at.Module})
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range before {
+			src.before = append(src.before, p.Mounted())
+		}
+	}
+	return src, nil
 }
 
 // UnsavedWork returns the work in copies below Copies that is in no patch.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ type Options struct {
 	Go       *toolchain.Go           // the pinned one
 	Status   string                  // the workspace status, for --config=release
 	Mirror   string                  // of Debian packages, if this machine has none configured
+	Alone    bool                    // uploads nothing to a remote cache, executes nothing elsewhere, and sends nobody events
 	Deps     Deps                    // "" means Offline for a Bazel in a root of Debian packages, or else Registry
 	Getenv   func(key string) string // the user's environment
 	Progress func(string)            // may be nil
@@ -30,11 +32,11 @@ type Options struct {
 // Deps names a source of rules_go, gazelle and the rule sets that they need.
 type Deps string
 
-// All but Registry are names of a --config.
+// The sources.
 const (
-	Registry  Deps = "registry"  // Bazel's registry, by MODULE.bazel
-	Offline   Deps = "offline"   // Debian's packages and Go modules, by WORKSPACE
-	Overrides Deps = "overrides" // Debian's packages and Go modules, by MODULE.bazel
+	Registry      Deps = "registry"       // Bazel's registry, by MODULE.bazel
+	Offline       Deps = "offline"        // Debian's packages and Go modules, by WORKSPACE
+	LocalRegistry Deps = "local-registry" // Debian's packages and Go modules, as a registry in a folder, by MODULE.bazel
 )
 
 // A Bazel is ready to run in a tree.
@@ -42,6 +44,7 @@ type Bazel struct {
 	How string // where it comes from, for messages
 
 	options Options
+	dir     string // of the workspace
 	deps    Deps
 	program string // on PATH
 	system  string // root file system of the program; "" means this machine's
@@ -56,13 +59,13 @@ func Find(ctx context.Context, o Options) (*Bazel, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	want, err := pinned(o.Root)
+	b := &Bazel{options: o, dir: Workspace(o.Root)}
+	want, err := pinned(b.dir)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bazel{options: o}
 	var missing error
-	if b.program, b.How, missing = onPath(ctx, o.Root, want); missing != nil {
+	if b.program, b.How, missing = onPath(ctx, b.dir, want); missing != nil {
 		why := missing.Error()
 		if b.system, err = ensureSystem(ctx, o, want, why); err != nil {
 			return nil, noBazel(missing, want, err)
@@ -77,24 +80,28 @@ func Find(ctx context.Context, o Options) (*Bazel, error) {
 	case Registry:
 	case Offline:
 		b.config = []string{"--config=offline"}
-	case Overrides:
-		if err := b.override(ctx); err != nil {
+	case LocalRegistry:
+		address, err := b.localRegistry(ctx)
+		if err != nil {
 			return nil, err
 		}
-		b.config = []string{"--config=overrides"}
+		b.config = []string{"--registry=" + address}
 	default:
-		return nil, suggest.Unknown("source of rule sets", string(o.Deps), []string{string(Registry), string(Offline), string(Overrides)})
+		return nil, suggest.Unknown("source of rule sets", string(o.Deps), []string{string(Registry), string(Offline), string(LocalRegistry)})
 	}
 	return b, b.remember()
 }
 
-// Ready looks whether Find can succeed on this machine, without making a root.
+// Ready looks whether Find can succeed on this machine, without making a root. It knows nothing of a workspace that is not made yet.
 func Ready(ctx context.Context, o Options) error {
-	want, err := pinned(o.Root)
-	if err != nil {
+	dir := Workspace(o.Root)
+	want, err := pinned(dir)
+	if dir != o.Root && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
-	_, _, missing := onPath(ctx, o.Root, want)
+	_, _, missing := onPath(ctx, dir, want)
 	if missing == nil {
 		return nil
 	}
@@ -129,8 +136,8 @@ func onPath(ctx context.Context, root, want string) (program, how string, err er
 }
 
 // pinned reads .bazelversion.
-func pinned(root string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(root, ".bazelversion"))
+func pinned(dir string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, pinFile))
 	if err != nil {
 		return "", err
 	}
@@ -187,18 +194,18 @@ func upstream(version string) string {
 	return version
 }
 
-// Command prepares a run of Bazel in the root of the tree. The arguments are those of a user: a command such as build, with
+// Command prepares a run of Bazel in the workspace. The arguments are those of a user: a command such as build, with
 // startup options before it and other options after it.
 func (b *Bazel) Command(ctx context.Context, args ...string) *exec.Cmd {
 	args = b.withConfig(args)
 	if b.system == "" {
 		c := exec.CommandContext(ctx, b.program, args...)
-		c.Dir = b.options.Root
+		c.Dir = b.dir
 		c.Env = append(b.environment(), "PATH="+b.options.Getenv("PATH"))
 		return c
 	}
 	binds := b.binds()
-	c := enter(ctx, b.system, b.options.Root, binds, command(b.program, binds, args))
+	c := enter(ctx, b.system, b.dir, binds, command(b.program, binds, args))
 	c.Env = append(b.environment(), "PATH="+filepath.Join(b.options.Go.Root, "bin")+":/usr/sbin:/usr/bin:/sbin:/bin")
 	return c
 }
@@ -209,8 +216,11 @@ func (b *Bazel) withConfig(args []string) []string {
 	if i < 0 || args[i] == "help" || args[i] == "version" || args[i] == "license" {
 		return args
 	}
-	args = slices.Clone(args)
-	return slices.Insert(args, i+1, append(slices.Clone(b.config), "--repo_env=SLIPWAY_GOROOT="+b.options.Go.Root)...)
+	config := append(slices.Clone(b.config), "--repo_env=SLIPWAY_GOROOT="+b.options.Go.Root)
+	if b.options.Alone && slices.Contains([]string{"build", "run", "test", "coverage"}, args[i]) {
+		config = append(config, "--noremote_upload_local_results", "--remote_executor=", "--bes_backend=")
+	}
+	return slices.Insert(slices.Clone(args), i+1, config...)
 }
 
 // environment returns the user's environment, but with the Go settings of the other roads. Repository rules and the stamp get

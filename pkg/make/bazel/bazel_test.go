@@ -15,7 +15,6 @@ import (
 
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/child/childtest"
-	"slipway.build/pkg/tree/module"
 )
 
 // machine puts these programs on PATH and no others, and makes a tree that pins Bazel 7.7.1.
@@ -200,11 +199,24 @@ func TestConfigFollowsTheCommand(t *testing.T) {
 	}
 }
 
+func TestBazelUnderAnEmbargoSendsNothing(t *testing.T) {
+	b := &Bazel{options: Options{Go: &toolchain.Go{Root: "/go"}, Alone: true}}
+	got := strings.Join(b.withConfig([]string{"--batch", "build", "--remote_cache=grpc://cache.example", "//cmd/..."}), " ")
+	want := "--batch build --repo_env=SLIPWAY_GOROOT=/go --noremote_upload_local_results --remote_executor= --bes_backend= " +
+		"--remote_cache=grpc://cache.example //cmd/..."
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	if got := strings.Join(b.withConfig([]string{"query", "//..."}), " "); got != "query --repo_env=SLIPWAY_GOROOT=/go //..." {
+		t.Errorf("of a query: %s", got)
+	}
+}
+
 func TestUnknownDeps(t *testing.T) {
 	o := machine(t, map[string]string{"bazel": "echo bazel 7.7.1"})
 	o.Deps = "debian"
 	_, err := Find(t.Context(), o)
-	if want := `unknown source of rule sets "debian"; it can be registry, offline or overrides`; err == nil || err.Error() != want {
+	if want := `unknown source of rule sets "debian"; it can be registry, offline or local-registry`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
@@ -213,6 +225,44 @@ func TestCleanLeavesATreeWithoutBazelAlone(t *testing.T) {
 	t.Parallel()
 	if err := Clean(context.Background(), t.TempDir()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A tree that pins no Bazel has a workspace below _output, which pins one.
+func TestBazelRunsInTheWorkspace(t *testing.T) {
+	o := machine(t, map[string]string{"bazel": `echo bazel 7.7.1; echo "$*" >>log`})
+	if got := Workspace(o.Root); got != o.Root {
+		t.Errorf("the workspace of a tree that pins Bazel is %s", got)
+	}
+	if err := os.Remove(filepath.Join(o.Root, pinFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Ready(t.Context(), o); err != nil {
+		t.Errorf("before there is a workspace: %v", err)
+	}
+	dir := filepath.Join(o.Root, "_output/.slipway/bazel/workspace")
+	if err := write(filepath.Join(dir, pinFile), "7.7.1\n"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Find(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Command(t.Context(), "info").Dir; got != dir {
+		t.Errorf("it runs in %s", got)
+	}
+	if err := Clean(t.Context(), o.Root); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "log"))
+	if want := "--version\nclean --expunge\n"; err != nil || !strings.HasSuffix(string(log), want) {
+		t.Errorf("runs in the workspace: %q, %v", log, err)
+	}
+	if err := write(filepath.Join(dir, pinFile), "8.0.0\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Ready(t.Context(), o); err == nil {
+		t.Error("a workspace for another Bazel is fine")
 	}
 }
 
@@ -233,47 +283,5 @@ func TestCleanRunsTheBazelThatWasUsed(t *testing.T) {
 	}
 	if diff := cmp.Diff("--version\nclean --expunge\n", string(log)); diff != "" {
 		t.Errorf("runs (-want +got):\n%s", diff)
-	}
-}
-
-func TestOverridesAreMadeAgainForOtherModulesAndPatches(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	b := &Bazel{options: Options{Root: root}}
-	key := func(version, sum, other, patch, ids string) string {
-		t.Helper()
-		for name, text := range map[string]string{
-			"go.mod":        "module x.test/a\n\nrequire (\n\tgithub.com/bazelbuild/rules_go " + version + "\n\tx.test/b " + other + "\n)\n",
-			"go.sum":        "github.com/bazelbuild/rules_go " + version + " " + sum + "\n",
-			rulesPatches[0]: patch,
-			rulesPatches[1]: ids,
-		} {
-			if err := write(filepath.Join(root, name), text); err != nil {
-				t.Fatal(err)
-			}
-		}
-		tools, err := module.Load(root, ".")
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := b.overridesKey(tools)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return key
-	}
-	first := key("v0.1.0", "h1:a", "v1.0.0", "patch", "ids")
-	if key("v0.1.0", "h1:a", "v1.0.1", "patch", "ids") != first {
-		t.Error("the key changes with a module that Bazel does not use")
-	}
-	for what, other := range map[string]string{
-		"version":   key("v0.1.1", "h1:a", "v1.0.0", "patch", "ids"),
-		"sum":       key("v0.1.0", "h1:b", "v1.0.0", "patch", "ids"),
-		"patch":     key("v0.1.0", "h1:a", "v1.0.0", "another", "ids"),
-		"build IDs": key("v0.1.0", "h1:a", "v1.0.0", "patch", "others"),
-	} {
-		if other == first {
-			t.Errorf("the key stays the same for another %s", what)
-		}
 	}
 }

@@ -121,11 +121,11 @@ func newBuilder(t *testing.T) builder {
 		t.Fatal(err)
 	}
 	rules := filepath.Join(t.TempDir(), "rules")
-	if err := copyTree(module.Dir, rules); err != nil {
+	if err := os.CopyFS(rules, os.DirFS(module.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	if err := patchRules(t.Context(), tree, rules); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"patches/rules_go.patch", "generated/buildid.patch"} { // as MODULE.bazel has them
+		c.run(t, rules, "patch", "--quiet", "-p1", "-i", filepath.Join(tree, "build", "bazel", filepath.FromSlash(name)))
 	}
 	dir := filepath.Join(rules, "go", "tools", "builders")
 	build, err := os.ReadFile(filepath.Join(dir, "BUILD.bazel"))
@@ -199,7 +199,7 @@ func (b builder) build(t *testing.T, c component) (program []byte, said string) 
 			t.Fatal(err)
 		}
 	}
-	if err := copyTree(filepath.Join(b.goroot, "pkg/include"), filepath.Join(work, "std/pkg/include")); err != nil {
+	if err := os.CopyFS(filepath.Join(work, "std/pkg/include"), os.DirFS(filepath.Join(b.goroot, "pkg/include"))); err != nil {
 		t.Fatal(err)
 	}
 

@@ -46,12 +46,13 @@ func Clean(ctx context.Context, root string) error {
 		return fmt.Errorf("read %s: %w", file, err)
 	}
 	args := []string{"clean", "--expunge"}
+	dir := Workspace(root)
 	c := exec.CommandContext(ctx, l.Program, args...)
 	if l.System != "" {
-		c = enter(ctx, l.System, root, l.Binds, command(l.Program, l.Binds, args))
+		c = enter(ctx, l.System, dir, l.Binds, command(l.Program, l.Binds, args))
 	}
 	output := &tail.Lines{}
-	c.Dir, c.Stdout, c.Stderr = root, output, output
+	c.Dir, c.Stdout, c.Stderr = dir, output, output
 	if err := c.Run(); err != nil {
 		return output.Explain(fmt.Errorf("remove what Bazel has made: %s clean --expunge: %w", l.Program, err))
 	}

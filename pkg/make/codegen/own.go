@@ -164,7 +164,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 		if len(dirs) == 0 {
 			continue
 		}
-		batch := o.batch(h.group, func(ctx context.Context, w *workspace, of []string) error {
+		batch := o.batch(h.group, ".", func(ctx context.Context, w *workspace, of []string) error {
 			if h.all {
 				of = dirs
 			}
@@ -181,7 +181,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 	for _, apis := range o.roots() {
 		dirs := o.sources.marked("k8s:openapi-gen=true", func(dir string) bool { return below(dir, apis) })
 		if len(dirs) > 0 {
-			add("openapi", o.named(apis), dirs, nil, o.batch("openapi "+apis, func(ctx context.Context, w *workspace, _ []string) error {
+			add("openapi", o.named(apis), dirs, nil, o.batch("openapi", apis, func(ctx context.Context, w *workspace, _ []string) error {
 				out := path.Join(path.Dir(apis), generatedFolder, "openapi")
 				_, err := w.tools.projectOpenAPI(ctx, w.workdir, w.tmp, w.path(out), o.importPath(out), o.importPaths(dirs))
 				return err
@@ -194,7 +194,7 @@ func (o *Own) Actions() ([]*action.Action, error) {
 			}
 		}
 		if len(of) > 0 {
-			add("clients", o.named(apis), of, nil, o.batch("clients "+apis, func(ctx context.Context, w *workspace, _ []string) error {
+			add("clients", o.named(apis), of, nil, o.batch("clients", apis, func(ctx context.Context, w *workspace, _ []string) error {
 				out := path.Join(path.Dir(apis), generatedFolder)
 				return clientset{Project: Project{Watch: true, ApplyConfigs: true}, tools: w.tools, workdir: w.workdir,
 					dir: w.path(out), pkg: o.importPath(out), base: o.importPath(apis)}.run(ctx, o.importPaths(of))
@@ -255,11 +255,11 @@ func (o *Own) closure(dirs []string, prefix string) []string {
 	return files
 }
 
-// batch runs a generator once for all stale actions. Each action gets the files that were generated in its folder, or, without a folder of
-// its own, all.
-func (o *Own) batch(id string, run func(ctx context.Context, w *workspace, dirs []string) error) *action.Batch {
+// batch runs a generator once for all stale actions of a folder of the module. Each action gets the files that were generated in its own
+// folder, or, without one, all.
+func (o *Own) batch(name, in string, run func(ctx context.Context, w *workspace, dirs []string) error) *action.Batch {
 	return &action.Batch{
-		ID: "generate " + id, Cost: action.Cost{CPU: 2, Memory: 1 << 30},
+		ID: "generate " + name + " in " + o.named(in), Cost: action.Cost{CPU: 2, Memory: 1 << 30},
 		Run: func(ctx context.Context, t *action.Task, stale []*action.Action) error {
 			w, err := o.workspace(ctx, t)
 			if err != nil {

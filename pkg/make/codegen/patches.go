@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"slipway.build/pkg/make/patched"
@@ -49,6 +50,9 @@ func (f ForPatches) Affects(changes map[string]patch.Change) bool {
 func touched(changes map[string]patch.Change) []string {
 	found := map[string]bool{}
 	for name := range changes {
+		if strings.HasPrefix(name, "vendor/") { // what is linked comes with its generated code
+			continue
+		}
 		if isCode(path.Base(name)) || path.Base(name) == protoFile {
 			found[path.Dir(name)] = true
 		}
@@ -69,7 +73,7 @@ func (f ForPatches) Generate(ctx context.Context, t patched.Tree, report func(do
 	}
 	changes := t.Changes()
 	for name, c := range changes {
-		if isCode(path.Base(name)) && !c.Removed {
+		if isCode(path.Base(name)) && !c.Removed && !strings.HasPrefix(name, "vendor/") {
 			original.add(path.Dir(name), path.Base(name), c.Data) // imports and markers that were there before stay
 		}
 	}

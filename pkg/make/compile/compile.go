@@ -7,6 +7,7 @@ package compile
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -29,7 +30,8 @@ type Spec struct {
 
 	road.Spec
 	road.Binary
-	Elsewhere bool // the request names another road, so messages name this one
+	Elsewhere bool   // the request names another road, so messages name this one
+	Overrides string // modules that are newer than upstream's code was written for, which messages name if it does not compile
 }
 
 // A Compiler makes the actions of one graph.
@@ -131,6 +133,9 @@ func (c *Compiler) run(ctx context.Context, t *action.Task, by road.Road, s Spec
 	p := c.ahead(ctx)
 	err := c.make(ctx, t, by, s, stale, p)
 	p.stop()
+	if err != nil && s.Overrides != "" && ctx.Err() == nil {
+		return fmt.Errorf("%w; %s/go.mod has overrides: %s", err, s.Module, s.Overrides)
+	}
 	if err != nil {
 		return err
 	}

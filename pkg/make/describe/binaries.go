@@ -29,6 +29,7 @@ type program struct {
 	SHA256, SHA512 string
 	Package        string              // import path of its main package
 	Modules        []module.Dependency // that it links
+	FIPS           string              `json:",omitempty"` // version of Go's cryptographic module
 }
 
 // Binaries returns the action that reads binaries.
@@ -80,7 +81,8 @@ func readProgram(root string, f File, sum string, known map[string]string) (prog
 	if err != nil {
 		return program{}, err
 	}
-	p := program{Size: info.Size(), SHA256: sum, SHA512: known[sum], Package: linked.Package, Modules: linked.Modules}
+	p := program{Size: info.Size(), SHA256: sum, SHA512: known[sum], Package: linked.Package, Modules: linked.Modules,
+		FIPS: linked.Settings["GOFIPS140"]}
 	if p.SHA512 == "" {
 		p.SHA512, err = f.sha512(root)
 	}

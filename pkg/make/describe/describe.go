@@ -49,6 +49,8 @@ type Spec struct {
 	Layout   string          // the OCI image layout that has the indexes
 	Licenses []string        // files that name the licenses of what binaries link, see package license
 	Output   string          // the draft
+
+	Declared map[string]string `json:",omitempty"` // licenses of Debian packages, by name, in place of those that are found
 }
 
 // Add adds an artifact.
@@ -63,7 +65,7 @@ func (s *Spec) AddFile(a release.Artifact, path, sha512 string) {
 // An Image says which part of the layout holds an image artifact, see package image. The locks of Packages name the Debian packages in it.
 type Image struct {
 	Artifact, Part string
-	Packages       []debian.Spec
+	Packages       []debian.LicenseSpec
 }
 
 // A File says where an artifact is.
@@ -115,13 +117,14 @@ func inputsOf(files []File) []string {
 	return inputs
 }
 
-// Draft returns the action that makes a draft of release.json. It has everything but the artifacts that are made of the draft itself.
-func Draft(root string, s Spec) *action.Action {
+// Draft returns the action that makes a draft of release.json. It has everything but the artifacts that are made of the draft itself. Fips
+// finds the version of Go's cryptographic module that s.Release.FIPS selects.
+func Draft(root string, s Spec, fips func(context.Context) (module.Pinned, error)) *action.Action {
 	inputs := inputsOf(s.Files)
 	for _, im := range s.Images {
 		inputs = append(inputs, path.Join(im.Part, image.PartFile))
 		for _, p := range im.Packages {
-			inputs = append(inputs, path.Join(p.Dir, debian.LockFile))
+			inputs = append(inputs, path.Join(p.Base.Dir, debian.LockFile), p.Output)
 		}
 	}
 	if len(s.Images) > 0 {
@@ -136,6 +139,15 @@ func Draft(root string, s Spec) *action.Action {
 		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
 			d := &describer{Spec: s, root: root, sum: t.Sum}
+			if s.Release.FIPS != nil {
+				var err error
+				if d.fips, err = fips(ctx); err != nil {
+					return err
+				}
+				declared := *s.Release.FIPS
+				declared.Version = d.fips.Version.Version
+				d.Release.FIPS = &declared
+			}
 			if err := d.describe(ctx); err != nil {
 				return err
 			}
@@ -203,6 +215,7 @@ type describer struct {
 	root     string
 	sum      func(input string) string // SHA-256 of an input
 	programs map[string]program        // by the names of artifacts
+	fips     module.Pinned             // Go's cryptographic module
 }
 
 func (d *describer) abs(path string) string { return filepath.Join(d.root, filepath.FromSlash(path)) }
@@ -397,6 +410,15 @@ func (d *describer) modules(licenses license.Licenses, has func(*release.Artifac
 	unnamed := map[string]bool{}
 	for i := range d.Release.Artifacts {
 		a := &d.Release.Artifacts[i]
+		if version := d.programs[a.Name].FIPS; version != "" {
+			if version != d.fips.Version.Version {
+				return fmt.Errorf("%s is compiled with %s %s, and the tree selects %s", a.Name, module.FIPS, version, d.fips.Version.Version)
+			}
+			err := has(a, release.Input{Kind: release.Module, Name: module.FIPS, Version: version, Sum: d.fips.Sum, License: licenses.Go()})
+			if err != nil {
+				return err
+			}
+		}
 		for _, m := range d.programs[a.Name].Modules {
 			code := m.Code()
 			in := release.Input{Kind: release.Module, Name: code.Path, Version: code.Version, Sum: m.Sum}
@@ -428,17 +450,22 @@ func (d *describer) packages(has func(*release.Artifact, release.Input) error) e
 			return err
 		}
 		for _, p := range im.Packages {
-			lock, err := debian.ReadLock(d.abs(path.Join(p.Dir, debian.LockFile)))
+			lock, err := debian.ReadLock(d.abs(path.Join(p.Base.Dir, debian.LockFile)))
 			if err != nil {
 				return err
 			}
-			for _, pkg := range lock.For(p.Arch) {
+			licenses, err := debian.ReadLicenses(d.abs(p.Output))
+			if err != nil {
+				return err
+			}
+			for _, pkg := range lock.For(p.Base.Arch) {
 				in := release.Input{
 					Kind: release.Debian, Name: pkg.Name, Version: pkg.Version, SHA256: pkg.SHA256,
 					Source: pkg.Source(), SourceVersion: pkg.SourceVersion, Suite: lock.Suite,
+					License: cmp.Or(d.Declared[pkg.Name], licenses[pkg.Name]),
 				}
 				if !strings.HasSuffix(pkg.Path, "_all.deb") {
-					in.Platform = platform.Platform{OS: p.OS, Arch: p.Arch}
+					in.Platform = platform.Platform{OS: p.Base.OS, Arch: p.Base.Arch}
 				}
 				if err := has(a, in); err != nil {
 					return err

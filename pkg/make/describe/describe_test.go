@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -136,7 +137,7 @@ func run(t *testing.T, root string, s Spec) *release.Release {
 	for _, a := range final.Artifacts {
 		final.Files = append(final.Files, File{Artifact: a.Name, Path: "tars/" + a.Path})
 	}
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s),
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s, fipsModule),
 		SBOMs(root, sboms), Action(root, final)}}
 	if err := g.Run(t.Context(), action.Options{}); err != nil {
 		t.Fatal(err)
@@ -230,10 +231,63 @@ func TestAnUnknownLicenseStopsARelease(t *testing.T) {
 	_, linked := tree(t, nil)
 	module := linked[0].Path
 	root, _ := tree(t, map[string]string{module: "LicenseRef-a"})
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, small())}}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, small(), fipsModule)}}
 	want := "nothing recognizes the license texts of " + module + ": "
 	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+// fipsModule is what a tree selects that declares v1.0.0.
+func fipsModule(context.Context) (module.Pinned, error) {
+	return module.Pinned{Version: module.Version{Path: module.FIPS, Version: "v1.0.0-c2097c7c"}, Sum: "h1:a"}, nil
+}
+
+func TestProgramsNameTheCryptographicModuleThatTheyAreCompiledWith(t *testing.T) {
+	t.Parallel()
+	root, linked := tree(t, nil)
+	about := func(version string) {
+		t.Helper()
+		text, err := json.Marshal(map[string]program{"linux/amd64/kubelet": {SHA256: long[:64], SHA512: long, Modules: linked, FIPS: version}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(root, "about"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "about", "binaries.json"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := small()
+	s.Release.FIPS = &release.FIPS{Version: "v1.0.0", Environment: true}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{Draft(root, s, fipsModule)}}
+	about("v1.26.0")
+	want := "linux/amd64/kubelet is compiled with golang.org/fips140 v1.26.0, and the tree selects v1.0.0-c2097c7c"
+	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	about("v1.0.0-c2097c7c")
+	if err := g.Run(t.Context(), action.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := readDraft(root, small().Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (release.FIPS{Version: "v1.0.0-c2097c7c", Environment: true}); r.FIPS == nil || *r.FIPS != want {
+		t.Errorf("%+v, want %+v", r.FIPS, want)
+	}
+	in := release.Input{Kind: release.Module, Name: module.FIPS, Version: "v1.0.0-c2097c7c", Sum: "h1:a", License: "BSD-3-Clause"}
+	i := slices.IndexFunc(r.Artifacts, func(a release.Artifact) bool { return a.Name == "linux/amd64/kubelet" })
+	if !slices.ContainsFunc(r.Inputs, func(other release.Input) bool { return reflect.DeepEqual(in, other) }) {
+		t.Errorf("inputs %v", r.Inputs)
+	}
+	if !slices.Contains(r.Artifacts[i].Inputs, in.PURL()) {
+		t.Errorf("the program has the inputs %v", r.Artifacts[i].Inputs)
+	}
+	if s.Release.FIPS.Version != "v1.0.0" {
+		t.Error("the action has changed what its recipe is made of")
 	}
 }
 
@@ -242,7 +296,7 @@ func TestAFileOfNoPlannedArtifactIsAnError(t *testing.T) {
 	root, _ := tree(t, nil)
 	s := small()
 	s.Files[0].Artifact = "b.tar.gz"
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s)}}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s, fipsModule)}}
 	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(), "b.tar.gz: not planned") {
 		t.Errorf("error %v", err)
 	}
@@ -254,7 +308,7 @@ func TestABinaryThatNoFileDescribesIsAnError(t *testing.T) {
 	root, _ := tree(t, nil)
 	s := small()
 	s.Release.Artifacts[0].Name = "linux/amd64/kubeadm"
-	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s)}}
+	g := action.Graph{Root: root, State: "state", Actions: []*action.Action{binaries(root), Draft(root, s, fipsModule)}}
 	if err := g.Run(t.Context(), action.Options{}); err == nil || !strings.Contains(err.Error(),
 		"linux/amd64/kubeadm: no file in Binaries describes it") {
 		t.Errorf("error %v", err)

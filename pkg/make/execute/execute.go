@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"slipway.build/pkg/make/codegen"
 	"slipway.build/pkg/make/plan"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
@@ -51,6 +52,8 @@ type Outcome struct {
 	Plan   *plan.Plan
 	Worked bool  // an action ran
 	Untidy error // why the cache could not be trimmed; the results are complete all the same
+
+	Stale []codegen.Difference // the components' generated code that is not up to date, though it was compiled
 }
 
 // Run carries out a request. P and planned are what the caller's first call of Options.Plan returned.
@@ -75,6 +78,15 @@ func Run(ctx context.Context, o Options, p *project.Project, planned *plan.Plan)
 		}
 		run := action.Options{Budget: o.Budget, Events: events, Locked: true, Cache: o.Cache, Program: o.Program,
 			NoCachedResults: o.NoCachedResults, Wanted: out.Plan.Wanted()}
+		told, err := checkFirst(ctx, out.Plan, run)
+		if err != nil {
+			return err
+		}
+		run.Events = func(e action.Event) {
+			if e.Kind != action.Skipped || !told[e.Action] {
+				events(e)
+			}
+		}
 		if err := out.Plan.Graph.Run(ctx, run); err != nil {
 			return FailedError{err}
 		}
@@ -92,6 +104,13 @@ func settle(ctx context.Context, p *project.Project, out *Outcome) error {
 	}
 	if err := sweep(p, out.Plan); err != nil {
 		return err
+	}
+	for _, g := range out.Plan.Generated {
+		stale, err := g.Stale()
+		if err != nil {
+			return err
+		}
+		out.Stale = append(out.Stale, stale...)
 	}
 	if !out.Worked {
 		return nil
@@ -147,7 +166,7 @@ func sweepSignatures(root string) error {
 		return nil
 	}
 	stales := []string{filepath.Join(root, filepath.FromSlash(project.Signed))}
-	for _, name := range append(release.Signatures(), release.Attestations, release.Rebuilds) {
+	for _, name := range append(release.Signatures(), release.Attestations, release.Added, release.Rebuilds) {
 		stales = append(stales, filepath.Join(dir, name))
 	}
 	for _, name := range stales {

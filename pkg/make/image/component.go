@@ -17,6 +17,7 @@ type Program struct {
 
 	Entrypoint []string // instead of the first binary
 	Arguments  []string // default arguments
+	Env        []string `json:",omitempty"` // NAME=VALUE, besides PATH
 	SetUID     bool     // the first binary runs as root, no matter who starts it
 
 	OS, Arch string // as GOOS and GOARCH
@@ -70,7 +71,7 @@ func Component(base []Layer, p Program) Contents {
 		Layers:     layers,
 		Entrypoint: entrypoint,
 		Cmd:        p.Arguments,
-		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		Env:        append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, p.Env...),
 		User:       p.User,
 		WorkingDir: "/",
 		Labels:     p.labels(),

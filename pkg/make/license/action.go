@@ -44,6 +44,7 @@ type ListSpec struct {
 	GoFlags     string   // GOFLAGS
 	Flags       []string // of the build
 	Levels      []string // of the Go command's environment
+	FIPS        string   `json:",omitempty"` // version of Go's cryptographic module
 	Mains       []string // packages
 	Tests       []string // packages whose tests are compiled
 	Heads       []string // digests of their imports; the sources are not inputs, so edits below the imports list nothing again
@@ -77,7 +78,7 @@ func ListPackages(ctx context.Context, file, root string, find Go, s ListSpec) e
 		}
 		args := slices.Concat([]string{"list", "-deps", "-json=ImportPath,Module,Standard,Imports"}, s.Flags, run.flags, run.packages)
 		cmd := g.Command(ctx, under(root, s.Module), s.OS, s.Arch, args...)
-		cmd.Env = append(cmd.Env, "GOFLAGS="+s.GoFlags)
+		cmd.Env = append(append(cmd.Env, "GOFLAGS="+s.GoFlags), toolchain.FIPSEnv(s.FIPS)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); err != nil {
@@ -119,7 +120,7 @@ func ModulesAction(root string, s ModulesSpec) *action.Action {
 // Texts says where the license texts of a group are: in the module cache, for the modules of a list of packages, or in a
 // folder of Gather or Write.
 type Texts struct {
-	Own string // the repository's own license
+	Own string // the repository's own license; empty if it has none
 
 	Packages    string // the list
 	Module      string // folder of the group's go.mod
@@ -131,10 +132,22 @@ type Texts struct {
 }
 
 func (x Texts) inputs() []string {
+	inputs := []string{x.Packages}
 	if x.Gathered != "" {
-		return []string{x.Own, x.Gathered + "/"}
+		inputs = []string{x.Gathered + "/"}
 	}
-	return append([]string{x.Own, x.Packages}, x.ModuleFiles...)
+	if x.Own != "" {
+		inputs = append([]string{x.Own}, inputs...)
+	}
+	return append(inputs, x.ModuleFiles...)
+}
+
+// own returns the file of the repository's own license, or "".
+func (x Texts) own(root string) string {
+	if x.Own == "" {
+		return ""
+	}
+	return under(root, x.Own)
 }
 
 // source finds the texts on this machine.
@@ -144,7 +157,7 @@ func (x Texts) source(ctx context.Context, root string, find Go) (Source, error)
 		return Source{}, err
 	}
 	return Source{
-		License:  under(root, x.Own),
+		License:  x.own(root),
 		ModCache: g.ModCache,
 		ModRoot:  under(root, x.Module),
 		GOROOT:   g.Root,
@@ -176,7 +189,7 @@ func Action(root string, find Go, s Spec) *action.Action {
 		Run: func(ctx context.Context, t *action.Task) error {
 			to := t.Path(s.Output + "/")
 			if s.Gathered != "" {
-				return Select(ctx, to, under(root, s.Gathered), under(root, s.Own), under(root, s.Modules), s.Patches)
+				return Select(ctx, to, under(root, s.Gathered), s.own(root), under(root, s.Modules), s.Patches)
 			}
 			src, err := s.source(ctx, root, find)
 			if err != nil {
@@ -207,7 +220,7 @@ func NamesAction(root string, find Go, s NamesSpec) *action.Action {
 			var names Names
 			var err error
 			if s.Gathered != "" {
-				names, err = GatheredNames(ctx, under(root, s.Own), under(root, s.Gathered), s.Declared)
+				names, err = GatheredNames(ctx, s.own(root), under(root, s.Gathered), s.Declared)
 			} else {
 				var src Source
 				if src, err = s.source(ctx, root, find); err == nil {

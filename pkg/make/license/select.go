@@ -32,7 +32,7 @@ func Gather(ctx context.Context, dir string, src Source) error {
 	return src.write(ctx, dir, modules, packages)
 }
 
-// Select fills dir with the files in a folder of Gather that binaries need, and with the repository's own license. The
+// Select fills dir with the files in a folder of Gather that binaries need, and with the repository's own license, if there is one. The
 // modules of the binaries are in a list of module.WriteList.
 func Select(ctx context.Context, dir, gathered, license, list string, patches []Patch) error {
 	modules, err := readList(list)
@@ -44,7 +44,10 @@ func Select(ctx context.Context, dir, gathered, license, list string, patches []
 		return err
 	}
 	files := make([][]string, len(modules))
-	copies := []copied{{license, ownLicense}}
+	var copies []copied
+	if license != "" {
+		copies = append(copies, copied{license, ownLicense})
+	}
 	for _, name := range []string{goLicense, goPatents} {
 		copies = append(copies, copied{filepath.Join(gathered, filepath.FromSlash(name)), name})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -82,11 +83,14 @@ type licensed struct {
 	files               []string
 }
 
-// namesOf names the licenses of modules, of the repository and of Go.
+// namesOf names the licenses of modules, of the repository, if it has one, and of Go.
 func namesOf(ctx context.Context, license, golang string, modules []licensed, declared Declared) (Names, error) {
-	own, err := named("repository", "", filepath.Dir(license), []string{filepath.Base(license)})
-	if err != nil {
-		return Names{}, err
+	var own ModuleNames
+	if license != "" {
+		var err error
+		if own, err = named("repository", "", filepath.Dir(license), []string{filepath.Base(license)}); err != nil {
+			return Names{}, err
+		}
 	}
 	std, err := named("go", "", filepath.Dir(golang), []string{filepath.Base(golang)})
 	if err != nil {
@@ -218,6 +222,17 @@ func (l Licenses) Go() string  { return joined(l.golang) }
 func (l Licenses) Module(d module.Dependency) (string, bool) {
 	n, ok := l.modules[Module{Dependency: d}.String()]
 	return joined(n.Licenses), ok
+}
+
+// Modules returns the modules, each as PATH@REVISION, with the SPDX expressions of their licenses.
+func (l Licenses) Modules() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for name, n := range l.modules {
+			if !yield(name, joined(n.Licenses)) {
+				return
+			}
+		}
+	}
 }
 
 // Unnamed reports whether an expression has a license that is not on SPDX' list.

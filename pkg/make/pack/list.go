@@ -16,6 +16,21 @@ import (
 // A List returns members that are not files of the tree.
 type List func(ctx context.Context) ([]archive.Entry, error)
 
+// And returns a list of the members of two lists, of which either may be nil.
+func (l List) And(other List) List {
+	if l == nil {
+		return other
+	}
+	return func(ctx context.Context) ([]archive.Entry, error) {
+		entries, err := l(ctx)
+		if err != nil {
+			return nil, err
+		}
+		more, err := other(ctx)
+		return append(entries, more...), err
+	}
+}
+
 // With returns a list with a text added, which is written when the list is read.
 func (l List) With(write func(ctx context.Context) (Text, error)) List {
 	return func(ctx context.Context) ([]archive.Entry, error) {
@@ -28,7 +43,7 @@ func (l List) With(write func(ctx context.Context) (Text, error)) List {
 	}
 }
 
-// Module returns a list of parts (folders, below top) of a module that the module in dir requires. It fetches the module if the
+// Module returns a list of parts (files and folders, below top) of a module that the module in dir requires. It fetches the module if the
 // module cache lacks it.
 func Module(find func(context.Context, func(string)) (*toolchain.Go, error), dir, module, goflags, top string, parts ...string) List {
 	return func(ctx context.Context) ([]archive.Entry, error) {

@@ -208,7 +208,8 @@ func Action(root string, find Go, gen Generator, s Spec, m *module.Module, input
 				return err
 			}
 			if m, stale := list.missingIn(filepath.Join(root, filepath.FromSlash(BazelConfig))); stale && s.Project == "" {
-				t.Report.Output(fmt.Sprintf("%s does not have %s as the patches change it: the generated files of Bazel are out of date", BazelConfig, m))
+				t.Report.Output(fmt.Sprintf("%s does not have %s as the patches change it: the generated files of Bazel are out of date",
+					BazelConfig, m))
 			}
 			return nil
 		},
@@ -288,21 +289,12 @@ func prepare(ctx context.Context, root string, find Go, gen Generator, s Spec, m
 		return nil, err
 	}
 	w := &work{root: root, g: g, gen: gen, spec: s, module: m, progress: progress, bases: map[string]*base{}}
-	if s.Project == "" {
-		w.repo, err = patch.KubernetesRepository(m)
-	} else {
-		w.repo, err = patch.ProjectRepository(s.Project, m)
-	}
-	if err != nil {
+	if w.repo, err = patch.LinkingRepository(s.Project, m); err != nil {
 		return nil, err
 	}
 	w.overlay = patch.NewOverlay(w.repo, w.modules(ctx))
 	for _, p := range s.Patches {
-		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p.Name)))
-		if err != nil {
-			return nil, err
-		}
-		parsed, err := patch.Parse(p.Name, data)
+		parsed, err := patch.ParseFile(root, p.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -45,7 +45,9 @@ func newWorld(t *testing.T, files ...txtar.File) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ar.Files = append(ar.Files, files...)
+	ar.Files = append(slices.DeleteFunc(ar.Files, func(f txtar.File) bool {
+		return slices.ContainsFunc(files, func(other txtar.File) bool { return other.Name == f.Name })
+	}), files...)
 	w := &world{root: t.TempDir()}
 	if err := txtar.Write(ar, w.root); err != nil {
 		t.Fatal(err)
@@ -190,6 +192,67 @@ func TestPatchedModulesAreCompiled(t *testing.T) {
 	}
 	if again, file2 := w.program(t); again != "hello world\n" {
 		t.Errorf("without patches again: %q (%s)", again, file2)
+	}
+}
+
+// Patches of linked modules are in folders that are named as these, or are hunks of vendored code in a patch of the repository.
+func TestLinkedModulesArePatched(t *testing.T) {
+	lib := txtar.File{Name: "patches/example.com/lib/v2/1.patch", Data: []byte(diff("word/word.go", `const Word = "linked"`, `const Word = "mended"`) +
+		diff("word/word_test.go", `const test = 1`, `const test = 2`))}
+	vendored := txtar.File{Name: "patches/1.patch", Data: []byte(diff("vendor/example.com/lib/v2/word/word.go", `const Word = "mended"`,
+		`const Word = "mended twice"`))}
+	files := []txtar.File{
+		{Name: "cmd/go.mod", Data: []byte("module example.com/cmd\n\ngo 1.26.0\n\nrequire (\n\texample.com/lib/v2 v2.0.0\n" +
+			"\tk8s.io/kubernetes v1.37.1\n)\n")},
+		{Name: "cmd/main.go", Data: []byte("package main\n\nimport (\n\t\"example.com/lib/v2/word\"\n\n\t\"k8s.io/kubernetes/pkg/greet\"\n)\n\n" +
+			"func main() { println(greet.Word, word.Word) }\n")},
+	}
+	for _, test := range []struct {
+		name   string
+		more   []txtar.File
+		prints string // by the program
+		err    string
+	}{
+		{"in a folder of its own", []txtar.File{lib}, "hello mended\n", ""},
+		{"vendored in the repository, after those of its own", []txtar.File{vendored, lib}, "hello mended twice\n", ""},
+		{"with another one", []txtar.File{kubernetes, lib}, "patched mended\n", ""},
+		{"that is not required", []txtar.File{{Name: "patches/example.com/lib/1.patch", Data: lib.Data}}, "",
+			"patch patches/example.com/lib/1.patch has no effect on what is compiled\n\tword/word.go: cmd/go.mod requires no module that has it"},
+		{"below another module", []txtar.File{{Name: "patches/example.com/lib/1.patch", Data: []byte(diff("v2/word/word.go", "a", "b"))}}, "",
+			"v2/word/word.go: it is in the module example.com/lib/v2"},
+		{"of the repository", []txtar.File{{Name: "patches/k8s.io/kubernetes/1.patch", Data: []byte(diff("pkg/greet/greet.go", "a", "b"))}}, "",
+			"k8s.io/kubernetes is of the repository itself"},
+		{"of tests alone", []txtar.File{{Name: lib.Name, Data: []byte(diff("word/word_test.go", `const test = 1`, `const test = 2`))}}, "",
+			"1.patch has no effect on what is compiled\n\tword/word_test.go: no program has it"},
+		{"that conflicts", []txtar.File{{Name: lib.Name, Data: []byte(diff("word/word.go", `const Word = "else"`, `const Word = "mended"`))}}, "",
+			"patch patches/example.com/lib/v2/1.patch does not apply: word/word.go, hunk 1 of 1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, slices.Concat(files, test.more)...)
+			_, err := w.run(t, nil)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("%v, want %s", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			prints, file := w.program(t, withPatches)
+			if prints != test.prints {
+				t.Errorf("prints %q", prints)
+			}
+			linked, err := module.ReadBinary(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(linked.Modules, func(d module.Dependency) bool {
+				return d.Path == "example.com/lib/v2" && strings.HasPrefix(d.Replace.Version, "v2.0.0-patched.p")
+			}) {
+				t.Errorf("%+v", linked.Modules)
+			}
+		})
 	}
 }
 

@@ -243,10 +243,7 @@ func (w *work) patchesOf(module string) string {
 	var sums []string
 	for _, all := range []bool{false, true} {
 		for _, r := range w.reports {
-			touches := slices.ContainsFunc(r.Patch.Paths(), func(name string) bool {
-				in, _, why := w.repo.Locate(name)
-				return why == "" && in.Module == module
-			})
+			touches := slices.ContainsFunc(w.repo.Changed(r.Patch), func(in patch.Place) bool { return in.Module == module })
 			if r.Verdict == patch.Applies && (touches || all) {
 				sums = append(sums, r.Patch.SHA256)
 			}

@@ -75,7 +75,9 @@ func Pack(ctx context.Context, dir string, from Prebuilt, on catalog.Platform) (
 	if err != nil {
 		return nil, err
 	}
-	p.Road = p.Roads.Made(from.Binaries)
+	if p.Road, err = p.Roads.Made(from.Binaries, p.Settings.Build); err != nil {
+		return nil, err
+	}
 	req := Request{Tars: true, Platforms: []catalog.Platform{on}}
 	r := newResolver(p, req)
 	r.Gathered = from.Licenses

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,5 +54,52 @@ func TestAnEditOfTheToolchainMakesStaleWhatHoldsItsWork(t *testing.T) {
 				t.Errorf("%s was changed: %s is stale: %t, want stale only %q", changed, kind, is, want)
 			}
 		}
+	}
+}
+
+// Two distributions, whose modules have other names and of which one has slipway as a module, make what other projects' programs are of
+// under the same keys. What is made of the code in cmd has other bytes: a binary holds the path of its module.
+func TestDistributionsShareWhatIsEqual(t *testing.T) {
+	t.Parallel()
+	keys := func(root string) map[string]string {
+		planned, err := New(t.Context(), open(t, root), Request{Tars: true, Images: true, Platforms: []catalog.Platform{linuxARM64}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]string{}
+		for _, a := range planned.Graph.Actions {
+			lines := slices.Concat(a.Recipe, a.Inputs)
+			for _, name := range a.Inputs {
+				data, _ := os.ReadFile(filepath.Join(root, name)) // what is made in a run is not there yet
+				lines = append(lines, string(data))
+			}
+			all[a.ID] = strings.Join(lines, "\n")
+		}
+		return all
+	}
+	own, acme := tree(t), tree(t, file("go.mod", "module acme.example/kubernetes\n\nrequire slipway.build v0.2.0\n"))
+	for _, name := range []string{"cmd/go.mod", "cmd/kube-apiserver/main.go", "cmd/internal/words/words.go"} {
+		name = filepath.Join(acme, name)
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(strings.ReplaceAll(string(data), "slipway.build/", "acme.example/")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	theirs := keys(acme)
+	shared := map[string]bool{}
+	for id, key := range keys(own) {
+		shared[id] = theirs[id] == key
+	}
+	for _, id := range []string{"compile linux/arm64 dns", "compile linux/arm64 dnsctl", "image linux/arm64 dns", "licenses linux/arm64 dns",
+		"modules linux/arm64 dns", "packages linux/arm64 dns", "spdx linux/arm64 dns"} {
+		if !shared[id] {
+			t.Errorf("%s has another key in another distribution", id)
+		}
+	}
+	if shared["compile linux/arm64 kube-apiserver"] {
+		t.Error("a component has the same key as one of another module")
 	}
 }

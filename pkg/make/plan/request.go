@@ -3,9 +3,11 @@ package plan
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"slipway.build/pkg/make/policy"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/target"
 	"slipway.build/pkg/mechanism/action"
@@ -28,6 +30,7 @@ type Request struct {
 	Images  bool // the server set's images and their layout
 	Tars    bool // a release: tarballs, images, release.json, checksums
 	TestSet bool // with Tars: also the test set's tarballs
+	Addons  bool // with Tars: also those of addons
 
 	API    bool               // the files that say what the API is: in a tarball of the release with Tars, otherwise alone
 	Inputs bool               // the tarball of the tree and all its inputs: part of the release with Tars, otherwise alone
@@ -47,6 +50,12 @@ type Plan struct {
 	Results []Result         // the files that the request asks for
 	Release *release.Release // the content of release.json, without digests; nil if no release is made
 	Inputs  *input.List      // what the tarball of inputs has besides the tree; nil if it is not made
+
+	Licensed policy.Subject // what has licenses, and which are allowed
+
+	Absent []string // what the release lacks because the tree does: files, and folders with a final slash
+
+	Generated []*target.Generated // code that is generated from the tree's API packages, by module: for components, theirs
 }
 
 // A Result is a file that a request asks for.
@@ -55,8 +64,8 @@ type Result struct {
 	Name string // unique among the results; has a folder if the file is made for several platforms
 }
 
-// Wanted returns the paths of what has to be here after the request was carried out: the results, and the layout of images beside their
-// archives, relative to the tree's root.
+// Wanted returns the paths of what has to be here after the request was carried out: the results, the layout of images beside their
+// archives, and generated code, relative to the tree's root.
 func (p *Plan) Wanted() []string {
 	wanted := []string{}
 	for _, r := range p.Results {
@@ -64,6 +73,9 @@ func (p *Plan) Wanted() []string {
 		if strings.HasPrefix(r.Path, project.Images+"/") {
 			wanted = append(wanted, project.Layout)
 		}
+	}
+	for _, g := range p.Generated {
+		wanted = append(wanted, g.Outputs()...)
 	}
 	return wanted
 }
@@ -80,7 +92,40 @@ func New(ctx context.Context, p *project.Project, req Request) (*Plan, error) {
 		return nil, err
 	}
 	r.graph.Folders = target.CacheFolders(p)
+	if slices.ContainsFunc(r.targets, func(t target.Target) bool {
+		bin, ok := t.(*target.Binary)
+		return ok && bin.Module == p.Catalog.Module
+	}) {
+		r.generate(p.Catalog.Module)
+	}
 	return r.plan(func(target.Target) bool { return true })
+}
+
+// Generate plans the code that is generated from API packages, and nothing else: of the components' module, and of others that are folders
+// at the top of the tree.
+func Generate(ctx context.Context, p *project.Project) (*Plan, error) {
+	if err := p.CheckPatches(ctx); err != nil {
+		return nil, err
+	}
+	r := newResolver(p, Request{})
+	found, err := filepath.Glob(p.Abs("*/go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	r.generate(p.Catalog.Module)
+	for _, file := range found {
+		r.generate(filepath.Base(filepath.Dir(file)))
+	}
+	return r.plan(func(target.Target) bool { return true })
+}
+
+// generate adds the code that is generated in a module, once. No other target needs it: it is compared with what the tree has.
+func (r *resolver) generate(module string) {
+	g := &target.Generated{Module: module}
+	if !r.seen[g.ID()] {
+		r.add(g)
+		r.generated = append(r.generated, g)
+	}
 }
 
 // plan asks each target that include accepts for its actions. Compiles come first: they take longest.
@@ -102,7 +147,22 @@ func (r *resolver) plan(include func(target.Target) bool) (*Plan, error) {
 		}
 		r.graph.Actions = append(r.graph.Actions, actions...)
 	}
-	planned := &Plan{Graph: r.graph, Inputs: r.inputs}
+	planned := &Plan{Graph: r.graph, Inputs: r.inputs, Generated: r.generated, Absent: r.absent}
+	planned.Licensed.Policy = r.Catalog.Licenses
+	for _, t := range r.targets {
+		switch t := t.(type) {
+		case *target.LicenseNames:
+			g, err := t.Judged(r.Build)
+			if err != nil {
+				return nil, err
+			}
+			planned.Licensed.Groups = append(planned.Licensed.Groups, g)
+		case *target.Image:
+			if im, ok := t.Judged(); ok {
+				planned.Licensed.Images = append(planned.Licensed.Images, im)
+			}
+		}
+	}
 	for _, t := range r.wanted {
 		path, name := t.File()
 		planned.Results = append(planned.Results, Result{path, name})
@@ -119,14 +179,6 @@ func (r *resolver) plan(include func(target.Target) bool) (*Plan, error) {
 		}
 	}
 	return planned, target.CheckSources(r.Project, r.graph.Actions)
-}
-
-// ComponentCode returns the code of the components' module.
-func ComponentCode(ctx context.Context, p *project.Project) (*target.Code, error) {
-	if err := p.CheckPatches(ctx); err != nil {
-		return nil, err
-	}
-	return target.NewBuild(p, &action.Graph{Root: p.Root, State: project.State}, false).Code(p.Catalog.Module)
 }
 
 // PublishModules returns the graph that makes [target.Published] for a release, see [published.Release].

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/target"
@@ -24,7 +25,10 @@ type resolver struct {
 	images  []*target.Image // for the layout
 	release *target.Release
 	inputs  *input.List
+	absent  []string
 	seen    map[string]bool // IDs of targets
+
+	generated []*target.Generated
 }
 
 func newResolver(p *project.Project, req Request) *resolver {
@@ -119,6 +123,9 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 	if req.TestSet {
 		sets = append(sets, catalog.Test)
 	}
+	if req.Addons {
+		sets = append(sets, catalog.Addons)
+	}
 	sources := target.SourceTarball()
 	tarballs := []*target.Tarball{sources}
 	for _, on := range platforms {
@@ -128,15 +135,18 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 			}
 		}
 	}
+	full := &target.Tarball{Name: catalog.FullTarball, Top: top, Version: true}
+	for _, name := range target.Optional {
+		if target.Has(r.Project, name) {
+			full.Members = append(full.Members, target.Source(name, strings.TrimSuffix(name, "/"), false))
+		} else {
+			r.absent = append(r.absent, name)
+		}
+	}
 	tarballs = append(tarballs, &target.Tarball{
 		Name: catalog.ManifestsTarball, Top: top, Version: true,
 		Members: []target.Member{target.Source("release/manifests/", "manifests", true)},
-	}, &target.Tarball{
-		Name: catalog.FullTarball, Top: top, Version: true,
-		Members: []target.Member{
-			target.Source("README.md", "README.md", false), target.Source("LICENSE", "LICENSE", false), target.Source("docs/", "docs", false),
-		},
-	})
+	}, full)
 	if req.TestSet && len(r.Catalog.Sets[catalog.Test]) > 0 {
 		tarballs = append(tarballs, target.PortableTestTarball())
 	}
@@ -200,8 +210,8 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *tar
 	}
 	some := slices.Clone(binaries)
 	copyrights := &target.Copyrights{Name: "debian", On: on}
-	if set == catalog.Test {
-		copyrights.Name += "-test"
+	if set != catalog.Server {
+		copyrights.Name += "-" + string(set)
 	}
 	for _, im := range r.Catalog.ImagesFor(set, on) {
 		made := r.image(on, im)
@@ -217,8 +227,14 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *tar
 	if len(copyrights.Of) > 0 {
 		add(copyrights.Member("LICENSES/debian"))
 	}
-	if set == catalog.Server {
+	switch set {
+	case catalog.Server:
 		add(target.Source("release/manifests/addons/", "addons", true))
+	case catalog.Addons:
+		for _, a := range r.Catalog.Addons {
+			add(target.Source(a.Folder()+"/", target.AddonFolder(a), true))
+		}
+		t.AddModuleFiles(r.Catalog.Addons)
 	}
 	return t
 }
@@ -228,7 +244,7 @@ func imageFolder(set catalog.Set, im catalog.Image) string {
 	switch {
 	case set == catalog.Test:
 		return "test/images"
-	case im.Addon():
+	case set == catalog.Addons, im.Versioned():
 		return "addons/images"
 	}
 	return "server/bin"
@@ -270,10 +286,11 @@ func (r *resolver) projectGroups(on catalog.Platform, some []catalog.Binary) []*
 }
 
 // componentGroup returns the components that share a LICENSES folder with those of a set: every component that a release ships for the
-// platform, so the group does not depend on which tarballs are requested. The test set links much more, so it has a group of its own.
+// platform, so the group does not depend on which tarballs are requested. What is made on request, the test set and addons, has groups of
+// its own.
 func (r *resolver) componentGroup(set catalog.Set, on catalog.Platform) *target.Group {
-	if set == catalog.Test {
-		return r.group("test", r.Catalog.Module, on, catalog.Test)
+	if set == catalog.Test || set == catalog.Addons {
+		return r.group(string(set), r.Catalog.Module, on, set)
 	}
 	return r.group("components", r.Catalog.Module, on, catalog.Server, catalog.Node, catalog.Client)
 }
@@ -297,9 +314,9 @@ func (r *resolver) ships(bin catalog.Binary, on catalog.Platform, sets ...catalo
 	})
 }
 
-// binaryInfo returns the steps that read the binaries in tarballs and in their images: one for each platform and project. Binaries that
-// only the test set ships have a separate one, so the first does not change when the test set is requested. The tarballs must have been
-// added.
+// binaryInfo returns the steps that read the binaries in tarballs and in their images: one for each platform and project. Binaries
+// of sets that are made on request have separate ones, so the first does not change when such a set is requested. The tarballs must have
+// been added.
 func (r *resolver) binaryInfo(tarballs []*target.Tarball) []*target.BinaryInfo {
 	held := map[string]bool{}
 	for _, t := range tarballs {
@@ -318,7 +335,11 @@ func (r *resolver) binaryInfo(tarballs []*target.Tarball) []*target.BinaryInfo {
 			name = path.Base(bin.Module)
 		}
 		if !r.ships(bin.Binary, bin.On, catalog.Server, catalog.Node, catalog.Client) {
-			name += "-test"
+			set := catalog.Test
+			if !r.ships(bin.Binary, bin.On, set) {
+				set = catalog.Addons
+			}
+			name += "-" + string(set)
 		}
 		i := slices.IndexFunc(all, func(b *target.BinaryInfo) bool { return b.Name == name && b.On == bin.On })
 		if i < 0 {

@@ -9,14 +9,17 @@ import (
 	"slices"
 	"strings"
 
+	"slipway.build/pkg/make/gitsource"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/module"
+	"slipway.build/pkg/tree/self"
 )
 
 // ListInputs lists what the releases for some platforms are made of: modules, Go toolchains (see [Project.HostGo]; nil for none), and
@@ -62,6 +65,80 @@ func (p *Project) Toolchains() []release.Input {
 	}
 	slices.SortFunc(inputs, func(a, b release.Input) int { return cmp.Compare(a.Version, b.Version) })
 	return inputs
+}
+
+// SourceInputs returns the commit that Kubernetes' modules are made of, as an input of a release, if the tree names one.
+func (p *Project) SourceInputs() ([]release.Input, error) {
+	s := p.Catalog.Source
+	if s == (catalog.Source{}) {
+		return nil, nil
+	}
+	taken, err := gitsource.Taken(p.Root, p.Catalog.Kubernetes)
+	if err != nil {
+		return nil, err
+	}
+	in := release.Input{Kind: release.Repository, Name: s.Repository, Version: s.Ref, Commit: s.Commit, Tree: s.Tree}
+	for _, m := range taken {
+		in.Changes = append(in.Changes, m.Path)
+	}
+	slices.Sort(in.Changes)
+	in.Changes = slices.Compact(in.Changes)
+	return []release.Input{in}, nil
+}
+
+// Slipway returns the running slipway, as an input of the release. Tree is the digest of the files of the tree.
+func (p *Project) Slipway(ctx context.Context, tree string) (release.Input, error) {
+	s, err := self.Read(ctx, p.Root, p.getenv)
+	if err != nil {
+		return release.Input{}, err
+	}
+	in := release.Input{Kind: release.Tool, Name: s.Module.Path, Version: s.Module.Version.Version, Sum: s.Module.Sum, Replaces: s.Replaces}
+	if in.Sum == "" {
+		in.Name, in.Version, in.Commit, in.Tree = self.Module, strings.TrimSpace("folder "+s.Folder), s.Commit, s.Tree
+		switch {
+		case s.Folder == ".":
+			in.Commit, in.Tree = p.Stamp.Commit, tree
+		case s.Folder == "":
+			in.Tree = recipe.All()
+		}
+		if s.Dirty {
+			in.Version += ", dirty"
+		}
+	}
+	for _, m := range s.Linked {
+		in.Libraries = append(in.Libraries, release.Library{Name: m.Path, Version: m.Version, Sum: m.Sum})
+	}
+	return in, nil
+}
+
+// fips returns the version of Go's cryptographic module that the tree selects. It is zero if the tree selects none.
+func (p *Project) fips(g *toolchain.Go) (module.Pinned, error) {
+	if p.Catalog.Go.FIPS == "" {
+		return module.Pinned{}, nil
+	}
+	m, err := g.FIPS(p.Catalog.Go.FIPS)
+	if err == nil {
+		return m, nil
+	}
+	d, failed := catalog.ReadDraft(p.Root)
+	if failed != nil {
+		return m, failed
+	}
+	return m, fmt.Errorf("%s: fips: %w", p.Abs(d.Where("go", "fips")), err)
+}
+
+// FIPS returns the version of Go's cryptographic module that the tree selects, which must be one.
+func (p *Project) FIPS(ctx context.Context) (module.Pinned, error) {
+	g, err := p.Go(ctx, nil)
+	if err != nil {
+		return module.Pinned{}, err
+	}
+	return p.fips(g)
+}
+
+// HasFIPS reports whether the programs of a Go module of the tree are compiled with the selected version of Go's cryptographic module.
+func (p *Project) HasFIPS(folder string) bool {
+	return p.Catalog.Go.FIPS != "" && (folder == p.Catalog.Module || p.Catalog.Go.FIPSProjects)
 }
 
 // HostGo returns, as modules for some hosts, the Go that compiles the components, and the Go that compiles slipway if it is a different

@@ -8,8 +8,10 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"slipway.build/pkg/make/codegen"
+	"slipway.build/pkg/make/gitsource"
 	"slipway.build/pkg/make/patched"
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/make/roads"
@@ -19,6 +21,7 @@ import (
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
+	"slipway.build/pkg/tree/self"
 	"slipway.build/pkg/tree/source"
 	"slipway.build/pkg/tree/stamp"
 	"slipway.build/pkg/tree/worktree"
@@ -57,6 +60,7 @@ type Project struct {
 	Generator patched.Generator       // of code that patches change; may be nil
 	Patches   map[string]patch.Series // by folder of the Go module
 	Sources   *source.Tree            // nil after Load
+	Outside   string                  // a folder outside of the tree that slipway is compiled from, as go.mod has it; or ""
 
 	getenv func(string) string
 	pin    toolchain.Pin
@@ -83,16 +87,30 @@ func Open(ctx context.Context, dir string, settings Settings, getenv func(string
 	if err != nil {
 		return nil, err
 	}
-	if p.Road, err = p.Roads.Choose(settings.Road, settings.Build); err != nil {
+	if err := p.checkKubernetes(); err != nil {
+		return nil, err
+	}
+	if p.Road, err = p.Roads.Choose(settings.Road, p.Settings.Build); err != nil {
 		return nil, err
 	}
 	return p, p.identify(ctx, repo)
+}
+
+// checkKubernetes returns an error if slipway makes no releases of the tree's version of Kubernetes.
+func (p *Project) checkKubernetes() error {
+	if err := catalog.CheckKubernetes(p.Catalog.Kubernetes); err != nil {
+		return fmt.Errorf("%s/go.mod: %w", p.Catalog.Module, err)
+	}
+	return nil
 }
 
 // OpenSources reads a tree of unpacked sources, whatever the environment is. It chooses no road.
 func OpenSources(ctx context.Context, dir string, settings Settings) (*Project, error) {
 	p, err := Load(dir, settings, func(string) string { return "" })
 	if err != nil {
+		return nil, err
+	}
+	if err := p.checkKubernetes(); err != nil {
 		return nil, err
 	}
 	return p, p.identify(ctx, worktree.Once(p.Root, p.getenv))
@@ -111,6 +129,10 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 	if p.Catalog, err = catalog.Load(root); err != nil {
 		return nil, err
 	}
+	if p.Outside, err = self.Outside(root); err != nil {
+		return nil, err
+	}
+	p.Settings.Build.FIPS = p.Catalog.Go.FIPS
 	if p.inputs, err = input.Find(root, settings.Inputs); err != nil {
 		return nil, err
 	}
@@ -125,9 +147,17 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		if err != nil {
 			return nil, err
 		}
-		if len(p.Patches) > 0 {
-			if caches, err := os.UserCacheDir(); err == nil { // or else, only the user's module cache can have patched modules
+		if _, err := p.fips(g); err != nil {
+			return nil, err
+		}
+		if len(p.Patches) > 0 || p.Catalog.Go.FIPS != "" || p.Catalog.Source != (catalog.Source{}) {
+			if caches, err := os.UserCacheDir(); err == nil { // or else, only the user's module cache can have more modules
 				g = g.WithWritableModules(filepath.Join(caches, "slipway", "modules"))
+			}
+		}
+		if p.inputs == "" { // which has all modules
+			if err := gitsource.Place(ctx, g, root, p.Catalog, progress); err != nil {
+				return nil, err
 			}
 		}
 		return g.WithProxies(p.proxies()...), nil
@@ -140,6 +170,7 @@ func Load(dir string, settings Settings, getenv func(string) string) (*Project, 
 		Go:           p.Go,
 		CrossBase:    settings.CrossBase,
 		DebianMirror: settings.Debian.Mirror,
+		Alone:        time.Now().Before(p.Catalog.Embargo),
 		Sources:      p.sourceNames,
 		Status:       p.WorkspaceStatus,
 		EngineUsed:   p.markEngine,
@@ -295,5 +326,5 @@ func errChanged(what string) error {
 }
 
 func (p *Project) stampRequest(repo worktree.Opener) stamp.Request {
-	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv, Git: repo}
+	return stamp.Request{Root: p.Root, Base: p.Catalog.Kubernetes, Env: p.getenv, Git: repo, Outside: p.Outside}
 }

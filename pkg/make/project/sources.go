@@ -16,7 +16,12 @@ import (
 )
 
 // DirtyReason returns why the tree is dirty, such as "cmd/a.go is not in the commit", or "".
-func (p *Project) DirtyReason() string { return p.Sources.Why }
+func (p *Project) DirtyReason() string {
+	if p.Sources.Why == "" && p.Outside != "" {
+		return fmt.Sprintf("go.mod replaces a module by the folder %s, which is not in the commit", p.Outside)
+	}
+	return p.Sources.Why
+}
 
 // CheckFolders returns an error if the tree is clean and a module's go.mod replaces a dependency with a folder that is not in the commit.
 // In a dirty tree, which says so in its version, the folder may be anywhere.

@@ -132,12 +132,15 @@ type Sharing interface {
 	UploadAsync(ctx context.Context, f func(ctx context.Context, dir string) error)
 }
 
-// Options are what a user may change about a compile, with Kubernetes' variables of these names.
+// Options are what a user may change about a compile, with Kubernetes' variables of these names, and what some modules only have.
 type Options struct {
 	Debug   bool   // DBG: keep symbols and paths, switch optimizations off
 	GoFlags string // GOFLAGS of the environment (never of a go/env file)
 	LDFlags string // GOLDFLAGS: instead of -s -w
 	GCFlags string // GOGCFLAGS: for the compiler, in all packages
+
+	// FIPS is the version of Go's cryptographic module, see toolchain.FIPSEnv. It is the tree's choice, and not the user's.
+	FIPS string `json:",omitempty"`
 }
 
 // A Target is a binary and where to write it.

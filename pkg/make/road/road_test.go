@@ -126,3 +126,13 @@ func TestRecipeHoldsEveryField(t *testing.T) {
 	t.Parallel()
 	recipetest.EachField(t, key{})
 }
+
+func TestCryptographicModuleIsInRecipesOnlyIfThereIsOne(t *testing.T) {
+	t.Parallel()
+	recipe := func(fips string) string {
+		return strings.Join(Recipe("go1.26.8", Spec{Options: Options{FIPS: fips}}, Binary{}), "\n")
+	}
+	if without := recipe(""); strings.Contains(without, "FIPS=") || recipe("v1.0.0") == without || recipe("v1.26.0") == recipe("v1.0.0") {
+		t.Errorf("recipes\n%s\n%s", without, recipe("v1.0.0"))
+	}
+}

@@ -25,6 +25,7 @@ type Tree struct {
 	Go     func(ctx context.Context, progress func(string)) (*toolchain.Go, error) // finds the pinned Go
 
 	CrossBase    string                                           // the image that the build image starts from; empty: the road chooses
+	Alone        bool                                             // Bazel uploads nothing, and executes nothing elsewhere
 	DebianMirror string                                           // where Debian packages come from if this machine does not say
 	Sources      func(ctx context.Context) ([]string, error)      // names of the files of the tree
 	Status       func(ctx context.Context) ([]byte, error)        // Bazel's workspace status
@@ -90,9 +91,11 @@ func (t *Tree) Local() road.Road {
 	return t.local
 }
 
-// Made returns the Bazel road as it is inside of Bazel, which has compiled already: files are what it made, by label.
-func (t *Tree) Made(files map[string]string) road.Road {
-	return &bazelroad.Made{Root: t.Root, Version: t.Pin.Version, Files: files}
+// Made returns the Bazel road as it is inside of Bazel, which has compiled already: files are what it made, by label. It fails if Bazel
+// does not support the options.
+func (t *Tree) Made(files map[string]string, options road.Options) (road.Road, error) {
+	made := &bazelroad.Made{Root: t.Root, Version: t.Pin.Version, Files: files}
+	return made, road.CheckOptions(made, options)
 }
 
 // Containers returns the container road for packages of some of the tree's modules.
@@ -126,6 +129,7 @@ func (t *Tree) Bazel(ctx context.Context, deps bazel.Deps, progress func(string)
 		Go:       g.WithoutProxies(), // another GOPROXY would make Bazel fetch all modules again
 		Status:   string(status),
 		Mirror:   t.DebianMirror,
+		Alone:    t.Alone,
 		Deps:     deps,
 		Getenv:   t.Getenv,
 		Progress: progress,

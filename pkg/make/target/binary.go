@@ -57,6 +57,7 @@ func (t *Binary) Actions(b *Build) ([]*action.Action, error) {
 		Spec:      b.compileSpec(t.On, module),
 		Binary:    road.Binary{Package: cmp.Or(t.Test, t.Package), Test: t.IsTest()},
 		Elsewhere: by != b.Road,
+		Overrides: b.Catalog.OverridesIn(t.Module),
 	}
 	for _, dir := range module.Closure(cmp.Or(t.Package, t.Test)) {
 		s.Inputs = append(s.Inputs, path.Join(module.Name, dir)+"/")
@@ -98,6 +99,9 @@ func (b *Build) compileSpec(on catalog.Platform, module *goModule) road.Spec {
 		Tags:     b.Catalog.Tags,
 		LDFlags:  b.Stamp.LDFlags(),
 		Options:  b.Settings.Build,
+	}
+	if !b.HasFIPS(module.Name) {
+		s.Options.FIPS = ""
 	}
 	if module.Name != b.Catalog.Module {
 		s.LDFlags = b.ldflags(module)

@@ -7,6 +7,7 @@ import (
 
 	"slipway.build/pkg/make/describe"
 	"slipway.build/pkg/make/image"
+	"slipway.build/pkg/make/policy"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/debian"
@@ -30,9 +31,18 @@ func (t *Image) Needs() []Target {
 	needs := append(targets(t.Binaries), &Sources{})
 	needs = append(needs, targets(t.Licenses)...)
 	if t.Packages != nil {
-		needs = append(needs, t.Packages)
+		needs = append(needs, t.Packages, &DebianLicenses{t.Packages})
 	}
 	return needs
+}
+
+// Judged says where the licenses of its Debian packages are named, for package policy. It reports whether it has such packages.
+func (t *Image) Judged() (policy.Image, bool) {
+	if t.Packages == nil {
+		return policy.Image{}, false
+	}
+	of := &DebianLicenses{t.Packages}
+	return policy.Image{ID: of.ID(), Names: of.spec().Output, Name: t.Artifact()}, true
 }
 
 // File returns the path of the docker archive, and its name among the results.
@@ -89,8 +99,11 @@ func (t *Image) Actions(b *Build) ([]*action.Action, error) {
 		DockerTag:   t.tagPath(),
 		Part:        t.partPath(),
 	}
-	if t.Addon() {
+	if t.Versioned() {
 		s.Version, s.Revision, s.Source, s.Created = t.Version, t.Revision, t.Source, t.Created.UTC()
+	}
+	if b.Catalog.Go.FIPSEnvironment && len(t.Binaries) > 0 && b.HasFIPS(t.Binaries[0].Module) {
+		s.Env = []string{release.FIPSMode}
 	}
 	for _, bin := range t.Binaries {
 		s.Binaries = append(s.Binaries, image.Binary{Name: bin.Name, File: bin.Path})
@@ -110,7 +123,7 @@ func (t *Image) Describe(b *Build, d *describe.Spec) {
 	name := archiveTags(b.Project, t.Image, t.On.Arch)[0]
 	im := describe.Image{Artifact: name, Part: t.partPath()}
 	if t.Packages != nil {
-		im.Packages = []debian.Spec{t.Packages.spec()}
+		im.Packages = []debian.LicenseSpec{(&DebianLicenses{t.Packages}).spec()}
 	}
 	d.Images = append(d.Images, im)
 	var of []string
@@ -201,7 +214,7 @@ type registryTag struct{ registry, tag string }
 func registryTags(p *project.Project, im catalog.Image) []registryTag {
 	own := registryTag{p.Catalog.Registry, tagOf(p, im)}
 	users := registryTag{cmp.Or(p.Settings.DockerRegistry, own.registry), cmp.Or(p.Settings.DockerImageTag, own.tag)}
-	if im.Addon() { // a third-party image keeps its version as its tag
+	if im.Versioned() { // a third-party image keeps its version as its tag
 		users.tag = own.tag
 	}
 	return slices.Compact([]registryTag{own, users})

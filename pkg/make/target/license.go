@@ -8,10 +8,12 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/make/describe"
 	"slipway.build/pkg/make/license"
 	"slipway.build/pkg/make/patched"
+	"slipway.build/pkg/make/policy"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/action"
@@ -46,7 +48,10 @@ func PackageLists(on catalog.Platform) string { return packageList("*", on) }
 
 // texts says where the license texts of the group are.
 func (g *Group) texts(b *Build, m *goModule) license.Texts {
-	t := license.Texts{Own: sources + "/LICENSE", Declared: b.Catalog.Licenses}
+	t := license.Texts{Declared: b.Catalog.Licenses.DeclaredModules()}
+	if Has(b.Project, ownLicense) {
+		t.Own = sources + "/" + ownLicense
+	}
 	if b.Gathered != "" && m.Name == b.Catalog.Module {
 		t.Gathered = b.Gathered
 	} else {
@@ -83,6 +88,7 @@ func (t *PackageList) spec(b *Build, m *goModule) license.ListSpec {
 		GoFlags:     b.Settings.Build.GoFlags,
 		Flags:       c.BuildFlags(),
 		Levels:      toolchain.Levels(),
+		FIPS:        c.Options.FIPS,
 		Output:      t.packages(),
 	}
 	for _, bin := range t.Binaries {
@@ -119,6 +125,23 @@ func (t *LicenseNames) Describe(_ *Build, d *describe.Spec) {
 	d.Licenses = append(d.Licenses, t.path())
 }
 
+// Judged says where the names are, for package policy.
+func (t *LicenseNames) Judged(b *Build) (policy.Group, error) {
+	g := policy.Group{ID: t.ID(), Names: t.path(), Packages: t.packages()}
+	m, err := t.module(b)
+	if err != nil {
+		return g, err
+	}
+	for _, bin := range t.Binaries {
+		name := cmp.Or(bin.Package, bin.Test)
+		if strings.HasPrefix(name, "./") {
+			name = path.Join(m.Path, name)
+		}
+		g.Programs = append(g.Programs, policy.Program{Name: bin.Artifact(), Package: name})
+	}
+	return g, nil
+}
+
 // LicenseTexts is a folder of the texts of the licenses of everything that the binaries of a group link. It needs the binaries, since their
 // build information names the modules.
 type LicenseTexts struct{ *Group }
@@ -151,6 +174,20 @@ func (t *LicenseTexts) Actions(b *Build) ([]*action.Action, error) {
 	}
 	s := license.Spec{Group: t.group(), Texts: t.texts(b, m), Modules: linked.Output, Patches: b.patchesOf(m), Output: t.folder()}
 	return []*action.Action{license.ModulesAction(b.Root, linked), license.Action(b.Root, b.Go, s)}, nil
+}
+
+// DebianLicenses are the names of the licenses of the Debian packages in a base.
+type DebianLicenses struct{ *Packages }
+
+func (t *DebianLicenses) ID() string      { return "spdx " + t.On.String() + " debian " + t.Base }
+func (t *DebianLicenses) Needs() []Target { return []Target{t.Packages} }
+func (t *DebianLicenses) spec() debian.LicenseSpec {
+	return debian.LicenseSpec{Base: t.Packages.spec(), Output: path.Join(project.Stage, "spdx", "debian", t.Base, t.On.Dash()+".json")}
+}
+
+// Actions finds the names.
+func (t *DebianLicenses) Actions(b *Build) ([]*action.Action, error) {
+	return one(debian.LicenseAction(b.Root, t.spec()))
 }
 
 // Copyrights is a folder of the copyright files of Debian packages.

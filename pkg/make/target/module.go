@@ -99,36 +99,22 @@ func (b *Build) goFlags(m *goModule) string {
 	return strings.TrimSpace(road.Spec{Module: m.Name, ModFile: m.modFile}.ModFlag() + " " + b.Settings.Build.GoFlags)
 }
 
-// Code says which code the packages of a Go module of the tree are made from.
-type Code struct {
-	Module  *module.Module
-	ModFile string           // instead of its go.mod, relative to the root, with go.sum beside it; empty without patches
-	Inputs  []string         // what decides it, besides the packages' own files
-	Actions []*action.Action // that make ModFile, and patched modules
-}
-
-// Code returns the code of a module.
-func (b *Build) Code(name string) (*Code, error) {
-	m, err := b.module(name)
-	if err != nil {
-		return nil, err
-	}
-	actions, err := (&PatchedModules{name}).Actions(b)
-	return &Code{m.Module, m.modFile, m.inputs, actions}, err
-}
-
 // Published is the folder of Kubernetes' modules for programs outside of the tree.
 const Published = project.Stage + "/modules"
 
 // PublishModules returns the actions that make [Published] for a release, see [published.Release].
 func (b *Build) PublishModules(release string) ([]*action.Action, error) {
-	c, err := b.Code(b.Catalog.Module)
+	m, err := b.module(b.Catalog.Module)
 	if err != nil {
 		return nil, err
 	}
-	spec := published.Spec{Requires: c.Module.Name, Release: release, Output: Published}
-	if c.ModFile != "" {
-		spec.Requires = path.Dir(c.ModFile)
+	actions, err := (&PatchedModules{m.Name}).Actions(b)
+	if err != nil {
+		return nil, err
 	}
-	return append(c.Actions, published.Action(b.Root, b.Go, spec)), nil
+	spec := published.Spec{Requires: m.Name, Release: release, Output: Published}
+	if m.modFile != "" {
+		spec.Requires = path.Dir(m.modFile)
+	}
+	return append(actions, published.Action(b.Root, b.Go, spec)), nil
 }

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"path"
 	"slices"
 
@@ -19,6 +20,7 @@ type Release struct {
 	Of   []Target
 	Sets []catalog.Set // that it has tarballs of
 	tree string        // digest of all files that a build may read in the tree, see [source.Tree.Content]
+	tool release.Input // slipway
 
 	described *release.Release
 }
@@ -29,7 +31,11 @@ func (t *Release) Needs() []Target { return t.Of }
 // NewRelease returns the description of a release of some artifacts.
 func NewRelease(ctx context.Context, p *project.Project, of []Target, sets []catalog.Set) (*Release, error) {
 	_, tree, err := p.Sources.Content(ctx)
-	return &Release{Of: of, Sets: sets, tree: tree}, err
+	if err != nil {
+		return nil, err
+	}
+	tool, err := p.Slipway(ctx, tree)
+	return &Release{Of: of, Sets: sets, tree: tree, tool: tool}, err
 }
 
 // Description returns the content of release.json without digests. Actions must have been called.
@@ -71,7 +77,7 @@ func (t *Release) Actions(b *Build) ([]*action.Action, error) {
 	all.Artifacts = append(all.Artifacts, final.Artifacts...)
 	t.described = &all
 	return []*action.Action{
-		describe.Draft(b.Root, draft),
+		describe.Draft(b.Root, draft, b.FIPS),
 		describe.SBOMs(b.Root, sboms),
 		describe.Checksums(b.Root, project.Tars, summed, b.Unchanged),
 		describe.Action(b.Root, final),
@@ -90,8 +96,15 @@ func (t *Release) draft(b *Build) (describe.Spec, error) {
 		Kubernetes: b.Catalog.Kubernetes,
 		Go:         b.Catalog.Go.Version,
 		Compiler:   release.Compiler,
+		Embargo:    b.Catalog.Embargo,
 		Variables:  b.Settings.Variables(),
-	}}
+	}, Declared: b.Catalog.Licenses.DeclaredPackages()}
+	if g := b.Catalog.Go; g.FIPS != "" {
+		d.Release.FIPS = &release.FIPS{Version: g.FIPS, Projects: g.FIPSProjects, Environment: g.FIPSEnvironment}
+	}
+	for _, o := range b.Catalog.Overrides {
+		d.Release.Overrides = append(d.Release.Overrides, release.Override(o))
+	}
 	for _, set := range t.Sets {
 		d.Release.Sets = append(d.Release.Sets, string(set))
 	}
@@ -100,8 +113,9 @@ func (t *Release) draft(b *Build) (describe.Spec, error) {
 			a.Describe(b, &d)
 		}
 	}
-	patches, err := b.PatchInputs()
+	patches, err1 := b.PatchInputs()
+	repository, err2 := b.SourceInputs()
 	d.Release.Inputs = slices.Concat(
-		[]release.Input{{Kind: release.Source, Name: catalog.SourceTarball, Tree: t.tree}}, b.Toolchains(), patches)
-	return d, err
+		[]release.Input{{Kind: release.Source, Name: catalog.SourceTarball, Tree: t.tree}, t.tool}, b.Toolchains(), patches, repository)
+	return d, errors.Join(err1, err2)
 }

@@ -20,7 +20,7 @@ import (
 const sources = project.Stage + "/sources"
 
 // copied lists the sources there: files, and folders with a final slash.
-var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/manifests/"}
+var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/addons/", "release/manifests/"}
 
 func isCopied(name string) bool {
 	return slices.ContainsFunc(copied, func(c string) bool {
@@ -43,6 +43,19 @@ func (t *Sources) Actions(b *Build) ([]*action.Action, error) {
 		}
 	}
 	return one(pack.CopyAction(s, b.Project.Sources.Entries, isCopied, source.Code.String()))
+}
+
+// Optional lists sources that a release has only if the tree does: files, and folders with a final slash.
+var Optional = []string{"README.md", ownLicense, "docs/"}
+
+// ownLicense has the terms of the tree's own code.
+const ownLicense = "LICENSE"
+
+// Has reports whether a tree has a source: a file, or something in a folder, whose name has a final slash.
+func Has(p *project.Project, source string) bool {
+	return slices.ContainsFunc(p.Sources.Names(), func(name string) bool {
+		return name == source || strings.HasSuffix(source, "/") && strings.HasPrefix(name, source)
+	})
 }
 
 // CheckSources returns an error that names each source that actions take and the tree does not have, and each that cannot be packed. The

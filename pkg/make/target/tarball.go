@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -86,6 +87,28 @@ func PortableTestTarball() *Tarball {
 	}
 }
 
+// AddModuleFiles adds manifests of addons that are files of modules.
+func (t *Tarball) AddModuleFiles(addons []catalog.Addon) {
+	t.list = func(b *Build, s *pack.Spec, at *pack.Place) error {
+		for _, a := range addons {
+			if len(a.Files) == 0 {
+				continue
+			}
+			m, err := b.module(a.Module)
+			if err != nil {
+				return err
+			}
+			s.Tree += fmt.Sprintf("%s %s@%s %q\n", a.Name, a.From, m.Version(a.From), a.Files)
+			at.Inputs = append(at.Inputs, m.inputs...)
+			at.List = at.List.And(pack.Module(b.Go, m.Dir, a.From, b.goFlags(m), path.Join(t.Top, AddonFolder(a)), a.Files...))
+		}
+		return nil
+	}
+}
+
+// AddonFolder returns the folder of a tarball that has the manifests of an addon.
+func AddonFolder(a catalog.Addon) string { return "addons/" + a.Name }
+
 func (t *Tarball) ID() string { return "package " + t.Name }
 
 // Needs lists the members' targets, and Also.
@@ -144,7 +167,7 @@ func (t *Tarball) Actions(b *Build) ([]*action.Action, error) {
 func values(p *project.Project) []pack.Value {
 	values := []pack.Value{{Placeholder: "__VERSION__", Value: p.Stamp.ImageTag()}, {Placeholder: "__REGISTRY__", Value: p.Catalog.Registry}}
 	for _, im := range p.Catalog.Images {
-		if im.In(catalog.Server) && im.Addon() {
+		if !im.In(catalog.Test) && im.Versioned() {
 			name := strings.ToUpper(strings.ReplaceAll(im.File(), "-", "_"))
 			values = append(values, pack.Value{Placeholder: "__" + name + "__", Value: im.Version})
 		}

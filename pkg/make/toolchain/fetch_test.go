@@ -13,7 +13,7 @@ import (
 const foreign = "plan9-mips"
 
 // release makes a Go for a foreign platform, as `go mod download` leaves it, and returns its sum.
-func release(t *testing.T) (dir, sum string) {
+func goRelease(t *testing.T) (dir, sum string) {
 	t.Helper()
 	dir = t.TempDir()
 	for name, text := range map[string]string{
@@ -43,7 +43,7 @@ func answer(t *testing.T, dir, sum string) string {
 }
 
 func TestGoForAnotherPlatformIsFetched(t *testing.T) {
-	dir, sum := release(t)
+	dir, sum := goRelease(t)
 	_, noted := install(t, pinned, answer(t, dir, sum))
 	var said string
 	got, err := Download(t.Context(), Pin{Version: pinned, Sums: map[string]string{foreign: sum}}, foreign, func(text string) { said = text })
@@ -74,7 +74,7 @@ func TestInstalledGoIsUsedForItsOwnPlatform(t *testing.T) {
 }
 
 func TestFetchedGoThatWasChangedIsNotUsed(t *testing.T) {
-	dir, sum := release(t)
+	dir, sum := goRelease(t)
 	install(t, pinned, answer(t, dir, sum))
 	write(t, filepath.Join(dir, "src", "fmt", "more.go"), "package fmt\n", 0o444)
 	_, err := Download(t.Context(), Pin{Version: pinned, Sums: map[string]string{foreign: sum}}, foreign, nil)
@@ -89,7 +89,7 @@ func TestFetchedGoThatWasChangedIsNotUsed(t *testing.T) {
 
 func TestFolderMadeOfFilesIsTheRelease(t *testing.T) {
 	t.Parallel()
-	dir, sum := release(t)
+	dir, sum := goRelease(t)
 	write(t, filepath.Join(dir, "src", "go.mod"), "module std\n", 0o444) // as a go command that has run this one leaves it
 	write(t, filepath.Join(dir, "test", "run.go"), "package main\n", 0o444)
 	files, err := Files(dir, foreign)

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/recipe"
 )
 
@@ -91,49 +89,4 @@ func (r *Repository) leaveOutMissing(dir string) error {
 		data = bytes.Replace(data, []byte("\t./"+m.Dir+"\n"), nil, 1)
 	}
 	return os.WriteFile(name, data, 0o666)
-}
-
-// A Change edits a copy that is kept. The zero value changes nothing.
-type Change struct {
-	Key  string                                       // of everything that decides what Make does
-	Make func(ctx context.Context, root string) error // root is the copy's folder
-}
-
-// Keep returns dir with a copy of the repository in it, changed by change. It copies only if there is none, or if the modules or the
-// change's key differ. The old copy must not be in use: the caller holds a lock.
-//
-// The users of the copy may write to it, as some tests do. Keep does not see that; a Change can make a git repository of it,
-// with which they put it back.
-func (r *Repository) Keep(ctx context.Context, dir string, change Change) (string, error) {
-	record := dir + ".key"
-	key := r.Key() + " " + change.Key + "\n"
-	if kept, err := os.ReadFile(record); err == nil && string(kept) == key && exists(dir) {
-		return dir, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return "", err
-	}
-	// One name, so that what a killed run leaves is removed by the next one.
-	tmp := dir + ".tmp"
-	if err := os.RemoveAll(tmp); err != nil {
-		return "", err
-	}
-	err := r.Copy(ctx, tmp)
-	if err == nil && change.Make != nil {
-		err = change.Make(ctx, tmp)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(tmp))
-	}
-	// Without the record, the folder counts as not there, so a kill at any of these steps is harmless.
-	if err := os.RemoveAll(record); err != nil {
-		return "", err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return "", err
-	}
-	return dir, atomicfile.WriteFile(record, []byte(key), 0o666)
 }

@@ -16,8 +16,8 @@
 //   - A module that cannot be fetched is left out, and so is its line of go.work, if nothing is compiled from it. See
 //     [Repository.Missing].
 //
-// [Repository.Keep] keeps a copy for the next use. Files have the times that they have in the module cache, so that results of
-// tests that read them stay in Go's cache when the repository is copied again.
+// [Repository.Keep] keeps a copy for the next use, and writes to it only the files in which another [Change] differs. Files have the times
+// that they have in the module cache, so that results of tests that read them stay in Go's cache when the repository is copied again.
 //
 // # What must never be in here
 //

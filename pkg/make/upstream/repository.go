@@ -84,6 +84,27 @@ func Open(ctx context.Context, g Go, root, components, project string) (*Reposit
 	return r, nil
 }
 
+// OpenLinked finds a module that the go.mod in a folder of the tree requires, as a repository of its own.
+func OpenLinked(ctx context.Context, g Go, root, folder, modulePath string) (*Repository, error) {
+	mod, err := module.Load(root, folder)
+	if err != nil {
+		return nil, err
+	}
+	required, ok := mod.Require(modulePath)
+	if !ok {
+		return nil, badrequest.Mark(fmt.Errorf("%s/go.mod requires no module %s", folder, modulePath))
+	}
+	if err := noFolder(mod, required.Dependency); err != nil {
+		return nil, err
+	}
+	found, err := fetch(ctx, g, mod.Dir, []Module{{Version: required.Code(), Dir: "."}})
+	if err != nil {
+		return nil, err
+	}
+	r := &Repository{Project: modulePath, Path: modulePath, Version: required.Code().Version, Modules: []Module{found[0].Module}}
+	return r, found[0].err
+}
+
 // Projects lists the projects that a tree may patch: Kubernetes, and the folders below images/ with a go.mod.
 func Projects(root string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(root, "images", "*", "go.mod"))

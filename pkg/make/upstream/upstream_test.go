@@ -193,41 +193,93 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestKeptCopyIsMadeAgainOnlyForAnotherKey(t *testing.T) {
+func TestKeptCopyHasTheFilesOfTheLastChange(t *testing.T) {
 	t.Parallel()
-	r := newWorld(t).open(t, upstream.Kubernetes)
+	w := newWorld(t)
+	r := w.open(t, upstream.Kubernetes)
 	dir := filepath.Join(t.TempDir(), "state", "kept")
 	made := 0
-	change := upstream.Change{Key: "1", Make: func(_ context.Context, root string) error {
-		made++
-		return os.WriteFile(filepath.Join(root, "new.go"), []byte("package new\n"), 0o666)
-	}}
-	keep := func(c upstream.Change) error {
+	keep := func(key string, changed map[string]upstream.File, err error) error {
 		t.Helper()
-		got, err := r.Keep(t.Context(), dir, c)
+		change := func(_ context.Context, root string) (map[string]upstream.File, error) {
+			made++
+			if list := files(t, root); slices.Contains(list, "new.go") || !slices.Contains(list, "go.work") {
+				t.Errorf("the copy is not as the modules are: %q", list)
+			}
+			return changed, err
+		}
+		got, err := r.Keep(t.Context(), dir, upstream.Change{Key: key, Make: change})
 		if err == nil && got != dir {
 			t.Errorf("kept in %s", got)
 		}
 		return err
 	}
+	const staging = "staging/src/k8s.io/api/go.mod"
+	original := func() string {
+		data, err := os.ReadFile(filepath.Join(dir, staging))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	first := map[string]upstream.File{
+		"new.go": {Data: []byte("package new\n")}, "deep/new.sh": {Exec: true},
+		staging: {Data: []byte("module changed\n")}, "go.work": {Removed: true},
+	}
 	for range 2 {
-		if err := keep(change); err != nil || made != 1 {
-			t.Errorf("made %d times: %v", made, err)
+		if err := keep("1", first, nil); err != nil || made != 1 {
+			t.Fatalf("made %d times: %v", made, err)
 		}
 	}
-	change.Key = "2"
+	if list := files(t, dir); !slices.Contains(list, "new.go") || slices.Contains(list, "go.work") || original() != "module changed\n" {
+		t.Errorf("after a change: %q", list)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "deep", "new.sh")); err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Errorf("%v: %v, want an executable file", info, err)
+	}
+	// What a user has written stays: so the copy is the same.
+	if err := os.WriteFile(filepath.Join(dir, "user"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	failed := errors.New("failed")
-	failing := upstream.Change{Key: "2", Make: func(context.Context, string) error { return failed }}
-	if err := keep(failing); !errors.Is(err, failed) {
+	if err := keep("2", nil, failed); !errors.Is(err, failed) {
 		t.Errorf("got %v", err)
 	}
-	if !slices.Contains(files(t, dir), "new.go") {
-		t.Error("a change that fails removed the copy that was there")
+	list := files(t, dir)
+	if slices.Contains(list, "new.go") || !slices.Contains(list, "go.work") || !slices.Contains(list, "user") ||
+		original() == "module changed\n" {
+		t.Errorf("after a change that fails: %q", list)
 	}
-	if err := keep(change); err != nil || made != 2 {
+	if err := keep("2", first, nil); err != nil || made != 3 {
 		t.Errorf("made %d times: %v", made, err)
 	}
-	if list := files(t, filepath.Dir(dir)); slices.ContainsFunc(list, func(name string) bool { return strings.Contains(name, "tmp") }) {
-		t.Errorf("left behind: %v", list)
+	if _, err := r.Keep(t.Context(), dir, upstream.Change{}); err != nil || slices.Contains(files(t, dir), "new.go") {
+		t.Errorf("without a change: %v, %q", err, files(t, dir))
+	}
+}
+
+// A kill may leave any of a change's files half-written.
+func TestKeptCopyIsRestoredAfterAKill(t *testing.T) {
+	t.Parallel()
+	r := newWorld(t).open(t, upstream.Kubernetes)
+	dir := filepath.Join(t.TempDir(), "kept")
+	change := upstream.Change{Key: "1", Make: func(_ context.Context, root string) (map[string]upstream.File, error) {
+		// A file that cannot be written, since a folder has its name.
+		return map[string]upstream.File{"go.work": {Data: []byte("half")}, "staging/src/k8s.io/api": {Data: []byte("x")}}, nil
+	}}
+	if _, err := r.Keep(t.Context(), dir, change); err == nil {
+		t.Fatal("a file replaced a folder")
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "go.work")); err != nil || string(data) != "half" {
+		t.Fatalf("the change has not begun: %q, %v", data, err)
+	}
+	change.Make = func(_ context.Context, root string) (map[string]upstream.File, error) {
+		if data, err := os.ReadFile(filepath.Join(root, "go.work")); err != nil || string(data) == "half" {
+			t.Errorf("go.work is %q, %v", data, err)
+		}
+		return nil, nil
+	}
+	if _, err := r.Keep(t.Context(), dir, change); err != nil {
+		t.Error(err)
 	}
 }

@@ -157,16 +157,20 @@ func (p Package) copyFrom(folder, cache string) (found bool, err error) {
 
 // keep writes a package into the cache.
 func (p Package) keep(r io.Reader, cache string) error {
-	to := filepath.Join(cache, p.FileName())
+	return keep(r, filepath.Join(cache, p.FileName()), p.Size, p.SHA256, "debian.lock")
+}
+
+// keep writes a file with a size and a SHA-256, which something says it has.
+func keep(r io.Reader, to string, size int64, want, says string) error {
 	err := atomicfile.Write(to, 0o600, func(w io.Writer) error {
-		got, _, err := checksum.SHA256(io.TeeReader(io.LimitReader(r, p.Size+1), w))
-		if err == nil && got != p.SHA256 {
-			err = fmt.Errorf("its SHA-256 is %s, and debian.lock says %s", got, p.SHA256)
+		got, _, err := checksum.SHA256(io.TeeReader(io.LimitReader(r, size+1), w))
+		if err == nil && got != want {
+			err = fmt.Errorf("its SHA-256 is %s, and %s says %s", got, says, want)
 		}
 		return err
 	})
 	if err != nil && runtime.GOOS == "windows" {
-		if sum, _ := checksum.File(to); sum == p.SHA256 {
+		if sum, _ := checksum.File(to); sum == want {
 			return nil // another process has made it, and has it open
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/textproto"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -160,8 +161,20 @@ func (p *part) check() error {
 
 // packages returns the packages of an architecture, as the index that the Release file names has them.
 func (p part) packages(ctx context.Context, arch string) ([]indexed, error) {
-	folder := "main/binary-" + arch
-	short := folder + "/Packages.xz"
+	name := "main/binary-" + arch + "/Packages.xz"
+	plain, err := p.index(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	packages, err := readIndex(p.archive, arch, plain)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.file(name), err)
+	}
+	return packages, nil
+}
+
+// index returns an index that the Release file names, unpacked.
+func (p part) index(ctx context.Context, short string) (io.Reader, error) {
 	name := p.file(short)
 	sum := p.sum(short)
 	if sum == "" {
@@ -169,7 +182,7 @@ func (p part) packages(ctx context.Context, arch string) ([]indexed, error) {
 	}
 	data, err := []byte(nil), errGone
 	if p.release.Get("Acquire-By-Hash") == "yes" { // so an index fits, however a mirror or a proxy caches it
-		data, err = p.read(ctx, p.archive, p.file(folder+"/by-hash/SHA256/"+sum))
+		data, err = p.read(ctx, p.archive, p.file(path.Dir(short)+"/by-hash/SHA256/"+sum))
 	}
 	if errors.Is(err, errGone) { // as with apt: some mirrors keep no indexes by their hash
 		data, err = p.read(ctx, p.archive, name)
@@ -184,11 +197,7 @@ func (p part) packages(ctx context.Context, arch string) ([]indexed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	packages, err := readIndex(p.archive, arch, plain)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return packages, nil
+	return plain, nil
 }
 
 // maxIndex is a limit that no file of a suite reaches, in bytes.

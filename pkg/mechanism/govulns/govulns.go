@@ -49,6 +49,14 @@ type Vulnerability struct {
 	Summary string   `json:"summary,omitempty"`
 }
 
+// Name returns the name that most people know: that of its CVE, if it has one.
+func (v Vulnerability) Name() string {
+	if at := slices.IndexFunc(v.Aliases, func(name string) bool { return strings.HasPrefix(name, "CVE-") }); at >= 0 {
+		return v.Aliases[at]
+	}
+	return v.ID
+}
+
 // A Finding is a vulnerable module of a binary.
 type Finding struct {
 	ID      string

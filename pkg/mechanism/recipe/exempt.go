@@ -29,6 +29,7 @@ var Exempt = map[string]string{
 var modules = map[string][]string{
 	"github.com/CycloneDX/cyclonedx-go": nil,
 	"github.com/bluekeyes/go-gitdiff":   nil,
+	"github.com/github/go-spdx/v2":      nil,
 	"github.com/google/go-containerregistry": {
 		"github.com/klauspost/compress", "github.com/opencontainers/go-digest", "github.com/opencontainers/image-spec",
 	},

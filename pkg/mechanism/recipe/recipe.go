@@ -67,6 +67,15 @@ func (p *program) add(name string, sources fs.FS) *Code {
 // Lookup returns the code of a package, or nil if this program has none that is declared.
 func Lookup(name string) *Code { return self.codes[name] }
 
+// All returns the SHA-256, in hex, of all code that this program declares.
+func All() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(self.codes)) {
+		fmt.Fprintln(h, self.codes[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // Recipe returns the recipe of an action that the code runs: the code, further lines, and the values of the spec, see [Spec].
 func (c *Code) Recipe(spec any, more ...string) []string {
 	return Spec(spec, append([]string{c.String()}, more...)...)

@@ -38,7 +38,7 @@ type Result struct {
 	Name     string  `json:"name"` // unique in its group
 	Outcome  Outcome `json:"result"`
 	Seconds  float64 `json:"seconds,omitempty"`
-	Message  string  `json:"message,omitempty"`     // why the check did not pass
+	Message  string  `json:"message,omitempty"`     // why the check did not pass, or what it measured
 	Location string  `json:"location,omitempty"`    // file and line of the check's source
 	Details  string  `json:"explanation,omitempty"` // what helps to understand a failure, in lines
 	Output   string  `json:"-"`                     // what the check printed; only in JUnit's XML

@@ -3,15 +3,23 @@ package signature
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // BundleType is the media type of a bundle.
@@ -27,7 +35,8 @@ const TrustedRoot = `{"mediaType":"application/vnd.dev.sigstore.trustedroot+json
 const StatementType = "application/vnd.in-toto+json"
 
 // A Bundle is a signature as a file, in sigstore's format (dev.sigstore.bundle.v1.Bundle): either of a message, by its digest, or of a
-// statement, in a DSSE envelope. Fields for certificates and transparency logs are ignored.
+// statement, in a DSSE envelope. Fields for certificates and transparency logs are ignored. Timestamps are kept, and checked by nobody
+// here.
 type Bundle struct {
 	MediaType    string       `json:"mediaType"`
 	Verification verification `json:"verificationMaterial"`
@@ -39,6 +48,15 @@ type verification struct {
 	PublicKey struct {
 		Hint string `json:"hint"`
 	} `json:"publicKey"`
+	Timestamps *timestamps `json:"timestampVerificationData,omitempty"`
+}
+
+type timestamps struct {
+	RFC3161 []timestamp `json:"rfc3161Timestamps,omitempty"`
+}
+
+type timestamp struct {
+	Signed []byte `json:"signedTimestamp"`
 }
 
 type message struct {
@@ -65,6 +83,9 @@ func (e *envelope) encode() []byte { return dsse.PAE(e.PayloadType, e.Payload) }
 
 // algorithm is sigstore's name of SHA-256.
 const algorithm = "SHA2_256"
+
+// algorithms are the digests that name a message, by sigstore's names. cosign takes one by the size of its key.
+var algorithms = map[string]crypto.Hash{algorithm: crypto.SHA256, "SHA2_384": crypto.SHA384, "SHA2_512": crypto.SHA512}
 
 // Sign signs data.
 func Sign(ctx context.Context, key PrivateKey, data []byte) (*Bundle, error) {
@@ -115,10 +136,11 @@ func (b *Bundle) Marshal() ([]byte, error) {
 
 // Base64 returns the signature alone, as openssl and older clients take it.
 func (b *Bundle) Base64() []byte {
-	return append([]byte(base64.StdEncoding.EncodeToString(b.signature())), '\n')
+	return append([]byte(base64.StdEncoding.EncodeToString(b.Signature())), '\n')
 }
 
-func (b *Bundle) signature() []byte {
+// Signature returns the signature alone.
+func (b *Bundle) Signature() []byte {
 	if b.Envelope != nil {
 		return b.Envelope.Signatures[0].Signature
 	}
@@ -141,8 +163,9 @@ func Unmarshal(data []byte) (*Bundle, error) {
 		return nil, errors.New("it has neither a signature of a message alone nor one of a statement alone")
 	case b.Envelope != nil && (b.Envelope.PayloadType != StatementType || len(b.Envelope.Signatures) != 1):
 		return nil, fmt.Errorf("it has %d signatures of %q, want one of a statement", len(b.Envelope.Signatures), b.Envelope.PayloadType)
-	case b.Message != nil && b.Message.Digest.Algorithm != algorithm:
-		return nil, fmt.Errorf("its digest is by %q, want %s", b.Message.Digest.Algorithm, algorithm)
+	case b.Message != nil && algorithms[b.Message.Digest.Algorithm] == 0:
+		return nil, fmt.Errorf("its digest is by %q, want %s", b.Message.Digest.Algorithm,
+			suggest.Enumerate(slices.Sorted(maps.Keys(algorithms)), "or"))
 	}
 	return b, nil
 }
@@ -152,8 +175,28 @@ func (b *Bundle) Of(data []byte) bool {
 	if b.Envelope != nil {
 		return bytes.Equal(b.Envelope.Payload, data)
 	}
-	digest := sha256.Sum256(data)
-	return bytes.Equal(b.Message.Digest.Digest, digest[:])
+	digest := algorithms[b.Message.Digest.Algorithm].New()
+	digest.Write(data)
+	return bytes.Equal(b.Message.Digest.Digest, digest.Sum(nil))
+}
+
+// AddTimestamp adds a response of RFC 3161, which should be of the bundle's Signature.
+func (b *Bundle) AddTimestamp(response []byte) {
+	if b.Verification.Timestamps == nil {
+		b.Verification.Timestamps = &timestamps{}
+	}
+	b.Verification.Timestamps.RFC3161 = append(b.Verification.Timestamps.RFC3161, timestamp{response})
+}
+
+// Timestamps returns the responses of RFC 3161 in the bundle. Nothing of them is checked.
+func (b *Bundle) Timestamps() [][]byte {
+	var responses [][]byte
+	if b.Verification.Timestamps != nil {
+		for _, t := range b.Verification.Timestamps.RFC3161 {
+			responses = append(responses, t.Signed)
+		}
+	}
+	return responses
 }
 
 // Hint returns the [PublicKey.Hint] that the bundle claims. Only Verify checks the claim.
@@ -170,7 +213,7 @@ func (b *Bundle) Verify(key PublicKey, data []byte) error {
 	if b.Envelope != nil {
 		data = b.Envelope.encode()
 	}
-	return verify(key, data, b.signature())
+	return verify(key, data, b.Signature())
 }
 
 // VerifyBase64 is like Verify, of the signature alone, which may end its line.
@@ -184,8 +227,19 @@ func VerifyBase64(key PublicKey, data, signature []byte) error {
 }
 
 func verify(key PublicKey, data, signature []byte) error {
-	digest := sha256.Sum256(data)
-	if !ecdsa.VerifyASN1(key.key, digest[:], signature) {
+	good := false
+	switch k := key.key.(type) {
+	case ed25519.PublicKey:
+		good = ed25519.Verify(k, data, signature)
+	case *ecdsa.PublicKey:
+		digest := sha256.Sum256(data)
+		good = ecdsa.VerifyASN1(k, digest[:], signature)
+		if !good && k.Curve == elliptic.P384() { // which is what cosign signs with such a key
+			digest := sha512.Sum384(data)
+			good = ecdsa.VerifyASN1(k, digest[:], signature)
+		}
+	}
+	if !good {
 		return fmt.Errorf("it is not by the key %s, or not of this content", key.Hint())
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,6 +20,8 @@ import (
 	"strings"
 
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
+
+	"slipway.build/pkg/mechanism/suggest"
 )
 
 // Types of PEM blocks. cosign writes the first, and reads the second of older versions, too.
@@ -39,8 +42,21 @@ const fromVariable = "env://"
 // ErrPassword says that a password does not open a private key.
 var ErrPassword = errors.New("the password does not open the key")
 
+// A Type is that of a key, as users name it.
+type Type string
+
+// The types of keys. The digest that ECDSA signs is SHA-256 on both curves: cosign verifies no other without being told.
+const (
+	P256    Type = "p256" // ECDSA
+	P384    Type = "p384" // ECDSA
+	Ed25519 Type = "ed25519"
+)
+
+// Types lists the types of keys.
+func Types() []string { return []string{string(P256), string(P384), string(Ed25519)} }
+
 // A PublicKey checks signatures.
-type PublicKey struct{ key *ecdsa.PublicKey }
+type PublicKey struct{ key crypto.PublicKey } // *ecdsa.PublicKey or ed25519.PublicKey
 
 // Hint returns the key's name in bundles: the SHA-256 of its DER, in base64, as cosign has it.
 func (p PublicKey) Hint() string {
@@ -56,7 +72,7 @@ func (p PublicKey) PEM() []byte {
 func (p PublicKey) der() []byte {
 	der, err := x509.MarshalPKIXPublicKey(p.key)
 	if err != nil {
-		panic(err) // no point on P-256 fails
+		panic(err) // no key that asPublic accepts fails
 	}
 	return der
 }
@@ -67,27 +83,38 @@ type PrivateKey struct {
 	signer signer
 }
 
-// A signer makes the signature of a message, as ASN.1.
+// A signer makes the signature of a message: as ASN.1 if it is of ECDSA.
 type signer interface {
 	sign(ctx context.Context, data []byte) ([]byte, error)
 }
 
 // A local key is in this process.
-type local struct{ key *ecdsa.PrivateKey }
+type local struct{ key crypto.Signer } // *ecdsa.PrivateKey or ed25519.PrivateKey
 
-// sign gives the same signature of the same message each time (RFC 6979).
+// sign gives the same signature of the same message each time (RFC 6979, RFC 8032).
 func (l local) sign(_ context.Context, data []byte) ([]byte, error) {
+	if _, ok := l.key.(ed25519.PrivateKey); ok {
+		return l.key.Sign(nil, data, crypto.Hash(0))
+	}
 	digest := sha256.Sum256(data)
 	return l.key.Sign(nil, digest[:], crypto.SHA256)
 }
 
-// New makes a key.
-func New() (PrivateKey, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return PrivateKey{}, err
+// New makes a key of the type P256.
+func New() (PrivateKey, error) { return NewOf(P256) }
+
+// NewOf makes a key.
+func NewOf(t Type) (PrivateKey, error) {
+	switch t {
+	case P256:
+		return asPrivate(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	case P384:
+		return asPrivate(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))
+	case Ed25519:
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return asPrivate(key, err)
 	}
-	return ofP256(key, nil)
+	return PrivateKey{}, suggest.Unknown("type of keys", string(t), Types())
 }
 
 // Public returns the key's other half.
@@ -145,14 +172,15 @@ func ReadPublic(ctx context.Context, name string) (PublicKey, error) {
 	if err != nil {
 		return PublicKey{}, err
 	}
-	key, err := parsePublic(data)
+	key, err := ParsePublic(data)
 	if err != nil {
 		return PublicKey{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return key, nil
 }
 
-func parsePublic(data []byte) (PublicKey, error) {
+// ParsePublic reads a public key, a PEM block.
+func ParsePublic(data []byte) (PublicKey, error) {
 	block, err := decode(data)
 	if err != nil {
 		return PublicKey{}, err
@@ -164,14 +192,22 @@ func parsePublic(data []byte) (PublicKey, error) {
 	if err != nil {
 		return PublicKey{}, err
 	}
-	key, ok := parsed.(*ecdsa.PublicKey)
-	if !ok || key.Curve != elliptic.P256() {
-		return PublicKey{}, errKind
-	}
-	return PublicKey{key}, nil
+	return asPublic(parsed)
 }
 
-var errKind = errors.New("it is not a key of ECDSA on the curve P-256")
+func asPublic(key crypto.PublicKey) (PublicKey, error) {
+	switch k := key.(type) {
+	case ed25519.PublicKey:
+		return PublicKey{k}, nil
+	case *ecdsa.PublicKey:
+		if k.Curve == elliptic.P256() || k.Curve == elliptic.P384() {
+			return PublicKey{k}, nil
+		}
+	}
+	return PublicKey{}, errKind
+}
+
+var errKind = errors.New("it is not a key of ECDSA on the curve P-256 or P-384, nor of Ed25519")
 
 // read returns a key's text, and the permissions of its file.
 func read(name string) ([]byte, fs.FileMode, error) {
@@ -217,8 +253,7 @@ func parsePrivate(block *pem.Block, password func() ([]byte, error)) (PrivateKey
 	der := block.Bytes
 	switch block.Type {
 	case ecType:
-		key, err := x509.ParseECPrivateKey(der)
-		return ofP256(key, err)
+		return asPrivate(x509.ParseECPrivateKey(der))
 	case pkcs8Type:
 	case encryptedType, encryptedCosignType:
 		secret, err := password()
@@ -234,16 +269,17 @@ func parsePrivate(block *pem.Block, password func() ([]byte, error)) (PrivateKey
 		return PrivateKey{}, fmt.Errorf("it holds a %s, which is not supported: cosign import-key-pair makes a key of it that is",
 			strings.ToLower(block.Type))
 	}
-	return ofP256(x509.ParsePKCS8PrivateKey(der))
+	return asPrivate(x509.ParsePKCS8PrivateKey(der))
 }
 
-func ofP256(key any, err error) (PrivateKey, error) {
+func asPrivate(key any, err error) (PrivateKey, error) {
 	if err != nil {
 		return PrivateKey{}, err
 	}
-	k, ok := key.(*ecdsa.PrivateKey)
-	if !ok || k.Curve != elliptic.P256() {
+	k, ok := key.(crypto.Signer)
+	if !ok {
 		return PrivateKey{}, errKind
 	}
-	return PrivateKey{PublicKey{&k.PublicKey}, local{k}}, nil
+	public, err := asPublic(k.Public())
+	return PrivateKey{public, local{k}}, err
 }

@@ -88,7 +88,7 @@ func (p plugin) public(ctx context.Context) (PublicKey, error) {
 	if a.PublicKey == nil {
 		return PublicKey{}, fmt.Errorf("%s: its answer has no public key", p.program)
 	}
-	key, err := parsePublic(a.PublicKey.PEM)
+	key, err := ParsePublic(a.PublicKey.PEM)
 	if err != nil {
 		return PublicKey{}, fmt.Errorf("%s: %w", p.program, err)
 	}

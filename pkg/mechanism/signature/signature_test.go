@@ -50,7 +50,23 @@ func never() ([]byte, error) { return nil, errors.New("a password is asked for")
 
 func TestSignatureIsOfOneContentByOneKey(t *testing.T) {
 	t.Parallel()
-	key, other := newKey(t), newKey(t)
+	for _, kind := range Types() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			key, err := NewOf(Type(kind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			signatureIsOfOneContent(t, key)
+		})
+	}
+	if _, err := NewOf("rsa"); err == nil {
+		t.Error("a key of an unknown type is made")
+	}
+}
+
+func signatureIsOfOneContent(t *testing.T, key PrivateKey) {
+	other := newKey(t)
 	data := []byte("sums\n")
 	b, err := Sign(t.Context(), key, data)
 	if err != nil {
@@ -127,7 +143,7 @@ func TestWhatIsNoBundleIsRefused(t *testing.T) {
 			"that is supported",
 		`{"mediaType":"` + BundleType + `"}`: "neither a signature of a " +
 			"message alone nor one of a statement alone",
-		`{"mediaType":"` + BundleType + `","messageSignature":{"messageDigest":{"algorithm":"SHA2_512"}}}`: "its digest is by",
+		`{"mediaType":"` + BundleType + `","messageSignature":{"messageDigest":{"algorithm":"SHA1"}}}`: "its digest is by",
 		strings.Repeat("[", MaxBundle):   "it is not a bundle",
 		strings.Repeat(" ", MaxBundle+1): "too large",
 		`{"mediaType":"` + BundleType + `","messageSignature":{"messageDigest":{"algorithm":"SHA2_256"}}} more`: "it is not a bundle",
@@ -161,7 +177,17 @@ func FuzzUnmarshal(f *testing.F) {
 
 func TestKeysAreReadInEveryForm(t *testing.T) {
 	t.Parallel()
-	key := newKey(t)
+	for _, kind := range Types() {
+		key, err := NewOf(Type(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyIsReadInEveryForm(t, key)
+	}
+}
+
+func keyIsReadInEveryForm(t *testing.T, key PrivateKey) {
+	t.Helper()
 	private := key.signer.(local).key
 	encrypted, err := key.Encrypted([]byte("secret"))
 	if err != nil {
@@ -171,9 +197,11 @@ func TestKeysAreReadInEveryForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sec1, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
+	var sec1 []byte
+	if ec, ok := private.(*ecdsa.PrivateKey); ok {
+		if sec1, err = x509.MarshalECPrivateKey(ec); err != nil {
+			t.Fatal(err)
+		}
 	}
 	block := func(kind string, data []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}) }
 	parameters := block("EC PARAMETERS", []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7})
@@ -185,6 +213,9 @@ func TestKeysAreReadInEveryForm(t *testing.T) {
 		"PKCS #8":   {block(pkcs8Type, pkcs8), never},
 		"openssl's": {append(parameters, block(ecType, sec1)...), never},
 	} {
+		if name == "openssl's" && sec1 == nil {
+			continue // which openssl has for ECDSA alone
+		}
 		got, err := ReadPrivate(t.Context(), write(t, "key", tt.data, 0o600), tt.password)
 		if err != nil || got.Public().Hint() != key.Public().Hint() {
 			t.Errorf("%s: %v", name, err)
@@ -222,11 +253,11 @@ func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	other, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p384, err := x509.MarshalPKCS8PrivateKey(other)
+	p521, err := x509.MarshalPKCS8PrivateKey(other)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +271,7 @@ func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
 		{[]byte("secret"), 0o600, "not a key in PEM's form"},
 		{append(data, data...), 0o600, "more than one key"},
 		{key.Public().PEM(), 0o600, "it is a public key"},
-		{pem.EncodeToMemory(&pem.Block{Type: pkcs8Type, Bytes: p384}), 0o600, "not a key of ECDSA on the curve P-256"},
+		{pem.EncodeToMemory(&pem.Block{Type: pkcs8Type, Bytes: p521}), 0o600, "not a key of ECDSA on the curve P-256 or P-384, nor of Ed25519"},
 		{pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY"}), 0o600, "it holds a rsa private key, which is not supported"},
 		{make([]byte, maxKey+1), 0o600, "too large"},
 	} {
@@ -421,7 +452,7 @@ func FuzzPublicKey(f *testing.F) {
 	}
 	f.Add(key.Public().PEM())
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		if public, err := parsePublic(data); err == nil {
+		if public, err := ParsePublic(data); err == nil {
 			_ = public.Hint()
 		}
 	})

@@ -27,12 +27,19 @@ var (
 // are no artifacts.
 var addons = []string{"metrics-server", "cloud-controller-manager", "traefik"}
 
-func addonFolder(name string) string { return "kubernetes/addons/" + name }
+const addonsFolder = "kubernetes/addons"
 
-// LacksAddons returns the names of the addons that the cluster's release does not have.
+func addonFolder(name string) string { return addonsFolder + "/" + name }
+
+// optional are addons that Add installs and that there are checks of.
+var optional = []string{"storage"}
+
+// LacksAddons returns the names of the addons that the cluster does not have: because its release does not, or because nobody has added
+// them.
 func (s *State) LacksAddons() []string {
-	return slices.DeleteFunc(slices.Clone(addons), func(name string) bool {
+	lacks := slices.DeleteFunc(slices.Clone(addons), func(name string) bool {
 		_, err := os.Stat(filepath.Join(s.releaseDir(), filepath.FromSlash(addonFolder(name))))
 		return !errors.Is(err, fs.ErrNotExist)
 	})
+	return append(lacks, slices.DeleteFunc(slices.Clone(optional), func(name string) bool { return slices.Contains(s.Addons, name) })...)
 }

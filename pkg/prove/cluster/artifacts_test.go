@@ -303,6 +303,29 @@ func TestTestTarballIsUnpackedOnceAndOnlyOfTheClustersVersion(t *testing.T) {
 	}
 }
 
+// Specs know nothing of the image of hollow nodes.
+func TestSpecsRunAllImagesOfTheTestTarballButKubemarks(t *testing.T) {
+	t.Parallel()
+	r := servers(testSuite, ginkgo)
+	r.images = map[string]string{"agnhost.tar": "agnhost.tar", hollowImage: hollowImage}
+	dir := r.publish(t)
+	b, err := bundle.Open(dir, testSuite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := specImages(b); !slices.Equal(got, []string{"agnhost.tar"}) {
+		t.Errorf("specs run %q", got)
+	}
+	s := &State{Name: "c", Version: "v1.0.0", dir: t.TempDir(), Tarballs: dir}
+	if _, err := s.publishTestImage(t.Context(), "", hollowImage); err == nil || !strings.Contains(err.Error(), "has version") {
+		t.Errorf("an image of another version: %v", err)
+	}
+	var missing MissingError
+	if _, err := s.publishTestImage(t.Context(), t.TempDir(), hollowImage); !errors.As(err, &missing) || !missing.Tests {
+		t.Errorf("no tarball: %v", err)
+	}
+}
+
 func TestPodsRunAllImagesButTheNodes(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer)

@@ -88,8 +88,8 @@ while :; do
   if [ -f /var/lib/kubelet/kubeadm-flags.env ] && [ -f /var/lib/kubelet/config.yaml ]; then
     # shellcheck source=/dev/null # kubeadm writes it
     . /var/lib/kubelet/kubeadm-flags.env
-    # shellcheck disable=SC2086 # they are several
-    keep kubelet kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf \
+    # shellcheck disable=SC2046,SC2086 # they are several, or none
+    keep kubelet env $(cat /run/slipway/release/environment 2>/dev/null) kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf \
       --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf ${KUBELET_KUBEADM_ARGS:-}
   fi
   sleep 0.2

@@ -32,7 +32,9 @@ func (s *State) nodes(count int) []step {
 	steps := []step{
 		{"images", []string{"settings"}, func(ctx context.Context) (err error) {
 			set, err = s.imageSet(ctx)
-			c.Version, c.Registry = s.Version, set.registry
+			if !set.byItself {
+				c.Version, c.Registry = s.Version, set.registry
+			}
 			return err
 		}},
 		{"network", []string{"images"}, func(ctx context.Context) error {

@@ -95,8 +95,13 @@ func imageOf(b *bundle.Bundle, archive string) (images.Image, error) {
 
 // podImages returns the unpacked images that Pods may run.
 func podImages(b *bundle.Bundle) ([]images.Image, error) {
+	return imagesOf(b, withoutName(b.Archives(), nodeImage))
+}
+
+// imagesOf returns the images in unpacked archives.
+func imagesOf(b *bundle.Bundle, archives []string) ([]images.Image, error) {
 	var all []images.Image
-	for _, name := range withoutName(b.Archives(), nodeImage) {
+	for _, name := range archives {
 		i, err := imageOf(b, name)
 		if err != nil {
 			return nil, err
@@ -129,44 +134,57 @@ func hasImage(all []images.Image, short string) bool {
 type imageSet struct {
 	all      []images.Image // that Pods may run
 	registry string         // under whose name the release has all images that kubeadm wants
+	byItself bool           // kubeadm wants these without being told
 	sandbox  string         // the image for the containers that hold Pods' namespaces
 }
 
-// imageSetOf finds the images of an unpacked release. They may have the names of several registries.
+// imageSetOf finds the images of an unpacked release. They may have the names of several registries: that which kubeadm asks by default
+// comes first.
 func imageSetOf(ctx context.Context, b *bundle.Bundle) (imageSet, error) {
 	all, err := podImages(b)
 	if err != nil {
 		return imageSet{}, err
 	}
-	err = fmt.Errorf("%s has no image named %s", b.Tarball.Path, apiServer)
+	set, err := imagesWanted(ctx, b, all, "")
+	if err == nil {
+		return set, nil
+	}
 	for _, i := range all {
 		for _, registry := range i.Repositories(apiServer) {
-			var wanted []string
-			if wanted, err = wantedImages(ctx, b, registry); err != nil {
-				return imageSet{}, err
+			if set, err = imagesWanted(ctx, b, all, registry); err == nil {
+				return set, nil
 			}
-			if err = requireImages(b, all, wanted); err != nil {
-				continue
-			}
-			at := slices.IndexFunc(wanted, func(name string) bool { return strings.HasPrefix(path.Base(name), "pause:") })
-			if at < 0 {
-				return imageSet{}, fmt.Errorf("kubeadm wants no pause image among %q", wanted)
-			}
-			return imageSet{all, registry, wanted[at]}, nil
 		}
 	}
 	return imageSet{}, err
 }
 
-// wantedImages returns the images that kubeadm has the nodes run.
-func wantedImages(ctx context.Context, b *bundle.Bundle, registry string) ([]string, error) {
+// imagesWanted returns the images that kubeadm has the nodes run, by default or of a registry. The release must have them all.
+func imagesWanted(ctx context.Context, b *bundle.Bundle, all []images.Image, registry string) (imageSet, error) {
 	kubeadm, err := b.File("kubeadm")
 	if err != nil {
-		return nil, err
+		return imageSet{}, err
 	}
-	out, err := machine.Output(ctx, "", kubeadm, "config", "images", "list",
-		"--kubernetes-version="+b.Release.Version, "--image-repository="+registry)
-	return strings.Fields(out), err
+	args := []string{kubeadm, "config", "images", "list"}
+	if registry != "" {
+		args = append(args, "--kubernetes-version="+b.Release.Version, "--image-repository="+registry)
+	}
+	out, err := machine.Output(ctx, "", args...)
+	if err != nil {
+		return imageSet{}, err
+	}
+	wanted := strings.Fields(out)
+	if err := requireImages(b, all, wanted); err != nil {
+		return imageSet{}, err
+	}
+	called := func(short string) int {
+		return slices.IndexFunc(wanted, func(name string) bool { return strings.HasPrefix(path.Base(name), short+":") })
+	}
+	server, sandbox := called(apiServer), called("pause")
+	if server < 0 || sandbox < 0 {
+		return imageSet{}, fmt.Errorf("kubeadm wants no %s or no pause image among %q", apiServer, wanted)
+	}
+	return imageSet{all, path.Dir(wanted[server]), registry == "", wanted[sandbox]}, nil
 }
 
 // requireImages returns an error that names the images that the tarball lacks.

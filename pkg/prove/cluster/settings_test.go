@@ -90,6 +90,15 @@ func TestStatusListsSettings(t *testing.T) {
 	}
 }
 
+func TestStatusCountsHollowNodes(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	const want = "HOLLOW NODES   READY\n5              4\n"
+	if err := (Status{Hollow: &Hollow{Wanted: 5, Ready: 4}}).Text(&text); err != nil || !strings.Contains(text.String(), want) {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
 func TestNothingIsLeftOfClusterWithUnknownFeatureGate(t *testing.T) {
 	t.Parallel()
 	dir, bin := t.TempDir(), t.TempDir()

@@ -17,6 +17,7 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/machine"
+	"slipway.build/pkg/release"
 )
 
 // A State describes a cluster. It is written before anything is made that outlives this process, so that Down can remove everything.
@@ -40,6 +41,8 @@ type State struct {
 	Replaced         []Program `json:"replaced,omitempty"`    // that Replace has put in their places since
 	Unsettled        []string  `json:"unsettled,omitempty"`   // components whose replacement has begun and not ended
 	Settings         Settings  `json:"settings,omitzero"`
+	HollowNodes      int       `json:"hollowNodes,omitempty"` // besides those with a process
+	Addons           []string  `json:"addons,omitempty"`      // that Add has installed
 
 	dir      string
 	patience time.Duration  // how long Up waits for each part
@@ -230,6 +233,18 @@ func (s *State) server() (*bundle.Bundle, error) {
 	}
 	s.unpacked = b
 	return b, err
+}
+
+// FIPS returns what the cluster's release says of FIPS mode, or nil if there is no release or it says nothing.
+func (s *State) FIPS() (*release.FIPS, error) {
+	if s.Release == "" {
+		return nil, nil
+	}
+	b, err := s.server()
+	if err != nil {
+		return nil, err
+	}
+	return b.Release.FIPS, nil
 }
 
 // NodeFile returns the path, on this machine, of a file that a node writes: in var-log, kubernetes or tmp.

@@ -27,7 +27,16 @@ type Status struct {
 	Programs  []Program `json:"programs,omitempty"`  // that run instead of the release's
 	Unsettled []string  `json:"unsettled,omitempty"` // programs whose replacement was cut off
 
+	Addons   []string          `json:"addons,omitempty"`   // that were added
 	Settings []kubeadm.Setting `json:"settings,omitempty"` // that differ from slipway's
+
+	Hollow *Hollow `json:"hollowNodes,omitempty"`
+}
+
+// Hollow says how many hollow nodes there are. They are Pods, and have no process among the parts.
+type Hollow struct {
+	Wanted int `json:"wanted"`
+	Ready  int `json:"ready"` // by the API server
 }
 
 // A Part is a node or a program of the control plane.
@@ -41,7 +50,7 @@ type Part struct {
 // Status returns the status of a cluster.
 func (s *State) Status(ctx context.Context) Status {
 	st := Status{Name: s.Name, Version: s.Version, State: "unfinished", Kubeconfig: s.Kubeconfig(), Registry: string(s.registry()),
-		Unsettled: s.Unsettled, Settings: s.Settings.List()}
+		Unsettled: s.Unsettled, Addons: s.Addons, Settings: s.Settings.List()}
 	switch {
 	case !s.Ready:
 	case !s.running():
@@ -54,7 +63,7 @@ func (s *State) Status(ctx context.Context) Status {
 	for _, p := range slices.Concat(s.Programs, s.Replaced) {
 		st.Programs = append(without(st.Programs, p.Name), p)
 	}
-	ready := s.nodesReady(ctx)
+	ready := s.nodesReady(ctx, &st)
 	for _, p := range s.Processes {
 		part := Part{Name: p.Name, Address: p.Address, PID: p.PID, State: "ended"}
 		if p.Name == switchName {
@@ -71,9 +80,12 @@ func (s *State) Status(ctx context.Context) Status {
 	return st
 }
 
-// nodesReady returns the states of the nodes by the API server.
-func (s *State) nodesReady(ctx context.Context) map[string]string {
+// nodesReady returns the states of the nodes by the API server, and adds the hollow ones to a status.
+func (s *State) nodesReady(ctx context.Context, st *Status) map[string]string {
 	ready := map[string]string{}
+	if s.HollowNodes > 0 {
+		st.Hollow = &Hollow{Wanted: s.HollowNodes}
+	}
 	for _, n := range s.Nodes() {
 		ready[n.Name] = "unknown"
 	}
@@ -82,15 +94,19 @@ func (s *State) nodesReady(ctx context.Context) map[string]string {
 	}
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	out, err := s.get(limit, `{range .items[*]}{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`, "nodes")
+	nodes, err := s.readyNodes(limit)
 	if err != nil {
 		return ready
 	}
-	for line := range strings.Lines(out) {
-		name, status, _ := strings.Cut(strings.TrimSpace(line), " ")
-		ready[name] = "NotReady"
-		if status == "True" {
+	for name, is := range nodes {
+		_, real := ready[name]
+		switch {
+		case !real && is && st.Hollow != nil:
+			st.Hollow.Ready++
+		case is:
 			ready[name] = "Ready"
+		default:
+			ready[name] = "NotReady"
 		}
 	}
 	return ready
@@ -105,6 +121,12 @@ func (s Status) Text(w io.Writer) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if h := s.Hollow; h != nil {
+		fmt.Fprintf(t, "\nHOLLOW NODES\tREADY\n%d\t%d\n", h.Wanted, h.Ready)
+	}
+	if len(s.Addons) > 0 {
+		fmt.Fprintf(t, "\nAddons: %s\n", strings.Join(s.Addons, ", "))
 	}
 	if len(s.Settings) > 0 {
 		fmt.Fprintln(t, "\nSETTING\tFIELD\tVALUE")

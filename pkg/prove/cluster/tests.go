@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"slipway.build/pkg/prove/cluster/bundle"
 )
@@ -28,16 +29,9 @@ const (
 // UnpackTests unpacks one suite of the test tarball in a folder, after comparing the tarball with release.json, and its version with the
 // cluster's. The default folder is that of the cluster's release. It does not unpack a tarball again.
 func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, error) {
-	tars = cmp.Or(tars, s.Tarballs)
-	b, err := bundle.Open(tars, suite)
+	b, err := s.openTests(ctx, tars, suite)
 	if err != nil {
 		return nil, err
-	}
-	if err := b.Verify(ctx); err != nil {
-		return nil, err
-	}
-	if got := b.Release.Version; got != s.Version {
-		return nil, fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Tarball.Path), got, s.Name, s.Version)
 	}
 	dir := filepath.Join(s.releaseDir(), "tests") // nodes see it there
 	if earlier, err := bundle.Open(dir, suite); err == nil && earlier.Tarball.SHA256 == b.Tarball.SHA256 {
@@ -49,7 +43,7 @@ func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, er
 	if err := errors.Join(os.RemoveAll(tmp), os.RemoveAll(dir)); err != nil {
 		return nil, err
 	}
-	if err := b.Unpack(ctx, tmp, append(b.Archives(), suite, ginkgo)); err != nil {
+	if err := b.Unpack(ctx, tmp, append(specImages(b), suite, ginkgo)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(tmp))
 	}
 	if err := os.Rename(tmp, dir); err != nil {
@@ -57,6 +51,28 @@ func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, er
 	}
 	unpacked, err := bundle.Open(dir, suite)
 	return &Tests{s, unpacked, suite}, err
+}
+
+// openTests opens the test tarball in a folder by an artifact in it. It compares the tarball with release.json, and its version with the
+// cluster's.
+func (s *State) openTests(ctx context.Context, tars, artifact string) (*bundle.Bundle, error) {
+	tars = cmp.Or(tars, s.Tarballs)
+	b, err := bundle.Open(tars, artifact)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Verify(ctx); err != nil {
+		return nil, err
+	}
+	if got := b.Release.Version; got != s.Version {
+		return nil, fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Tarball.Path), got, s.Name, s.Version)
+	}
+	return b, nil
+}
+
+// specImages returns the archives of the test tarball's images that specs run in Pods.
+func specImages(b *bundle.Bundle) []string {
+	return slices.DeleteFunc(b.Archives(), func(name string) bool { return slices.Contains(ownTestImages, name) })
 }
 
 // Programs returns the paths of the suite and of ginkgo.
@@ -93,7 +109,7 @@ type TestImage struct {
 
 // Publish pushes the tarball's images to the cluster's registry under their upstream names, and returns them.
 func (t *Tests) Publish(ctx context.Context) ([]TestImage, error) {
-	all, err := podImages(t.bundle)
+	all, err := imagesOf(t.bundle, specImages(t.bundle))
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("%s has no images for tests: the release was made by a version of slipway that had none", t.bundle.Tarball.Path)
 	}

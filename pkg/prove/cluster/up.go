@@ -32,18 +32,20 @@ type Options struct {
 	ControlPlanes    int                // how many of the nodes have a control plane; zero means one
 	Wait             time.Duration      // for each part to become ready; zero means DefaultWait
 	Settings         Settings           // of Kubernetes
+	HollowNodes      int                // besides Nodes
+	Tests            string             // the folder with the test tarball, which has their image; empty means Tarballs
 	Events           func(action.Event) // receives what happens; not nil
 }
 
 // DefaultWait is how long Up waits for each part, which takes seconds on a machine that is not slow.
 const DefaultWait = 2 * time.Minute
 
-// Up creates a cluster, and returns when it is ready. If the cluster runs, Up changes nothing. Otherwise it first removes what is there:
-// an unfinished cluster, one with a process that has ended, or one from before the last boot. The caller makes sure that one Up or Down
-// runs at a time in a folder.
+// Up creates a cluster, and returns when it is ready. If the cluster runs, Up changes nothing but the number of hollow nodes. Otherwise it
+// first removes what is there: an unfinished cluster, one with a process that has ended, or one from before the last boot. The caller makes
+// sure that one Up or Down runs at a time in a folder.
 //
-// After a failure, what was made remains for inspection, and Down removes it. The state is nil if nothing was made, or if the programs have
-// refused the settings.
+// After a failure, what was made remains for inspection, and Down removes it. The state is nil if no cluster was made, or if the programs
+// have refused the settings.
 func Up(ctx context.Context, o Options) (*State, error) {
 	if err := o.Require(); err != nil {
 		return nil, err
@@ -51,6 +53,11 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	b, fromBin, err := o.source()
 	if err != nil {
 		return nil, err
+	}
+	if o.HollowNodes > 0 { // rather now than when the rest is up
+		if _, err := bundle.Open(o.tests(), hollowImage); err != nil {
+			return nil, err
+		}
 	}
 	s := &State{Name: o.Name, ControlPlaneOnly: o.ControlPlaneOnly, RuntimeOnly: o.RuntimeOnly, ControlPlanes: max(o.ControlPlanes, 1),
 		Settings: o.Settings, patience: cmp.Or(o.Wait, DefaultWait)}
@@ -66,6 +73,13 @@ func Up(ctx context.Context, o Options) (*State, error) {
 		return nil, err
 	case before.running():
 		if err := before.check(s, o, fromBin); err != nil {
+			return nil, err
+		}
+		if before.HollowNodes == 0 && o.HollowNodes == 0 {
+			return before, nil
+		}
+		before.patience = s.patience
+		if err := runSteps(ctx, before.hollowSteps(o.HollowNodes, o.tests()), o.Events); err != nil {
 			return nil, err
 		}
 		return before, nil
@@ -90,6 +104,8 @@ func Up(ctx context.Context, o Options) (*State, error) {
 	}
 	return s, s.change(func() { s.Ready = true })
 }
+
+func (o Options) tests() string { return cmp.Or(o.Tests, o.Tarballs) }
 
 // check returns an error unless a cluster that runs is as a new one would be.
 func (s *State) check(next *State, o Options, fromBin []string) error {
@@ -151,6 +167,9 @@ func (s *State) steps(b *bundle.Bundle, o Options, fromBin []string) []step {
 	if len(fromBin) > 0 {
 		steps = append(steps, step{"programs in Pods", []string{"CoreDNS ready", "metrics-server running"}, s.rollOutPrograms})
 	}
+	if o.HollowNodes > 0 {
+		steps = append(steps, s.hollowSteps(o.HollowNodes, o.tests(), "nodes ready")...)
+	}
 	return steps
 }
 
@@ -159,6 +178,9 @@ func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
 	dir := s.path(folderOf(b.Sum()))
 	if exists(filepath.Join(dir, release.File)) {
 		return nil
+	}
+	if err := writeEnvironment(dir, b.Release); err != nil {
+		return err
 	}
 	if s.ControlPlaneOnly {
 		fromBin := func(name string) bool { return s.original(name) != nil }
@@ -173,6 +195,15 @@ func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
 		artifacts = append(artifacts, settingPrograms...)
 	}
 	return b.Unpack(ctx, dir, artifacts, folders...)
+}
+
+// writeEnvironment writes the file, in the folder of an unpacked release, with the variables that nodes start kubelets with.
+func writeEnvironment(dir string, r *release.Release) error {
+	text := ""
+	if r.FIPS != nil && r.FIPS.Environment {
+		text = release.FIPSMode + "\n"
+	}
+	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "environment"), []byte(text), 0o644))
 }
 
 // hostTools are the programs of this machine that create nodes, with their Debian packages. What runs in nodes is the release's.

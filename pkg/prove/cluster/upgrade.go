@@ -56,6 +56,9 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (*State, error) {
 	if len(s.Programs)+len(s.Replaced)+len(s.Unsettled) > 0 {
 		return nil, s.wrap(ErrReplaced)
 	}
+	if s.HollowNodes > 0 {
+		return nil, s.wrap(ErrHollow)
+	}
 	b, err := bundle.Open(o.Tarballs, apiServer)
 	if err != nil {
 		return nil, err

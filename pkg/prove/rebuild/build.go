@@ -59,6 +59,9 @@ func (t *Tree) Commands() [][]string {
 		filepath.Join("_output", "bin", "slipway"), "release", "--road=local", "--platform=" + strings.Join(p.Platforms, " "),
 		fmt.Sprintf("--test-set=%t", slices.Contains(p.Sets, "test")), fmt.Sprintf("--inputs=%t", p.Inputs),
 	}
+	if slices.Contains(p.Sets, "addons") {
+		release = append(release, "--addons") // a tree from before this flag has no such set
+	}
 	if slices.ContainsFunc(t.Statement.Subject, func(s provenance.Subject) bool { return s.Name == catalog.APITarball }) {
 		release = append(release, "--api") // a tree from before this flag has no such tarball
 	}

@@ -28,6 +28,7 @@ import (
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
+	"slipway.build/pkg/tree/self"
 	"slipway.build/pkg/tree/stamp"
 )
 
@@ -285,14 +286,20 @@ func (c *checker) patches() error {
 			c.problem("the patch %s differs: its SHA-256 is %s, want %s", name, sum, stated[name])
 		}
 	}
+	tree := os.DirFS(c.Dir)
 	for _, pattern := range []string{patch.Folder, "images/*/" + patch.Folder} {
-		names, err := fs.Glob(os.DirFS(c.Dir), pattern+"/*"+patch.Suffix)
+		folders, err := fs.Glob(tree, pattern)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			if _, ok := stated[name]; patch.Is(name) && !ok {
-				c.problem("the release was made without the patch %s", name)
+		for _, folder := range folders {
+			if err := fs.WalkDir(tree, folder, func(name string, e fs.DirEntry, err error) error {
+				if _, ok := stated[name]; err == nil && !e.IsDir() && patch.Is(e.Name()) && !ok {
+					c.problem("the release was made without the patch %s", name)
+				}
+				return err
+			}); err != nil {
+				return err
 			}
 		}
 	}
@@ -318,7 +325,14 @@ func (c *checker) inputs(ctx context.Context) error {
 			pins[p.SHA256] = p.SHA256
 		}
 	}
+	slipway, err := c.slipway()
+	if err != nil {
+		return err
+	}
 	for _, r := range c.Statement.Predicate.Definition.Dependencies {
+		if r.Name == self.Module || r.Name == slipway.Path {
+			c.madeBy(r, slipway)
+		}
 		c.resource(r, cat, pins)
 	}
 	if !c.Offline {
@@ -342,6 +356,33 @@ func (c *checker) list(cat *catalog.Catalog) (*input.List, error) {
 		}
 	}
 	return input.Read(c.Dir, input.ModuleFolders(c.files), nil, locks, goarchs)
+}
+
+// slipway returns the slipway that the tree's make compiles, if it has that from a module.
+func (c *checker) slipway() (module.Version, error) {
+	m, err := module.Load(c.Dir, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return module.Version{}, nil
+	}
+	if err != nil {
+		return module.Version{}, err
+	}
+	r, _ := m.Require(self.Module)
+	return r.Code(), nil
+}
+
+// madeBy compares the slipway that made the release with that of the tree, which would make it again.
+func (c *checker) madeBy(r provenance.Resource, slipway module.Version) {
+	made, ours := fmt.Sprintf("a %s of the commit %s", r.Name, cmp.Or(r.Digest["gitCommit"], "that nobody knows")), slipway.String()
+	if r.URI != "" {
+		_, version, _ := release.ParsePURL(r.URI) // resource says what is wrong
+		made = module.Version{Path: r.Name, Version: version}.String()
+	}
+	switch {
+	case r.URI == "" && r.Digest["gitCommit"] == c.parameters().Commit: // the tree's own files, which are compared
+	case made != ours:
+		c.problem("the release was made by %s, and the tree's make compiles %s", made, cmp.Or(ours, "the one in the tree"))
+	}
 }
 
 // resource compares a resource of the statement with the tree's pins.
@@ -374,8 +415,15 @@ func (c *checker) resource(r provenance.Resource, cat *catalog.Catalog, pins map
 	if len(r.Digest) == 0 { // a folder of the tree
 		return
 	}
+	if r.Name == module.FIPS { // it is in the toolchain, which has a sum
+		if short, _, _ := strings.Cut(version, "-"); cat.Go.FIPS != version && cat.Go.FIPS != short {
+			c.problem("programs have %s, and the tree selects %s", what, cmp.Or(cat.Go.FIPS, "none"))
+		}
+		return
+	}
 	base, patched := module.Unpatched(version)
 	switch sum, ok := pins[r.Name+"@"+base]; {
+	case !ok && r.Name == self.Module: // see madeBy
 	case !ok:
 		c.problem("the tree has no module %s@%s", r.Name, base)
 	case !patched && hexOf(sum) != r.Digest["dirHash"]:

@@ -139,6 +139,19 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 			state: func(r *release.Release) { r.Inputs[4].SHA256 = strings.Repeat("c", 64) },
 			want:  []string{"the tree has no package liba 1 with the SHA-256 cccc"},
 		},
+		"another slipway": {
+			state: func(r *release.Release) {
+				r.Inputs = append(r.Inputs, release.Input{Kind: release.Tool, Name: "slipway.build", Version: "v0.2.0", Sum: r.Inputs[2].Sum})
+			},
+			want: []string{"the release was made by slipway.build@v0.2.0, and the tree's make compiles the one in the tree"},
+		},
+		"a slipway in a folder": {
+			state: func(r *release.Release) {
+				r.Inputs = append(r.Inputs, release.Input{Kind: release.Tool, Name: "slipway.build", Version: "folder ../slipway", Commit: "0123",
+					Tree: strings.Repeat("c", 64)})
+			},
+			want: []string{"the release was made by a slipway.build of the commit 0123, and the tree's make compiles the one in the tree"},
+		},
 		"a patch outside of the tree": {
 			state: func(r *release.Release) { r.Inputs[5].Name = "../a.patch" },
 			want:  []string{"the patch ../a.patch is outside of the tree", "the release was made without the patch " + patched},
@@ -153,6 +166,44 @@ func TestWhatIsWrongIsNamedBeforeABuild(t *testing.T) {
 		if !ok || !slices.EqualFunc(problems, tt.want, strings.HasPrefix) {
 			t.Errorf("%s: error %v, want %s", what, err, strings.Join(tt.want, "\n"))
 		}
+	}
+}
+
+// A tree that has slipway as a module makes releases by that version alone, and its inputs have the module.
+func TestTheSlipwayOfAReleaseIsThatOfTheTree(t *testing.T) {
+	t.Parallel()
+	sum := "h1:" + strings.Repeat("A", 43) + "="
+	made := func(version, sum string) func(*release.Release) {
+		return func(r *release.Release) {
+			r.Inputs = append(r.Inputs, release.Input{Kind: release.Tool, Name: "slipway.build", Version: version, Sum: sum})
+		}
+	}
+	all := files(t)
+	all["go.mod"] = "module acme.example/kubernetes\n\ntool slipway.build\n\nrequire slipway.build v0.2.0\n"
+	all["go.sum"] = "slipway.build v0.1.0 " + sum + "\nslipway.build v0.2.0 " + sum + "\n"
+	for _, tt := range []struct {
+		state func(*release.Release)
+		want  []string
+	}{
+		{made("v0.2.0", sum), nil},
+		{made("v0.1.0", sum), []string{"the release was made by slipway.build@v0.1.0, and the tree's make compiles slipway.build@v0.2.0"}},
+		{made("v0.3.0", sum), []string{"the release was made by slipway.build@v0.3.0, and the tree's make compiles slipway.build@v0.2.0"}},
+		{made("v0.2.0", strings.Replace(sum, "AA", "AB", 1)),
+			[]string{"the module slipway.build@v0.2.0 differs in the tree: its sum is " + sum}},
+		{func(r *release.Release) {
+			r.Inputs = append(r.Inputs, release.Input{Kind: release.Tool, Name: "slipway.build", Tree: strings.Repeat("c", 64)})
+		}, []string{"the release was made by a slipway.build of the commit that nobody knows, " +
+			"and the tree's make compiles slipway.build@v0.2.0"}},
+	} {
+		_, err := prepare(t, published(t, all, tt.state), "")
+		problems, _ := errors.AsType[Problems](err)
+		if !slices.Equal(problems, tt.want) {
+			t.Errorf("error %v, want %q", err, tt.want)
+		}
+	}
+	_, err := prepare(t, published(t, all, made("v0.2.0", sum)), bundle(t, all))
+	if problems, _ := errors.AsType[Problems](err); !slices.Contains(problems, "_inputs/go/slipway.build/@v/v0.2.0.zip is missing") {
+		t.Errorf("inputs without the module: error %v", err)
 	}
 }
 

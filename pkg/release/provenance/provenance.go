@@ -89,6 +89,8 @@ type Resource struct {
 	Name   string            `json:"name"`
 	URI    string            `json:"uri,omitempty"`
 	Digest map[string]string `json:"digest"`
+
+	Annotations map[string]string `json:"annotations,omitempty"` // override: why a module is newer than upstream's
 }
 
 // Details say who built.
@@ -224,7 +226,18 @@ func statement(r *release.Release) (*Statement, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.Dependencies = append(d.Dependencies, Resource{in.Name, in.PURL(), digest})
+		var notes map[string]string
+		if o, ok := r.Override(in); ok {
+			notes = map[string]string{"override": o.String()}
+		}
+		d.Dependencies = append(d.Dependencies, Resource{in.Name, in.PURL(), digest, notes})
+		for _, l := range in.Libraries {
+			digest, err := digestOf(l.Module())
+			if err != nil {
+				return nil, err
+			}
+			d.Dependencies = append(d.Dependencies, Resource{l.Name, l.Module().PURL(), digest, nil})
+		}
 	}
 	return s, nil
 }
@@ -233,6 +246,16 @@ func statement(r *release.Release) (*Statement, error) {
 func digestOf(in release.Input) (map[string]string, error) {
 	if in.SHA256 != "" {
 		return map[string]string{"sha256": in.SHA256}, nil
+	}
+	if in.Kind == release.Repository {
+		return map[string]string{"gitCommit": in.Commit, "gitTree": in.Tree}, nil
+	}
+	if in.Kind == release.Tool && in.Sum == "" {
+		digest := map[string]string{"sha256": in.Tree}
+		if in.Commit != "" {
+			digest["gitCommit"] = in.Commit
+		}
+		return digest, nil
 	}
 	if in.Sum == "" { // of a module that is a folder of the tree, whose files are in the sources
 		return map[string]string{}, nil

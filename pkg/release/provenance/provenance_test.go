@@ -3,6 +3,7 @@ package provenance
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,8 @@ func small() *release.Release {
 			{Kind: release.Toolchain, Name: "golang.org/toolchain", Version: "v0.0.1-go1.26.8.linux-amd64", Platform: on, Sum: sum},
 			{Kind: release.Patch, Name: "patches/0001-racks.patch", SHA256: a, Changes: []string{"k8s.io/api"}},
 			api, zap,
+			{Kind: release.Tool, Name: "slipway.build", Version: "v0.2.0", Sum: sum, Libraries: []release.Library{
+				{Name: "golang.org/x/mod", Version: "v0.42.0", Sum: sum}}},
 		},
 	}
 }
@@ -92,11 +95,12 @@ func TestStatementsNameWhatWentIn(t *testing.T) {
 	all := of(t, small())
 	for file, want := range map[string][2]string{
 		"provenance.json": {"SHA256SUMS example.com/etcd-amd64:v3 example.com/etcd:v3 node.tar.gz release.json src.tar.gz",
-			"commit src.tar.gz golang.org/toolchain patches/0001-racks.patch k8s.io/api go.uber.org/zap"},
-		"provenance/node.tar.gz.json":      {"node.tar.gz", "commit src.tar.gz golang.org/toolchain patches/0001-racks.patch k8s.io/api"},
-		"provenance/src.tar.gz.json":       {"src.tar.gz", "commit src.tar.gz"},
-		"provenance/etcd-linux-amd64.json": {"example.com/etcd-amd64:v3", "commit src.tar.gz golang.org/toolchain go.uber.org/zap"},
-		"provenance/etcd.json":             {"example.com/etcd:v3", "commit src.tar.gz golang.org/toolchain go.uber.org/zap"},
+			"commit src.tar.gz golang.org/toolchain patches/0001-racks.patch k8s.io/api go.uber.org/zap slipway.build golang.org/x/mod"},
+		"provenance/node.tar.gz.json": {"node.tar.gz",
+			"commit src.tar.gz golang.org/toolchain patches/0001-racks.patch k8s.io/api slipway.build"},
+		"provenance/src.tar.gz.json":       {"src.tar.gz", "commit src.tar.gz slipway.build"},
+		"provenance/etcd-linux-amd64.json": {"example.com/etcd-amd64:v3", "commit src.tar.gz golang.org/toolchain go.uber.org/zap slipway.build"},
+		"provenance/etcd.json":             {"example.com/etcd:v3", "commit src.tar.gz golang.org/toolchain go.uber.org/zap slipway.build"},
 	} {
 		s := all[file]
 		if s == nil {
@@ -227,5 +231,47 @@ func TestStatementsHaveABound(t *testing.T) {
 	}
 	if _, err := Of(r, nil); err == nil || !strings.Contains(err.Error(), "take more than 64 MiB") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestWhatIsNoModuleIsPinnedByCommitAndFiles(t *testing.T) {
+	t.Parallel()
+	tree := strings.Repeat("c", 64)
+	for _, tt := range []struct {
+		in   release.Input
+		want Resource
+	}{
+		{release.Input{Kind: release.Tool, Name: "slipway.build", Version: "v0.2.0", Sum: sum},
+			Resource{"slipway.build", "pkg:golang/slipway.build@v0.2.0", map[string]string{"dirHash": hash}, nil}},
+		{release.Input{Kind: release.Tool, Name: "slipway.build", Version: "folder ../slipway", Commit: "0123", Tree: tree},
+			Resource{"slipway.build", "", map[string]string{"gitCommit": "0123", "sha256": tree}, nil}},
+		{release.Input{Kind: release.Tool, Name: "slipway.build", Version: "folder", Tree: tree},
+			Resource{"slipway.build", "", map[string]string{"sha256": tree}, nil}},
+		{release.Input{Kind: release.Repository, Name: "https://git.example/kubernetes", Version: "fix", Commit: "0123", Tree: "4567"},
+			Resource{"https://git.example/kubernetes", "", map[string]string{"gitCommit": "0123", "gitTree": "4567"}, nil}},
+	} {
+		r := small()
+		r.Inputs = []release.Input{tt.in}
+		all := of(t, r)["provenance.json"].Predicate.Definition.Dependencies
+		if got := all[len(all)-1]; !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%+v, want %+v", got, tt.want)
+		}
+	}
+}
+
+func TestOverriddenModulesSayWhy(t *testing.T) {
+	t.Parallel()
+	r := small()
+	r.Inputs = append(r.Inputs, release.Input{Kind: release.Module, Name: "golang.org/x/net", Version: "v0.60.0", Sum: sum},
+		release.Input{Kind: release.Module, Name: "golang.org/x/net", Version: "v0.61.0", Sum: sum})
+	r.Overrides = []release.Override{{Module: "golang.org/x/net", Version: "v0.60.0", Fixes: []string{"CVE-2026-12345"}}}
+	for _, d := range of(t, r)["provenance.json"].Predicate.Definition.Dependencies {
+		want := ""
+		if d.URI == "pkg:golang/golang.org/x/net@v0.60.0" {
+			want = "raised above upstream's version; fixes CVE-2026-12345"
+		}
+		if d.Annotations["override"] != want {
+			t.Errorf("%+v, want the override %q", d, want)
+		}
 	}
 }

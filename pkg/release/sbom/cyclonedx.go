@@ -72,14 +72,18 @@ func (c *Component) cyclonedx() cdx.Component {
 	if c.SHA512 != "" {
 		hashes = append(hashes, cdx.Hash{Algorithm: cdx.HashAlgoSHA512, Value: c.SHA512})
 	}
+	if c.Excluded {
+		to.Scope = cdx.ScopeExcluded
+	}
 	if len(hashes) > 0 {
 		to.Hashes = &hashes
 	}
-	if c.License != "" {
+	if c.License != "" && c.License != noAssertion {
 		to.Licenses = &cdx.Licenses{{Expression: c.License}}
 	}
 	var properties []cdx.Property
-	for _, p := range []cdx.Property{{Name: "slipway:go:sum", Value: c.Sum}, {Name: "slipway:go:replaces", Value: c.Replaces}} {
+	for _, p := range []cdx.Property{{Name: "slipway:go:sum", Value: c.Sum}, {Name: "slipway:go:replaces", Value: c.Replaces},
+		{Name: "slipway:license:file", Value: c.LicenseFile}} {
 		if p.Value != "" {
 			properties = append(properties, p)
 		}
@@ -97,6 +101,12 @@ func (c *Component) cyclonedx() cdx.Component {
 			of := release.Input{Kind: release.Module, Name: path, Version: version}
 			to.Pedigree.Ancestors = &[]cdx.Component{{Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: of.PURL()}}
 		}
+	}
+	if c.Override != "" {
+		if to.Pedigree == nil {
+			to.Pedigree = &cdx.Pedigree{}
+		}
+		to.Pedigree.Notes = c.Override
 	}
 	return to
 }

@@ -62,9 +62,12 @@ type Component struct {
 	MediaType      string
 	SHA256, SHA512 string // of the file or manifest, in hex
 	Sum            string // of a Go module, as go.sum has it
-	License        string // SPDX expression; "" if it is not known
+	License        string // SPDX expression; "" or NOASSERTION if it is not known
+	LicenseFile    string // of tarballs, which has the terms
 	Replaces       string // the Go module that it stands in for, as PATH@VERSION
 	Patches        []*Component
+	Override       string // why it is newer than upstream's, if the tree overrides it
+	Excluded       bool   // it makes the release, and is not in it
 }
 
 // A Kind says how a component belongs to another.
@@ -119,6 +122,8 @@ func Release(r *release.Release) (*Document, error) {
 		case release.Toolchain:
 			b.relate(all, b.add(&Component{Type: Compiler, Name: in.Name, Version: in.Version, PURL: in.PURL(), Sum: in.Sum,
 				License: in.License}), BuiltBy)
+		case release.Tool:
+			b.relate(all, b.tool(in), BuiltBy)
 		case release.Source:
 			source, err := b.artifact(in.Name)
 			if err != nil {
@@ -128,6 +133,20 @@ func Release(r *release.Release) (*Document, error) {
 		}
 	}
 	return b.done(), nil
+}
+
+// tool returns the component of slipway, with those of the modules that it links.
+func (b *builder) tool(in release.Input) *Component {
+	tool := b.add(&Component{Type: Compiler, Name: in.Name, Version: in.Version, PURL: in.PURL(), Sum: in.Sum, Replaces: in.Replaces,
+		Excluded: true})
+	for _, l := range in.Libraries {
+		purl := l.Module().PURL()
+		if b.inputs[purl] == nil {
+			b.inputs[purl] = &Component{Type: Library, Name: l.Name, Version: l.Version, PURL: purl, Sum: l.Sum, Excluded: true}
+		}
+		b.relate(tool, b.inputs[purl], Links)
+	}
+	return tool
 }
 
 // Of returns the document of one artifact, such as an image for a platform, and of all that it consists of.
@@ -167,16 +186,21 @@ func newBuilder(r *release.Release, name string) *builder {
 		inputs: map[string]*Component{}, systems: map[string]*Component{}, made: map[string]*Component{},
 	}
 	suites := map[string]*Component{}
-	modules := map[string][]*Component{} // by path
+	modules := map[string][]*Component{} // that are patched, by path
 	for _, in := range r.Inputs {
 		c := &Component{Name: in.Name, Version: in.Version, PURL: in.PURL(), SHA256: in.SHA256, Sum: in.Sum, License: in.License,
 			Replaces: in.Replaces}
 		switch in.Kind {
 		case release.Module:
 			c.Type = Library
-			modules[in.Name] = append(modules[in.Name], c)
+			if o, ok := r.Override(in); ok {
+				c.Override = o.String()
+			}
+			if in.Patched() {
+				modules[in.Name] = append(modules[in.Name], c)
+			}
 		case release.Debian:
-			c.Type = Package
+			c.Type, c.LicenseFile = Package, "LICENSES/debian/"+in.Name+"/copyright"
 			if in.Suite != "" && suites[in.Suite] == nil {
 				suites[in.Suite] = debianSystem(in.Suite)
 			}

@@ -49,6 +49,8 @@ func small() *release.Release {
 				License: "BSD-3-Clause"},
 			{Kind: release.Patch, Name: "patches/0001-racks.patch", SHA256: short, Changes: []string{"k8s.io/api"}},
 			api, zap, libc,
+			{Kind: release.Tool, Name: "slipway.build", Version: "v0.2.0", Sum: sum, Libraries: []release.Library{
+				{Name: zap.Name, Version: zap.Version, Sum: zap.Sum}, {Name: "golang.org/x/mod", Version: "v0.42.0", Sum: sum}}},
 		},
 	}
 }
@@ -80,7 +82,7 @@ func TestAReleaseConsistsOfEverythingInIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	components, relations := names(d)
-	if components[0] != "product kubernetes" || len(components) != 16 {
+	if components[0] != "product kubernetes" || len(components) != 18 {
 		t.Errorf("components\n%s", strings.Join(components, "\n"))
 	}
 	has(t, components, "library k8s.io/api", "library go.uber.org/zap", "library stdlib", "package libc6", "patch patches/0001-racks.patch",
@@ -90,7 +92,13 @@ func TestAReleaseConsistsOfEverythingInIt(t *testing.T) {
 		"linux/amd64/kubelet links stdlib", "patches/0001-racks.patch patches k8s.io/api", "registry.k8s.io/proxy-amd64:v1 contains libc6",
 		"registry.k8s.io/proxy-amd64:v1 contains debian",
 		"registry.k8s.io/proxy-amd64:v1 contains linux/amd64/other", "registry.k8s.io/proxy:v1 describes registry.k8s.io/proxy-amd64:v1",
-		"kubernetes made of src.tar.gz", "kubernetes built by golang.org/toolchain")
+		"kubernetes made of src.tar.gz", "kubernetes built by golang.org/toolchain",
+		"kubernetes built by slipway.build", "slipway.build links golang.org/x/mod", "slipway.build links go.uber.org/zap")
+	for _, c := range d.Components {
+		if want := c.Name == "slipway.build" || c.Name == "golang.org/x/mod"; c.Excluded != want {
+			t.Errorf("%s is excluded: %v, want %v", c.Name, c.Excluded, want)
+		}
+	}
 	ids := map[string]bool{}
 	for _, c := range d.Components {
 		if ids[c.ID] || strings.Trim(c.ID, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") != "" {
@@ -116,6 +124,46 @@ func TestAnImageConsistsOfNothingElse(t *testing.T) {
 	if got, want := d.Components[0].PURL,
 		"pkg:oci/proxy-amd64@sha256:"+short+"?arch=amd64&repository_url=registry.k8s.io%2Fproxy-amd64&tag=v1"; got != want {
 		t.Errorf("package URL %s, want %s", got, want)
+	}
+}
+
+func TestLicensesOfDebianPackages(t *testing.T) {
+	t.Parallel()
+	const ref = "LicenseRef-Debian-glibc-public-domain"
+	for license, want := range map[string]struct{ declared, expression, other string }{
+		"LGPL-2.1-or-later AND " + ref: {"LGPL-2.1-or-later AND " + ref, "LGPL-2.1-or-later AND " + ref, ref},
+		"NOASSERTION":                  {declared: "NOASSERTION"}, // which is no license in CycloneDX
+		"":                             {declared: "NOASSERTION"},
+	} {
+		r := small()
+		for i := range r.Inputs {
+			if r.Inputs[i].Kind == release.Debian {
+				r.Inputs[i].License = license
+			}
+		}
+		d, err := Release(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range d.Components {
+			if c.Name != "libc6" {
+				continue
+			}
+			got := c.spdx()
+			if got.PackageLicenseDeclared != want.declared || !strings.Contains(got.PackageLicenseComments, "LICENSES/debian/libc6/copyright") {
+				t.Errorf("%q: SPDX has %q, and %q", license, got.PackageLicenseDeclared, got.PackageLicenseComments)
+			}
+			other := c.cyclonedx()
+			if want.expression == "" && other.Licenses != nil {
+				t.Errorf("%q: CycloneDX has %v", license, *other.Licenses)
+			} else if want.expression != "" && (*other.Licenses)[0].Expression != want.expression {
+				t.Errorf("%q: CycloneDX has %v", license, *other.Licenses)
+			}
+		}
+		all := d.otherLicenses()
+		if want.other == "" && len(all) > 0 || want.other != "" && (len(all) != 1 || all[0].LicenseIdentifier != want.other) {
+			t.Errorf("%q: other licenses %v", license, all)
+		}
 	}
 }
 
@@ -250,5 +298,60 @@ func TestWhatIsInAnArtifactMustBeAnInput(t *testing.T) {
 	r.Inputs = slices.DeleteFunc(r.Inputs, func(in release.Input) bool { return in.Name == "go.uber.org/zap" })
 	if _, err := Release(r); err == nil || !strings.Contains(err.Error(), "pkg:golang/go.uber.org/zap@v1.0.0, which is no input") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestOverriddenModulesSayWhy(t *testing.T) {
+	t.Parallel()
+	r := &release.Release{
+		Version: "v1.37.2",
+		Inputs: []release.Input{{Kind: release.Module, Name: "golang.org/x/net", Version: "v0.60.0",
+			Sum: "h1:" + strings.Repeat("A", 43) + "="}},
+		Overrides: []release.Override{{Module: "golang.org/x/net", Version: "v0.60.0", Reason: "frames", Fixes: []string{"CVE-2026-12345"}}},
+	}
+	const want = "raised above upstream's version: frames; fixes CVE-2026-12345"
+	b := newBuilder(r, "test")
+	for _, c := range b.inputs {
+		if to := c.cyclonedx(); to.Pedigree == nil || to.Pedigree.Notes != want || to.Pedigree.Patches != nil {
+			t.Errorf("CycloneDX has the pedigree %+v", to.Pedigree)
+		}
+		if to := c.spdx(); !strings.HasSuffix(to.PackageSourceInfo, "; "+want) {
+			t.Errorf("SPDX has %q", to.PackageSourceInfo)
+		}
+	}
+	if len(b.inputs) != 1 {
+		t.Errorf("%d components", len(b.inputs))
+	}
+}
+
+// Another project may have a module that is patched for Kubernetes, and not for it.
+func TestPatchesAreOfPatchedModulesAlone(t *testing.T) {
+	t.Parallel()
+	r := small()
+	other := release.Input{Kind: release.Module, Name: "k8s.io/api", Version: "v0.36.0", Sum: sum, License: "Apache-2.0"}
+	r.Inputs = append(r.Inputs, other)
+	r.Artifacts[2].Inputs = append(r.Artifacts[2].Inputs, other.PURL())
+	d, err := Release(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, c := range d.Components {
+		if c.Name != "k8s.io/api" {
+			continue
+		}
+		found++
+		if patched := c.Version != other.Version; patched != (len(c.Patches) == 1) {
+			t.Errorf("%s %s has %d patches", c.Name, c.Version, len(c.Patches))
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d modules", found)
+	}
+	for at, want := range map[int]bool{1: true, 2: false} {
+		inputs, err := release.OriginsOf(r).Of(r.Artifacts[at])
+		if err != nil || slices.ContainsFunc(inputs, func(in release.Input) bool { return in.Kind == release.Patch }) != want {
+			t.Errorf("%s: %v, %v", r.Artifacts[at].Name, inputs, err)
+		}
 	}
 }

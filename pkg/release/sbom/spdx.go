@@ -1,12 +1,15 @@
 package sbom
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // SPDX wants it; nothing rests on it
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +38,7 @@ func (d *Document) SPDX() ([]byte, error) {
 	for _, c := range d.Components {
 		doc.Packages = append(doc.Packages, c.spdx())
 	}
+	doc.OtherLicenses = d.otherLicenses()
 	for _, r := range d.Relations {
 		relate(r.From.ID, r.To.ID, spdxRelations[r.Kind])
 	}
@@ -73,6 +77,9 @@ func (c *Component) spdx() *spdx.Package {
 	if c.License != "" {
 		p.PackageLicenseDeclared = c.License
 	}
+	if c.LicenseFile != "" {
+		p.PackageLicenseComments = "The terms are in " + c.LicenseFile + " of the tarballs."
+	}
 	for _, sum := range []common.Checksum{{Algorithm: common.SHA256, Value: c.SHA256}, {Algorithm: common.SHA512, Value: c.SHA512}} {
 		if sum.Value != "" {
 			p.PackageChecksums = append(p.PackageChecksums, sum)
@@ -90,8 +97,31 @@ func (c *Component) spdx() *spdx.Package {
 	if c.Replaces != "" {
 		info = append(info, "in place of "+c.Replaces)
 	}
+	if c.Override != "" {
+		info = append(info, c.Override)
+	}
 	p.PackageSourceInfo = strings.Join(info, "; ")
 	return p
+}
+
+var licenseRef = regexp.MustCompile(`LicenseRef-[A-Za-z0-9.-]+`)
+
+// otherLicenses describes the licenses that components have and SPDX' list does not. The standard wants a text for each; that is in a file
+// which has more than this text.
+func (d *Document) otherLicenses() []*spdx.OtherLicense {
+	texts := map[string]string{}
+	for _, c := range d.Components {
+		for _, ref := range licenseRef.FindAllString(c.License, -1) {
+			if texts[ref] == "" {
+				texts[ref] = "See " + cmp.Or(c.LicenseFile, "the license of "+c.Name) + "."
+			}
+		}
+	}
+	var all []*spdx.OtherLicense
+	for _, ref := range slices.Sorted(maps.Keys(texts)) {
+		all = append(all, &spdx.OtherLicense{LicenseIdentifier: ref, ExtractedText: texts[ref]})
+	}
+	return all
 }
 
 // spdxFiles adds the files of the first component.

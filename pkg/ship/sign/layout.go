@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -132,19 +133,25 @@ func (w layoutWriter) refer(dir folder, statements []Statement) error {
 	}
 	by := map[string][]v1.Descriptor{} // referrers by their subject's digest
 	var order []string
+	added, err := Added(string(dir))
+	if err != nil {
+		return err
+	}
 	for _, s := range statements {
 		if s.Artifact.Name == "" {
 			continue
-		}
-		d, err := w.referrer(dir, s)
-		if err != nil {
-			return err
 		}
 		digest := s.Artifact.SHA256
 		if by[digest] == nil {
 			order = append(order, digest)
 		}
-		by[digest] = append(by[digest], d)
+		for _, below := range append([]string{""}, added...) {
+			d, err := w.referrer(dir, path.Join(below, s.File), s)
+			if err != nil {
+				return err
+			}
+			by[digest] = append(by[digest], d)
+		}
 	}
 	for _, digest := range order {
 		data, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: by[digest]})
@@ -168,9 +175,9 @@ func (w layoutWriter) refer(dir folder, statements []Statement) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// referrer writes the referrer for a statement.
-func (w layoutWriter) referrer(dir folder, s Statement) (v1.Descriptor, error) {
-	bundle, err := dir.read(s.File)
+// referrer writes the referrer for a statement that a file has in a bundle.
+func (w layoutWriter) referrer(dir folder, file string, s Statement) (v1.Descriptor, error) {
+	bundle, err := dir.read(file)
 	if err != nil {
 		return v1.Descriptor{}, fmt.Errorf("%w: sign the release first", err)
 	}

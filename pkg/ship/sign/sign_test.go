@@ -11,6 +11,7 @@ import (
 
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/trust"
 )
 
 // The bundles in testdata/cosign are cosign 3.1.1's, by sign-blob and attest-blob with a key of its own and an empty signing
@@ -64,21 +65,48 @@ func TestWhatCosignSignsIsAccepted(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			read := func(name string) ([]byte, error) {
-				if !strings.HasSuffix(name, ".sigstore.json") {
+				if strings.Contains(name, "/") || !strings.HasSuffix(name, ".sigstore.json") {
 					return nil, fs.ErrNotExist
 				}
 				return tt.write(file(name)), nil
 			}
 			statements := []sign.Statement{{File: statement + ".sigstore.json", Content: tt.statement}}
-			found, err := sign.Check(map[string][]byte{message: tt.message}, statements, read, tt.key)
-			if err != nil || len(found) != 2 {
+			check := &sign.Check{Signed: map[string][]byte{message: tt.message}, Statements: statements, Read: read}
+			if tt.key != nil {
+				check.Policy = trust.Of(*tt.key)
+			}
+			found, err := check.Run()
+			if err != nil || len(found.Files) != 2 {
 				t.Fatalf("%+v, %v", found, err)
 			}
-			for _, f := range found {
+			for _, f := range found.Files {
 				if good := f.Problem == "" && !f.Missing; good != tt.good {
 					t.Errorf("%+v", f)
 				}
 			}
 		})
+	}
+}
+
+// With a key on P-384, cosign signs another digest than it verifies.
+func TestWhatCosignSignsWithP384IsAccepted(t *testing.T) {
+	t.Parallel()
+	key, err := signature.ReadPublic(t.Context(), filepath.Join("testdata", "cosign", "p384.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join("testdata", "cosign", "p384.sigstore.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := signature.Unmarshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Verify(key, []byte("sums\n")); err != nil {
+		t.Error(err)
+	}
+	if err := b.Verify(key, []byte("sumS\n")); err == nil {
+		t.Error("another content is accepted")
 	}
 }

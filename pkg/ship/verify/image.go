@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -41,12 +42,27 @@ func image(ctx context.Context, in store, top v1.Descriptor, named string, want 
 	if want.rebuilt() {
 		return nil, errPart
 	}
-	c := &imageChecker{store: in, want: want, named: named, report: &Report{Folder: named, Signature: Unsigned, Image: true}}
-	if want.Key != nil {
-		c.report.Signature, c.report.Key = Good, want.Key.Hint()
+	if err := want.check(); err != nil {
+		return nil, err
+	}
+	c := &imageChecker{store: in, want: want, named: named, report: &Report{Folder: named, Signature: Unsigned, Image: true},
+		signed: map[string]int{}}
+	if want.Trust != nil {
+		c.report.Signature = Good
 	}
 	if err := c.manifest(ctx, top, ""); err != nil {
 		return nil, err
+	}
+	for _, hint := range slices.Sorted(maps.Keys(c.signed)) {
+		if want.Trust != nil && c.signed[hint] == c.signatureFiles {
+			c.report.Keys = append(c.report.Keys, hint)
+		}
+	}
+	if t := want.Trust; t != nil && len(c.report.Keys) < t.Threshold {
+		c.report.Signature = NotConvinced
+		if t.Threshold > 1 || !c.report.bad() {
+			c.report.problem(tooFew(len(c.report.Keys), t))
+		}
 	}
 	if c.report.Version == "" && (want.Version != "" || want.AtLeast != "") {
 		c.report.Problem = "nothing that is known says which version it is"
@@ -62,6 +78,9 @@ type imageChecker struct {
 	want   Want
 	named  string
 	report *Report
+
+	signatureFiles int            // signatures and provenances that are wanted
+	signed         map[string]int // how many of them the owner of a key has signed, by its hint
 }
 
 func (c *imageChecker) add(path string, status Status, detail string) {
@@ -181,7 +200,7 @@ func (c *imageChecker) signatures(ctx context.Context, of v1.Descriptor, name st
 	if len(referrers) > maxReferrers {
 		referrers = referrers[:maxReferrers]
 	}
-	good := map[string]bool{} // types of predicates
+	good := map[string]map[string]bool{} // hints of keys, by types of predicates
 	problems := map[string]string{}
 	for _, d := range referrers { // whatever their type is called: registries differ in that
 		kind, err := c.referrer(ctx, d, of)
@@ -189,7 +208,10 @@ func (c *imageChecker) signatures(ctx context.Context, of v1.Descriptor, name st
 			return err
 		}
 		if kind.problem == "" {
-			good[kind.predicate] = true
+			if good[kind.predicate] == nil {
+				good[kind.predicate] = map[string]bool{}
+			}
+			good[kind.predicate][kind.hint] = true
 		} else if kind.predicate != "" {
 			problems[kind.predicate] = kind.problem
 		}
@@ -197,17 +219,24 @@ func (c *imageChecker) signatures(ctx context.Context, of v1.Descriptor, name st
 	for _, wanted := range []struct{ what, predicate string }{{"signature", sign.ImageSignature}, {"provenance", provenance.PredicateType}} {
 		file := name + " " + wanted.what
 		problem, bad := problems[wanted.predicate]
-		switch {
-		case good[wanted.predicate] && c.want.Key != nil:
+		keys := good[wanted.predicate]
+		c.signatureFiles++
+		for hint := range keys {
+			c.signed[hint]++
+		}
+		switch t := c.want.Trust; {
+		case t != nil && len(keys) >= t.Threshold:
 			c.add(file, OK, "")
-		case good[wanted.predicate]:
+		case t == nil && len(keys) > 0:
 			c.add(file, Unchecked, "")
 			if c.report.Signature == Unsigned {
 				c.report.Signature = NotChecked
 			}
 		case bad: // another one's signature is no harm if there is a good one
 			c.add(file, BadSigned, problem)
-		case c.want.Key != nil:
+		case t != nil && len(keys) > 0:
+			c.add(file, Missing, tooFew(len(keys), t))
+		case t != nil:
 			c.add(file, Missing, "")
 		}
 	}
@@ -215,7 +244,7 @@ func (c *imageChecker) signatures(ctx context.Context, of v1.Descriptor, name st
 }
 
 // A said is what a referrer says of an image.
-type said struct{ predicate, problem string }
+type said struct{ predicate, hint, problem string }
 
 // referrer reads a referrer's bundle, and checks it.
 func (c *imageChecker) referrer(ctx context.Context, d, of v1.Descriptor) (said, error) {
@@ -242,13 +271,13 @@ func (c *imageChecker) referrer(ctx context.Context, d, of v1.Descriptor) (said,
 	if err := json.Unmarshal(b.Statement(), &statement); err != nil {
 		return said{}, nil
 	}
-	return said{statement.PredicateType, c.claim(b, statement.PredicateType, statement.Subject, of)}, nil
+	return said{statement.PredicateType, b.Hint(), c.claim(b, statement.PredicateType, statement.Subject, of)}, nil
 }
 
 // claim returns what is wrong with a statement about an image.
 func (c *imageChecker) claim(b *signature.Bundle, predicate string, subjects []provenance.Subject, of v1.Descriptor) string {
-	if c.want.Key != nil {
-		if err := b.Verify(*c.want.Key, b.Statement()); err != nil {
+	if c.want.Trust != nil {
+		if _, err := c.want.Trust.VerifyAny(b, b.Statement()); err != nil {
 			return err.Error()
 		}
 	}

@@ -32,8 +32,18 @@ const pauseIndex = "registry.k8s.io/pause:v1.37.0"
 // signedLayout writes a release with a real image, signs it, and returns the layout with signatures.
 func signedLayout(t *testing.T) (dir string, public *signature.PublicKey) {
 	t.Helper()
-	folder := made(t)
-	images := filepath.Join(t.TempDir(), "oci")
+	folder, images, public := signedImage(t)
+	if err := sign.Layout(folder, images, images+"-signed"); err != nil {
+		t.Fatal(err)
+	}
+	return images + "-signed", public
+}
+
+// signedImage makes a signed release, and an OCI image layout with an index of it.
+func signedImage(t *testing.T) (folder, images string, public *signature.PublicKey) {
+	t.Helper()
+	folder = made(t)
+	images = filepath.Join(t.TempDir(), "oci")
 	write := func(kind types.MediaType, data []byte) v1.Descriptor {
 		sum := sha256.Sum256(data)
 		d := v1.Descriptor{MediaType: kind, Size: int64(len(data)), Digest: v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum[:])}}
@@ -85,14 +95,11 @@ func signedLayout(t *testing.T) (dir string, public *signature.PublicKey) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sign.Folder(t.Context(), folder, key, false); err != nil {
-		t.Fatal(err)
-	}
-	if err := sign.Layout(folder, images, images+"-signed"); err != nil {
+	if _, err := sign.Folder(t.Context(), folder, key, sign.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	half := key.Public()
-	return images + "-signed", &half
+	return folder, images, &half
 }
 
 // bad lists the files of a report that are not OK.
@@ -114,9 +121,9 @@ func TestSignedLayoutIsGood(t *testing.T) {
 		signature Signature
 		ok        bool
 	}{
-		{Want{Key: public, AtLeast: "v1.37.0"}, Good, true},
-		{Want{Key: public, AtLeast: "v1.37.1"}, Good, false},
-		{Want{Key: public, Version: "v1.36.0"}, Good, false},
+		{Want{Trust: signedBy(public), AtLeast: "v1.37.0"}, Good, true},
+		{Want{Trust: signedBy(public), AtLeast: "v1.37.1"}, Good, false},
+		{Want{Trust: signedBy(public), Version: "v1.36.0"}, Good, false},
 		{Want{}, NotChecked, true},
 	} {
 		reports, err := Layout(t.Context(), dir, pauseIndex, tt.want)
@@ -182,7 +189,7 @@ func TestTamperingWithImagesIsFound(t *testing.T) {
 			t.Parallel()
 			dir, public := signedLayout(t)
 			tt.harm(t, dir)
-			reports, err := Layout(t.Context(), dir, "", Want{Key: public})
+			reports, err := Layout(t.Context(), dir, "", Want{Trust: signedBy(public)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +204,7 @@ func TestTamperingWithImagesIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	half := other.Public()
-	reports, err := Layout(t.Context(), dir, "", Want{Key: &half})
+	reports, err := Layout(t.Context(), dir, "", Want{Trust: signedBy(&half)})
 	if err != nil || reports[0].OK() || reports[0].Signature != NotConvinced || !strings.Contains(bad(reports[0]), "bad signature") {
 		t.Errorf("by another key: %+v, %v", reports, err)
 	}
@@ -244,7 +251,7 @@ func TestImagesOfARegistry(t *testing.T) {
 			}
 		}
 	}
-	report, err := Image(t.Context(), ref, Want{Key: public})
+	report, err := Image(t.Context(), ref, Want{Trust: signedBy(public)})
 	if err != nil || !report.OK() || report.Signature != Good || len(report.Files) != 8 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -265,7 +272,7 @@ func FuzzLayout(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		write(t, dir, "index.json", string(data))
-		reports, err := Layout(t.Context(), dir, "", Want{Key: &public})
+		reports, err := Layout(t.Context(), dir, "", Want{Trust: signedBy(&public)})
 		for _, r := range reports {
 			if err == nil && r.OK() {
 				t.Errorf("%q is good", data)

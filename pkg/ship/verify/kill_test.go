@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	key, err := signature.ReadPrivate(context.Background(), os.Getenv(byKey), func() ([]byte, error) { return []byte("secret"), nil })
 	for err == nil {
-		_, err = sign.Folder(context.Background(), dir, key, true)
+		_, err = sign.Folder(context.Background(), dir, key, sign.Options{Replace: true})
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -85,13 +85,13 @@ func TestKilledSigningLeavesWholeFiles(t *testing.T) {
 		return all
 	}
 	byOld := contents()
-	if _, err := sign.Folder(t.Context(), dir, key, true); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, key, sign.Options{Replace: true}); err != nil {
 		t.Fatal(err)
 	}
 	byNew := contents()
 	rest := 0
 	for range 20 {
-		if _, err := sign.Folder(t.Context(), dir, old, true); err != nil {
+		if _, err := sign.Folder(t.Context(), dir, old, sign.Options{Replace: true}); err != nil {
 			t.Fatal(err)
 		}
 		killed(t, dir, file, time.Duration(rand.IntN(10_000))*time.Microsecond)

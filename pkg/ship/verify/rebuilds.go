@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	"slipway.build/pkg/mechanism/signature"
@@ -82,15 +83,20 @@ func (r *Report) rebuilds(ctx context.Context, c *content, want Want) error {
 
 // signedBy reports whether the owner of a key has signed the description, with which all of a release is signed.
 func (c *content) signedBy(ctx context.Context, key signature.PublicKey) (bool, error) {
-	data, err := readSmall(ctx, c.place, release.File+release.BundleSuffix, signature.MaxBundle)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sign.ErrIrregular) {
-		return false, nil
+	for _, dir := range []string{"", release.AddedDir(key.Hint())} {
+		data, err := readSmall(ctx, c.place, path.Join(dir, release.File+release.BundleSuffix), signature.MaxBundle)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sign.ErrIrregular) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		b, err := signature.Unmarshal(data)
+		if err == nil && b.Verify(key, c.description) == nil {
+			return true, nil
+		}
 	}
-	if err != nil {
-		return false, err
-	}
-	b, err := signature.Unmarshal(data)
-	return err == nil && b.Verify(key, c.description) == nil, nil
+	return false, nil
 }
 
 // checkRebuild returns an error if a bundle is not what the owner of a key states about a rebuild.

@@ -54,7 +54,7 @@ func TestRebuildersAreCounted(t *testing.T) {
 	rebuiltBy(t, dir, dir, keys[1])
 	ask := func(n int, by ...signature.PublicKey) *Report {
 		t.Helper()
-		report, err := Folder(t.Context(), dir, Want{Key: public, Rebuilders: n, RebuilderKeys: by})
+		report, err := Folder(t.Context(), dir, Want{Trust: signedBy(public), Rebuilders: n, RebuilderKeys: by})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,11 +67,11 @@ func TestRebuildersAreCounted(t *testing.T) {
 		t.Errorf("three of three: %+v", r)
 	}
 	for what, want := range map[string]Want{
-		"one key twice":          {Key: public, Rebuilders: 2, RebuilderKeys: []signature.PublicKey{publics[0], publics[0]}},
-		"no keys":                {Key: public, Rebuilders: 1},
-		"keys alone":             {Key: public, RebuilderKeys: publics},
-		"a number below 0":       {Key: public, Rebuilders: -1, RebuilderKeys: publics},
-		"the key of the release": {Key: public, Rebuilders: 1, RebuilderKeys: []signature.PublicKey{*public}},
+		"one key twice":          {Trust: signedBy(public), Rebuilders: 2, RebuilderKeys: []signature.PublicKey{publics[0], publics[0]}},
+		"no keys":                {Trust: signedBy(public), Rebuilders: 1},
+		"keys alone":             {Trust: signedBy(public), RebuilderKeys: publics},
+		"a number below 0":       {Trust: signedBy(public), Rebuilders: -1, RebuilderKeys: publics},
+		"the key of the release": {Trust: signedBy(public), Rebuilders: 1, RebuilderKeys: []signature.PublicKey{*public}},
 		"the key that signed it": {Rebuilders: 1, RebuilderKeys: []signature.PublicKey{publics[0], *public}},
 	} {
 		if r, err := Folder(t.Context(), dir, want); !badrequest.Is(err) {

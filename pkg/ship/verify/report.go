@@ -36,7 +36,7 @@ type Report struct {
 	Commit    string    `json:"commit,omitempty"`
 	Valid     bool      `json:"ok"`
 	Signature Signature `json:"signature,omitempty"` // of a whole folder
-	Key       string    `json:"key,omitempty"`       // that it was checked by, as its hint in bundles
+	Keys      []string  `json:"keys,omitempty"`      // whose signatures it has, of those that count, as their hints in bundles
 	Problem   string    `json:"problem,omitempty"`   // why it is not the release that was wanted
 	Files     []File    `json:"files"`               // by path
 
@@ -70,7 +70,11 @@ func (r *Report) problem(text string) {
 // finish sorts the files, and draws the conclusion.
 func (r *Report) finish() {
 	slices.SortFunc(r.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	r.Valid = r.Problem == "" && !slices.ContainsFunc(r.Files, func(f File) bool { return f.Status.bad() })
+	r.Valid = r.Problem == "" && !r.bad()
+}
+
+func (r *Report) bad() bool {
+	return slices.ContainsFunc(r.Files, func(f File) bool { return f.Status.bad() })
 }
 
 func (s Status) bad() bool { return s != OK && s != Unchecked }
@@ -121,7 +125,7 @@ func (r *Report) Text(w io.Writer) error {
 	sum := fmt.Sprintf("%s: %d files as described", what, len(r.Files))
 	switch r.Signature {
 	case Good:
-		sum += ", signed by the key " + r.Key
+		sum += ", signed by the key " + strings.Join(r.Keys, " and the key ")
 	case NotChecked:
 		sum += "; signatures not checked"
 	case Unsigned:

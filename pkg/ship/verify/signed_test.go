@@ -19,6 +19,7 @@ import (
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/trust"
 )
 
 // signed writes a release that is signed by a new key.
@@ -29,11 +30,19 @@ func signed(t *testing.T) (dir string, key signature.PrivateKey, public *signatu
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sign.Folder(t.Context(), dir, key, false); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, key, sign.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	half := key.Public()
 	return dir, key, &half
+}
+
+// signedBy returns the policy that the owner of a key must have signed, or none without a key.
+func signedBy(key *signature.PublicKey) *trust.Policy {
+	if key == nil {
+		return nil
+	}
+	return trust.Of(*key)
 }
 
 func read(t *testing.T, dir, name string) []byte {
@@ -63,7 +72,7 @@ func TestSignedReleaseIsGoodByItsKeyAlone(t *testing.T) {
 		{nil, NotChecked, true, fmt.Sprintf("%d files as described; signatures not checked", described+signatures)},
 		{&half, NotConvinced, false, fmt.Sprintf("%d of %d files are not as described", signatures-1, described+signatures)},
 	} {
-		report, err := Folder(t.Context(), dir, Want{Key: tt.key})
+		report, err := Folder(t.Context(), dir, Want{Trust: signedBy(tt.key)})
 		if err != nil || report.Signature != tt.want || report.OK() != tt.ok {
 			t.Errorf("%s: %+v, %v", tt.want, report, err)
 			continue
@@ -73,7 +82,7 @@ func TestSignedReleaseIsGoodByItsKeyAlone(t *testing.T) {
 			t.Errorf("%s: %v, %s", tt.want, err, &text)
 		}
 	}
-	report, err := Folder(t.Context(), made(t), Want{Key: public})
+	report, err := Folder(t.Context(), made(t), Want{Trust: signedBy(public)})
 	if err != nil || report.OK() || report.Signature != NotConvinced {
 		t.Errorf("without signatures: %+v, %v", report, err)
 	}
@@ -204,7 +213,7 @@ func TestTamperingIsNamed(t *testing.T) {
 			t.Parallel()
 			dir, _, public := signed(t)
 			tt.harm(t, dir)
-			report, err := Folder(t.Context(), dir, Want{Key: public})
+			report, err := Folder(t.Context(), dir, Want{Trust: signedBy(public)})
 			if err != nil || report.OK() {
 				t.Fatalf("%+v, %v", report, err)
 			}
@@ -254,12 +263,12 @@ func changeBytes(t *testing.T, times int) {
 		changed := bytes.Clone(data)
 		changed[at] ^= 1 << bit
 		write(t, dir, names[i], string(changed))
-		if report, err := Folder(t.Context(), dir, Want{Key: public}); err == nil && report.OK() && !meansTheSame(data, changed) {
+		if report, err := Folder(t.Context(), dir, Want{Trust: signedBy(public)}); err == nil && report.OK() && !meansTheSame(data, changed) {
 			t.Errorf("%s: a change of bit %d of byte %d is not found", names[i], bit, at)
 		}
 		write(t, dir, names[i], string(data))
 	}
-	report, err := Folder(t.Context(), dir, Want{Key: public})
+	report, err := Folder(t.Context(), dir, Want{Trust: signedBy(public)})
 	if err != nil || !report.OK() {
 		t.Errorf("put back: %+v, %v", report, err)
 	}
@@ -291,7 +300,7 @@ func TestSigningAgainGivesTheSameFiles(t *testing.T) {
 	for _, name := range signatureNames(t, dir) {
 		before[name] = string(read(t, dir, name))
 	}
-	if _, err := sign.Folder(t.Context(), dir, key, false); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, key, sign.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range before {
@@ -314,7 +323,7 @@ func TestOlderReleasesAreRefused(t *testing.T) {
 		{Want{AtLeast: "v1.37.0-rc.1"}, ""},
 		{Want{AtLeast: "v1.37.0+acme.1"}, "it is older than v1.37.0+acme.1"},
 	} {
-		tt.want.Key = public
+		tt.want.Trust = signedBy(public)
 		report, err := Folder(t.Context(), dir, tt.want)
 		if err != nil || report.Problem != tt.problem || report.OK() != (tt.problem == "") {
 			t.Errorf("%+v: %+v, %v", tt.want, report, err)
@@ -345,20 +354,20 @@ func TestSigningByAnotherKeyReplacesOnlyIfWanted(t *testing.T) {
 	}
 	refused := func(what, file string) {
 		t.Helper()
-		_, err := sign.Folder(t.Context(), dir, other, false)
+		_, err := sign.Folder(t.Context(), dir, other, sign.Options{})
 		if e, ok := errors.AsType[*sign.SignedError](err); !ok || e.File != file {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	good := func(what string, by *signature.PublicKey) {
 		t.Helper()
-		if r, err := Folder(t.Context(), dir, Want{Key: by}); err != nil || !r.OK() {
+		if r, err := Folder(t.Context(), dir, Want{Trust: signedBy(by)}); err != nil || !r.OK() {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
 	refused("another key", release.Signed()[0]+release.BundleSuffix)
 	good("refused", public)
-	if _, err := sign.Folder(t.Context(), dir, key, false); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, key, sign.Options{}); err != nil {
 		t.Errorf("the same key: %v", err)
 	}
 	for _, name := range release.Signed() {
@@ -368,11 +377,11 @@ func TestSigningByAnotherKeyReplacesOnlyIfWanted(t *testing.T) {
 	for _, name := range release.Signed() {
 		remove(name + release.SignatureSuffix)
 	}
-	if _, err := sign.Folder(t.Context(), dir, other, false); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, other, sign.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	good("not signed any longer", &half)
-	if _, err := sign.Folder(t.Context(), dir, key, true); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, key, sign.Options{Replace: true}); err != nil {
 		t.Fatal(err)
 	}
 	good("replaced", public)
@@ -385,7 +394,7 @@ func TestSigningByAnotherKeyReplacesOnlyIfWanted(t *testing.T) {
 	describe(t, dir, r)
 	remove("SHA256SUMS.sigstore.json") // the sums of this one are the same
 	remove("SHA256SUMS.sig")
-	if _, err := sign.Folder(t.Context(), dir, other, false); err != nil {
+	if _, err := sign.Folder(t.Context(), dir, other, sign.Options{}); err != nil {
 		t.Errorf("signatures of another release: %v", err)
 	}
 	good("another release", &half)

@@ -38,11 +38,11 @@ func TestReleaseOnAWebServer(t *testing.T) {
 	t.Parallel()
 	dir, _, public := signed(t)
 	at := serve(t, dir, nil)
-	report, err := URL(t.Context(), at.base.String(), Want{Key: public})
+	report, err := URL(t.Context(), at.base.String(), Want{Trust: signedBy(public)})
 	if err != nil || !report.OK() || report.Signature != Good || len(report.Files) != described+signatures {
 		t.Errorf("%+v, %v", report, err)
 	}
-	report, err = URL(t.Context(), at.base.JoinPath("kubernetes.tar.gz").String(), Want{Key: public})
+	report, err = URL(t.Context(), at.base.JoinPath("kubernetes.tar.gz").String(), Want{Trust: signedBy(public)})
 	if err != nil || !report.OK() || report.Signature != Good {
 		t.Errorf("one file: %+v, %v", report, err)
 	}
@@ -59,7 +59,7 @@ func TestReleaseOnAWebServer(t *testing.T) {
 	if err := os.Remove(dir + "/kubernetes.tar.gz"); err != nil {
 		t.Fatal(err)
 	}
-	report, err = URL(t.Context(), at.base.String(), Want{Key: public})
+	report, err = URL(t.Context(), at.base.String(), Want{Trust: signedBy(public)})
 	if err != nil || report.OK() || !strings.Contains(bad(report), "kubernetes.tar.gz: missing") {
 		t.Errorf("a missing file: %+v, %v", report, err)
 	}
@@ -99,7 +99,7 @@ func TestDownloadsAreResumed(t *testing.T) {
 				}
 				return true
 			})
-			report, err := whole(t.Context(), at, Want{Key: public})
+			report, err := whole(t.Context(), at, Want{Trust: signedBy(public)})
 			if err != nil || !report.OK() || requests < 3 {
 				t.Errorf("after %d requests: %+v, %v", requests, report, err)
 			}

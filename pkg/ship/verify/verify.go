@@ -31,15 +31,16 @@ import (
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/trust"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/stamp"
 )
 
 // A Want is what a user requires of a release. The zero value requires nothing.
 type Want struct {
-	Key     *signature.PublicKey // by which it is signed
-	Version string               // that it has
-	AtLeast string               // a version that it is not older than
+	Trust   *trust.Policy // who has signed it
+	Version string        // that it has
+	AtLeast string        // a version that it is not older than
 
 	Rebuilders    int                   // how many of the owners of RebuilderKeys have made it again, at least
 	RebuilderKeys []signature.PublicKey // a key counts once
@@ -47,9 +48,14 @@ type Want struct {
 
 // check returns an error if what is required of rebuilders is impossible, or proves nothing.
 func (w Want) check() error {
+	if w.Trust != nil {
+		if err := w.Trust.Check(); err != nil {
+			return err
+		}
+	}
 	keys := map[string]bool{}
 	for _, key := range w.RebuilderKeys {
-		if w.Key != nil && key.Hint() == w.Key.Hint() {
+		if w.Trust.Has(key) {
 			return errOwnKey(key)
 		}
 		keys[key.Hint()] = true
@@ -72,7 +78,7 @@ func (w Want) rebuilt() bool { return w.Rebuilders != 0 || len(w.RebuilderKeys) 
 
 // Nothing reports whether nothing is asked for.
 func (w Want) Nothing() bool {
-	return w.Key == nil && w.Version == "" && w.AtLeast == "" && !w.rebuilt()
+	return w.Trust == nil && w.Version == "" && w.AtLeast == "" && !w.rebuilt()
 }
 
 // Folder compares the files in dir with the description there, and with what is wanted. It returns an error if it cannot read the
@@ -157,7 +163,7 @@ func whole(ctx context.Context, at place, want Want) (*Report, error) {
 	if err != nil && report.OK() {
 		return nil, err
 	}
-	if err := report.signatures(ctx, at, signed, statements, want.Key); err != nil {
+	if err := report.signatures(ctx, at, signed, statements, want.Trust); err != nil {
 		return nil, err
 	}
 	return report, report.rebuilds(ctx, c, want)
@@ -184,7 +190,7 @@ func one(ctx context.Context, at place, name string, want Want) (*Report, error)
 	if err := report.compare(want); err != nil {
 		return nil, err
 	}
-	return report, report.signatures(ctx, at, map[string][]byte{release.File: c.description}, nil, want.Key)
+	return report, report.signatures(ctx, at, map[string][]byte{release.File: c.description}, nil, want.Trust)
 }
 
 // compare adds what is wrong with the version.
@@ -210,26 +216,42 @@ func (r *Report) compare(want Want) error {
 
 // signatures adds the results of checking signatures: of files, by their contents, and of statements.
 func (r *Report) signatures(ctx context.Context, at place, signed map[string][]byte, statements []sign.Statement,
-	key *signature.PublicKey) error {
-	found, err := sign.Check(signed, statements, func(name string) ([]byte, error) {
+	wanted *trust.Policy) error {
+	check := &sign.Check{Signed: signed, Statements: statements, Policy: wanted, Read: func(name string) ([]byte, error) {
 		return readSmall(ctx, at, name, signature.MaxBundle)
-	}, key)
+	}}
+	if dir, ok := at.(folder); ok {
+		var err error
+		if check.Added, err = sign.Added(string(dir)); err != nil {
+			return err
+		}
+	}
+	found, err := check.Run()
 	if err != nil {
 		return err
 	}
 	r.Signature = Unsigned
-	if key != nil {
-		r.Signature, r.Key = Good, key.Hint()
+	if wanted != nil {
+		r.Signature = Good
+		for _, key := range found.Signers {
+			r.Keys = append(r.Keys, key.Hint())
+		}
+		if !found.OK(wanted) {
+			r.Signature = NotConvinced
+			if wanted.Threshold > 1 {
+				r.problem(tooFew(len(found.Signers), wanted))
+			}
+		}
 	}
-	for _, f := range found {
+	for _, f := range found.Files {
 		file := File{f.Name, OK, f.Problem}
 		switch {
 		case f.Missing:
 			file.Status, r.Signature = Missing, NotConvinced
-		case f.Problem != "":
+		case f.Problem != "" && !f.Unchecked:
 			file.Status, r.Signature = BadSigned, NotConvinced
 		case f.Name == release.RootFile:
-		case key == nil:
+		case f.Unchecked:
 			file.Status = Unchecked
 			if r.Signature == Unsigned {
 				r.Signature = NotChecked
@@ -237,8 +259,15 @@ func (r *Report) signatures(ctx context.Context, at place, signed map[string][]b
 		}
 		r.Files = append(r.Files, file)
 	}
+	if !r.bad() && r.Signature == NotConvinced && r.Problem == "" {
+		r.problem(tooFew(len(found.Signers), wanted))
+	}
 	r.finish()
 	return nil
+}
+
+func tooFew(have int, wanted *trust.Policy) string {
+	return fmt.Sprintf("%d of the wanted %d keys have signed it", have, wanted.Threshold)
 }
 
 // contents checks the named artifacts. Without names, it checks all of them and the statements, and that there are no other files.
@@ -360,6 +389,7 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 		}
 		switch {
 		case d.IsDir() || known[rel]:
+		case isAdded(c.release, rel):
 		case path.Dir(rel) == release.Rebuilds && strings.HasSuffix(rel, release.BundleSuffix):
 			if rebuilds++; rebuilds > maxRebuilds {
 				return fmt.Errorf("%s has more than %d files", filepath.Join(dir, release.Rebuilds), maxRebuilds)
@@ -375,6 +405,13 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 		return nil
 	})
 	return found, err
+}
+
+// isAdded reports whether a file has the name of a signature that somebody has added.
+func isAdded(r *release.Release, file string) bool {
+	rest, ok := strings.CutPrefix(file, release.Added+"/")
+	_, name, below := strings.Cut(rest, "/")
+	return ok && below && name != release.RootFile && (slices.Contains(release.Signatures(), name) || slices.Contains(sign.Names(r), name))
 }
 
 // A reader stops when its context ends.

@@ -20,8 +20,9 @@ import (
 type tracked struct {
 	Description string `json:"description"`
 	Releases    map[string]struct {
-		Status string `json:"status"` // open, resolved, undetermined
-		Fixed  string `json:"fixed_version"`
+		Status  string `json:"status"` // open, resolved, undetermined
+		Fixed   string `json:"fixed_version"`
+		Urgency string `json:"urgency"` // such as medium, or "not yet assigned"
 	} `json:"releases"`
 }
 
@@ -127,6 +128,12 @@ func (r *Report) compare(o Options, id string, e tracked, in release.Input) erro
 	}
 	summary, _, _ := strings.Cut(e.Description, "\n")
 	f := Found{ID: id, Summary: summary, Component: in.Name, Version: in.Version, PURL: in.PURL(), Mend: o.Bump + " debian"}
+	switch known.Urgency {
+	case "low", "medium", "high":
+		f.Severity = known.Urgency
+	case "unimportant":
+		f.Severity = "low"
+	}
 	if known.Status == "resolved" {
 		f.Fixed = known.Fixed
 	} else {

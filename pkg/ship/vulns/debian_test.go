@@ -16,7 +16,7 @@ const tracker = `{
 "curl": {"CVE-2026-9": {"releases": {"trixie": {"status": "open"}}}},
 "iptables": {
  "CVE-2026-1": {"description": "Packets\npass.", "releases": {"trixie": {"status": "open"}, "bookworm": {"status": "resolved", "fixed_version": "0"}}},
- "CVE-2026-2": {"releases": {"trixie": {"status": "resolved", "fixed_version": "1.8.11-3"}}},
+ "CVE-2026-2": {"releases": {"trixie": {"status": "resolved", "fixed_version": "1.8.11-3", "urgency": "medium"}}},
  "CVE-2026-3": {"releases": {"trixie": {"status": "resolved", "fixed_version": "1.8.11-2"}}},
  "CVE-2026-4": {"releases": {"trixie": {"status": "resolved", "fixed_version": "0"}}},
  "CVE-2026-5": {"releases": {"trixie": {"status": "undetermined"}}},
@@ -49,13 +49,13 @@ func TestPackagesOfDebianAreComparedBySource(t *testing.T) {
 	}
 	var got []string
 	for _, f := range r.Found {
-		got = append(got, strings.Join([]string{f.ID, f.Summary, f.Component, f.Fixed, f.Mend, f.In[0].Artifact}, "|"))
+		got = append(got, strings.Join([]string{f.ID, f.Summary, f.Component, f.Fixed, f.Severity, f.Mend, f.In[0].Artifact}, "|"))
 	}
 	slices.Sort(got)
 	want := []string{
-		"CVE-2026-1|Packets|libxtables12||nothing yet: trixie has no fixed version|acme.io/proxy:v1",
-		"CVE-2026-2||libxtables12|1.8.11-3|bump debian|acme.io/proxy:v1",
-		"CVE-2026-7||libbpf1|1.5.0-3+deb13u1|bump debian|acme.io/proxy:v1",
+		"CVE-2026-1|Packets|libxtables12|||nothing yet: trixie has no fixed version|acme.io/proxy:v1",
+		"CVE-2026-2||libxtables12|1.8.11-3|medium|bump debian|acme.io/proxy:v1",
+		"CVE-2026-7||libbpf1|1.5.0-3+deb13u1||bump debian|acme.io/proxy:v1",
 	}
 	if !slices.Equal(got, want) || !slices.Equal(r.Undetermined, []string{"CVE-2026-5 iptables"}) || r.Packages != 3 {
 		t.Errorf("%q, %+v", got, r)

@@ -16,8 +16,10 @@ import (
 
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/govulns"
+	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/module"
 )
 
@@ -35,7 +37,12 @@ type Options struct {
 	Tracker    string // file of Debian's security tracker, or Off; needed if there are Debian packages
 	Exceptions []Exception
 	Now        time.Time
+	FailOn     string // the least of catalog.Severities that is a failure; "" is any
 	Bump       string // the command that moves to another version of what is named after it
+	Override   string // the command that raises a module, and says with --fixes what for
+
+	// Project returns the name that Bump has for a binary's project if a module is of that, and "" otherwise. Nil: nobody knows.
+	Project func(binary, module string) string
 }
 
 // A Report says what is known against a release.
@@ -49,6 +56,9 @@ type Report struct {
 	Found        []*Found    `json:"found"`
 	Expired      []Exception `json:"expired"`
 	Unused       []Exception `json:"unused"` // exceptions for what is not found
+	Fixes        []*Fix      `json:"fixes"`  // what the tree mends, found or not
+
+	FailOn string `json:"failOn,omitempty"`
 
 	date      time.Time // of the release
 	artifacts map[string]release.Artifact
@@ -59,7 +69,8 @@ type Found struct {
 	ID        string   `json:"id"`
 	Aliases   []string `json:"aliases,omitempty"`
 	Summary   string   `json:"summary,omitempty"`
-	Component string   `json:"component"` // a module, "stdlib", or a Debian package
+	Severity  string   `json:"severity,omitempty"` // one of catalog.Severities, if the database says so
+	Component string   `json:"component"`          // a module, "stdlib", or a Debian package
 	Version   string   `json:"version"`
 	PURL      string   `json:"purl"`
 	Fixed     string   `json:"fixed,omitempty"`  // version; empty if there is none yet
@@ -73,6 +84,9 @@ type Place struct {
 	Artifact  string     `json:"artifact"`
 	Tarballs  []string   `json:"tarballs,omitempty"`
 	Exception *Exception `json:"exception,omitempty"`
+	FixedBy   string     `json:"fixedBy,omitempty"` // a Fix, by its By
+
+	fix *Fix
 }
 
 // short returns the name of the artifact without its registry, platform and tag.
@@ -81,24 +95,33 @@ func (p Place) short() string {
 	return name
 }
 
-// Open returns where there is no exception.
+// Open returns where there is neither an exception nor a fix.
 func (f *Found) Open() []Place {
-	return slices.DeleteFunc(slices.Clone(f.In), func(p Place) bool { return p.Exception != nil })
+	return slices.DeleteFunc(slices.Clone(f.In), func(p Place) bool { return p.Exception != nil || p.fix != nil })
 }
 
-// OK reports whether nothing is found but what is excepted.
-func (r *Report) OK() bool {
-	return len(r.Expired) == 0 && !slices.ContainsFunc(r.Found, func(f *Found) bool { return len(f.Open()) > 0 })
+// OK reports whether nothing is found but what is excepted, mended, or not bad enough.
+func (r *Report) OK() bool { return len(r.Expired) == 0 && len(r.Failures()) == 0 }
+
+// Failures returns what is bad enough to fail, and neither excepted nor mended. What is of no known severity is bad enough.
+func (r *Report) Failures() []*Found {
+	least := slices.Index(catalog.Severities(), r.FailOn)
+	return slices.DeleteFunc(slices.Clone(r.Found), func(f *Found) bool {
+		return len(f.Open()) == 0 || f.Severity != "" && slices.Index(catalog.Severities(), f.Severity) < least
+	})
 }
 
 // Find looks for vulnerabilities. Each binary of the release must be in a tarball that is in its folder.
 func Find(ctx context.Context, o Options) (*Report, error) {
 	r := &Report{
 		Release: o.Release.Version, Commit: o.Release.Commit, date: o.Release.Date, artifacts: map[string]release.Artifact{},
-		Undetermined: []string{}, Found: []*Found{}, Expired: []Exception{}, Unused: []Exception{},
+		FailOn: o.FailOn, Undetermined: []string{}, Found: []*Found{}, Expired: []Exception{}, Unused: []Exception{},
 	}
 	for _, a := range o.Release.Artifacts {
 		r.artifacts[a.Name] = a
+	}
+	if o.FailOn != "" && !slices.Contains(catalog.Severities(), o.FailOn) {
+		return nil, suggest.Unknown("severity", o.FailOn, catalog.Severities())
 	}
 	if err := errors.Join(govulns.Check(o.DB), o.checkTracker()); err != nil {
 		return nil, err
@@ -106,13 +129,27 @@ func Find(ctx context.Context, o Options) (*Report, error) {
 	if err := r.binaries(ctx, o); err != nil {
 		return nil, err
 	}
+	known := map[string]string{}
+	for _, f := range r.Found {
+		severity, ok := known[f.ID]
+		if !ok {
+			var err error
+			if severity, err = govulns.Severity(ctx, o.DB, f.ID); err != nil {
+				return nil, err
+			}
+			known[f.ID] = severity
+		}
+		f.Severity = severity
+	}
 	if err := r.debian(o); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(r.Found, func(a, b *Found) int {
 		return slices.Compare([]string{a.Component, a.Version, a.ID}, []string{b.Component, b.Version, b.ID})
 	})
+	r.Fixes = r.fixesOf(o.Release)
 	r.except(o.Exceptions, o.Now)
+	r.mended()
 	return r, nil
 }
 
@@ -292,7 +329,7 @@ func (s *scan) ask(ctx context.Context, a release.Artifact, program io.ReaderAt)
 		v := known[f.ID]
 		s.add(Found{
 			ID: f.ID, Aliases: v.Aliases, Summary: v.Summary, Component: component, Version: version, PURL: purl, Fixed: f.Fixed,
-			Linked: []string{f.Package}, Mend: mend(s.Bump, a, f),
+			Linked: []string{f.Package}, Mend: s.mend(a, in, f, v),
 		}, s.places(described, a))
 	}
 	return nil
@@ -315,17 +352,23 @@ func asked(in release.Input) govulns.Module {
 	return old
 }
 
-// mend says what mends a vulnerability in a binary.
-func mend(bump string, a release.Artifact, f govulns.Finding) string {
+// mend says what mends a vulnerability in a binary: a command.
+func (s *scan) mend(a release.Artifact, in release.Input, f govulns.Finding, v govulns.Vulnerability) string {
+	staging := "v0" + strings.TrimPrefix(s.Options.Release.Kubernetes, "v1")
+	has, _ := module.Unpatched(in.Version)
 	switch {
 	case f.Fixed == "":
 		return "nothing yet: no version is fixed"
 	case f.Module == "stdlib":
-		return bump + " go@go" + strings.TrimPrefix(f.Fixed, "v")
+		return s.Bump + " go@go" + strings.TrimPrefix(f.Fixed, "v")
 	case f.Module == "k8s.io/kubernetes":
-		return bump + " " + f.Fixed
+		return s.Bump + " " + f.Fixed
+	case strings.HasPrefix(f.Module, "k8s.io/") && has == staging:
+		return s.Bump + " v1" + strings.TrimPrefix(f.Fixed, "v0")
+	case s.Project != nil && s.Project(path.Base(a.Name), f.Module) != "":
+		return s.Bump + " " + s.Project(path.Base(a.Name), f.Module) + "@" + f.Fixed
 	}
-	return fmt.Sprintf("%s, if a newer %s has it; else require %s %s in its go.mod", bump, path.Base(a.Name), f.Module, f.Fixed)
+	return fmt.Sprintf("%s %s@%s --fixes %s", s.Override, f.Module, f.Fixed, v.Name())
 }
 
 // places returns a binary with the tarballs that hold it, and the images that do.

@@ -23,6 +23,9 @@ func (r *Report) Text(w io.Writer) error {
 		if f.Fixed != "" {
 			fmt.Fprintf(&b, ", fixed in %s", f.Fixed)
 		}
+		if f.Severity != "" {
+			fmt.Fprintf(&b, ", severity %s", f.Severity)
+		}
 		fmt.Fprintf(&b, "\n  %s\n", oneLine(f.Summary))
 		if len(f.Linked) > 0 {
 			fmt.Fprintf(&b, "  package  %s\n", strings.Join(f.Linked, ", "))
@@ -35,11 +38,23 @@ func (r *Report) Text(w io.Writer) error {
 			if p.Exception != nil {
 				fmt.Fprintf(&b, ": %s until %s, %s", p.Exception.Status, p.Exception.Until, oneLine(p.Exception.Reason))
 			}
+			if p.fix != nil {
+				fmt.Fprintf(&b, ": fixed by %s", p.fix.By)
+			}
 			fmt.Fprintln(&b)
 		}
 		if len(f.Open()) > 0 {
 			fmt.Fprintf(&b, "  mend     %s\n", f.Mend)
 		}
+	}
+	for _, f := range r.Fixes {
+		if len(f.In) == 0 {
+			fmt.Fprintf(&b, "%s says that it mends %s, which counts nowhere: not all programs with the modules that it changes have it\n",
+				f.By, f.ID)
+		}
+	}
+	for _, f := range r.only() {
+		fmt.Fprintf(&b, "%s: fixed by %s, in %d artifacts; no database knows it here\n", f.ID, f.By, len(f.In))
 	}
 	for _, e := range r.Expired {
 		fmt.Fprintf(&b, "the exception for %s has expired on %s: look again\n", e.ID, e.Until)
@@ -49,6 +64,9 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "release %s: %d known vulnerabilities, %d of them without an exception, in %d binaries and %d Debian packages\n",
 		r.Release, len(r.Found), open, r.Binaries, r.Packages)
+	if r.FailOn != "" {
+		fmt.Fprintf(&b, "of severity %s and worse, or of none that is known: %d\n", r.FailOn, len(r.Failures()))
+	}
 	if r.NotAsked > 0 {
 		fmt.Fprintf(&b, "NOT LOOKED AT: %d Debian packages in images, as by --tracker=off\n", r.NotAsked)
 	}

@@ -1,13 +1,13 @@
 package why
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"slipway.build/pkg/mechanism/golist"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
@@ -19,7 +19,10 @@ type ModuleAnswer struct {
 	Module  string          `json:"module"`
 	Inputs  []release.Input `json:"inputs"`            // its versions
 	Patches []release.Input `json:"patches,omitempty"` // that change it
+	MadeOf  []release.Input `json:"madeOf,omitempty"`  // the repository, if it does not come from a module proxy
 	Links   []Link          `json:"links"`             // the binaries that have it
+
+	Overrides []release.Override `json:"overrides,omitempty"` // of the tree, that have raised it
 }
 
 // A Link is a binary that has a module.
@@ -52,6 +55,9 @@ func Module(r *release.Release, name string, lists Lists) (*ModuleAnswer, error)
 		if (in.Name == modulePath || replaced == modulePath) && (version == "" || in.Version == version) {
 			purls[in.PURL()] = in
 			answer.Inputs = append(answer.Inputs, in)
+			if o, ok := r.Override(in); ok {
+				answer.Overrides = append(answer.Overrides, o)
+			}
 		}
 	}
 	if len(answer.Inputs) == 0 {
@@ -59,11 +65,14 @@ func Module(r *release.Release, name string, lists Lists) (*ModuleAnswer, error)
 			suggest.DidYouMean(suggest.Near(modulePath, names)))
 	}
 	for _, in := range r.Inputs {
-		if in.Kind == release.Patch && slices.Contains(in.Changes, modulePath) {
+		switch changes := slices.Contains(in.Changes, modulePath); {
+		case changes && in.Kind == release.Patch:
 			answer.Patches = append(answer.Patches, in)
+		case changes && in.Kind == release.Repository:
+			answer.MadeOf = append(answer.MadeOf, in)
 		}
 	}
-	known := map[platform.Platform][]*graph{}
+	known := map[platform.Platform][]golist.Packages{}
 	w := &world{Release: r}
 	for _, a := range r.Artifacts {
 		if a.Kind != release.Binary {
@@ -76,11 +85,11 @@ func Module(r *release.Release, name string, lists Lists) (*ModuleAnswer, error)
 		in := purls[a.Inputs[at]]
 		link := Link{Binary: a.Name, Platform: a.Platform, Version: in.Version, In: w.places(a)}
 		if _, ok := known[a.Platform]; !ok {
-			graphs, err := read(lists, a.Platform)
+			packages, err := read(lists, a.Platform)
 			if err != nil {
 				return nil, err
 			}
-			known[a.Platform] = graphs
+			known[a.Platform] = packages
 		}
 		var err error
 		if link.Chain, err = chain(known[a.Platform], a, modulePath, in); err != nil {
@@ -91,20 +100,8 @@ func Module(r *release.Release, name string, lists Lists) (*ModuleAnswer, error)
 	return answer, nil
 }
 
-// A graph has packages by import path.
-type graph struct{ packages map[string]*node }
-
-type node struct {
-	ImportPath string
-	Imports    []string
-	Module     *struct {
-		Path, Version string
-		Replace       *struct{ Path, Version string }
-	}
-}
-
 // read reads the lists for a platform.
-func read(lists Lists, on platform.Platform) ([]*graph, error) {
+func read(lists Lists, on platform.Platform) ([]golist.Packages, error) {
 	if lists == nil {
 		return nil, nil
 	}
@@ -112,60 +109,32 @@ func read(lists Lists, on platform.Platform) ([]*graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	var graphs []*graph
+	var all []golist.Packages
 	for _, f := range files {
-		g := &graph{map[string]*node{}}
-		for d := json.NewDecoder(f); ; {
-			n := &node{}
-			if err = d.Decode(n); err != nil {
-				break
-			}
-			g.packages[n.ImportPath] = n
-		}
+		packages, err := golist.Read(f)
 		f.Close()
-		if !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("list of packages: %w", err)
+		if err != nil {
+			return nil, err
 		}
-		graphs = append(graphs, g)
+		all = append(all, packages)
 	}
-	return graphs, nil
+	return all, nil
 }
 
 // chain returns the shortest chain of imports from a binary's main package to a package of a module.
-func chain(graphs []*graph, a release.Artifact, modulePath string, in release.Input) ([]string, error) {
-	for _, g := range graphs {
-		if g.packages[a.Package] == nil {
+func chain(lists []golist.Packages, a release.Artifact, modulePath string, in release.Input) ([]string, error) {
+	for _, packages := range lists {
+		if packages[a.Package] == nil {
 			continue
 		}
-		before := map[string]string{a.Package: ""}
-		for queue := []string{a.Package}; len(queue) > 0; queue = queue[1:] {
-			n := g.packages[queue[0]]
-			if n == nil {
-				continue
-			}
-			if n.Module != nil && n.Module.Path == modulePath {
-				version := n.Module.Version
-				if n.Module.Replace != nil && n.Module.Replace.Version != "" {
-					version = n.Module.Replace.Version
-				}
-				if version != in.Version {
-					return nil, fmt.Errorf("the tree has version %s now", version)
-				}
-				var found []string
-				for name := n.ImportPath; name != ""; name = before[name] {
-					found = append(found, name)
-				}
-				slices.Reverse(found)
-				return found, nil
-			}
-			for _, next := range n.Imports {
-				if _, seen := before[next]; !seen {
-					before[next] = n.ImportPath
-					queue = append(queue, next)
-				}
-			}
+		found := packages.Chain(a.Package, modulePath)
+		if len(found) == 0 {
+			return nil, errors.New("nothing in the tree imports it now")
 		}
-		return nil, errors.New("nothing in the tree imports it now")
+		if version := packages[found[len(found)-1]].Version(); version != in.Version {
+			return nil, fmt.Errorf("the tree has version %s now", version)
+		}
+		return found, nil
 	}
 	return nil, errors.New("the tree that made the release knows the imports, and this is not it")
 }

@@ -67,7 +67,7 @@ func describe(in release.Input) string {
 	if in.Replaces != "" {
 		text += " (for " + in.Replaces + ")"
 	}
-	for _, more := range []string{in.Sum, in.SHA256, in.License} {
+	for _, more := range []string{in.Sum, in.SHA256, in.Commit, in.License} {
 		if more != "" {
 			text += "  " + more
 		}
@@ -91,6 +91,12 @@ func (a *ModuleAnswer) Text(w io.Writer) error {
 	var b strings.Builder
 	for _, in := range a.Inputs {
 		fmt.Fprintln(&b, describe(in))
+	}
+	for _, in := range a.MadeOf {
+		fmt.Fprintf(&b, "  made of commit %s of %s\n", in.Commit, in.Name)
+	}
+	for _, o := range a.Overrides {
+		fmt.Fprintf(&b, "  %s is %s\n", o.Version, o)
 	}
 	for _, in := range a.Patches {
 		fmt.Fprintf(&b, "  changed by %s\n", describe(in))

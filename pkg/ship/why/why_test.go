@@ -243,6 +243,16 @@ func TestModulesAreLinkedThroughImports(t *testing.T) {
 			t.Errorf("%s, error %v", &text, err)
 		}
 	}
+	r.Overrides = []release.Override{{Module: "go.uber.org/zap", Version: "v1.27.0", Fixes: []string{"CVE-2026-1"}, Reason: "it hangs"}}
+	got, err := Module(r, "go.uber.org/zap", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := got.Text(&text); err != nil ||
+		!strings.Contains(text.String(), "\n  v1.27.0 is raised above upstream's version: it hangs; fixes CVE-2026-1\n") {
+		t.Errorf("of an override: %s, error %v", &text, err)
+	}
 	if _, err := Module(r, "go.uber.org/zap@v2", nil); err == nil || !strings.Contains(err.Error(),
 		"no binary of release v1.37.1 links the module go.uber.org/zap@v2") {
 		t.Errorf("another version: error %v", err)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func TestAnotherProject(t *testing.T) {
 		t.Errorf("folders %s", got)
 	}
 	i := c.Images[1]
-	if i.File() != "dns" || !i.Addon() || c.Images[0].Addon() || strings.Join(i.Binaries(), " ") != "dnsd dns dnsctl" {
+	if i.File() != "dns" || !i.Versioned() || c.Images[0].Versioned() || strings.Join(i.Binaries(), " ") != "dnsd dns dnsctl" {
 		t.Errorf("image %+v", i)
 	}
 	if got := names(c.Default()); got != "kubelet" {
@@ -134,6 +135,71 @@ func TestProblemsWithAnotherProject(t *testing.T) {
 			}
 			got := strings.ReplaceAll(err.Error(), filepath.Join(root, "release", "release.yaml")+":", "")
 			if diff := cmp.Diff(tt.want, filepath.ToSlash(strings.ReplaceAll(got, root, "ROOT"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// optional adds an addon to the tree of another project.
+func optional(t *testing.T, edits ...edit) (root string) {
+	t.Helper()
+	root = addons(t, append([]edit{
+		{"node: [linux/amd64]}", "node: [linux/amd64], addons: [linux/arm64]}"},
+		{"registry: a.b\n", "- {name: disk, set: addons, base: static, binary: kubelet, title: Disk}\n" +
+			"addons:\n- {name: storage, module: images/dns, from: example.com/dns, files: [crd/a.yaml, crd/b.yaml]}\nregistry: a.b\n"},
+	}, edits...)...)
+	if err := os.MkdirAll(filepath.Join(root, "release", "addons", "storage"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestOptionalAddon(t *testing.T) {
+	t.Parallel()
+	c, err := Load(optional(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Addon{{Name: "storage", Module: "images/dns", From: "example.com/dns", Files: []string{"crd/a.yaml", "crd/b.yaml"}}}
+	if diff := cmp.Diff(want, c.Addons); diff != "" {
+		t.Error(diff)
+	}
+	arm := Platform{OS: "linux", Arch: "arm64"}
+	if got := c.ImagesFor(Addons, arm); len(got) != 1 || got[0].Name != "disk" || got[0].File() != "disk" {
+		t.Errorf("images of addons: %+v", got)
+	}
+	if got := len(c.ImagesFor(Server, arm)); got != 2 {
+		t.Errorf("%d images for servers", got)
+	}
+}
+
+func TestProblemsWithOptionalAddons(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		edit edit
+		want string
+	}{
+		"no manifests": {edit{"{name: storage,", "{name: storge,"}, `14: there is no folder release/addons/storge; did you mean storage?`},
+		"odd name": {edit{"{name: storage,", "{name: ../storage,"},
+			`14: "../storage" is not a name for an addon: a-z, 0-9, and - between them`},
+		"no platforms": {edit{", addons: [linux/arm64]}", "}"}, "12: image disk: set addons has no platforms in this file\n" +
+			"14: addon storage: set addons has no platforms in this file"},
+		"files of none": {edit{"module: images/dns, from", "from"}, `14: addon storage: module, from and files go together`},
+		"files of another": {edit{"from: example.com/dns", "from: example.com/other"},
+			`14: addon storage: images/dns/go.mod does not require example.com/other`},
+		"file outside": {edit{"crd/b.yaml", "../b.yaml"}, `14: addon storage: "../b.yaml" is not a file of a module, written with slashes`},
+		"file twice":   {edit{"crd/b.yaml", "crd/a.yaml"}, `14: duplicate file "crd/a.yaml", first on line 14`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := optional(t, tt.edit)
+			_, err := Load(root)
+			if !errors.As(err, new(*InvalidError)) {
+				t.Fatalf("got %v, want an InvalidError", err)
+			}
+			got := strings.ReplaceAll(err.Error(), filepath.Join(root, "release", "release.yaml")+":", "")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})

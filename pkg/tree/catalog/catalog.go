@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -15,26 +16,46 @@ import (
 // File is where the catalog is declared, relative to the repository's root.
 const File = "release/release.yaml"
 
+// KubeadmDefaults is the file with what kubeadm does by default, relative to the repository's root.
+const KubeadmDefaults = "cmd/kubeadm/defaults/kubeadm.yaml"
+
+// imageRepository is the registry in it.
+var imageRepository = regexp.MustCompile(`(?m)^imageRepository: *"?([^\s"]+)`)
+
 // A Catalog is all that can be built. It is what release.yaml declares, in its order.
 //
 // Fields with a tag `file` are those of release.yaml: see decoder.
 type Catalog struct {
-	Module     string             `json:"module" file:"required"` // the components' module: a folder below the root, slash-separated
-	ModulePath string             `json:"modulePath"`             // what its go.mod calls it
-	Kubernetes string             `json:"kubernetes"`             // base version: the k8s.io/kubernetes that its go.mod requires
+	Form       string             `json:"form,omitempty" file:"optional"` // of release.yaml: see checkForm
+	Module     string             `json:"module" file:"required"`         // the components' module: a folder below the root, slash-separated
+	ModulePath string             `json:"modulePath"`                     // what its go.mod calls it
+	Kubernetes string             `json:"kubernetes"`                     // base version: the k8s.io/kubernetes that its go.mod requires
 	Go         Toolchain          `json:"go" file:"required"`
 	Tools      Toolchain          `json:"toolchain,omitzero" file:"optional"` // compiles slipway itself, if that needs another Go: see Own
 	Tags       []string           `json:"tags" file:"optional"`               // build tags of every compile
 	Sets       map[Set][]Platform `json:"sets" file:"required" each:"set %s"`
 	Binaries   []Binary           `json:"binaries" file:"required" each:"a binary"`
 	Images     []Image            `json:"images" file:"optional" each:"an image"`
+	Addons     []Addon            `json:"addons,omitempty" file:"optional" each:"an addon"`
 	Registry   string             `json:"registry" file:"required"` // the images' names begin with it
 
-	// Licenses says under which license a module is whose texts nothing recognizes, as an SPDX expression, by the module's path.
-	Licenses map[string]string `json:"licenses,omitempty" file:"optional" each:"the license of %s"`
+	// Embargo is the time until which nothing of the tree may leave this machine; zero: there is none.
+	Embargo time.Time `json:"embargo,omitzero" file:"optional"`
+
+	// Licenses says which licenses a release may have, and declares those that nothing recognizes.
+	Licenses Licenses `json:"licenses,omitzero" file:"optional"`
+
+	// Overrides are modules that are newer than upstream selected.
+	Overrides []Override `json:"overrides,omitempty" file:"optional" each:"an override"`
 
 	// Debian says where Debian packages are that mirrors have removed.
 	Debian Debian `json:"debian,omitzero" file:"optional"`
+
+	// Vulnerabilities says which known ones stop the tree's release.
+	Vulnerabilities Vulnerabilities `json:"vulnerabilities,omitzero" file:"optional"`
+
+	// Source is the commit that Kubernetes' modules are made of, if they do not come from a module proxy.
+	Source Source `json:"source,omitzero" file:"optional"`
 
 	// Cache is a server that keeps results of this tree's actions, unless the user names another.
 	Cache SharedCache `json:"cache,omitzero" file:"optional"`
@@ -45,8 +66,26 @@ type Debian struct {
 	Snapshot string `json:"snapshot" file:"required"` // an archive of Debian's past, such as debian.PublicSnapshot: see DebianSnapshot
 }
 
+// A Source is a commit of Kubernetes' repository, or of a fork.
+type Source struct {
+	Repository string `json:"repository" file:"required"`    // a URL that git can fetch, or an absolute folder
+	Ref        string `json:"ref,omitempty" file:"optional"` // the tag or branch that was asked for; empty: the commit itself
+	Commit     string `json:"commit" file:"required"`        // in hex
+	Tree       string `json:"tree" file:"required"`          // of the commit, in hex
+}
+
 // DebianSnapshot returns the address of an archive of Debian's past: the public one, unless the tree declares another.
 func (c *Catalog) DebianSnapshot() string { return cmp.Or(c.Debian.Snapshot, debian.PublicSnapshot) }
+
+// Vulnerabilities says which known vulnerabilities keep the tree's release from being signed, and who knows them.
+type Vulnerabilities struct {
+	FailOn  string `json:"failOn" file:"required"`            // the least severity, one of Severities
+	DB      string `json:"db" file:"required"`                // a database of Go's vulnerabilities: file:///FOLDER or https://HOST
+	Tracker string `json:"tracker,omitempty" file:"optional"` // of Debian's: an address, a file relative to the tree, or off
+}
+
+// Severities lists how bad vulnerabilities are, from the least.
+func Severities() []string { return []string{"low", "medium", "high", "critical"} }
 
 // A SharedCache is a server of the Remote Execution API.
 type SharedCache struct {
@@ -59,7 +98,7 @@ func (c *Catalog) Own() Toolchain {
 	if c.Tools.Version != "" {
 		return c.Tools
 	}
-	return c.Go
+	return Toolchain{Version: c.Go.Version, Sums: c.Go.Sums}
 }
 
 // A Toolchain is the Go that compiles, whatever is installed.
@@ -68,6 +107,12 @@ type Toolchain struct {
 
 	// Sums are the h1 sums of golang.org/toolchain@v0.0.1-VERSION.HOST, by host in dashed form ("linux-amd64").
 	Sums map[string]string `json:"sums" file:"required" each:"the sum of %s"`
+
+	// FIPS is the version of Go's own cryptographic module that components are compiled with, such as v1.0.0; empty: the one of Version.
+	FIPS string `json:"fips,omitempty" file:"optional"`
+
+	FIPSProjects    bool `json:"fipsProjects,omitempty" file:"optional"`    // so are the programs of other projects
+	FIPSEnvironment bool `json:"fipsEnvironment,omitempty" file:"optional"` // images and units ask for FIPS mode
 }
 
 // An Image is a container image for the platforms of the server set: a binary on a base, or what the base has.
@@ -87,23 +132,23 @@ type Image struct {
 	Revision string    `json:"revision,omitempty" file:"optional"` // its commit, if that is known
 	Source   string    `json:"source,omitempty" file:"optional"`   // https URL of the repository with the commit
 
-	Set        Set      `json:"set,omitempty" file:"optional"`        // the set whose tarballs hold it: Test, or, if empty, Server
+	Set        Set      `json:"set,omitempty" file:"optional"`        // the set whose tarballs hold it: Test, Addons, or, if empty, Server
 	Entrypoint []string `json:"entrypoint,omitempty" file:"optional"` // the command, if it is not the binary alone
 	Arguments  []string `json:"arguments,omitempty" file:"optional"`  // defaults, which a Pod can replace
 	SetUID     bool     `json:"setuid,omitempty" file:"optional"`     // the binary runs as root for every user
 }
 
-// File returns the name of the image's archive, without ".tar". Images for tests have their version in it, as a test may
-// need two versions.
+// File returns the name of the image's archive, without ".tar". Images for tests that have a version of their own have it there, as a
+// test may need two versions.
 func (i Image) File() string {
-	if i.In(Test) {
+	if i.In(Test) && i.Versioned() {
 		return path.Base(i.Name) + "-" + i.Version
 	}
 	return path.Base(i.Name)
 }
 
-// Addon reports whether the image has a version of its own, as those of other projects and those for tests have.
-func (i Image) Addon() bool { return i.Version != "" }
+// Versioned reports whether the image has a version of its own, as those of other projects and most for tests have.
+func (i Image) Versioned() bool { return i.Version != "" }
 
 // In reports whether a set's tarballs hold the image.
 func (i Image) In(set Set) bool { return cmp.Or(i.Set, Server) == set }

@@ -14,9 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/github/go-spdx/v2/spdxexp"
-	gomodule "golang.org/x/mod/module"
-
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/mechanism/imagename"
 	"slipway.build/pkg/mechanism/platform"
@@ -45,11 +42,29 @@ func check(root string, catalog *Catalog, d *decoder) {
 	c.checkToolchain()
 	c.checkRegistry()
 	c.checkImages()
+	c.checkAddons()
+	c.checkSource()
 	c.checkLicenses()
+	c.checkOverrides()
 	if err := debian.CheckSnapshot(c.Debian.Snapshot); c.Debian.Snapshot != "" && err != nil {
 		c.add(c.line(&c.Debian.Snapshot), "debian: snapshot: %v", err)
 	}
 	c.checkCache()
+	c.checkVulnerabilities()
+}
+
+// checkVulnerabilities checks the words. Whether a database answers is asked when it is needed.
+func (c *checker) checkVulnerabilities() {
+	v := &c.Vulnerabilities
+	if *v == (Vulnerabilities{}) {
+		return
+	}
+	if !slices.Contains(Severities(), v.FailOn) {
+		c.add(c.line(&v.FailOn), "vulnerabilities: failOn: %q is not %s", v.FailOn, suggest.Enumerate(Severities(), "or"))
+	}
+	if u, err := url.Parse(v.DB); err != nil || u.Scheme != "https" && u.Scheme != "file" {
+		c.add(c.line(&v.DB), "vulnerabilities: db: %q is not file:///FOLDER or https://HOST", tail.Redact(v.DB))
+	}
 }
 
 // checkCache checks the address of the shared cache, and that its keys are files of the tree.
@@ -70,19 +85,19 @@ func (c *checker) checkCache() {
 	}
 }
 
-// checkLicenses reports licenses that SPDX does not know. Which modules are linked is not known here.
-func (c *checker) checkLicenses() {
-	for _, path := range slices.Sorted(maps.Keys(c.Licenses)) {
-		line := c.line(entry{&c.Licenses, path})
-		if err := gomodule.CheckPath(path); err != nil {
-			c.add(line, "licenses: %v", err)
-		}
-		license := c.Licenses[path]
-		if valid, _ := spdxexp.ValidateLicenses([]string{license}); license != "" && !valid {
-			c.add(line, "%q is not an SPDX license expression like MIT or (Apache-2.0 AND BSD-3-Clause)", license)
-		}
+var gitObject = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// checkSource checks the form of the commit that Kubernetes' modules are made of. Only git knows whether it exists.
+func (c *checker) checkSource() {
+	c.match(&c.Source.Commit, gitObject, "a commit, in hex")
+	c.match(&c.Source.Tree, gitObject, "a tree of git, in hex")
+	at := c.Source.Repository
+	if u, err := url.Parse(at); strings.HasPrefix(at, "-") || err == nil && u.User != nil && hasPassword(u.User) {
+		c.add(c.line(&c.Source.Repository), "%q is not the address of a repository without a password", tail.Redact(at))
 	}
 }
+
+func hasPassword(u *url.Userinfo) bool { _, has := u.Password(); return has }
 
 // once reports the items of a list that are in it already.
 func once[T comparable](c *checker, kind string, list []T) {
@@ -138,8 +153,32 @@ func (c *checker) module(folder string, line int) *module {
 
 var releasedGo = regexp.MustCompile(`^go[1-9][0-9]*(\.(0|[1-9][0-9]*)){2}$`)
 
+// fipsModule is a version of Go's cryptographic module, perhaps with the commit that Go has in the name of its file. Names such as latest
+// and certified mean another one with another Go.
+var fipsModule = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-f]{8,})?$`)
+
+// checkFIPS checks the form of the version. Which versions there are is known by the Go that compiles.
+func (c *checker) checkFIPS() {
+	c.match(&c.Go.FIPS, fipsModule, "a version of Go's cryptographic module like v1.0.0")
+	for _, t := range []struct {
+		address any
+		set     bool
+		name    string
+	}{{&c.Go.FIPSProjects, c.Go.FIPSProjects, "fipsProjects"}, {&c.Go.FIPSEnvironment, c.Go.FIPSEnvironment, "fipsEnvironment"}} {
+		if t.set && !c.has(&c.Go.FIPS) {
+			c.add(c.line(t.address), "%s has no effect without fips: v1.0.0", t.name)
+		}
+	}
+	for _, address := range []any{&c.Tools.FIPS, &c.Tools.FIPSProjects, &c.Tools.FIPSEnvironment} {
+		if c.has(address) {
+			c.add(c.line(address), "toolchain: fips and what begins with it stand under go, as they are about what is released")
+		}
+	}
+}
+
 func (c *checker) checkToolchain() {
 	c.checkGo(&c.Tools)
+	c.checkFIPS()
 	if c.checkGo(&c.Go) {
 		version, line := c.Go.Version, c.line(&c.Go.Version)
 		for _, name := range slices.Sorted(maps.Keys(c.modules)) {
@@ -192,6 +231,14 @@ func (c *checker) checkTags() {
 func (c *checker) checkRegistry() {
 	if c.Registry != "" && imagename.RegistryHost(c.Registry) != nil {
 		c.add(c.line(&c.Registry), "%q is not a registry like registry.k8s.io or localhost:5000/folder", c.Registry)
+		return
+	}
+	data, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(KubeadmDefaults)))
+	if err != nil {
+		return // kubeadm is upstream's
+	}
+	if m := imageRepository.FindSubmatch(data); m != nil && string(m[1]) != c.Registry {
+		c.add(c.line(&c.Registry), "the images are of %s, and %s has kubeadm ask for those of %s", c.Registry, KubeadmDefaults, m[1])
 	}
 }
 
@@ -356,13 +403,13 @@ func (c *checker) checkImages() {
 	}
 }
 
-// checkSet checks the set of an image: only servers and tests have images.
+// checkSet checks the set of an image: clients and nodes have none.
 func (c *checker) checkSet(im *Image) {
 	switch _, declared := c.Sets[im.Set]; {
 	case im.Set == "" || im.Set == Server:
 		im.Set = ""
-	case im.Set != Test:
-		c.add(c.line(&im.Set), "image %s: set %s has no images; server and test have", im.Name, im.Set)
+	case im.Set != Test && im.Set != Addons:
+		c.add(c.line(&im.Set), "image %s: set %s has no images; server, test and addons have", im.Name, im.Set)
 		im.Set = ""
 	case !declared && !c.unsure:
 		c.add(c.line(&im.Set), "image %s: set %s has no platforms in this file", im.Name, im.Set)
@@ -395,7 +442,7 @@ func (c *checker) checkImage(im *Image) {
 	c.checkOrigin(im)
 }
 
-// checkImageBinary checks that a binary of an image is for all platforms of the server set.
+// checkImageBinary checks that a binary of an image is for all platforms of the server set, and in that set if the image is.
 func (c *checker) checkImageBinary(im *Image, named *string) {
 	if *named == "" {
 		return
@@ -404,7 +451,7 @@ func (c *checker) checkImageBinary(im *Image, named *string) {
 	switch {
 	case !ok:
 		c.add(c.line(named), "%v", suggest.Unknown("binary", *named, c.names()))
-	case len(b.Sets) > 0 && !b.In(Server):
+	case len(b.Sets) > 0 && !b.In(Server) && !(im.In(Test) && b.In(Test)):
 		c.add(c.line(named), "binary %q is not in the server set, which images are made from", b.Name)
 	case !c.unsure:
 		for _, p := range c.Sets[Server] {
@@ -416,7 +463,7 @@ func (c *checker) checkImageBinary(im *Image, named *string) {
 }
 
 // checkVersion checks that an image has a version of its own if it needs one: for tests the one that they call it by, whatever is
-// in it; otherwise that of the other project whose binary it is, perhaps with a suffix.
+// in it, unless it is a component's; otherwise that of the other project whose binary it is, perhaps with a suffix.
 func (c *checker) checkVersion(im *Image) {
 	b, ok := c.Binary(im.Binary)
 	line := c.line(&im.Version)
@@ -426,7 +473,7 @@ func (c *checker) checkVersion(im *Image) {
 	}
 	switch {
 	case im.In(Test):
-		if line == 0 {
+		if line == 0 && !(ok && c.IsComponent(b)) {
 			c.add(c.line(im), "image %s: it needs a version: the one that tests use", im.Name)
 		}
 	case !ok || b.Module == "" || c.Module == "":

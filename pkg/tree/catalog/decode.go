@@ -21,7 +21,8 @@ import (
 // malformed stays empty, and malformed items are left out of their lists.
 //
 // The fields of release.yaml are those of the Catalog's structs that have a tag `file:"required"` or `file:"optional"`, by their
-// names in JSON. A tag `each:"a binary"` says what messages call an item of the field; %s in it is the key of an entry.
+// names in JSON. A tag `each:"a binary"` says what messages call an item of the field; %s in it is the key of an entry. A map with the tag
+// `file:"rest"` gets the keys that are no fields of its struct.
 type decoder struct {
 	*problems
 	lines map[any]int  // where a value was declared, by its address, or by an entry
@@ -44,10 +45,29 @@ func (d *decoder) has(address any) bool { return d.lines[address] != 0 }
 func decode(data []byte, p *problems) (*Catalog, *decoder) {
 	c := &Catalog{}
 	d := &decoder{p, map[any]int{}, map[any]bool{}}
-	if doc, ok := document(data, p); ok {
+	if doc, ok := document(data, p); ok && d.checkForm(doc) {
 		d.value(doc, reflect.ValueOf(c).Elem(), "the file", "")
 	}
 	return c, d
+}
+
+// Form is the form of release.yaml that this slipway reads. It changes when a field gets another name or meaning, or when a new one is
+// required. A file that names no form has this one.
+const Form = "v1"
+
+// checkForm reports whether a file has the form that this slipway reads. In another one, most else would seem wrong, too.
+func (d *decoder) checkForm(doc *yaml.Node) bool {
+	if doc.Kind != yaml.MappingNode {
+		return true
+	}
+	for i := 0; i+1 < len(doc.Content); i += 2 {
+		if key, form := doc.Content[i], doc.Content[i+1]; key.Value == "form" && form.Value != Form {
+			d.add(form.Line, "it has form %s, and this slipway reads form %s: another version of slipway is for this tree, see its go.mod",
+				form.Value, Form)
+			return false
+		}
+	}
+	return true
 }
 
 // value reads a node into v, which is addressable, and reports whether nothing is wrong with it.
@@ -101,8 +121,14 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, what string) {
 	}
 	var names []string
 	byName := map[string]int{}
+	rest := -1
 	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.Tag.Get("file") != "" {
+		switch f := v.Type().Field(i); f.Tag.Get("file") {
+		case "":
+		case "rest":
+			rest = i
+			v.Field(i).Set(reflect.MakeMap(f.Type))
+		default:
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			names, byName[name] = append(names, name), i
 		}
@@ -111,6 +137,10 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, what string) {
 	for _, p := range d.pairs(n, what) {
 		given[p.key] = true
 		i, known := byName[p.key]
+		if !known && rest >= 0 {
+			d.entry(p, v.Field(rest), what, v.Type().Field(rest).Tag.Get("each"))
+			continue
+		}
 		if !known {
 			d.add(p.line, "%v", suggest.Unknown("field", p.key, names))
 			continue
@@ -128,13 +158,18 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, what string) {
 func (d *decoder) mapping(n *yaml.Node, v reflect.Value, what, each string) {
 	v.Set(reflect.MakeMap(v.Type()))
 	for _, p := range d.pairs(n, what) {
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		known := d.value(p.node, key, "a key of "+what, "")
-		d.value(p.value, value, fmt.Sprintf(each, p.key), "")
-		if known {
-			d.lines[entry{v.Addr().Interface(), key.Interface()}] = p.line
-			v.SetMapIndex(key, value)
-		}
+		d.entry(p, v, what, each)
+	}
+}
+
+// entry reads a pair into a map.
+func (d *decoder) entry(p pair, v reflect.Value, what, each string) {
+	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+	known := d.value(p.node, key, "a key of "+what, "")
+	d.value(p.value, value, fmt.Sprintf(each, p.key), "")
+	if known {
+		d.lines[entry{v.Addr().Interface(), key.Interface()}] = p.line
+		v.SetMapIndex(key, value)
 	}
 }
 

@@ -10,9 +10,17 @@
 //	  version: go1.26.8         # every compile uses this Go
 //	  sums:                     # of the module golang.org/toolchain, per host that fetches it
 //	    linux-amd64: h1:…
+//	  fips: v1.0.0              # components use this version of Go's cryptographic module, and run in FIPS mode by default
+//	  fipsProjects: true        # so do the programs of other projects
+//	  fipsEnvironment: true     # images and units ask for FIPS mode
 //	toolchain: {…}              # as go: the Go that compiles slipway itself, if the components need one that is too old for it
+//	source:                     # Kubernetes' modules are made of this commit; without it, they come from a module proxy
+//	  repository: https://git.example/kubernetes   # or an absolute folder
+//	  ref: v1.37.3              # the tag or branch that was asked for
+//	  commit: …                 # in hex, as the tree
+//	  tree: …
 //	tags: [selinux]             # build tags of every compile
-//	sets:                       # server, node, client, test: the tarballs, and the platforms of each
+//	sets:                       # server, node, client, test, addons: the tarballs, and the platforms of each
 //	  server: [linux/amd64]
 //	binaries:
 //	- {name: kubectl, package: ./kubectl, sets: [server]}                      # a main package of the module
@@ -26,14 +34,17 @@
 //	   version: 3.6.8-0, created: 2026-02-13T18:39:11Z, source: https://github.com/etcd-io/etcd}
 //	- {name: e2e-test-images/busybox, set: test, base: busybox, entrypoint: [sh], title: BusyBox,  # for tests
 //	   version: 1.37.0-1, created: 2026-11-22T07:43:18Z}
+//	addons:                     # what a cluster has on request: manifests in release/addons/NAME, and files of a module
+//	- {name: storage, module: images/csi, from: example.com/csi/client, files: [config/crd/volumes.yaml]}
 //	registry: registry.k8s.io   # the images' names begin with it
 //
-// The fields are those of [Catalog], [Binary] and [Image] that have a tag `file`. To add one, add it to its struct and check its
-// value in check.go.
+// The fields are those of [Catalog], [Source], [Binary], [Image] and [Addon] that have a tag `file`. To add one, add it to its struct
+// and check its value in check.go.
 //
 // `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out, lists in `only` the platforms
 // that it can be built for, and is built when it is asked for by name. An image with `set: test` is in the test tarballs, under
-// the version that the tests call it by. `entrypoint` and `arguments` are what an image starts, where that is not the binary.
+// the version that the tests call it by; one of a component may leave that out, and has the release's. One with `set: addons` is in those
+// of addons. `entrypoint` and `arguments` are what an image starts, where that is not the binary.
 //
 // An image with a `version` has a time when that was `created`, and may have a `revision` (a commit) and a `source` (a
 // repository). It is labeled with these instead of the release's, so that every release has the same image.

@@ -31,12 +31,33 @@ func ReadDraft(root string) (*Draft, error) {
 // Bytes returns the text.
 func (d *Draft) Bytes() []byte { return d.data }
 
+// Where returns the place of a field within a field, as file:line, or the file alone if it has none.
+func (d *Draft) Where(key, field string) string {
+	if top, err := d.top(); err == nil {
+		if _, v := lookup(top, key); v != nil {
+			if k, _ := lookup(resolve(v), field); k != nil {
+				return fmt.Sprintf("%s:%d", File, k.Line)
+			}
+		}
+	}
+	return File
+}
+
 // SetToolchain writes a Go with its sums under a key of the file: "go", or "toolchain", which comes after it with a comment.
 func (d *Draft) SetToolchain(key, comment string, t Toolchain) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s:\n  version: %s\n  sums:\n", key, t.Version)
 	for _, host := range hosts(t.Sums) {
 		fmt.Fprintf(&text, "    %s: %s\n", host, t.Sums[host])
+	}
+	if t.FIPS != "" {
+		fmt.Fprintf(&text, "  fips: %s\n", t.FIPS)
+	}
+	if t.FIPSProjects {
+		text.WriteString("  fipsProjects: true\n")
+	}
+	if t.FIPSEnvironment {
+		text.WriteString("  fipsEnvironment: true\n")
 	}
 	top, err := d.top()
 	if err != nil {
@@ -61,8 +82,44 @@ func hosts(sums map[string]string) []string {
 	return slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return strings.Compare(linuxFirst.Replace(a), linuxFirst.Replace(b)) })
 }
 
+// SetSource writes the commit that Kubernetes' modules are made of, with a comment, after the Go that compiles. A zero one removes it.
+func (d *Draft) SetSource(s Source) error {
+	if err := d.drop("source"); err != nil || s == (Source{}) {
+		return err
+	}
+	text := "\n# Kubernetes' modules are made of this commit, and do not come from a module proxy.\nsource:\n"
+	for _, field := range []struct{ key, value string }{
+		{"repository", s.Repository}, {"ref", s.Ref}, {"commit", s.Commit}, {"tree", s.Tree},
+	} {
+		if field.value == "" {
+			continue
+		}
+		quoted, err := yaml.Marshal(field.value) // a commit can look like a number
+		if err != nil {
+			return err
+		}
+		text += "  " + field.key + ": " + string(quoted)
+	}
+	top, err := d.top()
+	if err != nil {
+		return err
+	}
+	k, v := lookup(top, "go")
+	if k == nil {
+		return fmt.Errorf("%s has no field %q", File, "go")
+	}
+	d.apply(d.lines(lastLine(v)+1, lastLine(v), text))
+	return nil
+}
+
+// DropAddon removes an addon, and the list if it has no other.
+func (d *Draft) DropAddon(name string) error { return d.dropEntry("addons", "name", name) }
+
 // DropToolchain removes what SetToolchain wrote under a key, with the comment above it.
-func (d *Draft) DropToolchain(key string) error {
+func (d *Draft) DropToolchain(key string) error { return d.drop(key) }
+
+// drop removes a field of the file, with the comment above it.
+func (d *Draft) drop(key string) error {
 	top, err := d.top()
 	if err != nil {
 		return err
@@ -83,7 +140,96 @@ func (d *Draft) DropToolchain(key string) error {
 	return nil
 }
 
-// DropProject removes the binaries of a module, and the images of these.
+// overridesComment stands above the first override that SetOverride writes.
+const overridesComment = "# Modules that are newer than upstream selected. The go.mod files require these versions, too."
+
+// SetOverride writes an override in the place of the one of its module, or after the others.
+func (d *Draft) SetOverride(o Override) error {
+	var text strings.Builder
+	prefix := "- "
+	for _, f := range []struct {
+		key    string
+		values []string
+		list   bool
+	}{{"module", []string{o.Module}, false}, {"version", []string{o.Version}, false}, {"fixes", o.Fixes, true},
+		{"reason", []string{o.Reason}, false},
+		{"in", o.In, true}} {
+		var values []string
+		for _, v := range f.values {
+			quoted, err := yaml.Marshal(v)
+			if err != nil {
+				return err
+			}
+			if v != "" {
+				values = append(values, string(bytes.TrimSpace(quoted)))
+			}
+		}
+		if len(values) == 0 {
+			continue
+		}
+		value := strings.Join(values, ", ")
+		if f.list {
+			value = "[" + value + "]"
+		}
+		fmt.Fprintf(&text, "%s%s: %s\n", prefix, f.key, value)
+		prefix = "  "
+	}
+	top, err := d.top()
+	if err != nil {
+		return err
+	}
+	_, list := lookup(top, "overrides")
+	if list == nil {
+		if len(d.data) > 0 && d.data[len(d.data)-1] != '\n' {
+			d.data = append(d.data, '\n')
+		}
+		d.data = append(d.data, "\n"+overridesComment+"\noverrides:\n"+text.String()...)
+		return nil
+	}
+	if entry := entryOf(list, "module", o.Module); entry != nil {
+		d.apply(d.lines(entry.Line, lastLine(entry), text.String()))
+		return nil
+	}
+	after := lastLine(list)
+	d.apply(d.lines(after+1, after, text.String()))
+	return nil
+}
+
+// DropOverride removes the override of a module, and the list if it has no other.
+func (d *Draft) DropOverride(module string) error { return d.dropEntry("overrides", "module", module) }
+
+// dropEntry removes the entry of a list that has a value under a key, or the list if it has no other.
+func (d *Draft) dropEntry(name, key, value string) error {
+	top, err := d.top()
+	if err != nil {
+		return err
+	}
+	_, list := lookup(top, name)
+	entry := entryOf(list, key, value)
+	switch {
+	case entry == nil:
+		return nil
+	case len(resolve(list).Content) == 1:
+		return d.drop(name)
+	}
+	d.apply(d.lines(entry.Line, lastLine(entry), ""))
+	return nil
+}
+
+// entryOf returns the entry of a list, which may be nil, that has a value under a key, or nil.
+func entryOf(list *yaml.Node, key, value string) *yaml.Node {
+	if list == nil {
+		return nil
+	}
+	for _, entry := range resolve(list).Content {
+		if _, v := lookup(resolve(entry), key); v != nil && resolve(v).Value == value {
+			return entry
+		}
+	}
+	return nil
+}
+
+// DropProject removes the binaries of a module, and the images that hold these.
 func (d *Draft) DropProject(module string) error {
 	top, err := d.top()
 	if err != nil {
@@ -113,7 +259,14 @@ func (d *Draft) DropProject(module string) error {
 		}
 		return ours
 	})
-	collect("images", func(entry *yaml.Node) bool { return dropped[value(entry, "binary")] })
+	collect("images", func(entry *yaml.Node) bool {
+		with := &yaml.Node{}
+		if _, v := lookup(resolve(entry), "with"); v != nil {
+			with = resolve(v)
+		}
+		return dropped[value(entry, "binary")] ||
+			slices.ContainsFunc(with.Content, func(name *yaml.Node) bool { return dropped[resolve(name).Value] })
+	})
 	d.apply(splices...)
 	return nil
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -78,11 +79,24 @@ func TestDraftChangesNothingElse(t *testing.T) {
 		{"a name", func(d *Draft) error { return d.SetImage(3, Image{Name: "dns/old"}) },
 			`agnhost, version: "2.55"`, `dns/old, version: "2.55"`},
 		{"another Go", func(d *Draft) error {
-			return d.SetToolchain("go", "", Toolchain{"go1.25.9", map[string]string{"linux-amd64": "h1:c", "darwin-arm64": "h1:d"}})
+			return d.SetToolchain("go", "", Toolchain{Version: "go1.25.9", Sums: map[string]string{"linux-amd64": "h1:c", "darwin-arm64": "h1:d"}})
 		}, "go1.26.8\n  sums:\n    linux-amd64: h1:a\n    linux-arm64: h1:b", "go1.25.9\n  sums:\n    linux-amd64: h1:c\n    darwin-arm64: h1:d"},
+		{"another Go with a cryptographic module", func(d *Draft) error {
+			return d.SetToolchain("go", "", Toolchain{Version: "go1.25.9", Sums: map[string]string{"linux-amd64": "h1:c"},
+				FIPS: "v1.0.0", FIPSProjects: true, FIPSEnvironment: true})
+		}, "go1.26.8\n  sums:\n    linux-amd64: h1:a\n    linux-arm64: h1:b",
+			"go1.25.9\n  sums:\n    linux-amd64: h1:c\n  fips: v1.0.0\n  fipsProjects: true\n  fipsEnvironment: true"},
 		{"a second Go", func(d *Draft) error {
-			return d.SetToolchain("toolchain", "Slipway's.", Toolchain{"go1.27.1", map[string]string{"linux-amd64": "h1:c"}})
+			return d.SetToolchain("toolchain", "Slipway's.", Toolchain{Version: "go1.27.1", Sums: map[string]string{"linux-amd64": "h1:c"}})
 		}, "h1:b\n", "h1:b\n\n# Slipway's.\ntoolchain:\n  version: go1.27.1\n  sums:\n    linux-amd64: h1:c\n"},
+		{"a source", func(d *Draft) error {
+			return d.SetSource(Source{Repository: "https://git.example/kubernetes", Ref: "#1", Commit: strings.Repeat("1", 40), Tree: hash})
+		}, "h1:b\n", "h1:b\n\n# Kubernetes' modules are made of this commit, and do not come from a module proxy.\nsource:\n" +
+			"  repository: https://git.example/kubernetes\n  ref: '#1'\n  commit: \"" + strings.Repeat("1", 40) + "\"\n  tree: " + hash + "\n"},
+		{"another source, then none", func(d *Draft) error {
+			return errors.Join(d.SetSource(Source{Repository: "/a", Ref: "b", Commit: hash, Tree: hash}),
+				d.SetSource(Source{Repository: "/c", Commit: hash, Tree: hash}), d.SetSource(Source{}))
+		}, "", ""},
 	} {
 		d := &Draft{[]byte(draft)}
 		if err := tt.change(d); err != nil {
@@ -106,6 +120,7 @@ images:
 - {name: etcd, binary: etcd,
    version: 3.7.0-0}
 - {name: tools, binary: etcdctl}
+- {name: more, binary: pause, with: [etcdctl]}
 # The last.
 - {name: pause, binary: pause}
 `
@@ -130,7 +145,8 @@ func TestDroppedToolchainLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	d := &Draft{[]byte(draft)}
 	for range 2 {
-		if err := d.SetToolchain("toolchain", "Slipway's.", Toolchain{"go1.27.1", map[string]string{"linux-amd64": "h1:c"}}); err != nil {
+		own := Toolchain{Version: "go1.27.1", Sums: map[string]string{"linux-amd64": "h1:c"}}
+		if err := d.SetToolchain("toolchain", "Slipway's.", own); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +185,7 @@ func TestDraftOfThisRepository(t *testing.T) {
 	}
 	before := string(d.Bytes())
 	for at, im := range c.Images {
-		if !im.Addon() {
+		if !im.Versioned() {
 			continue
 		}
 		other := im
@@ -186,5 +202,23 @@ func TestDraftOfThisRepository(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, string(d.Bytes())); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestDroppedAddonIsGoneWithTheListIfItWasTheLast(t *testing.T) {
+	t.Parallel()
+	d := &Draft{[]byte("registry: r\n\n# On request.\naddons:\n- {name: storage,\n   files: [a]}\n# Small.\n- {name: hello}\nimages: []\n")}
+	for _, step := range []struct{ drop, want string }{
+		{"none", "registry: r\n\n# On request.\naddons:\n- {name: storage,\n   files: [a]}\n# Small.\n- {name: hello}\nimages: []\n"},
+		{"storage", "registry: r\n\n# On request.\naddons:\n# Small.\n- {name: hello}\nimages: []\n"},
+		{"hello", "registry: r\nimages: []\n"},
+		{"hello", "registry: r\nimages: []\n"},
+	} {
+		if err := d.DropAddon(step.drop); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, string(d.Bytes())); diff != "" {
+			t.Errorf("without %s (-want +got):\n%s", step.drop, diff)
+		}
 	}
 }

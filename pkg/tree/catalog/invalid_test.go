@@ -18,9 +18,8 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		edit edit
 		want string // without the file, one problem a line
 	}{
-		"unknown field": {edit{"tags:", "tagz:"}, `7: unknown field "tagz"; did you mean tags?`},
-		"unknown field of many": {edit{"tags:", "color:"},
-			`7: unknown field "color"; it can be module, go, toolchain, tags, sets, binaries, images, registry, licenses, debian or cache`},
+		"unknown field":         {edit{"tags:", "tagz:"}, `7: unknown field "tagz"; did you mean tags?`},
+		"unknown field of many": {edit{"tags:", "color:"}, `7: unknown field "color"`},
 		"unknown inner field": {edit{kubelet, "- {name: kubelet, pakage: ./kubelet, sets: [node]}"},
 			"16: unknown field \"pakage\"; did you mean package?\n16: binary kubelet has neither a package nor a test"},
 		"missing field":       {edit{"registry: registry.k8s.io", ""}, `1: the file has no field "registry"`},
@@ -37,6 +36,9 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"number for a text":  {edit{"Kubernetes API server", "1.36"}, `26: title must be text; put quotes around 1.36`},
 		"key twice":          {edit{"registry:", "module: other\nregistry:"}, `28: duplicate key "module", first on line 1`},
 		"set twice":          {edit{"  test: [", "  node: [linux/amd64]\n  test: ["}, `12: duplicate key "node", first on line 10`},
+
+		"another form": {edit{"tags: [selinux, notest]", "form: v2\ntagz: 1"},
+			"7: it has form v2, and this slipway reads form v1: another version of slipway is for this tree, see its go.mod"},
 
 		"broken YAML":     {edit{"tags: [selinux, notest]", "tags: [selinux, notest"}, `7: did not find expected ',' or ']'`},
 		"tab in YAML":     {edit{"  version: go1.26.8", "\tversion: go1.26.8"}, `3: found character that cannot start any token`},
@@ -59,6 +61,23 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"odd Go version": {edit{"go1.26.8", "1.26.8"}, `3: "1.26.8" is not a Go version like go1.26.8`},
 		"Go candidate":   {edit{"go1.26.8", "go1.26rc1"}, `3: "go1.26rc1" is not a Go version like go1.26.8`},
 		"Go too old":     {edit{"go1.26.8", "go1.25.9"}, `3: go1.25.9 is older than the Go that cmd/go.mod asks for, 1.26.0`},
+		"odd FIPS module": {edit{"go1.26.8", "go1.26.8\n  fips: latest"},
+			`4: "latest" is not a version of Go's cryptographic module like v1.0.0`},
+		"FIPS projects without": {edit{"go1.26.8", "go1.26.8\n  fipsProjects: true"},
+			`4: fipsProjects has no effect without fips: v1.0.0`},
+		"FIPS mode without": {edit{"go1.26.8", "go1.26.8\n  fipsEnvironment: true"},
+			`4: fipsEnvironment has no effect without fips: v1.0.0`},
+		"FIPS module of slipway": {edit{"tags: [", "toolchain: {version: go1.26.8, fips: v1.0.0, sums: {linux-amd64: " +
+			"'h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM='}}\ntags: ["},
+			`7: toolchain: fips and what begins with it stand under go, as they are about what is released`},
+		"source that is no commit": {edit{"tags: [", "source: {repository: /k, commit: v1.37.2, tree: '01'}\ntags: ["},
+			`7: "v1.37.2" is not a commit, in hex
+7: "01" is not a tree of git, in hex`},
+		"source with a password": {edit{"tags: [", "source: {repository: 'https://me:secret@git.example/k', commit: '" +
+			strings.Repeat("0", 40) + "', tree: '" + strings.Repeat("0", 40) + "'}\ntags: ["},
+			`7: "https://***@git.example/k" is not the address of a repository without a password`},
+		"source without a tree": {edit{"tags: [", "source: {repository: /k, commit: '" + strings.Repeat("0", 40) + "'}\ntags: ["},
+			`7: source has no field "tree"`},
 		"sum of other kind": {edit{"h1:ZOm", "h2:ZOm"},
 			`5: "h2:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM=" is not a sum: h1: and the base64 of 32 bytes`},
 		"sum cut short": {edit{"4nis1RXM=", ""}, `5: "h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ" is not a sum: h1: and the base64 of 32 bytes`},
@@ -66,6 +85,12 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"unknown host":  {edit{"linux-amd64:", "linux-amd46:"}, `5: unknown host "linux-amd46"; did you mean linux-amd64?`},
 		"unknown license": {edit{"tags: [", "licenses: {example.com/a: Free Software}\ntags: ["},
 			`7: "Free Software" is not an SPDX license expression like MIT or (Apache-2.0 AND BSD-3-Clause)`},
+		"denied expression": {edit{"tags: [", "licenses: {deny: [MIT OR ISC]}\ntags: ["},
+			`7: "MIT OR ISC" is not the SPDX identifier of a license, like MIT or GPL-2.0-only`},
+		"policy of nothing": {edit{"tags: [", "licenses: {allow: []}\ntags: ["}, `7: allow is empty`},
+		"policy in words":   {edit{"tags: [", "licenses: {deny: GPL}\ntags: ["}, `7: deny must be a list, not text`},
+		"denied and allowed": {edit{"tags: [", "licenses:\n  deny: [GPL-2.0-only]\n  allow: [MIT, GPL-2.0]\ntags: ["},
+			`9: GPL-2.0-only is denied, too`},
 		"license of what": {edit{"tags: [", "licenses: {a//b: MIT}\ntags: ["}, `7: licenses: malformed module path "a//b": double slash`},
 		"odd snapshot": {edit{"tags: [", "debian: {snapshot: 'http://a.example/{time}'}\ntags: ["},
 			`7: debian: snapshot: "http://a.example/{time}" is not an address such as http://snapshot.example.com/{archive}/{time}`},
@@ -73,7 +98,7 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 		"tag twice": {edit{"notest", "selinux"}, `7: duplicate tag "selinux", first on line 7`},
 
 		"unknown set":        {edit{"  test: [", "  tset: ["}, `12: unknown set "tset"; did you mean test?`},
-		"unknown set of all": {edit{"  test: [", "  desktop: ["}, `12: unknown set "desktop"; it can be server, node, client or test`},
+		"unknown set of all": {edit{"  test: [", "  desktop: ["}, `12: unknown set "desktop"; it can be server, node, client, test or addons`},
 		"unknown platform": {edit{"server: [linux/amd64,", "server: [linux/amd46,"},
 			`9: unknown platform "linux/amd46"; did you mean linux/amd64?`},
 		"platform twice": {edit{"server: [linux/amd64,", "server: [linux/arm64,"},
@@ -171,6 +196,24 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestRegistryIsTheOneThatKubeadmAsks(t *testing.T) {
+	t.Parallel()
+	root := tree(t)
+	file := filepath.Join(root, filepath.FromSlash(KubeadmDefaults))
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for registry, ok := range map[string]bool{"registry.k8s.io": true, `"registry.k8s.io"`: true, "registry.acme.example": false} {
+		if err := os.WriteFile(file, []byte("kind: ClusterConfiguration\nimageRepository: "+registry+" # mine\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(root)
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "has kubeadm ask for those of registry.acme.example") {
+			t.Errorf("%s: error %v", registry, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	gomodule "golang.org/x/mod/module"
@@ -114,4 +115,70 @@ func folders(dir string) []string {
 // isFolder reports whether a name is a clean, slash-separated path that does not leave its starting folder.
 func isFolder(name string) bool {
 	return name != "." && fs.ValidPath(name) && !strings.Contains(name, `\`)
+}
+
+// ProjectModules returns the requirements of another project's go.mod that are the project itself, and have its version: those that have
+// the main packages of its binaries. If these are of this tree, such as CoreDNS's, they are what the go.mod requires in the image's
+// version.
+func (c *Catalog) ProjectModules(m *inventory.Module) []inventory.Requirement {
+	var found []inventory.Requirement
+	add := func(r inventory.Requirement) {
+		known := func(f inventory.Requirement) bool { return f.Path == r.Path }
+		if !slices.ContainsFunc(found, known) && r.Folder() == "" {
+			found = append(found, r)
+		}
+	}
+	for _, b := range c.Binaries {
+		if provider, ok := m.Provider(b.Package); ok && b.Module == m.Name {
+			add(provider)
+		}
+	}
+	images := c.ProjectImages(m.Name)
+	if len(found) > 0 || len(images) == 0 {
+		return found
+	}
+	for _, r := range m.Requires {
+		if r.Direct && r.Version == ModuleVersion(images[0].Version) {
+			add(r)
+		}
+	}
+	return found
+}
+
+// ProjectImages returns the images that have the version of the project in a folder, in the order of its binaries.
+func (c *Catalog) ProjectImages(folder string) []Image {
+	var found []Image
+	for _, b := range c.Binaries {
+		for _, im := range c.Images {
+			if b.Module == folder && im.Binary == b.Name && im.Versioned() && !im.In(Test) {
+				found = append(found, im)
+			}
+		}
+	}
+	return found
+}
+
+// ModuleVersion returns the module version that an image's version names: v3.7.0 for 3.7.0-0, where the last number counts builds of
+// the image.
+func ModuleVersion(image string) string {
+	version, _, _ := strings.Cut(image, "-")
+	return "v" + strings.TrimPrefix(version, "v")
+}
+
+// ProjectOf returns the name of the project, a folder below images, of a binary in the tree at root, if a module is the project itself;
+// otherwise "".
+func (c *Catalog) ProjectOf(root, binary, modulePath string) string {
+	b, ok := c.Binary(strings.TrimSuffix(binary, ".exe"))
+	if !ok || c.IsComponent(b) {
+		return ""
+	}
+	m, err := inventory.Load(root, b.Module)
+	if err != nil {
+		return ""
+	}
+	own := c.ProjectModules(m)
+	if !slices.ContainsFunc(own, func(r inventory.Requirement) bool { return r.Path == modulePath }) {
+		return ""
+	}
+	return path.Base(b.Module)
 }

@@ -31,10 +31,11 @@ const (
 	Node   Set = "node"   // runs on every machine
 	Client Set = "client" // runs on users' machines
 	Test   Set = "test"   // checks a cluster
+	Addons Set = "addons" // what a cluster has on request
 )
 
 // Sets returns all sets, in the order they are listed everywhere.
-func Sets() []Set { return []Set{Server, Node, Client, Test} }
+func Sets() []Set { return []Set{Server, Node, Client, Test, Addons} }
 
 // UnmarshalText reads the name of a set. The error for another name is a *suggest.UnknownError.
 func (s *Set) UnmarshalText(text []byte) error {

@@ -60,6 +60,22 @@ func TestImagesForTests(t *testing.T) {
 	}
 }
 
+// An image of a component that only the test set has is made with the release's version.
+func TestComponentsImageForTestsNeedsNoVersion(t *testing.T) {
+	t.Parallel()
+	const image = "- {name: hollow, set: test, base: static, binary: e2e.test, title: Hollow}\nregistry: a.b\n"
+	root := addons(t, edit{"node: [linux/amd64]}", "node: [linux/amd64], test: [linux/amd64, linux/arm64]}"},
+		edit{"images:\n", "- {name: e2e.test, test: k8s.io/kubernetes/test/e2e, sets: [test]}\nimages:\n"}, edit{"registry: a.b\n", image})
+	c, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := c.ImagesFor(Test, Platform{OS: "linux", Arch: "arm64"})
+	if len(all) != 1 || all[0].File() != "hollow" || all[0].Versioned() {
+		t.Errorf("images for tests are %+v", all)
+	}
+}
+
 func TestProblemsWithImagesForTests(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -74,7 +90,7 @@ func TestProblemsWithImagesForTests(t *testing.T) {
 		"unknown set": {edit{"set: test, base: static, version", "set: tests, base: static, version"},
 			`12: unknown set "tests"; did you mean test?`},
 		"set of nodes": {edit{"set: test, base: static, version", "set: node, base: static, version"},
-			`12: image e2e/shell: set node has no images; server and test have`},
+			`12: image e2e/shell: set node has no images; server, test and addons have`},
 		"odd flag": {edit{"setuid: true", "setuid: maybe"}, `13: setuid must be true or false, not maybe`},
 		"root of nothing": {edit{"1.0-1,", "1.0-1, setuid: true,"},
 			`12: image e2e/shell has no binary that others could go with, or that could run as root`},

@@ -47,12 +47,12 @@ func ReadBinary(file string) (Binary, error) {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	return Binary{Go: info.GoVersion, Package: info.Path, Modules: linked(info), Settings: settings}, nil
+	return Binary{Go: info.GoVersion, Package: info.Path, Modules: Linked(info), Settings: settings}, nil
 }
 
-// linked returns all modules of a binary but the one whose working folder was compiled. Only that one has neither a sum
+// Linked returns all modules of a binary but the one whose working folder was compiled. Only that one has neither a sum
 // nor a replacement. Its version is no sign: one from version control looks like any other.
-func linked(info *debug.BuildInfo) []Dependency {
+func Linked(info *debug.BuildInfo) []Dependency {
 	modules := info.Deps
 	if info.Main.Sum != "" || info.Main.Replace != nil {
 		modules = append([]*debug.Module{&info.Main}, modules...)

@@ -67,7 +67,7 @@ func TestLinkedModulesHaveVersionSumAndReplacement(t *testing.T) {
 			var names []string
 			var binaries []Binary
 			for _, info := range tc.infos {
-				names, binaries = append(names, "binary"), append(binaries, Binary{Modules: linked(info)})
+				names, binaries = append(names, "binary"), append(binaries, Binary{Modules: Linked(info)})
 			}
 			got, err := merge(names, binaries)
 			if err != nil {

@@ -19,6 +19,9 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
+// FIPS is the path of Go's cryptographic module. Binaries that are compiled with a version of it have it among their inputs.
+const FIPS = "golang.org/fips140"
+
 // A Version names a module at a version. A folder that replaces a module has no version, and its Path is the folder's,
 // as go.mod writes it.
 type Version struct {

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
+	gomod "golang.org/x/mod/module"
 )
 
 // With returns the content of go.mod and go.sum with modules replaced, whatever replaced them before. The modules of Replacement.Old have
@@ -78,4 +80,44 @@ func WithVersions(goMod []byte, versions map[string]string, otherwise string) ([
 	}
 	mod.Cleanup()
 	return mod.Format()
+}
+
+// WithSums returns the content of a go.sum with sums of further modules, in the order in which the go command writes them.
+func WithSums(goSum []byte, more []Pinned) []byte {
+	lines := map[gomod.Version]string{}
+	add := func(path, version, sum string) {
+		if sum != "" {
+			lines[gomod.Version{Path: path, Version: version}] = sum
+		}
+	}
+	for line := range strings.Lines(string(goSum)) {
+		if f := strings.Fields(line); len(f) == 3 {
+			add(f[0], f[1], f[2])
+		}
+	}
+	for _, m := range more {
+		add(m.Path, m.Version.Version, m.Sum)
+		add(m.Path, m.Version.Version+"/go.mod", m.GoModSum)
+	}
+	var sorted bytes.Buffer
+	order := slices.Collect(maps.Keys(lines))
+	gomod.Sort(order)
+	for _, v := range order {
+		fmt.Fprintf(&sorted, "%s %s %s\n", v.Path, v.Version, lines[v])
+	}
+	return sorted.Bytes()
+}
+
+// WithoutSums returns the content of a go.sum without the sums of some modules.
+func WithoutSums(goSum []byte, gone []Pinned) []byte {
+	var kept bytes.Buffer
+	for line := range bytes.Lines(goSum) {
+		if !slices.ContainsFunc(gone, func(m Pinned) bool {
+			about := []byte(m.Path + " " + m.Version.Version)
+			return bytes.HasPrefix(line, append(about, ' ')) || bytes.HasPrefix(line, append(about, "/go.mod "...))
+		}) {
+			kept.Write(line)
+		}
+	}
+	return kept.Bytes()
 }

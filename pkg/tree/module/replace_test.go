@@ -116,3 +116,22 @@ replace example.com/c => example.com/fork v1.1.0
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestSumsComeAndGo(t *testing.T) {
+	t.Parallel()
+	const old = "a.example v1.0.0 h1:a\na.example v1.0.0/go.mod h1:b\nz.example v1.0.0/go.mod h1:z\n"
+	m := Pinned{Version{"b.example", "v1.2.0"}, "h1:c", "h1:d"}
+	newer := Pinned{Version{"b.example", "v1.10.0"}, "h1:e", ""}
+	more := string(WithSums([]byte(old), []Pinned{newer, m}))
+	want := "a.example v1.0.0 h1:a\na.example v1.0.0/go.mod h1:b\nb.example v1.2.0 h1:c\nb.example v1.2.0/go.mod h1:d\n" +
+		"b.example v1.10.0 h1:e\nz.example v1.0.0/go.mod h1:z\n"
+	if more != want {
+		t.Errorf("with sums:\n%s", more)
+	}
+	if less := string(WithoutSums([]byte(more), []Pinned{m, newer})); less != old {
+		t.Errorf("without them:\n%s", less)
+	}
+	if none := WithSums(nil, nil); len(none) > 0 {
+		t.Errorf("no sums: %q", none)
+	}
+}

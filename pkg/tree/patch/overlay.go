@@ -154,7 +154,12 @@ func (o *Overlay) Check(patches []*Patch) ([]Report, error) {
 // Apply applies a patch, all of it or nothing. If upstream has it already, nothing changes. The error is not about the patch: a file could
 // not be read.
 func (o *Overlay) Apply(p *Patch) (Report, error) {
+	wanted, lacking := o.repo.requires(p)
+	if lacking != nil {
+		return Report{Patch: p, Verdict: Conflicts, Conflict: lacking}, nil
+	}
 	forward, reverse := o.attempt(false), o.attempt(true)
+	forward.module, reverse.module, forward.wanted, reverse.wanted = p.Module, p.Module, wanted, wanted
 	if err := forward.patch(p); err != nil {
 		return Report{}, err
 	}
@@ -170,21 +175,33 @@ func (o *Overlay) Apply(p *Patch) (Report, error) {
 		r.Verdict, r.Conflict = Conflicts, forward.conflict
 		r.Conflict.Patch = p.Name
 	case forward.changed == 0:
-		r.Verdict = NoEffect
+		r.Verdict, r.Skipped = NoEffect, append(r.Skipped, forward.tests...)
 	default:
 		r.Moved = forward.moved
 		maps.Copy(o.changes, forward.tree.changes)
+	}
+	for i := range r.Skipped {
+		r.Skipped[i].File = p.own(r.Skipped[i].File)
+	}
+	for i := range r.Moved {
+		r.Moved[i].File = p.own(r.Moved[i].File)
+	}
+	if r.Conflict != nil {
+		r.Conflict.File = p.own(r.Conflict.File)
 	}
 	return r, nil
 }
 
 // An attempt applies a patch, or takes it back, on top of an overlay.
 type attempt struct {
-	tree     *Overlay // with the changes of the attempt alone
+	tree     *Overlay          // with the changes of the attempt alone
+	module   string            // whose patch it is, as in Series
+	wanted   map[string]string // versions of linked modules that the patch requires, by path
 	reverse  bool
 	moved    []Moved
 	skipped  []Skipped
-	changed  int // files
+	changed  int       // files that something is made of
+	tests    []Skipped // changes of other files
 	conflict *Conflict
 }
 
@@ -234,8 +251,18 @@ func inOrder[T any](list []T, reverse bool) []T {
 func (a *attempt) skip(f File) (bool, error) {
 	why := ""
 	for _, name := range []string{f.Old, f.New} {
-		if name != "" && why == "" {
-			_, _, why = a.tree.repo.Locate(name)
+		if name == "" || why != "" {
+			continue
+		}
+		var in Place
+		in, _, why = a.tree.repo.Locate(name)
+		switch {
+		case why != "":
+		case !strings.HasPrefix(name, vendor):
+		case a.module != "" && in.Module != a.module:
+			why = "it is in the module " + in.Module
+		case a.module == "" && a.wanted[in.Module] != "":
+			why = fmt.Sprintf("it comes with %s %s, which is required", in.Module, a.wanted[in.Module])
 		}
 	}
 	switch kind := max(f.diff.OldMode, f.diff.NewMode) & typeBits; {
@@ -308,7 +335,16 @@ func (a *attempt) file(f File) error {
 
 func (a *attempt) set(name string, c Change) {
 	a.tree.Set(name, c)
+	if strings.HasPrefix(name, vendor) && inNoProgram(name) {
+		a.tests = append(a.tests, Skipped{name, "no program has it"})
+		return
+	}
 	a.changed++
+}
+
+// inNoProgram reports whether no program has a file of a module, by its name: tests, and documents.
+func inNoProgram(name string) bool {
+	return strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/testdata/") || prose(name)
 }
 
 // content changes the content of a file.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -208,14 +207,6 @@ func refuse(f File) string {
 	for _, name := range []string{f.Old, f.New} {
 		if name != "" && (!fs.ValidPath(name) || name == "." || strings.Contains(name, `\`) || ofGit(name)) {
 			return "not a path inside the repository"
-		}
-		if inNoZip(name) || isUnpublished(name) {
-			continue
-		}
-		switch path.Base(name) {
-		case "go.mod", "go.sum":
-			return "patches cannot change " + path.Base(name) + ": a published module has another one than the repository; " +
-				"require the version that you need in the go.mod of the tree"
 		}
 	}
 	if f.diff.IsBinary && f.diff.BinaryFragment == nil {

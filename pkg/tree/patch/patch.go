@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+	gomod "golang.org/x/mod/module"
 
 	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/tree/folder"
@@ -34,24 +35,52 @@ const Suffix = ".patch"
 // Is reports whether a file in a folder of patches is a patch, by its name. Hidden files and backups of editors are not.
 func Is(name string) bool { return strings.HasSuffix(name, Suffix) && !folder.Hidden(name) }
 
-// A Series is the patches of an upstream repository, in the order in which they apply.
+// A Series is the patches of an upstream repository, or of a module that it links, in the order in which they apply.
 type Series struct {
 	Project string // folder of another project below images; "" is Kubernetes
+	Module  string // path of a module that the project links; "" is the repository itself
 	Patches []*Patch
 }
 
 // Dir returns the folder of a series, relative to the tree's root, slash-separated.
 func (s Series) Dir() string {
 	if s.Project == "" {
-		return Folder
+		return path.Join(Folder, s.Module)
 	}
-	return path.Join("images", s.Project, Folder)
+	return path.Join("images", s.Project, Folder, s.Module)
+}
+
+// Name returns the name of a series: "", "etcd", "golang.org/x/net", or "etcd/golang.org/x/net".
+func (s Series) Name() string { return path.Join(s.Project, s.Module) }
+
+// SeriesNamed returns the series of a name, without patches: of one that [Series.Name] returns, or Kubernetes' own.
+func SeriesNamed(name string) Series {
+	project, module, _ := strings.Cut(name, "/")
+	switch {
+	case name == Kubernetes:
+		return Series{}
+	case strings.Contains(project, "."):
+		return Series{Module: name}
+	}
+	return Series{Project: project, Module: module}
+}
+
+// SeriesOf returns the series that a patch is of, without patches, by the name of its file.
+func SeriesOf(file string) Series {
+	s := Series{}
+	dir := path.Dir(file)
+	if rest, ok := strings.CutPrefix(dir, "images/"); ok {
+		s.Project, dir, _ = strings.Cut(rest, "/")
+	}
+	s.Module = strings.TrimPrefix(strings.TrimPrefix(dir, Folder), "/")
+	return s
 }
 
 // A Patch is a file that holds changes as one commit or several.
 type Patch struct {
 	Name    string // of the file, relative to the tree's root, slash-separated
 	Project string // as in Series
+	Module  string // as in Series
 	SHA256  string // of the file, hexadecimal
 	Data    []byte // of the file
 	Text    []byte // the data as git reads them: mails without encodings for the transport
@@ -66,6 +95,43 @@ func (p *Patch) Title() string {
 		}
 	}
 	return ""
+}
+
+// Mounted returns a patch of a linked module with the paths that a repository has for its changes, see [Repository.Link].
+func (p *Patch) Mounted() *Patch {
+	m := *p
+	m.Commits = slices.Clone(p.Commits)
+	for i, c := range m.Commits {
+		m.Commits[i].Files = slices.Clone(c.Files)
+	}
+	m.mount()
+	return &m
+}
+
+func (p *Patch) mount() {
+	if p.Module == "" {
+		return
+	}
+	for _, c := range p.Commits {
+		for i := range c.Files {
+			for _, name := range []*string{&c.Files[i].Old, &c.Files[i].New} {
+				if *name != "" {
+					*name = p.prefix() + *name
+				}
+			}
+		}
+	}
+}
+
+// prefix is what mount puts before paths.
+func (p *Patch) prefix() string { return vendor + p.Module + "/" }
+
+// own returns a path as the patch has it.
+func (p *Patch) own(name string) string {
+	if p.Module == "" {
+		return name
+	}
+	return strings.TrimPrefix(name, p.prefix())
 }
 
 // Paths returns the repository paths that the patch changes, each once.
@@ -101,8 +167,9 @@ type File struct {
 	diff *gitdiff.File
 }
 
-// Load returns the patches of the tree in the folder root: Kubernetes' first, then other projects' by name. Projects without patches are
-// left out. Its error names every patch that cannot be read.
+// Load returns the patches of the tree in the folder root, a series for each project: Kubernetes' first, then other projects' by name.
+// Projects without patches are left out. The patches of modules that a project links come before its own, and their changes have the
+// paths of vendored code, see [Repository.Link]. Load's error names every patch that cannot be read.
 func Load(root string) ([]Series, error) {
 	projects := []string{""}
 	images, err := os.ReadDir(filepath.Join(root, "images"))
@@ -115,19 +182,92 @@ func Load(root string) ([]Series, error) {
 	var found []Series
 	var errs []error
 	for _, project := range projects {
-		patches, err := LoadProject(root, project)
+		all := Series{Project: project}
+		modules, err := LinkedModules(root, project)
 		errs = append(errs, err)
-		if len(patches) > 0 {
-			found = append(found, Series{project, patches})
+		for _, module := range append(modules, "") {
+			patches, err := LoadSeries(root, Series{Project: project, Module: module})
+			errs = append(errs, err)
+			for _, p := range patches {
+				p.mount()
+			}
+			all.Patches = append(all.Patches, patches...)
+		}
+		if len(all.Patches) > 0 {
+			found = append(found, all)
 		}
 	}
 	return found, errors.Join(errs...)
 }
 
-// LoadProject returns the patches of one project, named as in [Series]. Its error names every patch that cannot be read, and every file
-// that looks like a patch and would not be applied.
+// ParseFile reads a patch of the tree as [Load] does.
+func ParseFile(root, name string) (*Patch, error) {
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err
+	}
+	p, err := Parse(name, data)
+	if err == nil {
+		s := SeriesOf(name)
+		p.Project, p.Module = s.Project, s.Module
+		p.mount()
+	}
+	return p, err
+}
+
+// LinkedModules returns the paths of the modules that a project links and that have patches of their own, sorted. Its error names every
+// patch in a folder that is not named as a module.
+func LinkedModules(root, project string) ([]string, error) {
+	top := filepath.Join(root, filepath.FromSlash(Series{Project: project}.Dir()))
+	var found []string
+	var errs []error
+	err := filepath.WalkDir(top, func(file string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(top, file)
+		if err != nil || rel == "." {
+			return err
+		}
+		if folder.Hidden(e.Name()) {
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		name, ext := filepath.ToSlash(rel), strings.ToLower(filepath.Ext(rel))
+		module := path.Dir(name)
+		if e.IsDir() || module == "." || ext != Suffix && ext != ".diff" || slices.Contains(found, module) {
+			return nil
+		}
+		if gomod.CheckPath(module) != nil {
+			dir := Series{Project: project}.Dir()
+			errs = append(errs, &InvalidError{Patch: path.Join(dir, name), Why: "it would not be applied: patches are in " + dir +
+				", those of a linked module in a folder that is named as the module, as " + dir + "/golang.org/x/net"})
+			return nil
+		}
+		found = append(found, module)
+		return nil
+	})
+	if err != nil && !folder.Missing(err) {
+		return nil, err
+	}
+	slices.Sort(found)
+	return found, errors.Join(errs...)
+}
+
+// LoadProject returns the patches of a project's own repository. Its error names every patch that cannot be read, and every file that
+// looks like a patch and would not be applied.
 func LoadProject(root, project string) ([]*Patch, error) {
-	dir := Series{Project: project}.Dir()
+	patches, err := LoadSeries(root, Series{Project: project})
+	_, misnamed := LinkedModules(root, project)
+	return patches, errors.Join(err, misnamed)
+}
+
+// LoadSeries returns the patches of one series, which has none itself, with the paths that they have in their files. Its error names every
+// patch that cannot be read, and every file that looks like a patch and would not be applied.
+func LoadSeries(root string, s Series) ([]*Patch, error) {
+	dir := s.Dir()
 	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
 	if err != nil && !folder.Missing(err) {
 		return nil, err
@@ -136,11 +276,11 @@ func LoadProject(root, project string) ([]*Patch, error) {
 	var errs []error
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if folder.Hidden(e.Name()) {
+		if folder.Hidden(e.Name()) || e.IsDir() {
 			continue
 		}
-		if !strings.HasSuffix(e.Name(), Suffix) || e.IsDir() {
-			errs = append(errs, overlooked(root, name, e))
+		if !strings.HasSuffix(e.Name(), Suffix) {
+			errs = append(errs, overlooked(name))
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
@@ -153,7 +293,7 @@ func LoadProject(root, project string) ([]*Patch, error) {
 			errs = append(errs, err)
 			continue
 		}
-		p.Project = project
+		p.Project, p.Module = s.Project, s.Module
 		patches = append(patches, p)
 	}
 	if err := checkSeries(root, dir, patches); err != nil {
@@ -162,25 +302,12 @@ func LoadProject(root, project string) ([]*Patch, error) {
 	return patches, errors.Join(errs...)
 }
 
-// overlooked returns an error for a file or folder that looks like patches, but is not applied.
-func overlooked(root, name string, e fs.DirEntry) error {
-	if !e.IsDir() {
-		if ext := strings.ToLower(path.Ext(name)); ext == Suffix || ext == ".diff" {
-			return &InvalidError{Patch: name, Why: "it would not be applied: the names of patches end with " + Suffix}
-		}
-		return nil
+// overlooked returns an error for a file that looks like a patch, but is not applied.
+func overlooked(name string) error {
+	if ext := strings.ToLower(path.Ext(name)); ext == Suffix || ext == ".diff" {
+		return &InvalidError{Patch: name, Why: "it would not be applied: the names of patches end with " + Suffix}
 	}
-	return filepath.WalkDir(filepath.Join(root, filepath.FromSlash(name)), func(file string, e fs.DirEntry, err error) error {
-		if ext := strings.ToLower(filepath.Ext(file)); err != nil || e.IsDir() || ext != Suffix && ext != ".diff" {
-			return err
-		}
-		rel, err := filepath.Rel(root, file)
-		if err != nil {
-			return err
-		}
-		return &InvalidError{Patch: filepath.ToSlash(rel), Why: "it would not be applied: patches are in " + path.Dir(name) +
-			", and not in folders below"}
-	})
+	return nil
 }
 
 // checkSeries returns an error if there is a list of patches, as quilt has, that differs from the patches or their order.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,11 +63,6 @@ func TestParseRefuses(t *testing.T) {
 		{"an absolute path", "diff --git a/pkg/a.go b/etc/passwd\nsimilarity index 100%\nrename from pkg/a.go\nrename to /etc/passwd\n",
 			"/etc/passwd: not a path inside the repository"},
 		{"a path of Windows", change(`pkg\a.go`), "not a path inside the repository"},
-		{"go.mod", change("go.mod"), "go.mod: patches cannot change go.mod"},
-		{"go.sum of a module", change("staging/src/k8s.io/api/go.sum"), "patches cannot change go.sum"},
-		{"deleted go.mod", "diff --git a/go.mod b/go.mod\ndeleted file mode 100644\n--- a/go.mod\n+++ /dev/null\n@@ -1 +0,0 @@\n-module x\n",
-			"cannot change go.mod"},
-		{"renamed go.mod", "diff --git a/go.mod b/go.old\nsimilarity index 100%\nrename from go.mod\nrename to go.old\n", "cannot change go.mod"},
 		{"a binary without content", "diff --git a/x b/x\nindex 1234567..89abcde 100644\nBinary files a/x and b/x differ\n", "--binary"},
 		{"a diff of git and another one", change("pkg/a.go") + strings.SplitN(change("pkg/b.go"), "\n", 2)[1],
 			"it has 1 headers of git, and changes 2 files"},
@@ -208,6 +204,53 @@ func TestPatchOfNothingThatIsCompiledHasNoEffect(t *testing.T) {
 	}
 }
 
+// What a patch requires is an override's, and not a change of a go.mod.
+func TestPatchRequiresWhatTheTreeHas(t *testing.T) {
+	t.Parallel()
+	required := func(version string) module.Requirement {
+		return module.Requirement{Dependency: module.Dependency{Path: "golang.org/x/net", Version: version}}
+	}
+	goMod := func(lines string) string {
+		return "diff --git a/go.mod b/go.mod\n--- a/go.mod\n+++ b/go.mod\n@@ -9,3 +9,3 @@ require (\n \tgolang.org/x/mod v0.1.0\n" + lines +
+			" \tgolang.org/x/sys v0.1.0\n"
+	}
+	const raise = "-\tgolang.org/x/net v0.57.0 // indirect\n+\tgolang.org/x/net v0.60.0 // indirect\n"
+	vendored := change("vendor/golang.org/x/net/a.go")
+	for _, test := range []struct{ name, has, patch, verdict, text string }{
+		{"lacking", "v0.57.0", goMod(raise) + change("go.sum") + vendored, "conflicts",
+			"go.mod: it raises golang.org/x/net to v0.60.0, and cmd/go.mod has v0.57.0"},
+		{"there", "v0.61.0", goMod(raise) + change("go.sum") + vendored + change("pkg/a.go"), "applies", ""},
+		{"and nothing else", "v0.60.0", goMod(raise) + change("go.sum") + vendored, "no effect", "golang.org/x/net v0.60.0, which is required"},
+		{"code of a module", "v0.57.0", vendored, "applies", ""},
+		{"another change", "v0.60.0", goMod("-go 1.25\n+go 1.26\n"), "conflicts", `changes "go 1.26"`},
+		{"a new module", "v0.60.0", goMod("-\texample.com/a v1.0.0\n+\texample.com/b v1.0.0\n"), "conflicts",
+			"it requires example.com/b v1.0.0, and cmd/go.mod does not require this module"},
+		{"one that nothing links", "v0.60.0", goMod("-\texample.com/a v1.0.0\n+\texample.com/a v1.1.0\n") + change("pkg/a.go"), "applies", ""},
+		{"a deleted go.mod", "v0.60.0", "diff --git a/go.mod b/go.mod\ndeleted file mode 100644\n--- a/go.mod\n+++ /dev/null\n@@ -1 +0,0 @@\n" +
+			"-module x\n", "conflicts", "the file's name"},
+	} {
+		r := kubernetes(t)
+		r.Link(&module.Module{Name: "cmd", Requires: []module.Requirement{required(test.has)}})
+		p, err := Parse("a.patch", []byte(test.patch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := t.TempDir()
+		files{"pkg/a.go": "one\ntwo\nthree\n", "vendor/golang.org/x/net/a.go": "one\ntwo\nthree\n"}.write(t, root)
+		o := NewOverlay(r, Dir(root))
+		report, err := o.Apply(p)
+		if err != nil || report.Verdict.String() != test.verdict {
+			t.Errorf("%s: %v, %v, %v", test.name, report.Verdict, report.Err(), err)
+		}
+		if got := report.Err(); (got == nil) != (test.text == "") || got != nil && !strings.Contains(got.Error(), test.text) {
+			t.Errorf("%s: %v, want %s", test.name, got, test.text)
+		}
+		if _, changed := o.Changes()["go.mod"]; changed {
+			t.Errorf("%s: go.mod is changed", test.name)
+		}
+	}
+}
+
 func TestKubernetesRepositoryLocates(t *testing.T) {
 	t.Parallel()
 	r := kubernetes(t)
@@ -277,12 +320,15 @@ func TestLoad(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	files{
-		"patches/0002-b.patch":            change("pkg/b.go"),
-		"patches/0001-a.patch":            change("pkg/a.go"),
-		"patches/README.md":               "What they are for.\n",
-		"images/etcd/patches/fast.patch":  change("server/a.go"),
-		"images/pause/pause.go":           "package main\n",
-		"images/coredns/patches/.gitkeep": "",
+		"patches/0002-b.patch":           change("pkg/b.go"),
+		"patches/0001-a.patch":           change("pkg/a.go"),
+		"patches/README.md":              "What they are for.\n",
+		"images/etcd/patches/fast.patch": change("server/a.go"),
+
+		"patches/golang.org/x/net/0001-c.patch":             change("http2/c.go"),
+		"images/etcd/patches/go.etcd.io/bbolt/0001-d.patch": change("d.go"),
+		"images/pause/pause.go":                             "package main\n",
+		"images/coredns/patches/.gitkeep":                   "",
 	}.write(t, root)
 	all, err := Load(root)
 	if err != nil {
@@ -291,10 +337,16 @@ func TestLoad(t *testing.T) {
 	var got []string
 	for _, s := range all {
 		for _, p := range s.Patches {
-			got = append(got, s.Project+":"+p.Name)
+			got = append(got, s.Project+":"+p.Name+":"+p.Paths()[0])
+			named := SeriesNamed(SeriesOf(p.Name).Name())
+			if named.Project != p.Project || named.Module != p.Module || named.Dir() != path.Dir(p.Name) {
+				t.Errorf("%s is of %+v", p.Name, named)
+			}
 		}
 	}
-	want := []string{":patches/0001-a.patch", ":patches/0002-b.patch", "etcd:images/etcd/patches/fast.patch"}
+	want := []string{":patches/golang.org/x/net/0001-c.patch:vendor/golang.org/x/net/http2/c.go", ":patches/0001-a.patch:pkg/a.go",
+		":patches/0002-b.patch:pkg/b.go", "etcd:images/etcd/patches/go.etcd.io/bbolt/0001-d.patch:vendor/go.etcd.io/bbolt/d.go",
+		"etcd:images/etcd/patches/fast.patch:server/a.go"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -12,6 +12,8 @@ import (
 
 	gomod "golang.org/x/mod/module"
 
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/tree/folder"
 	"slipway.build/pkg/tree/module"
 )
@@ -27,6 +29,109 @@ type Repository struct {
 	// Places has the folders with a module of their own, the deepest first.
 	Places     []Place
 	kubernetes bool // it is Kubernetes'
+
+	links  string  // the folder of the Go module whose other requirements it holds, or ""
+	linked []Place // these, below vendor, the deepest first
+}
+
+// vendor is the folder of a repository with the modules that it links.
+const vendor = "vendor/"
+
+// Link adds the other modules that a Go module of the tree requires, where a repository has them if it vendors them: below vendor.
+func (r *Repository) Link(m *module.Module) {
+	r.links = m.Name
+	for _, d := range m.Requires {
+		if _, own := r.Place(d.Path); own {
+			continue
+		}
+		p := Place{vendor + d.Path, d.Path, d.Version}
+		if code := d.Code(); code.Path == d.Path { // another version may replace it
+			p.Version = code.Version
+		}
+		r.linked = append(r.linked, p)
+	}
+	deepestFirst(r.linked)
+}
+
+// Alone returns a linked module as a repository of its own.
+func (r *Repository) Alone(module string) *Repository {
+	alone := &Repository{}
+	if p, ok := r.link(module); ok {
+		alone.Places = []Place{{"", p.Module, p.Version}}
+	}
+	return alone
+}
+
+// link returns a linked module.
+func (r *Repository) link(module string) (Place, bool) {
+	i := slices.IndexFunc(r.linked, func(p Place) bool { return p.Module == module })
+	if i < 0 {
+		return Place{}, false
+	}
+	return r.linked[i], true
+}
+
+// CheckLinked returns an error if a module is none that [Repository.Link] has added.
+func (r *Repository) CheckLinked(module string) error {
+	if _, ok := r.link(module); ok {
+		return nil
+	}
+	var known []string
+	for _, p := range r.linked {
+		known = append(known, p.Module)
+	}
+	return badrequest.Mark(fmt.Errorf("%s/go.mod requires no module %s%s", r.links, module, suggest.DidYouMean(suggest.Near(module, known))))
+}
+
+// LinkedBy returns the linked modules that patches change.
+func (r *Repository) LinkedBy(patches []*Patch) []Place {
+	var found []Place
+	for _, p := range patches {
+		for _, in := range r.Changed(p) {
+			if strings.HasPrefix(in.Folder, vendor) && !slices.Contains(found, in) {
+				found = append(found, in)
+			}
+		}
+	}
+	return found
+}
+
+// LinkedPackages returns the import paths of the packages of linked modules that a patch changes, and whether it changes nothing else that
+// is compiled.
+func (r *Repository) LinkedPackages(p *Patch) (packages []string, all bool) {
+	all = true
+	for _, name := range p.Paths() {
+		in, file, why := r.Locate(name)
+		switch {
+		case why != "":
+		case !strings.HasPrefix(in.Folder, vendor):
+			all = false
+		case !inNoProgram(name):
+			packages = append(packages, path.Join(in.Module, path.Dir(file)))
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages), all && len(packages) > 0
+}
+
+// locateLinked is Locate for a path below vendor.
+func (r *Repository) locateLinked(name string) (in Place, file, why string) {
+	for _, p := range r.linked {
+		file, ok := strings.CutPrefix(name, p.Folder+"/")
+		switch {
+		case !ok:
+		case inNoZip(file):
+			return Place{}, "", "modules hold no vendored code"
+		default:
+			return p, file, ""
+		}
+	}
+	for _, p := range r.Places {
+		if strings.HasPrefix(name, vendor+p.Module+"/") {
+			return Place{}, "", fmt.Sprintf("%s is of the repository itself: its patches are those of the repository", p.Module)
+		}
+	}
+	return Place{}, "", r.links + "/go.mod requires no module that has it"
 }
 
 // unpublished are the folders of Kubernetes' repository with modules that are not published.
@@ -95,24 +200,40 @@ func ProjectRepository(project string, m *module.Module) (*Repository, error) {
 	return r, nil
 }
 
-// RepositoryOf returns the repository that a series is for. Components is the folder of the components' module.
+// RepositoryOf returns the repository of the project that a series is of, with what it links. Components is the folder of the components'
+// module.
 func RepositoryOf(root, components string, s Series) (*Repository, error) {
 	if s.Project == "" {
 		m, err := module.Load(root, components)
 		if err != nil {
 			return nil, err
 		}
-		return KubernetesRepository(m)
+		return LinkingRepository("", m)
 	}
 	m, err := module.Load(root, path.Join("images", s.Project))
 	if err != nil {
 		return nil, fmt.Errorf("%s: the project has no Go module to patch: %w", s.Dir(), err)
 	}
-	return ProjectRepository(s.Project, m)
+	return LinkingRepository(s.Project, m)
 }
 
-func (r *Repository) sort() {
-	slices.SortFunc(r.Places, func(a, b Place) int {
+// LinkingRepository returns the repository of a project, named as in [Series], with what it links.
+func LinkingRepository(project string, m *module.Module) (r *Repository, err error) {
+	if project == "" {
+		r, err = KubernetesRepository(m)
+	} else {
+		r, err = ProjectRepository(project, m)
+	}
+	if err == nil {
+		r.Link(m)
+	}
+	return r, err
+}
+
+func (r *Repository) sort() { deepestFirst(r.Places) }
+
+func deepestFirst(places []Place) {
+	slices.SortFunc(places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(len(b.Folder), len(a.Folder)), strings.Compare(a.Folder, b.Folder))
 	})
 }
@@ -127,8 +248,32 @@ func (r *Repository) Place(module string) (Place, bool) {
 }
 
 // Locate returns the module that a repository path belongs to, and the path of the file in it. If no module of the tree has the file,
-// it says why instead.
+// it says why instead. Of go.mod and go.sum files, the tree has its own.
 func (r *Repository) Locate(name string) (in Place, file, why string) {
+	if in, file, why = r.locate(name); why == "" && (path.Base(name) == "go.mod" || path.Base(name) == "go.sum") {
+		return Place{}, "", "the tree's own " + path.Base(name) + " has what it requires"
+	}
+	return in, file, why
+}
+
+// Changed returns the modules that a patch changes, each once, if it applies.
+func (r *Repository) Changed(p *Patch) []Place {
+	wanted, _ := r.requires(p)
+	var found []Place
+	for _, name := range p.Paths() {
+		in, _, why := r.Locate(name)
+		comes := p.Module == "" && strings.HasPrefix(in.Folder, vendor) && wanted[in.Module] != ""
+		if why == "" && !comes && !slices.Contains(found, in) {
+			found = append(found, in)
+		}
+	}
+	return found
+}
+
+func (r *Repository) locate(name string) (in Place, file, why string) {
+	if r.links != "" && strings.HasPrefix(name, vendor) {
+		return r.locateLinked(name)
+	}
 	if inNoZip(name) {
 		return Place{}, "", "modules hold no vendored code; require the module that you need in the go.mod of the tree"
 	}
@@ -214,7 +359,7 @@ type Modules struct {
 
 // ReadFile reads a file of the module that has it.
 func (m Modules) ReadFile(name string) ([]byte, error) {
-	in, file, why := m.Locate(name)
+	in, file, why := m.locate(name)
 	if why != "" {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+	gomod "golang.org/x/mod/module"
 )
 
 // A hunk replaces lines of a file.
@@ -79,6 +80,9 @@ type Conflict struct {
 	Expected string `json:"expected,omitempty"` // what the hunk expects there: a line without its end, or words
 	Found    string `json:"found,omitempty"`    // what is there
 	Why      string `json:"why,omitempty"`      // words instead of Found
+
+	// Raises are the versions of linked modules that the patch requires, and that the tree lacks.
+	Raises []gomod.Version `json:"raises,omitempty"`
 }
 
 func (c *Conflict) Error() string {

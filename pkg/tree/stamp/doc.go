@@ -21,7 +21,7 @@
 //     KUBE_GIT_MAJOR, KUBE_GIT_MINOR, and SOURCE_DATE_EPOCH for the date. An empty variable counts as unset.
 //  2. The file named by KUBE_GIT_VERSION_FILE, if that is set. A relative name is relative to the tree's root.
 //  3. Git, if the tree's root is the top of a git work tree. A folder that is not what the commit has makes the tree dirty,
-//     whatever git ignores: see package worktree.
+//     whatever git ignores: see package worktree. So does a folder outside of it that slipway is compiled from.
 //  4. The file named version in the tree's root, which a source tarball contains. It has a digest of the sources, and
 //     makes the tree dirty if theirs differs.
 //
@@ -29,9 +29,9 @@
 //
 // If the version comes from git and a tag on HEAD begins with the base and a '+' (v1.36.3+acme.1), the tag is the version;
 // of several tags, the newest by Compare. A dirty tree appends ".dirty" to it, too. A clone without tags cannot know
-// about the tag, so a release by tag needs a clone with tags. KUBE_GIT_COMMIT and KUBE_GIT_TREE_STATE are parts of a
-// version from git: with a commit other than HEAD, no tag counts. The time in it is always the commit's;
-// SOURCE_DATE_EPOCH changes the date only.
+// about the tag, so a release by tag needs a clone with tags. Tags v0.… are versions of slipway, and do not count.
+// KUBE_GIT_COMMIT and KUBE_GIT_TREE_STATE are parts of a version from git: with a commit other than HEAD, no tag counts. The time
+// in it is always the commit's; SOURCE_DATE_EPOCH changes the date only.
 //
 // Major and minor are the version's first two numbers unless they are set. As in upstream, minor ends in "+" for a
 // pre-release ("37+"). It does not for build metadata, so that tools can read it as a number.

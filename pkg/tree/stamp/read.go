@@ -24,6 +24,8 @@ type Request struct {
 	Base string              // the version of Kubernetes that cmd/go.mod requires: v1.36.3
 	Env  func(string) string // the environment; nil is os.Getenv
 	Git  worktree.Opener     // opens the repository at Root, if callers share it
+
+	Outside string // a folder outside of Root that the release is made with, which makes the tree dirty; may be empty
 }
 
 // Read finds out which version a source tree is, by the rules in the package comment.
@@ -110,6 +112,7 @@ func (q Request) complete(ctx context.Context, s *Stamp) error {
 		return unknown(s, err)
 	}
 	s.Commit = cmp.Or(s.Commit, state.Commit)
+	state.Dirty = state.Dirty || q.Outside != ""
 	s.TreeState = cmp.Or(s.TreeState, treeState(state))
 	if s.Date.IsZero() {
 		s.Date = state.Time
@@ -204,6 +207,9 @@ func versionTag(base string, tags []string) (string, error) {
 	newest := ""
 	var errs []error
 	for _, tag := range slices.Sorted(slices.Values(tags)) {
+		if semver.Major(tag) == "v0" {
+			continue // a version of slipway
+		}
 		other := semver.Prerelease(tag) != "" && semver.Major(tag) == semver.Major(base) && tag != base
 		switch {
 		case strings.HasPrefix(tag, base+"+") && !isSemver(tag):

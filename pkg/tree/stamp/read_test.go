@@ -26,6 +26,7 @@ func TestVersionFromGit(t *testing.T) {
 		name    string
 		prepare func(r *gittest.Repo)
 		env     []string
+		outside string
 		want    Stamp // C and c stand for the commit and its first 12 digits
 	}{
 		{
@@ -48,6 +49,19 @@ func TestVersionFromGit(t *testing.T) {
 				}
 			},
 			want: Stamp{"v1.36.3+acme.2", "C", "clean", "1", "36", gittest.Time},
+		}, {
+			name: "tags of slipway's own versions do not count",
+			prepare: func(r *gittest.Repo) {
+				for _, tag := range []string{"v0.2.0", "v0.3.0-rc.1", "v0.3.0+meta.1"} {
+					r.Git("tag", tag)
+				}
+			},
+			want: Stamp{"v1.36.3+slipway.20261120235300.c", "C", "clean", "1", "36", gittest.Time},
+		}, {
+			name:    "made with a folder outside of the tree",
+			prepare: func(r *gittest.Repo) { r.Git("tag", "v1.36.3+acme.1") },
+			outside: "../../slipway",
+			want:    Stamp{"v1.36.3+acme.1.dirty", "C", "dirty", "1", "36", gittest.Time},
 		}, {
 			name:    "annotated tag, dirty",
 			prepare: func(r *gittest.Repo) { r.Git("tag", "-a", "-m", "x", "v1.36.3+acme.1"); r.Write("new.go", "") },
@@ -106,7 +120,7 @@ func TestVersionFromGit(t *testing.T) {
 				test.want.Commit = commit
 			}
 			test.want.Version = strings.Replace(test.want.Version, "00.c", "00."+commit[:12], 1)
-			got, err := Read(context.Background(), Request{Root: r.Dir, Base: base, Env: r.Env(test.env...)})
+			got, err := Read(context.Background(), Request{Root: r.Dir, Base: base, Env: r.Env(test.env...), Outside: test.outside})
 			if err != nil {
 				t.Fatal(err)
 			}

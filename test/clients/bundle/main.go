@@ -1,4 +1,5 @@
-// Bundle checks, by sigstore-go and without network, that a bundle is a file's, by a public key.
+// Bundle checks, by sigstore-go and without network, that a bundle is a file's, by a public key, and if a certificate is named, that it has
+// a timestamp of a server whose certificate that one has issued.
 package main
 
 import (
@@ -15,18 +16,28 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: bundle KEY BUNDLE FILE")
+	if len(os.Args) < 4 || len(os.Args) > 5 {
+		fmt.Fprintln(os.Stderr, "usage: bundle KEY BUNDLE FILE [CERTIFICATE]")
 		os.Exit(2)
 	}
-	if err := check(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := check(os.Args[1], os.Args[2], os.Args[3], os.Args[4:]...); err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
 		os.Exit(1)
 	}
 	fmt.Println("verified")
 }
 
-func check(keyFile, bundleFile, file string) error {
+// believing is what is trusted, with a timestamp server.
+type believing struct {
+	root.TrustedMaterial
+	server root.TimestampingAuthority
+}
+
+func (b believing) TimestampingAuthorities() []root.TimestampingAuthority {
+	return []root.TimestampingAuthority{b.server}
+}
+
+func check(keyFile, bundleFile, file string, certificates ...string) error {
 	pem, err := os.ReadFile(keyFile)
 	if err != nil {
 		return err
@@ -43,10 +54,23 @@ func check(keyFile, bundleFile, file string) error {
 	if err != nil {
 		return err
 	}
-	trusted := root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
+	var trusted root.TrustedMaterial = root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) {
 		return root.NewExpiringKey(key, time.Time{}, time.Time{}), nil
 	})
-	verifier, err := verify.NewVerifier(trusted, verify.WithNoObserverTimestamps())
+	how := verify.WithNoObserverTimestamps()
+	for _, name := range certificates {
+		pem, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		certificates, err := cryptoutils.UnmarshalCertificatesFromPEM(pem)
+		if err != nil {
+			return err
+		}
+		how = verify.WithSignedTimestamps(1)
+		trusted = believing{trusted, &root.SigstoreTimestampingAuthority{Root: certificates[0], ValidityPeriodStart: certificates[0].NotBefore}}
+	}
+	verifier, err := verify.NewVerifier(trusted, how)
 	if err != nil {
 		return err
 	}

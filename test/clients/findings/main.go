@@ -47,6 +47,13 @@ func checkVEX(file string) error {
 			if p.ID == "" || len(p.Subcomponents) == 0 {
 				return fmt.Errorf("%s: %s: a product without a name or without its component", file, s.Vulnerability.Name)
 			}
+			// As grype asks about an image by its digest, and a package in it.
+			for _, part := range p.Subcomponents {
+				asked := document.Matches(string(s.Vulnerability.Name), string(p.Hashes[vex.SHA256]), []string{part.ID})
+				if len(asked) == 0 || asked[0].Status != s.Status {
+					return fmt.Errorf("%s: of %s in %s, %s, it says %+v, want %s", file, s.Vulnerability.Name, p.ID, part.ID, asked, s.Status)
+				}
+			}
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 	"slipway.build/pkg/make/road"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/recipe"
 	"slipway.build/pkg/mechanism/tail"
@@ -65,9 +66,16 @@ func (r *Road) Recipe(spec road.Spec, bin road.Binary) []string {
 	return of
 }
 
-// configuration returns a digest of the files that configure Bazel.
+// configuration returns a digest of the files that configure Bazel: those of the tree, or of the program.
 func (r *Road) configuration() string {
 	h := sha256.New()
+	if _, err := os.Stat(filepath.Join(r.Root, ".bazelversion")); err != nil {
+		program, err := os.Executable()
+		if err == nil {
+			program, err = checksum.File(program)
+		}
+		fmt.Fprintf(h, "%q %v\n", program, err)
+	}
 	for _, name := range []string{
 		".bazelrc", ".bazelversion", ".bazelignore", "user.bazelrc", "WORKSPACE", "MODULE.bazel", "go.sum", "build/bazel",
 	} {
@@ -110,6 +118,8 @@ func (traits) Info() road.Info { return Info }
 func (traits) CheckOptions(o road.Options) error {
 	var what string
 	switch {
+	case o.FIPS != "":
+		return &road.UnsupportedError{Road: Info.Name, What: "fips: " + o.FIPS + " in " + catalog.File, Why: "rules_go does not know GOFIPS140"}
 	case o.Debug:
 		what = "DBG=1"
 	case o.GoFlags != "":
@@ -157,7 +167,7 @@ func (r *Road) Compile(ctx context.Context, c road.Compilation, rep action.Repor
 			return err
 		}
 	}
-	if err := checkConfig(r.Root, c.Spec); err != nil {
+	if err := CheckConfig(r.Root, c.Spec); err != nil {
 		return err
 	}
 	if stale, err := r.Stale(ctx); err != nil {
@@ -252,9 +262,9 @@ const configFile = "build/bazel/generated/config.bzl"
 // patchedVersion is a version in configFile that patches have made: see package patched.
 var patchedVersion = regexp.MustCompile(`"(v[^"]+-patched\.p[^"]+)"`)
 
-// checkConfig returns an error if Bazel would link modules with other patches than the tree's. What is linked is checked, too, but a binary
+// CheckConfig returns an error if Bazel would link modules with other patches than the tree's. What is linked is checked, too, but a binary
 // of Bazel does not have the sum of the module of its main package.
-func checkConfig(root string, s road.Spec) error {
+func CheckConfig(root string, s road.Spec) error {
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(configFile)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // Bazel says so

@@ -394,7 +394,7 @@ func TestConfigOfOtherPatchesIsStale(t *testing.T) {
 		{patched, "v1.0.0-patched.p1.c1", false},
 	} {
 		put(configFile, config(test.version))
-		if err := checkConfig(root, test.spec); errors.Is(err, ErrStale) != test.stale {
+		if err := CheckConfig(root, test.spec); errors.Is(err, ErrStale) != test.stale {
 			t.Errorf("%q with %s: %v", test.spec.ModFile, test.version, err)
 		}
 	}

@@ -194,11 +194,15 @@ func (s *session) hostBeside(ctx context.Context, first *host, later *errgroup.G
 
 // buildContainer returns a container for Go commands that compile spec, without its command.
 func buildContainer(image string, spec road.Spec, at workplace) engine.Spec {
+	env := append(environment(spec.Options.GoFlags, at.cache),
+		"GOOS="+spec.Platform.OS, "GOARCH="+spec.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+at.out+"/tmp", road.CollectLess)
+	if fips := toolchain.FIPSEnv(spec.Options.FIPS); len(fips) > 0 { // an engine does not say which of two values counts
+		env = append(slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GOFIPS140=") }), fips...)
+	}
 	return engine.Spec{
-		Role:  roleBuild,
-		Image: image,
-		Env: append(environment(spec.Options.GoFlags, at.cache),
-			"GOOS="+spec.Platform.OS, "GOARCH="+spec.Platform.Arch, "CGO_ENABLED=0", "GOTMPDIR="+at.out+"/tmp", road.CollectLess),
+		Role:    roleBuild,
+		Image:   image,
+		Env:     env,
 		Dir:     path.Join(treeFolder, filepath.ToSlash(spec.Module)),
 		Volumes: volumes(treeVolume.reading(), modulesVolume.reading(), goVolume(image).reading(), cacheVolume, outVolume),
 		Scratch: scratch,

@@ -65,6 +65,23 @@ func TestEnvironmentOfUserCommandsLeavesCgoToThem(t *testing.T) {
 	}
 }
 
+func TestCryptographicModuleIsSetOnce(t *testing.T) {
+	t.Parallel()
+	for fips, want := range map[string]string{"": "GOFIPS140=off", "v1.0.0": "GOFIPS140=v1.0.0"} {
+		s := spec
+		s.Options.FIPS = fips
+		var got []string
+		for _, kv := range buildContainer("slipway/kube-cross:1", s, ownPlace(s)).Env {
+			if strings.HasPrefix(kv, "GOFIPS140=") {
+				got = append(got, kv)
+			}
+		}
+		if !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %s", got, want)
+		}
+	}
+}
+
 func TestTransfersAreReported(t *testing.T) {
 	t.Parallel()
 	for want, stats := range map[string]transfer.Stats{

@@ -64,6 +64,7 @@ func (r *Road) Commands(c road.Compilation) []string {
 	for _, command := range c.GoCommands() {
 		env := slices.DeleteFunc(toolchain.Constructed(), func(kv string) bool { return strings.HasPrefix(kv, "GOTOOLCHAIN=") })
 		env = append(env, "GOTOOLCHAIN="+r.Pin.Version, "GOOS="+c.Platform.OS, "GOARCH="+c.Platform.Arch, "GOFLAGS="+c.Options.GoFlags)
+		env = append(env, toolchain.FIPSEnv(c.Options.FIPS)...)
 		folder := filepath.Dir(command.Targets[0].Output) + string(filepath.Separator)
 		lines = append(lines, road.ShellCommand(r.dir(c.Spec), env, append([]string{"go"}, command.Args(c.Spec, folder)...)...))
 	}
@@ -136,6 +137,7 @@ func (r *run) build(ctx context.Context, command road.GoCommand) error {
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
 	// GOTMPDIR on the file system of the outputs lets the Go command rename what it has linked.
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOTMPDIR="+tmp, "GOCACHE="+r.cache, road.CollectLess)
+	cmd.Env = append(cmd.Env, toolchain.FIPSEnv(r.c.Options.FIPS)...)
 	stopTotal, stopBuilt := r.output.WatchTotal(ctx, r.c, command.Targets, r.list), r.watchBuilt(bin, command.Targets)
 	err = r.stream(cmd)
 	stopTotal()
@@ -194,6 +196,7 @@ func (r *run) record(folder string, command road.GoCommand) {
 func (r *run) list(ctx context.Context, args []string) ([]byte, error) {
 	cmd := r.g.Command(ctx, r.dir, r.c.Platform.OS, r.c.Platform.Arch, args...)
 	cmd.Env = append(cmd.Env, "GOFLAGS="+r.c.Options.GoFlags, "GOCACHE="+r.cache)
+	cmd.Env = append(cmd.Env, toolchain.FIPSEnv(r.c.Options.FIPS)...)
 	return cmd.Output()
 }
 

@@ -114,7 +114,7 @@ func (p *Packages) Keys(bin road.Binary) ([]string, error) {
 	var keys []string
 	for _, file := range files {
 		parts := slices.Concat([]string{p.Go, plain.Platform.String(), plain.Options.GoFlags, plain.Module, bin.Package, fmt.Sprint(bin.Test)},
-			toolchain.Levels(), plain.BuildFlags())
+			toolchain.Levels(), toolchain.FIPSEnv(plain.Options.FIPS), plain.BuildFlags())
 		for _, name := range []string{file, strings.TrimSuffix(file, ".mod") + ".sum"} {
 			data, err := os.ReadFile(name)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a module without dependencies has no go.sum

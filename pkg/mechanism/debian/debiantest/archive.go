@@ -87,6 +87,17 @@ func Sign(t *testing.T, text string) string {
 // it is signed; it may be nil.
 func Suite(t *testing.T, name, arch, index string, edit func(release string) string) map[string]string {
 	t.Helper()
+	return suite(t, name, "main/binary-"+arch+"/Packages.xz", index, edit)
+}
+
+// SourceSuite returns the files of a suite that has an index of sources.
+func SourceSuite(t *testing.T, name, index string) map[string]string {
+	t.Helper()
+	return suite(t, name, "main/source/Sources.xz", index, nil)
+}
+
+func suite(t *testing.T, name, file, index string, edit func(release string) string) map[string]string {
+	t.Helper()
 	var packed bytes.Buffer
 	w, err := xz.NewWriter(&packed)
 	if err != nil {
@@ -98,7 +109,6 @@ func Suite(t *testing.T, name, arch, index string, edit func(release string) str
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file := "main/binary-" + arch + "/Packages.xz"
 	sum := sha256.Sum256(packed.Bytes())
 	release := fmt.Sprintf("Suite: stable\nCodename: %s\nMD5Sum:\n 00 1 %s\nSHA256:\n %x %d %s\n", name, file, sum, packed.Len(), file)
 	if edit != nil {

@@ -38,18 +38,34 @@ type Bundle struct {
 type MissingError struct {
 	File, Dir string
 	Tests     bool // it is the test tarball, or its description
+	Addons    bool // it is the tarball of addons, or its description
 }
 
 func (e MissingError) Error() string { return fmt.Sprintf("there is no %s in %s", e.File, e.Dir) }
 
-// missing returns the error that a folder lacks a file. Test programs are named NAME.test.
-func missing(file, dir, program string) error {
-	return MissingError{file, dir, strings.HasSuffix(program, ".test")}
+// missing returns the error that a folder lacks a file. Test programs are named NAME.test; an archive of an image is asked for only if it
+// is for tests. The tarball of addons has no program.
+func missing(file, dir, artifact string) error {
+	tests := strings.HasSuffix(artifact, ".test") || strings.HasSuffix(artifact, ".tar")
+	return MissingError{file, dir, tests, artifact == ""}
 }
 
-// Open opens the tarball that holds a program for this machine. As everywhere in this package, artifacts have the names of release.json
-// without the platform.
+// Open opens the tarball that holds an artifact, such as a program, for this machine. As everywhere in this package, artifacts have the
+// names of release.json without the platform.
 func Open(dir, program string) (*Bundle, error) {
+	return open(dir, program, func(b *Bundle) bool { return b.members[program] != "" })
+}
+
+// addons begins the name of the tarball of addons.
+const addons = "kubernetes-addons-"
+
+// OpenAddons opens the tarball of addons for this machine.
+func OpenAddons(dir string) (*Bundle, error) {
+	return open(dir, "", func(b *Bundle) bool { return strings.HasPrefix(b.Tarball.Name, addons) })
+}
+
+// open opens the tarball for this machine that is the right one.
+func open(dir, program string, right func(*Bundle) bool) (*Bundle, error) {
 	file := filepath.Join(dir, release.File)
 	description, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +86,7 @@ func Open(dir, program string) (*Bundle, error) {
 			}
 			b.members[short(m.Artifact)] = m.Path
 		}
-		if b.members[program] != "" {
+		if right(b) {
 			return b, nil
 		}
 	}
@@ -80,6 +96,9 @@ func Open(dir, program string) (*Bundle, error) {
 			names = append(names, p.String())
 		}
 		return nil, fmt.Errorf("%s: release %s is for %s, and not for %s", file, r.Version, strings.Join(names, ", "), Host)
+	}
+	if program == "" {
+		return nil, missing("tarball of addons", dir, program)
 	}
 	return nil, missing("tarball with "+program, dir, program)
 }

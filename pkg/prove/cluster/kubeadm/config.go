@@ -40,7 +40,7 @@ type object = map[string]any
 // A Config is what kubeadm must know of a cluster and a node.
 type Config struct {
 	Cluster  string
-	Version  string
+	Version  string // this and Registry are empty if kubeadm knows them by itself
 	Registry string
 	Token    string        // of nodes that join
 	Endpoint string        // of the API server: address and port
@@ -75,13 +75,16 @@ func (c Config) Init() ([]byte, error) {
 	start["localAPIEndpoint"] = c.local()
 	whole := object{
 		"apiVersion": "kubeadm.k8s.io/v1beta4", "kind": "ClusterConfiguration",
-		"clusterName": c.Cluster, "kubernetesVersion": c.Version, "imageRepository": c.Registry,
-		"networking": object{"podSubnet": PodNetwork, "serviceSubnet": ServiceNetwork},
-		"apiServer":  apiServerSettings(),
+		"clusterName": c.Cluster,
+		"networking":  object{"podSubnet": PodNetwork, "serviceSubnet": ServiceNetwork},
+		"apiServer":   apiServerSettings(),
 		"controllerManager": object{"extraArgs": arguments("flex-volume-plugin-dir", volumePlugins,
 			// By default it waits for its own limit of 20 requests per second while it starts, so its controllers sign no certificates of
 			// kubelets for seconds, and each kubelet asks less and less often.
 			"kube-api-qps", "200", "kube-api-burst", "400")},
+	}
+	if c.Registry != "" {
+		whole["kubernetesVersion"], whole["imageRepository"] = c.Version, c.Registry
 	}
 	if c.Key != "" {
 		start["certificateKey"], whole["controlPlaneEndpoint"] = c.Key, c.Endpoint

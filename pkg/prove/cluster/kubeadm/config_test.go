@@ -42,6 +42,12 @@ func TestKubeadmConfigurationHasTheFullVersion(t *testing.T) {
 	if cluster["kubernetesVersion"] != c.Version || cluster["imageRepository"] != c.Registry {
 		t.Errorf("the cluster is %v", cluster)
 	}
+	own := c
+	own.Version, own.Registry = "", ""
+	if text, err := own.Init(); err != nil || decode(t, text)["ClusterConfiguration"]["imageRepository"] != nil ||
+		decode(t, text)["ClusterConfiguration"]["kubernetesVersion"] != nil {
+		t.Errorf("kubeadm is not left to its defaults: %s, %v", text, err)
+	}
 	if timeouts, _ := docs["InitConfiguration"]["timeouts"].(map[string]any); timeouts["kubernetesAPICall"] != "10m0s" {
 		t.Errorf("kubeadm waits for %v", timeouts)
 	}

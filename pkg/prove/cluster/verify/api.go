@@ -29,6 +29,7 @@ var apiChecks = group("api", nil,
 	Check{Name: "webhooks", run: webhooks},
 	Check{Name: "audit", Needs: []string{kubelet}, run: audit},
 	Check{Name: "encryption", Needs: []string{kubelet}, run: encryption},
+	Check{Name: "fips", Skips: true, run: fips},
 	Check{Name: "snapshot", Needs: []string{kubelet}, run: snapshot},
 )
 

@@ -24,7 +24,8 @@ const defaultLimit = 3 * time.Minute
 
 // All returns the checks, group by group.
 func All() []Check {
-	return slices.Concat(componentChecks, apiChecks, schedulerChecks, controllerChecks, kubeletChecks, serviceChecks, metricsChecks)
+	return slices.Concat(componentChecks, apiChecks, schedulerChecks, controllerChecks, kubeletChecks, serviceChecks, storageChecks,
+		metricsChecks, scaleChecks)
 }
 
 // group sets the group of checks, and adds the components that all of them need. Every check needs the namespace's service
@@ -37,10 +38,8 @@ func group(name string, needs []string, checks ...Check) []Check {
 	return checks
 }
 
-// Select returns the checks with the given names: of groups, of checks, or GROUP/CHECK. No names mean all.
-func Select(names []string) ([]Check, error) { return selectFrom(All(), names) }
-
-func selectFrom(all []Check, names []string) ([]Check, error) {
+// Select returns those of the checks with the given names: of groups, of checks, or GROUP/CHECK. No names mean all.
+func Select(all []Check, names []string) ([]Check, error) {
 	var known []string
 	for _, c := range all {
 		known = append(known, c.names()...)

@@ -22,6 +22,7 @@ const (
 	metricsServer     = "metrics-server"
 	cloudManager      = "cloud-controller-manager"
 	ingressController = "traefik"
+	storageAddon      = "storage"
 )
 
 // podLabels select the Pods of components, whose logs explain failures. A kubelet has none.
@@ -34,6 +35,7 @@ var podLabels = map[string]string{
 	metricsServer:     "k8s-app=metrics-server",
 	cloudManager:      "k8s-app=cloud-controller-manager",
 	ingressController: "k8s-app=traefik",
+	storageAddon:      "k8s-app=csi-disk",
 }
 
 // Each asks the program itself, or for what only the program does, if possible: the Pod of a stopped program still claims to be ready.
@@ -47,6 +49,7 @@ var componentChecks = []Check{
 	component(metricsServer, podsRun(metricsServer)), // it is ready only once it has measured twice
 	component(cloudManager, podsRun(cloudManager)),
 	component(ingressController, deploymentAvailable(ingressController)),
+	component(storageAddon, volumesServed),
 }
 
 // component returns the check of a component. It waits for less time than others: it is about what runs already.
@@ -128,6 +131,14 @@ func deploymentAvailable(name string) func(*env) {
 				fail("deployment/%s has no available Pod", name)
 			}
 		})
+	}
+}
+
+// volumesServed requires that what works for all nodes runs, and that each kubelet knows the driver.
+func volumesServed(e *env) {
+	deploymentAvailable("csi-disk-controller")(e)
+	for _, n := range e.nodes {
+		e.becomes("csinode/"+n.Name, `{.spec.drivers[?(@.name=="disk.csi.slipway.build")].nodeID}`, n.Name)
 	}
 }
 

@@ -74,6 +74,7 @@ type env struct {
 	*target
 	ctx       context.Context // ends when the check's time is over
 	namespace string
+	message   string // what the check has measured
 	cleanups  []func()
 }
 

@@ -14,7 +14,9 @@ var parts = map[string][]string{
 	"controllers": {controllerManager},
 	"scheduler":   {scheduler},
 	"services":    {kubeProxy, coreDNS},
+	storageAddon:  {storageAddon},
 	"metrics":     {metricsServer},
+	"scale":       {scheduler},
 }
 
 // explain returns what the cluster reports about a check that failed: its Pods, events and logs, and the state of the

@@ -13,6 +13,13 @@ import (
 	"slipway.build/pkg/prove/cluster"
 )
 
+// fileSystemSize returns the size of the file system at a path, in bytes.
+func fileSystemSize(path string) int64 {
+	var s syscall.Statfs_t
+	noError(os.NewSyscallError("statfs "+path, syscall.Statfs(path, &s)))
+	return int64(s.Blocks) * s.Bsize
+}
+
 // stop stops processes, as if they hung.
 func stop(all []*os.Process) { noError(signal(all, syscall.SIGSTOP)) }
 

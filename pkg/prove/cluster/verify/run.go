@@ -70,7 +70,8 @@ func Run(ctx context.Context, s *cluster.State, o Options) (Report, error) {
 	return r, err
 }
 
-// A tryFunc runs one check. It returns why the check failed, and details that explain the failure.
+// A tryFunc runs one check. It returns why the check failed, and details: what explains the failure, or what a check that passed has
+// measured.
 type tryFunc func(context.Context, Check) (details string, err error)
 
 // A runner runs checks and collects their results.
@@ -160,6 +161,7 @@ func (r *runner) result(ctx context.Context, c Check) report.Result {
 	details, err := r.try(limited, c)
 	result.Seconds = time.Since(start).Seconds()
 	if err == nil {
+		result.Message = details
 		return result
 	}
 	result.Outcome, result.Message, result.Details = report.Failed, strings.TrimSpace(err.Error()), details
@@ -201,7 +203,10 @@ func (t *target) try(ctx context.Context, c Check) (details string, err error) {
 		c.run(e)
 	})
 	var why skip
-	if err != nil && !errors.As(err, &why) {
+	switch {
+	case err == nil:
+		details = e.message
+	case !errors.As(err, &why):
 		details = e.explain(ctx, c)
 	}
 	if left := e.cleanUp(); left != nil {

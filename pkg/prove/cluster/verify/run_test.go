@@ -76,6 +76,25 @@ func TestOnlySomeChecksMayBeSkipped(t *testing.T) {
 	}
 }
 
+func TestCheckThatPassedSaysWhatItMeasured(t *testing.T) {
+	t.Parallel()
+	r, err := run(t.Context(), Options{Checks: fakes[:1]}, func(context.Context, Check) (string, error) { return "9 lives", nil })
+	if diff := cmp.Diff([]string{"pets/cat passed 9 lives"}, lines(r)); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+func TestScaleIsSkippedWithoutHollowNodes(t *testing.T) {
+	t.Parallel()
+	for _, check := range scaleChecks {
+		e := &env{target: &target{State: &cluster.State{}}}
+		var why skip
+		if err := attempt(func() { check.run(e) }); !errors.As(err, &why) || !strings.HasPrefix(string(why), "needs hollow nodes") {
+			t.Errorf("%s: %v", check, err)
+		}
+	}
+}
+
 func TestReportsHaveEachResult(t *testing.T) {
 	t.Parallel()
 	want := zoo(t)
@@ -159,7 +178,7 @@ func never(ctx context.Context, message string) error {
 func TestWaitsForAComponentAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		checks, err := Select([]string{"scheduler"})
+		checks, err := Select(All(), []string{"scheduler"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +211,7 @@ func TestComponentsAreSelectedWithChecks(t *testing.T) {
 		{[]string{"node-selector", "components/coredns"}, "components/kube-apiserver components/kube-controller-manager " +
 			"components/kube-scheduler components/kubelet components/coredns scheduler/node-selector"},
 	} {
-		checks, err := Select(tt.names)
+		checks, err := Select(All(), tt.names)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +318,7 @@ func TestSelectByGroupAndName(t *testing.T) {
 		{[]string{"dog"}, "pets/dog farm/dog"},
 		{[]string{"farm/dog", "cat", "farm/dog"}, "pets/cat farm/dog"},
 	} {
-		checks, err := selectFrom(fakes, tt.names)
+		checks, err := Select(fakes, tt.names)
 		var got []string
 		for _, c := range checks {
 			got = append(got, c.String())
@@ -310,7 +329,7 @@ func TestSelectByGroupAndName(t *testing.T) {
 	}
 	for name, near := range map[string]string{"famr": "farm", "farm/dgo": "farm/dog", "unicron": "unicorn", "spaceship": "",
 		"dig": "dog", "foo": "", "": ""} {
-		_, err := selectFrom(fakes, []string{name})
+		_, err := Select(fakes, []string{name})
 		var unknown *suggest.UnknownError
 		if !errors.As(err, &unknown) || strings.Join(unknown.Near, " ") != near {
 			t.Errorf("for %q: %v, want it to suggest %q", name, err, near)
@@ -345,8 +364,8 @@ func TestChecksHaveUniqueValidNames(t *testing.T) {
 		t.Errorf("there are only %d checks", len(seen))
 	}
 	want := []string{
-		"scheduler/node-affinity-preferred", "scheduler/pod-affinity-preferred", "scheduler/topology-spread", "scheduler/scoring",
-		"controllers/daemonset-each-node", "services/proxy-ipvs",
+		"api/fips", "scheduler/node-affinity-preferred", "scheduler/pod-affinity-preferred", "scheduler/topology-spread", "scheduler/scoring",
+		"controllers/daemonset-each-node", "services/proxy-ipvs", "storage/locality", "scale/nodes", "scale/pods", "scale/memory",
 	}
 	if diff := cmp.Diff(want, skips); diff != "" {
 		t.Errorf("checks that may be skipped: %s", diff)

@@ -22,7 +22,7 @@ var nodeless = []string{
 	components + "/" + apiServer, components + "/" + controllerManager, components + "/" + scheduler,
 	"api/authentication", "api/authorization", "api/admission", "api/validation", "api/storage", "api/conflict", "api/watch",
 	"api/selectors", "api/patch", "api/custom-resource", "api/conversion",
-	"api/open-api", "api/apply-conflict", "api/bookmarks", "api/admission-policy", "api/webhooks",
+	"api/open-api", "api/apply-conflict", "api/bookmarks", "api/admission-policy", "api/webhooks", "api/fips",
 	"controllers/garbage-collection", "controllers/namespace-deletion", "controllers/quota", "controllers/certificates",
 }
 
@@ -33,8 +33,11 @@ var nodesFor = map[string]string{
 	"scheduler":   "Pods have to be placed",
 	"kubelet":     "kubelets run there",
 	"services":    "Services lead to Pods that run",
+	storageAddon:  "volumes are on their disks",
 	"metrics":     "there is nothing to measure without",
 	"controllers": "its Pods have to run",
+	"scale":       "hollow nodes are Pods",
+	own:           "its program may use Pods",
 }
 
 // withoutNodes skips the checks that need nodes.
@@ -47,7 +50,7 @@ func withoutNodes(checks []Check, try tryFunc) ([]Check, tryFunc) {
 	})
 }
 
-// withoutAddons skips the checks of addons that the cluster's release lacks, and those that need one.
+// withoutAddons skips the checks of addons that the cluster lacks, and those that need one.
 func withoutAddons(checks []Check, try tryFunc, missing []string) ([]Check, tryFunc) {
 	return skipping(checks, try, func(c Check) string {
 		needs := c.Needs
@@ -56,7 +59,7 @@ func withoutAddons(checks []Check, try tryFunc, missing []string) ([]Check, tryF
 		}
 		for _, name := range needs {
 			if slices.Contains(missing, name) {
-				return "needs " + name + ", which the cluster's release does not have"
+				return "needs " + name + ", which the cluster does not have"
 			}
 		}
 		return ""
