@@ -48,6 +48,7 @@ func (l *lane) join(t *testing.T) {
 	l.mu.Unlock()
 	t.Cleanup(func() {
 		t.Attr(processor, fmt.Sprintf("%.1f", spentBy(t.Name()).Seconds()))
+		t.Attr(free, fmt.Sprintf("%.1f", freeSpace()))
 		lanes.Delete(t.Name())
 		close(mine)
 	})
@@ -82,4 +83,14 @@ func joined(t *testing.T) *lane {
 const (
 	waited    = "waited"    // the seconds that its duration has from waiting for other tests
 	processor = "processor" // the seconds of processor time of the commands that it ran
+	free      = "free"      // the gigabytes of disk space that are left at its end
 )
+
+// freeSpace returns how many gigabytes of disk space are left where tests work, or 0 if that cannot be told.
+func freeSpace() float64 {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(workspace, &stat); err != nil {
+		return 0
+	}
+	return float64(stat.Bavail) * float64(stat.Bsize) / 1e9
+}

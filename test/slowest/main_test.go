@@ -29,25 +29,26 @@ func TestTableHasTheSlowestTestsFirst(t *testing.T) {
 --- PASS: TestPatient (61.25s)
 processor 12.5 (the release)
 === ATTR  TestSlow processor 3.0
+=== ATTR  TestSlow free 71.3
 processor 40.0 (a copy)
 ok  	example.test/a	72.000s`
 	var out strings.Builder
-	rows, processor, err := copyRows(strings.NewReader(said), &out)
+	rows, of, err := copyRows(strings.NewReader(said), &out)
 	if err != nil || out.String() != said {
 		t.Errorf("copied %q, %v", out.String(), err)
 	}
 	out.Reset()
-	if err := table(&out, rows, processor); err != nil {
+	if err := table(&out, rows, of); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
-  seconds processor  test
-     50.0       3.0  TestSlow FAIL
-     45.0            TestSlow/part
-      1.2            TestPatient
-      0.5            TestQuick
-               40.0  (a copy)
-               12.5  (the release)
+  seconds processor GB free  test
+     50.0       3.0    71.3  TestSlow FAIL
+     45.0                    TestSlow/part
+      1.2                    TestPatient
+      0.5                    TestQuick
+               40.0          (a copy)
+               12.5          (the release)
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
