@@ -224,7 +224,8 @@ func sameBytes(t *testing.T, ours, theirs string) {
 	}
 }
 
-// Both roads make the same bytes of modules that patches change, and of those that folders replace; Bazel does so by MODULE.bazel, too.
+// Both roads make the same bytes of modules that patches change, that are overridden, and that folders replace; Bazel does so by
+// MODULE.bazel, too.
 func TestBazelMakesWhatPatchesChange(t *testing.T) {
 	tr := bazelTree(t)
 	t.Cleanup(func() {
@@ -232,6 +233,7 @@ func TestBazelMakesWhatPatchesChange(t *testing.T) {
 			_ = command(tr.dir, nil, "git", args...).Run()
 		}
 	})
+	tr.override(t)
 	const module, folder, name = "github.com/x448/float16", "forks/float16", "kube-log-runner"
 	dir := strings.TrimSpace(run(t, tr.path("cmd"), nil, "go", "list", "-m", "-f", "{{.Dir}}", module).ok(t).stdout)
 	if err := os.MkdirAll(tr.path(path.Dir(folder)), 0o755); err != nil {
@@ -246,7 +248,7 @@ func TestBazelMakesWhatPatchesChange(t *testing.T) {
 
 	tr.slipway(t, "build", name).ok(t)
 	local := tr.path(hostBin(name))
-	if got := run(t, tr.dir, nil, local, "--help").stderr; !strings.HasPrefix(got, "a replaced module\na patched logger\n") {
+	if got := run(t, tr.dir, nil, local, "--help").stderr; !strings.HasPrefix(got, "a replaced module\na patched module\na patched logger\n") {
 		t.Errorf("it says %q", got)
 	}
 	tr.slipway(t, "build", "--road=bazel", name).ok(t)

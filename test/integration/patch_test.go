@@ -5,6 +5,7 @@ package integration
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,11 +18,14 @@ const (
 	loggerPatch    = "patches/0002-logger.patch"    // of a staging module
 )
 
-// writePatch makes a patch, as git format-patch does, that adds a line after the first one that begins with some text.
+// writePatch makes a patch, as git format-patch does, that adds a line after the first one that begins with some text. Patches in folders
+// are of the module that the folder is named for, others of Kubernetes.
 func (tr tree) writePatch(t *testing.T, name, repositoryPath, after, line string) {
 	t.Helper()
 	module, file := "k8s.io/kubernetes", repositoryPath
-	if rest, ok := strings.CutPrefix(repositoryPath, "staging/src/"); ok {
+	if dir := strings.TrimPrefix(path.Dir(name), "patches"); dir != "" {
+		module = dir[1:]
+	} else if rest, ok := strings.CutPrefix(repositoryPath, "staging/src/"); ok {
 		parts := strings.SplitN(rest, "/", 3)
 		module, file = parts[0]+"/"+parts[1], parts[2]
 	}
@@ -75,6 +79,14 @@ func (tr tree) patch(t *testing.T) {
 	tr.writePatch(t, schedulerPatch, "cmd/kube-scheduler/app/server.go", "func Run(ctx ", "\tprintln(\"a patched scheduler\")")
 	tr.writePatch(t, loggerPatch, "staging/src/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go", "func main() {",
 		"\tprintln(\"a patched logger\")")
+}
+
+// override raises a module that kube-log-runner links, and patches the new version.
+func (tr tree) override(t *testing.T) {
+	t.Helper()
+	const module = "github.com/fxamacker/cbor/v2"
+	tr.slipway(t, "override", module+"@v2.9.6", "--in", "cmd").ok(t)
+	tr.writePatch(t, "patches/"+module+"/0001-linked.patch", "bytestring.go", ")", "\nfunc init() { println(\"a patched module\") }")
 }
 
 // Patches are applied, and cost no more than what depends on them.
@@ -176,8 +188,13 @@ func TestDifferenceThatAPatchMakesIsNamed(t *testing.T) {
 // buildsPatchesInContainers requires that the container road, without network, makes the bytes of the local road of patched code.
 func (tr tree) buildsPatchesInContainers(t *testing.T) {
 	tr = tr.with(tr.stampEnv(t)...)
+	tr.override(t)
 	tr.patch(t)
 	tr.slipway(t, "build", "kube-log-runner", "--road=local").ok(t)
+	info := run(t, tr.dir, nil, "go", "version", "-m", hostBin("kube-log-runner")).ok(t).stdout
+	if !regexp.MustCompile(`cbor/v2\s+v2\.9\.6\n\s+=>\s+github\.com/fxamacker/cbor/v2\s+v2\.9\.6-patched\.`).MatchString(info) {
+		t.Errorf("go version -m does not name the override and its patch:\n%s", info)
+	}
 	byContainer := tr.with("ROAD=container")
 	byContainer.slipway(t, "build", "kube-log-runner").ok(t)
 	if got, want := tr.sum(t, dockerized+"/linux/"+hostArch+"/kube-log-runner"), tr.sum(t, hostBin("kube-log-runner")); got != want {
