@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/mechanism/atomicfile"
@@ -96,16 +95,12 @@ Times are days, which begin in UTC, or as in 2027-12-01T15:00:00Z.`,
 }
 
 func (t *trustChange) apply(c *cobra.Command, f *trust.File) error {
-	var empty error // such as the value of a variable that is not set: the key would stay valid
-	c.Flags().Visit(func(f *pflag.Flag) {
-		if f.Value.Type() == "string" && f.Value.String() == "" {
-			empty = badrequest.Mark(fmt.Errorf("--%s has no value", f.Name))
+	for _, name := range []string{"from", "until", "revoke", "since", "expires"} {
+		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" { // a variable that is not set: the key would stay valid
+			return badrequest.Mark(fmt.Errorf("--%s has no value", name))
 		}
-	})
-	switch {
-	case empty != nil:
-		return empty
-	case len(t.keys)+len(t.roots) == 0 && t.from+t.until+t.revoke+t.since+t.expires == "" && !c.Flags().Changed("threshold"):
+	}
+	if len(t.keys)+len(t.roots) == 0 && t.from+t.until+t.revoke+t.since+t.expires == "" && !c.Flags().Changed("threshold") {
 		return badrequest.Mark(errors.New("there is nothing to change: name a key by --key, or what else is to be set"))
 	}
 	if len(t.keys) == 0 && (t.from != "" || t.until != "" || t.revoke != "" || t.since != "") {
