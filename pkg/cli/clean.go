@@ -89,7 +89,7 @@ func (o commands) unsavedWork(ctx context.Context, root string) error {
 		unsaved = append(unsaved, fmt.Errorf("%s has changes that are not committed: commit them, or throw them away with slipway clean --force",
 			dir))
 	}
-	trees, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(lines.Folder), "*"))
+	trees, err := lines.Folders(root)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"time"
@@ -218,7 +217,7 @@ func (o commands) sayUp(s *cluster.State, request cluster.Options) error {
   %s get namespaces
 
 To remove it: %s
-`, s.Name, s.Version, quote(s.Kubeconfig()), quote(kubectl), commandFor("down", request.Name))
+`, s.Name, s.Version, session.Quote(s.Kubeconfig()), session.Quote(kubectl), commandFor("down", request.Name))
 	return err
 }
 
@@ -229,16 +228,6 @@ func commandFor(command, name string) string {
 	}
 	return "slipway cluster " + command + " --name " + name
 }
-
-// quote quotes a path for a shell.
-func quote(path string) string {
-	if plainWord.MatchString(path) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
 
 // clusterHints say what to do about the errors of package cluster.
 var clusterHints = []struct {

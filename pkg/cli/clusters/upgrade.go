@@ -67,7 +67,8 @@ func (o commands) clusterUpgradeLocked(ctx context.Context, request cluster.Upgr
 	})
 	switch {
 	case err != nil && began:
-		fmt.Fprintf(o.Err, "slipway: `%s --to %s` goes on where this one stopped\n", commandFor("upgrade", request.Name), quote(request.Tarballs))
+		fmt.Fprintf(o.Err, "slipway: `%s --to %s` goes on where this one stopped\n",
+			commandFor("upgrade", request.Name), session.Quote(request.Tarballs))
 		if shown {
 			return session.ShownError{Err: err}
 		}

@@ -37,7 +37,7 @@ func newInit(o commands) *cobra.Command {
 		Long: `init makes a folder with all that a distribution needs: thin mains (cmd), images, the list of what a release holds (release),
 files for make, and a go.mod with this version of slipway. There, make quick-release makes a release.
 
-The folder must not exist, or be empty but for a git repository. If it is in none, it becomes one, with a first commit.
+The folder must not exist, or be empty but for a git repository. If it is none, it becomes one, with a first commit.
 
 slipway is named in go.mod by the version that runs, or, if that was compiled in a checkout, by the checkout's folder.`,
 		Example: "  slipway init acme --module acme.example/kubernetes\n" +
@@ -126,12 +126,17 @@ func (o commands) init(ctx context.Context, dir string, run initRun) (err error)
 	if err := put(tmp, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "%s is a distribution of Kubernetes, with %s. Next: cd %s && make quick-release\n",
-		run.Name, session.Count(len(files), "file"), dir)
+	next := "cd " + session.Quote(dir) + " && "
+	if repository {
+		next += "git add --all && git commit && "
+	}
+	fmt.Fprintf(o.Out, "%s is a distribution of Kubernetes, with %s. Next: %smake quick-release\n",
+		run.Name, session.Count(len(files), "file"), next)
 	return nil
 }
 
-// isFree returns an error unless a folder does not exist, or is empty but for a repository. It reports whether it is in a repository.
+// isFree returns an error unless a folder does not exist, or is empty but for a repository. It reports whether it is the top of one: a
+// tree must be.
 func isFree(dir string) (repository bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -145,14 +150,7 @@ func isFree(dir string) (repository bool, err error) {
 	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
 		return false, badrequest.Mark(err)
 	}
-	for at := dir; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return true, nil
-		}
-		if at == filepath.Dir(at) {
-			return false, nil
-		}
-	}
+	return len(entries) > 0, nil
 }
 
 // thisSlipway returns how a distribution in dir names the slipway that runs: by its version, or by a folder of its sources.

@@ -422,7 +422,8 @@ func (r *lineRun) change(ctx context.Context, w *lines.Work, result *lineResult)
 			err = w.Leave(ctx)
 		}
 		if err == nil {
-			result.Note = fmt.Sprintf("%s; resolve it there and commit: slipway -C %s %s", where(found), r.relative(w.Dir), r.Resolve)
+			result.Note = fmt.Sprintf("%s; resolve it there and commit: slipway -C %s %s",
+				where(found), session.Quote(r.relative(w.Dir)), r.Resolve)
 			return
 		}
 	}

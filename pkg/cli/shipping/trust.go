@@ -95,6 +95,14 @@ Times are days, which begin in UTC, or as in 2027-12-01T15:00:00Z.`,
 }
 
 func (t *trustChange) apply(c *cobra.Command, f *trust.File) error {
+	for _, name := range []string{"from", "until", "revoke", "since", "expires"} {
+		if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" { // a variable that is not set: the key would stay valid
+			return badrequest.Mark(fmt.Errorf("--%s has no value", name))
+		}
+	}
+	if len(t.keys)+len(t.roots) == 0 && t.from+t.until+t.revoke+t.since+t.expires == "" && !c.Flags().Changed("threshold") {
+		return badrequest.Mark(errors.New("there is nothing to change: name a key by --key, or what else is to be set"))
+	}
 	if len(t.keys) == 0 && (t.from != "" || t.until != "" || t.revoke != "" || t.since != "") {
 		return badrequest.Mark(errors.New("name the key by --key"))
 	}

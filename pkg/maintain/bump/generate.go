@@ -16,11 +16,14 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/mod/modfile"
+
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/child"
 	"slipway.build/pkg/mechanism/tail"
 	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/folder"
+	"slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/stamp"
 )
 
@@ -58,13 +61,43 @@ func (p *preparation) generate(ctx context.Context) error {
 	child.Group(cmd) // with make's children, which would go on in the copy
 	cmd.Cancel = func() error { return child.SignalGroup(cmd, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	if err := child.Run(cmd, syscall.SIGTERM, nil); err != nil {
+	if err := p.withFolders(func() error { return child.Run(cmd, syscall.SIGTERM, nil) }); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return out.Explain(fmt.Errorf("generate files in the new tree: %w", err))
 	}
 	return nil
+}
+
+// withFolders calls f while the copy's go.mod names folders outside of the tree, such as that of slipway, by absolute paths: from the copy,
+// relative ones lead elsewhere.
+func (p *preparation) withFolders(f func() error) (err error) {
+	m, err := module.Load(copyDir(p.Root), ".")
+	if errors.Is(err, fs.ErrNotExist) || err == nil && m.FolderOutside() == "" {
+		return f()
+	}
+	if err != nil {
+		return err
+	}
+	original, err := os.ReadFile(p.file("go.mod"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.write("go.mod", original)) }()
+	if err := p.editGoMod(".", func(m *modfile.File) error {
+		for _, r := range slices.Clone(m.Replace) {
+			if dir := filepath.FromSlash(r.New.Path); r.New.Version == "" && !filepath.IsAbs(dir) && !filepath.IsLocal(dir) {
+				if err := m.AddReplace(r.Old.Path, r.Old.Version, filepath.Join(p.Root, dir), ""); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return f()
 }
 
 // history lists the documents in which versions stay: they give measurements or examples of a certain version.

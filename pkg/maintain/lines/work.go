@@ -329,9 +329,24 @@ func (w *Work) Done(ctx context.Context) error {
 	return os.Remove(w.mark())
 }
 
+// Folders returns the folders of the lines' work trees below root.
+func Folders(root string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(Folder)))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var dirs []string
+	for _, e := range entries {
+		if e.IsDir() && e.Name() != filepath.Base(State) {
+			dirs = append(dirs, filepath.Join(root, filepath.FromSlash(Folder), e.Name()))
+		}
+	}
+	return dirs, nil
+}
+
 // Unfinished returns the folders of the work trees below root with changes that are not committed.
 func Unfinished(ctx context.Context, root string, getenv func(string) string) ([]string, error) {
-	dirs, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(Folder), "*"))
+	dirs, err := Folders(root)
 	if err != nil {
 		return nil, err
 	}

@@ -251,13 +251,14 @@ func (w *Workspace) upstream(ctx context.Context, patches []*patch.Patch) (*sour
 
 // UnsavedWork returns the work in copies below Copies that is in no patch.
 func UnsavedWork(ctx context.Context, root string) ([]*UnsavedError, error) {
-	records, err := filepath.Glob(recordFile(filepath.Join(root, filepath.FromSlash(Copies), "*")))
+	copies := filepath.Join(root, filepath.FromSlash(Copies))
+	records, err := fs.Glob(os.DirFS(copies), filepath.ToSlash(recordFile("*")))
 	if err != nil {
 		return nil, err
 	}
 	var found []*UnsavedError
 	for _, file := range records {
-		dir := filepath.Dir(filepath.Dir(file))
+		dir := filepath.Join(copies, filepath.FromSlash(path.Dir(path.Dir(file))))
 		if strings.HasPrefix(filepath.Base(dir), ".") {
 			continue // an incomplete copy of a killed run
 		}

@@ -405,3 +405,18 @@ func TestUnderAnEmbargoNoProxyIsAsked(t *testing.T) {
 		})
 	}
 }
+
+func TestSumsAreReadInAnyFolder(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "a [b] *")
+	want := filepath.Join(root, "cmd", "go.sum")
+	for _, name := range []string{want, filepath.Join(root, "_output", "x", "go.sum")} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o777), os.WriteFile(name, nil, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := SumFiles(root)
+	if diff := cmp.Diff([]string{want}, got); err != nil || diff != "" {
+		t.Errorf("%v; -want +got:\n%s", err, diff)
+	}
+}

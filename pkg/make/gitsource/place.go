@@ -102,13 +102,13 @@ func Taken(root, version string) ([]module.Pinned, error) {
 func SumFiles(root string) ([]string, error) {
 	var found []string
 	for _, pattern := range []string{"*/go.sum", "*/*/go.sum", "*/*/*/go.sum"} {
-		files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		files, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range files {
-			if at, err := filepath.Rel(root, name); err == nil && !strings.HasPrefix(at, "_") { // what is made of the tree
-				found = append(found, name)
+			if !strings.HasPrefix(name, "_") { // what is made of the tree
+				found = append(found, filepath.Join(root, filepath.FromSlash(name)))
 			}
 		}
 	}

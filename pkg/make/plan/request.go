@@ -3,7 +3,9 @@ package plan
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"io/fs"
+	"os"
+	"path"
 	"slices"
 	"strings"
 
@@ -108,13 +110,13 @@ func Generate(ctx context.Context, p *project.Project) (*Plan, error) {
 		return nil, err
 	}
 	r := newResolver(p, Request{})
-	found, err := filepath.Glob(p.Abs("*/go.mod"))
+	found, err := fs.Glob(os.DirFS(p.Root), "*/go.mod")
 	if err != nil {
 		return nil, err
 	}
 	r.generate(p.Catalog.Module)
 	for _, file := range found {
-		r.generate(filepath.Base(filepath.Dir(file)))
+		r.generate(path.Dir(file))
 	}
 	return r.plan(func(target.Target) bool { return true })
 }

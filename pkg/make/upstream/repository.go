@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -107,13 +108,13 @@ func OpenLinked(ctx context.Context, g Go, root, folder, modulePath string) (*Re
 
 // Projects lists the projects that a tree may patch: Kubernetes, and the folders below images/ with a go.mod.
 func Projects(root string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(root, "images", "*", "go.mod"))
+	files, err := fs.Glob(os.DirFS(root), "images/*/go.mod")
 	if err != nil {
 		return nil, err
 	}
 	list := []string{Kubernetes}
 	for _, file := range files {
-		list = append(list, filepath.Base(filepath.Dir(file)))
+		list = append(list, path.Base(path.Dir(file)))
 	}
 	return list, nil
 }

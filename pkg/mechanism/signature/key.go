@@ -186,7 +186,7 @@ func ParsePublic(data []byte) (PublicKey, error) {
 		return PublicKey{}, err
 	}
 	if block.Type != publicType {
-		return PublicKey{}, fmt.Errorf("it holds a %s, not a public key", strings.ToLower(block.Type))
+		return PublicKey{}, fmt.Errorf("what it holds is no public key: %s", strings.ToLower(block.Type))
 	}
 	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {

@@ -283,7 +283,7 @@ func TestKeysThatCannotBeUsedAreRefused(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, tt.want)
 		}
 	}
-	if _, err := ReadPublic(t.Context(), write(t, "key.pub", data, 0o600)); err == nil || !strings.Contains(err.Error(), "not a public key") {
+	if _, err := ReadPublic(t.Context(), write(t, "key.pub", data, 0o600)); err == nil || !strings.Contains(err.Error(), "no public key") {
 		t.Errorf("a private key as a public one: %v", err)
 	}
 }
