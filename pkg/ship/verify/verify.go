@@ -303,8 +303,15 @@ func (c *content) contents(ctx context.Context, names []string) (*Report, error)
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	if len(names) == 0 {
+		published, err := c.published(ctx, report)
+		if err != nil {
+			return nil, err
+		}
+		report.Files = append(report.Files, published...)
+	}
 	if dir, ok := c.place.(folder); ok && len(names) == 0 {
-		strangers, err := c.strangers(string(dir), checks)
+		strangers, err := c.strangers(string(dir), report.Files)
 		if err != nil {
 			return nil, err
 		}
@@ -370,7 +377,7 @@ func differs(a release.Artifact, size int64) File {
 }
 
 // strangers returns the files in the folder that are neither checked, nor the description, nor signatures.
-func (c *content) strangers(dir string, checked []release.Artifact) ([]File, error) {
+func (c *content) strangers(dir string, checked []File) ([]File, error) {
 	known := map[string]bool{release.File: true}
 	for _, name := range release.Signatures() {
 		known[name] = true
@@ -378,8 +385,8 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 	for _, name := range sign.Names(c.release) {
 		known[name] = true
 	}
-	for _, a := range checked {
-		known[a.Path] = true
+	for _, f := range checked {
+		known[f.Path] = true
 	}
 	var found []File
 	rebuilds := 0
