@@ -14,6 +14,7 @@ import (
 	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/ship/publish"
+	"slipway.build/pkg/ship/site"
 	"slipway.build/pkg/ship/verify"
 )
 
@@ -142,7 +143,7 @@ func writePublication(w io.Writer, p *publish.Publication, dryRun bool) error {
 			return
 		}
 		all.files, all.bytes = all.files+1, all.bytes+size
-		group := groupOf(name)
+		group := groupOf(strings.TrimPrefix(name, site.Folder(p.Version)+"/"))
 		if rows[group] == nil {
 			rows[group] = &row{}
 			order = append(order, group)
@@ -156,7 +157,7 @@ func writePublication(w io.Writer, p *publish.Publication, dryRun bool) error {
 	for _, page := range p.Pages {
 		count(page.Path, page.Size, page.State)
 	}
-	err := session.WriteTable(w, verb+"\tfiles\tsize", func(line func(...string)) {
+	err := session.WriteTable(w, verb+" below "+site.Folder(p.Version)+"\tfiles\tsize", func(line func(...string)) {
 		for _, group := range order {
 			line(group, fmt.Sprint(rows[group].files), console.Size(rows[group].bytes))
 		}
@@ -179,16 +180,16 @@ func writePublication(w io.Writer, p *publish.Publication, dryRun bool) error {
 	return err
 }
 
-// groupOf returns the name of the row in which a file is shown: of many small ones, together.
+// groupOf returns the name of the row in which a file of a release's folder is shown: of many small ones, together.
 func groupOf(name string) string {
-	parts := strings.SplitN(name, "/", 4) // release, the version, a folder or file, the rest
-	if ext := path.Ext(name); ext == ".sha256" || ext == ".sha512" {
-		return path.Join(parts[0], parts[1], "….sha256, .sha512")
+	dir, _, below := strings.Cut(name, "/")
+	switch ext := path.Ext(name); {
+	case ext == ".sha256" || ext == ".sha512":
+		return "*.sha256, *.sha512"
+	case below && dir != "bin":
+		return dir + "/"
 	}
-	if len(parts) < 4 || parts[2] == "bin" {
-		return name
-	}
-	return path.Join(parts[:3]...) + "/"
+	return name
 }
 
 func markerLine(m publish.Marker, dryRun bool) string {

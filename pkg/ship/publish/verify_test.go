@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/ship/site"
 	"slipway.build/pkg/ship/verify"
 )
 
@@ -28,7 +29,7 @@ func TestWrongFilesOfASiteAreNamed(t *testing.T) {
 			want: []verify.File{{Path: "bin/linux/amd64/kubectl.sha256", Status: verify.Short}}},
 		{file: "images.txt", content: "evil.example/pause:3.10.2\n", want: []verify.File{{Path: "images.txt", Status: verify.Short}}},
 		{file: "bin/linux/amd64/kubelet", want: []verify.File{{Path: "bin/linux/amd64/kubelet", Status: verify.Missing}}},
-		{file: "index.html", content: "<title>Release v1.37.0&#43;acme.1</title>evil", want: []verify.File{{Path: "index.html", Status: verify.Changed}}},
+		{file: "index.html", content: site.Generator + "evil", want: []verify.File{{Path: "index.html", Status: verify.Changed}}},
 		{file: "bin/linux/amd64/kube-evil", content: "evil", unlisted: true,
 			want: []verify.File{{Path: "bin/linux/amd64/kube-evil", Status: verify.Stranger}}},
 		{file: "index.html", content: "a list of files", unlisted: true, want: []verify.File{{Path: "index.html", Status: verify.Changed}}},

@@ -147,10 +147,8 @@ var page string
 
 var index = template.Must(template.New(Index).Parse(page))
 
-// Title returns the element of the page about a release by which it is known.
-func Title(r *release.Release) string {
-	return "<title>Release " + template.HTMLEscapeString(r.Version) + "</title>"
-}
+// Generator is an element of each page, which says that it is one.
+const Generator = `<meta name="generator" content="slipway">`
 
 // IndexPage returns the page about a release. Reason says why it was withdrawn, or is "".
 func IndexPage(r *release.Release, reason string) ([]byte, error) {

@@ -76,7 +76,7 @@ func (c *content) pages(ctx context.Context, report *Report) ([]File, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if _, isFolder := c.place.(folder); !isFolder && !bytes.Contains(index, []byte(site.Title(c.release))) {
+	if _, isFolder := c.place.(folder); !isFolder && !bytes.Contains(index, []byte(site.Generator)) {
 		hasIndex = false // servers answer with a list of the files if there is none
 	}
 	if !hasIndex {
