@@ -14,6 +14,6 @@ type commands struct{ *session.Session }
 // New returns the subcommands.
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
-	return []*cobra.Command{newSign(o), newVerify(o), newKeys(o), newTrust(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o), newPublish(o),
-		newWithdraw(o)}
+	return []*cobra.Command{newSign(o), newVerify(o), newKeys(o), newTrust(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o),
+		newPublish(o), newWithdraw(o)}
 }

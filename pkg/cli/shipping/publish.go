@@ -25,12 +25,12 @@ func newPublish(o commands) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "publish [folder]",
 		Short: "Publish a signed release to a folder that a web server serves",
-		Long: `publish verifies the signed release in a folder (default: the tree's _output/release-tars), and puts it into another folder, for any web
-server: release/VERSION/ below --to has the release's files unchanged, its programs as bin/OS/ARCH/NAME with their digests, a page, and
-kubeadm.yaml and images.txt with the names of the images. slipway verify accepts that folder and its URL.
+		Long: `publish verifies the signed release in a folder (default: the tree's _output/release-tars), and puts it into another
+folder, for any web server: release/VERSION/ below --to has the release's files unchanged, its programs as bin/OS/ARCH/NAME with their
+digests, a page, and kubeadm.yaml and images.txt with the names of the images. slipway verify accepts that folder and its URL.
 
-Then markers name the version as upstream's do: release/stable.txt, stable-1.txt and stable-1.37.txt, and latest.txt and so on for
-candidates, too. A marker never goes back to an older version: +acme.10 is newer than +acme.9.
+Then markers name the version as upstream's do: release/stable.txt, stable-1.txt and stable-1.37.txt, and latest.txt and so on, which
+name candidates, too. A marker never goes back to an older version: +acme.10 is newer than +acme.9.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
@@ -81,8 +81,8 @@ func newWithdraw(o commands) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "withdraw version",
 		Short: "Say that nobody should use a published release any more",
-		Long: `withdraw lets the markers that name a version, such as release/stable.txt, name the newest one that is not withdrawn. The files of the
-version stay, for those who have pinned it. Its page says why it was withdrawn, and slipway verify says so, too.`,
+		Long: `withdraw lets the markers that name a version, such as release/stable.txt, name the newest one that is not withdrawn. The files
+of the version stay, for those who have pinned it. Its page says why it was withdrawn, and slipway verify says so, too.`,
 		Example: `  slipway withdraw v1.37.2+acme.1 --to file:///srv/k8s --reason "kubelets leak memory" --dry-run`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -351,7 +351,8 @@ func TestWithdrawnVersionStaysAndIsNotMarked(t *testing.T) {
 		t.Errorf("published again: %+v, %v", p, err)
 	}
 	// Nor is it published elsewhere from there.
-	if _, err := Accept(t.Context(), at, o.want(), "", time.Now()); err == nil || !strings.Contains(err.Error(), "was withdrawn: it <leaks>") {
+	_, err = Accept(t.Context(), at, o.want(), "", time.Now())
+	if err == nil || !strings.Contains(err.Error(), "was withdrawn: it <leaks>") {
 		t.Errorf("published from there: %v", err)
 	}
 	if err := withdraw("v1.37.0+acme.3", "no"); err == nil || !strings.Contains(err.Error(), `unknown version "v1.37.0+acme.3"`) {
@@ -376,15 +377,17 @@ func TestReleaseThatMustNotBePublished(t *testing.T) {
 		by      owner
 		want    string
 	}{
-		"altered":          {version: "v1.37.0", harm: "kubernetes-client-linux-amd64.tar.gz", by: o, want: "it differs from its release.json"},
+		"altered": {version: "v1.37.0", harm: "kubernetes-client-linux-amd64.tar.gz", by: o,
+			want: "it differs from its release.json"},
 		"of other sums":    {version: "v1.37.0", harm: "SHA256SUMS.sigstore.json", by: o, want: "a signature is missing or wrong"},
 		"of another owner": {version: "v1.37.0", by: newOwner(t), want: "a signature is missing or wrong"},
 		"dirty":            {version: "v1.37.0+acme.1.dirty", by: o, want: "changes that are in no commit"},
-		"dirty tree":       {version: "v1.37.0", by: o, change: func(r *release.Release) { r.TreeState = "dirty" }, want: "changes that are in no commit"},
-		"no version":       {version: "1.37", by: o, want: `its version is "1.37", and not one like`},
-		"way up":           {version: "v1.37.0+../../x", by: o, want: "and not one like"},
-		"under embargo":    {version: "v1.37.0", by: o, change: func(r *release.Release) { r.Embargo = noon.Add(1) }, want: "under embargo until"},
-		"bad candidate":    {version: "v1.37.0+rc.1", by: o, want: "a candidate must come before its release"},
+		"dirty tree": {version: "v1.37.0", by: o, change: func(r *release.Release) { r.TreeState = "dirty" },
+			want: "changes that are in no commit"},
+		"no version":    {version: "1.37", by: o, want: `its version is "1.37", and not one like`},
+		"way up":        {version: "v1.37.0+../../x", by: o, want: "and not one like"},
+		"under embargo": {version: "v1.37.0", by: o, change: func(r *release.Release) { r.Embargo = noon.Add(1) }, want: "under embargo until"},
+		"bad candidate": {version: "v1.37.0+rc.1", by: o, want: "a candidate must come before its release"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -413,7 +416,8 @@ func TestOtherContentStopsEverything(t *testing.T) {
 	write(t, to, "release/v1.37.0/bin/linux/amd64/kubectl", []byte("another"))
 	before := contents(t, to)
 	_, err := o.plan(t, from, to)
-	if _, ok := errors.AsType[*ConflictError](err); !ok || !strings.Contains(err.Error(), "another content in release/v1.37.0/bin/linux/amd64/kubectl:") {
+	want := "another content in release/v1.37.0/bin/linux/amd64/kubectl:"
+	if _, ok := errors.AsType[*ConflictError](err); !ok || !strings.Contains(err.Error(), want) {
 		t.Errorf("the error is %v", err)
 	}
 	if diff := cmp.Diff(before, contents(t, to)); diff != "" {
@@ -476,7 +480,8 @@ func TestImageRepositoryOfASite(t *testing.T) {
 	if unchecked != 2 {
 		t.Errorf("%d files are not checked, want 2", unchecked)
 	}
-	if _, err := o.plan(t, from, to); err == nil || !strings.Contains(err.Error(), "another content in release/v1.37.0/images.txt and 1 more") {
+	want := "another content in release/v1.37.0/images.txt and 1 more"
+	if _, err := o.plan(t, from, to); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("with another repository: %v", err)
 	}
 	if _, err := Accept(t.Context(), from, o.want(), "k8s", time.Now()); err == nil {

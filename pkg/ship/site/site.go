@@ -40,7 +40,7 @@ const (
 	Images    = "images.txt"
 	Index     = "index.html"
 	Withdrawn = "withdrawn.txt"
-	programs  = "bin"
+	Programs  = "bin" // a folder
 )
 
 // MaxReason is the size, in bytes, of the largest withdrawn.txt.
@@ -112,7 +112,7 @@ func Files(r *release.Release, repository string) ([]File, error) {
 		case a.Path != "" && (a.Kind == release.Tarball || a.Kind == release.Inputs):
 			err = digests(a.Path, a)
 		case isProgram(a) && held[a.Name]:
-			name := path.Join(programs, a.Name)
+			name := path.Join(Programs, a.Name)
 			if err = add(File{Path: name, Size: a.Size, Digest: checksum.Digest{SHA256: a.SHA256, SHA512: a.SHA512}, Program: a}); err == nil {
 				err = digests(name, a)
 			}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -14,6 +16,34 @@ import (
 	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/ship/site"
 )
+
+// Split returns the folder of the release that a file is of, by its slash-separated path, and the file's path in there. Published programs
+// are in folders of their own.
+func Split(file string) (dir, name string) {
+	dir, name = path.Split(file)
+	if parts := strings.Split(path.Clean(dir), "/"); len(parts) >= 3 && parts[len(parts)-3] == site.Programs {
+		name = path.Join(append(parts[len(parts)-3:], name)...)
+		dir = strings.Join(parts[:len(parts)-3], "/") + "/"
+	}
+	return path.Clean(dir), name
+}
+
+// programs returns the published programs of some paths, as files.
+func (c *content) programs(names []string) []release.Artifact {
+	derived, err := site.Files(c.release, "")
+	if err != nil {
+		return nil // it cannot be published
+	}
+	var found []release.Artifact
+	for _, d := range derived {
+		if d.Content == nil && slices.Contains(names, d.Path) {
+			program := d.Program
+			program.Path = d.Path
+			found = append(found, program)
+		}
+	}
+	return found
+}
 
 // published checks what a published release has besides its own files: all of it follows from release.json. It returns nothing of a release
 // that is not published.

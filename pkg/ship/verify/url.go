@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -30,8 +29,8 @@ func URL(ctx context.Context, address string, want Want) (*Report, error) {
 		at.base = u
 		return whole(ctx, at, want)
 	}
-	name := path.Base(u.Path)
-	at.base = u.JoinPath("..")
+	_, name := Split(u.Path)
+	at.base = u.JoinPath(strings.Repeat("../", 1+strings.Count(name, "/")))
 	at.base.Path = strings.TrimSuffix(at.base.Path, "/") + "/"
 	return one(ctx, at, name, want)
 }
