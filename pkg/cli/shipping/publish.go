@@ -121,7 +121,7 @@ func openTarget(to string) (publish.Channel, error) {
 func (o commands) send(ctx context.Context, p *publish.Publication, dryRun bool) error {
 	if !dryRun {
 		if err := p.Send(ctx, func() { o.Say("waiting for somebody else who writes to " + p.Target) }); err != nil {
-			return fmt.Errorf("%s has only a part of %s: %w: mend that, and the same command continues", p.Target, p.Version, err)
+			return fmt.Errorf("not all of %s is at %s: %w: mend that, and run the same command again", p.Version, p.Target, err)
 		}
 	}
 	return o.Answer(p, func(w io.Writer) error { return writePublication(w, p, dryRun) })

@@ -1,7 +1,8 @@
 // Package site is the layout of published releases, as upstream's download server has it: release/VERSION/ holds a release's folder
 // unchanged, and beside its files what people fetch alone or read.
 //
-// All of that follows from release.json. So whoever trusts a release.json can check the rest, and nobody has to sign it:
+// All of that follows from release.json. So whoever trusts a release.json can check the rest, and nobody has to sign it. This is why the
+// content of these files must not change with versions of slipway; the page has a number for its form.
 //
 //	bin/OS/ARCH/NAME             a program that tarballs hold
 //	NAME.sha256, NAME.sha512     digests of programs and tarballs, in hex and without a newline
@@ -71,7 +72,8 @@ func Files(r *release.Release, repository string) ([]File, error) {
 	var files []File
 	seen := map[string]bool{}
 	add := func(f File) error {
-		if !fs.ValidPath(f.Path) || strings.Contains(f.Path, `\`) {
+		isBelow := f.Content != nil || strings.HasPrefix(f.Path, Programs+"/")
+		if !isBelow || !fs.ValidPath(f.Path) || strings.Contains(f.Path, `\`) {
 			return fmt.Errorf("release %s: %q leads out of its folder", r.Version, f.Path)
 		}
 		if seen[f.Path] {
@@ -147,8 +149,11 @@ var page string
 
 var index = template.Must(template.New(Index).Parse(page))
 
-// Generator is an element of each page, which says that it is one.
-const Generator = `<meta name="generator" content="slipway">`
+// Generator is an element of each page, which says that it is one, and of which form. AnyGenerator is how it begins in pages of all forms.
+const (
+	Generator    = AnyGenerator + `1">`
+	AnyGenerator = `<meta name="generator" content="slipway page `
+)
 
 // IndexPage returns the page about a release. Reason says why it was withdrawn, or is "".
 func IndexPage(r *release.Release, reason string) ([]byte, error) {

@@ -106,10 +106,9 @@ func (c *content) pages(ctx context.Context, report *Report) ([]File, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	if _, isFolder := c.place.(folder); !isFolder && !bytes.Contains(index, []byte(site.Generator)) {
-		hasIndex = false // servers answer with a list of the files if there is none
-	}
-	if !hasIndex {
+	_, isFolder := c.place.(folder)
+	known := bytes.Contains(index, []byte(site.AnyGenerator))
+	if !hasIndex || !isFolder && !known { // servers answer with a list of the files if there is none
 		return files, nil
 	}
 	f := File{site.Index, Changed, "is not what follows from " + release.File}
@@ -117,6 +116,9 @@ func (c *content) pages(ctx context.Context, report *Report) ([]File, error) {
 		if page, err := site.IndexPage(c.release, why); err == nil && bytes.Equal(page, index) {
 			f = File{site.Index, OK, ""}
 		}
+	}
+	if known && !bytes.Contains(index, []byte(site.Generator)) {
+		f = File{site.Index, Unchecked, "its form is that of another version of slipway"}
 	}
 	return append(files, f), nil
 }
