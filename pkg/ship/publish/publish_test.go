@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -317,8 +318,12 @@ func TestWithdrawnVersionStaysAndIsNotMarked(t *testing.T) {
 		}
 		return p.Send(t.Context(), func() {})
 	}
-	if _, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it <leaks>"); err != nil {
+	planned, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it <leaks>")
+	if err != nil {
 		t.Fatal(err)
+	}
+	if first := planned.Pages[0].Path; filepath.Base(first) != "withdrawn.txt" { // readers read the page before it
+		t.Errorf("%s is sent first", first)
 	}
 	if diff := cmp.Diff(before, contents(t, to)); diff != "" {
 		t.Errorf("a plan wrote:\n%s", diff)
@@ -422,6 +427,30 @@ func TestOtherContentStopsEverything(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, contents(t, to)); diff != "" {
 		t.Errorf("it wrote:\n%s", diff)
+	}
+}
+
+func TestFolderKeepsWhatExists(t *testing.T) {
+	t.Parallel()
+	f := folder(t.TempDir())
+	write(t, string(f), "old", []byte("old"))
+	err := f.Locked(t.Context(), func() {}, func() error {
+		put := f.Put(t.Context(), "old", func(w io.Writer) error {
+			_, err := io.WriteString(w, "new")
+			return err
+		})
+		if !errors.Is(put, fs.ErrExist) {
+			t.Errorf("put: %v", put)
+		}
+		for _, was := range [][]byte{nil, []byte("older")} {
+			if err := f.Replace(t.Context(), "old", was, []byte("new")); !errors.Is(err, ErrChanged) {
+				t.Errorf("replace what was %q: %v", was, err)
+			}
+		}
+		return nil
+	})
+	if data, failed := f.Read(t.Context(), "old"); err != nil || failed != nil || string(data) != "old" {
+		t.Errorf("it is %q, %v, %v", data, err, failed)
 	}
 }
 
