@@ -1,4 +1,4 @@
-// Package shipping has the subcommands about a release that is there: sign, verify, compare, rebuild, ask about.
+// Package shipping has the subcommands about a release that is there: sign, verify, compare, rebuild, publish, ask about.
 //
 // What must never be in here: how a release is signed, verified or compared.
 package shipping
@@ -14,5 +14,6 @@ type commands struct{ *session.Session }
 // New returns the subcommands.
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
-	return []*cobra.Command{newSign(o), newVerify(o), newKeys(o), newTrust(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o)}
+	return []*cobra.Command{newSign(o), newVerify(o), newKeys(o), newTrust(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o),
+		newPublish(o), newWithdraw(o)}
 }

@@ -33,8 +33,9 @@ func newVerify(o commands) *cobra.Command {
 about them with what follows from it. It lists files that are missing, changed, cut short, or not of this release, such as a
 tarball of an earlier request. If there are any, the exit code is 1. Nothing is unpacked or run.
 
-A file is compared with the release.json beside it, and a kubernetes-inputs.tar without one with the sums in it. A URL is that of a
-folder, with a final slash, or of a file in one; it is read once and not kept. An image is in a registry, or in an OCI image layout.
+A file is compared with the release.json beside it, a published program, bin/OS/ARCH/NAME, with the one beside bin, and a
+kubernetes-inputs.tar without one with the sums in it. A URL is that of a folder, with a final slash, or of a file in one; it is read
+once and not kept. An image is in a registry, or in an OCI image layout.
 
 With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
 image its signature and provenance, for the index and for each platform. Of several keys, any is enough, or as many as --threshold
@@ -182,12 +183,13 @@ func (o commands) verify(ctx context.Context, args []string, want verify.Want) (
 		}
 		return []*verify.Report{report}, err
 	}
-	described, err := release.Read(filepath.Dir(dir))
+	home, name := verify.Split(filepath.ToSlash(dir))
+	described, err := release.Read(filepath.FromSlash(home))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err == nil {
-		if _, ok := described.Artifact(filepath.Base(dir)); ok {
+		if _, ok := described.Artifact(name); ok || name != path.Base(name) {
 			return one(verify.One(ctx, dir, want))
 		}
 	}

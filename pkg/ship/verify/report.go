@@ -38,6 +38,7 @@ type Report struct {
 	Signature Signature `json:"signature,omitempty"` // of a whole folder
 	Keys      []string  `json:"keys,omitempty"`      // whose signatures it has, of those that count, as their hints in bundles
 	Problem   string    `json:"problem,omitempty"`   // why it is not the release that was wanted
+	Withdrawn string    `json:"withdrawn,omitempty"` // why nobody should use it any more, as the place says that it was published to
 	Files     []File    `json:"files"`               // by path
 
 	Rebuilders []string `json:"rebuilders,omitempty"` // hints of the wanted keys whose owners have made it again
@@ -136,6 +137,9 @@ func (r *Report) Text(w io.Writer) error {
 		if n == 1 {
 			sum = strings.TrimSuffix(sum, "owners of 1 keys") + "owner of 1 key"
 		}
+	}
+	if r.Withdrawn != "" {
+		sum += fmt.Sprintf("; withdrawn: %q", r.Withdrawn)
 	}
 	if r.Problem != "" {
 		sum += "; but " + r.Problem

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -25,13 +24,13 @@ func URL(ctx context.Context, address string, want Want) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := &site{client: &http.Client{}, wait: time.Second}
+	at := &webServer{client: &http.Client{}, wait: time.Second}
 	if strings.HasSuffix(u.Path, "/") || u.Path == "" {
 		at.base = u
 		return whole(ctx, at, want)
 	}
-	name := path.Base(u.Path)
-	at.base = u.JoinPath("..")
+	_, name := Split(u.Path)
+	at.base = u.JoinPath(strings.Repeat("../", 1+strings.Count(name, "/")))
 	at.base.Path = strings.TrimSuffix(at.base.Path, "/") + "/"
 	return one(ctx, at, name, want)
 }
@@ -49,8 +48,8 @@ func siteURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// A site is a place on a web server.
-type site struct {
+// A webServer is a place.
+type webServer struct {
 	base   *url.URL
 	client *http.Client
 	wait   time.Duration // before the first attempt to resume; twice as long before each further one
@@ -62,21 +61,21 @@ const attempts = 5
 // stall is how long a server may send nothing.
 const stall = time.Minute
 
-func (s *site) String() string          { return tail.Redact(s.base.String()) }
-func (s *site) name(file string) string { return tail.Redact(s.base.JoinPath(file).String()) }
+func (s *webServer) String() string          { return tail.Redact(s.base.String()) }
+func (s *webServer) name(file string) string { return tail.Redact(s.base.JoinPath(file).String()) }
 
-func (s *site) open(ctx context.Context, file string) (io.ReadCloser, int64, error) {
+func (s *webServer) open(ctx context.Context, file string) (io.ReadCloser, int64, error) {
 	u := s.base.JoinPath(strings.Split(file, "/")...).String()
-	d := &download{site: s, ctx: ctx, url: u, name: tail.Redact(u)}
+	d := &download{webServer: s, ctx: ctx, url: u, name: tail.Redact(u)}
 	if err := d.resume(); err != nil {
 		return nil, 0, err
 	}
 	return d, d.version.size, nil
 }
 
-// A download is a file of a site. If the connection breaks, it asks for the rest.
+// A download is a file of a server. If the connection breaks, it asks for the rest.
 type download struct {
-	*site
+	*webServer
 	ctx     context.Context
 	url     string
 	name    string // for people
@@ -227,7 +226,7 @@ func Fetch(ctx context.Context, address, file, to string, limit int64) error {
 	if err != nil {
 		return err
 	}
-	at := &site{base: u, client: &http.Client{}, wait: time.Second}
+	at := &webServer{base: u, client: &http.Client{}, wait: time.Second}
 	from, _, err := at.open(ctx, file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", at.name(file), err)

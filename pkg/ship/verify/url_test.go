@@ -18,7 +18,7 @@ import (
 )
 
 // serve serves a folder. Each answer is given to change first, which may answer itself.
-func serve(t *testing.T, dir string, change func(w http.ResponseWriter, r *http.Request) bool) *site {
+func serve(t *testing.T, dir string, change func(w http.ResponseWriter, r *http.Request) bool) *webServer {
 	t.Helper()
 	files := http.FileServerFS(os.DirFS(dir))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func serve(t *testing.T, dir string, change func(w http.ResponseWriter, r *http.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &site{base: base, client: server.Client(), wait: time.Millisecond}
+	return &webServer{base: base, client: server.Client(), wait: time.Millisecond}
 }
 
 func TestReleaseOnAWebServer(t *testing.T) {
@@ -171,7 +171,7 @@ func (b *slowBody) Close() error { return nil }
 func fetched(t *testing.T, answer func(request int, r *http.Request) *http.Response) (string, error) {
 	t.Helper()
 	requests := 0
-	at := &site{base: &url.URL{Scheme: "http", User: url.UserPassword("me", "p@ss"), Host: "example.com", Path: "/"},
+	at := &webServer{base: &url.URL{Scheme: "http", User: url.UserPassword("me", "p@ss"), Host: "example.com", Path: "/"},
 		wait: time.Second, client: &http.Client{
 			Transport: answering(func(r *http.Request) *http.Response {
 				requests++

@@ -98,7 +98,8 @@ func Contents(ctx context.Context, dir string) (*Report, error) {
 
 // One is like Folder, but checks a single file of a release, by its path. Others need not be there, except for the description.
 func One(ctx context.Context, file string, want Want) (*Report, error) {
-	return one(ctx, folder(filepath.Dir(file)), filepath.Base(file), want)
+	dir, name := Split(filepath.ToSlash(file))
+	return one(ctx, folder(filepath.FromSlash(dir)), name, want)
 }
 
 // Files is like Folder, but checks only the named artifacts, which must be files of the release. The others need not exist.
@@ -180,7 +181,7 @@ func one(ctx context.Context, at place, name string, want Want) (*Report, error)
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := c.release.Artifact(name); !ok || a.Path == "" {
+	if len(c.artifacts([]string{name})) == 0 {
 		return nil, fmt.Errorf("%s is not a file of release %s, which %s describes", at.name(name), c.release.Version, at.name(release.File))
 	}
 	report, err := c.contents(ctx, []string{name})
@@ -303,8 +304,15 @@ func (c *content) contents(ctx context.Context, names []string) (*Report, error)
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	if len(names) == 0 {
+		published, err := c.published(ctx, report)
+		if err != nil {
+			return nil, err
+		}
+		report.Files = append(report.Files, published...)
+	}
 	if dir, ok := c.place.(folder); ok && len(names) == 0 {
-		strangers, err := c.strangers(string(dir), checks)
+		strangers, err := c.strangers(string(dir), report.Files)
 		if err != nil {
 			return nil, err
 		}
@@ -328,6 +336,9 @@ func (c *content) artifacts(names []string) []release.Artifact {
 		if a.Path != "" && (len(names) == 0 || slices.Contains(names, a.Name)) {
 			files = append(files, a)
 		}
+	}
+	if len(files) < len(names) {
+		files = append(files, c.programs(names)...)
 	}
 	return files
 }
@@ -370,7 +381,7 @@ func differs(a release.Artifact, size int64) File {
 }
 
 // strangers returns the files in the folder that are neither checked, nor the description, nor signatures.
-func (c *content) strangers(dir string, checked []release.Artifact) ([]File, error) {
+func (c *content) strangers(dir string, checked []File) ([]File, error) {
 	known := map[string]bool{release.File: true}
 	for _, name := range release.Signatures() {
 		known[name] = true
@@ -378,8 +389,8 @@ func (c *content) strangers(dir string, checked []release.Artifact) ([]File, err
 	for _, name := range sign.Names(c.release) {
 		known[name] = true
 	}
-	for _, a := range checked {
-		known[a.Path] = true
+	for _, f := range checked {
+		known[f.Path] = true
 	}
 	var found []File
 	rebuilds := 0

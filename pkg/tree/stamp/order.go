@@ -46,6 +46,12 @@ func cutCandidate(metadata string) (of, what string) {
 	return metadata, ""
 }
 
+// IsCandidate reports whether a version is a candidate, of Kubernetes' release or of a distribution's.
+func IsCandidate(version string) bool {
+	_, what := cutCandidate(semver.Build(version))
+	return what != "" || semver.Prerelease(version) != ""
+}
+
 // CheckCandidate refuses a candidate of which [Compare] would think that it comes after its release.
 func CheckCandidate(version string) error {
 	metadata := semver.Build(version)

@@ -1,0 +1,211 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+
+	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/checksum"
+)
+
+// A Channel has files by slash-separated names. Readers see each file whole or not at all.
+type Channel interface {
+	fmt.Stringer
+
+	// Head compares a file with a size in bytes and a SHA-256 in hex. The error is fs.ErrNotExist if there is no file.
+	Head(ctx context.Context, name string, size int64, sha256 string) (same bool, err error)
+
+	// Read returns the content of a small file. The error is fs.ErrNotExist if there is none.
+	Read(ctx context.Context, name string) ([]byte, error)
+
+	// List returns the names in a folder, which need not exist.
+	List(ctx context.Context, dir string) ([]string, error)
+
+	// Put makes a file of what fill writes, unless fill returns an error. The error is fs.ErrExist if the file exists.
+	Put(ctx context.Context, name string, fill func(io.Writer) error) error
+
+	// Replace gives a small file another content. Nil means no file. The error is ErrChanged if its content is not the old one.
+	Replace(ctx context.Context, name string, old, content []byte) error
+
+	// Locked calls f while nobody else is in Locked. Before it has to wait, it calls waiting once. Only f may call Put and Replace.
+	Locked(ctx context.Context, waiting func(), f func() error) error
+}
+
+// ErrChanged says that a file is not what it was a moment ago.
+var ErrChanged = errors.New("somebody has changed it meanwhile")
+
+// Open returns the channel of a target, the file URL of a folder that exists.
+func Open(target string) (Channel, error) {
+	u, err := url.Parse(target)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || !path.IsAbs(u.Path) || u.RawQuery+u.Fragment != "" {
+		return nil, badrequest.Mark(fmt.Errorf("%q is not the URL of a folder, such as file:///srv/k8s", target))
+	}
+	dir := filepath.FromSlash(path.Clean(u.Path))
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no folder %s: make it first", dir)
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is not a folder", dir)
+	}
+	return folder(dir), nil
+}
+
+// A folder is a channel that a web server serves.
+type folder string
+
+// While a folder is written to, it has a folder of its own for what is not whole, and for the lock: on the same file system, and in no
+// folder of a release.
+const (
+	work      = ".slipway"
+	temporary = work + "/tmp"
+	lock      = work + "/lock" // as action.Locked names it
+)
+
+func (f folder) String() string          { return string(f) }
+func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
+
+func (f folder) Head(_ context.Context, name string, size int64, sha256 string) (bool, error) {
+	info, err := os.Lstat(f.path(name))
+	if err != nil {
+		return false, err
+	}
+	if !info.Mode().IsRegular() || info.Size() != size {
+		return false, nil
+	}
+	sum, err := checksum.File(f.path(name))
+	return sum == sha256, err
+}
+
+// maxSmall is the size, in bytes, of the largest file that is read into memory: a release.json of all platforms takes a tenth.
+const maxSmall = 32 << 20
+
+func (f folder) Read(_ context.Context, name string) ([]byte, error) {
+	file, err := os.Open(f.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxSmall+1))
+	if err == nil && len(data) > maxSmall {
+		err = fmt.Errorf("%s has more than %d bytes", file.Name(), maxSmall)
+	}
+	return data, err
+}
+
+func (f folder) List(_ context.Context, dir string) ([]string, error) {
+	entries, err := os.ReadDir(f.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func (f folder) Put(_ context.Context, name string, fill func(io.Writer) error) error {
+	return f.make(name, fill, os.Link)
+}
+
+func (f folder) Replace(ctx context.Context, name string, old, content []byte) error {
+	now, err := f.Read(ctx, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if string(now) != string(old) || (err != nil) != (old == nil) {
+		return fmt.Errorf("%s: %w", f.path(name), ErrChanged)
+	}
+	if content == nil {
+		if err := os.Remove(f.path(name)); err != nil {
+			return err
+		}
+		return syncFolder(filepath.Dir(f.path(name)))
+	}
+	return f.make(name, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	}, os.Rename)
+}
+
+// make writes a file, and gives it its name when it is on the disk.
+func (f folder) make(name string, fill func(io.Writer) error, publish func(from, to string) error) (err error) {
+	tmp, err := os.CreateTemp(f.path(temporary), "*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // unless it was renamed; if that fails, the next run removes it
+	if err = fill(tmp); err == nil {
+		err = errors.Join(tmp.Chmod(0o644), tmp.Sync()) // for all to read, whatever the umask is
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	final := f.path(name)
+	if err := mkdirAll(filepath.Dir(final)); err != nil {
+		return err
+	}
+	if err := publish(tmp.Name(), final); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(final))
+}
+
+// mkdirAll makes a folder for all to read, whatever the umask is.
+func mkdirAll(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := mkdirAll(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o755)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.Join(os.Chmod(dir, 0o755), syncFolder(filepath.Dir(dir)))
+}
+
+func (f folder) Locked(ctx context.Context, waiting func(), locked func() error) error {
+	for {
+		entered := false
+		err := action.Locked(ctx, string(f), work, func(e action.Event) {
+			if e.Kind == action.Waiting {
+				waiting()
+			}
+		}, func() error {
+			entered = true
+			if err := os.RemoveAll(f.path(temporary)); err != nil { // a killed run has left it
+				return err
+			}
+			if err := mkdirAll(f.path(temporary)); err != nil {
+				return err
+			}
+			err := locked()
+			// Who waits for the lock notices that it is gone, and makes another one.
+			err = errors.Join(err, os.RemoveAll(f.path(temporary)))
+			_ = os.Remove(f.path(lock)) // which Windows does not do
+			_ = os.Remove(f.path(work)) // nor anybody, if somebody else is in it by now
+			return err
+		})
+		if !entered && errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
+			if _, gone := os.Stat(string(f)); gone == nil {
+				continue // somebody has removed the folder while the lock was being made
+			}
+		}
+		return err
+	}
+}

@@ -1,0 +1,4 @@
+package publish
+
+// syncFolder does nothing: Windows has no such thing for folders.
+func syncFolder(string) error { return nil }

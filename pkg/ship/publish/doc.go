@@ -1,0 +1,16 @@
+// Package publish puts releases where others fetch them from.
+//
+// A [Publication] is a value, computed from a release.json and from what is at the target: objects, which never change, then pages, which
+// say something of objects, then markers, which name a version. [Release.Plan] and [Withdraw] compute it, and show what would be done.
+// [Publication.Send] does it in that order. So whoever reads a page or a marker finds all that it names, however the last run ended, and
+// the same publication again continues where that stopped.
+//
+// A [Channel] is a target: it knows files and nothing of releases. There is one, a folder that a web server serves; see package site for
+// what is in it. Dry run, resuming and refusing are here, for all channels.
+//
+// Nothing is built on the way: what is sent is in the release's folder, or follows from its release.json. A release that package verify
+// does not accept is not published, nor one of a dirty tree or under embargo. An object that exists with another content stops a
+// publication before anything is written.
+//
+// What must never be in here: how a release is made, and what a target's files are called on its disks.
+package publish

@@ -1,0 +1,238 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/mod/semver"
+
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/imagename"
+	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/site"
+	"slipway.build/pkg/ship/verify"
+	"slipway.build/pkg/tree/stamp"
+)
+
+// A Release is a release in a folder that may be published.
+type Release struct {
+	described *release.Release
+	objects   []Object
+}
+
+// A RefusedError says that a release is not what it should be, or not signed as it should be.
+type RefusedError struct{ Report *verify.Report }
+
+func (e *RefusedError) Error() string {
+	why := "it differs from its " + release.File
+	switch {
+	case e.Report.Signature == verify.NotConvinced:
+		why = "a signature is missing or wrong"
+	case e.Report.Problem != "":
+		why = e.Report.Problem
+	}
+	return fmt.Sprintf("%s is not published: %s", e.Report.Folder, why)
+}
+
+// Accept verifies the release in a folder. Want must say who has signed it. Repository has its images, or is "" if they are where
+// release.json says. It returns an error if the release must not be published now: a [*RefusedError] if it is not as wanted, and a
+// [*release.EmbargoError].
+func Accept(ctx context.Context, dir string, want verify.Want, repository string, now time.Time) (*Release, error) {
+	if want.Trust == nil {
+		return nil, badrequest.Mark(errors.New("nobody says who must have signed the release"))
+	}
+	if repository != "" {
+		if err := imagename.RegistryHost(repository); err != nil {
+			return nil, badrequest.Mark(fmt.Errorf("%q is no repository for images, such as registry.example.com/k8s: %w", repository, err))
+		}
+	}
+	description, err := os.ReadFile(filepath.Join(dir, release.File))
+	if err != nil {
+		return nil, err
+	}
+	r, err := release.Unmarshal(description)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, release.File), err)
+	}
+	if err := r.CheckEmbargo(now); err != nil {
+		return nil, fmt.Errorf("%w: it is not published", err)
+	}
+	if err := checkVersion(r); err != nil {
+		return nil, fmt.Errorf("%s is not published: %w", dir, err)
+	}
+	report, err := verify.Folder(ctx, dir, want)
+	if err != nil {
+		return nil, err
+	}
+	if !report.OK() || report.Signature != verify.Good {
+		return nil, &RefusedError{report}
+	}
+	if report.Withdrawn != "" {
+		return nil, fmt.Errorf("%s is not published: %s was withdrawn: %s", dir, r.Version, report.Withdrawn)
+	}
+	objects, err := objects(dir, r, repository)
+	return &Release{r, objects}, err
+}
+
+// checkVersion returns an error if no release with a version may be published.
+func checkVersion(r *release.Release) error {
+	v := r.Version
+	switch {
+	case !semver.IsValid(v) || semver.Canonical(v)+semver.Build(v) != v:
+		return fmt.Errorf("its version is %q, and not one like v1.37.1+acme.2", v)
+	case strings.HasSuffix(v, ".dirty") || r.TreeState == "dirty":
+		return fmt.Errorf("%s was made of a tree with changes that are in no commit: commit them, and make it again", v)
+	}
+	return stamp.CheckCandidate(v)
+}
+
+// objects returns what a release consists of at a target, release.json last.
+func objects(dir string, r *release.Release, repository string) ([]Object, error) {
+	derived, err := site.Files(r, repository)
+	if err != nil {
+		return nil, err
+	}
+	folder := site.Folder(r.Version)
+	var all []Object
+	known := map[string]bool{site.Index: true}
+	for _, f := range derived {
+		known[f.Path] = true
+		o := Object{Path: path.Join(folder, f.Path), Size: f.Size, SHA256: f.Digest.SHA256}
+		if f.Content != nil {
+			o.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(f.Content)), nil }
+		} else {
+			o.tarball, o.member = holder(r, f.Program.Name)
+			o.tarball = filepath.Join(dir, filepath.FromSlash(o.tarball))
+		}
+		all = append(all, o)
+	}
+	described := map[string]release.Artifact{}
+	for _, a := range r.Artifacts {
+		described[a.Path] = a
+	}
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || known[name] { // a folder that was published before has what follows from its release.json
+			return err
+		}
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		o := Object{Path: path.Join(folder, name), open: func() (io.ReadCloser, error) { return os.Open(file) }}
+		if a, ok := described[name]; ok {
+			o.Size, o.SHA256 = a.Size, a.SHA256
+		} else if o.SHA256, o.Size, err = sum(file); err != nil {
+			return err
+		}
+		all = append(all, o)
+		return nil
+	})
+	slices.SortStableFunc(all, func(a, b Object) int {
+		return cmp.Or(rank(a.Path)-rank(b.Path), cmp.Compare(a.Path, b.Path))
+	})
+	return all, err
+}
+
+func rank(name string) int {
+	if path.Base(name) == release.File {
+		return 1
+	}
+	return 0
+}
+
+func sum(file string) (string, int64, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	return checksum.SHA256(f)
+}
+
+// holder returns the path and the member of a tarball with a program: of that which has the most programs, so that few tarballs are read.
+func holder(r *release.Release, program string) (tarball, member string) {
+	most := 0 // members
+	for _, a := range r.Artifacts {
+		for _, m := range a.Members {
+			if n := len(a.Members); m.Artifact == program && n > most {
+				tarball, member, most = a.Path, path.Clean(m.Path), n
+			}
+		}
+	}
+	return tarball, member
+}
+
+// Plan returns what a target gets of the release. It writes nothing. The error is a [*ConflictError] if the target has other files of the
+// same version.
+func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
+	version := r.described.Version
+	p := &Publication{Target: c.String(), Version: version, URLPath: site.URLPath(site.Folder(version)) + "/", channel: c,
+		release: r.described, Objects: slices.Clone(r.objects)}
+	p.pages = func(ctx context.Context) (_ []Page, err error) {
+		if p.Withdrawn, err = reason(ctx, c, version); err != nil {
+			return nil, err
+		}
+		return p.indexPage(ctx)
+	}
+	return p, p.look(ctx)
+}
+
+// indexPage returns the page about the release.
+func (p *Publication) indexPage(ctx context.Context) ([]Page, error) {
+	html, err := site.IndexPage(p.release, p.Withdrawn)
+	if err != nil {
+		return nil, err
+	}
+	index, err := page(ctx, p.channel, path.Join(site.Folder(p.Version), site.Index), html)
+	return []Page{index}, err
+}
+
+// Withdraw returns what changes at a target if nobody should use a version any more: its files stay, say why, and no marker names it. It
+// writes nothing.
+func Withdraw(ctx context.Context, c Channel, version, why string) (*Publication, error) {
+	why = strings.TrimSpace(why)
+	if why == "" || len(why) >= site.MaxReason || strings.ContainsFunc(why, unicode.IsControl) {
+		return nil, badrequest.Mark(fmt.Errorf("say why %s is withdrawn, in one line", version))
+	}
+	all, err := standing(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := all[version]; !ok {
+		var names []string
+		for v := range all {
+			names = append(names, v)
+		}
+		slices.SortFunc(names, stamp.Compare)
+		return nil, fmt.Errorf("%s: %w", c, suggest.Unknown("version", version, names))
+	}
+	r, err := published(ctx, c, version)
+	if err != nil {
+		return nil, err
+	}
+	if r.Version != version {
+		return nil, fmt.Errorf("%s: %s is of release %s", c, path.Join(site.Folder(version), release.File), r.Version)
+	}
+	p := &Publication{Target: c.String(), Version: version, URLPath: site.URLPath(site.Folder(version)) + "/", Withdrawn: why, channel: c,
+		release: r}
+	p.pages = func(ctx context.Context) ([]Page, error) {
+		notice, err := page(ctx, c, path.Join(site.Folder(version), site.Withdrawn), []byte(why+"\n"))
+		if err != nil {
+			return nil, err
+		}
+		index, err := p.indexPage(ctx)
+		return append([]Page{notice}, index...), err // the notice first: readers of the page find it
+	}
+	return p, p.look(ctx)
+}
