@@ -30,7 +30,7 @@ folder, for any web server: release/VERSION/ below --to has the release's files 
 digests, a page, and kubeadm.yaml and images.txt with the names of the images. slipway verify accepts that folder and its URL.
 
 Then markers name the version as upstream's do: release/stable.txt, stable-1.txt and stable-1.37.txt, and latest.txt and so on, which
-name candidates, too. A marker never goes back to an older version: +acme.10 is newer than +acme.9.
+name candidates, too. A marker never goes back to an older version: +acme.10 is newer than +acme.9. None names a version without a tag.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
@@ -170,6 +170,9 @@ func writePublication(w io.Writer, p *publish.Publication, dryRun bool) error {
 	}
 	for _, m := range p.Markers {
 		fmt.Fprintln(w, markerLine(m, dryRun))
+	}
+	if len(p.Markers) == 0 {
+		fmt.Fprintf(w, "markers stay: %s has no tag\n", p.Version)
 	}
 	if p.Withdrawn != "" {
 		fmt.Fprintf(w, "%s is withdrawn: %s\n", p.Version, p.Withdrawn)

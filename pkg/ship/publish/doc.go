@@ -2,7 +2,7 @@
 //
 // A [Publication] is a value, computed from a release.json and from what is at the target: objects, which never change, then pages, which
 // say something of objects, then markers, which name a version. [Release.Plan] and [Withdraw] compute it, and show what would be done.
-// [Publication.Send] does it in that order. So whoever reads a page or a marker finds all that it names, however the last run ended, and
+// [Publication.Send] does it in that order. So a page or a marker never names what is not there, however the last run ended, and
 // the same publication again continues where that stopped.
 //
 // A [Channel] is a target: it knows files and nothing of releases. There is one, a folder that a web server serves; see package site for

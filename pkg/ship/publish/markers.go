@@ -25,16 +25,19 @@ type Marker struct {
 }
 
 // markers returns the markers that a version may move. Each names the newest version that is at the target, and not withdrawn. The version
-// counts as being there, and withdrawn is why it is withdrawn.
+// counts as being there, and withdrawn is why it is withdrawn. No marker names a version without a tag.
 func markers(ctx context.Context, c Channel, version, withdrawn string) ([]Marker, error) {
 	all, err := standing(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	found := []Marker{}
+	if stamp.IsUntagged(version) {
+		return found, nil
+	}
 	all[version] = withdrawn
 	major := strings.TrimPrefix(semver.Major(version), "v")
 	minor := strings.TrimPrefix(semver.MajorMinor(version), "v")
-	var found []Marker
 	for _, class := range []string{"stable", "latest"} {
 		if class == "stable" && stamp.IsCandidate(version) {
 			continue
@@ -77,7 +80,7 @@ func markers(ctx context.Context, c Channel, version, withdrawn string) ([]Marke
 
 // belongs reports whether a marker of a class and of a major or minor version may name a version.
 func belongs(version, class, of string) bool {
-	if class == "stable" && stamp.IsCandidate(version) {
+	if stamp.IsUntagged(version) || class == "stable" && stamp.IsCandidate(version) {
 		return false
 	}
 	v := strings.TrimPrefix(version, "v")

@@ -278,9 +278,18 @@ func TestMarkersGoForwardOnly(t *testing.T) {
 			t.Errorf("after %s (-want +got):\n%s", step.version, diff)
 		}
 	}
+	// No marker names a version without a tag, wherever it is among the others.
+	const untagged = "v1.37.1-rc.0+slipway.20261120235300.0123456789ab"
+	if p := o.publish(t, o.release(t, untagged, nil), to); len(p.Markers) > 0 {
+		t.Errorf("of a version without a tag, these are markers: %+v", p.Markers)
+	}
 	p := o.publish(t, o.release(t, "v1.36.9", nil), to)
+	o.publish(t, o.release(t, "v1.37.0+acme.11", nil), to) // looks at all versions again
+	if got := marked(t, to)["latest.txt"]; got != "v1.37.1-rc.0+acme.1" {
+		t.Errorf("latest is %s", got)
+	}
 	got := marked(t, to)
-	if got["stable.txt"] != "v1.37.0+acme.10" || got["stable-1.36.txt"] != "v1.36.9" || got["latest-1.36.txt"] != "v1.36.9" {
+	if got["stable.txt"] != "v1.37.0+acme.11" || got["stable-1.36.txt"] != "v1.36.9" || got["latest-1.36.txt"] != "v1.36.9" {
 		t.Errorf("after an older minor version: %v", got)
 	}
 	if m := p.Markers[0]; m.State != There || m.Note != "v1.37.0+acme.10 is newer" {

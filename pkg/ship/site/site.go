@@ -1,8 +1,8 @@
 // Package site is the layout of published releases, as upstream's download server has it: release/VERSION/ holds a release's folder
 // unchanged, and beside its files what people fetch alone or read.
 //
-// All of that follows from release.json. So whoever trusts a release.json can check the rest, and nobody has to sign it. This is why the
-// content of these files must not change with versions of slipway; the page has a number for its form.
+// All of that follows from release.json. So a release.json that is trusted is enough to check the rest, which is not signed. This is why
+// the content of these files must not change with versions of slipway; the page has a number for its form.
 //
 //	bin/OS/ARCH/NAME             a program that tarballs hold
 //	NAME.sha256, NAME.sha512     digests of programs and tarballs, in hex and without a newline

@@ -81,7 +81,7 @@ func TestRepositoryOfImages(t *testing.T) {
 	}
 }
 
-// A page that was published must be recognized by later versions of slipway: whoever changes it raises the number in Generator.
+// A page that was published must be recognized by later versions of slipway: with each change of it, raise the number in Generator.
 func TestPageStays(t *testing.T) {
 	t.Parallel()
 	r := made()

@@ -52,6 +52,12 @@ func IsCandidate(version string) bool {
 	return what != "" || semver.Prerelease(version) != ""
 }
 
+var untagged = regexp.MustCompile(`^\+slipway\.[0-9]{14}\.[0-9a-f]+$`)
+
+// IsUntagged reports whether a version is that of a commit without a tag. Nobody has called it a release, and the order of such versions among
+// releases means nothing.
+func IsUntagged(version string) bool { return untagged.MatchString(semver.Build(version)) }
+
 // CheckCandidate refuses a candidate of which [Compare] would think that it comes after its release.
 func CheckCandidate(version string) error {
 	metadata := semver.Build(version)
