@@ -48,6 +48,8 @@
 // # Settings
 //
 //   - SLIPWAY_CI=1: a test fails if a program that it needs is not installed. Otherwise it is skipped, and names the package.
+//   - SLIPWAY_TESTS_UNTIL=SECONDS: tests that would begin after this time (seconds since 1970) are skipped. .ci/run sets it, since a run of
+//     CI that is cut off says nothing; it lists at its end what was skipped.
 //   - SLIPWAY_TARBALLS=FOLDER: tests that boot clusters use the tarballs in this folder instead of making a release.
 //   - SLIPWAY_NEXT_TARBALLS=FOLDER, SLIPWAY_EARLIER_TARBALLS=FOLDER: tests that upgrade clusters use these tarballs of the next
 //     release and of the minor version before.

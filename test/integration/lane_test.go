@@ -4,7 +4,9 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -58,7 +60,24 @@ func (l *lane) join(t *testing.T) {
 		<-before
 		t.Attr(waited, fmt.Sprintf("%.2f", time.Since(start).Seconds()))
 	}
+	if !soak && time.Now().After(timeUp()) {
+		t.Skip("no time was left for " + t.Name() + " before SLIPWAY_TESTS_UNTIL: run it by its name, or all tests on a machine that is quicker")
+	}
 }
+
+// timeUp returns the time after which no test begins: a run that is cut off says nothing at all. $SLIPWAY_TESTS_UNTIL has it, in seconds
+// since 1970.
+var timeUp = sync.OnceValue(func() time.Time {
+	text := os.Getenv("SLIPWAY_TESTS_UNTIL")
+	if text == "" {
+		return time.Now().Add(24 * time.Hour)
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic("SLIPWAY_TESTS_UNTIL: " + err.Error())
+	}
+	return time.Unix(seconds, 0)
+})
 
 // giveWay lowers the priority of a command that has started, unless its test is in the lane of clusters: probes, leases and timeouts of a
 // cluster are meant for machines that are not busy with something else. (.ci/run does it to the engine's containers.)
