@@ -198,10 +198,10 @@ declares them, for the go.mod of the project that is patched.`,
 	return c
 }
 
-// addWithOverrides raises modules, and adds a patch that requires that. If the patch has nothing else, it is not added.
+// addWithOverrides raises modules, and adds a patch that requires that: both, or nothing. If the patch has nothing else, it is not added.
 func (o commands) addWithOverrides(ctx context.Context, w *patching.Workspace, name string, data []byte, raises []gomod.Version) (
 	*patching.Added, error) {
-	_, err := w.Try(ctx, name, data, raises)
+	added, err := w.Try(ctx, name, data, raises)
 	nothingElse := session.Is[*patch.NoEffectError](err)
 	if err != nil && !nothingElse {
 		return nil, err
@@ -222,19 +222,18 @@ func (o commands) addWithOverrides(ctx context.Context, w *patching.Workspace, n
 	for _, m := range raises {
 		all = append(all, catalog.Override{Module: m.Path, Version: m.Version, Fixes: fixes, Reason: reason, In: []string{w.GoModule()}})
 	}
-	report, err := bump.Override(ctx, bump.Options{Root: w.Root, Getenv: o.Getenv, Say: o.Say}, all...)
+	options := bump.Options{Root: w.Root, Getenv: o.Getenv, Say: o.Say}
+	if nothingElse {
+		added = &patching.Added{Title: p.Title(), Verdict: patch.NoEffect.String()}
+	} else {
+		options.Patch, options.PatchData = added.Patch, data
+	}
+	report, err := bump.Override(ctx, options, all...)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range report.Moves {
 		o.Say(fmt.Sprintf("%s: %s to %s (%s)", m.What, m.From, m.To, m.Why))
-	}
-	if nothingElse {
-		return &patching.Added{Title: p.Title(), Verdict: patch.NoEffect.String()}, nil
-	}
-	added, err := w.Add(ctx, name, data, false)
-	if err != nil {
-		return nil, fmt.Errorf("%w\nThe overrides are declared", err)
 	}
 	return added, nil
 }

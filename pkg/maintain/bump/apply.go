@@ -151,6 +151,11 @@ func (p *preparation) changes(ctx context.Context) (changed, added []string, err
 		return nil, nil, err
 	}
 	added, err = list(ctx, p.copied, "ls-files", "--others", "--exclude-standard")
+	if p.Patch != "" && !slices.Contains(added, p.Patch) { // git may be told to ignore such files
+		if _, err := os.Lstat(p.file(p.Patch)); err == nil {
+			added = append(added, p.Patch)
+		}
+	}
 	return slices.DeleteFunc(changed, leftOut), slices.DeleteFunc(added, unchanged), err
 }
 

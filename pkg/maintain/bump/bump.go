@@ -36,6 +36,11 @@ type Options struct {
 	// gitsource.Parse. Then Targets has at most a version of Kubernetes.
 	From string
 
+	// Patch is a file that Override adds to the tree together with what it changes: its name, relative to Root, and its content. If it does
+	// not apply then, nothing is changed.
+	Patch     string
+	PatchData []byte
+
 	DryRun  bool         // leave the tree as it is
 	DB      string       // of Go's vulnerabilities, for Outdated; may be empty
 	LocksBy string       // the command that generated them, for the header of debian.lock files
@@ -284,6 +289,9 @@ func (p *preparation) finish(ctx context.Context) error {
 		return err
 	}
 	if changed, added, err := p.changes(ctx); err != nil || len(changed)+len(added) == 0 {
+		return err
+	}
+	if err := p.addPatch(); err != nil {
 		return err
 	}
 	if len(p.required) > 0 { // otherwise the code that they change is the same

@@ -3,6 +3,7 @@ package bump
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,6 +24,21 @@ type Patch struct {
 // patched reports whether the tree has patches for the project whose module is in a folder.
 func (p *preparation) patched(folder string) bool {
 	return slices.ContainsFunc(p.patches, func(s patch.Series) bool { return s.Project != "" && "images/"+s.Project == folder })
+}
+
+// addPatch adds Options.Patch to the copy. What moves before that is tidied without it: go mod tidy knows nothing of patches.
+func (p *preparation) addPatch() (err error) {
+	if p.Patch == "" {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.file(p.Patch)), 0o777); err != nil {
+		return err
+	}
+	if err := p.write(p.Patch, p.PatchData); err != nil {
+		return err
+	}
+	p.patches, err = patch.Load(copyDir(p.Root))
+	return err
 }
 
 // checkPatches reports what becomes of the tree's patches in the copy's versions. A conflict is no error: the patch stays, and waits to be
@@ -50,6 +66,9 @@ func (p *preparation) checkPatches(ctx context.Context) error {
 		for _, r := range reports {
 			state := Patch{Name: r.Patch.Name, Project: patch.SeriesOf(r.Patch.Name).Name(), Verdict: r.Verdict.String(), Offset: r.Offset()}
 			if err := r.Err(); err != nil {
+				if r.Patch.Name == p.Patch {
+					return err
+				}
 				state.Unusable = true
 				why := strings.TrimPrefix(err.Error(), "patch "+r.Patch.Name+" ")
 				why = strings.TrimPrefix(strings.TrimPrefix(why, "does not apply"), "has no effect on what is compiled")

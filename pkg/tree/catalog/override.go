@@ -63,8 +63,9 @@ func (c *checker) checkOverrides() {
 	folders := c.GoModules()
 	for i := range c.Overrides {
 		o := &c.Overrides[i]
+		before := len(c.problems.found)
 		o.check(c.problems, func(address any) int { return c.line(address) })
-		if o.Module == "" || o.Version == "" {
+		if o.Module == "" || o.Version == "" || len(c.problems.found) > before {
 			continue
 		}
 		if other, seen := first[o.Module]; seen {
