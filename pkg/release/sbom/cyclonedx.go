@@ -2,6 +2,7 @@ package sbom
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -102,13 +103,24 @@ func (c *Component) cyclonedx() cdx.Component {
 			to.Pedigree.Ancestors = &[]cdx.Component{{Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: of.PURL()}}
 		}
 	}
+	if url, commit, ok := cutLast(c.Repository, "@"); ok {
+		to.Pedigree = cmp.Or(to.Pedigree, &cdx.Pedigree{})
+		to.Pedigree.Commits = &[]cdx.Commit{{UID: commit, URL: url}}
+		to.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeVCS, URL: url}}
+	}
 	if c.Override != "" {
-		if to.Pedigree == nil {
-			to.Pedigree = &cdx.Pedigree{}
-		}
+		to.Pedigree = cmp.Or(to.Pedigree, &cdx.Pedigree{})
 		to.Pedigree.Notes = c.Override
 	}
 	return to
+}
+
+// cutLast cuts a text around the last separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
 }
 
 // mime drops the parameters of a media type, which the format has no place for.

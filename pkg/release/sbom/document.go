@@ -67,6 +67,7 @@ type Component struct {
 	Replaces       string // the Go module that it stands in for, as PATH@VERSION
 	Patches        []*Component
 	Override       string // why it is newer than upstream's, if the tree overrides it
+	Repository     string // address of the git repository that it is made of instead of a published module, and its commit: URL@COMMIT
 	Excluded       bool   // it makes the release, and is not in it
 }
 
@@ -186,13 +187,14 @@ func newBuilder(r *release.Release, name string) *builder {
 		inputs: map[string]*Component{}, systems: map[string]*Component{}, made: map[string]*Component{},
 	}
 	suites := map[string]*Component{}
+	repository := repositories(r)
 	modules := map[string][]*Component{} // that are patched, by path
 	for _, in := range r.Inputs {
 		c := &Component{Name: in.Name, Version: in.Version, PURL: in.PURL(), SHA256: in.SHA256, Sum: in.Sum, License: in.License,
 			Replaces: in.Replaces}
 		switch in.Kind {
 		case release.Module:
-			c.Type = Library
+			c.Type, c.Repository = Library, repository[unpatched(in)]
 			if o, ok := r.Override(in); ok {
 				c.Override = o.String()
 			}
@@ -222,6 +224,36 @@ func newBuilder(r *release.Release, name string) *builder {
 		}
 	}
 	return b
+}
+
+// repositories returns the addresses and commits of git that modules are made of, by PATH@VERSION. Another project may have the published
+// module in another version.
+func repositories(r *release.Release) map[string]string {
+	of := map[string]string{}
+	for _, kubernetes := range r.Inputs {
+		if kubernetes.Kind != release.Module || kubernetes.Name != "k8s.io/kubernetes" {
+			continue
+		}
+		_, version, _ := strings.Cut(unpatched(kubernetes), "@")
+		staging := "v0" + strings.TrimPrefix(version, "v1") // upstream's rule for versions of staging modules
+		for _, in := range r.Inputs {
+			if in.Kind != release.Repository {
+				continue
+			}
+			for _, path := range in.Changes {
+				of[path+"@"+version], of[path+"@"+staging] = in.Name+"@"+in.Commit, in.Name+"@"+in.Commit
+			}
+		}
+	}
+	return of
+}
+
+// unpatched returns PATH@VERSION of a module, before patches.
+func unpatched(in release.Input) string {
+	if strings.HasPrefix(in.Replaces, in.Name+"@") {
+		return in.Replaces
+	}
+	return in.Name + "@" + in.Version
 }
 
 // debianSystem returns the operating system that packages of a suite belong to: scanners look for faults of packages in lists for it.

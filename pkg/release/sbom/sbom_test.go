@@ -3,10 +3,13 @@ package sbom
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
@@ -321,6 +324,33 @@ func TestOverriddenModulesSayWhy(t *testing.T) {
 	}
 	if len(b.inputs) != 1 {
 		t.Errorf("%d components", len(b.inputs))
+	}
+}
+
+// A module that is made of a git repository says so; the published one, which another project may have, does not.
+func TestModulesNameTheirRepository(t *testing.T) {
+	t.Parallel()
+	const url, commit = "https://git.example/kubernetes", "0123456789012345678901234567890123456789"
+	r := &release.Release{Version: "v1.37.2-acme.1", Inputs: []release.Input{
+		{Kind: release.Module, Name: "k8s.io/kubernetes", Version: "v1.37.2-0.acme.1-patched.p1.c2",
+			Replaces: "k8s.io/kubernetes@v1.37.2-0.acme.1"},
+		{Kind: release.Module, Name: "k8s.io/api", Version: "v0.37.2-0.acme.1"},
+		{Kind: release.Module, Name: "k8s.io/api", Version: "v0.36.0"},
+		{Kind: release.Module, Name: "golang.org/x/net", Version: "v0.60.0"},
+		{Kind: release.Repository, Name: url, Version: "fix", Commit: commit, Changes: []string{"k8s.io/api", "k8s.io/kubernetes"}},
+	}}
+	of := map[string]bool{}
+	for purl, c := range newBuilder(r, "test").inputs {
+		x, s := c.cyclonedx(), c.spdx()
+		of[purl] = strings.HasSuffix(s.PackageSourceInfo, "made of the git repository "+url+"@"+commit)
+		if of[purl] != (x.Pedigree != nil && (*x.Pedigree.Commits)[0] == (cdx.Commit{UID: commit, URL: url})) {
+			t.Errorf("%s: SPDX says %q, and CycloneDX %+v", purl, s.PackageSourceInfo, x.Pedigree)
+		}
+	}
+	want := map[string]bool{"pkg:golang/k8s.io/kubernetes@v1.37.2-0.acme.1-patched.p1.c2": true, "pkg:golang/k8s.io/api@v0.37.2-0.acme.1": true,
+		"pkg:golang/k8s.io/api@v0.36.0": false, "pkg:golang/golang.org/x/net@v0.60.0": false}
+	if !maps.Equal(of, want) {
+		t.Errorf("made of the repository: %v", of)
 	}
 }
 

@@ -97,6 +97,9 @@ func (c *Component) spdx() *spdx.Package {
 	if c.Replaces != "" {
 		info = append(info, "in place of "+c.Replaces)
 	}
+	if c.Repository != "" {
+		info = append(info, "made of the git repository "+c.Repository)
+	}
 	if c.Override != "" {
 		info = append(info, c.Override)
 	}
