@@ -85,7 +85,7 @@ func killed(ts *testscript.TestScript, neg bool, args []string) {
 	restore()
 
 	seen := 0 // how often a kill left the old tree
-	for wait := 40 * time.Millisecond; ; wait += wait / 2 {
+	for wait := 40 * time.Millisecond; ; wait *= 2 {
 		cmd := slipway(args...)
 		ts.Check(cmd.Start())
 		ended := make(chan error, 1)
