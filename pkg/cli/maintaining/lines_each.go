@@ -194,7 +194,11 @@ func (r *lineRun) change(ctx context.Context, w *lines.Work, result *lineResult)
 		result.fail(failure, err)
 		return
 	}
-	message := strings.Join(slices.Concat([]string{"slipway", r.Command}, r.args, r.flags), " ")
+	words := []string{"slipway", r.Command}
+	for _, word := range slices.Concat(r.args, r.flags) {
+		words = append(words, session.Quote(word))
+	}
+	message := strings.Join(words, " ")
 	if r.Message != nil {
 		message = r.Message(answer)
 	}

@@ -67,4 +67,4 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+-]+$`)
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9/._+@:,%-][A-Za-z0-9/._+@:,%=-]*$`)

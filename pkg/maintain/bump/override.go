@@ -111,6 +111,19 @@ func (s *session) overridable(o catalog.Override) []string {
 	return found
 }
 
+// requiredModules lists what the go.mod files of a release require.
+func (s *session) requiredModules() []string {
+	var names []string
+	for _, folder := range s.catalog.GoModules() {
+		if m, err := module.Load(s.Root, folder); err == nil { // the catalog has read them
+			for _, r := range m.Requires {
+				names = append(names, r.Path)
+			}
+		}
+	}
+	return names
+}
+
 func (s *session) covers(o catalog.Override, folder string) bool {
 	if folder == examples {
 		folder = s.catalog.Module
@@ -162,7 +175,8 @@ func (p *preparation) raisable(o catalog.Override) ([]string, error) {
 	declared := slices.ContainsFunc(p.catalog.Overrides, func(d catalog.Override) bool { return d.Module == o.Module })
 	switch {
 	case len(folders) == 0:
-		return nil, badrequest.Mark(fmt.Errorf("nothing links %s: no go.mod of a release requires it", o.Module))
+		return nil, badrequest.Mark(fmt.Errorf("nothing links %s: no go.mod of a release requires it%s", o.Module,
+			suggest.DidYouMean(suggest.Near(o.Module, p.requiredModules()))))
 	case len(raised) > 0 || declared && len(equal) > 0:
 	case len(newer) > 0:
 		return nil, badrequest.Mark(fmt.Errorf("an override raises a module, and %s would be lower: %s", o, strings.Join(newer, ", ")))
