@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/licensecheck"
 	"github.com/rogpeppe/go-internal/goproxytest"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -113,6 +116,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode, "engine": engine, "glob": glob, "serve": serve, "cache": cache,
+			"registry":    registry,
 			"moduleProxy": moduleProxy, "killed": killed, "pipeline": pipeline,
 		},
 	}
@@ -157,6 +161,13 @@ func serve(ts *testscript.TestScript, neg bool, args []string) {
 	s := httptest.NewServer(http.FileServer(http.Dir(ts.MkAbs(args[0]))))
 	ts.Defer(s.Close)
 	ts.Setenv("URL", s.URL)
+}
+
+// registry is the script command `registry`, which sets REGISTRY to a registry that has nothing.
+func registry(ts *testscript.TestScript, _ bool, _ []string) {
+	s := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
+	ts.Defer(s.Close)
+	ts.Setenv("REGISTRY", strings.TrimPrefix(s.URL, "http://"))
 }
 
 // cache is the script command `cache`, which sets SLIPWAY_CACHE to a server that keeps results.

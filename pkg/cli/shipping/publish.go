@@ -1,17 +1,20 @@
 package shipping
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/ship/publish"
 	"slipway.build/pkg/ship/site"
@@ -20,17 +23,23 @@ import (
 
 func newPublish(o commands) *cobra.Command {
 	var by trusted
-	var to, images string
+	var to, images, registry, layout string
+	var move []string
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "publish [folder]",
-		Short: "Publish a signed release to a folder that a web server serves",
+		Short: "Publish a signed release: to a folder that a web server serves, to a registry, or both",
 		Long: `publish verifies the signed release in a folder (default: the tree's _output/release-tars), and puts it into another
 folder, for any web server: release/VERSION/ below --to has the release's files unchanged, its programs as bin/OS/ARCH/NAME with their
 digests, a page, and kubeadm.yaml and images.txt with the names of the images. slipway verify accepts that folder and its URL.
 
 Then markers name the version as upstream's do: release/stable.txt, stable-1.txt and stable-1.37.txt, and latest.txt and so on, which
 name candidates, too. A marker never goes back to an older version: +acme.10 is newer than +acme.9. None names a version without a tag.
+
+--registry registry.example.com/k8s gets the images, for all platforms, with signatures, provenance and bills of materials; --layout has them
+(default: the tree's _output/release-images/oci). Tags come last. The tag of a release never moves. Tags that other projects have
+chosen, such as etcd:3.7.0-0, move from images of older releases, as trusted provenances say; anything else wants --move-tag etcd.
+Credentials are those of docker login, and of Docker's credential helpers.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
@@ -39,9 +48,15 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			"  slipway publish --key ~/release.pub --to file:///srv/k8s\n  slipway publish dist --key ~/release.pub --to file:///srv/k8s",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			channel, err := openTarget(to)
-			if err != nil {
-				return err
+			var channel publish.Channel
+			var err error
+			if to == "" && registry == "" {
+				return badrequest.Mark(errors.New("name a target: --to file:///srv/k8s, or --registry registry.example.com/k8s"))
+			}
+			if to != "" {
+				if channel, err = openTarget(to); err != nil {
+					return err
+				}
 			}
 			policy, err := by.policy(c.Context())
 			if err != nil {
@@ -54,24 +69,42 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			if err != nil {
 				return err
 			}
-			accepted, err := publish.Accept(c.Context(), dir, verify.Want{Trust: policy}, images, o.Now())
+			accepted, err := publish.Accept(c.Context(), dir, verify.Want{Trust: policy}, cmp.Or(images, registry), o.Now())
 			if refused, ok := errors.AsType[*publish.RefusedError](err); ok {
 				return errors.Join(refused.Report.Text(o.Err), err)
 			}
 			if err != nil {
 				return noRelease(err, dir, len(args) == 0)
 			}
-			p, err := accepted.Plan(c.Context(), channel)
-			if err != nil {
-				return err
+			var both publications
+			if channel != nil {
+				if both.Site, err = accepted.Plan(c.Context(), channel); err != nil {
+					return err
+				}
 			}
-			return o.send(c.Context(), p, dryRun)
+			if registry != "" {
+				if layout == "" {
+					layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(project.Layout))
+				}
+				both.Images, err = accepted.PlanImages(c.Context(), registry, layout, move)
+				if refused, ok := errors.AsType[*publish.TagError](err); ok && len(refused.Fixed()) > 0 {
+					return fmt.Errorf("%w\nTo move them all the same: --move-tag %s", err, strings.Join(refused.Fixed(), ","))
+				}
+				if err != nil {
+					return err
+				}
+				defer both.Images.Close()
+			}
+			return o.send(c.Context(), both, dryRun)
 		},
 	}
 	by.flags(c)
 	toFlags(c, &to, &dryRun)
+	c.Flags().StringVar(&registry, "registry", "", "the `repository` below which images are pushed, such as registry.example.com/k8s")
+	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
+	c.Flags().StringSliceVar(&move, "move-tag", nil, "an `image` whose tag may move, though nothing says that it moves forward")
 	c.Flags().StringVar(&images, "image-repository", "",
-		"the `repository` that has the images, for kubeadm.yaml and images.txt, if it is not that of the release")
+		"the `repository` that has the images, for kubeadm.yaml and images.txt (default --registry, or that of the release)")
 	return c
 }
 
@@ -97,7 +130,7 @@ of the version stay, for those who have pinned it. Its page says why it was with
 			if err != nil {
 				return err
 			}
-			return o.send(c.Context(), p, dryRun)
+			return o.send(c.Context(), publications{Site: p}, dryRun)
 		},
 	}
 	toFlags(c, &to, &dryRun)
@@ -117,14 +150,61 @@ func openTarget(to string) (publish.Channel, error) {
 	return publish.Open(to)
 }
 
-// send sends a publication, unless it is only asked for, and shows it.
-func (o commands) send(ctx context.Context, p *publish.Publication, dryRun bool) error {
-	if !dryRun {
-		if err := p.Send(ctx, func() { o.Say("waiting for somebody else who writes to " + p.Target) }); err != nil {
-			return fmt.Errorf("not all of %s is at %s: %w: mend that, and run the same command again", p.Version, p.Target, err)
+// publications are those of one command.
+type publications struct {
+	Images *publish.Images      `json:"images,omitempty"`
+	Site   *publish.Publication `json:"site,omitempty"`
+}
+
+// send sends publications, unless they are only asked for, and shows them. The images are first: the site names them.
+func (o commands) send(ctx context.Context, all publications, dryRun bool) error {
+	unfinished := func(version, target string, err error) error {
+		return fmt.Errorf("not all of %s is at %s: %w: mend that, and run the same command again", version, target, err)
+	}
+	if p := all.Images; p != nil && !dryRun {
+		if err := p.Send(ctx); err != nil {
+			return unfinished(p.Version, p.Repository, err)
 		}
 	}
-	return o.Answer(p, func(w io.Writer) error { return writePublication(w, p, dryRun) })
+	if p := all.Site; p != nil && !dryRun {
+		if err := p.Send(ctx, func() { o.Say("waiting for somebody else who writes to " + p.Target) }); err != nil {
+			return unfinished(p.Version, p.Target, err)
+		}
+	}
+	return o.Answer(all, func(w io.Writer) error {
+		if all.Images != nil {
+			if err := writeImages(w, all.Images, dryRun); err != nil || all.Site == nil {
+				return err
+			}
+			fmt.Fprintln(w)
+		}
+		return writePublication(w, all.Site, dryRun)
+	})
+}
+
+// writeImages shows what a registry gets to people: what is new, and tags that move or stay.
+func writeImages(w io.Writer, p *publish.Images, dryRun bool) error {
+	verb := map[bool]string{false: "sent", true: "would be sent"}[dryRun]
+	count := map[bool]map[bool]int{true: {}, false: {}} // whether it is an image, and there
+	for _, m := range p.Manifests {
+		count[m.Of == ""][m.State == publish.There]++
+	}
+	for _, t := range p.Tags {
+		switch {
+		case t.Note != "":
+			fmt.Fprintf(w, "%s: %s\n", t.Name, t.Note)
+		case t.State != publish.There:
+			fmt.Fprintf(w, "%s: new\n", t.Name)
+		}
+	}
+	bytes := ""
+	if !dryRun {
+		bytes = ", " + console.Size(p.Sent)
+	}
+	_, err := fmt.Fprintf(w, "%s: %s and %s %s%s; %s and %s there already\n", p.Repository, session.Count(count[true][false], "image"),
+		session.Count(count[false][false], "referrer"), verb, bytes, session.Count(count[true][true], "image"),
+		session.Count(count[false][true], "referrer"))
+	return err
 }
 
 // writePublication shows a publication to people.

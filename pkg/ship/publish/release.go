@@ -32,6 +32,8 @@ import (
 type Release struct {
 	described *release.Release
 	objects   []Object
+	dir       string
+	want      verify.Want
 }
 
 // A RefusedError says that a release is not what it should be, or not signed as it should be.
@@ -85,7 +87,7 @@ func Accept(ctx context.Context, dir string, want verify.Want, repository string
 		return nil, fmt.Errorf("%s is not published: %s was withdrawn: %s", dir, r.Version, report.Withdrawn)
 	}
 	objects, err := objects(dir, r, repository)
-	return &Release{r, objects}, err
+	return &Release{r, objects, dir, want}, err
 }
 
 // checkVersion returns an error if no release with a version may be published.

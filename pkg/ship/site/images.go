@@ -10,23 +10,28 @@ import (
 	"slipway.build/pkg/release"
 )
 
-// An image is an image of a release over all platforms.
-type image struct{ repository, tag, digest string }
+// An Image is an image of a release over all platforms.
+type Image struct {
+	Name       string // as release.json has it
+	Repository string // where it is
+	Tag        string // "" if it has none
+	SHA256     string // of the index, in hex
+}
 
-// indexes returns a release's images, in another repository unless that is "".
-func indexes(r *release.Release, repository string) []image {
-	var list []image
+// ImagesOf returns a release's images, in another repository unless that is "".
+func ImagesOf(r *release.Release, repository string) []Image {
+	var list []Image
 	own := registry(r)
 	for _, a := range r.Artifacts {
 		if a.Kind != release.Index {
 			continue
 		}
-		i := image{repository: a.Name, digest: "sha256:" + a.SHA256}
+		i := Image{Name: a.Name, Repository: a.Name, SHA256: a.SHA256}
 		if colon := strings.LastIndex(a.Name, ":"); colon > strings.LastIndex(a.Name, "/") {
-			i.repository, i.tag = a.Name[:colon], a.Name[colon:]
+			i.Repository, i.Tag = a.Name[:colon], a.Name[colon+1:]
 		}
 		if repository != "" {
-			i.repository = path.Join(repository, strings.TrimPrefix(i.repository, own+"/"))
+			i.Repository = path.Join(repository, strings.TrimPrefix(i.Repository, own+"/"))
 		}
 		list = append(list, i)
 	}
@@ -58,8 +63,12 @@ func registry(r *release.Release) string {
 // images returns the content of images.txt.
 func images(r *release.Release, repository string) []byte {
 	var b bytes.Buffer
-	for _, i := range indexes(r, repository) {
-		fmt.Fprintf(&b, "%s%s@%s\n", i.repository, i.tag, i.digest)
+	for _, i := range ImagesOf(r, repository) {
+		tag := ""
+		if i.Tag != "" {
+			tag = ":" + i.Tag
+		}
+		fmt.Fprintf(&b, "%s%s@sha256:%s\n", i.Repository, tag, i.SHA256)
 	}
 	return b.Bytes()
 }
@@ -75,9 +84,9 @@ func kubeadm(r *release.Release, repository string) []byte {
 	if repository != "" {
 		fmt.Fprintf(&b, "%s%s\n", repositoryKey, repository)
 	}
-	for _, i := range indexes(r, repository) {
+	for _, i := range ImagesOf(r, repository) {
 		format := ""
-		switch path.Base(i.repository) {
+		switch path.Base(i.Repository) {
 		case "coredns":
 			format = "dns:\n  imageRepository: %s\n  imageTag: %s\n"
 		case "etcd":
@@ -85,7 +94,7 @@ func kubeadm(r *release.Release, repository string) []byte {
 		default:
 			continue
 		}
-		fmt.Fprintf(&b, format, path.Dir(i.repository), strings.TrimPrefix(i.tag, ":"))
+		fmt.Fprintf(&b, format, path.Dir(i.Repository), i.Tag)
 	}
 	return b.Bytes()
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -167,4 +168,35 @@ func Image(ctx context.Context, ref string, want Want) (*Report, error) {
 		return nil, fmt.Errorf("%s: %w", ref, err)
 	}
 	return image(ctx, registry{at.Context(), options}, got.Descriptor, ref, want)
+}
+
+// VersionsOf returns the versions of releases that an image in a registry is of, as provenances say that Want's trust accepts. An image that
+// does not change from release to release has several.
+func VersionsOf(ctx context.Context, ref string, want Want, options ...remote.Option) ([]string, error) {
+	at, err := name.ParseReference(ref)
+	if err != nil {
+		return nil, badrequest.Mark(err)
+	}
+	options = append(slices.Clone(options), remote.WithContext(ctx))
+	d, err := remote.Head(at, options...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ref, err)
+	}
+	in := registry{at.Context(), options}
+	referrers, err := in.referrers(ctx, *d)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ref, err)
+	}
+	var versions []string
+	for _, r := range referrers[:min(len(referrers), maxReferrers)] {
+		c := &imageChecker{store: in, want: want, named: ref, report: &Report{}}
+		said, err := c.referrer(ctx, r, *d)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", ref, err)
+		}
+		if said.problem == "" && c.report.Version != "" {
+			versions = append(versions, c.report.Version)
+		}
+	}
+	return versions, nil
 }

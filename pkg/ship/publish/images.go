@@ -1,0 +1,600 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/site"
+	"slipway.build/pkg/ship/verify"
+	"slipway.build/pkg/tree/stamp"
+)
+
+// Images is what a repository of a registry gets of a release, and what it has of that.
+type Images struct {
+	Repository string     `json:"repository"` // below which all images are
+	Version    string     `json:"version"`    // of the release
+	Manifests  []Manifest `json:"manifests"`  // in the order of sending
+	Tags       []Tag      `json:"tags"`
+	Sent       int64      `json:"sent"` // bytes of requests
+
+	want     verify.Want
+	from     layout.Path
+	tmp      string                      // has from
+	named    map[string]v1.Hash          // images over all platforms, by name
+	below    map[v1.Hash][]v1.Hash       // an index, and its images
+	refer    map[v1.Hash][]v1.Descriptor // referrers, by what they are about
+	registry registry
+}
+
+// A Manifest is an image over all platforms, with its images, or says something of one of those.
+type Manifest struct {
+	Name   string `json:"name"` // its repository
+	Digest string `json:"digest"`
+	Of     string `json:"of,omitempty"` // digest of the manifest that it is about; "" if it is an image
+	State  State  `json:"state"`
+
+	at          name.Digest
+	hash, about v1.Hash
+}
+
+// A Tag is a name of an image over all platforms. The tag of a release never moves. Those that other projects have chosen, such as
+// etcd:3.7.0-0, do: their images change with the Go that compiles them, and with their base.
+type Tag struct {
+	Name  string `json:"name"`
+	Was   string `json:"was,omitempty"` // digest of what it names at the target
+	Is    string `json:"is"`            // digest of what it should name
+	Note  string `json:"note,omitempty"`
+	State State  `json:"state"`
+
+	at    name.Tag
+	hash  v1.Hash
+	fixed bool // it is not the tag of a release
+}
+
+// A registry has what the requests of a publication share.
+type registry struct {
+	options []remote.Option
+	network *patient
+	puller  *remote.Puller
+	pusher  *remote.Pusher
+}
+
+func newRegistry() (r registry, err error) {
+	r.network = &patient{to: remote.DefaultTransport}
+	r.options = []remote.Option{
+		remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("slipway"), remote.WithTransport(r.network),
+		remote.WithRetryStatusCodes(), // the transport sees to that
+	}
+	if r.puller, err = remote.NewPuller(r.options...); err != nil {
+		return r, err
+	}
+	r.pusher, err = remote.NewPusher(r.options...)
+	return r, err
+}
+
+// PlanImages returns what a repository of a registry, such as registry.example.com/k8s, gets of the release: its images over all platforms
+// with signatures, provenance and bills of materials. They are in an OCI image layout. It sends nothing. A tag that others have chosen may
+// move away from what cannot be told to be older if its image is in move, such as "etcd". The error is a [*TagError] if a tag may not move.
+//
+// Access is that of Docker's configuration and its helpers. The caller closes the publication.
+func (r *Release) PlanImages(ctx context.Context, repository, layoutDir string, move []string) (_ *Images, err error) {
+	p := &Images{Repository: repository, Version: r.described.Version, want: r.want}
+	if err := sign.HasImages(r.dir, layoutDir); err != nil {
+		return nil, fmt.Errorf("%s: %w", layoutDir, err)
+	}
+	if p.registry, err = newRegistry(); err != nil {
+		return nil, err
+	}
+	// What was verified, and nothing else, becomes the referrers.
+	if p.tmp, err = os.MkdirTemp(filepath.Dir(filepath.Clean(layoutDir)), ".publishing-"); err != nil { // where links can be made
+		p.tmp, err = os.MkdirTemp("", "slipway-publishing-")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.Close()
+		}
+	}()
+	to := filepath.Join(p.tmp, "oci")
+	if err := sign.Layout(r.dir, layoutDir, to); err != nil {
+		return nil, err
+	}
+	if err := p.read(to); err != nil {
+		return nil, fmt.Errorf("%s: %w", layoutDir, err)
+	}
+	if err := p.compute(r.described, move); err != nil {
+		return nil, err
+	}
+	return p, p.look(ctx, move)
+}
+
+// Close removes what the publication has on this machine.
+func (p *Images) Close() { _ = os.RemoveAll(p.tmp) }
+
+// read reads the names and relations of a layout's manifests.
+func (p *Images) read(dir string) (err error) {
+	if p.from, err = layout.FromPath(dir); err != nil {
+		return err
+	}
+	all, err := p.from.ImageIndex()
+	if err != nil {
+		return err
+	}
+	index, err := all.IndexManifest()
+	if err != nil {
+		return err
+	}
+	p.named, p.below, p.refer = map[string]v1.Hash{}, map[v1.Hash][]v1.Hash{}, map[v1.Hash][]v1.Descriptor{}
+	for _, d := range index.Manifests {
+		switch named := d.Annotations[refName]; {
+		case strings.HasPrefix(named, "sha256-"): // for registries without an interface for referrers
+		case named != "" && d.MediaType.IsIndex():
+			p.named[named] = d.Digest
+			of, err := all.ImageIndex(d.Digest)
+			if err != nil {
+				return err
+			}
+			m, err := of.IndexManifest()
+			if err != nil {
+				return err
+			}
+			for _, image := range m.Manifests {
+				p.below[d.Digest] = append(p.below[d.Digest], image.Digest)
+			}
+		case d.ArtifactType != "":
+			m, err := p.manifest(d.Digest)
+			if err == nil && m.Subject == nil {
+				err = fmt.Errorf("%s is about nothing", d.Digest)
+			}
+			if err != nil {
+				return err
+			}
+			p.refer[m.Subject.Digest] = append(p.refer[m.Subject.Digest], d)
+		}
+	}
+	return nil
+}
+
+func (p *Images) manifest(hash v1.Hash) (m v1.Manifest, err error) {
+	data, err := p.from.Bytes(hash)
+	if err == nil {
+		err = json.Unmarshal(data, &m)
+	}
+	return m, err
+}
+
+const refName = "org.opencontainers.image.ref.name"
+
+// compute lists manifests and tags of a release.
+func (p *Images) compute(r *release.Release, move []string) error {
+	own := []string{strings.ReplaceAll(r.Version, "+", "_"), r.Variables["KUBE_DOCKER_IMAGE_TAG"]}
+	var images []string
+	for _, i := range site.ImagesOf(r, p.Repository) {
+		hash, ok := p.named[i.Name]
+		if !ok || hash.Hex != i.SHA256 {
+			return fmt.Errorf("the layout has no %s, sha256:%s", i.Name, i.SHA256)
+		}
+		images = append(images, path.Base(i.Repository))
+		for _, repository := range repositories(i.Repository) {
+			at, err := name.NewTag(repository+":"+i.Tag, name.StrictValidation)
+			if err != nil {
+				return badrequest.Mark(err)
+			}
+			p.Tags = append(p.Tags, Tag{Name: at.String(), Is: hash.String(), at: at, hash: hash, fixed: !slices.Contains(own, i.Tag)})
+			add := func(of, about v1.Hash) {
+				m := Manifest{Name: at.Context().String(), Digest: of.String(), at: at.Context().Digest(of.String()), hash: of, about: about}
+				if about != (v1.Hash{}) {
+					m.Of = about.String()
+				}
+				p.Manifests = append(p.Manifests, m)
+			}
+			add(hash, v1.Hash{})
+			for _, about := range append([]v1.Hash{hash}, p.below[hash]...) {
+				for _, d := range p.refer[about] {
+					add(d.Digest, about)
+				}
+			}
+		}
+	}
+	for _, image := range move {
+		if !slices.Contains(images, image) {
+			return suggest.Unknown("image", image, images)
+		}
+	}
+	return nil
+}
+
+// repositories returns those of an image. kubeadm asks for coredns/coredns in upstream's registry alone, and for coredns in others.
+func repositories(repository string) []string {
+	if dir, base := path.Dir(repository), path.Base(repository); path.Base(dir) == base {
+		return []string{repository, dir}
+	}
+	return []string{repository}
+}
+
+// look finds out what the target has.
+func (p *Images) look(ctx context.Context, move []string) error {
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(requests)
+	var mu sync.Mutex
+	there := map[string]bool{} // repositories that have the image
+	for i := range p.Manifests {
+		m := &p.Manifests[i]
+		if m.State = ToSend; m.Of != "" {
+			continue
+		}
+		g.Go(func() error {
+			d, err := p.head(within, m.at)
+			if d != nil {
+				mu.Lock()
+				m.State, there[m.Name] = There, true
+				mu.Unlock()
+			}
+			return err
+		})
+	}
+	for i := range p.Tags {
+		g.Go(func() error { return p.lookTag(within, &p.Tags[i], move) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	refused := &TagError{Version: p.Version}
+	for _, t := range p.Tags {
+		if t.State == "" {
+			refused.Tags = append(refused.Tags, t)
+		}
+	}
+	if len(refused.Tags) > 0 {
+		return refused
+	}
+	about := map[name.Digest][]*Manifest{}
+	for i := range p.Manifests {
+		if m := &p.Manifests[i]; m.Of != "" && there[m.Name] {
+			subject := m.at.Context().Digest(m.Of)
+			about[subject] = append(about[subject], m)
+		}
+	}
+	g, within = errgroup.WithContext(ctx)
+	g.SetLimit(requests)
+	for subject, all := range about {
+		g.Go(func() error {
+			listed, err := p.referrers(within, subject)
+			for _, m := range all {
+				if listed[m.hash] {
+					m.State = There
+				}
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// requests is how many requests are made at a time. Registries count them.
+const requests = 8
+
+// lookTag compares a tag with the target's. It has no state if it may not move.
+func (p *Images) lookTag(ctx context.Context, t *Tag, move []string) error {
+	d, err := p.head(ctx, t.at)
+	if err != nil {
+		return err
+	}
+	if d != nil {
+		t.Was = d.Digest.String()
+	}
+	switch {
+	case d == nil:
+		t.State = ToSend
+	case d.Digest == t.hash:
+		t.State = There
+	case !t.fixed:
+		t.Note = "it is the tag of a release, which never moves, and has another image: publish a new version"
+	case slices.Contains(move, path.Base(t.at.RepositoryStr())):
+		t.State, t.Note = ToSend, "it has another image, and was to move"
+	default:
+		return p.forward(ctx, t)
+	}
+	return nil
+}
+
+// forward lets a tag move from an image of an older release, and stay at one of a newer one.
+func (p *Images) forward(ctx context.Context, t *Tag) error {
+	versions, err := verify.VersionsOf(ctx, t.Name, p.want, p.registry.options...)
+	if err != nil {
+		return err
+	}
+	if len(versions) == 0 {
+		t.Note = "it has another image, and nothing that is trusted says of which release"
+		return nil
+	}
+	switch of := slices.MaxFunc(versions, stamp.Compare); {
+	case stamp.Compare(of, p.Version) <= 0:
+		t.State, t.Note = ToSend, "it moves from the image of "+of
+	default:
+		t.State, t.Note = There, "it stays at the image of "+of+", which is newer"
+	}
+	return nil
+}
+
+// A TagError says that tags may not move to the images of a release.
+type TagError struct {
+	Version string
+	Tags    []Tag
+}
+
+func (e *TagError) Error() string {
+	var text []string
+	for _, t := range e.Tags {
+		text = append(text, t.Name+": "+t.Note)
+	}
+	return fmt.Sprintf("%s is not pushed:\n\t%s", e.Version, strings.Join(text, "\n\t"))
+}
+
+// Fixed returns the images of tags that would move if that was asked for.
+func (e *TagError) Fixed() []string {
+	var images []string
+	for _, t := range e.Tags {
+		if !t.fixed {
+			return nil // publish a new version
+		}
+		images = append(images, path.Base(t.at.RepositoryStr()))
+	}
+	return slices.Compact(images)
+}
+
+// head describes a manifest of the target, or returns nil if there is none.
+func (p *Images) head(ctx context.Context, at name.Reference) (*v1.Descriptor, error) {
+	d, err := p.registry.puller.Head(ctx, at)
+	if absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	return d, nil
+}
+
+// absent reports whether an answer is that there is no such thing. Some registries hide from strangers what there is not.
+func absent(err error) bool {
+	answer, ok := errors.AsType[*transport.Error](err)
+	return ok && answer.StatusCode == http.StatusNotFound
+}
+
+// referrers returns the digests of what the target says of a manifest.
+func (p *Images) referrers(ctx context.Context, of name.Digest) (map[v1.Hash]bool, error) {
+	index, err := remote.Referrers(of, append(slices.Clone(p.registry.options), remote.WithContext(ctx), remote.Reuse(p.registry.puller))...)
+	if err != nil {
+		return nil, fmt.Errorf("what refers to %s: %w", of, err)
+	}
+	m, err := index.IndexManifest()
+	if err != nil {
+		return nil, err
+	}
+	listed := map[v1.Hash]bool{}
+	for _, d := range m.Manifests {
+		listed[d.Digest] = true
+	}
+	return listed, nil
+}
+
+// Done reports whether there is nothing to send.
+func (p *Images) Done() bool {
+	return !slices.ContainsFunc(p.Manifests, func(m Manifest) bool { return m.State == ToSend }) &&
+		!slices.ContainsFunc(p.Tags, func(t Tag) bool { return t.State == ToSend })
+}
+
+// Send sends what the target does not have: images, then what refers to them, then tags. After an error, or if the process is killed, the
+// target has some of it, and no tag names what is not there; the same publication again sends the rest.
+func (p *Images) Send(ctx context.Context) error {
+	defer func() { p.Sent = p.registry.network.sent.Load() }()
+	all, err := p.from.ImageIndex()
+	if err != nil {
+		return err
+	}
+	if err := p.sendImages(ctx, all); err != nil {
+		return err
+	}
+	if err := p.sendReferrers(ctx); err != nil {
+		return err
+	}
+	for i := range p.Tags {
+		if t := &p.Tags[i]; t.State == ToSend {
+			if err := p.sendTag(ctx, all, t); err != nil {
+				return err
+			}
+			t.State = Sent
+		}
+	}
+	return nil
+}
+
+// sendImages sends images, one after another: layers that one repository has are not sent to the next.
+func (p *Images) sendImages(ctx context.Context, all v1.ImageIndex) error {
+	layers := map[v1.Hash]name.Reference{} // that the registry has, and where
+	for i := range p.Manifests {
+		m := &p.Manifests[i]
+		if m.Of != "" {
+			continue
+		}
+		if m.State == ToSend {
+			index, err := all.ImageIndex(m.hash)
+			if err == nil {
+				err = p.registry.pusher.Push(ctx, m.at, mountable{index, m.at, layers})
+			}
+			if err != nil {
+				return fmt.Errorf("push %s@%s: %w", m.Name, m.Digest, err)
+			}
+			m.State = Sent
+		}
+		for _, hash := range p.below[m.hash] {
+			image, err := p.manifest(hash)
+			if err != nil {
+				return err
+			}
+			for _, l := range image.Layers {
+				layers[l.Digest] = m.at
+			}
+		}
+	}
+	return nil
+}
+
+// sendReferrers sends what refers to images. Those of one repository are sent one after another: some registries have a list of them under
+// a tag, which each of them changes. Another publisher may change it at the same time, so it is read again.
+func (p *Images) sendReferrers(ctx context.Context) error {
+	by := map[string][]*Manifest{} // by repository
+	for i := range p.Manifests {
+		if m := &p.Manifests[i]; m.Of != "" && m.State == ToSend {
+			by[m.Name] = append(by[m.Name], m)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(requests)
+	for _, missing := range by {
+		g.Go(func() error {
+			for range 5 {
+				for _, m := range missing {
+					if err := p.refersTo(ctx, m); err != nil {
+						return fmt.Errorf("push %s@%s: %w", m.Name, m.Digest, err)
+					}
+				}
+				var err error
+				if missing, err = p.unlisted(ctx, missing); err != nil || len(missing) == 0 {
+					return err
+				}
+			}
+			return fmt.Errorf("%s does not list %s among what refers to %s", missing[0].Name, missing[0].Digest, missing[0].Of)
+		})
+	}
+	return g.Wait()
+}
+
+// unlisted returns the manifests of a repository that it does not list as referrers. The others are sent.
+func (p *Images) unlisted(ctx context.Context, all []*Manifest) (missing []*Manifest, err error) {
+	lists := map[string]map[v1.Hash]bool{}
+	for _, m := range all {
+		if lists[m.Of] == nil {
+			if lists[m.Of], err = p.referrers(ctx, m.at.Context().Digest(m.Of)); err != nil {
+				return nil, err
+			}
+		}
+		if m.State = Sent; !lists[m.Of][m.hash] {
+			m.State = ToSend
+			missing = append(missing, m)
+		}
+	}
+	return missing, nil
+}
+
+// refersTo sends a referrer, even if its manifest is there already: after a kill, it may not be listed.
+func (p *Images) refersTo(ctx context.Context, m *Manifest) error {
+	image, err := p.from.Image(m.hash)
+	if err != nil {
+		return err
+	}
+	blobs, err := image.Layers()
+	if err != nil {
+		return err
+	}
+	config, err := partial.ConfigLayer(image)
+	if err != nil {
+		return err
+	}
+	for _, blob := range append(blobs, config) {
+		if err := p.registry.pusher.Upload(ctx, m.at.Context(), blob); err != nil {
+			return err
+		}
+	}
+	return p.registry.pusher.Put(ctx, m.at, image)
+}
+
+// sendTag tags an image that is there, unless somebody else has moved the tag.
+func (p *Images) sendTag(ctx context.Context, all v1.ImageIndex, t *Tag) error {
+	now, err := p.head(ctx, t.at)
+	if err != nil {
+		return err
+	}
+	was := ""
+	if now != nil {
+		was = now.Digest.String()
+	}
+	switch was {
+	case t.Is:
+		return nil
+	case t.Was:
+	default:
+		return fmt.Errorf("tag %s: %w", t.Name, ErrChanged)
+	}
+	index, err := all.ImageIndex(t.hash)
+	if err != nil {
+		return err
+	}
+	if err := p.registry.pusher.Put(ctx, t.at, index); err != nil {
+		return fmt.Errorf("tag %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// index is embedded under a name that is none of its methods.
+type index = v1.ImageIndex
+
+var _ v1.ImageIndex = mountable{}
+
+// A mountable index has layers that are not sent if another repository of the registry has them.
+type mountable struct {
+	index
+	at     name.Digest
+	layers map[v1.Hash]name.Reference
+}
+
+func (m mountable) Image(digest v1.Hash) (v1.Image, error) {
+	image, err := m.index.Image(digest)
+	return mountableImage{image, m}, err
+}
+
+type mountableImage struct {
+	v1.Image
+	of mountable
+}
+
+func (m mountableImage) Layers() ([]v1.Layer, error) {
+	layers, err := m.Image.Layers()
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range layers {
+		digest, err := l.Digest()
+		if err != nil {
+			return nil, err
+		}
+		if at := m.of.layers[digest]; at != nil && at.Context() != m.of.at.Context() {
+			layers[i] = &remote.MountableLayer{Layer: l, Reference: at}
+		}
+	}
+	return layers, nil
+}

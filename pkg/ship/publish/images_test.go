@@ -1,0 +1,337 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/verify"
+)
+
+// A pushable is a release with images in a layout. All images have one layer, and one of their own.
+func (o owner) pushable(t *testing.T, version, content string) (accepted *Release, images string) {
+	t.Helper()
+	images = filepath.Join(t.TempDir(), "oci")
+	to, err := layout.Write(images, empty.Index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := o.release(t, version, func(r *release.Release) {
+		r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a release.Artifact) bool { return a.Kind == release.Index })
+		on := platform.Platform{OS: "linux", Arch: "amd64"}
+		own := "registry.k8s.io/kube-proxy:" + strings.ReplaceAll(version, "+", "_")
+		for _, name := range []string{"registry.k8s.io/coredns/coredns:v1.14.6", "registry.k8s.io/etcd:3.7.0-0", own} {
+			image := made(t, []byte(strings.Repeat("a base", 10_000)), []byte(name+content))
+			image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
+			index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
+				Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: on.OS, Architecture: on.Arch}}})
+			if err := to.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: name})); err != nil {
+				t.Fatal(err)
+			}
+			one, all := described(t, image), described(t, index)
+			repository, tag, _ := strings.Cut(name, ":")
+			one.Name, one.Kind, one.Platform = repository+"-amd64:"+tag, release.Image, on
+			all.Name, all.Kind, all.Of = name, release.Index, []string{one.Name}
+			archive := artifact("linux/amd64/"+filepath.Base(repository)+".tar", release.Archive, []byte(name))
+			archive.Of = []string{one.Name}
+			r.Artifacts = append(r.Artifacts, one, all, archive)
+		}
+		slices.SortFunc(r.Artifacts, func(a, b release.Artifact) int { return strings.Compare(a.Name, b.Name) })
+	})
+	accepted, err = Accept(t.Context(), dir, o.want(), "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted, images
+}
+
+func made(t *testing.T, layers ...[]byte) v1.Image {
+	t.Helper()
+	image := empty.Image
+	for _, data := range layers {
+		var err error
+		if image, err = mutate.AppendLayers(image, static.NewLayer(data, types.OCIUncompressedLayer)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return image
+}
+
+func described(t *testing.T, m interface {
+	RawManifest() ([]byte, error)
+	MediaType() (types.MediaType, error)
+}) release.Artifact {
+	t.Helper()
+	data, err := m.RawManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, err := m.MediaType()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := artifact("", "", data)
+	a.MediaType = string(kind)
+	return a
+}
+
+// serve starts a registry, and returns a repository in it.
+func serve(t *testing.T, listsReferrers bool, front func(http.Handler) http.Handler) string {
+	t.Helper()
+	handler := ggcr.New(ggcr.WithReferrersSupport(listsReferrers), ggcr.Logger(log.New(io.Discard, "", 0)))
+	if front != nil {
+		handler = front(handler)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://") + "/k8s"
+}
+
+func push(t *testing.T, r *Release, repository, images string, move ...string) *Images {
+	t.Helper()
+	p, err := r.PlanImages(t.Context(), repository, images, move)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Send(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// trusted returns an error unless what a tag names is whole, and signed.
+func (o owner) trusted(ctx context.Context, tag string) error {
+	report, err := verify.Image(ctx, tag, o.want())
+	if err == nil && !report.OK() {
+		err = errors.New(report.Problem)
+	}
+	return err
+}
+
+func TestImagesArePushedWithWhatRefersToThem(t *testing.T) {
+	t.Parallel()
+	for name, lists := range map[string]bool{"a registry that lists referrers": true, "one that does not": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mounted atomic.Int32
+			at := serve(t, lists, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Query().Has("mount") {
+						mounted.Add(1)
+					}
+					if r.Method == http.MethodHead && strings.Contains(r.URL.Path, "/blobs/") { // this registry has one store for all repositories
+						http.NotFound(w, r)
+						return
+					}
+					h.ServeHTTP(w, r)
+				})
+			})
+			o := newOwner(t)
+			r, images := o.pushable(t, "v1.37.0+acme.1", "")
+			planned, err := r.PlanImages(t.Context(), at, images, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			planned.Close()
+			if planned.Done() || len(planned.Tags) != 4 { // coredns has two names
+				t.Errorf("planned %+v", planned.Tags)
+			}
+			if p := push(t, r, at, images); !p.Done() || p.Sent < 60_000 || p.Sent > 500_000 {
+				t.Errorf("sent %d bytes", p.Sent)
+			}
+			if mounted.Load() == 0 {
+				t.Error("no layer was mounted from another repository")
+			}
+			for _, tag := range []string{"/coredns:v1.14.6", "/coredns/coredns:v1.14.6", "/etcd:3.7.0-0", "/kube-proxy:v1.37.0_acme.1"} {
+				if err := o.trusted(t.Context(), at+tag); err != nil {
+					t.Errorf("%s: %v", tag, err)
+				}
+			}
+			again, err := r.PlanImages(t.Context(), at, images, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			if err := again.Send(t.Context()); err != nil || again.Sent != 0 {
+				t.Errorf("the second time, %d bytes are sent: %v", again.Sent, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(images), ".publishing-*")); len(left) != 1 {
+				t.Errorf("beside the layout is %v", left)
+			}
+		})
+	}
+}
+
+func TestTagsMoveForwardOnly(t *testing.T) {
+	t.Parallel()
+	at := serve(t, false, nil)
+	o := newOwner(t)
+	first, images := o.pushable(t, "v1.37.0+acme.2", "")
+	push(t, first, at, images)
+	notes := func(p *Images) string {
+		var text []string
+		for _, t := range p.Tags {
+			if t.Note != "" {
+				text = append(text, strings.TrimPrefix(t.Name, at+"/")+": "+t.Note)
+			}
+		}
+		return strings.Join(text, "\n")
+	}
+	newer, newerImages := o.pushable(t, "v1.37.0+acme.10", "by a newer Go")
+	const moved = `coredns/coredns:v1.14.6: it moves from the image of v1.37.0+acme.2
+coredns:v1.14.6: it moves from the image of v1.37.0+acme.2
+etcd:3.7.0-0: it moves from the image of v1.37.0+acme.2`
+	if got := notes(push(t, newer, at, newerImages)); got != moved {
+		t.Errorf("a newer release:\n%s", got)
+	}
+	older, olderImages := o.pushable(t, "v1.37.0+acme.1", "by an older Go")
+	if got := notes(push(t, older, at, olderImages)); got != strings.ReplaceAll(strings.ReplaceAll(moved, "moves from", "stays at"),
+		"acme.2", "acme.10, which is newer") {
+		t.Errorf("an older release:\n%s", got)
+	}
+	for _, tag := range []string{"/etcd:3.7.0-0", "/kube-proxy:v1.37.0_acme.1", "/kube-proxy:v1.37.0_acme.10"} {
+		if err := o.trusted(t.Context(), at+tag); err != nil {
+			t.Errorf("%s: %v", tag, err)
+		}
+	}
+
+	// Nobody whom this owner trusts says of which release the images are.
+	other := newOwner(t)
+	theirs, theirImages := other.pushable(t, "v1.37.0+other.1", "by others")
+	_, err := theirs.PlanImages(t.Context(), at, theirImages, nil)
+	refused, ok := errors.AsType[*TagError](err)
+	if !ok || len(refused.Tags) != 3 || !slices.Equal(refused.Fixed(), []string{"coredns", "etcd"}) {
+		t.Fatalf("error %v", err)
+	}
+	if got := notes(push(t, theirs, at, theirImages, "coredns", "etcd")); strings.Count(got, "and was to move") != 3 {
+		t.Errorf("all were to move: %s", got)
+	}
+
+	// The tag of a release does not move.
+	same, sameImages := o.pushable(t, "v1.37.0+acme.10", "made again")
+	_, err = same.PlanImages(t.Context(), at, sameImages, []string{"coredns", "etcd", "kube-proxy"})
+	if refused, ok := errors.AsType[*TagError](err); !ok || len(refused.Tags) != 1 || refused.Fixed() != nil {
+		t.Errorf("error %v", err)
+	}
+	if _, err := same.PlanImages(t.Context(), at, sameImages, []string{"edcd"}); !badrequest.Is(err) || !strings.Contains(err.Error(), "etcd?") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := same.PlanImages(t.Context(), at, images, nil); err == nil || !strings.Contains(err.Error(), "the layout of another release") {
+		t.Errorf("error %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(sameImages)); len(left) != 1 {
+		t.Errorf("beside the layout is %v", left)
+	}
+}
+
+// However a publication ends, tags name what is whole, and the same publication again ends the same.
+func TestPushIsContinued(t *testing.T) {
+	t.Parallel()
+	o := newOwner(t)
+	r, images := o.pushable(t, "v1.37.0+acme.1", "")
+	tags := []string{"/coredns:v1.14.6", "/coredns/coredns:v1.14.6", "/etcd:3.7.0-0", "/kube-proxy:v1.37.0_acme.1"}
+	stopped := 0
+	for after := int32(1); ; after += after/3 + 1 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var n atomic.Int32
+		at := serve(t, after%2 == 0, func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if n.Add(1) == after {
+					cancel()
+				}
+				h.ServeHTTP(w, r)
+			})
+		})
+		p, err := r.PlanImages(ctx, at, images, nil)
+		if err == nil {
+			err = p.Send(ctx)
+			p.Close()
+		}
+		ended := err == nil
+		cancel()
+		if !ended {
+			stopped++
+		}
+		for _, tag := range tags {
+			err := o.trusted(t.Context(), at+tag)
+			if err != nil && (ended || !strings.Contains(err.Error(), "MANIFEST_UNKNOWN") && !strings.Contains(err.Error(), "NAME_UNKNOWN")) {
+				t.Errorf("after %d requests, %s: %v", after, tag, err)
+			}
+		}
+		push(t, r, at, images)
+		for _, tag := range tags {
+			if err := o.trusted(t.Context(), at+tag); err != nil {
+				t.Errorf("after %d requests and again, %s: %v", after, tag, err)
+			}
+		}
+		if ended {
+			break
+		}
+	}
+	if stopped < 5 {
+		t.Errorf("only %d publications were stopped", stopped)
+	}
+}
+
+// A registry that has too much to do is asked again, and one that lies about what it got is not believed.
+func TestBusyRegistriesAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	o := newOwner(t)
+	r, images := o.pushable(t, "v1.37.0+acme.1", "")
+	var n atomic.Int32
+	at := serve(t, false, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if i := n.Add(1); i < 4 || i%9 == 0 {
+				w.Header().Set("Retry-After", "0")
+				status := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}[i%2]
+				http.Error(w, `{"errors":[{"code":"TOOMANYREQUESTS"}]}`, status)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})
+	push(t, r, at, images)
+	if err := o.trusted(t.Context(), at+"/etcd:3.7.0-0"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRegistriesSayHowLongToWait(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{"7": 7 * time.Second, "": time.Minute, "soon": time.Minute, "99999999": longest,
+		time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat): 0} {
+		if got := wanted(&http.Response{Header: http.Header{"Retry-After": {text}}}, time.Minute); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	var p patient
+	p.hold(time.Hour)
+	p.hold(time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := p.pause(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Until(p.until) < 59*time.Minute {
+		t.Errorf("error %v, held until %v", err, p.until)
+	}
+}
