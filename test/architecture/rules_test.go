@@ -152,7 +152,7 @@ var rules = []rule{
 	{"ship/site", "which files a published release has beside its own, and what is in them", "where a site is, and how files get there",
 		[]string{processes, network, archives, compressed, action, "pkg/make/...", "pkg/ship/..."}},
 	{"ship/publish", "what is sent to a target for a release, in which order; targets", "how a release is made, signed or checked",
-		[]string{processes, network, compressed, "pkg/make/..."}},
+		[]string{processes, compressed, "pkg/make/..."}},
 
 	{"ship/vulns", "which known vulnerabilities a release has", "how a release is made, and where databases are",
 		[]string{processes, network, "pkg/make/..."}},
