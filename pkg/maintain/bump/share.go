@@ -86,7 +86,8 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 		return err
 	}
 	for path, version := range selection(pr.goMod).Versions {
-		if w := want.Versions[path]; w != "" && w != version {
+		// What the components do not move is as the tree has it: the go command may have selected more than upstream asks for.
+		if w := want.Versions[path]; w != "" && w != version && p.was.Versions[path] != p.now.Versions[path] {
 			return p.require(pr.folder, p.wantedBy(pr, modules, p.now))
 		}
 	}
