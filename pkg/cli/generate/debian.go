@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,12 +42,13 @@ func checkLocks(root string) (problem string, err error) {
 	if err != nil {
 		return "", err
 	}
-	requests, err := filepath.Glob(filepath.Join(root, "images", "*", "packages.txt"))
+	requests, err := fs.Glob(os.DirFS(root), "images/*/packages.txt")
 	if err != nil {
 		return "", err
 	}
 	var problems []string
-	for _, file := range requests {
+	for _, name := range requests {
+		file := filepath.Join(root, filepath.FromSlash(name))
 		dir := filepath.Base(filepath.Dir(file))
 		if !slices.ContainsFunc(c.Images, func(im catalog.Image) bool { return im.Base == dir }) {
 			continue // no image of the release has it

@@ -3,6 +3,7 @@ package shipping
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,9 +88,9 @@ func (o commands) packageLists() why.Lists {
 		return nil
 	}
 	return func(on platform.Platform) (files []io.ReadCloser, err error) {
-		names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(target.PackageLists(on))))
+		names, err := fs.Glob(os.DirFS(root), target.PackageLists(on))
 		for _, name := range names {
-			f, openErr := os.Open(name)
+			f, openErr := os.Open(filepath.Join(root, filepath.FromSlash(name)))
 			if err = errors.Join(err, openErr); openErr == nil {
 				files = append(files, f)
 			}

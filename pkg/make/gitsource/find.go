@@ -44,7 +44,7 @@ func Parse(text string) (Request, error) {
 	case err == nil && u.User != nil && has(u.User.Password()):
 		return Request{}, badrequest.Mark(fmt.Errorf("%s: an address with a password would be in release.yaml for all to read: "+
 			"give it to a credential helper of git", tail.Redact(at)))
-	case strings.Contains(at, ":"): // a URL, or HOST:PATH
+	case isRemote(at):
 		return Request{Repository: at, Ref: ref}, nil
 	}
 	dir, err := filepath.Abs(at)
@@ -58,6 +58,12 @@ func Parse(text string) (Request, error) {
 }
 
 func has(_ string, ok bool) bool { return ok }
+
+// isRemote reports whether an address is a URL, or HOST:PATH. As for git, ./a:b is a folder.
+func isRemote(address string) bool {
+	host, path, ok := strings.Cut(address, ":")
+	return ok && (strings.HasPrefix(path, "//") || !strings.Contains(host, "/"))
+}
 
 // isFolder reports whether a repository is read in place.
 func isFolder(repository string) bool { return filepath.IsAbs(repository) }

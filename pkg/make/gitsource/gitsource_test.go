@@ -232,6 +232,22 @@ func TestWhatCannotBeFoundIsRefused(t *testing.T) {
 	}
 }
 
+func TestFoldersMayHaveColonsAsForGit(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a:b")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]Request{
+		dir: {Repository: dir}, dir + "#fix": {Repository: dir, Ref: "fix"}, "git.example:k/kubernetes#fix": {Repository: "git.example:k/kubernetes", Ref: "fix"},
+		"ssh://git@git.example/k": {Repository: "ssh://git@git.example/k"},
+	} {
+		if got, err := Parse(text); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}
+
 func TestOnlyWhatIsCommittedCounts(t *testing.T) {
 	t.Parallel()
 	r := newKubernetes(t)
