@@ -28,7 +28,7 @@ import (
 func TestBuildImage(t *testing.T) {
 	t.Setenv("SLIPWAY_TEST_TOKEN", "hunter2") // stands for everything in the environment of the build
 	e, owner := connect(t), nobody()
-	i, leave := left(t, e)
+	i, has, leave := left(t, e)
 	if !leave {
 		i = fresh(t)
 	}
@@ -38,7 +38,7 @@ func TestBuildImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, err := i.Ref(owner, e.Platform); err != nil || ref != want || !built {
+	if want, err := i.Ref(owner, e.Platform); err != nil || ref != want || built == has {
 		t.Fatalf("image %s (built: %v), want %s (%v)", ref, built, want, err)
 	}
 	img, err := e.Client.ImageInspect(t.Context(), ref)
@@ -47,7 +47,7 @@ func TestBuildImage(t *testing.T) {
 	}
 	t.Logf("built in %.1f s, %d MB", time.Since(start).Seconds(), img.Size/1_000_000)
 	l := lab{e, ref}
-	if leave {
+	if leave && !has {
 		if _, _, err := i.Ensure(t.Context(), e, nobody(), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -36,12 +36,12 @@ func connect(t *testing.T) *engine.Engine {
 	return e
 }
 
-// left returns the build image of this repository as it is, if the test may leave it in the engine. It may in CI, on an engine that
-// does not have the image: the tests of the container road come next, and would spend minutes on making it again.
-func left(t *testing.T, e *engine.Engine) (i Image, ok bool) {
+// left returns the build image of this repository as it is, if the test may leave it in the engine, and whether the engine has it. It may
+// in CI: the tests of the container road come next, and would spend minutes on making it again, as would the next run on this machine.
+func left(t *testing.T, e *engine.Engine) (i Image, has, ok bool) {
 	t.Helper()
 	if os.Getenv("SLIPWAY_CI") != "1" {
-		return Image{}, false
+		return Image{}, false, false
 	}
 	i = own(t)
 	_, sum, err := i.read(e.Platform)
@@ -52,7 +52,7 @@ func left(t *testing.T, e *engine.Engine) (i Image, ok bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return i, id == ""
+	return i, id != "", true
 }
 
 // nobody returns an owner that is not a tree.

@@ -65,8 +65,8 @@ func refused(words string, step func() string) {
 	}
 }
 
-// until repeats steps until they succeed or the check's time is over. On a busy machine it pauses for as long as the steps take, since
-// other checks wait, too.
+// until repeats steps until they succeed or the check's time is over. It pauses for longer than the steps take: each call of kubectl takes a
+// tenth of a second of a processor, other checks wait, too, and what they all wait for needs the processors.
 func (e *env) until(steps func()) {
 	var last error
 	for {
@@ -81,7 +81,7 @@ func (e *env) until(steps func()) {
 		select {
 		case <-e.ctx.Done():
 			fail("%w: %w", context.Cause(e.ctx), last)
-		case <-time.After(max(200*time.Millisecond, min(time.Since(start), 2*time.Second))):
+		case <-time.After(max(500*time.Millisecond, min(3*time.Since(start), 4*time.Second))):
 		}
 	}
 }
