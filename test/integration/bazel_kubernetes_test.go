@@ -40,6 +40,7 @@ func (r result) results() (outcomes map[string]string, now []string) {
 
 // Bazel runs Kubernetes' own tests, with what they read and import; and after a patch again those that depend on it, and no others.
 func TestBazelRunsKubernetesTests(t *testing.T) {
+	needBazel(t)
 	large(t, "Kubernetes' tests by Bazel")
 	tr := bazelTree(t)
 	t.Cleanup(func() {

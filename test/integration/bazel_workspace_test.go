@@ -19,7 +19,7 @@ func needBazel(t *testing.T) {
 		need(t, "mmdebstrap", "mmdebstrap")
 		need(t, "unshare", "util-linux")
 	}
-	cloneLane.join(t)
+	lateLane.join(t)
 }
 
 // The smallest component is enough for this.

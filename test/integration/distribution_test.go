@@ -17,8 +17,8 @@ import (
 // The commands of docs/distribution.md before "One month" make a distribution with a target and a check of its own, in a folder with a
 // space. Its slipway is the one of a checkout, and then, by a bump, a version of a module proxy.
 func TestDistributionIsATreeOfItsOwn(t *testing.T) {
+	lateLane.join(t)
 	large(t, "a distribution's programs, which are linked once more")
-	treeLane.join(t)
 	tr := cloneTo(t, filepath.Join(t.TempDir(), "with space", "slipway"))
 	acme := tree{dir: filepath.Join(filepath.Dir(tr.dir), "acme"), env: []string{
 		"GOFLAGS=-mod=mod", // which people may have set

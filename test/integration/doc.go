@@ -11,7 +11,8 @@
 // test that begins without any.
 //
 // Four groups of tests run side by side, each test by test: see lane. The shared release is read by three of them and never changed. Tests
-// of the fourth have a copy of it. They may change that, and make the same release again in the end, which must have the same files.
+// of the fourth have a copy of it. They may change that, and make the same release again in the end, which must have the same files. A fifth
+// group comes when three have ended: what compiles much where caches are cold.
 //
 // What is expensive is made once, when it is first needed, and read by all: the release, a signed copy of it, one with the test set, the
 // next release, the build image, a cluster of two nodes that works, Bazel's output base, servers of shared caches.

@@ -83,6 +83,7 @@ var examplePrograms = sync.OnceValues(func() (string, error) {
 // What is generated in examples is up to date, and its tests pass, as do client-go's. Vet and staticcheck find nothing; the latter is not
 // asked about generated clients.
 func TestExamplesAreWhole(t *testing.T) {
+	lateLane.join(t)
 	large(t, "controller-gen, lints and fake clients")
 	tr := clone(t).with(likeRelease...)
 	dir := tr.path("examples")

@@ -16,17 +16,22 @@ import (
 
 // A lane is a group of tests that run one after another, in the order of the sources, while tests of other lanes run.
 //
-// Two processors can serve four lanes because clusters mostly wait for Pods, and containers for the engine. See giveWay.
+// Two processors can serve the lanes because clusters mostly wait for Pods, and containers for the engine. See giveWay.
 type lane struct {
-	mu   sync.Mutex
-	last chan struct{} // closed at the end of the test that joined last
+	after []*lane // that have to end before the first test of this one begins
+	mu    sync.Mutex
+	last  chan struct{} // closed at the end of the test that joined last
 }
 
 var (
 	clusterLane   lane // tests that boot clusters or use the release with the test set, or compare what is on the machine with what was
 	containerLane lane // tests of the container road, and of signatures, documents and shared caches
-	cloneLane     lane // tests in clones of their own that take long: Bazel's, releases elsewhere, patches
+	cloneLane     lane // tests in clones of their own that take long: releases elsewhere, patches
 	treeLane      lane // tests of a release where it was made, and short ones in clones
+
+	// Tests that compile much where caches are cold: Bazel's, and those of distributions, examples and lints. If there is no time for all
+	// tests, it is these that are left out. While clusters wait, they use the processors.
+	lateLane = lane{after: []*lane{&containerLane, &cloneLane, &treeLane}}
 )
 
 // lanes has the tests that joined a lane.
@@ -55,11 +60,19 @@ func (l *lane) join(t *testing.T) {
 		close(mine)
 	})
 	t.Parallel()
-	if before != nil {
-		start := time.Now()
-		<-before
-		t.Attr(waited, fmt.Sprintf("%.2f", time.Since(start).Seconds()))
+	ends := []chan struct{}{before}
+	for _, other := range l.after { // which all of its tests have joined: t.Parallel returns when every test has called it
+		other.mu.Lock()
+		ends = append(ends, other.last)
+		other.mu.Unlock()
 	}
+	start := time.Now()
+	for _, end := range ends {
+		if end != nil {
+			<-end
+		}
+	}
+	t.Attr(waited, fmt.Sprintf("%.2f", time.Since(start).Seconds()))
 	if !soak && time.Now().After(timeUp()) {
 		t.Skip("no time was left for " + t.Name() + " before SLIPWAY_TESTS_UNTIL: run it by its name, or all tests on a machine that is quicker")
 	}

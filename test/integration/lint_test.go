@@ -10,7 +10,7 @@ import (
 
 // Upstream's own rules see what patches bring in, each by one line.
 func TestLintOfPatches(t *testing.T) {
-	cloneLane.join(t)
+	lateLane.join(t)
 	large(t, "lint, which analyzes Kubernetes' packages")
 	tr := stamped(t)
 	const file, pkg = "pkg/features/kube_features.go", "k8s.io/kubernetes/pkg/features"
