@@ -96,9 +96,18 @@ func firstLine(text string) string {
 	return line
 }
 
-// patient are the checks that wait for about a minute or more for a kubelet or the control plane. They take more than half of the time of
-// all checks.
-var patient = []string{"kubelet/static-pod", "kubelet/memory-pressure", "kubelet/disk-pressure", "controllers/node-lifecycle"}
+// patient are checks of which each takes half a minute or more on two slow processors. Together they take most of the time of all checks,
+// and every minute of that is two of the processors'. What is left has some of every group. The soak tests, and those of upgrades, run all.
+var patient = []string{
+	"scheduler/scoring", "scheduler/pod-affinity-preferred", "scheduler/node-affinity-operators", "scheduler/missing-node",
+	"scheduler/preemption", "scheduler/topology-spread", "scheduler/pod-affinity", "scheduler/pod-anti-affinity",
+	"controllers/node-lifecycle", "controllers/deployment-pause", "controllers/statefulset-partition", "controllers/deployment-rollout",
+	"controllers/adoption", "controllers/deployment-recreate", "controllers/job-parallelism", "controllers/daemonset",
+	"controllers/statefulset-on-delete", "controllers/statefulset-order", "controllers/cronjob", "controllers/replication-controller",
+	"controllers/volume-binding", "controllers/scale-down",
+	"kubelet/static-pod", "kubelet/memory-pressure", "kubelet/disk-pressure", "kubelet/probes", "kubelet/image-pull", "kubelet/readiness",
+	"kubelet/restart-policy", "kubelet/eviction", "kubelet/quality-of-service", "kubelet/memory-limit",
+}
 
 // verifySeesWhatIsBroken requires of a cluster of two nodes that all checks but the patient ones pass, and that a few fail when what they
 // check is broken: an answer of the API, a component of the control plane, a kubelet, an add-on. The soak tests do the same with every check.
