@@ -119,11 +119,15 @@ func (r *Release) PlanImages(ctx context.Context, repository, layoutDir string, 
 			p.Close()
 		}
 	}()
+	_, had, err := manifests(layoutDir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", layoutDir, err)
+	}
 	to := filepath.Join(p.tmp, "oci")
 	if err := sign.Layout(r.dir, layoutDir, to); err != nil {
 		return nil, err
 	}
-	if err := p.read(to); err != nil {
+	if err := p.read(to, len(had.Manifests)); err != nil {
 		return nil, fmt.Errorf("%s: %w", layoutDir, err)
 	}
 	if err := p.compute(r.described, move); err != nil {
@@ -135,21 +139,32 @@ func (r *Release) PlanImages(ctx context.Context, repository, layoutDir string, 
 // Close removes what the publication has on this machine.
 func (p *Images) Close() { _ = os.RemoveAll(p.tmp) }
 
-// read reads the names and relations of a layout's manifests.
-func (p *Images) read(dir string) (err error) {
-	if p.from, err = layout.FromPath(dir); err != nil {
+// manifests returns what a layout has.
+func manifests(dir string) (from layout.Path, index *v1.IndexManifest, err error) {
+	if from, err = layout.FromPath(dir); err != nil {
+		return "", nil, err
+	}
+	all, err := from.ImageIndex()
+	if err != nil {
+		return "", nil, err
+	}
+	index, err = all.IndexManifest()
+	return from, index, err
+}
+
+// read reads the names and relations of a layout's manifests. Those from had on are what refers to them: one that was there before was not
+// verified.
+func (p *Images) read(dir string, had int) (err error) {
+	var index *v1.IndexManifest
+	if p.from, index, err = manifests(dir); err != nil {
 		return err
 	}
 	all, err := p.from.ImageIndex()
 	if err != nil {
 		return err
 	}
-	index, err := all.IndexManifest()
-	if err != nil {
-		return err
-	}
 	p.named, p.below, p.refer = map[string]v1.Hash{}, map[v1.Hash][]v1.Hash{}, map[v1.Hash][]v1.Descriptor{}
-	for _, d := range index.Manifests {
+	for i, d := range index.Manifests {
 		switch named := d.Annotations[refName]; {
 		case strings.HasPrefix(named, "sha256-"): // for registries without an interface for referrers
 		case named != "" && d.MediaType.IsIndex():
@@ -165,7 +180,7 @@ func (p *Images) read(dir string) (err error) {
 			for _, image := range m.Manifests {
 				p.below[d.Digest] = append(p.below[d.Digest], image.Digest)
 			}
-		case d.ArtifactType != "":
+		case d.ArtifactType != "" && i >= had:
 			m, err := p.manifest(d.Digest)
 			if err == nil && m.Subject == nil {
 				err = fmt.Errorf("%s is about nothing", d.Digest)

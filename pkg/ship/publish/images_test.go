@@ -26,6 +26,7 @@ import (
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/ship/verify"
 )
 
@@ -169,15 +170,22 @@ func TestImagesArePushedWithWhatRefersToThem(t *testing.T) {
 					t.Errorf("%s: %v", tag, err)
 				}
 			}
-			again, err := r.PlanImages(t.Context(), at, images, nil)
+			// A layout that has referrers, perhaps of others, gives none of them.
+			if err := sign.Layout(r.dir, images, images+"-signed"); err != nil {
+				t.Fatal(err)
+			}
+			again, err := r.PlanImages(t.Context(), at, images+"-signed", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer again.Close()
+			if len(again.Manifests) != len(planned.Manifests) {
+				t.Errorf("%d manifests of a signed layout, and %d of one that is not", len(again.Manifests), len(planned.Manifests))
+			}
 			if err := again.Send(t.Context()); err != nil || again.Sent != 0 {
 				t.Errorf("the second time, %d bytes are sent: %v", again.Sent, err)
 			}
-			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(images), ".publishing-*")); len(left) != 1 {
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(images), ".publishing-*")); len(left) != 1 { // that of again
 				t.Errorf("beside the layout is %v", left)
 			}
 		})
