@@ -18,9 +18,10 @@ import (
 //
 // Two processors can serve the lanes because clusters mostly wait for Pods, and containers for the engine. See giveWay.
 type lane struct {
-	after []*lane // that have to end before the first test of this one begins
-	mu    sync.Mutex
-	last  chan struct{} // closed at the end of the test that joined last
+	after   []*lane       // that have to end before the first test of this one begins
+	reserve time.Duration // how long a test of this one may take longer than others
+	mu      sync.Mutex
+	last    chan struct{} // closed at the end of the test that joined last
 }
 
 var (
@@ -31,7 +32,7 @@ var (
 
 	// Tests that compile much where caches are cold: Bazel's, and those of distributions, examples and lints. If there is no time for all
 	// tests, it is these that are left out. While clusters wait, they use the processors.
-	lateLane = lane{after: []*lane{&containerLane, &cloneLane, &treeLane}}
+	lateLane = lane{after: []*lane{&containerLane, &cloneLane, &treeLane}, reserve: 20 * time.Minute}
 )
 
 // lanes has the tests that joined a lane.
@@ -73,7 +74,7 @@ func (l *lane) join(t *testing.T) {
 		}
 	}
 	t.Attr(waited, fmt.Sprintf("%.2f", time.Since(start).Seconds()))
-	if !soak && time.Now().After(timeUp()) {
+	if !soak && time.Now().Add(l.reserve).After(timeUp()) {
 		t.Skip("no time was left for " + t.Name() + " before SLIPWAY_TESTS_UNTIL: run it by its name, or all tests on a machine that is quicker")
 	}
 }
