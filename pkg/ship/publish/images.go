@@ -245,8 +245,8 @@ func (p *Images) compute(r *release.Release, move []string) error {
 
 // repositories returns those of an image. kubeadm asks for coredns/coredns in upstream's registry alone, and for coredns in others.
 func repositories(repository string) []string {
-	if dir, base := path.Dir(repository), path.Base(repository); path.Base(dir) == base {
-		return []string{repository, dir}
+	if dir, ok := strings.CutSuffix(repository, "/coredns/coredns"); ok {
+		return []string{repository, dir + "/coredns"}
 	}
 	return []string{repository}
 }
