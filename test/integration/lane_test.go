@@ -19,7 +19,7 @@ import (
 // Two processors can serve the lanes because clusters mostly wait for Pods, and containers for the engine. See giveWay.
 type lane struct {
 	after   []*lane       // that have to end before the first test of this one begins
-	reserve time.Duration // how long a test of this one may take longer than others
+	reserve time.Duration // how much longer a test of this one may take than others
 	mu      sync.Mutex
 	last    chan struct{} // closed at the end of the test that joined last
 }
@@ -75,7 +75,7 @@ func (l *lane) join(t *testing.T) {
 	}
 	t.Attr(waited, fmt.Sprintf("%.2f", time.Since(start).Seconds()))
 	if !soak && time.Now().Add(l.reserve).After(timeUp()) {
-		t.Skip("no time was left for " + t.Name() + " before SLIPWAY_TESTS_UNTIL: run it by its name, or all tests on a machine that is quicker")
+		t.Skip("no time was left for " + t.Name() + " before SLIPWAY_TESTS_UNTIL: run it by its name, or all tests on a faster machine")
 	}
 }
 

@@ -36,8 +36,8 @@ digests, a page, and kubeadm.yaml and images.txt with the names of the images. s
 Then markers name the version as upstream's do: release/stable.txt, stable-1.txt and stable-1.37.txt, and latest.txt and so on, which
 name candidates, too. A marker never goes back to an older version: +acme.10 is newer than +acme.9. None names a version without a tag.
 
---registry registry.example.com/k8s gets the images, for all platforms, with signatures, provenance and bills of materials; --layout has them
-(default: the tree's _output/release-images/oci). Tags come last. The tag of a release never moves. Tags that other projects have
+--registry registry.example.com/k8s gets the images, for all platforms, with signatures, provenance and bills of materials. --layout
+has them (default: the tree's _output/release-images/oci). Tags come last. The tag of a release never moves. Tags that other projects have
 chosen, such as etcd:3.7.0-0, move from images of older releases, as trusted provenances say; anything else wants --move-tag etcd.
 Credentials are those of docker login, and of Docker's credential helpers.
 
@@ -52,6 +52,9 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			var err error
 			if to == "" && registry == "" {
 				return badrequest.Mark(errors.New("name a target: --to file:///srv/k8s, or --registry registry.example.com/k8s"))
+			}
+			if registry == "" && (layout != "" || len(move) > 0) {
+				return badrequest.Mark(errors.New("--layout and --move-tag are about images: name the registry, --registry registry.example.com/k8s"))
 			}
 			if to != "" {
 				if channel, err = openTarget(to); err != nil {

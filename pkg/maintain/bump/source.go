@@ -57,7 +57,8 @@ func (p *preparation) toSource(ctx context.Context, request gitsource.Request) e
 	p.Notes = append(p.Notes, found.Notes...)
 	switch {
 	case found.Tagged && time.Now().Before(p.catalog.Embargo):
-		p.note("no module proxy was asked for %s, since the tree is under embargo: if one has it with other code, the sums will differ", found.Version)
+		p.note("no module proxy was asked for %s, since the tree is under embargo: if one has it with other code, the sums will differ",
+			found.Version)
 	case found.Tagged: // a proxy may have it, and then it is upstream's: the module cache must not get other code under this version
 		p.Say("asking for Kubernetes " + found.Version)
 		if _, err := p.proxy.fetch(ctx, requirement{Path: kubernetes, Version: found.Version}); err != nil && !unusable(err) {

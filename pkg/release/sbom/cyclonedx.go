@@ -103,24 +103,16 @@ func (c *Component) cyclonedx() cdx.Component {
 			to.Pedigree.Ancestors = &[]cdx.Component{{Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: of.PURL()}}
 		}
 	}
-	if url, commit, ok := cutLast(c.Repository, "@"); ok {
+	if c.Repository != "" {
 		to.Pedigree = cmp.Or(to.Pedigree, &cdx.Pedigree{})
-		to.Pedigree.Commits = &[]cdx.Commit{{UID: commit, URL: url}}
-		to.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeVCS, URL: url}}
+		to.Pedigree.Commits = &[]cdx.Commit{{UID: c.Commit, URL: c.Repository}}
+		to.ExternalReferences = &[]cdx.ExternalReference{{Type: cdx.ERTypeVCS, URL: c.Repository}}
 	}
 	if c.Override != "" {
 		to.Pedigree = cmp.Or(to.Pedigree, &cdx.Pedigree{})
 		to.Pedigree.Notes = c.Override
 	}
 	return to
-}
-
-// cutLast cuts a text around the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, separator); i >= 0 {
-		return text[:i], text[i+len(separator):], true
-	}
-	return text, "", false
 }
 
 // mime drops the parameters of a media type, which the format has no place for.

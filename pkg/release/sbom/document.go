@@ -67,7 +67,8 @@ type Component struct {
 	Replaces       string // the Go module that it stands in for, as PATH@VERSION
 	Patches        []*Component
 	Override       string // why it is newer than upstream's, if the tree overrides it
-	Repository     string // address of the git repository that it is made of instead of a published module, and its commit: URL@COMMIT
+	Repository     string // address of the git repository that it is made of, instead of a published module
+	Commit         string // of Repository
 	Excluded       bool   // it makes the release, and is not in it
 }
 
@@ -194,7 +195,8 @@ func newBuilder(r *release.Release, name string) *builder {
 			Replaces: in.Replaces}
 		switch in.Kind {
 		case release.Module:
-			c.Type, c.Repository = Library, repository[unpatched(in)]
+			from := repository[unpatched(in)]
+			c.Type, c.Repository, c.Commit = Library, from.Name, from.Commit
 			if o, ok := r.Override(in); ok {
 				c.Override = o.String()
 			}
@@ -226,23 +228,17 @@ func newBuilder(r *release.Release, name string) *builder {
 	return b
 }
 
-// repositories returns the addresses and commits of git that modules are made of, by PATH@VERSION. Another project may have the published
-// module in another version.
-func repositories(r *release.Release) map[string]string {
-	of := map[string]string{}
-	for _, kubernetes := range r.Inputs {
-		if kubernetes.Kind != release.Module || kubernetes.Name != "k8s.io/kubernetes" {
+// repositories returns the git repositories that modules are made of, by PATH@VERSION. Another project may have the published module in
+// another version.
+func repositories(r *release.Release) map[string]release.Input {
+	of := map[string]release.Input{}
+	staging := "v0" + strings.TrimPrefix(r.Kubernetes, "v1") // upstream's rule for versions of staging modules
+	for _, in := range r.Inputs {
+		if in.Kind != release.Repository {
 			continue
 		}
-		_, version, _ := strings.Cut(unpatched(kubernetes), "@")
-		staging := "v0" + strings.TrimPrefix(version, "v1") // upstream's rule for versions of staging modules
-		for _, in := range r.Inputs {
-			if in.Kind != release.Repository {
-				continue
-			}
-			for _, path := range in.Changes {
-				of[path+"@"+version], of[path+"@"+staging] = in.Name+"@"+in.Commit, in.Name+"@"+in.Commit
-			}
+		for _, path := range in.Changes {
+			of[path+"@"+r.Kubernetes], of[path+"@"+staging] = in, in
 		}
 	}
 	return of

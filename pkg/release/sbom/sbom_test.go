@@ -331,7 +331,7 @@ func TestOverriddenModulesSayWhy(t *testing.T) {
 func TestModulesNameTheirRepository(t *testing.T) {
 	t.Parallel()
 	const url, commit = "https://git.example/kubernetes", "0123456789012345678901234567890123456789"
-	r := &release.Release{Version: "v1.37.2-acme.1", Inputs: []release.Input{
+	r := &release.Release{Version: "v1.37.2-acme.1", Kubernetes: "v1.37.2-0.acme.1", Inputs: []release.Input{
 		{Kind: release.Module, Name: "k8s.io/kubernetes", Version: "v1.37.2-0.acme.1-patched.p1.c2",
 			Replaces: "k8s.io/kubernetes@v1.37.2-0.acme.1"},
 		{Kind: release.Module, Name: "k8s.io/api", Version: "v0.37.2-0.acme.1"},
@@ -347,7 +347,8 @@ func TestModulesNameTheirRepository(t *testing.T) {
 			t.Errorf("%s: SPDX says %q, and CycloneDX %+v", purl, s.PackageSourceInfo, x.Pedigree)
 		}
 	}
-	want := map[string]bool{"pkg:golang/k8s.io/kubernetes@v1.37.2-0.acme.1-patched.p1.c2": true, "pkg:golang/k8s.io/api@v0.37.2-0.acme.1": true,
+	want := map[string]bool{
+		"pkg:golang/k8s.io/kubernetes@v1.37.2-0.acme.1-patched.p1.c2": true, "pkg:golang/k8s.io/api@v0.37.2-0.acme.1": true,
 		"pkg:golang/k8s.io/api@v0.36.0": false, "pkg:golang/golang.org/x/net@v0.60.0": false}
 	if !maps.Equal(of, want) {
 		t.Errorf("made of the repository: %v", of)

@@ -98,7 +98,7 @@ func (c *Component) spdx() *spdx.Package {
 		info = append(info, "in place of "+c.Replaces)
 	}
 	if c.Repository != "" {
-		info = append(info, "made of the git repository "+c.Repository)
+		info = append(info, "made of the git repository "+c.Repository+"@"+c.Commit)
 	}
 	if c.Override != "" {
 		info = append(info, c.Override)

@@ -9,8 +9,8 @@
 // what is in it. Dry run, resuming and refusing are here, for all channels.
 //
 // [Images] are the same for a registry, which has other things than files: manifests by their digests, what refers to them, and tags, which
-// are its markers. go-containerregistry sends them. Ours is what it leaves to its users: what is there already by referrer, when a tag
-// may move, and patience, since its own requests begin again one by one, whatever Retry-After says.
+// are its markers. go-containerregistry sends them. It leaves to us what a registry has already, when a tag may move, and how long all
+// requests wait for a registry that is busy: its own repeat one by one, whatever Retry-After says.
 //
 // Nothing is built on the way: what is sent is in the release's folder, or follows from its release.json. A release that package verify
 // does not accept is not published, nor one of a dirty tree or under embargo. An object that exists with another content stops a

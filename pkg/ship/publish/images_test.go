@@ -47,7 +47,7 @@ func (o owner) pushable(t *testing.T, version, content string) (accepted *Releas
 			image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
 			index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
 				Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: on.OS, Architecture: on.Arch}}})
-			if err := to.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: name})); err != nil {
+			if err := to.AppendIndex(index, layout.WithAnnotations(map[string]string{sign.RefName: name})); err != nil {
 				t.Fatal(err)
 			}
 			one, all := described(t, image), described(t, index)
@@ -142,7 +142,8 @@ func TestImagesArePushedWithWhatRefersToThem(t *testing.T) {
 					if r.URL.Query().Has("mount") {
 						mounted.Add(1)
 					}
-					if r.Method == http.MethodHead && strings.Contains(r.URL.Path, "/blobs/") { // this registry has one store for all repositories
+					// This registry has one store for all repositories.
+					if r.Method == http.MethodHead && strings.Contains(r.URL.Path, "/blobs/") {
 						http.NotFound(w, r)
 						return
 					}
@@ -156,10 +157,10 @@ func TestImagesArePushedWithWhatRefersToThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			planned.Close()
-			if planned.Done() || len(planned.Tags) != 4 { // coredns has two names
+			if len(planned.Tags) != 4 { // coredns has two names
 				t.Errorf("planned %+v", planned.Tags)
 			}
-			if p := push(t, r, at, images); !p.Done() || p.Sent < 60_000 || p.Sent > 500_000 {
+			if p := push(t, r, at, images); p.Sent < 60_000 || p.Sent > 500_000 {
 				t.Errorf("sent %d bytes", p.Sent)
 			}
 			if mounted.Load() == 0 {
@@ -243,10 +244,12 @@ etcd:3.7.0-0: it moves from the image of v1.37.0+acme.2`
 	if refused, ok := errors.AsType[*TagError](err); !ok || len(refused.Tags) != 1 || refused.Fixed() != nil {
 		t.Errorf("error %v", err)
 	}
-	if _, err := same.PlanImages(t.Context(), at, sameImages, []string{"edcd"}); !badrequest.Is(err) || !strings.Contains(err.Error(), "etcd?") {
+	_, err = same.PlanImages(t.Context(), at, sameImages, []string{"edcd"})
+	if !badrequest.Is(err) || !strings.Contains(err.Error(), "etcd?") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := same.PlanImages(t.Context(), at, images, nil); err == nil || !strings.Contains(err.Error(), "the layout of another release") {
+	_, err = same.PlanImages(t.Context(), at, images, nil)
+	if err == nil || !strings.Contains(err.Error(), "the layout of another release") {
 		t.Errorf("error %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(sameImages)); len(left) != 1 {
@@ -284,7 +287,8 @@ func TestPushIsContinued(t *testing.T) {
 		}
 		for _, tag := range tags {
 			err := o.trusted(t.Context(), at+tag)
-			if err != nil && (ended || !strings.Contains(err.Error(), "MANIFEST_UNKNOWN") && !strings.Contains(err.Error(), "NAME_UNKNOWN")) {
+			absent := err != nil && (strings.Contains(err.Error(), "MANIFEST_UNKNOWN") || strings.Contains(err.Error(), "NAME_UNKNOWN"))
+			if err != nil && (ended || !absent) {
 				t.Errorf("after %d requests, %s: %v", after, tag, err)
 			}
 		}
@@ -303,7 +307,7 @@ func TestPushIsContinued(t *testing.T) {
 	}
 }
 
-// A registry that has too much to do is asked again, and one that lies about what it got is not believed.
+// A registry that has too much to do is asked again.
 func TestBusyRegistriesAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	o := newOwner(t)

@@ -11,8 +11,8 @@ import (
 )
 
 // A patient transport asks a registry again that has too much to do, or fails. All requests wait for as long as it wants them to, since
-// those of a whole publication are counted together. Uploads whose content cannot be read again are answered as the registry did: who has
-// sent them begins again, and waits here.
+// those of a whole publication are counted together. It does not repeat an upload whose content cannot be read again: who has sent it gets
+// the registry's answer, begins again, and waits here.
 type patient struct {
 	to   http.RoundTripper
 	sent atomic.Int64 // bytes of bodies
@@ -58,7 +58,8 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 // busy reports whether a status says that the same request may do later.
 func busy(status int) bool {
 	switch status {
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 		return true
 	}
 	return false

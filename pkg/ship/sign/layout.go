@@ -26,8 +26,10 @@ const (
 	contentAnnotation   = "dev.sigstore.bundle.content"
 	predicateAnnotation = "dev.sigstore.bundle.predicateType"
 	createdAnnotation   = "org.opencontainers.image.created"
-	refName             = "org.opencontainers.image.ref.name"
 )
+
+// RefName is the annotation of a layout's index that names images.
+const RefName = "org.opencontainers.image.ref.name"
 
 // empty is the content of the configuration of a manifest that is no image, and emptyType its media type.
 const (
@@ -162,7 +164,7 @@ func (w layoutWriter) refer(dir folder, statements []Statement) error {
 		if err != nil {
 			return err
 		}
-		d.Annotations = map[string]string{refName: "sha256-" + digest}
+		d.Annotations = map[string]string{RefName: "sha256-" + digest}
 		index.Manifests = append(index.Manifests, d)
 		index.Manifests = append(index.Manifests, by[digest]...)
 	}

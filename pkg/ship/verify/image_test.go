@@ -71,7 +71,7 @@ func signedImage(t *testing.T) (folder, images string, public *signature.PublicK
 	manifest.Platform = on
 	index := write(types.OCIImageIndex, marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex,
 		Manifests: []v1.Descriptor{manifest}}))
-	index.Annotations = map[string]string{refName: pauseIndex}
+	index.Annotations = map[string]string{sign.RefName: pauseIndex}
 	top := marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{index}})
 	for file, data := range map[string][]byte{"index.json": top, "oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`)} {
 		if err := os.WriteFile(filepath.Join(images, file), data, 0o644); err != nil {
@@ -182,7 +182,7 @@ func TestTamperingWithImagesIsFound(t *testing.T) {
 			})
 		}, " signature: missing"},
 		"another platform's image as the whole": {func(t *testing.T, dir string) {
-			index(t, dir, func(m *v1.IndexManifest) { m.Manifests[0].Annotations[refName] = "registry.k8s.io/proxy:v1.37.0" })
+			index(t, dir, func(m *v1.IndexManifest) { m.Manifests[0].Annotations[sign.RefName] = "registry.k8s.io/proxy:v1.37.0" })
 		}, "it is about the image registry.k8s.io/pause"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestImagesOfARegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range m.Manifests {
-		if d.Annotations[refName] == pauseIndex {
+		if d.Annotations[sign.RefName] == pauseIndex {
 			index, err := all.ImageIndex(d.Digest)
 			if err != nil {
 				t.Fatal(err)

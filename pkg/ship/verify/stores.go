@@ -21,10 +21,8 @@ import (
 
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
+	"slipway.build/pkg/ship/sign"
 )
-
-// refName is the annotation of a layout's index that names images.
-const refName = "org.opencontainers.image.ref.name"
 
 // A layout is an OCI image layout in a folder.
 type layout string
@@ -90,7 +88,7 @@ func Layout(ctx context.Context, dir, named string, want Want) ([]*Report, error
 	var names []string
 	var reports []*Report
 	for _, d := range all {
-		has := d.Annotations[refName]
+		has := d.Annotations[sign.RefName]
 		if has == "" || strings.HasPrefix(has, "sha256-") {
 			continue
 		}
@@ -170,8 +168,8 @@ func Image(ctx context.Context, ref string, want Want) (*Report, error) {
 	return image(ctx, registry{at.Context(), options}, got.Descriptor, ref, want)
 }
 
-// VersionsOf returns the versions of releases that an image in a registry is of, as provenances say that Want's trust accepts. An image that
-// does not change from release to release has several.
+// VersionsOf returns the versions of releases that an image in a registry is of, as provenances say that Want's trust accepts. An image
+// that does not change from release to release has several.
 func VersionsOf(ctx context.Context, ref string, want Want, options ...remote.Option) ([]string, error) {
 	at, err := name.ParseReference(ref)
 	if err != nil {

@@ -65,8 +65,8 @@ func refused(words string, step func() string) {
 	}
 }
 
-// until repeats steps until they succeed or the check's time is over. It pauses for longer than the steps take: each call of kubectl takes a
-// tenth of a second of a processor, other checks wait, too, and what they all wait for needs the processors.
+// until repeats steps until they succeed or the check's time is over. It pauses for longer than the steps take: each call of kubectl takes
+// a tenth of a second of a processor or more, and what this check and others wait for needs the processors, too.
 func (e *env) until(steps func()) {
 	var last error
 	for {
