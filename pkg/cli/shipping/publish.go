@@ -54,7 +54,8 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				return badrequest.Mark(errors.New("name a target: --to file:///srv/k8s, or --registry registry.example.com/k8s"))
 			}
 			if registry == "" && (layout != "" || len(move) > 0) {
-				return badrequest.Mark(errors.New("--layout and --move-tag are about images: name the registry, --registry registry.example.com/k8s"))
+				return badrequest.Mark(errors.New(
+					"--layout and --move-tag are about images: name the registry, --registry registry.example.com/k8s"))
 			}
 			if to != "" {
 				if channel, err = openTarget(to); err != nil {
