@@ -241,7 +241,7 @@ func TestFoldersMayHaveColonsAsForGit(t *testing.T) {
 	for text, want := range map[string]Request{
 		dir: {Repository: dir}, dir + "#fix": {Repository: dir, Ref: "fix"},
 		"git.example:k/kubernetes#fix": {Repository: "git.example:k/kubernetes", Ref: "fix"},
-		"ssh://git@git.example/k": {Repository: "ssh://git@git.example/k"},
+		"ssh://git@git.example/k":      {Repository: "ssh://git@git.example/k"},
 	} {
 		if got, err := Parse(text); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
