@@ -331,17 +331,20 @@ func (o commands) cacheStatus(ctx context.Context, at string, p *project.Project
 	if !caps.SHA256 {
 		return fmt.Errorf("the cache %s takes no digests by SHA-256", serverName(at))
 	}
-	var hints []string
+	hints := []string{} // an empty list in JSON, not null
 	for _, k := range keys {
 		hints = append(hints, k.Hint())
 	}
 	if o.JSON {
-		return o.PrintJSON(map[string]any{"server": serverName(at), "milliseconds": took.Milliseconds(),
-			"takesResults": caps.Update, "keys": hints})
+		if err := o.PrintJSON(map[string]any{"server": serverName(at), "milliseconds": took.Milliseconds(),
+			"takesResults": caps.Update, "keys": hints}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(o.Out, "%s answers in %v\n", serverName(at), took.Round(time.Millisecond))
+		fmt.Fprintf(o.Out, "takes results from here: %s\n", map[bool]string{true: "yes", false: "no"}[caps.Update])
+		fmt.Fprintf(o.Out, "results count that are signed by: %s\n", strings.Join(hints, ", "))
 	}
-	fmt.Fprintf(o.Out, "%s answers in %v\n", serverName(at), took.Round(time.Millisecond))
-	fmt.Fprintf(o.Out, "takes results from here: %s\n", map[bool]string{true: "yes", false: "no"}[caps.Update])
-	fmt.Fprintf(o.Out, "results count that are signed by: %s\n", strings.Join(hints, ", "))
 	if len(hints) == 0 {
 		return errors.New("no result counts: name files of public keys in SLIPWAY_CACHE_KEYS, or in release.yaml")
 	}

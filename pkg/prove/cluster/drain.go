@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -25,8 +26,12 @@ func (u *upgrade) checkDrain(ctx context.Context) error {
 		return nil
 	}
 	for _, n := range u.nodes {
-		if _, err := u.kubectl(ctx, u.drainCommand(n, "--dry-run=client")...); err != nil {
+		_, err := u.kubectl(ctx, u.drainCommand(n, "--dry-run=client")...)
+		if err != nil && strings.Contains(err.Error(), "declare no controller") { // k8s.io/kubectl/pkg/drain says it of such Pods
 			return fmt.Errorf("%w: %w", ErrBarePods, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ type UpgradeOptions struct {
 	Events   func(action.Event) // receives what happens; not nil
 }
 
-// ErrBarePods says that nodes cannot be drained.
+// ErrBarePods says that nodes cannot be drained, since they have Pods that no controller makes again.
 var ErrBarePods = errors.New("a drain would lose Pods")
 
 // Upgrade takes a running cluster to another release by kubeadm, node by node: the control plane first, then the kubelet and the container
