@@ -80,11 +80,12 @@ func (r *Report) bad() bool {
 
 func (s Status) bad() bool { return s != OK && s != Unchecked }
 
-// Text writes a line for each file, one for all files of a folder below that are the same, and a summary.
+// Text writes a line for each file, one for all files of a folder below that are the same or whose signatures are wrong alike, and a
+// summary.
 func (r *Report) Text(w io.Writer) error {
 	type group struct{ dir, text string }
 	bad := 0
-	groups := map[group]int{} // files
+	groups := map[group][]string{} // paths
 	var order []group
 	for _, f := range r.Files {
 		g := group{f.Path, string(f.Status)}
@@ -96,24 +97,33 @@ func (r *Report) Text(w io.Writer) error {
 		}
 		if f.Status.bad() {
 			bad++
-		} else if dir := path.Dir(f.Path); dir != "." {
+		}
+		if dir := path.Dir(f.Path); f.Status == BadSigned {
+			g.dir = ""
+		} else if dir != "." && !f.Status.bad() {
 			g.dir = dir + "/"
 		}
-		if groups[g] == 0 {
+		if groups[g] == nil {
 			order = append(order, g)
 		}
-		groups[g]++
+		groups[g] = append(groups[g], f.Path)
 	}
 	for _, g := range order {
-		text := g.text
-		if strings.HasSuffix(g.dir, "/") {
-			text += fmt.Sprintf(", %d files", groups[g])
-			if groups[g] == 1 {
-				text = strings.TrimSuffix(text, "s")
-			}
+		names, files := []string{g.dir}, len(groups[g])
+		switch {
+		case g.dir == "" && files > 3:
+			names = []string{fmt.Sprintf("%s and %d more", groups[g][0], files-1)}
+		case g.dir == "":
+			names = groups[g]
+		case strings.HasSuffix(g.dir, "/") && files == 1:
+			g.text += ", 1 file"
+		case strings.HasSuffix(g.dir, "/"):
+			g.text += fmt.Sprintf(", %d files", files)
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s\n", g.dir, text); err != nil {
-			return err
+		for _, name := range names {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", name, g.text); err != nil {
+				return err
+			}
 		}
 	}
 	what := "release " + r.Version
