@@ -78,6 +78,8 @@ func rows() []*Row {
 			Wanted: Bound{Seconds, 0.5}, measure: documents},
 		{Name: "verify", Unit: "s", What: "slipway verify of a quick release", With: "sha256sum --check of the same files",
 			Wanted: Bound{AtMost, 1.43}, measure: verified},
+		{Name: "push", Unit: "s", What: "slipway publish of a signed quick release's images to an empty registry",
+			With: "skopeo copy --all of the images alone", Wanted: Bound{AtMost, 1.3}, measure: pushed},
 		{Name: "bump", Unit: "s", What: "slipway bump to another minor, everything in the module cache",
 			Wanted: Bound{Seconds, 60}, measure: bump},
 		{Name: "init", Unit: "s", What: "slipway init, modules in the cache", Wanted: Bound{Seconds, 3}, measure: inited},
