@@ -14,6 +14,8 @@
 // what is below _output in a work tree, such as a copy in which somebody edits patches: only half a work tree, whose making was killed, is
 // removed.
 //
+// A work tree is not beside what the tree is beside. Links stand for folders outside of the tree by which a go.mod replaces modules.
+//
 // # What must never be in here
 //
 // What is done on a line, and how results are shown.

@@ -99,6 +99,9 @@ func (l *Line) Open(ctx context.Context, change bool) (*Work, error) {
 			return nil, err
 		}
 	}
+	if err := w.link(ctx); err != nil {
+		return nil, err
+	}
 	if !change {
 		return w, nil
 	}

@@ -137,3 +137,46 @@ func TestHalfAWorkTreeIsMadeAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFoldersBesideTheTreeAreBesideItsWorkTree(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, folder, replace, problem string }{
+		{"beside", ".", "../slipway", ""},
+		{"further away", ".", "../../src/slipway", ""},
+		{"of a project", "images/coredns", "../../../slipway", ""},
+		{"inside", "cmd", "../slipway", ""},
+		{"missing", ".", "../nowhere", ""},
+		{"in the tree", ".", "../../../slipway", "go.mod replaces example.com/m by the folder ../../../slipway, outside of the tree: " +
+			"from the work tree, that would be "},
+		{"a line", ".", "../acme-1.37", "that is another folder"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := gittest.New(t)
+			r = r.At(filepath.Join(r.Dir, "deep", "down", "here"))
+			r.Write(tt.folder+"/go.mod", "module example.com/k\nrequire example.com/m v1.0.0\nreplace example.com/m => "+tt.replace+"\n")
+			r.Git("init", "-q", "-b", "main")
+			r.Commit()
+			from := filepath.Join(tt.folder, tt.replace)
+			want := filepath.Join(r.Dir, from)
+			if tt.name != "missing" {
+				r.Write(filepath.Join(from, "go.mod"), "module example.com/m\n")
+			}
+			for range 2 {
+				w, err := open(t, r, false)
+				if tt.problem != "" {
+					if err == nil || !strings.Contains(err.Error(), tt.problem) {
+						t.Errorf("error %v", err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := filepath.Join(w.Dir, from); !same(got, want) && tt.name != "missing" && tt.name != "inside" {
+					t.Errorf("%s is not %s", got, want)
+				}
+			}
+		})
+	}
+}
