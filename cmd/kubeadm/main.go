@@ -2,8 +2,6 @@
 package main
 
 import (
-	"fmt"
-
 	"k8s.io/component-base/version"
 	"k8s.io/kubernetes/cmd/kubeadm/app"
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
@@ -14,7 +12,7 @@ import (
 // HandleError turns kubeadm's kinds of errors into exit codes, which app.Run does not do.
 func main() {
 	if err := defaults.Use(version.Get().GitVersion); err != nil {
-		errors.HandleError(fmt.Errorf("defaults/kubeadm.yaml, of which this kubeadm is made: %w", err))
+		errors.HandleError(err)
 	}
 	errors.HandleError(app.Run())
 }

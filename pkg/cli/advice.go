@@ -11,6 +11,7 @@ import (
 
 	"slipway.build/pkg/cli/maintaining"
 	"slipway.build/pkg/cli/session"
+	"slipway.build/pkg/maintain/bump"
 	"slipway.build/pkg/maintain/kubetest"
 	"slipway.build/pkg/make/kubecross"
 	"slipway.build/pkg/make/patched"
@@ -43,6 +44,7 @@ func advice(err error) string {
 	var goflag *road.FlagError
 	var conflict *patch.Conflict
 	var noEffect *patch.NoEffectError
+	var fork *bump.NewerThanForkError
 	switch {
 	case errors.As(err, &unknown) && (unknown.Kind == "component" || unknown.Kind == "platform"):
 		return "see slipway catalog " + unknown.Kind + "s"
@@ -84,6 +86,10 @@ func advice(err error) string {
 		return maintaining.PatchCommand("edit", patch.SeriesOf(conflict.Patch).Name()) + " lays the code out to resolve it"
 	case errors.As(err, &noEffect) && !strings.Contains(err.Error(), "It was not added"):
 		return maintaining.PatchCommand("drop "+path.Base(noEffect.Patch), patch.SeriesOf(noEffect.Patch).Name()) + " removes it"
+	case errors.As(err, &fork):
+		name := fork.Override.Module
+		return fmt.Sprintf("first name a fork of the newer one, slipway override %s@%s --with MODULE@VERSION, or take upstream's, "+
+			"slipway override %s --drop", name, fork.Upstream, name)
 	case errors.Is(err, patched.ErrStale):
 		return "run Bazel with slipway bazel, which makes them"
 	case errors.Is(err, debian.ErrLock):

@@ -11,6 +11,7 @@ import (
 
 	"slipway.build/pkg/cli/clusters"
 	"slipway.build/pkg/cli/maintaining"
+	"slipway.build/pkg/cli/session"
 	"slipway.build/pkg/maintain/lines"
 	"slipway.build/pkg/maintain/patching"
 	"slipway.build/pkg/make/bazel"
@@ -34,7 +35,7 @@ clean contacts a container engine only if the tree used one, according to a file
 other means, --engine contacts the engine of DOCKER_HOST all the same.
 
 If "slipway patch edit" has laid out a copy there, and work in it is in no patch, clean removes nothing, unless --force is given. So
-it is with changes in the work trees of lines.`,
+it is with changes in the work trees of lines, and with commits there that are on no branch.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := project.FindRoot(o.Dir)
@@ -67,7 +68,7 @@ it is with changes in the work trees of lines.`,
 	c.Flags().BoolVarP(&dryRun, "dry-run", "n", false, "print what would be removed; do nothing")
 	c.Flags().BoolVar(&engine, "engine", false, "always look for the tree's containers, volumes and images in a container engine")
 	c.Flags().BoolVar(&force, "force", false, "also remove what is in a copy to edit patches and in no patch, and what is not committed "+
-		"in lines")
+		"in lines, or on no branch")
 	return c
 }
 
@@ -78,16 +79,19 @@ func exists(root, name string) bool {
 }
 
 // unsavedWork returns an error for each copy with work that is in no patch, and for each work tree of a line with changes that are not
-// committed, and says how to save it.
+// committed or commits that are on no branch, and says how to save it.
 func (o commands) unsavedWork(ctx context.Context, root string) error {
 	var unsaved []error
 	unfinished, err := lines.Unfinished(ctx, root, o.Getenv)
 	if err != nil {
 		return err
 	}
-	for _, dir := range unfinished {
-		unsaved = append(unsaved, fmt.Errorf("%s has changes that are not committed: commit them, or throw them away with slipway clean --force",
-			dir))
+	for _, u := range unfinished {
+		save := "commit them"
+		if u.Commits {
+			save = "git -C " + session.Quote(u.Dir) + " branch NAME keeps them"
+		}
+		unsaved = append(unsaved, fmt.Errorf("%s: %w: %s, or throw them away with slipway clean --force", u.Dir, u, save))
 	}
 	trees, err := lines.Folders(root)
 	if err != nil {

@@ -43,13 +43,14 @@ type Release struct {
 	Variables map[string]string   `json:"variables,omitempty" jsonschema:"variables that the user set and that decide bytes"`
 	Artifacts []Artifact          `json:"artifacts" jsonschema:"what the release consists of, by name"`
 	Inputs    []Input             `json:"inputs" jsonschema:"what the artifacts were made from"`
-	Overrides []Override          `json:"overrides,omitempty" jsonschema:"modules that are newer than upstream selected"`
+	Overrides []Override          `json:"overrides,omitempty" jsonschema:"modules newer than upstream selected, or from a fork"`
 }
 
-// An Override is a module that the tree raises above the version that upstream selected.
+// An Override is a module that the tree raises above the version that upstream selected, or whose code comes from a fork.
 type Override struct {
 	Module  string   `json:"module" jsonschema:"its path"`
-	Version string   `json:"version" jsonschema:"it is this, or newer"`
+	Version string   `json:"version" jsonschema:"it is this, or newer; exactly this if there is a with"`
+	With    string   `json:"with,omitempty" jsonschema:"the module whose code replaces it, a fork, as PATH@VERSION"`
 	Fixes   []string `json:"fixes,omitempty" jsonschema:"vulnerabilities, such as CVE-2026-12345"`
 	Reason  string   `json:"reason,omitempty" jsonschema:"why, in a line"`
 	In      []string `json:"in,omitempty" jsonschema:"folders of the tree's go.mod files that it is in; absent: all"`
@@ -58,6 +59,9 @@ type Override struct {
 // String says why there is an override, in a line.
 func (o Override) String() string {
 	text := "raised above upstream's version"
+	if o.With != "" {
+		text = "replaced by " + o.With
+	}
 	if o.Reason != "" {
 		text += ": " + o.Reason
 	}
@@ -70,11 +74,12 @@ func (o Override) String() string {
 // Override returns the override that a module among the inputs is there for, with patches or without.
 func (r *Release) Override(in Input) (Override, bool) {
 	for _, o := range r.Overrides {
-		path, version := in.Name, in.Version
-		if replaced, of, ok := strings.Cut(in.Replaces, "@"); ok && replaced == path {
-			version = of
+		wanted := o.Module + "@" + o.Version
+		here := in.Name+"@"+in.Version == wanted || in.Name == o.Module && in.Replaces == wanted
+		if fork, _, ok := strings.Cut(o.With, "@"); ok {
+			here = in.Name == fork && in.Replaces == wanted
 		}
-		if in.Kind == Module && path == o.Module && version == o.Version {
+		if in.Kind == Module && here {
 			return o, true
 		}
 	}

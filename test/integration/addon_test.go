@@ -212,6 +212,18 @@ func TestOtherProjectsImagesRun(t *testing.T) {
 	}
 }
 
+// containerd holds Pods with the release's pause if it has the release's configuration, whatever its own default is.
+func TestContainerdTakesTheReleasesPause(t *testing.T) {
+	r := baseline(t)
+	dir := t.TempDir()
+	run(t, dir, nil, "tar", "-xzf", r.path(tars+"/kubernetes-server-linux-"+hostArch+".tar.gz"), "kubernetes/addons/containerd").ok(t)
+	config := filepath.Join(dir, "kubernetes/addons/containerd/config.toml")
+	dump := run(t, dir, nil, r.path(hostBin("containerd")), "--config", config, "config", "dump").ok(t).stdout
+	if want := "/pause:" + addonImages["pause"] + "'\n"; !strings.Contains(dump, want) {
+		t.Errorf("there is no %q in\n%s", want, dump)
+	}
+}
+
 // pause ends on SIGTERM, and reaps orphans.
 func TestPauseReapsAndEnds(t *testing.T) {
 	need(t, "unshare", "util-linux")

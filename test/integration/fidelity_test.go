@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"debug/buildinfo"
 	"encoding/json"
 	"os"
@@ -71,7 +72,10 @@ func override(t *testing.T, r release, folder string, want map[string]string) {
 			continue
 		}
 		t.Logf("%s: upstream's versions, with the override %s", folder, o)
-		for next := []string{o.Module + "@" + o.Version}; len(next) > 0; next = next[1:] {
+		if o.With != "" { // of which the version may be upstream's
+			want[o.Module] = o.Version
+		}
+		for next := []string{o.Code().String()}; len(next) > 0; next = next[1:] {
 			name, version, _ := strings.Cut(next[0], "@")
 			if want[name] != "" && semver.Compare(version, want[name]) <= 0 {
 				continue
@@ -85,6 +89,22 @@ func override(t *testing.T, r release, folder string, want map[string]string) {
 	}
 }
 
+// forks returns what replaces modules of the components by the tree's overrides, as PATH VERSION.
+func forks(t *testing.T, r release) map[string]string {
+	t.Helper()
+	c, err := catalog.Load(r.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := map[string]string{}
+	for _, o := range c.Overrides {
+		if o.With != "" && o.Covers("cmd") {
+			code[o.Module] = o.Code().Path + " " + o.Code().Version
+		}
+	}
+	return code
+}
+
 func TestEveryModuleHasTheVersionThatUpstreamSelected(t *testing.T) {
 	sameSelection(t, baseline(t))
 }
@@ -92,7 +112,7 @@ func TestEveryModuleHasTheVersionThatUpstreamSelected(t *testing.T) {
 // sameSelection compares the versions in cmd/ with upstream's.
 func sameSelection(t *testing.T, r release) {
 	t.Helper()
-	want := selected(t, r)
+	want, forks := selected(t, r), forks(t, r)
 	shared := 0
 	list := run(t, r.path("cmd"), nil, "go", "list", "-mod=readonly", "-m", "-f",
 		"{{.Path}} {{with .Replace}}{{.Path}} {{.Version}}{{else}}{{.Path}} {{.Version}}{{end}}", "all").ok(t).stdout
@@ -102,8 +122,8 @@ func sameSelection(t *testing.T, r release) {
 			continue // no dependency of upstream's needs it
 		}
 		shared++
-		if len(f) != 3 || f[1] != f[0] || f[2] != want[f[0]] {
-			t.Errorf("cmd/ selects %q, upstream, with overrides, %s", f, want[f[0]])
+		if wanted := cmp.Or(forks[f[0]], f[0]+" "+want[f[0]]); strings.Join(f[1:], " ") != wanted {
+			t.Errorf("cmd/ selects %q, upstream, with overrides, %s", f, wanted)
 		}
 	}
 	// With fewer, the comparison itself would be broken.
@@ -114,7 +134,7 @@ func sameSelection(t *testing.T, r release) {
 
 func TestBinariesAreLinkedFromTheVersionsThatUpstreamSelected(t *testing.T) {
 	r := baseline(t)
-	want := selected(t, r)
+	want, forks := selected(t, r), forks(t, r)
 	for _, name := range serverBinaries {
 		info, err := buildinfo.ReadFile(r.path(hostBin(name)))
 		if err != nil {
@@ -131,7 +151,7 @@ func TestBinariesAreLinkedFromTheVersionsThatUpstreamSelected(t *testing.T) {
 			switch {
 			case want[dep.Path] == "":
 				t.Errorf("%s is linked with %s, which is no dependency of upstream's", name, dep.Path)
-			case got.Path != dep.Path || got.Version != want[dep.Path]:
+			case got.Path+" "+got.Version != cmp.Or(forks[dep.Path], dep.Path+" "+want[dep.Path]):
 				t.Errorf("%s is linked with %s@%s, upstream, with overrides, selected %s", name, got.Path, got.Version, want[dep.Path])
 			}
 		}

@@ -88,7 +88,7 @@ func quickTarballs() map[string][]string {
 	for name := range addonImages {
 		server = append(server, below("kubernetes/addons/images", path.Base(name)+".tar", path.Base(name)+".docker_tag")...)
 	}
-	for _, name := range []string{"cloud-controller-manager", "coredns", "kube-proxy", "metrics-server", "traefik"} {
+	for _, name := range []string{"cloud-controller-manager", "containerd", "coredns", "kube-proxy", "metrics-server", "traefik"} {
 		server = append(server, "kubernetes/addons/"+name+"/")
 	}
 	server = append(server, "kubernetes/LICENSES/", "kubernetes/version", "kubernetes/kubernetes-src.tar.gz")

@@ -1,10 +1,14 @@
-// Package defaults has kubeadm do by default what kubeadm.yaml, in its folder, says.
+// Package defaults has kubeadm do by default what kubeadm.yaml, in its folder, says, and after it the other YAML files there. Those in
+// profiles count only where they are copied to.
 package defaults
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
+	"fmt"
+	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/conversion"
@@ -17,38 +21,43 @@ import (
 	"k8s.io/kubernetes/cmd/kubeadm/app/util/config/strict"
 )
 
-// text is of documents of kubeadm's API, the kubelet's and kube-proxy's.
+// files have documents of kubeadm's API, the kubelet's and kube-proxy's.
 //
-//go:embed kubeadm.yaml
-var text []byte
+//go:embed *.yaml
+var files embed.FS
+
+const (
+	first       = "kubeadm.yaml"
+	clusterKind = "ClusterConfiguration"
+)
 
 // Use has kubeadm take what the documents say where neither flags nor a configuration do, field by field. A ClusterConfiguration that names
 // no version of Kubernetes means a release, this program's. Without documents, everything is as in upstream's kubeadm.
-func Use(release string) error {
-	documents, err := util.SplitConfigDocuments(text)
+func Use(release string) error { return use(files, release) }
+
+func use(files fs.FS, release string) error {
+	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return err
 	}
-	ours, components := map[string][]byte{}, kubeadm.DocumentMap{} // by kind: fields in JSON
-	for gvk, data := range documents {
-		if err := strict.VerifyUnmarshalStrict([]*runtime.Scheme{scheme.Scheme, componentconfigs.Scheme}, gvk, data); err != nil {
+	slices.SortStableFunc(names, func(a, b string) int {
+		if a == first {
+			return -1
+		}
+		return strings.Compare(a, b)
+	})
+	ours, components := map[string][][]byte{}, kubeadm.DocumentMap{} // by kind: fields in JSON, of which the first count first
+	for _, name := range names {
+		if err := read(files, name, ours, components); err != nil {
+			return fmt.Errorf("defaults/%s, of which this kubeadm is made: %w", name, err)
+		}
+	}
+	if of := ours[clusterKind]; len(of) > 0 && !strings.HasPrefix(release, "v0.0.0") {
+		version, err := json.Marshal(map[string]string{"kubernetesVersion": release})
+		if err != nil {
 			return err
 		}
-		var fields map[string]any
-		if err := yaml.Unmarshal(data, &fields); err != nil {
-			return err
-		}
-		delete(fields, "apiVersion") // the document counts for all versions
-		delete(fields, "kind")
-		if gvk.Kind == "ClusterConfiguration" && fields["kubernetesVersion"] == nil && !strings.HasPrefix(release, "v0.0.0") {
-			fields["kubernetesVersion"] = release
-		}
-		if ours[gvk.Kind], err = json.Marshal(fields); err != nil {
-			return err
-		}
-		if gvk.Group != kubeadm.GroupName {
-			components[gvk] = data
-		}
+		ours[clusterKind] = append(of, version)
 	}
 	if err := fillIn(scheme.Scheme, scheme.AddToScheme, ours); err != nil {
 		return err
@@ -59,12 +68,44 @@ func Use(release string) error {
 	return addComponents(components)
 }
 
+// read adds the documents in a file.
+func read(files fs.FS, name string, ours map[string][][]byte, components kubeadm.DocumentMap) error {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return err
+	}
+	documents, err := util.SplitConfigDocuments(text)
+	if err != nil {
+		return err
+	}
+	for gvk, data := range documents {
+		if err := strict.VerifyUnmarshalStrict([]*runtime.Scheme{scheme.Scheme, componentconfigs.Scheme}, gvk, data); err != nil {
+			return err
+		}
+		var fields map[string]any
+		if err := yaml.Unmarshal(data, &fields); err != nil {
+			return err
+		}
+		delete(fields, "apiVersion") // the document counts for all versions
+		delete(fields, "kind")
+		counts, err := json.Marshal(fields)
+		if err != nil {
+			return err
+		}
+		ours[gvk.Kind] = append(ours[gvk.Kind], counts)
+		if gvk.Group != kubeadm.GroupName && components[gvk] == nil {
+			components[gvk] = data // and the rest is filled in
+		}
+	}
+	return nil
+}
+
 // fillIn has a scheme fill in fields, by kind, before its own defaults.
-func fillIn(s *runtime.Scheme, register func(*runtime.Scheme), ours map[string][]byte) error {
+func fillIn(s *runtime.Scheme, register func(*runtime.Scheme), ours map[string][][]byte) error {
 	upstream := runtime.NewScheme()
 	register(upstream)
 	for gvk := range s.AllKnownTypes() {
-		fields, ok := ours[gvk.Kind]
+		all, ok := ours[gvk.Kind]
 		if !ok || gvk.Version == runtime.APIVersionInternal {
 			continue
 		}
@@ -74,18 +115,20 @@ func fillIn(s *runtime.Scheme, register func(*runtime.Scheme), ours map[string][
 		}
 		s.AddTypeDefaultingFunc(object, func(object any) {
 			to := reflect.ValueOf(object).Elem()
-			from := reflect.New(to.Type())
-			if err := json.Unmarshal(fields, from.Interface()); err != nil {
-				panic(err) // the type has these fields
+			for _, fields := range all {
+				from := reflect.New(to.Type())
+				if err := json.Unmarshal(fields, from.Interface()); err != nil {
+					panic(err) // the type has these fields
+				}
+				fill(to, from.Elem())
 			}
-			fill(to, from.Elem())
 			upstream.Default(object.(runtime.Object))
 		})
 	}
 	return nil
 }
 
-// fill copies what is not set.
+// fill copies what is not set. Of lists of arguments, that is every argument by its name; others are taken whole.
 func fill(to, from reflect.Value) {
 	switch {
 	case to.IsZero():
@@ -96,6 +139,16 @@ func fill(to, from reflect.Value) {
 		for key, value := range from.Seq2() {
 			if !to.MapIndex(key).IsValid() {
 				to.SetMapIndex(key, value)
+			}
+		}
+	case to.Kind() == reflect.Slice && to.Type().Elem().Name() == "Arg":
+		set := map[string]bool{}
+		for i := range to.Len() {
+			set[to.Index(i).FieldByName("Name").String()] = true
+		}
+		for i := range from.Len() {
+			if argument := from.Index(i); !set[argument.FieldByName("Name").String()] {
+				to.Set(reflect.Append(to, argument))
 			}
 		}
 	case to.Kind() == reflect.Struct:
@@ -112,7 +165,7 @@ func addComponents(documents kubeadm.DocumentMap) error {
 	upstream := runtime.NewScheme()
 	scheme.AddToScheme(upstream)
 	for gvk := range scheme.Scheme.AllKnownTypes() {
-		if gvk.Kind != "ClusterConfiguration" || gvk.Version == runtime.APIVersionInternal {
+		if gvk.Kind != clusterKind || gvk.Version == runtime.APIVersionInternal {
 			continue
 		}
 		object, err := scheme.Scheme.New(gvk)

@@ -25,25 +25,28 @@ func newOverride(o commands) *cobra.Command {
 	var drop, list, dryRun bool
 	c := &cobra.Command{
 		Use:   "override MODULE@VERSION",
-		Short: "Raise a Go module above what upstream selected",
+		Short: "Raise a Go module above what upstream selected, or take a fork of it",
 		Long: `override raises a Go module in the go.mod files of a release that require it: the components' and those of other
 projects below images/, or those that --in names. It writes go.mod and go.sum with the go command, declares the override in
 release/release.yaml, and ends with a table of what moved: the module, and what follows it.
 
   slipway override golang.org/x/net@v0.60.0 --fixes CVE-2026-12345
   slipway override golang.org/x/net@v0.60.0 --in etcd --reason 'panics of etcd'
+  slipway override go.etcd.io/bbolt@v1.4.3 --with github.com/acme/bbolt@v1.4.3-acme.1
   slipway override golang.org/x/net --drop    back to the version that upstream selects
   slipway override --list                     with the versions that go.mod files have
 
+With --with, another module, a fork, replaces exactly this version, which may be the one that upstream selects.
+
 A version that is lower than a go.mod has is refused, and so is a module that nothing links. slipway bump keeps overrides, and drops
-one when upstream selects as much.
+one when upstream selects as much. If upstream selects more than the version that a fork replaces, bump stops.
 
 The tree must be committed, as for slipway bump: all files change, or none does.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: session.Complete(o.overridden),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, version, hasVersion := strings.Cut(strings.Join(args, ""), "@")
-			described := len(add.Fixes)+len(add.In) > 0 || add.Reason != ""
+			described := len(add.Fixes)+len(add.In) > 0 || add.Reason+add.With != ""
 			switch {
 			case list && (drop || described || dryRun || len(args) > 0):
 				return badrequest.Mark(errors.New("--list stands alone"))
@@ -80,6 +83,7 @@ The tree must be committed, as for slipway bump: all files change, or none does.
 	}
 	c.Flags().StringSliceVar(&add.Fixes, "fixes", nil, "vulnerabilities that it fixes, such as CVE-2026-12345")
 	c.Flags().StringVar(&add.Reason, "reason", "", "why, in a line")
+	c.Flags().StringVar(&add.With, "with", "", "a fork that replaces this version of the module, as MODULE@VERSION")
 	c.Flags().StringSliceVar(&add.In, "in", nil, "folders of the go.mod files to raise it in, such as cmd or images/etcd; others stay")
 	c.Flags().BoolVar(&drop, "drop", false, "remove the override of the module")
 	c.Flags().BoolVar(&list, "list", false, "list the overrides")
@@ -145,13 +149,14 @@ func (o commands) listOverrides() error {
 				for _, folder := range declared.GoModules() {
 					switch have := l.Have[folder]; have {
 					case "":
-					case l.Version:
+					case l.Code().Version:
 						in = append(in, folder)
 					default:
 						in = append(in, folder+" ("+have+")")
 					}
 				}
-				row(l.Module, l.Version, strings.Join(in, ", "), cmp.Or(strings.Join(l.Fixes, ", "), "-"), cmp.Or(l.Reason, "-"))
+				version := strings.TrimPrefix(l.String(), l.Module+" ")
+				row(l.Module, version, strings.Join(in, ", "), cmp.Or(strings.Join(l.Fixes, ", "), "-"), cmp.Or(l.Reason, "-"))
 			}
 		})
 	})

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
+	"slipway.build/pkg/tree/catalog"
 	tree "slipway.build/pkg/tree/module"
 )
 
@@ -30,6 +31,7 @@ type wanted struct {
 	Versions map[string]string  // of requirements, by path; others stay as they are
 	Indirect []string           // paths of modules that are required even without a direct requirement
 	Replace  []requirement      // modules that are replaced by a version of themselves; nil: as they are
+	Forks    []catalog.Override // by which versions of modules are replaced
 }
 
 // rewrite makes a go.mod require other versions, ready for `go mod tidy`.
@@ -88,6 +90,11 @@ func (w wanted) rewrite(f *modfile.File) error {
 			continue
 		}
 		if err := f.AddReplace(m.Path, "", m.Path, m.Version); err != nil {
+			return err
+		}
+	}
+	for _, o := range w.Forks {
+		if err := replaceBy(f, o); err != nil {
 			return err
 		}
 	}

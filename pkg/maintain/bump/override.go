@@ -3,6 +3,7 @@ package bump
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -67,6 +68,11 @@ func (p *preparation) override(ctx context.Context, add catalog.Override) error 
 				add.In = joined(old.In, add.In)
 			}
 			add.Fixes, add.Reason = joined(old.Fixes, add.Fixes), cmp.Or(add.Reason, old.Reason)
+			if old.With != "" && old.Version != add.Version && add.With == "" {
+				return badrequest.Mark(fmt.Errorf("the override %s takes another module: name one for %s, too, or drop the override", old,
+					add.Version))
+			}
+			add.With = cmp.Or(add.With, old.With)
 			if old.Version != add.Version && len(add.Fixes) > 0 && semver.Compare(old.Version, add.Version) > 0 {
 				return badrequest.Mark(fmt.Errorf("the override of %s has the newer version %s", add.Module, old.Version))
 			}
@@ -80,11 +86,16 @@ func (p *preparation) override(ctx context.Context, add catalog.Override) error 
 		if err := p.someLinks(ctx, add, raised); err != nil {
 			return err
 		}
-		if _, err := p.proxy.fetch(ctx, requirement{Path: add.Module, Version: add.Version}); err != nil {
+		if _, err := p.proxy.fetch(ctx, requirement(add.Code())); err != nil { // if it is a fork, nobody needs the module itself
 			return err
 		}
 	}
 	for _, folder := range raised {
+		if add.With != "" {
+			if err := p.editGoMod(folder, func(f *modfile.File) error { return replaceBy(f, add) }); err != nil {
+				return err
+			}
+		}
 		if err := p.set(ctx, folder, map[string]string{add.Module: add.Version}); err != nil {
 			return err
 		}
@@ -140,6 +151,10 @@ func (p *preparation) raisable(o catalog.Override) ([]string, error) {
 			return nil, suggest.Unknown("folder with a go.mod of a release", folder, all)
 		}
 	}
+	var declared catalog.Override
+	if at := slices.IndexFunc(p.catalog.Overrides, func(d catalog.Override) bool { return d.Module == o.Module }); at >= 0 {
+		declared = p.catalog.Overrides[at]
+	}
 	folders := p.overridable(o)
 	var raised, equal, newer []string
 	for _, folder := range folders {
@@ -149,20 +164,24 @@ func (p *preparation) raisable(o catalog.Override) ([]string, error) {
 		}
 		r, _ := m.Require(o.Module)
 		code := r.Code()
-		if code.Path != o.Module {
+		version := code.Version
+		switch {
+		case declared.With != "" && code == declared.Code():
+			version = r.Version
+		case code.Path != o.Module:
 			return nil, badrequest.Mark(fmt.Errorf("%s/go.mod replaces %s by %s: change that", folder, o.Module, code))
 		}
 		if err := p.owned(folder, r); err != nil {
 			return nil, err
 		}
-		switch c := semver.Compare(code.Version, o.Version); {
-		case c < 0:
+		switch c := semver.Compare(version, o.Version); {
+		case c < 0 || c == 0 && o.With != "" && code != o.Code():
 			raised = append(raised, folder)
 		case c == 0:
 			equal = append(equal, folder)
 		default:
-			newer = append(newer, folder+" has "+code.Version)
-			if slices.Contains(o.In, folder) {
+			newer = append(newer, folder+" has "+version)
+			if slices.Contains(o.In, folder) || o.With != "" {
 				return nil, badrequest.Mark(fmt.Errorf("an override raises a module, and %s would be lower: %s", o, newer[len(newer)-1]))
 			}
 		}
@@ -172,12 +191,11 @@ func (p *preparation) raisable(o catalog.Override) ([]string, error) {
 			return nil, badrequest.Mark(fmt.Errorf("%s/go.mod does not require %s", folder, o.Module))
 		}
 	}
-	declared := slices.ContainsFunc(p.catalog.Overrides, func(d catalog.Override) bool { return d.Module == o.Module })
 	switch {
 	case len(folders) == 0:
 		return nil, badrequest.Mark(fmt.Errorf("nothing links %s: no go.mod of a release requires it%s", o.Module,
 			suggest.DidYouMean(suggest.Near(o.Module, p.requiredModules()))))
-	case len(raised) > 0 || declared && len(equal) > 0:
+	case len(raised) > 0 || declared.Module != "" && len(equal) > 0:
 	case len(newer) > 0:
 		return nil, badrequest.Mark(fmt.Errorf("an override raises a module, and %s would be lower: %s", o, strings.Join(newer, ", ")))
 	default:
@@ -249,14 +267,15 @@ func (p *preparation) linked(ctx context.Context, folder, system string, tests b
 
 // set makes the go.mod in a folder of the copy require other versions of modules that it requires.
 func (p *preparation) set(ctx context.Context, folder string, versions map[string]string) error {
-	if p.patched(folder) && len(versions) > 0 {
-		// Tidying would read the code without its patches.
+	if p.patched(folder) { // tidying would read the code without its patches
 		args := []string{"get"}
 		for _, name := range slices.Sorted(maps.Keys(versions)) {
 			args = append(args, name+"@"+versions[name])
 		}
-		if _, err := runner(p.hostGo)(ctx, p.file(folder), args...); err != nil {
-			return fmt.Errorf("%s: %w", folder, err)
+		if len(versions) > 0 {
+			if _, err := runner(p.hostGo)(ctx, p.file(folder), args...); err != nil {
+				return fmt.Errorf("%s: %w", folder, err)
+			}
 		}
 		return p.downloadChanged(ctx, folder)
 	}
@@ -310,13 +329,13 @@ func (p *preparation) changedIn(folder string) ([]Move, error) {
 	var moves []Move
 	before := map[string]string{}
 	for _, r := range old.Requires {
-		before[r.Path] = r.Code().Version
+		before[r.Path] = shown(r)
 		if _, still := new.Require(r.Path); !still {
-			moves = append(moves, Move{What: r.Path, From: r.Code().Version})
+			moves = append(moves, Move{What: r.Path, From: shown(r)})
 		}
 	}
 	for _, r := range new.Requires {
-		if from, to := before[r.Path], r.Code().Version; from != to {
+		if from, to := before[r.Path], shown(r); from != to {
 			moves = append(moves, Move{What: r.Path, From: from, To: to})
 		}
 	}
@@ -327,6 +346,14 @@ func (p *preparation) changedIn(folder string) ([]Move, error) {
 		}
 	}
 	return moves, nil
+}
+
+// shown returns the version of a requirement, with the path of what replaces it if that is another module.
+func shown(r module.Requirement) string {
+	if code := r.Code(); code.Path != r.Path && code.Version != "" {
+		return code.String()
+	}
+	return r.Code().Version
 }
 
 // showRaised records what an override, or the lack of one, moves: each move once, with the folders.
@@ -382,7 +409,14 @@ func (p *preparation) overridden(folder string, want wanted) (wanted, error) {
 	for _, o := range covering {
 		upstream := want.Versions[o.Module]
 		_, requires := m.Require(o.Module)
-		if upstream == "" && !requires || semver.Compare(upstream, o.Version) >= 0 {
+		switch newer := semver.Compare(upstream, o.Version); {
+		case upstream == "" && !requires:
+			continue
+		case o.With != "" && newer > 0:
+			return want, &NewerThanForkError{o, folder, upstream}
+		case o.With != "":
+			want.Forks = append(want.Forks, o)
+		case newer >= 0:
 			continue
 		}
 		want.Versions[o.Module] = o.Version
@@ -419,7 +453,7 @@ func (p *preparation) settleOverrides() error {
 			}
 			required = true
 			selects := r.Code().Version
-			if upstream, known := p.upstreams[folder]; semver.Compare(selects, o.Version) <= 0 &&
+			if upstream, known := p.upstreams[folder]; o.With != "" || semver.Compare(selects, o.Version) <= 0 &&
 				(!known || semver.Compare(upstream[o.Module], o.Version) < 0) {
 				needed = true
 			}
@@ -433,7 +467,7 @@ func (p *preparation) settleOverrides() error {
 		}
 		p.Overrides = append(p.Overrides, kept)
 		if kept.Dropped != "" {
-			if err := p.draft.DropOverride(o.Module); err != nil {
+			if err := errors.Join(p.draft.DropOverride(o.Module), p.dropForks(o)); err != nil {
 				return err
 			}
 		}

@@ -25,6 +25,9 @@ func (p *preparation) dropOverride(ctx context.Context, at int) error {
 	if err := p.draft.DropOverride(o.Module); err != nil {
 		return err
 	}
+	if err := p.dropForks(o); err != nil {
+		return err
+	}
 	raised, err := p.requiredBy(ctx, o)
 	if err != nil {
 		return err
@@ -64,18 +67,24 @@ func (p *preparation) dropOverride(ctx context.Context, at int) error {
 		if err != nil {
 			return err
 		}
-		lower := map[string]string{}
+		lower, gone := map[string]string{}, map[string]string{}
+		if o.With != "" {
+			gone[o.Code().Path] = o.Code().Version
+		}
 		for _, r := range m.Requires {
 			has, to := r.Code(), want.Versions[r.Path]
+			if o.With != "" && r.Path == o.Module {
+				has.Path, has.Version = r.Path, r.Version
+			}
 			if to != "" && has.Path == r.Path && has.Version == raised[r.Path] && semver.Compare(to, has.Version) < 0 {
-				lower[r.Path] = to
+				lower[r.Path], gone[r.Path] = to, has.Version
 			}
 		}
 		if err := p.set(ctx, folder, lower); err != nil {
 			return err
 		}
 		if p.patched(folder) {
-			if err := p.dropSums(folder, lower, raised); err != nil {
+			if err := p.dropSums(folder, gone); err != nil {
 				return err
 			}
 		}
@@ -83,8 +92,8 @@ func (p *preparation) dropOverride(ctx context.Context, at int) error {
 	return nil
 }
 
-// dropSums removes the sums of versions that a go.mod does not require any more, as tidying would.
-func (p *preparation) dropSums(folder string, lower, raised map[string]string) error {
+// dropSums removes the sums of versions that a go.mod does not require any more, by path, as tidying would.
+func (p *preparation) dropSums(folder string, gone map[string]string) error {
 	name := path.Join(folder, "go.sum")
 	data, err := os.ReadFile(p.file(name))
 	if err != nil {
@@ -93,7 +102,7 @@ func (p *preparation) dropSums(folder string, lower, raised map[string]string) e
 	var kept []byte
 	for line := range bytes.Lines(data) {
 		f := strings.Fields(string(line))
-		if len(f) != 3 || lower[f[0]] == "" || strings.TrimSuffix(f[1], "/go.mod") != raised[f[0]] {
+		if len(f) != 3 || strings.TrimSuffix(f[1], "/go.mod") != gone[f[0]] {
 			kept = append(kept, line...)
 		}
 	}
@@ -103,8 +112,8 @@ func (p *preparation) dropSums(folder string, lower, raised map[string]string) e
 // requiredBy returns the versions of the modules that an override raises: of its own, and of those that it requires, directly or through
 // others.
 func (p *preparation) requiredBy(ctx context.Context, o catalog.Override) (map[string]string, error) {
-	versions := map[string]string{}
-	for next := []requirement{{Path: o.Module, Version: o.Version}}; len(next) > 0; {
+	versions := map[string]string{o.Module: o.Version}
+	for next := []requirement{requirement(o.Code())}; len(next) > 0; {
 		for _, m := range next {
 			versions[m.Path] = m.Version
 		}

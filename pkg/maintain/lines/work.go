@@ -40,8 +40,9 @@ type Work struct {
 
 // An UnfinishedError says that a line cannot be changed before a person has finished something.
 type UnfinishedError struct {
-	Dir string
-	Why string
+	Dir     string
+	Why     string
+	Commits bool // that are on no branch, and not changes
 }
 
 func (e *UnfinishedError) Error() string { return e.Why }
@@ -88,7 +89,7 @@ func (l *Line) Open(ctx context.Context, change bool) (*Work, error) {
 	}
 	switch {
 	case why == "" && w.Unfinished:
-		why = "it has changes that are not committed"
+		why = notCommitted
 	case why == "":
 		head, err := line(ctx, w.repo, "rev-parse", "HEAD")
 		if err == nil && head != start {
@@ -98,40 +99,49 @@ func (l *Line) Open(ctx context.Context, change bool) (*Work, error) {
 			return nil, err
 		}
 	}
+	if err := w.link(ctx); err != nil {
+		return nil, err
+	}
 	if !change {
 		return w, nil
 	}
 	if why != "" {
-		return w, &UnfinishedError{w.Dir, why}
+		return w, &UnfinishedError{w.Dir, why, why == noBranch}
 	}
 	return w, os.WriteFile(w.mark(), nil, 0o666)
 }
 
-// mark is the file that says that a command changes the work tree.
+// mark is the file that says that a command changes the work tree. It holds making while a command makes it.
 func (w *Work) mark() string {
 	return filepath.Join(w.Line.root, filepath.FromSlash(State), w.Line.Name)
 }
+
+const making = "making\n"
 
 // lay makes the work tree if there is none, and throws away what a killed command has left in it.
 func (w *Work) lay(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Dir(w.mark()), 0o777); err != nil {
 		return err
 	}
-	_, err = os.Stat(w.mark())
-	killed := err == nil
+	mark, err := os.ReadFile(w.mark())
+	killed, half := err == nil, string(mark) == making
 	if w.repo, err = worktree.Open(w.Dir, w.Line.getenv); err == nil && w.ours(ctx) {
 		if !killed {
 			return nil
 		}
-		if w.reset(ctx) == nil {
+		err := w.reset(ctx)
+		if err == nil {
 			return os.Remove(w.mark())
 		}
+		if !half || ctx.Err() != nil { // below _output, or in commits, there may be somebody's work
+			return fmt.Errorf("throw away what a killed command has left in %s: %w", w.Dir, err)
+		}
 	}
-	// What is there is not a work tree, or half of one: nobody has worked in it.
-	if _, err := os.Lstat(w.Dir); err == nil && !killed {
+	// What is there is not a work tree, or half of one: nobody has worked in that.
+	if _, err := os.Lstat(w.Dir); err == nil && !half {
 		return fmt.Errorf("%s is in the place of the line's work tree: move it away", w.Dir)
 	}
-	if err := os.WriteFile(w.mark(), nil, 0o666); err != nil {
+	if err := os.WriteFile(w.mark(), []byte(making), 0o666); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(w.Dir); err != nil {
@@ -240,17 +250,41 @@ func (w *Work) start(ctx context.Context) (commit, why string, err error) {
 		}
 	}
 	// Commits that a person made here are on Branch, unless they were made before there was one.
-	lost, err := line(ctx, w.repo, "rev-list", "--count", "HEAD", "--not", "--branches", "--remotes", base)
-	if err != nil {
-		return "", "", err
-	}
-	if lost != "0" {
-		return "", "it has commits that are on no branch", nil
+	if lost, err := onNoBranch(ctx, w.repo, base); err != nil || lost {
+		return "", noBranch, err
 	}
 	if dir, err := w.checkedOut(ctx, w.Branch); err != nil || dir != "" && !same(dir, w.Dir) {
 		return "", fmt.Sprintf("branch %s is checked out in %s: switch that to another one", w.Branch, dir), err
 	}
 	return start, "", nil
+}
+
+const (
+	noBranch     = "it has commits that are on no branch"
+	notCommitted = "it has changes that are not committed"
+)
+
+// onNoBranch reports whether a work tree has commits that go with it: that no branch has, no tag, and no other commit.
+func onNoBranch(ctx context.Context, repo *worktree.Repo, others ...string) (bool, error) {
+	args := append([]string{"rev-list", "--count", "HEAD", "--not", "--branches", "--tags", "--remotes"}, others...)
+	n, err := line(ctx, repo, args...)
+	return n != "0", err
+}
+
+// headsOutside returns the commits that work trees of a repository are at, without those in a folder.
+func headsOutside(ctx context.Context, repo *worktree.Repo, folder string) ([]string, error) {
+	out, err := repo.Run(ctx, nil, "worktree", "list", "--porcelain")
+	var heads []string
+	for tree := range strings.SplitSeq(string(out), "\n\n") {
+		at, rest, _ := strings.Cut(tree, "\n")
+		head, _, _ := strings.Cut(rest, "\n")
+		commit, ok := strings.CutPrefix(head, "HEAD ")
+		if ok && strings.Trim(commit, "0") != "" && !strings.Contains(rest, "\nprunable") &&
+			!same(filepath.Dir(strings.TrimPrefix(at, "worktree ")), folder) {
+			heads = append(heads, commit)
+		}
+	}
+	return heads, err
 }
 
 func same(a, b string) bool {
@@ -344,17 +378,14 @@ func Folders(root string) ([]string, error) {
 	return dirs, nil
 }
 
-// Unfinished returns the folders of the work trees below root with changes that are not committed.
-func Unfinished(ctx context.Context, root string, getenv func(string) string) ([]string, error) {
+// Unfinished returns what would be lost with the work trees below root: changes that are not committed, and commits that are on no branch.
+func Unfinished(ctx context.Context, root string, getenv func(string) string) ([]*UnfinishedError, error) {
 	dirs, err := Folders(root)
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	var found []*UnfinishedError
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(State), filepath.Base(dir))); err == nil {
-			continue // of a killed command
-		}
 		repo, err := worktree.Open(dir, getenv)
 		if errors.Is(err, worktree.ErrNone) {
 			continue
@@ -362,12 +393,22 @@ func Unfinished(ctx context.Context, root string, getenv func(string) string) ([
 		if err != nil {
 			return nil, err
 		}
-		edited, err := changed(ctx, repo)
+		heads, err := headsOutside(ctx, repo, filepath.Dir(dir))
 		if err != nil {
 			return nil, err
 		}
-		if edited {
-			found = append(found, dir)
+		if lost, err := onNoBranch(ctx, repo, heads...); err != nil {
+			return nil, err
+		} else if lost {
+			found = append(found, &UnfinishedError{dir, noBranch, true})
+		}
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(State), filepath.Base(dir))); err == nil {
+			continue // changes are of a killed command
+		}
+		if edited, err := changed(ctx, repo); err != nil {
+			return nil, err
+		} else if edited {
+			found = append(found, &UnfinishedError{dir, notCommitted, false})
 		}
 	}
 	return found, nil

@@ -136,7 +136,7 @@ func (s Spec) member(m Member, root string, sum func(string) string) ([]archive.
 	return []archive.Entry{{Name: to, Mode: info.Mode().Perm(), Path: from, Sum: sum(m.From), Last: m.Last}}, nil
 }
 
-// fill replaces the placeholders in YAML files.
+// fill replaces the placeholders in YAML and TOML files.
 func (s Spec) fill(entries []archive.Entry) ([]archive.Entry, error) {
 	var replaced []string
 	for _, v := range s.Values {
@@ -144,7 +144,7 @@ func (s Spec) fill(entries []archive.Entry) ([]archive.Entry, error) {
 	}
 	replacer := strings.NewReplacer(replaced...)
 	for i, e := range entries {
-		if path.Ext(e.Name) != ".yaml" {
+		if ext := path.Ext(e.Name); ext != ".yaml" && ext != ".toml" {
 			continue
 		}
 		data, err := os.ReadFile(e.Path)

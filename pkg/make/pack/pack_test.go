@@ -78,6 +78,7 @@ func TestATarballHoldsWhatItsSpecSays(t *testing.T) {
 	root := t.TempDir()
 	err := os.CopyFS(root, fstest.MapFS{
 		"bin/kubelet": {Data: []byte("program"), Mode: 0o755}, "manifests/a.yaml": {Data: []byte("image: __REGISTRY__/a:__VERSION__")},
+		"manifests/a.toml":     {Data: []byte("image = '__REGISTRY__/a'")},
 		"manifests/sub/README": {Data: []byte("__VERSION__")}, "plain/b.yaml": {Data: []byte("__VERSION__")},
 	})
 	if err != nil {
@@ -95,7 +96,8 @@ func TestATarballHoldsWhatItsSpecSays(t *testing.T) {
 	want := []string{
 		"644 elsewhere: more", "644 kubernetes/addons/sub/README: __VERSION__", "755 kubernetes/server/bin/kubelet: program",
 		// what is last
-		"644 kubernetes/addons/a.yaml: image: r.example/a:v1", "644 kubernetes/b.yaml: __VERSION__", "644 kubernetes/version: v1\n",
+		"644 kubernetes/addons/a.toml: image = 'r.example/a'", "644 kubernetes/addons/a.yaml: image: r.example/a:v1",
+		"644 kubernetes/b.yaml: __VERSION__", "644 kubernetes/version: v1\n",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -340,3 +340,20 @@ func TestBaseOfDebianPackages(t *testing.T) {
 		t.Errorf("the server tarball holds %q", got)
 	}
 }
+
+func TestServerTarballHasTheTreesConfigurationOfContainerd(t *testing.T) {
+	t.Parallel()
+	const of = "_output/release-stage/sources/release/defaults/containerd/"
+	for _, has := range []bool{true, false} {
+		var files []txtar.File
+		if has {
+			files = append(files, file("release/defaults/containerd/config.toml", "sandbox = '__REGISTRY__/pause'\n"))
+		}
+		g := graph(t, open(t, tree(t, files...)), Request{Tars: true, Platforms: []catalog.Platform{linuxARM64}})
+		plannable(t, g)
+		tar := find(t, g, "package kubernetes-server-linux-arm64.tar.gz")
+		if slices.Contains(tar.Inputs, of) != has {
+			t.Errorf("of a tree that has one (%v): %q", has, tar.Inputs)
+		}
+	}
+}

@@ -185,6 +185,9 @@ func (r *resolver) api() *target.API {
 	return &target.API{Server: r.BinaryOf(catalog.Host(), server), Etcd: r.BinaryOf(catalog.Host(), etcd)}
 }
 
+// runtimeDefaults is the folder of a tree, which may lack it, with the configuration of containerd.
+const runtimeDefaults = "release/defaults/containerd/"
+
 // top is the folder in tarballs that has everything in it.
 const top = "kubernetes"
 
@@ -230,6 +233,9 @@ func (r *resolver) setTarball(set catalog.Set, on catalog.Platform, sources *tar
 	switch set {
 	case catalog.Server:
 		add(target.Source("release/manifests/addons/", "addons", true))
+		if target.Has(r.Project, runtimeDefaults) {
+			add(target.Source(runtimeDefaults, "addons/containerd", true))
+		}
 	case catalog.Addons:
 		for _, a := range r.Catalog.Addons {
 			add(target.Source(a.Folder()+"/", target.AddonFolder(a), true))

@@ -29,6 +29,9 @@ var addons = []string{"metrics-server", "cloud-controller-manager", "traefik"}
 
 const addonsFolder = "kubernetes/addons"
 
+// runtimeDefaults is the folder with the release's configuration of containerd. Releases may lack it.
+const runtimeDefaults = addonsFolder + "/containerd"
+
 func addonFolder(name string) string { return addonsFolder + "/" + name }
 
 // optional are addons that Add installs and that there are checks of.

@@ -124,9 +124,20 @@ func nodePath(b *bundle.Bundle) string {
 	return strings.Join(slices.Concat([]string{ownProgramsInNode}, foldersInNode(b, nodePrograms), []string{machine.Path}), ":")
 }
 
-// configureRuntime writes the configuration of a node's container runtime, containerd 2.
+// configureRuntime writes the configuration of a node's container runtime, containerd 2: the release's, which may be none, and over it what
+// a node in namespaces needs. Of files that are imported, the last one counts.
 func (s *State) configureRuntime(n node, b *bundle.Bundle, sandbox string) error {
+	const own = "containerd"
 	text := fmt.Sprintf(`version = 3
+imports = [%q, %q]
+`, path.Join(releaseInNode, runtimeDefaults, "*.toml"), path.Join(kubeadm.Folder, own, "*.toml"))
+	return errors.Join(s.writeInNode(n, 0o644, []byte(text), "containerd.toml"),
+		s.writeInNode(n, 0o644, runtimeOverlay(sandbox, foldersInNode(b, networkPlugins)[0]), own, "node.toml"))
+}
+
+// runtimeOverlay returns what is a node's own of the configuration of containerd.
+func runtimeOverlay(sandbox, plugins string) []byte {
+	return fmt.Appendf(nil, `version = 3
 
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = %q
@@ -144,8 +155,11 @@ func (s *State) configureRuntime(n node, b *bundle.Bundle, sandbox string) error
 
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-`, sandbox, foldersInNode(b, networkPlugins)[0])
-	return s.writeInNode(n, 0o644, []byte(text), "containerd.toml")
+
+[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+  # There is no systemd in a node.
+  SystemdCgroup = false
+`, sandbox, plugins)
 }
 
 // waitForRuntime waits until a node's container runtime serves kubelets. It answers other clients a moment earlier.

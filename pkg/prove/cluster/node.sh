@@ -56,15 +56,23 @@ printf '127.0.0.1 localhost\n%s %s\n' "$address" "$name" >/etc/hosts
 # Nothing answers there: CoreDNS says at once that it does not know names of the world outside, to which nothing leads.
 echo "nameserver $address" >/etc/resolv.conf
 
-# The kubelet sets what no namespace holds, and what is the machine's to decide. It gets files to write to instead.
+# The kubelet sets what no namespace holds, and what is the machine's to decide. It gets files instead, with the values that it wants: with
+# protectKernelDefaults, it does not start with others.
 mkdir /run/sysctl
-for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
+while read -r setting value; do
   if [ -e "/proc/sys/$setting" ]; then
     file=/run/sysctl/$(basename "$setting")
-    cat "/proc/sys/$setting" >"$file"
+    echo "$value" >"$file"
     mount --bind "$file" "/proc/sys/$setting"
   fi
-done
+done <<END
+vm/overcommit_memory 1
+vm/panic_on_oom 0
+kernel/panic 10
+kernel/panic_on_oops 1
+kernel/keys/root_maxkeys 1000000
+kernel/keys/root_maxbytes 25000000
+END
 echo 1 >/proc/sys/net/ipv4/ip_forward # of the node's network namespace
 
 # Volumes that containers mount reach the others.

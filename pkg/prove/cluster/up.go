@@ -186,7 +186,7 @@ func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
 		fromBin := func(name string) bool { return s.original(name) != nil }
 		return b.Unpack(ctx, dir, slices.DeleteFunc(slices.Clone(controlPlanePrograms), fromBin))
 	}
-	var folders []string
+	folders := []string{runtimeDefaults}
 	for _, name := range addons {
 		folders = append(folders, addonFolder(name))
 	}

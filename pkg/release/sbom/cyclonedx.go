@@ -98,10 +98,11 @@ func (c *Component) cyclonedx() cdx.Component {
 			patches = append(patches, cdx.Patch{Type: cdx.PatchTypeUnofficial, Diff: &cdx.Diff{URL: p.Name}})
 		}
 		to.Pedigree = &cdx.Pedigree{Patches: &patches}
-		if path, version, ok := strings.Cut(c.Replaces, "@"); ok {
-			of := release.Input{Kind: release.Module, Name: path, Version: version}
-			to.Pedigree.Ancestors = &[]cdx.Component{{Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: of.PURL()}}
-		}
+	}
+	if path, version, ok := strings.Cut(c.Replaces, "@"); ok && (len(c.Patches) > 0 || c.Override != "") {
+		of := release.Input{Kind: release.Module, Name: path, Version: version}
+		to.Pedigree = cmp.Or(to.Pedigree, &cdx.Pedigree{})
+		to.Pedigree.Ancestors = &[]cdx.Component{{Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: of.PURL()}}
 	}
 	if c.Repository != "" {
 		to.Pedigree = cmp.Or(to.Pedigree, &cdx.Pedigree{})

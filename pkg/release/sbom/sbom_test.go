@@ -304,6 +304,29 @@ func TestWhatIsInAnArtifactMustBeAnInput(t *testing.T) {
 	}
 }
 
+func TestForksNameWhatTheyReplace(t *testing.T) {
+	t.Parallel()
+	fork := release.Input{Kind: release.Module, Name: "acme.io/net", Version: "v0.60.0-1", Replaces: "golang.org/x/net@v0.60.0"}
+	patched := fork
+	patched.Version += ".patched.p1.c2"
+	r := &release.Release{
+		Inputs:    []release.Input{fork, patched},
+		Overrides: []release.Override{{Module: "golang.org/x/net", Version: "v0.60.0", With: "acme.io/net@v0.60.0-1", Reason: "frames"}},
+	}
+	b := newBuilder(r, "test")
+	for _, c := range b.inputs {
+		to := c.cyclonedx()
+		if to.Pedigree == nil || to.Pedigree.Notes != "replaced by acme.io/net@v0.60.0-1: frames" {
+			t.Errorf("CycloneDX has the pedigree %+v", to.Pedigree)
+		} else if to.Pedigree.Ancestors == nil || (*to.Pedigree.Ancestors)[0].PackageURL != "pkg:golang/golang.org/x/net@v0.60.0" {
+			t.Errorf("CycloneDX has the ancestors %+v", to.Pedigree.Ancestors)
+		}
+	}
+	if len(b.inputs) != 2 {
+		t.Errorf("%d components", len(b.inputs))
+	}
+}
+
 func TestOverriddenModulesSayWhy(t *testing.T) {
 	t.Parallel()
 	r := &release.Release{

@@ -368,6 +368,9 @@ func (s *scan) mend(a release.Artifact, in release.Input, f govulns.Finding, v g
 	case s.Project != nil && s.Project(path.Base(a.Name), f.Module) != "":
 		return s.Bump + " " + s.Project(path.Base(a.Name), f.Module) + "@" + f.Fixed
 	}
+	if of, _, ok := strings.Cut(in.Replaces, "@"); ok && of != in.Name && f.Module == in.Name {
+		return fmt.Sprintf("%s %s --with %s@%s --fixes %s", s.Override, in.Replaces, f.Module, f.Fixed, v.Name())
+	}
 	return fmt.Sprintf("%s %s@%s --fixes %s", s.Override, f.Module, f.Fixed, v.Name())
 }
 

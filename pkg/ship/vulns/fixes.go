@@ -1,6 +1,7 @@
 package vulns
 
 import (
+	"cmp"
 	"slices"
 
 	"golang.org/x/mod/semver"
@@ -14,7 +15,7 @@ import (
 // A Fix is what a tree does against a vulnerability, with the evidence.
 type Fix struct {
 	ID      string   `json:"id"`               // of the vulnerability, as who made the fix names it
-	By      string   `json:"by"`               // a patch, by its path in the tree; or an override, as "MODULE@VERSION in release/release.yaml"
+	By      string   `json:"by"`               // a patch, by its path in the tree; or an override or its fork, MODULE@VERSION in its file
 	SHA256  string   `json:"sha256,omitempty"` // of a patch
 	Commit  string   `json:"commit,omitempty"` // of the tree, in hex
 	Modules []string `json:"modules"`          // package URLs of modules of the release with the fix
@@ -24,7 +25,8 @@ type Fix struct {
 // fixesOf collects what the inputs of a release mend: this is the one place where fixes come from, whatever makes them.
 //
 // A patch names modules, and their versions say that some patches are in them, but not which. So where projects have a module with
-// different patches, a fix counts only if the patches of each of them have it. An override counts for the modules of its version or newer.
+// different patches, a fix counts only if the patches of each of them have it. An override counts for the modules of its version or newer,
+// and one with a fork for that.
 func (r *Report) fixesOf(described *release.Release) []*Fix {
 	fixes := []*Fix{}
 	for _, in := range described.Inputs {
@@ -45,10 +47,12 @@ func (r *Report) fixesOf(described *release.Release) []*Fix {
 	}
 	for _, o := range described.Overrides {
 		for _, id := range o.Fixes {
-			f := &Fix{ID: id, By: o.Module + "@" + o.Version + " in " + catalog.File}
+			f := &Fix{ID: id, By: cmp.Or(o.With, o.Module+"@"+o.Version) + " in " + catalog.File}
 			for _, m := range described.Inputs {
-				if version, _ := module.Unpatched(m.Version); m.Kind == release.Module && m.Name == o.Module &&
-					semver.Compare(version, o.Version) >= 0 {
+				fork, isFork := described.Override(m)
+				version, _ := module.Unpatched(m.Version)
+				newer := o.With == "" && m.Name == o.Module && semver.Compare(version, o.Version) >= 0
+				if m.Kind == release.Module && (newer || isFork && o.With != "" && fork.With == o.With && fork.Module == o.Module) {
 					f.Modules = append(f.Modules, m.PURL())
 				}
 			}

@@ -124,16 +124,21 @@ func TestOverrideThatMendsIsFixedInWhatIsAsNew(t *testing.T) {
 	described.Overrides = []release.Override{
 		{Module: "golang.org/x/net", Version: "v0.60.0", Fixes: []string{"CVE-2026-2222"}},
 		{Module: "golang.org/x/net", Version: "v0.60.1", Fixes: []string{"CVE-2026-3333"}},
+		{Module: "golang.org/x/sys", Version: "v0.40.0", With: "acme.io/sys@v0.40.0-acme.1", Fixes: []string{"CVE-2026-4444"}},
 	}
+	described.Inputs = append(described.Inputs,
+		release.Input{Kind: release.Module, Name: "acme.io/sys", Version: "v0.40.0-acme.1", Replaces: "golang.org/x/sys@v0.40.0"},
+		release.Input{Kind: release.Module, Name: "golang.org/x/sys", Version: "v0.41.0"}) // of a project without the fork
 	r := reportOf(described)
 	got := map[string]int{}
 	for _, f := range r.Fixes {
 		got[f.ID+" "+f.evidence()] = len(f.Modules)
 	}
 	want := map[string]int{
-		"CVE-2026-1111 patches/0001-net.patch, sha256:77, in the tree at commit 0123abcd":                1,
-		"CVE-2026-2222 golang.org/x/net@v0.60.0 in release/release.yaml, in the tree at commit 0123abcd": 2, // a patched one is as new
-		"CVE-2026-3333 golang.org/x/net@v0.60.1 in release/release.yaml, in the tree at commit 0123abcd": 0,
+		"CVE-2026-1111 patches/0001-net.patch, sha256:77, in the tree at commit 0123abcd":                  1,
+		"CVE-2026-2222 golang.org/x/net@v0.60.0 in release/release.yaml, in the tree at commit 0123abcd":   2, // a patched one is as new
+		"CVE-2026-3333 golang.org/x/net@v0.60.1 in release/release.yaml, in the tree at commit 0123abcd":   0,
+		"CVE-2026-4444 acme.io/sys@v0.40.0-acme.1 in release/release.yaml, in the tree at commit 0123abcd": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fixes (-want +got):\n%s", diff)

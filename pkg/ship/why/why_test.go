@@ -253,6 +253,17 @@ func TestModulesAreLinkedThroughImports(t *testing.T) {
 		!strings.Contains(text.String(), "\n  v1.27.0 is raised above upstream's version: it hangs; fixes CVE-2026-1\n") {
 		t.Errorf("of an override: %s, error %v", &text, err)
 	}
+	fork := release.Input{Kind: release.Module, Name: "acme.io/net", Version: "v0.57.0-acme.1", Replaces: "golang.org/x/net@v0.57.0"}
+	r.Inputs = append(r.Inputs, fork)
+	r.Overrides = []release.Override{{Module: "golang.org/x/net", Version: "v0.57.0", With: "acme.io/net@v0.57.0-acme.1",
+		Reason: "it hangs"}}
+	text.Reset()
+	if got, err = Module(r, "golang.org/x/net", nil); err == nil {
+		err = got.Text(&text)
+	}
+	if err != nil || !strings.Contains(text.String(), "\n  v0.57.0 is replaced by acme.io/net@v0.57.0-acme.1: it hangs\n") {
+		t.Errorf("of a fork: %s, error %v", &text, err)
+	}
 	if _, err := Module(r, "go.uber.org/zap@v2", nil); err == nil || !strings.Contains(err.Error(),
 		"no binary of release v1.37.1 links the module go.uber.org/zap@v2") {
 		t.Errorf("another version: error %v", err)

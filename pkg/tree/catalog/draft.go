@@ -141,7 +141,7 @@ func (d *Draft) drop(key string) error {
 }
 
 // overridesComment stands above the first override that SetOverride writes.
-const overridesComment = "# Modules that are newer than upstream selected. The go.mod files require these versions, too."
+const overridesComment = "# Modules that are newer than upstream selected, or forks. The go.mod files require these versions, too."
 
 // SetOverride writes an override in the place of the one of its module, or after the others.
 func (d *Draft) SetOverride(o Override) error {
@@ -151,9 +151,8 @@ func (d *Draft) SetOverride(o Override) error {
 		key    string
 		values []string
 		list   bool
-	}{{"module", []string{o.Module}, false}, {"version", []string{o.Version}, false}, {"fixes", o.Fixes, true},
-		{"reason", []string{o.Reason}, false},
-		{"in", o.In, true}} {
+	}{{"module", []string{o.Module}, false}, {"version", []string{o.Version}, false}, {"with", []string{o.With}, false},
+		{"fixes", o.Fixes, true}, {"reason", []string{o.Reason}, false}, {"in", o.In, true}} {
 		var values []string
 		for _, v := range f.values {
 			quoted, err := yaml.Marshal(v)

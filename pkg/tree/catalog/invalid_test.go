@@ -86,6 +86,17 @@ func TestProblemsNameTheirLineAndWhatWasMeant(t *testing.T) {
 			`7: override of k8s.io/component-base: "v2.0.0" is not a version of it like v1.2.3`},
 		"override that is not in go.mod": {edit{"tags: [", "overrides: [{module: k8s.io/component-base, version: v0.36.4}]\ntags: ["},
 			`7: override of k8s.io/component-base: cmd/go.mod has k8s.io/component-base@v0.36.3, not v0.36.4 or newer`},
+		"override with a branch of a fork": {edit{"tags: [",
+			"overrides: [{module: k8s.io/component-base, version: v0.36.3, with: example.com/fork@main}]\ntags: ["},
+			`7: override of k8s.io/component-base: "example.com/fork@main" is not another module and its version ` +
+				`like example.com/fork@v1.2.3`},
+		"override with another version of itself": {edit{"tags: [",
+			"overrides: [{module: k8s.io/component-base, version: v0.36.3, with: k8s.io/component-base@v0.36.2}]\ntags: ["},
+			`7: override of k8s.io/component-base: "k8s.io/component-base@v0.36.2" is not another module and its version ` +
+				`like example.com/fork@v1.2.3`},
+		"override with a fork that is not in go.mod": {edit{"tags: [",
+			"overrides: [{module: k8s.io/component-base, version: v0.36.3, with: example.com/fork@v0.36.3}]\ntags: ["},
+			`7: override of k8s.io/component-base: cmd/go.mod has k8s.io/component-base@v0.36.3, not example.com/fork@v0.36.3 for v0.36.3`},
 		"override of what nothing requires": {edit{"tags: [", "overrides: [{module: example.com/a, version: v1.0.0}]\ntags: ["},
 			`7: override of example.com/a: no go.mod that it is for requires the module`},
 		"override where nothing is compiled": {edit{"tags: [",

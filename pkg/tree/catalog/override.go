@@ -9,13 +9,15 @@ import (
 	gomodule "golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
+	inventory "slipway.build/pkg/tree/module"
 	"slipway.build/pkg/tree/patch"
 )
 
-// An Override raises a Go module above the version that upstream selected, in go.mod files of the tree.
+// An Override raises a Go module above the version that upstream selected, in go.mod files of the tree, or takes its code from a fork.
 type Override struct {
 	Module  string   `json:"module" file:"required"` // its path
 	Version string   `json:"version" file:"required"`
+	With    string   `json:"with,omitempty" file:"optional"`                         // a fork, PATH@VERSION, that stands for exactly this
 	Fixes   []string `json:"fixes,omitempty" file:"optional" each:"a vulnerability"` // such as CVE-2026-12345
 	Reason  string   `json:"reason,omitempty" file:"optional"`
 
@@ -26,8 +28,30 @@ type Override struct {
 // Covers reports whether the override is for the go.mod in a folder.
 func (o Override) Covers(folder string) bool { return len(o.In) == 0 || slices.Contains(o.In, folder) }
 
-// String returns the module and its version, as in go.mod.
-func (o Override) String() string { return o.Module + " " + o.Version }
+// String returns the module and its version, and what replaces that, as in go.mod.
+func (o Override) String() string {
+	text := o.Module + " " + o.Version
+	if o.With != "" {
+		text += " => " + strings.Replace(o.With, "@", " ", 1)
+	}
+	return text
+}
+
+// Code returns the module that the code comes from.
+func (o Override) Code() inventory.Version {
+	if path, version, ok := strings.Cut(o.With, "@"); ok {
+		return inventory.Version{Path: path, Version: version}
+	}
+	return inventory.Version{Path: o.Module, Version: o.Version}
+}
+
+// isIn reports whether a go.mod that requires the module has what the override says.
+func (o Override) isIn(r inventory.Requirement) bool {
+	if code := r.Code(); o.With == "" {
+		return code.Path == o.Module && semver.Compare(code.Version, o.Version) >= 0
+	}
+	return r.Version == o.Version && r.Code() == o.Code()
+}
 
 // Check reports what is wrong with an override by itself.
 func (o Override) Check() error {
@@ -44,8 +68,11 @@ func (o *Override) check(p *problems, line func(any) int) {
 		p.add(line(&o.Module), "override: %v", err)
 		return
 	}
-	if v := o.Version; v != "" && (semver.Canonical(v) != strings.TrimSuffix(v, "+incompatible") || gomodule.Check(o.Module, v) != nil) {
+	if v := o.Version; v != "" && !isVersion(o.Module, v) {
 		p.add(line(&o.Version), "override of %s: %q is not a version of it like v1.2.3", o.Module, v)
+	}
+	if code := o.Code(); o.With != "" && (code.Path == o.Module || !isVersion(code.Path, code.Version)) {
+		p.add(line(&o.With), "override of %s: %q is not another module and its version like example.com/fork@v1.2.3", o.Module, o.With)
 	}
 	for i, id := range o.Fixes {
 		if !patch.IsVulnerability(id) {
@@ -55,6 +82,10 @@ func (o *Override) check(p *problems, line func(any) int) {
 	if strings.ContainsAny(o.Reason, "\r\n") {
 		p.add(line(&o.Reason), "override of %s: the reason has more than one line", o.Module)
 	}
+}
+
+func isVersion(path, v string) bool {
+	return semver.Canonical(v) == strings.TrimSuffix(v, "+incompatible") && gomodule.Check(path, v) == nil
 }
 
 // checkOverrides checks that go.mod files have what overrides say. A module that none of them requires is none of a release's.
@@ -88,8 +119,12 @@ func (c *checker) checkOverrides() {
 			}
 			r, ok := m.Require(o.Module)
 			required = required || ok
-			if code := r.Code(); ok && (code.Path != o.Module || semver.Compare(code.Version, o.Version) < 0) {
-				c.add(c.line(o), "override of %s: %s has %s, not %s or newer", o.Module, path.Join(folder, "go.mod"), code, o.Version)
+			if ok && !o.isIn(r) {
+				wanted := o.Version + " or newer"
+				if o.With != "" {
+					wanted = o.With + " for " + o.Version
+				}
+				c.add(c.line(o), "override of %s: %s has %s, not %s", o.Module, path.Join(folder, "go.mod"), r.Code(), wanted)
 			}
 		}
 		if !required {
