@@ -3,6 +3,11 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -37,7 +42,8 @@ import (
 func TestMain(m *testing.M) {
 	relink.Main()
 	slipway := func() {
-		license.Scan = scanFew()
+		scan := sync.OnceValue(scanFew)
+		license.Scan = func(text []byte) licensecheck.Coverage { return scan()(text) }
 		s := session.Std()
 		s.UpdateBazel = namePatches
 		if at, err := time.Parse(time.RFC3339, os.Getenv("CLOCK")); err == nil {
@@ -99,6 +105,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sums := t.TempDir() // slipway keeps the sum of the installed Go there, which takes a second to compute
 	params := testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -107,7 +114,8 @@ func TestScripts(t *testing.T) {
 			e.Cd = filepath.Join(e.WorkDir, "tree")
 			e.Vars = append(e.Vars,
 				"GORACE=atexit_sleep_ms=10", // under -race, every slipway would wait a second for reports at its end
-				"GOCACHE="+goCache, "GOMODCACHE="+modules, "GOPROXY=off",
+				"GOCACHE="+goCache, "GOMODCACHE="+modules, "GOPROXY=off", "XDG_CACHE_HOME="+sums,
+				"HOME="+filepath.Join(e.WorkDir, "home"), // root could write into the one that testscript means not to exist
 				"SLIPWAY="+slipway, "GO="+runtime.Version(), "GOSUM="+sum, "HOST="+runtime.GOOS+"/"+runtime.GOARCH, "ARCH="+runtime.GOARCH,
 				"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@acme.example", "GIT_AUTHOR_DATE=2026-11-20T23:53:00Z",
 				"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@acme.example", "GIT_COMMITTER_DATE=2026-11-20T23:53:00Z",
@@ -116,8 +124,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitCode, "engine": engine, "glob": glob, "serve": serve, "cache": cache,
-			"registry":    registry,
-			"moduleProxy": moduleProxy, "killed": killed, "pipeline": pipeline,
+			"registry": registry, "key": key, "moduleProxy": moduleProxy, "killed": killed, "pipeline": pipeline,
 		},
 	}
 	// A script with a folder .gomodproxy has the modules in it.
@@ -168,6 +175,24 @@ func registry(ts *testscript.TestScript, _ bool, _ []string) {
 	s := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
 	ts.Defer(s.Close)
 	ts.Setenv("REGISTRY", strings.TrimPrefix(s.URL, "http://"))
+}
+
+// key is the script command `key NAME...`, which writes a private key without a password to NAME.key, and the public one to NAME.pub. A
+// password costs a tenth of a second and 64 MB whenever the key is read, as it is meant to.
+func key(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: key NAME...")
+	}
+	for _, name := range args {
+		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		ts.Check(err)
+		der, err := x509.MarshalPKCS8PrivateKey(private)
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(name+".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
+		der, err = x509.MarshalPKIXPublicKey(private.Public())
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(name+".pub"), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o644))
+	}
 }
 
 // cache is the script command `cache`, which sets SLIPWAY_CACHE to a server that keeps results.

@@ -65,8 +65,13 @@ func notATarget() {}
 	}
 }
 
+// Each drift comes on top of those before it, whose files have been made again: what an update leaves outdated is reported by the next one.
 func TestDriftIsNoticed(t *testing.T) {
 	t.Parallel()
+	root := tree(t)
+	if err := in(root).UpdateFiles(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	const page, completion = "docs/reference/slipway_build.md", "completions/slipway.bash"
 	tests := []struct {
 		name  string
@@ -97,20 +102,15 @@ func TestDriftIsNoticed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			root := tree(t)
-			if err := in(root).UpdateFiles(t.Context()); err != nil {
-				t.Fatal(err)
-			}
 			tt.drift(t, root)
 			if diff := cmp.Diff(tt.want, drifted(t, root)); diff != "" {
 				t.Errorf("outdated (-want +got):\n%s", diff)
 			}
+			if tt.want == nil {
+				return
+			}
 			if err := in(root).UpdateFiles(t.Context()); err != nil {
 				t.Fatal(err)
-			}
-			if left := drifted(t, root); left != nil {
-				t.Errorf("still outdated after an update: %q", left)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func TestKilledCommandsLeaveTheOldOrTheNew(t *testing.T) {
 	b := w.patches()
 	head := w.git("rev-parse", "HEAD^{tree}")
 
-	rounds := 8
+	rounds := 3
 	if testing.Short() {
 		rounds = 2
 	}

@@ -21,8 +21,7 @@ import (
 	"slipway.build/pkg/mechanism/action/cachetest"
 )
 
-// compile compiles a program, of which nothing was compiled before in this cache of Go. It returns what the go command says about it and
-// the build IDs of its packages.
+// compile compiles a program with a cache of Go. It returns what the go command says about it and the build IDs of its packages.
 func compile(t *testing.T, dir, cache string) (said string, ids []string) {
 	t.Helper()
 	run := func(args ...string) string {
@@ -64,10 +63,16 @@ func share(t *testing.T, m *cachetest.Memory, foreign string) *Share {
 // What one machine has compiled, another does not compile. What the other has changed, it does.
 func TestObjectsOfAnotherMachineAreUsed(t *testing.T) {
 	t.Parallel()
-	dir, first, foreign := program(t), t.TempDir(), filepath.Join(t.TempDir(), "made", "when", "needed")
+	dir, foreign := program(t), filepath.Join(t.TempDir(), "made", "when", "needed")
+	// The user's cache most likely has what the program needs. To compile that once more takes ten seconds of processor time.
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal("go env:", err)
+	}
+	first := strings.TrimSpace(string(out))
 	said, ids := compile(t, dir, first)
-	if !strings.Contains(said, "runtime\n") || len(ids) < 20 {
-		t.Fatalf("it compiled %q", said)
+	if len(ids) < 20 {
+		t.Fatalf("it compiled %q, of %d packages", said, len(ids))
 	}
 	m := cachetest.New()
 	if err := share(t, m, foreign).Store(t.Context(), first, []Binary{{"key", ids}}); err != nil {

@@ -79,18 +79,26 @@ func (g *goroot) sum() (string, error) {
 	})
 }
 
-// state returns a digest of all files' identities. It changes when a file is written, even if its modification time is set back.
+// state returns a digest of all files' identities. It changes when a file is written, even if its modification time is set back. Every
+// command that compiles asks for it, of more than ten thousand files, so each file is asked for by its name in a folder that is open: by its
+// path, the system would look up each folder above it again.
 func (g *goroot) state() (string, error) {
 	var mu sync.Mutex
-	var lines []string
+	var folders []string // digests
 	var group errgroup.Group
 	var walk func(rel string) error
 	walk = func(rel string) error {
-		entries, err := os.ReadDir(filepath.Join(g.dir, filepath.FromSlash(rel)))
+		dir, err := statcache.Open(filepath.Join(g.dir, filepath.FromSlash(rel)))
 		if err != nil {
 			return err
 		}
-		var found []string
+		defer dir.Close()
+		entries, err := dir.ReadDir(-1)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		found := strconv.AppendQuote(nil, rel)
 		for _, e := range entries {
 			name := path.Join(rel, e.Name())
 			switch {
@@ -103,20 +111,20 @@ func (g *goroot) state() (string, error) {
 					}
 				}
 			case distributed(name, g.platform):
-				st, err := statcache.Stat(g.dir + "/" + name)
+				st, err := dir.Stat(e.Name())
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
-				line := strconv.AppendQuote(nil, name)
+				found = strconv.AppendQuote(append(found, '\n'), e.Name())
 				for _, n := range []uint64{uint64(st.Size), uint64(st.Mtime), uint64(st.Ctime), st.Inode, uint64(st.Mode)} {
-					line = strconv.AppendUint(append(line, ' '), n, 36)
+					found = strconv.AppendUint(append(found, ' '), n, 36)
 				}
-				found = append(found, string(line))
 			}
 		}
+		sum := sha256.Sum256(found)
 		mu.Lock()
 		defer mu.Unlock()
-		lines = append(lines, found...)
+		folders = append(folders, string(sum[:]))
 		return nil
 	}
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -124,8 +132,8 @@ func (g *goroot) state() (string, error) {
 	if err := group.Wait(); err != nil {
 		return "", err
 	}
-	slices.Sort(lines)
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, "\n")))), nil
+	slices.Sort(folders) // each has its name in its digest
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(folders, "")))), nil
 }
 
 // rememberedSum returns sum, but reads the files only once: the user's cache folder has the last state of each GOROOT, and

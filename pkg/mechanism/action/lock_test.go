@@ -212,7 +212,7 @@ func TestKilledAtAnyMomentTheNextRunEndsInTheSameBytes(t *testing.T) {
 	whole := newBench(t)
 	whole.Graph = manyGraph(whole.Root)
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 20 {
+	for i := range 8 {
 		text := fmt.Sprint("version ", i)
 		killed.write("src", text)
 		whole.write("src", text)

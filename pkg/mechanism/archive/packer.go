@@ -59,6 +59,8 @@ type Packer struct {
 	Cache   string    // folder for compressed contents; "" keeps them only until TarGz returns
 	Workers int       // number of threads that compress; 0 means GOMAXPROCS
 	Time    time.Time // time of every member, in whole seconds; the zero time means 1970
+
+	stretch int64 // content between two states of digests, in bytes; 0 means usualStretch
 }
 
 // TarGz writes the entries as a .tar.gz. If it fails, what it has written is not a complete archive.
@@ -79,7 +81,9 @@ func (p *Packer) TarGz(ctx context.Context, w io.Writer, entries []Entry) error 
 	if err != nil {
 		return err
 	}
-	return newPacking(cache, p.newWorkers(), members).run(ctx, w)
+	packing := newPacking(cache, p.newWorkers(), members)
+	packing.stretch = cmp.Or(p.stretch, usualStretch)
+	return packing.run(ctx, w)
 }
 
 // Prepare compresses a file's content into the cache before TarGz packs it, while processors would otherwise be idle. TarGz
@@ -162,6 +166,7 @@ type packing struct {
 	members   []member
 	large     map[*content]*largeContent
 	fragments chan fragment
+	stretch   int64 // see Packer
 }
 
 type largeContent struct {

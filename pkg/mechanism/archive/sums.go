@@ -18,8 +18,8 @@ type Digester interface {
 	Resume(state []byte) error  // continues as if what led to the state had been written; if it fails, nothing has changed
 }
 
-// stretch is how much content is between two states in the cache, in bytes.
-const stretch = 32 << 20
+// usualStretch is how much content is between two states in the cache, in bytes.
+const usualStretch = 32 << 20
 
 // A piece is a fragment whose glue is compressed, and whose segment is in the cache.
 type piece struct {
@@ -75,7 +75,7 @@ func (o *output) add(ctx context.Context, p piece) error {
 	} else if err := o.writePiece(ctx, p, o.to.Write); err != nil {
 		return err
 	}
-	if o.since < stretch {
+	if o.since < o.stretch {
 		return nil
 	}
 	o.since = 0

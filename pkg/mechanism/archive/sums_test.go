@@ -19,6 +19,9 @@ import (
 	"slipway.build/pkg/mechanism/checksum"
 )
 
+// stretch is enough for a few chunks.
+const stretch = 4 * chunkSize
+
 // A counter counts what is not digested.
 type counter struct {
 	*checksum.Digester
@@ -53,10 +56,10 @@ func TestWhatAnArchiveBeginsWithIsDigestedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	large := func(name string, seed uint64) Entry {
-		data := bytes.Repeat(noise(seed, chunkSize), stretch>>20+5)
+		data := bytes.Repeat(noise(seed, chunkSize), stretch/chunkSize+1)
 		return Entry{Name: name, Path: writeFile(t, filepath.Join(dir, fmt.Sprint(name, seed)), data), Sum: sumOf(data)}
 	}
-	p := &Packer{Cache: t.TempDir()}
+	p := &Packer{Cache: t.TempDir(), stretch: stretch}
 	entries := []Entry{file("dir/first", []byte("1")), large("dir/one", 1), large("dir/two", 2), {Name: "a", Data: []byte("1"), Last: true}}
 	if got := digested(t, p, entries); got != 0 {
 		t.Errorf("%d bytes were not digested the first time", got)
@@ -136,7 +139,7 @@ func again(t *testing.T, path string) {
 func TestStatesAreThoseOfCompressedBytes(t *testing.T) {
 	t.Parallel()
 	data := bytes.Repeat(noise(1, chunkSize), 2*stretch/chunkSize)
-	p := &Packer{Cache: t.TempDir()}
+	p := &Packer{Cache: t.TempDir(), stretch: stretch}
 	entries := []Entry{{Name: "one", Path: writeFile(t, filepath.Join(t.TempDir(), "one"), data), Sum: sumOf(data)}}
 	if got := digested(t, p, entries); got != 0 {
 		t.Errorf("%d bytes were not digested the first time", got)
@@ -155,7 +158,7 @@ func TestStatesAreThoseOfCompressedBytes(t *testing.T) {
 func TestAFullDiskLeavesNoState(t *testing.T) {
 	t.Parallel()
 	data := bytes.Repeat(noise(1, chunkSize), 2*stretch/chunkSize)
-	p := &Packer{Cache: t.TempDir()}
+	p := &Packer{Cache: t.TempDir(), stretch: stretch}
 	entries := []Entry{{Name: "one", Path: writeFile(t, filepath.Join(t.TempDir(), "one"), data), Sum: sumOf(data)}}
 	for _, room := range []int{1, stretch - 1<<20, stretch - 1} {
 		d := checksum.NewDigester(&disk{room})

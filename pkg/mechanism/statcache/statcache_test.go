@@ -1,7 +1,11 @@
 package statcache
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,5 +87,31 @@ func TestReadAsSaved(t *testing.T) {
 		if _, err := decode(data[:cut]); err == nil {
 			t.Fatalf("cut at %d bytes, it is still accepted", cut)
 		}
+	}
+}
+
+func TestFolderAnswersAsPathsDo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o755), os.Mkdir(filepath.Join(dir, "folder"), 0o755),
+		os.Symlink("file", filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range []string{"file", "folder", "link"} {
+		want, err := Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Stat(name); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+	if _, err := f.Stat("none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -2,7 +2,11 @@
 
 package statcache
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // Lstat and Stat bypass package os: a no-op asks for thousands of files, and most of the time would go into os.FileInfo. Their errors do
 // not name the file.
@@ -12,6 +16,21 @@ func Lstat(name string) (Status, error) { return ask(unix.Lstat, name) }
 
 // Stat returns the status of a file, or of the one that a symbolic link leads to.
 func Stat(name string) (Status, error) { return ask(unix.Stat, name) }
+
+// A Folder is an open folder, whose files are asked for by their names in it.
+type Folder struct{ *os.File }
+
+// Open opens a folder. The caller closes it.
+func Open(name string) (Folder, error) {
+	f, err := os.Open(name)
+	return Folder{f}, err
+}
+
+// Stat returns the status of a file in the folder, or of the one that a symbolic link leads to.
+func (f Folder) Stat(name string) (Status, error) {
+	at := int(f.Fd())
+	return ask(func(name string, st *unix.Stat_t) error { return unix.Fstatat(at, name, st, 0) }, name)
+}
 
 func ask(call func(string, *unix.Stat_t) error, name string) (Status, error) {
 	var st unix.Stat_t

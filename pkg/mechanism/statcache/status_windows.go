@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -12,6 +13,18 @@ func Lstat(name string) (Status, error) { return ask(os.Lstat, name) }
 
 // Stat returns the status of a file, or of the one that a symbolic link leads to.
 func Stat(name string) (Status, error) { return ask(os.Stat, name) }
+
+// A Folder is an open folder, whose files are asked for by their names in it.
+type Folder struct{ *os.File }
+
+// Open opens a folder. The caller closes it.
+func Open(name string) (Folder, error) {
+	f, err := os.Open(name)
+	return Folder{f}, err
+}
+
+// Stat returns the status of a file in the folder, or of the one that a symbolic link leads to.
+func (f Folder) Stat(name string) (Status, error) { return Stat(filepath.Join(f.Name(), name)) }
 
 // ask finds neither a change time nor an inode, so an edit whose modification time is put back goes unnoticed.
 func ask(call func(string) (fs.FileInfo, error), name string) (Status, error) {

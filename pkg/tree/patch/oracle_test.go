@@ -258,7 +258,7 @@ func TestApplyEqualsGitApply(t *testing.T) {
 // Short files of few different lines have many places where a hunk may apply.
 func TestRandomEditsApplyAsGitAppliesThem(t *testing.T) {
 	t.Parallel()
-	rounds := 60
+	rounds := 25
 	if testing.Short() {
 		rounds = 10
 	}
