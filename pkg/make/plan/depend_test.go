@@ -355,5 +355,8 @@ func TestServerTarballHasTheTreesConfigurationOfContainerd(t *testing.T) {
 		if slices.Contains(tar.Inputs, of) != has {
 			t.Errorf("of a tree that has one (%v): %q", has, tar.Inputs)
 		}
+		if copied := find(t, g, "sources").Inputs; slices.Contains(copied, "release/defaults/containerd/config.toml") != has {
+			t.Errorf("of a tree that has one (%v), copied: %q", has, copied)
+		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 const sources = project.Stage + "/sources"
 
 // copied lists the sources there: files, and folders with a final slash.
-var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/addons/", "release/manifests/"}
+var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/addons/", "release/defaults/", "release/manifests/"}
 
 func isCopied(name string) bool {
 	return slices.ContainsFunc(copied, func(c string) bool {
