@@ -47,7 +47,7 @@ func assemble(t *testing.T, g *toolchain.Go, wanted []module.Pinned, version str
 			t.Fatal(err)
 		}
 		if m.Path != "k8s.io/kubernetes" {
-			if err := unpublish(to, gitsource.StagingVersion(version)); err != nil {
+			if err := unpublish(to, module.Staging(version)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -121,7 +121,7 @@ func fromKubernetes(version string, upstream *modfile.File) (wanted, error) {
 	for _, r := range upstream.Replace {
 		switch {
 		case strings.HasPrefix(r.New.Path, "./staging/src/"):
-			m := requirement{Path: r.Old.Path, Version: stagingVersion(version)}
+			m := requirement{Path: r.Old.Path, Version: tree.Staging(version)}
 			w.Replace = append(w.Replace, m)
 			if w.Versions[m.Path] != "" {
 				w.Indirect = append(w.Indirect, m.Path)
@@ -139,9 +139,6 @@ func fromKubernetes(version string, upstream *modfile.File) (wanted, error) {
 	}
 	return w, nil
 }
-
-// stagingVersion returns the version of the staging modules that were released with a version of Kubernetes: v0.37.1 for v1.37.1.
-func stagingVersion(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
 
 // fromProject returns what a go.mod must require so that a project is compiled from what its own go.mod files select. Of the
 // versions that several of them require, the newest counts, as for the go command.

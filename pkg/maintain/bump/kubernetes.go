@@ -38,7 +38,7 @@ func (p *proxy) fetchKubernetes(ctx context.Context, version string, needed map[
 	}
 	var staging []requirement
 	for _, m := range u.want.Replace {
-		if m.Version == stagingVersion(version) {
+		if m.Version == module.Staging(version) {
 			staging = append(staging, m)
 		}
 	}
@@ -138,7 +138,7 @@ func (p *preparation) moveKubernetes(ctx context.Context, u *upstream) error {
 	from, to := p.catalog.Kubernetes, u.Version
 	p.move("Kubernetes", from, to, "")
 	p.moveStaging(from, u)
-	p.docs[from], p.docs[stagingVersion(from)] = to, stagingVersion(to)
+	p.docs[from], p.docs[module.Staging(from)] = to, module.Staging(to)
 
 	wantGo, err := goVersion(u)
 	if err != nil {
@@ -177,12 +177,12 @@ func (p *preparation) moveStaging(from string, u *upstream) {
 	}
 	gone := map[string]bool{}
 	for path, version := range p.was.Versions {
-		if version == stagingVersion(from) {
+		if version == module.Staging(from) {
 			gone[path] = true
 		}
 	}
-	p.move("staging modules", fmt.Sprintf("%s (%d)", stagingVersion(from), len(gone)),
-		fmt.Sprintf("%s (%d)", stagingVersion(u.Version), len(u.staging)), "")
+	p.move("staging modules", fmt.Sprintf("%s (%d)", module.Staging(from), len(gone)),
+		fmt.Sprintf("%s (%d)", module.Staging(u.Version), len(u.staging)), "")
 	var added []string
 	for _, m := range u.staging {
 		if !gone[m.Path] {

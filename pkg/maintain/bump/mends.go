@@ -68,7 +68,7 @@ type flaw struct {
 func (q *inquiry) overridesFor(item Item, flaws []flaw) []catalog.Override {
 	byModule := map[string]catalog.Override{}
 	for _, f := range flaws {
-		own := f.Module == kubernetes || f.Version == stagingVersion(q.catalog.Kubernetes) || slices.Contains(item.modules, f.Module)
+		own := f.Module == kubernetes || f.Version == module.Staging(q.catalog.Kubernetes) || slices.Contains(item.modules, f.Module)
 		if f.Fixed == "" || f.Module == "stdlib" || own {
 			continue
 		}
@@ -120,8 +120,8 @@ func (q *inquiry) modules(ctx context.Context, item Item, to string) (before, af
 	}
 	after = maps.Clone(before)
 	for path, version := range after {
-		if item.Kind == "kubernetes" && version == stagingVersion(item.Have) {
-			after[path] = stagingVersion(to)
+		if item.Kind == "kubernetes" && version == module.Staging(item.Have) {
+			after[path] = module.Staging(to)
 		}
 	}
 	for _, f := range found {

@@ -138,8 +138,8 @@ func (q *inquiry) newestPatch(ctx context.Context, have string) (newest, note st
 	for _, version := range slices.Backward(newer) {
 		var asked, missing []string
 		for _, path := range slices.Sorted(maps.Keys(needed)) {
-			if needed[path] == stagingVersion(have) {
-				asked = append(asked, path+"@"+stagingVersion(version))
+			if needed[path] == module.Staging(have) {
+				asked = append(asked, path+"@"+module.Staging(version))
 			}
 		}
 		if len(asked) == 0 {

@@ -209,7 +209,7 @@ func (p *preparation) raisable(o catalog.Override) ([]string, error) {
 
 // owned refuses a module that a bump moves.
 func (p *preparation) owned(folder string, r module.Requirement) error {
-	if folder == p.catalog.Module && (r.Path == kubernetes || r.Code().Version == stagingVersion(p.catalog.Kubernetes)) {
+	if folder == p.catalog.Module && (r.Path == kubernetes || r.Code().Version == module.Staging(p.catalog.Kubernetes)) {
 		return badrequest.Mark(fmt.Errorf("%s is of Kubernetes: it moves with it", r.Path))
 	}
 	for _, pr := range p.projects {

@@ -42,9 +42,6 @@ const (
 	staging    = "staging/src/"
 )
 
-// StagingVersion returns the version of the staging modules that belong to a version of Kubernetes: v0.37.1 for v1.37.1.
-func StagingVersion(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
-
 // Make makes the modules of a commit, as a module proxy in the folder dir has them. It returns them with their sums, and the commit with
 // its tree. If the commit has a tree already, it must be that. Make works in a folder beside dir.
 func Make(ctx context.Context, s catalog.Source, version, dir string) ([]module.Pinned, catalog.Source, error) {
@@ -104,7 +101,7 @@ func (w *work) split() error {
 			if err := w.isKubernetes(name, at); err != nil {
 				return err
 			}
-			w.modules[at] = &part{Version: gomod.Version{Path: at, Version: StagingVersion(w.version)}, packages: map[string]*pkg{}}
+			w.modules[at] = &part{Version: gomod.Version{Path: at, Version: module.Staging(w.version)}, packages: map[string]*pkg{}}
 		}
 	}
 	if len(w.modules) == 1 {

@@ -118,7 +118,7 @@ func SumFiles(root string) ([]string, error) {
 // belongs reports whether a module at a version is of a version of Kubernetes.
 func belongs(m module.Version, version string) bool {
 	rest, ok := strings.CutPrefix(m.Path, "k8s.io/")
-	return ok && !strings.Contains(rest, "/") && (m.Path == kubernetes && m.Version == version || m.Version == StagingVersion(version))
+	return ok && !strings.Contains(rest, "/") && (m.Path == kubernetes && m.Version == version || m.Version == module.Staging(version))
 }
 
 // Missing returns those of some modules that the module cache does not have. The error is a *[ConflictError] if it has one of them with

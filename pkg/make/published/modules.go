@@ -136,7 +136,7 @@ func (w *work) find() error {
 		w.modules = append(w.modules, p)
 		w.versions[p.Path] = p.Version.Version
 		if place.Module == patch.Kubernetes {
-			w.upstream = "v0" + strings.TrimPrefix(place.Version, "v1")
+			w.upstream = module.Staging(place.Version)
 		}
 	}
 	slices.SortFunc(w.modules, func(a, b published) int { return strings.Compare(a.Path, b.Path) })

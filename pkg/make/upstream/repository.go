@@ -189,7 +189,7 @@ func selected(mod *module.Module, staging, kubernetes string) module.Dependency 
 	if r, ok := mod.Require(staging); ok {
 		return r.Dependency
 	}
-	d := module.Dependency{Path: staging, Version: "v0" + strings.TrimPrefix(kubernetes, semver.Major(kubernetes))}
+	d := module.Dependency{Path: staging, Version: module.Staging(kubernetes)}
 	for _, r := range mod.Replaces {
 		if r.Old.Path == staging && (r.Old.Version == "" || r.Old.Version == d.Version) {
 			d.Replace = r.New

@@ -354,7 +354,7 @@ func asked(in release.Input) govulns.Module {
 
 // mend says what mends a vulnerability in a binary: a command.
 func (s *scan) mend(a release.Artifact, in release.Input, f govulns.Finding, v govulns.Vulnerability) string {
-	staging := "v0" + strings.TrimPrefix(s.Options.Release.Kubernetes, "v1")
+	staging := module.Staging(s.Options.Release.Kubernetes)
 	has, _ := module.Unpatched(in.Version)
 	switch {
 	case f.Fixed == "":

@@ -50,6 +50,9 @@ func (v Version) join(separator string) (string, error) {
 	return path + separator + version, nil
 }
 
+// Staging returns the version of the staging modules that belong to a version of Kubernetes: v0.37.1 for v1.37.1.
+func Staging(kubernetes string) string { return "v0" + strings.TrimPrefix(kubernetes, "v1") }
+
 // Repository returns the path that all modules of a module's repository begin with: two elements, as in go.etcd.io/etcd, or three at hosts
 // of many owners, as in github.com/OWNER/NAME.
 func Repository(modulePath string) string {
