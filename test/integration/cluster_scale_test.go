@@ -46,8 +46,8 @@ func (tr tree) takesHollowNodes(t *testing.T, up []string) {
 		t.Errorf("there are Pods on hollow nodes: %s", where)
 	}
 	tr.slipway(t, "cluster", "upgrade", "--to", released(t)).fails(t, 1, "has hollow nodes", "without --hollow-nodes")
-	tr.red(t, stopped("kubemark"), 20*time.Second, "scale/nodes", "scale/pods")
-	tr.red(t, stopped("kubelet"), 20*time.Second, "scale/memory")
+	tr.red(t, stopped("kubemark"), 10*time.Second, "scale/nodes", "scale/pods")
+	tr.red(t, stopped("kubelet"), 10*time.Second, "scale/memory")
 	hollow("0")
 	if got := nodes(); strings.Contains(got, "hollow") {
 		t.Errorf("hollow nodes stay: %s", got)

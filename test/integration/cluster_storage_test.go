@@ -31,7 +31,7 @@ func (tr tree) addsStorage(t *testing.T) {
 	start := time.Now()
 	tr.green(t, 2*time.Minute, "storage")
 	t.Logf("added in %v, checked in %v", added.took, time.Since(start))
-	tr.red(t, stopped("csi-attacher"), 20*time.Second, "storage/attachment")
+	tr.red(t, stopped("csi-attacher"), 12*time.Second, "storage/attachment")
 }
 
 // retainingClass makes volumes outlive their claims.
