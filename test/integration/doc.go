@@ -25,22 +25,25 @@
 //
 // # Where the time goes
 //
-// .ci/run should take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. On 2026-11-27
-// it took 45 minutes with half of Bazel's results in its cache. A cluster decides how long it can be: it mostly waits, for Pods, probes and
-// leases, and everything else gives way to it (giveWay). So it boots as soon as there is a release, and its tests come one after another.
-// In an earlier run of that day, which was stopped before the other lanes had ended:
+// .ci/run should take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. A cluster decides
+// how long it can be: it mostly waits, for Pods, probes and leases, and everything else gives way to it (giveWay). So it boots as soon as there
+// is a release, and its tests come one after another. On 2026-11-29, beside the other lanes, they took:
 //
-//	minutes  cluster                              meanwhile, by the other lanes and by .ci/run
-//	 0 -  4                                       unit tests, and the build image
-//	 4 -  7                                       the release
-//	 7 - 20  boot, verify, and a broken check     a copy of the release, and its signatures; Bazel; small trees in containers; lints;
-//	                                              the release with the test set, the next release; damage, edits and kills of the copy
-//	20 - 22  conformance specs, replace           releases elsewhere
-//	22 - 27  upgrade under load                   shared caches, other clients
-//	27 - 30  a kill, an interruption, no root
+//	seconds  cluster of two nodes                 meanwhile, by the other lanes and by .ci/run
+//	    140                                       the release
+//	    180  boot, and what is quick              small trees in containers; a copy of the release, and its signatures
+//	    265  verify, half of the checks           the release with the test set, the next release; damage, edits and kills; lints
+//	    115  conformance specs                    releases elsewhere; shared caches; other clients
+//	     85  storage                              Bazel, distributions, examples, lint of patches
+//	     60  replace
+//	    125  hollow nodes
+//	    115  examples
+//	    225  upgrade under load, with a kill
+//	    110  a kill, an interruption, no root
 //
-// On 2026-11-29, on a machine on which that verify takes ten minutes by itself, 70 minutes were not enough with Bazel's caches cold: the
-// cluster took both processors for the first half of the time. So CI runs half of the checks of clusters since then, and Bazel is last.
+// Processor seconds with cold caches: 1,830 for what Bazel makes, 670 for the release with the test set. Another machine of that day took ten
+// minutes for a verify by itself, where this one took three. There, 70 minutes were not enough with Bazel's caches cold, since the cluster
+// took both processors for the first half of the time. So CI runs half of the checks of clusters, and Bazel is last.
 //
 // What a test may cost follows from this: a minute of a processor is half a minute. What go build compiles in a test has the flags of a
 // release (likeRelease): a compile of Kubernetes with other flags is one of minutes. What shows something rare, or repeats something at
