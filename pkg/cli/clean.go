@@ -88,7 +88,7 @@ func (o commands) unsavedWork(ctx context.Context, root string) error {
 	}
 	for _, u := range unfinished {
 		save := "commit them"
-		if u.Commits {
+		if u.Commits() {
 			save = "git -C " + session.Quote(u.Dir) + " branch NAME keeps them"
 		}
 		unsaved = append(unsaved, fmt.Errorf("%s: %w: %s, or throw them away with slipway clean --force", u.Dir, u, save))

@@ -29,8 +29,8 @@
 //	repack   package archive packs the next release, in which kube-scheduler has changed, to the same tar czf
 //	documents        `make quick-release` after its bills of materials and its provenance were removed, in seconds
 //	verify   `slipway verify` of a quick release, to `sha256sum --check` of the same files, which are in the page cache
-//	push     `slipway publish` of a signed quick release's images to an empty docker-registry on loopback, with signatures, provenance and bills
-//	         of materials, to `skopeo copy --all` of the same images, which leaves these out
+//	push     `slipway publish` of a signed quick release's images to an empty docker-registry on loopback, with signatures, provenance and
+//	         bills of materials, to `skopeo copy --all` of the same images, which leaves these out
 //	cache-cold       `slipway release --quick` in a fresh clone with an empty Go cache, which stores its results in a server on loopback, to
 //	                 the same without a cache (modules are there)
 //	cache-clone      `slipway release --quick` in a fresh clone with empty Go caches, whose results are all in that server, in seconds

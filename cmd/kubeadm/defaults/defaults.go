@@ -40,12 +40,9 @@ func use(files fs.FS, release string) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		if a == first {
-			return -1
-		}
-		return strings.Compare(a, b)
-	})
+	if at := slices.Index(names, first); at > 0 {
+		names = slices.Insert(slices.Delete(names, at, at+1), 0, first)
+	}
 	ours, components := map[string][][]byte{}, kubeadm.DocumentMap{} // by kind: fields in JSON, of which the first count first
 	for _, name := range names {
 		if err := read(files, name, ours, components); err != nil {

@@ -57,8 +57,9 @@ func TestProfileIsMergedUnderAUsersConfiguration(t *testing.T) {
 	// The benchmark's numbers are those of its version 1.11. What kubeadm does by itself must stay so, too.
 	k := kubeletOf(t, got)
 	const anonymous = "anonymous-auth"
+	probes := argument(upstream.APIServer.ExtraArgs, anonymous)
 	for what, ok := range map[string]bool{
-		"1.2.1 anonymous requests are for probes":   argument(got.APIServer.ExtraArgs, anonymous) == argument(upstream.APIServer.ExtraArgs, anonymous),
+		"1.2.1 anonymous requests are for probes":   argument(got.APIServer.ExtraArgs, anonymous) == probes,
 		"1.2.15 API server without profiles":        argument(got.APIServer.ExtraArgs, "profiling") == "false",
 		"1.2.29 a user's ciphers":                   argument(got.APIServer.ExtraArgs, "tls-cipher-suites") == "TLS_AES_128_GCM_SHA256",
 		"1.2.17 a user's other argument":            argument(got.APIServer.ExtraArgs, "audit-log-maxage") == "30",

@@ -10,9 +10,8 @@
 // branch again. Nothing is pushed.
 //
 // While a command changes a work tree, a mark says so. If it is killed, the mark stays, and the next [Line.Open] throws away what the
-// command had not committed. Without a mark, what is not committed is somebody's work, and stays. So does
-// what is below _output in a work tree, such as a copy in which somebody edits patches: only half a work tree, whose making was killed, is
-// removed.
+// command had not committed. Without a mark, what is not committed is somebody's work, and stays. So does what is
+// below _output in a work tree, such as a copy in which somebody edits patches: only half a work tree, whose making was killed, is removed.
 //
 // A work tree is not beside what the tree is beside. Links stand for folders outside of the tree by which a go.mod replaces modules.
 //

@@ -40,10 +40,12 @@ type Work struct {
 
 // An UnfinishedError says that a line cannot be changed before a person has finished something.
 type UnfinishedError struct {
-	Dir     string
-	Why     string
-	Commits bool // that are on no branch, and not changes
+	Dir string
+	Why string
 }
+
+// Commits reports whether it is commits that are on no branch, and not changes.
+func (e *UnfinishedError) Commits() bool { return e.Why == noBranch }
 
 func (e *UnfinishedError) Error() string { return e.Why }
 
@@ -106,7 +108,7 @@ func (l *Line) Open(ctx context.Context, change bool) (*Work, error) {
 		return w, nil
 	}
 	if why != "" {
-		return w, &UnfinishedError{w.Dir, why, why == noBranch}
+		return w, &UnfinishedError{w.Dir, why}
 	}
 	return w, os.WriteFile(w.mark(), nil, 0o666)
 }
@@ -400,7 +402,7 @@ func Unfinished(ctx context.Context, root string, getenv func(string) string) ([
 		if lost, err := onNoBranch(ctx, repo, heads...); err != nil {
 			return nil, err
 		} else if lost {
-			found = append(found, &UnfinishedError{dir, noBranch, true})
+			found = append(found, &UnfinishedError{dir, noBranch})
 		}
 		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(State), filepath.Base(dir))); err == nil {
 			continue // changes are of a killed command
@@ -408,7 +410,7 @@ func Unfinished(ctx context.Context, root string, getenv func(string) string) ([
 		if edited, err := changed(ctx, repo); err != nil {
 			return nil, err
 		} else if edited {
-			found = append(found, &UnfinishedError{dir, notCommitted, false})
+			found = append(found, &UnfinishedError{dir, notCommitted})
 		}
 	}
 	return found, nil

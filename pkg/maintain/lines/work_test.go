@@ -107,7 +107,8 @@ func TestWorkTreeThatCannotBeResetStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := open(t, r, false); err == nil || !strings.Contains(err.Error(), "throw away what a killed command has left in "+w.Dir) {
+		want := "throw away what a killed command has left in " + w.Dir
+		if _, err := open(t, r, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v", err)
 		}
 		if _, err := os.Stat(filepath.Join(w.Dir, "_output/edit/kubernetes/work.go")); err != nil {

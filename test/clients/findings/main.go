@@ -97,7 +97,8 @@ func checkVEX(file, reportFile, releaseFile string) error {
 		for _, a := range made.Artifacts {
 			for _, name := range append([]string{f.ID}, f.Aliases...) {
 				if got := asked(document, name, a.SHA256, f.PURL); got != of[a.SHA256] {
-					errs = append(errs, fmt.Errorf("%s: of %s in %s, %s, it says %q, want %q", file, name, a.Name, f.PURL, got, of[a.SHA256]))
+					errs = append(errs, fmt.Errorf("%s: of %s in %s, %s, it says %q, want %q",
+						file, name, a.Name, f.PURL, got, of[a.SHA256]))
 				}
 			}
 		}
