@@ -43,12 +43,15 @@ type File struct {
 var packed = []string{".gitattributes", ".gitignore", "Makefile", "build/codegen", "build/slipway.mk", "cmd",
 	"go.mod", "go.sum", "images", "release"}
 
+// profileTest says what is in slipway's own profile of settings, which distributions are free to change or to remove.
+const profileTest = "cmd/kubeadm/defaults/defaults_test.go"
+
 // Pack returns the archive of the kit, made of slipway's repository in root, except for build/targets.mk, which is given.
 func Pack(root string, targets []byte) ([]byte, error) {
 	var a txtar.Archive
 	var executable []string
 	add := func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Base(name) == "BUILD.bazel" {
+		if err != nil || d.IsDir() || path.Base(name) == "BUILD.bazel" || name == profileTest {
 			return err
 		}
 		info, err := d.Info()
