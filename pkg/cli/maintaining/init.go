@@ -153,6 +153,18 @@ func isFree(dir string) (repository bool, err error) {
 	return len(entries) > 0, nil
 }
 
+// checkoutOf returns the checkout of slipway that a program is in, or "". It is below _output, where bin may be a link to another folder.
+func checkoutOf(exe string) string {
+	folder := filepath.Dir(exe)
+	for !self.IsOwn(folder) {
+		if folder == filepath.Dir(folder) {
+			return ""
+		}
+		folder = filepath.Dir(folder)
+	}
+	return folder
+}
+
 // thisSlipway returns how a distribution in dir names the slipway that runs: by its version, or by a folder of its sources.
 func (o commands) thisSlipway(ctx context.Context, dir, folder string) (kit.Toolchain, error) {
 	t := kit.Toolchain{Path: self.Module}
@@ -169,8 +181,7 @@ func (o commands) thisSlipway(ctx context.Context, dir, folder string) (kit.Tool
 		if err != nil {
 			return t, err
 		}
-		folder = filepath.Join(filepath.Dir(exe), "..", "..") // of _output/bin/slipway
-		if !self.IsOwn(folder) {
+		if folder = checkoutOf(exe); folder == "" {
 			return t, errors.New("this slipway has no version, and is in no checkout's _output/bin: " +
 				"name the folder of its sources with --toolchain")
 		}
