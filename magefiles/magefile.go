@@ -13,8 +13,11 @@ import (
 	"slipway.build/pkg/cli/tests"
 )
 
-// Bench measures speed, as ratios of two tasks done in turn, and prints a table.
-func Bench() error { return tests.Go("run", "./test/bench") }
+// Bench measures speed, as ratios of two tasks done in turn, and prints a table: of all rows, or of those of WHAT="noop edit".
+func Bench() error {
+	rows := strings.Join(strings.Fields(os.Getenv("WHAT")), ",")
+	return tests.Go("run", "./test/bench", "-rows="+rows)
+}
 
 // BenchPeers measures other tools that make the same binaries: GoReleaser, ko, and make with go build and tar.
 func BenchPeers() error { return tests.Go("run", "./test/bench", "-peers") }

@@ -104,6 +104,24 @@ func TestContainerRoadCompilesForOtherPlatforms(t *testing.T) {
 	}
 }
 
+// The module that is validated comes with the Go in the container, and is the same bytes there.
+func TestContainerRoadLinksTheModuleForFIPS(t *testing.T) {
+	rare(t, "cryptography is compiled for it on both roads")
+	needEngine(t)
+	tr := newSmallTree(t)
+	tr.edit(t, "release/release.yaml", "go:\n", "go:\n  fips: v1.0.0\n")
+	tr.edit(t, "cmd/kubectl/main.go", "package main\n", "package main\n\nimport _ \"crypto/tls\"\n")
+	tr.slipway(t, "build", "kubectl", "--road=container").ok(t)
+	tr.slipway(t, "build", "kubectl").ok(t)
+	name := "/linux/" + hostArch + "/kubectl"
+	if c, l := tr.sum(t, dockerized+name), tr.sum(t, binaries+name); c != l {
+		t.Errorf("kubectl is %s by container, %s by the local road", c, l)
+	}
+	if got := run(t, tr.dir, nil, "go", "version", "-m", tr.path(dockerized+name)).ok(t).stdout; !strings.Contains(got, "GOFIPS140=v1.0.0-") {
+		t.Errorf("kubectl is compiled without the module:\n%s", got)
+	}
+}
+
 func TestContainerDebugBuildIsDoneOnce(t *testing.T) {
 	needEngine(t)
 	tr := smallTree(t).with("DBG=1")

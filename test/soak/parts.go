@@ -27,7 +27,7 @@ var parts = []part{
 	{"bazel-release", 55, "", []string{"TestBazelReleaseIsTheBazelRoadsRelease"}},
 	{"containers", 45, "", []string{
 		"TestContainerReleaseOfTheRealSourcesEqualsTheLocalOne", "TestInterruptedContainerBuildResumes",
-		"TestContainerCompilesCgoForOtherPlatforms",
+		"TestContainerCompilesCgoForOtherPlatforms", "TestContainerRoadLinksTheModuleForFIPS",
 		"TestContainerEngineOnAnotherMachine", "TestContainerEngineThatFallsSilentIsReported",
 		"TestKilledContainerReleaseIsTheSameAfterTheSameCommand",
 	}},
