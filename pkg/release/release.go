@@ -127,12 +127,14 @@ const (
 	Archive Kind = "archive" // an image as an archive for docker load and ctr images import, inside tarballs
 	Image   Kind = "image"   // a container image of one platform: its manifest
 	Index   Kind = "index"   // a container image over all its platforms: its image index
+	Deb     Kind = "deb"     // a package for Debian's package manager
+	RPM     Kind = "rpm"     // a package for rpm, unsigned
 )
 
 // An Artifact is a file, an image or an image index that a release consists of.
 type Artifact struct {
 	Name      string            `json:"name" jsonschema:"unique in the release"`
-	Kind      Kind              `json:"kind" jsonschema:"tarball, inputs, sbom, sums, binary, archive, image or index"`
+	Kind      Kind              `json:"kind" jsonschema:"tarball, inputs, sbom, sums, binary, archive, image, index, deb or rpm"`
 	Platform  platform.Platform `json:"platform,omitzero" jsonschema:"absent if it is the same for all"`
 	MediaType string            `json:"mediaType" jsonschema:"IANA or OCI media type"`
 	Size      int64             `json:"size" jsonschema:"bytes; of an image or index, of its manifest"`
@@ -145,14 +147,26 @@ type Artifact struct {
 	Flags     []string          `json:"flags,omitempty" jsonschema:"of a binary: flags of the go command that decide its bytes, besides the version in it"`
 	Inputs    []string          `json:"inputs,omitempty" jsonschema:"package URLs of the inputs in it: the modules that a binary links, the packages in an image"`
 
-	Members []Member `json:"members,omitempty" jsonschema:"of a tarball: where it holds other artifacts"`
+	Identity *Identity `json:"identity,omitempty" jsonschema:"of a deb or an rpm: what package managers call it"`
+
+	Members []Member `json:"members,omitempty" jsonschema:"of a tarball, a deb or an rpm: where it holds other artifacts"`
 	Config  string   `json:"config,omitempty" jsonschema:"of an image: digest of its configuration, which is its ID in engines"`
 	Layers  []Layer  `json:"layers,omitempty" jsonschema:"of an image: its layers, lowest first"`
 }
 
-// A Member is an artifact in a tarball.
+// PackageFolder is the folder of debs and rpms, in the release's folder.
+const PackageFolder = "packages"
+
+// An Identity is what package managers call a package.
+type Identity struct {
+	Name    string `json:"name" jsonschema:"of the package"`
+	Version string `json:"version" jsonschema:"with the revision, such as 1.37.2+acme.1-1"`
+	Arch    string `json:"arch" jsonschema:"the architecture as the package manager calls it, such as ppc64el"`
+}
+
+// A Member is an artifact in a tarball or a package.
 type Member struct {
-	Path     string `json:"path" jsonschema:"name of the tarball's member"`
+	Path     string `json:"path" jsonschema:"name of the member"`
 	Artifact string `json:"artifact" jsonschema:"name of the artifact"`
 }
 

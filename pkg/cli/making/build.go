@@ -101,7 +101,7 @@ host, and runs for some seconds on loopback, with an empty etcd.`,
 
 func newRelease(o commands) *cobra.Command {
 	var f makeFlags
-	var quick, testSet, withAddons, withInputs, withAPI bool
+	var quick, testSet, withAddons, withInputs, withAPI, withPackages bool
 	var hosts hostFlag
 	c := &cobra.Command{
 		Use:   "release",
@@ -111,8 +111,8 @@ images, and packs everything into tarballs in _output/release-tars. Beside them 
 everything that the release consists of and was made from. Tarballs of earlier requests are removed from that folder.
 
 With --quick, the release is for the host's linux platform only, without the test set and without the inputs, which
-"slipway source" is about. With --addons, it has the tarballs that "slipway cluster add" takes addons from, and with --api the files of
-"slipway api".`,
+"slipway source" is about. With --addons, it has the tarballs that "slipway cluster add" takes addons from, with --api the files of
+"slipway api", and with --packages packages for Debian's and Red Hat's package managers.`,
 		Example: "  slipway release --quick\n  slipway release --platform \"linux/amd64 linux/arm64\" --output dist",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -121,7 +121,8 @@ With --quick, the release is for the host's linux platform only, without the tes
 			}
 			f.everywhere = !quick
 			withInputs = withInputs && (!quick || c.Flags().Changed("inputs"))
-			req := plan.Request{Tars: true, TestSet: testSet && !quick, Addons: withAddons, Inputs: withInputs, API: withAPI}
+			req := plan.Request{Tars: true, TestSet: testSet && !quick, Addons: withAddons, Inputs: withInputs, API: withAPI,
+				Packages: withPackages}
 			if err := hosts.apply(&req); err != nil {
 				return err
 			}
@@ -136,6 +137,8 @@ With --quick, the release is for the host's linux platform only, without the tes
 		"unless it is asked for")
 	c.Flags().BoolVar(&withAddons, "addons", false, "with addons, which a cluster has on request")
 	c.Flags().BoolVar(&withAPI, "api", false, "with kubernetes-api.tar.gz, for which kube-apiserver and etcd run for some seconds")
+	c.Flags().BoolVar(&withPackages, "packages", o.IsOn(session.Packages), "with the debs and rpms that release.yaml declares, in "+
+		"_output/release-tars/packages (default $SLIPWAY_PACKAGES)")
 	hosts.add(c)
 	_ = c.Flags().MarkHidden("all-platforms")
 	return c

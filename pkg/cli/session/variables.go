@@ -22,6 +22,7 @@ import (
 // The variables that are on or off. Their values are those that Kubernetes' scripts compare them with.
 var (
 	FastBuild    = variable.Switch{Name: "KUBE_FASTBUILD", On: "true", Off: "false"}
+	Packages     = variable.Switch{Name: "SLIPWAY_PACKAGES", On: "true", Off: "false"}
 	CacheUpload  = variable.Switch{Name: "SLIPWAY_CACHE_UPLOAD", On: "true", Off: "false"}
 	Cover        = variable.Switch{Name: "KUBE_COVER", On: "y", Off: "n"}
 	PruneReports = variable.Switch{Name: "KUBE_PRUNE_JUNIT_TESTS", On: "true", Off: "false", Default: true}
@@ -42,7 +43,7 @@ func CheckVariables(getenv func(string) string) error {
 	var errs []error
 	check := func(_ any, err error) { errs = append(errs, err) }
 	for _, s := range []variable.Switch{
-		FastBuild, CacheUpload, Cover, PruneReports, ReleaseRunsTests,
+		FastBuild, Packages, CacheUpload, Cover, PruneReports, ReleaseRunsTests,
 		{Name: "KUBE_CACHE_MUTATION_DETECTOR", On: "true", Off: "false"}, {Name: "KUBE_PANIC_WATCH_DECODE_ERROR", On: "true", Off: "false"},
 	} {
 		check(s.Read(getenv))

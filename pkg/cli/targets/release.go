@@ -13,13 +13,13 @@ import (
 )
 
 // Release runs the unit tests, and Kubernetes' own of what the tree's patches touch, unless KUBE_RELEASE_RUN_TESTS=n. With y, it runs all
-// unit and integration tests of Kubernetes. Then it builds the tarballs of every platform.
+// unit and integration tests of Kubernetes. Then it builds the tarballs of every platform, with debs and rpms.
 func Release(ctx context.Context) error {
 	return release(ctx, session.ReleaseRunsTests, session.FastBuild)
 }
 
 // QuickRelease builds the tarballs for this machine's linux platform, with checksums: the main job. KUBE_FASTBUILD=false is for every
-// platform, and KUBE_RELEASE_RUN_TESTS=y runs the tests that it runs for release.
+// platform, SLIPWAY_PACKAGES=true adds debs and rpms, and KUBE_RELEASE_RUN_TESTS=y runs the tests that it runs for release.
 func QuickRelease(ctx context.Context) error {
 	tests, fast := session.ReleaseRunsTests, session.FastBuild
 	tests.Default, fast.Default = false, true
@@ -48,7 +48,13 @@ func release(ctx context.Context, runsTests, isFast variable.Switch) error {
 			}
 		}
 	}
-	return slipway(ctx, "release", fmt.Sprintf("--quick=%t", fast), fmt.Sprintf("--api=%t", !fast))
+	packages := session.Packages
+	packages.Default = !fast
+	packed, err := packages.Read(os.Getenv)
+	if err != nil {
+		return err
+	}
+	return slipway(ctx, "release", fmt.Sprintf("--quick=%t", fast), fmt.Sprintf("--api=%t", !fast), fmt.Sprintf("--packages=%t", packed))
 }
 
 // PackageTarballs builds the tarballs of every platform, or those of KUBE_BUILD_PLATFORMS=, without tests.

@@ -137,10 +137,31 @@ func sweep(p *project.Project, planned *plan.Plan) error {
 			return fmt.Errorf("remove what an earlier request made: %w", err)
 		}
 	}
+	if err := sweepPackages(p.Root, planned.Release); err != nil {
+		return err
+	}
 	if err := sweepSignatures(p.Root); err != nil {
 		return err
 	}
 	return sweepInputs(p, planned)
+}
+
+// sweepPackages removes the packages of another release. Their names have its version.
+func sweepPackages(root string, r *release.Release) error {
+	dir := filepath.Join(root, filepath.FromSlash(project.Tars), release.PackageFolder)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if _, ok := r.Artifact(path.Join(release.PackageFolder, e.Name())); ok {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("remove a package of an earlier release: %w", err)
+		}
+	}
+	return nil
 }
 
 // sweepSignatures removes the signatures of an earlier release, if one of them is no longer of what is there.

@@ -34,6 +34,8 @@ type Request struct {
 	TestSet bool // with Tars: also the test set's tarballs
 	Addons  bool // with Tars: also those of addons
 
+	Packages bool // with Tars: also debs and rpms
+
 	API    bool               // the files that say what the API is: in a tarball of the release with Tars, otherwise alone
 	Inputs bool               // the tarball of the tree and all its inputs: part of the release with Tars, otherwise alone
 	Hosts  []catalog.Platform // hosts whose Go the tarball of inputs has; empty means the default of [project.Project.HostGo]

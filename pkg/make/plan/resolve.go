@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"slipway.build/pkg/make/debrpm"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/make/target"
 	"slipway.build/pkg/mechanism/action"
@@ -156,6 +157,15 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 	for _, t := range tarballs {
 		r.add(t)
 	}
+	if req.Packages {
+		for _, on := range platforms {
+			for _, p := range r.Catalog.PackagesFor(on) {
+				for _, format := range debrpm.Formats() {
+					r.add(r.pkg(on, p, format))
+				}
+			}
+		}
+	}
 	if r.inputs != nil {
 		r.add(&target.Inputs{List: r.inputs})
 	}
@@ -273,6 +283,22 @@ func (r *resolver) image(on catalog.Platform, im catalog.Image) *target.Image {
 		t.Licenses = append(t.Licenses, &target.LicenseNames{Group: group})
 	}
 	r.images = append(r.images, t)
+	return t
+}
+
+// pkg returns a package with its binaries and licenses.
+func (r *resolver) pkg(on catalog.Platform, p catalog.Package, format debrpm.Format) *target.Package {
+	t := &target.Package{Package: p, Format: format, On: on}
+	var binaries []catalog.Binary
+	for _, name := range p.Binaries {
+		bin, _ := r.Catalog.Binary(name) // catalog.Load guarantees that it exists
+		binaries = append(binaries, bin)
+		t.Binaries = append(t.Binaries, r.BinaryOf(on, bin))
+	}
+	if slices.ContainsFunc(binaries, r.Catalog.IsComponent) {
+		t.Licenses = append(t.Licenses, r.componentGroup(catalog.Server, on))
+	}
+	t.Licenses = append(t.Licenses, r.projectGroups(on, binaries)...)
 	return t
 }
 

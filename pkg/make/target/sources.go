@@ -12,6 +12,7 @@ import (
 	"slipway.build/pkg/make/pack"
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/action"
+	"slipway.build/pkg/tree/catalog"
 	"slipway.build/pkg/tree/source"
 )
 
@@ -20,7 +21,8 @@ import (
 const sources = project.Stage + "/sources"
 
 // copied lists the sources there: files, and folders with a final slash.
-var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/addons/", "release/defaults/", "release/manifests/"}
+var copied = []string{"LICENSE", "README.md", "docs/", "images/", "release/addons/", "release/defaults/", "release/manifests/",
+	catalog.PackageFolder + "/"}
 
 func isCopied(name string) bool {
 	return slices.ContainsFunc(copied, func(c string) bool {

@@ -23,6 +23,8 @@ const (
 	tarType     = "application/x-tar"
 	programType = "application/octet-stream"
 	textType    = "text/plain; charset=utf-8"
+	debType     = "application/vnd.debian.binary-package"
+	rpmType     = "application/x-rpm"
 )
 
 // sums512 is the folder of the files with SHA-512 digests.

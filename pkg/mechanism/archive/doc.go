@@ -26,6 +26,8 @@
 // An archive that begins as an earlier one is digested only from where they differ, see [Digester]. Nor need a file be read to be
 // cut, if a caller has put it together from contents that were packed before, see [Packer.Remember].
 //
+// [Packer.Gzip] does the same for archives of other forms, which a caller lays out.
+//
 // Chunks are compressed on all cores. The checksum in the gzip trailer is computed from those of the fragments, without
 // reading anything again.
 //

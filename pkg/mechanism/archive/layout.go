@@ -27,6 +27,7 @@ type member struct {
 	name    string
 	header  []byte   // one or more whole blocks
 	content *content // of a regular file, else nil
+	padding int64    // zeros after the content
 }
 
 // size returns how many bytes of the tar file the member takes.
@@ -34,7 +35,7 @@ func (m *member) size() int64 {
 	if m.content == nil {
 		return int64(len(m.header))
 	}
-	return int64(len(m.header)) + m.content.size + padding(m.content.size)
+	return int64(len(m.header)) + m.content.size + m.padding
 }
 
 // padding returns the number of zeros that follow a content of the given size.
@@ -132,7 +133,7 @@ func newMember(e Entry, t time.Time) (member, error) {
 		if err != nil {
 			return m, err
 		}
-		m.content, h.Size = c, c.size
+		m.content, m.padding, h.Size = c, padding(c.size), c.size
 	default:
 		return m, fmt.Errorf("cannot pack a file of type %v", e.Mode.Type())
 	}

@@ -69,6 +69,34 @@ func (p *Packer) TarGz(ctx context.Context, w io.Writer, entries []Entry) error 
 	if err != nil {
 		return err
 	}
+	return p.gzip(ctx, w, append(members, member{header: zeros[:endSize]}))
+}
+
+// A Piece is a part of a stream: Data, then the content of a file, if Path names one.
+type Piece struct {
+	Data []byte
+	Path string
+	Sum  string // SHA-256 of the file's content in hex, if it is known; saves a read
+}
+
+// Gzip writes pieces as one gzip member, in the way of TarGz: for archives of other forms than tar.
+func (p *Packer) Gzip(ctx context.Context, w io.Writer, pieces []Piece) error {
+	members := make([]member, len(pieces))
+	for i, piece := range pieces {
+		members[i] = member{name: piece.Path, header: piece.Data}
+		if piece.Path == "" {
+			continue
+		}
+		c, err := newContent(Entry{Name: piece.Path, Path: piece.Path, Sum: piece.Sum})
+		if err != nil {
+			return fmt.Errorf("pack %s: %w", piece.Path, err)
+		}
+		members[i].content = c
+	}
+	return p.gzip(ctx, w, members)
+}
+
+func (p *Packer) gzip(ctx context.Context, w io.Writer, members []member) (err error) {
 	root := p.Cache
 	if root == "" {
 		root, err = os.MkdirTemp("", "slipway-archive-")
@@ -252,7 +280,6 @@ func (p *packing) glue(ctx context.Context) error {
 			return err
 		}
 	}
-	_, _ = g.buf.Write(zeros[:endSize]) // Flush returns the error
 	if err := g.buf.Flush(); err != nil {
 		return err
 	}
@@ -284,7 +311,7 @@ func (g *gluer) member(m *member) error {
 	if err := g.content(m.content); err != nil {
 		return err
 	}
-	_, err := g.buf.Write(zeros[:padding(m.content.size)])
+	_, err := g.buf.Write(zeros[:m.padding])
 	return err
 }
 

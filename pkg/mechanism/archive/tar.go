@@ -107,7 +107,7 @@ func (m *member) write(w io.Writer, buf []byte) error {
 	if _, err := io.CopyBuffer(struct{ io.Writer }{w}, content, buf); err != nil {
 		return err
 	}
-	_, err = w.Write(zeros[:padding(m.content.size)])
+	_, err = w.Write(zeros[:m.padding])
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,17 +56,20 @@ func goVersion(ctx context.Context, dir string) (string, error) {
 // Commands returns the commands that make the release in the tree's folder: its own slipway, and with that the release.
 func (t *Tree) Commands() [][]string {
 	p := t.Statement.Predicate.Definition.Parameters
-	release := []string{
+	args := []string{
 		filepath.Join("_output", "bin", "slipway"), "release", "--road=local", "--platform=" + strings.Join(p.Platforms, " "),
 		fmt.Sprintf("--test-set=%t", slices.Contains(p.Sets, "test")), fmt.Sprintf("--inputs=%t", p.Inputs),
 	}
 	if slices.Contains(p.Sets, "addons") {
-		release = append(release, "--addons") // a tree from before this flag has no such set
+		args = append(args, "--addons") // a tree from before this flag has no such set
 	}
 	if slices.ContainsFunc(t.Statement.Subject, func(s provenance.Subject) bool { return s.Name == catalog.APITarball }) {
-		release = append(release, "--api") // a tree from before this flag has no such tarball
+		args = append(args, "--api") // a tree from before this flag has no such tarball
 	}
-	return [][]string{{"make", "slipway"}, release}
+	if slices.ContainsFunc(t.Statement.Subject, func(s provenance.Subject) bool { return path.Dir(s.Name) == release.PackageFolder }) {
+		args = append(args, "--packages") // a tree from before this flag has no packages
+	}
+	return [][]string{{"make", "slipway"}, args}
 }
 
 // Build makes the release. What it prints goes to out. An interrupted build is resumed by another one.

@@ -132,8 +132,8 @@ func List(r *release.Release) []Made {
 	}
 	for _, a := range r.Artifacts {
 		switch a.Kind {
-		case release.Tarball, release.Inputs:
-			add(a.Name, a)
+		case release.Tarball, release.Inputs, release.Deb, release.RPM:
+			add(path.Base(a.Name), a)
 		case release.Image:
 			add(files[a.Name]+"-"+a.Platform.Dash(), a)
 		case release.Index:

@@ -47,7 +47,7 @@ func Artifacts(r *release.Release, action string) []release.Artifact {
 	var files []string
 	for _, a := range r.Artifacts {
 		switch {
-		case a.Kind == release.Tarball || a.Kind == release.Inputs:
+		case a.Kind == release.Tarball || a.Kind == release.Inputs || a.Kind == release.Deb || a.Kind == release.RPM:
 			files = append(files, a.Name)
 		case a.Kind == release.Archive && len(a.Of) == 1:
 			add(path.Join(Folder, strings.TrimSuffix(path.Base(a.Name), ".tar")+"-"+a.Platform.Dash()), a.Of[0])

@@ -279,7 +279,7 @@ func (b *builder) artifact(name string) (*Component, error) {
 	}
 	types := map[release.Kind]Type{
 		release.Tarball: Archive, release.Inputs: Archive, release.Archive: Archive,
-		release.Binary: Program, release.Image: Image, release.Index: Image,
+		release.Binary: Program, release.Image: Image, release.Index: Image, release.Deb: Archive, release.RPM: Archive,
 	}
 	if types[a.Kind] == "" {
 		return nil, nil
@@ -291,6 +291,9 @@ func (b *builder) artifact(name string) (*Component, error) {
 	if a.Kind == release.Image || a.Kind == release.Index {
 		c.PURL = imagePURL(a)
 		_, c.Version = splitTag(name)
+	}
+	if a.Identity != nil {
+		c.Version = a.Identity.Version
 	}
 	for _, l := range a.Layers {
 		b.relate(c, b.layer(l), Contains)

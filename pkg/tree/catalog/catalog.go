@@ -37,7 +37,9 @@ type Catalog struct {
 	Binaries   []Binary           `json:"binaries" file:"required" each:"a binary"`
 	Images     []Image            `json:"images" file:"optional" each:"an image"`
 	Addons     []Addon            `json:"addons,omitempty" file:"optional" each:"an addon"`
-	Registry   string             `json:"registry" file:"required"` // the images' names begin with it
+	Packages   []Package          `json:"packages,omitempty" file:"optional" each:"a package"`
+	Maintainer string             `json:"maintainer,omitempty" file:"optional"` // of packages: "NAME <ADDRESS>"
+	Registry   string             `json:"registry" file:"required"`             // the images' names begin with it
 
 	// Embargo is the time until which nothing of the tree may leave this machine; zero: there is none.
 	Embargo time.Time `json:"embargo,omitzero" file:"optional"`

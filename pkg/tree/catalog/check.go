@@ -42,6 +42,7 @@ func check(root string, catalog *Catalog, d *decoder) {
 	c.checkRegistry()
 	c.checkImages()
 	c.checkAddons()
+	c.checkPackages()
 	c.checkSource()
 	c.checkLicenses()
 	c.checkOverrides()

@@ -36,9 +36,14 @@
 //	   version: 1.37.0-1, created: 2026-11-22T07:43:18Z}
 //	addons:                     # what a cluster has on request: manifests in release/addons/NAME, and files of a module
 //	- {name: storage, module: images/csi, from: example.com/csi/client, files: [config/crd/volumes.yaml]}
+//	packages:                   # a deb and an rpm for each Linux platform of the server set
+//	- {name: kubelet, binaries: [kubelet], summary: Runs Pods on a node,      # in /usr/bin, with the files of release/packages/kubelet
+//	   folders: [/var/lib/kubelet], requires: [kubernetes-cni >= 1.2.0], deb: {requires: [mount]}}
+//	- {name: kubernetes-cni, binaries: [bridge, host-local], folder: /opt/cni/bin, summary: Plugins for networks}
+//	maintainer: Acme <k8s@acme.example>   # of packages
 //	registry: registry.k8s.io   # the images' names begin with it
 //
-// The fields are those of [Catalog], [Source], [Binary], [Image] and [Addon] that have a tag `file`. To add one, add it to its struct
+// The fields are those of [Catalog], [Source], [Binary], [Image], [Addon] and [Package] that have a tag `file`. To add one, add it to its struct
 // and check its value in check.go.
 //
 // `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out, lists in `only` the platforms
@@ -48,6 +53,10 @@
 //
 // An image with a `version` has a time when that was `created`, and may have a `revision` (a commit) and a `source` (a
 // repository). It is labeled with these instead of the release's, so that every release has the same image.
+//
+// A package has binaries of the server set, and the files below release/packages/NAME, which lie there as in the root file system;
+// NAME.deb and NAME.rpm beside that folder are for one format. `requires`, `recommends` and `conflicts` name other packages, and stand
+// under `deb` or `rpm` if that format calls them otherwise. `scripts` are files of release/packages, see [Scripts].
 //
 // # Validation
 //

@@ -83,6 +83,22 @@ func spell(base, of, what string) string {
 	return fmt.Sprintf("%s+%s-%s", base, of, what)
 }
 
+// ForPackages returns a version as packages of Debian and rpm have it, which sort it as Compare does: a tilde comes before everything, and a
+// minus would begin the revision.
+//
+//	v1.37.0-rc.1         1.37.0~rc.1
+//	v1.37.0+acme.2-rc.1  1.37.0+acme.2~rc.1
+//	v1.37.0+acme.2       1.37.0+acme.2
+func ForPackages(version string) string {
+	metadata := semver.Build(version)
+	of, what := cutCandidate(metadata)
+	if what != "" {
+		of += "~" + what
+	}
+	base := strings.TrimPrefix(strings.TrimSuffix(version, metadata), "v")
+	return strings.ReplaceAll(strings.Replace(base, "-", "~", 1)+of, "-", ".")
+}
+
 // compareMetadata compares part by part: numbers as numbers, which come before words. Less comes first.
 func compareMetadata(a, b string) int {
 	as, bs := runs(a), runs(b)
