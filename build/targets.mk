@@ -96,12 +96,22 @@ COMPONENTS := kube-apiserver \
   traefik \
   bandwidth \
   bridge \
+  dhcp \
+  dummy \
   firewall \
+  host-device \
   host-local \
+  ipvlan \
   loopback \
+  macvlan \
   portmap \
   ptp \
+  sbr \
+  static \
+  tap \
   tuning \
+  vlan \
+  vrf \
   agnhost \
   nonewprivs \
   sample-apiserver \

@@ -31,8 +31,14 @@ var (
 	list = regexp.MustCompile(`(?m)^((?:  \w+:| *- \{.*? only:|.*, only:) (?:&\w+ )?\[)([^\]]*/[^\]]*)(\])`)
 )
 
+// binaries are those of a package in release.yaml.
+var binaries = regexp.MustCompile(`[{ ]binaries: \[([^\]]*)\]`)
+
 // registry is the line of release.yaml that names the registry of the images.
 var registry = regexp.MustCompile(`(?m)^(registry: )(.*)$`)
+
+// maintainer is the line of release.yaml that says whom users of packages can ask.
+var maintainer = regexp.MustCompile(`(?m)^maintainer: .*$`)
 
 // ofRegistry returns kubeadm's defaults for the images of a registry.
 func ofRegistry(defaults []byte, registry string) []byte {
@@ -44,7 +50,7 @@ func (o Options) release(files map[string]File) error {
 	f := files[catalog.File]
 	text := string(f.Data)
 	for _, name := range o.Without {
-		without, err := leaveOut(text, name)
+		without, packages, err := leaveOut(text, name)
 		if err != nil {
 			return err
 		}
@@ -52,6 +58,12 @@ func (o Options) release(files map[string]File) error {
 		for file := range files {
 			for _, folder := range []string{"cmd", "images", "release/manifests/addons", "release/addons"} {
 				if strings.HasPrefix(file, path.Join(folder, name)+"/") {
+					delete(files, file)
+				}
+			}
+			for _, gone := range packages {
+				if strings.HasPrefix(file, path.Join(catalog.PackageFolder, gone)+"/") ||
+					strings.HasPrefix(file, path.Join(catalog.PackageFolder, gone)+".") {
 					delete(files, file)
 				}
 			}
@@ -66,6 +78,8 @@ func (o Options) release(files map[string]File) error {
 			return err
 		}
 	}
+	host, _, _ := strings.Cut(o.Module, "/")
+	text = maintainer.ReplaceAllLiteralString(text, fmt.Sprintf("maintainer: %q", o.Name+" <packages@"+host+">"))
 	if o.Registry != "" {
 		text = registry.ReplaceAllString(text, "${1}"+o.Registry)
 		defaults := files[catalog.KubeadmDefaults]
@@ -80,8 +94,9 @@ func (o Options) release(files map[string]File) error {
 	return nil
 }
 
-// leaveOut removes from release.yaml the programs, images and addons of a name: those of images/NAME, cmd/NAME, or addon NAME.
-func leaveOut(text, name string) (string, error) {
+// leaveOut removes from release.yaml the programs, images and addons of a name: those of images/NAME, cmd/NAME, or addon NAME. Packages are
+// left without these programs. It returns the names of those that have none any more, which are left out, too.
+func leaveOut(text, name string) (rest string, packages []string, err error) {
 	field := func(it, key string) string {
 		if m := regexp.MustCompile(`[{ ]` + key + `: "?([^,"}\n]+)`).FindStringSubmatch(it); m != nil {
 			return m[1]
@@ -99,6 +114,15 @@ func leaveOut(text, name string) (string, error) {
 		} else if field(it, "base") == "" && field(it, "binary") == "" {
 			all, of = append(all, field(it, "name")), "" // an addon
 		}
+		if m := binaries.FindStringSubmatch(it); m != nil { // a package
+			left := slices.DeleteFunc(strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune(", \n", r) }),
+				func(b string) bool { return slices.Contains(gone, b) })
+			if len(left) == 0 {
+				packages = append(packages, field(it, "name"))
+				return ""
+			}
+			return strings.Replace(it, m[1], strings.Join(left, ", "), 1)
+		}
 		if field(it, "name") != name && of != name && !slices.Contains(gone, field(it, "binary")) {
 			return it
 		}
@@ -107,9 +131,9 @@ func leaveOut(text, name string) (string, error) {
 	})
 	if len(gone) == 0 {
 		slices.Sort(all)
-		return "", suggest.Unknown("component, project or addon", name, slices.Compact(all))
+		return "", nil, suggest.Unknown("component, project or addon", name, slices.Compact(all))
 	}
-	return text, nil
+	return text, packages, nil
 }
 
 // narrow leaves some platforms in the lists of release.yaml.

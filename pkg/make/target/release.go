@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"slices"
+	"strings"
 
 	"slipway.build/pkg/make/describe"
 	"slipway.build/pkg/make/project"
@@ -54,7 +55,7 @@ func (t *Release) Actions(b *Build) ([]*action.Action, error) {
 	final := describe.FinalSpec{Draft: draft.Output, Folder: project.Tars, Artifacts: slices.Clone(sboms.Artifacts)}
 	var summed []describe.File
 	for _, f := range draft.Files {
-		if path.Dir(f.Path) == project.Tars {
+		if strings.HasPrefix(f.Path, project.Tars+"/") {
 			summed = append(summed, f)
 		}
 	}
