@@ -234,7 +234,8 @@ func (p *Package) relationTags() []tag {
 		all                  []one
 		name, version, flags uint32
 	}{
-		{provides, 1047, 1113, 1112}, {requires, 1049, 1050, 1048}, {list(p.Conflicts), 1054, 1055, 1053}, {list(p.Recommends), 5046, 5047, 5048},
+		{provides, 1047, 1113, 1112}, {requires, 1049, 1050, 1048},
+		{list(p.Conflicts), 1054, 1055, 1053}, {list(p.Recommends), 5046, 5047, 5048},
 	} {
 		if len(of.all) == 0 {
 			continue

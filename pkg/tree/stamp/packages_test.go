@@ -12,7 +12,8 @@ import (
 // inOrder are versions as people give them. Package managers compare letters and dots in another way than Compare, which shows in names
 // such as acme2 alone.
 var inOrder = []string{
-	"v1.36.9+acme.1", "v1.37.0-alpha.2", "v1.37.0-rc.1", "v1.37.0-rc.1+acme.1", "v1.37.0-rc.10", "v1.37.0", "v1.37.0+acme.1-rc.1", "v1.37.0+acme.1",
+	"v1.36.9+acme.1", "v1.37.0-alpha.2", "v1.37.0-rc.1", "v1.37.0-rc.1+acme.1", "v1.37.0-rc.10", "v1.37.0", "v1.37.0+acme.1-rc.1",
+	"v1.37.0+acme.1",
 	"v1.37.0+acme.1.dirty", "v1.37.0+acme.2-rc.1", "v1.37.0+acme.2", "v1.37.0+acme.10", "v1.37.0+acme.10.1",
 	"v1.37.0+slipway.20261120235300.0123456789ab", "v1.37.0+slipway.20261120235300.0123456789ab.dirty",
 	"v1.37.0+slipway.20261120235301.000000000000", "v1.37.1", "v1.37.10+my-acme-1-rc1", "v1.37.10+my-acme-1",
