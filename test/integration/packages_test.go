@@ -1,0 +1,122 @@
+//go:build integration
+
+package integration
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/rpm"
+)
+
+// Debs and rpms of two releases are installed, held, upgraded, downgraded and removed by apt, dpkg, dnf and rpm, without a network.
+func TestPackageManagersInstallPackages(t *testing.T) {
+	for program, pkg := range map[string]string{"mmdebstrap": "mmdebstrap", "lintian": "lintian", "rpmlint": "rpmlint", "unshare": "util-linux"} {
+		need(t, program, pkg)
+	}
+	needRoot(t)
+	r := baseline(t)
+	root := filepath.Join(workspace, "packages")
+	makeRoot(t, root)
+	// As long as the release's version, so that nothing has to be linked, and a hundred years later.
+	later := stampAs(strings.Replace(r.version, "+slipway.20", "+slipway.21", 1), strings.Repeat("0123456789", 4))
+	var versions []string
+	for _, as := range [][]string{nil, later} {
+		r.tree.with(append(as, "SLIPWAY_PACKAGES=true")...).make(t, quick).ok(t)
+		dir := r.path(tars + "/packages")
+		for _, kind := range []string{"deb", "rpm"} {
+			files, err := filepath.Glob(filepath.Join(dir, "*."+kind))
+			if err != nil || len(files) != 5 {
+				t.Fatalf("%d %ss, %v", len(files), kind, err)
+			}
+			run(t, dir, nil, "cp", append(files, filepath.Join(root, "srv", kind))...).ok(t)
+			if as == nil {
+				judge(t, kind, files)
+			}
+		}
+		field := run(t, dir, nil, "sh", "-c", "dpkg-deb --field kubelet_*.deb Version").ok(t).stdout
+		versions = append(versions, strings.TrimSpace(field))
+	}
+	r.tree.make(t, quick).ok(t)
+	r.sameRelease(t, r.tree)
+	for _, manager := range []string{"apt", "dnf"} {
+		script, err := os.ReadFile(filepath.Join("testdata", "packages-"+manager+".sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "srv", manager+".sh"), script, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		run(t, root, []string{"LC_ALL=C", "OLD=" + versions[0], "NEW=" + versions[1], "HOME=/root", "DEBIAN_FRONTEND=noninteractive"},
+			"unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc="+filepath.Join(root, "proc"),
+			"chroot", root, "/bin/sh", "-eux", "/srv/"+manager+".sh").ok(t)
+	}
+}
+
+// makeRoot makes a root file system with apt, dnf and what packages require.
+func makeRoot(t *testing.T, root string) {
+	t.Helper()
+	for _, kind := range []string{"deb", "rpm"} {
+		if err := os.MkdirAll(filepath.Join(root, "srv", kind), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	system := debian.System{
+		Mirror:   os.Getenv("SLIPWAY_DEBIAN_MIRROR"),
+		Packages: []string{"apt", "apt-utils", "iptables", "mount", "dnf", "createrepo-c"},
+		Progress: func(string) {},
+	}
+	err := system.Pack(t.Context(), func(packed io.Reader) error {
+		extract := exec.Command("tar", "-x", "-C", root)
+		extract.Stdin, extract.Stderr = packed, os.Stderr
+		return extract.Run()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"iptables", "util-linux"} { // Debian has no rpms of them
+		f, err := os.Create(filepath.Join(root, "srv", "rpm", name+".rpm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := rpm.Package{Name: name, Version: "2.0", Release: "1", Arch: "noarch", License: "MIT", Summary: "Nothing", Time: time.Unix(1, 0),
+			Files: []archive.Entry{{Name: "srv/" + name, Data: []byte("nothing\n")}}}
+		if err := p.Write(context.Background(), f, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// accepted are what lintian and rpmlint call errors, and why they are none.
+var accepted = map[string]string{}
+
+// judge has the linter of a format look at packages.
+func judge(t *testing.T, kind string, files []string) {
+	t.Helper()
+	name, args := "lintian", append([]string{"--tag-display-limit=0", "--fail-on=none"}, files...)
+	form := regexp.MustCompile(`(?m)^E: \S+: (\S+)`)
+	if kind == "rpm" {
+		name, args, form = "rpmlint", files, regexp.MustCompile(`(?m)^\S+: E: (\S+)`)
+	}
+	got := run(t, "/", nil, name, args...)
+	if !strings.Contains(got.stdout, ": ") {
+		t.Fatalf("%s said nothing: %s", name, got)
+	}
+	for _, m := range form.FindAllStringSubmatch(got.stdout, -1) {
+		if accepted[m[1]] == "" {
+			t.Errorf("%s: %s", name, m[0])
+		}
+	}
+}
