@@ -167,7 +167,7 @@ func holder(r *release.Release, program string) (tarball, member string) {
 	most := 0 // members
 	for _, a := range r.Artifacts {
 		for _, m := range a.Members {
-			if n := len(a.Members); m.Artifact == program && n > most {
+			if n := len(a.Members); a.Kind == release.Tarball && m.Artifact == program && n > most {
 				tarball, member, most = a.Path, path.Clean(m.Path), n
 			}
 		}

@@ -105,7 +105,7 @@ func Files(r *release.Release, repository string) ([]File, error) {
 			seen[a.Path] = true
 		}
 		for _, m := range a.Members {
-			held[m.Artifact] = true
+			held[m.Artifact] = held[m.Artifact] || a.Kind == release.Tarball
 		}
 	}
 	for _, a := range r.Artifacts {
