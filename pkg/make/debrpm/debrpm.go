@@ -194,7 +194,7 @@ func (m maker) writer(ctx context.Context, cache string) (func(io.Writer) error,
 	p := rpm.Package{
 		Name: m.Name, Version: m.Version, Release: Revision, Arch: arch, Packager: m.Maintainer, License: expression, URL: m.Homepage,
 		Summary: m.Summary, Description: m.Description, Requires: m.Requires, Recommends: m.Recommends, Conflicts: m.Conflicts,
-		Files: entries, Scripts: scripts.rpm(), Time: m.Time,
+		Files: entries, Scripts: scripts.rpm(), Changes: "- Release " + m.Release + ".", Time: m.Time,
 	}
 	return func(w io.Writer) error { return p.Write(ctx, w, cache) }, nil
 }
@@ -256,6 +256,9 @@ func (m maker) documents(ctx context.Context, expression string) ([]archive.Entr
 		fmt.Fprintf(&about, "\nLicense: %s\n", expression)
 	}
 	about.WriteString("\nThe copyright notices and license texts of everything in it are in the file\nNOTICES beside this one.\n")
+	if m.Format == Deb && strings.Contains(expression, "Apache-2.0") {
+		about.WriteString("On Debian systems, the text of Apache-2.0 is also in\n/usr/share/common-licenses/Apache-2.0.\n")
+	}
 	for _, t := range m.Licenses {
 		if err := license.Notices(&notices, m.abs(t.Folder), m.paths(t.Programs)); err != nil {
 			return nil, err

@@ -40,6 +40,7 @@ type Package struct {
 
 	Files   []archive.Entry // by their names in the root file system, without the first slash
 	Scripts Scripts
+	Changes string    // what is new in this version
 	Time    time.Time // of everything
 }
 
@@ -50,6 +51,9 @@ type Scripts struct {
 
 // buildHost is where every package says that it was built.
 const buildHost = "localhost"
+
+// group is that of every package. Nothing reads it any more, but checks of packages want one.
+const group = "Applications/System"
 
 // Arch returns rpm's name for a GOARCH, or an error if rpm has none.
 func Arch(goarch string) (string, error) {
@@ -124,10 +128,12 @@ func (p *Package) tags(payload string) []tag {
 		text(1000, p.Name), text(1001, p.Version), text(1002, p.Release),
 		translated(1004, p.Summary), translated(1005, description),
 		numbers(1006, uint32(p.Time.Unix())), text(1007, buildHost),
-		text(1014, p.License), text(1015, p.Packager), translated(1016, "Unspecified"),
+		text(1014, p.License), text(1015, p.Packager), translated(1016, group),
 		text(1021, "linux"), text(1022, p.Arch),
 		text(1044, p.Name+"-"+p.Version+"-"+p.Release+".src.rpm"), // one without this tag is a source package
 		text(1124, "cpio"), text(1125, "gzip"), text(1126, "9"),
+		numbers(1080, uint32(p.Time.Unix())), texts(1081, []string{p.Packager + " - " + p.Version + "-" + p.Release}),
+		texts(1082, []string{p.Changes}),
 		text(5062, "utf-8"),
 		texts(5092, []string{payload}), numbers(5093, algorithm),
 	}

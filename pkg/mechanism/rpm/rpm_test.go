@@ -34,6 +34,7 @@ func tool(t *testing.T) *Package {
 			{Name: "usr/share/doc/tool/copyright", Data: []byte("yours")},
 			{Name: "usr/bin/link", Mode: fs.ModeSymlink, Link: "tool"}, {Name: "var/lib/tool", Mode: fs.ModeDir},
 		},
+		Changes: "- Something.",
 		Scripts: Scripts{Post: "true\n", Preun: "false\n"},
 		Time:    time.Unix(1_700_000_001, 0),
 	}
@@ -67,7 +68,7 @@ func TestRPMReadsWhatWasWritten(t *testing.T) {
 [%{filemodes:perms} %{filesizes} %{filenames} %{fileflags:fflags} %{filelinktos} %{fileusername}
 ][%{requirename} %{requireflags:depflags} %{requireversion} %{requireflags:deptype}
 ][%{conflictnevrs} %{recommendnevrs} %{providenevrs}
-]%{postin} %{preun} %{description}
+]%{postin} %{preun} %{description} %{group} %{changelogname} %{changelogtext}
 `
 	want := `tool-1.2~rc.1+acme.1-1.x86_64 MIT https://acme.example Acme <k8s@acme.example> localhost 1700000001 100012
 -rw-r--r-- 3 /etc/sysconfig/tool cn  root
@@ -85,7 +86,7 @@ rpmlib(TildeInVersions) <= 4.10.0-1 rpmlib
 tools < 2 more tool = 1.2~rc.1+acme.1-1
 true
  false
- More of it.
+ More of it. Applications/System Acme <k8s@acme.example> - 1.2~rc.1+acme.1-1 - Something.
 `
 	if diff := cmp.Diff(want, run(rpm, "-qp", "--qf", format, file)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
