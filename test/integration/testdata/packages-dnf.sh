@@ -2,7 +2,7 @@
 createrepo_c -q /srv/rpm
 rm -rf /run/systemd
 dnf() {
-	/usr/bin/dnf -y --setopt=reposdir=/none --repofrompath=k,file:///srv/rpm --nogpgcheck --setopt=install_weak_deps=0 "$@"
+	/usr/bin/dnf -y --releasever=1 --setopt=reposdir=/none --repofrompath=k,file:///srv/rpm --nogpgcheck --setopt=install_weak_deps=0 "$@"
 }
 version() { rpm -q --qf '%{VERSION}-%{RELEASE}' "$1"; }
 all="kubelet kubeadm kubectl cri-tools kubernetes-cni"
