@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +94,19 @@ true
 	}
 	if out := run(keys, "-K", file); out != file+": digests OK\n" {
 		t.Errorf("rpmkeys -K: %s", out)
+	}
+	if out, err := exec.CommandContext(t.Context(), needs.Program(t, "rpm2archive"), file).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	unpacked := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "tar", "-xzf", file+".tgz", "-C", unpacked).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for name, want := range map[string]string{"etc/sysconfig/tool": "A=\n", "usr/share/doc/tool/copyright": "yours",
+		"usr/bin/link": strings.Repeat("0123456789", 10_000)} {
+		if got, err := os.ReadFile(filepath.Join(unpacked, name)); string(got) != want {
+			t.Errorf("%s has %.20q, %v", name, got, err)
+		}
 	}
 	for at := range 4 { // of the header of digests, the main one, and the archive
 		damaged := bytes.Clone(first.Bytes())
